@@ -28,10 +28,12 @@ macro_rules! dtypes {
                 match self { $(Self::$variant => $code,)* }
             }
 
-            /// The element type of a `torch.XStorage` class.
-            pub fn from_storage_class(class: &str) -> Option<Self> {
-                $($(if class == $storage { return Some(Self::$variant); })?)*
-                None
+            /// The `torch.XStorage` class, where PyTorch has one.
+            pub fn storage_class(self) -> Option<&'static str> {
+                match self {
+                    $($(Self::$variant => Some($storage),)?)*
+                    _ => None,
+                }
             }
         }
     };
@@ -83,6 +85,11 @@ dtypes! {
 }
 
 impl FileDType {
+    /// The element type of a `torch.XStorage` class.
+    pub fn from_storage_class(class: &str) -> Option<Self> {
+        Self::ALL.iter().copied().find(|d| d.storage_class() == Some(class))
+    }
+
     /// From PyTorch's name, with or without `torch.`; other names that PyTorch has for the same type are known.
     pub fn from_name(name: &str) -> Result<Self> {
         let short = name.strip_prefix("torch.").unwrap_or(name);

@@ -21,3 +21,33 @@ pub mod tensors;
 pub mod zip;
 
 pub use error::{At, ErrorKind, Pt2Error, Result};
+
+use restride_ir::{Arg, Expr, InputKind, InputSpec, Layout, OutputKind, OutputSpec, Program};
+use std::collections::HashSet;
+use std::sync::Arc;
+
+/// The hint, or the first `hint_1`, `hint_2`, … that is not taken; takes the name.
+fn unique_name(taken: &mut HashSet<Arc<str>>, hint: &str) -> Arc<str> {
+    let mut name: Arc<str> = hint.into();
+    let mut n = 0;
+    while !taken.insert(name.clone()) {
+        n += 1;
+        name = format!("{hint}_{n}").into();
+    }
+    name
+}
+
+/// The inputs that a caller passes.
+fn user_inputs(program: &Program) -> impl Iterator<Item = &InputSpec> {
+    program.signature.inputs.iter().filter(|i| matches!(i.kind, InputKind::User(_) | InputKind::Fixed { .. }))
+}
+
+/// Whether a caller gets the output.
+fn is_result(spec: &OutputSpec) -> bool {
+    matches!(spec.kind, OutputKind::User | OutputKind::Loss)
+}
+
+/// The arguments of `as_strided` behind its tensor.
+fn as_strided_args(layout: &Layout<Expr>) -> Vec<Arg> {
+    vec![Arg::Scalars(layout.sizes.to_vec()), Arg::Scalars(layout.strides.to_vec()), Arg::Scalar(layout.offset.clone())]
+}

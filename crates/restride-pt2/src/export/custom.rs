@@ -3,7 +3,7 @@
 
 use super::facts;
 use super::graph::{GraphWriter, target};
-use crate::model::{Argument, ArgumentKind, NamedArgument, TensorArgument};
+use crate::model::{Argument, NamedArgument, TensorArgument};
 use restride_ir::{Arg, ArgType, Dim, Error, Expr, Layout, Node, Op, Result, TensorType, Type, ValueId};
 use restride_ops::{CustomArg, CustomView, decode_views};
 use std::sync::Arc;
@@ -28,12 +28,8 @@ pub fn write(w: &mut GraphWriter<'_>, node: &Node, op: Op) -> Result<()> {
     }
     let written = decode_views(op, views.scalars(), bases.len())?;
 
-    let mut inputs = vec![NamedArgument {
-        name: String::new(),
-        arg: Argument::AsOperator(target(op)),
-        kind: Some(ArgumentKind::Positional),
-    }];
-    let keyword = |name: String, arg| NamedArgument { name, arg, kind: Some(ArgumentKind::Keyword) };
+    let mut inputs = vec![NamedArgument::positional("", Argument::AsOperator(target(op)))];
+    let keyword = NamedArgument::keyword;
     let reads = schema.args.iter().filter(|a| !a.alias.as_ref().is_some_and(|x| x.write));
     for (decl, arg) in reads.zip(rest) {
         // What the operator does may depend on strides.
@@ -130,7 +126,7 @@ fn write_view(
 ) -> Result<()> {
     let mut say = |w: &mut GraphWriter<'_>, what: &str, arg: &Arg, ty: ArgType| {
         let arg = w.argument(arg, Some(ty))?;
-        inputs.push(NamedArgument { name: format!("{prefix}_{what}"), arg, kind: Some(ArgumentKind::Keyword) });
+        inputs.push(NamedArgument::keyword(format!("{prefix}_{what}"), arg));
         Ok::<_, Error>(())
     };
     let index = |b: usize| Arg::Scalar(Expr::Int(b as i64));

@@ -9,12 +9,7 @@ use restride_ir::{Binding, Conditions, Expr, ExprFn, Program, Result, SampleInpu
 pub fn hints(program: &Program) -> Binding {
     let mut out = Binding::new();
     if let Some(samples) = &program.sample_inputs {
-        let users = program
-            .signature
-            .inputs
-            .iter()
-            .filter(|i| matches!(i.kind, restride_ir::InputKind::User(_) | restride_ir::InputKind::Fixed { .. }));
-        for (spec, sample) in users.zip(&samples.inputs) {
+        for (spec, sample) in crate::user_inputs(program).zip(&samples.inputs) {
             let mut learn = |e: &Expr, value: Scalar| {
                 if let Expr::Sym(s) = e {
                     out.entry(s.clone()).or_insert(value);

@@ -5,8 +5,8 @@ use crate::dtype::FileDType;
 use crate::import::triton::NAMESPACE;
 use crate::import::{HISTORY, MARKS, OVERWRITTEN};
 use crate::model::{
-    self, Argument, ArgumentKind, Device, GraphArgument, NamedArgument, NumberArgument, OptionalTensorArgument,
-    ScalarType, TensorArgument, TensorMeta,
+    self, Argument, Device, GraphArgument, NamedArgument, NumberArgument, OptionalTensorArgument, ScalarType,
+    TensorArgument, TensorMeta,
 };
 use restride_ir::{
     Arg, ArgType, Binding, DType, Effects, Error, Expr, Graph, GraphId, Hop, MemoryFormat, Node, Op, Origin, Program,
@@ -90,20 +90,6 @@ pub fn target(op: Op) -> String {
     }
 }
 
-/// Operators that only restride has are refused: PyTorch would find them out when it loads the file.
-fn known_to_torch(op: Op) -> Result<()> {
-    let schema = op.schema();
-    let made_here = match schema.namespace.as_str() {
-        "restride" => true,
-        "aten" | "prims" | "torchvision" | "_operator" | "math" | "torch" | "higher_order" => false,
-        _ => false,
-    };
-    if made_here {
-        return Err(Error::unsupported(format!("{op} is no operator of PyTorch's, and cannot be written")));
-    }
-    Ok(())
-}
-
 /// `with_history(value, history)` in PyTorch's operators: `copy(history, value)`, whose elements are the same.
 fn history_as_copy(node: &Node) -> Result<Node> {
     let [value, history] = &node.args[..] else {
@@ -126,17 +112,7 @@ impl<'a> GraphWriter<'a> {
         GraphWriter {
             ctx,
             source,
-            out: model::Graph {
-                inputs: Vec::new(),
-                outputs: Vec::new(),
-                nodes: Vec::new(),
-                tensor_values: model::Map::new(),
-                sym_int_values: model::Map::new(),
-                sym_bool_values: model::Map::new(),
-                is_single_tensor_return: false,
-                custom_obj_values: model::Map::new(),
-                sym_float_values: model::Map::new(),
-            },
+            out: model::Graph::default(),
             names: Table::new(),
             instead: BTreeMap::new(),
             taken,
@@ -158,13 +134,7 @@ impl<'a> GraphWriter<'a> {
 
     /// A name that nothing has yet.
     pub fn fresh(&mut self, hint: &str) -> Arc<str> {
-        let mut name: Arc<str> = hint.into();
-        let mut n = 0;
-        while !self.taken.insert(name.clone()) {
-            n += 1;
-            name = format!("{hint}_{n}").into();
-        }
-        name
+        crate::unique_name(&mut self.taken, hint)
     }
 
     /// The name of a value in the node that is being written.
@@ -283,21 +253,27 @@ impl<'a> GraphWriter<'a> {
 
     /// Writes a call that the program does not have: of one tensor result, arguments in schema order.
     pub fn call(&mut self, op: &str, args: &[Arg], hint: &str, ty: &TensorType) -> Result<Arc<str>> {
-        let op = restride_ops::lookup(op).ok_or_else(|| Error::unsupported(format!("{op} is not known")))?;
-        let inputs = self.inputs(op, args)?;
-        let name = self.fresh(hint);
-        self.declare_tensor(&name, ty, false)?;
-        self.push(target(op), inputs, vec![as_tensor(&name)], false);
-        Ok(name)
+        self.call_with(op, args, None, hint, ty)
     }
 
     /// The same on a tensor that is known by its name alone.
     pub fn call_on(&mut self, op: &str, first: &str, rest: &[Arg], hint: &str, ty: &TensorType) -> Result<Arc<str>> {
+        self.call_with(op, &[&[Arg::None], rest].concat(), Some(first), hint, ty)
+    }
+
+    fn call_with(
+        &mut self,
+        op: &str,
+        args: &[Arg],
+        first: Option<&str>,
+        hint: &str,
+        ty: &TensorType,
+    ) -> Result<Arc<str>> {
         let op = restride_ops::lookup(op).ok_or_else(|| Error::unsupported(format!("{op} is not known")))?;
-        let mut args = vec![Arg::None];
-        args.extend_from_slice(rest);
-        let mut inputs = self.inputs(op, &args)?;
-        inputs[0].arg = as_tensor(first);
+        let mut inputs = self.inputs(op, args)?;
+        if let Some(first) = first {
+            inputs[0].arg = as_tensor(first);
+        }
         let name = self.fresh(hint);
         self.declare_tensor(&name, ty, false)?;
         self.push(target(op), inputs, vec![as_tensor(&name)], false);
@@ -328,7 +304,9 @@ impl<'a> GraphWriter<'a> {
         if op.schema().namespace == NAMESPACE {
             return super::triton::write(self, node);
         }
-        known_to_torch(op)?;
+        if !op.in_torch() {
+            return Err(Error::unsupported(format!("{op} is no operator of PyTorch's, and cannot be written")));
+        }
         let hop = op.def().hop.is_some();
         let inputs = if hop {
             self.hop_inputs(node)?
@@ -382,8 +360,10 @@ impl<'a> GraphWriter<'a> {
         let all =
             self.call_on("aten.all.default", &fine, &[], "all_fine", &TensorType::contiguous(DType::Bool, &[]))?;
         let says = format!("{api}: the input matrix is singular or has no such factors");
-        let argument = |name: &str, arg| NamedArgument { name: name.into(), arg, kind: Some(ArgumentKind::Positional) };
-        let inputs = vec![argument("self", as_tensor(&all)), argument("assert_msg", Argument::AsString(says))];
+        let inputs = vec![
+            NamedArgument::positional("self", as_tensor(&all)),
+            NamedArgument::positional("assert_msg", Argument::AsString(says)),
+        ];
         self.push("torch.ops.aten._assert_async.msg".into(), inputs, Vec::new(), false);
         Ok(())
     }
@@ -404,19 +384,14 @@ impl<'a> GraphWriter<'a> {
                 None => false,
             };
             let Some(arg) = args.get(i).filter(|_| given) else { continue };
-            let kind = if decl.kwarg_only { ArgumentKind::Keyword } else { ArgumentKind::Positional };
-            out.push(NamedArgument {
-                name: decl.name.clone(),
-                arg: self.argument(arg, Some(decl.ty))?,
-                kind: Some(kind),
-            });
+            let made = if decl.kwarg_only { NamedArgument::keyword } else { NamedArgument::positional };
+            out.push(made(decl.name.clone(), self.argument(arg, Some(decl.ty))?));
         }
         Ok(out)
     }
 
     fn hop_inputs(&mut self, node: &Node) -> Result<Vec<NamedArgument>> {
         let mut out = Vec::new();
-        let positional = |arg| NamedArgument { name: String::new(), arg, kind: Some(ArgumentKind::Positional) };
         let mut graphs = 0;
         for arg in &node.args {
             let written = match arg {
@@ -427,7 +402,7 @@ impl<'a> GraphWriter<'a> {
                 }
                 other => self.argument(other, None)?,
             };
-            out.push(positional(written));
+            out.push(NamedArgument::positional("", written));
         }
         if matches!(node.op.def().hop, Some(Hop::WhileLoop | Hop::Scan)) {
             let body = node.args.iter().filter_map(|a| if let Arg::Graph(g) = a { Some(*g) } else { None }).next_back();
@@ -435,11 +410,7 @@ impl<'a> GraphWriter<'a> {
                 .map(|b| self.ctx.effects.graph(b).writes.iter().map(|i| i.to_string()).collect())
                 .unwrap_or_default();
             if !written.is_empty() {
-                out.push(NamedArgument {
-                    name: "mutated_arg_indices".into(),
-                    arg: Argument::AsString(written.join(",")),
-                    kind: Some(ArgumentKind::Keyword),
-                });
+                out.push(NamedArgument::keyword("mutated_arg_indices", Argument::AsString(written.join(","))));
             }
         }
         Ok(out)

@@ -155,18 +155,9 @@ fn call_signature(program: &Program) -> Result<ModuleCallSignature> {
 fn flat_specs(program: &Program) -> (String, String) {
     use crate::pytree::{Container, TreeSpec};
     let tuple = |n: usize| TreeSpec::Node(Container::Tuple, vec![TreeSpec::Leaf; n]);
-    let users = program
-        .signature
-        .inputs
-        .iter()
-        .filter(|i| matches!(i.kind, restride_ir::InputKind::User(_) | restride_ir::InputKind::Fixed { .. }));
-    let results = program
-        .signature
-        .outputs
-        .iter()
-        .filter(|o| matches!(o.kind, restride_ir::OutputKind::User | restride_ir::OutputKind::Loss));
+    let results = program.signature.outputs.iter().filter(|o| crate::is_result(o));
     let kwargs = TreeSpec::Node(Container::Dict(Vec::new()), Vec::new());
-    let inputs = TreeSpec::Node(Container::Tuple, vec![tuple(users.count()), kwargs]);
+    let inputs = TreeSpec::Node(Container::Tuple, vec![tuple(crate::user_inputs(program).count()), kwargs]);
     (inputs.print(), tuple(results.count()).print())
 }
 

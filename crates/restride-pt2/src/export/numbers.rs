@@ -1,7 +1,7 @@
 //! Numbers that arguments need: computed in the graph from sizes of its tensors, each once.
 
 use super::graph::{GraphWriter, as_tensor};
-use crate::model::{Argument, ArgumentKind, NamedArgument, NumberArgument};
+use crate::model::{Argument, NamedArgument, NumberArgument};
 use restride_ir::{Error, Expr, ExprFn, Result, Symbol};
 use std::sync::Arc;
 
@@ -34,8 +34,10 @@ impl GraphWriter<'_> {
     fn size(&mut self, e: &Expr, tensor: &str, dim: usize) -> Result<Arc<str>> {
         let name = self.fresh("sym_size_int");
         let output = self.declare_number(&name, e)?;
-        let argument = |name: &str, arg| NamedArgument { name: name.into(), arg, kind: Some(ArgumentKind::Positional) };
-        let inputs = vec![argument("self", as_tensor(tensor)), argument("dim", Argument::AsInt(dim as i64))];
+        let inputs = vec![
+            NamedArgument::positional("self", as_tensor(tensor)),
+            NamedArgument::positional("dim", Argument::AsInt(dim as i64)),
+        ];
         self.push("torch.ops.aten.sym_size.int".into(), inputs, vec![output], false);
         Ok(name)
     }
@@ -102,7 +104,7 @@ impl GraphWriter<'_> {
                 NumberArg::Name(n) => Argument::AsSymInt(NumberArgument::AsName(n.to_string())),
                 NumberArg::Expr(e) => self.scalar(e, None)?,
             };
-            inputs.push(NamedArgument { name: name.into(), arg, kind: Some(ArgumentKind::Positional) });
+            inputs.push(NamedArgument::positional(name, arg));
         }
         let hint = target.rsplit('.').next().unwrap_or("number").trim_matches('_');
         let name = self.fresh(hint);

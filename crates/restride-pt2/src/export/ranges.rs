@@ -5,7 +5,7 @@
 
 use super::exprs;
 use super::graph::GraphWriter;
-use crate::model::{Argument, ArgumentKind, NamedArgument, NumberArgument, SymNumber};
+use crate::model::{Argument, NamedArgument, NumberArgument, SymNumber};
 use restride_ir::{Arg, Expr, ExprFn, Node, Result, Symbol, Type};
 use std::collections::BTreeSet;
 
@@ -54,7 +54,7 @@ fn recorded(w: &GraphWriter<'_>, s: &Symbol, f: ExprFn, bound: i64) -> bool {
 }
 
 fn assert_bound(w: &mut GraphWriter<'_>, s: &Symbol, f: ExprFn, sign: &str, bound: i64) -> Result<()> {
-    let argument = |name: &str, arg| NamedArgument { name: name.into(), arg, kind: Some(ArgumentKind::Positional) };
+    let argument = NamedArgument::positional;
     let number = w.number(&Expr::Sym(s.clone()))?.to_string();
     let python = if matches!(f, ExprFn::Ge) { "ge" } else { "le" };
     let name = w.fresh(python).to_string();

@@ -1,8 +1,9 @@
 //! Sample inputs: `(args, kwargs)` as `torch.save` writes them.
 
+use crate::dtype::FileDType;
 use crate::pytree::{Container, TreeSpec};
 use crate::zip::{Compression, ZipWriter};
-use restride_ir::{DType, Program, Result, SampleInput, Scalar};
+use restride_ir::{Program, Result, SampleInput, Scalar};
 use serde_json::Value;
 
 /// A `torch.save` file of the program's sample inputs. Empty, which PyTorch takes for none, where there are none or they
@@ -30,23 +31,6 @@ pub fn file(program: &Program) -> Result<Vec<u8>> {
     let digest = zip.digest();
     zip.add("archive/.data/serialization_id", digest.as_bytes(), Compression::Stored)?;
     Ok(zip.finish()?)
-}
-
-fn storage_class(dtype: DType) -> &'static str {
-    match dtype {
-        DType::Bool => "BoolStorage",
-        DType::U8 => "ByteStorage",
-        DType::I8 => "CharStorage",
-        DType::I16 => "ShortStorage",
-        DType::I32 => "IntStorage",
-        DType::I64 => "LongStorage",
-        DType::F16 => "HalfStorage",
-        DType::BF16 => "BFloat16Storage",
-        DType::F32 => "FloatStorage",
-        DType::F64 => "DoubleStorage",
-        DType::C64 => "ComplexFloatStorage",
-        DType::C128 => "ComplexDoubleStorage",
-    }
 }
 
 /// Pickle's protocol 2, as much as arguments take.
@@ -150,7 +134,7 @@ impl Pickle<'_> {
                 self.global("torch._utils", "_rebuild_tensor_v2");
                 self.out.extend_from_slice(b"((");
                 self.str("storage")?;
-                self.global("torch", storage_class(*dtype));
+                self.global("torch", FileDType::from_name(dtype.torch_name()).ok()?.storage_class()?);
                 self.str(&storage.to_string())?;
                 self.str("cpu")?;
                 self.int((self.sizes.get(*storage)? / dtype.size()) as i64);
@@ -171,7 +155,7 @@ impl Pickle<'_> {
 mod tests {
     use super::*;
     use crate::pickle::{self, PickleValue};
-    use restride_ir::{Layout, SampleInputs, Stage};
+    use restride_ir::{DType, Layout, SampleInputs, Stage};
     use std::sync::Arc;
 
     #[test]

@@ -125,10 +125,9 @@ fn storage(w: &mut GraphWriter<'_>, value: ValueId, members: &[usize]) -> Result
     let own = w.source.tensor(first).dtype;
     let bytes = flat.layout.numel().times(&Expr::Int(flat.dtype.size() as i64));
     let cells = bytes.floor_div(&Expr::Int(own.size() as i64));
-    let typed = TensorType::contiguous(own, std::slice::from_ref(&cells));
+    let typed = TensorType::contiguous(own, &[cells]);
     let hint = w.source.values[value].name.to_string();
-    let args =
-        [Arg::Value(first), Arg::Scalars(vec![cells]), Arg::Scalars(vec![Expr::Int(1)]), Arg::Scalar(Expr::Int(0))];
+    let args = [vec![Arg::Value(first)], crate::as_strided_args(&typed.layout)].concat();
     let mut name = w.call("aten.as_strided.default", &args, &hint, &typed)?;
     if own != flat.dtype {
         name = w.call_on("aten.view.dtype", &name, &[Arg::DType(flat.dtype)], &hint, &flat)?;
@@ -278,11 +277,7 @@ fn members_of(w: &mut GraphWriter<'_>, members: &[usize], value: ValueId) -> Res
                 made
             }
         };
-        let args = [
-            Arg::Scalars(ty.layout.sizes.to_vec()),
-            Arg::Scalars(ty.layout.strides.to_vec()),
-            Arg::Scalar(ty.layout.offset.clone()),
-        ];
+        let args = crate::as_strided_args(&ty.layout);
         let hint = format!("{}_after", w.source.values[input.value].name);
         out.push((m, w.call_on("aten.as_strided.default", &base, &args, &hint, &ty)?));
     }
@@ -385,12 +380,8 @@ fn user_output(w: &mut GraphWriter<'_>, k: usize) -> Result<Argument> {
             if let (Some(alias), Some(base)) = (&alias, w.source.values[program.signature.inputs[i].value].ty.tensor())
                 && base.dtype == alias.dtype
             {
-                let args = [
-                    Arg::Value(program.signature.inputs[i].value),
-                    Arg::Scalars(alias.layout.sizes.to_vec()),
-                    Arg::Scalars(alias.layout.strides.to_vec()),
-                    Arg::Scalar(alias.layout.offset.clone()),
-                ];
+                let input = vec![Arg::Value(program.signature.inputs[i].value)];
+                let args = [input, crate::as_strided_args(&alias.layout)].concat();
                 let name = w.call("aten.as_strided.default", &args, &w.source.values[v].name, &ty)?;
                 return Ok(Argument::AsTensor(tensor(&name)));
             }
@@ -418,7 +409,7 @@ fn user_output(w: &mut GraphWriter<'_>, k: usize) -> Result<Argument> {
 fn shared(w: &GraphWriter<'_>, k: usize, roots: &BTreeSet<usize>) -> bool {
     let outputs = w.source.outputs.iter().zip(&w.ctx.program.signature.outputs).enumerate();
     outputs
-        .filter(|(i, (_, spec))| *i < k && matches!(spec.kind, OutputKind::User | OutputKind::Loss))
+        .filter(|(i, (_, spec))| *i < k && crate::is_result(spec))
         .any(|(_, (arg, _))| arg.values().any(|v| !w.facts.roots(*v).is_disjoint(roots)))
 }
 

@@ -4,8 +4,9 @@
 use super::custom::{Base, base};
 use super::facts;
 use super::graph::{GraphWriter, as_tensor};
+use crate::as_strided_args as strided;
 use crate::import::triton::{LAUNCH, NAME, WRITTEN};
-use crate::model::{Argument, ArgumentKind, NamedArgument, TensorArgument};
+use crate::model::{Argument, NamedArgument, TensorArgument};
 use restride_ir::{Arg, Dim, Error, Expr, Layout, Node, Op, Result, SchemaArg, TensorType, ValueId};
 use restride_ops::{CustomArg, CustomView, decode_views};
 use restride_tensor::{Overlap, overlap};
@@ -31,15 +32,12 @@ pub fn write(w: &mut GraphWriter<'_>, node: &Node) -> Result<()> {
 fn inputs(op: Op, given: Vec<Argument>) -> Vec<NamedArgument> {
     let schema = op.schema();
     let (mut own, mut options) = (Vec::new(), Vec::new());
-    let option = |name: &str, arg| NamedArgument { name: name.to_string(), arg, kind: Some(ArgumentKind::Keyword) };
+    let option = NamedArgument::keyword;
     options.push(option(NAME, Argument::AsString(schema.name.clone())));
     for (decl, arg) in schema.args.iter().zip(given) {
         match decl.name.strip_prefix(LAUNCH).filter(|_| decl.kwarg_only) {
             Some(name) => options.push(option(name, arg)),
-            None => {
-                let kind = Some(ArgumentKind::Positional);
-                own.push(NamedArgument { name: decl.name.clone(), arg, kind });
-            }
+            None => own.push(NamedArgument::positional(decl.name.clone(), arg)),
         }
     }
     let written = schema.args.iter().enumerate().filter(|(_, a)| writes(a)).map(|(i, _)| i as i64).collect();
@@ -161,9 +159,4 @@ pub fn write_functional(w: &mut GraphWriter<'_>, node: &Node, op: Op) -> Result<
         w.facts.laid(v, base.shift.is(0));
     }
     Ok(())
-}
-
-/// The arguments of `as_strided` behind the tensor.
-fn strided(layout: &Layout<Expr>) -> Vec<Arg> {
-    vec![Arg::Scalars(layout.sizes.to_vec()), Arg::Scalars(layout.strides.to_vec()), Arg::Scalar(layout.offset.clone())]
 }

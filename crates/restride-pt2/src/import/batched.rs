@@ -4,11 +4,10 @@
 //! `_vmap_decrement_nesting`; `_add_batch_dim` brings tensors in and `_remove_batch_dim` takes results out. It becomes a `map` over the
 //! batch. An `associative_scan` becomes a `scan` that combines from the front on.
 
+use super::damaged;
 use super::nodes::GraphImporter;
 use crate::model::{self, Argument};
-use restride_ir::{
-    Arg, Dim, Error, ErrorKind, Expr, Graph, Layout, OpError, Origin, Result, TensorType, Type, ValueId,
-};
+use restride_ir::{Arg, Dim, Error, Expr, Graph, Layout, OpError, Origin, Result, TensorType, Type, ValueId};
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
@@ -58,7 +57,7 @@ pub(super) fn region_end(nodes: &[model::Node]) -> Option<usize> {
 }
 
 fn file(what: &str) -> Error {
-    Error::new(ErrorKind::File, format!("a traced vmap: {what}"))
+    damaged(format!("a traced vmap: {what}"))
 }
 
 fn tensor_name(arg: Option<&Argument>) -> Result<&str> {
@@ -73,25 +72,19 @@ fn reads(node: &model::Node) -> Vec<&str> {
     let mut out = Vec::new();
     for input in &node.inputs {
         match &input.arg {
-            Argument::AsTensor(t) => out.push(t.name.as_str()),
-            Argument::AsTensors(list) => out.extend(list.iter().map(|t| t.name.as_str())),
-            Argument::AsOptionalTensor(model::OptionalTensorArgument::AsTensor(t)) => out.push(&t.name),
+            Argument::AsOptionalTensor(model::OptionalTensorArgument::AsTensor(t)) => out.push(t.name.as_str()),
             Argument::AsOptionalTensors(list) => out.extend(list.iter().filter_map(|t| match t {
                 model::OptionalTensorArgument::AsTensor(t) => Some(t.name.as_str()),
                 model::OptionalTensorArgument::AsNone(_) => None,
             })),
-            _ => {}
+            other => out.extend(other.tensor_names()),
         }
     }
     out
 }
 
 fn writes(node: &model::Node) -> impl Iterator<Item = &str> {
-    node.outputs.iter().flat_map(|o| match o {
-        Argument::AsTensor(t) => vec![t.name.as_str()],
-        Argument::AsTensors(list) => list.iter().map(|t| t.name.as_str()).collect(),
-        _ => Vec::new(),
-    })
+    node.outputs.iter().flat_map(Argument::tensor_names)
 }
 
 impl GraphImporter<'_> {
@@ -222,7 +215,7 @@ impl GraphImporter<'_> {
     /// `associative_scan(combine, xs, additional)` over the first dimension.
     pub(super) fn associative_scan(&mut self, node: &model::Node) -> Result<()> {
         let at = self.origin_of(node);
-        let bad = |what: &str| Error::new(ErrorKind::File, format!("associative_scan: {what}"));
+        let bad = |what: &str| damaged(format!("associative_scan: {what}"));
         let list = |i: usize| match node.inputs.get(i).map(|x| &x.arg) {
             Some(Argument::AsTensors(list)) => Ok(list.iter().map(|t| t.name.clone()).collect::<Vec<_>>()),
             Some(Argument::AsInts(none)) if none.is_empty() => Ok(Vec::new()),
@@ -234,15 +227,7 @@ impl GraphImporter<'_> {
         };
         let values = |names: Vec<String>| names.iter().map(|n| self.value(n)).collect::<Result<Vec<_>>>();
         let (xs, more) = (values(list(1)?)?, values(list(2)?)?);
-        let names: Vec<String> = node
-            .outputs
-            .iter()
-            .flat_map(|o| match o {
-                Argument::AsTensors(list) => list.iter().map(|t| t.name.clone()).collect(),
-                Argument::AsTensor(t) => vec![t.name.clone()],
-                _ => Vec::new(),
-            })
-            .collect();
+        let names: Vec<String> = writes(node).map(str::to_string).collect();
         if names.len() != xs.len() {
             return Err(bad("another number of results than of operands"));
         }
@@ -310,7 +295,7 @@ impl GraphImporter<'_> {
 
     /// `with_effects(token, op, …)`: a call that stays where it is, as every effect does here.
     pub(super) fn with_effects(&mut self, source: &model::Graph, node: &model::Node) -> Result<()> {
-        let bad = |what: &str| Error::new(ErrorKind::File, format!("with_effects: {what}"));
+        let bad = |what: &str| damaged(format!("with_effects: {what}"));
         let (Some(token), Some(Argument::AsOperator(target))) =
             (node.inputs.first(), node.inputs.get(1).map(|x| &x.arg))
         else {

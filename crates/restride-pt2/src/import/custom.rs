@@ -3,23 +3,18 @@
 //! They are read as what PyTorch does when it runs them: clones with the strides of the original, the views of them that the
 //! operator writes, and the operator itself. Functionalization then sees an operator that writes like any other.
 
+use super::damaged;
 use super::nodes::GraphImporter;
 use crate::model::{self, Argument};
-use restride_ir::{
-    Arg, ArgType, Dim, Error, ErrorKind, Expr, Layout, Op, Origin, Result, SchemaArg, TensorType, Type, ValueId,
-};
+use restride_ir::{Arg, ArgType, Dim, Error, Expr, Layout, Op, Origin, Result, SchemaArg, TensorType, Type, ValueId};
 use restride_tensor::self_overlaps;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
 type Keywords<'n> = BTreeMap<&'n str, &'n Argument>;
 
-fn file_error(what: impl Into<String>) -> Error {
-    Error::new(ErrorKind::File, what.into())
-}
-
 fn missing(name: &str) -> Error {
-    file_error(format!("auto_functionalized lacks its argument {name}"))
+    damaged(format!("auto_functionalized lacks its argument {name}"))
 }
 
 fn writes(arg: &SchemaArg) -> bool {
@@ -76,7 +71,7 @@ impl GraphImporter<'_> {
         let mut results: Vec<(String, Type)> = Vec::new();
         for o in first.iter().take(own) {
             let found = self.named_type(source, o)?;
-            results.push(found.ok_or_else(|| file_error(format!("a result of {op} that is no tensor")))?);
+            results.push(found.ok_or_else(|| damaged(format!("a result of {op} that is no tensor")))?);
         }
         let named = results.iter().map(|(n, ty)| (self.fresh(n), ty.clone())).collect();
         let id = self.add(op, args, named, origin);
@@ -89,18 +84,13 @@ impl GraphImporter<'_> {
         }
         let clones = if v2 { bases.into_iter().map(|b| Some(vec![b])).collect() } else { clones };
         if contents.len() != clones.len() {
-            return Err(file_error(format!("{} new contents of {} written", contents.len(), clones.len())));
+            return Err(damaged(format!("{} new contents of {} written", contents.len(), clones.len())));
         }
         for (output, values) in contents.iter().zip(clones) {
-            let names: Vec<&str> = match output {
-                Argument::AsTensor(t) => vec![&t.name],
-                Argument::AsTensors(list) => list.iter().map(|t| t.name.as_str()).collect(),
-                Argument::AsNone(_) => Vec::new(),
-                _ => return Err(file_error("new content that is no tensor")),
-            };
+            let names = output.tensor_names();
             let values = values.unwrap_or_default();
             if names.len() != values.len() {
-                return Err(file_error(format!("{} new contents of {} tensors", names.len(), values.len())));
+                return Err(damaged(format!("{} new contents of {} tensors", names.len(), values.len())));
             }
             for (name, v) in names.into_iter().zip(values) {
                 self.bind(name.to_string(), v);
@@ -125,19 +115,14 @@ impl GraphImporter<'_> {
     }
 
     fn strided(&mut self, v: ValueId, ty: TensorType, origin: &Arc<Origin>) -> Result<ValueId> {
-        let args = vec![
-            Arg::Value(v),
-            Arg::Scalars(ty.layout.sizes.to_vec()),
-            Arg::Scalars(ty.layout.strides.to_vec()),
-            Arg::Scalar(ty.layout.offset.clone()),
-        ];
+        let args = [vec![Arg::Value(v)], crate::as_strided_args(&ty.layout)].concat();
         self.call("aten.as_strided.default", args, ty, origin)
     }
 
     /// PyTorch's `clone_preserve_strides`: a clone that lies in its storage as the original does.
     pub(super) fn clone_as_laid(&mut self, v: ValueId, origin: &Arc<Origin>) -> Result<ValueId> {
         let Type::Tensor(ty) = self.value_type(v).clone() else {
-            return Err(file_error("a written argument that is no tensor"));
+            return Err(damaged("a written argument that is no tensor"));
         };
         if ty.layout.is_contiguous() && ty.layout.offset.is(0) {
             return self.call("aten.clone.default", vec![Arg::Value(v)], ty, origin);
@@ -203,7 +188,7 @@ impl GraphImporter<'_> {
         if given.contains_key(key("storage_offset").as_str()) {
             let (sizes, strides) = (self.numbers(&key("size"), given)?, self.numbers(&key("stride"), given)?);
             if sizes.len() != strides.len() {
-                return Err(file_error(format!("{prefix} has {} sizes and {} strides", sizes.len(), strides.len())));
+                return Err(damaged(format!("{prefix} has {} sizes and {} strides", sizes.len(), strides.len())));
             }
             let offset = self.one_number(&key("storage_offset"), given)?;
             let ty = TensorType::new(ty.dtype, Layout::strided(&sizes, &strides, offset));
@@ -216,8 +201,8 @@ impl GraphImporter<'_> {
         let (dim, start) = (self.one_number(&key("slice_dim"), given)?, self.one_number(&key("slice_start"), given)?);
         let (end, step) = (self.one_number(&key("slice_end"), given)?, Expr::Int(1));
         let at = dim.known().filter(|d| usize::try_from(*d).is_ok_and(|d| d < ty.layout.rank()));
-        let at = at.ok_or_else(|| file_error(format!("{prefix} is a slice of a dimension that its base lacks")))?;
-        let layout = ty.layout.slice(at, Some(&start), Some(&end), &step).map_err(|e| file_error(e.to_string()))?;
+        let at = at.ok_or_else(|| damaged(format!("{prefix} is a slice of a dimension that its base lacks")))?;
+        let layout = ty.layout.slice(at, Some(&start), Some(&end), &step).map_err(|e| damaged(e.to_string()))?;
         let args = [dim, start, end, step].into_iter().map(Arg::Scalar);
         let args = std::iter::once(Arg::Value(base)).chain(args).collect();
         self.call("aten.slice.Tensor", args, TensorType::new(ty.dtype, layout), origin).map(Some)
@@ -233,7 +218,7 @@ impl GraphImporter<'_> {
             _ => return Err(missing(&dtype)),
         };
         if sizes.len() != strides.len() {
-            return Err(file_error(format!("{name} has {} sizes and {} strides", sizes.len(), strides.len())));
+            return Err(damaged(format!("{name} has {} sizes and {} strides", sizes.len(), strides.len())));
         }
         let args = vec![Arg::Scalars(sizes.clone()), Arg::Scalars(strides.clone()), Arg::DType(dtype)];
         let ty = TensorType::new(dtype, Layout::strided(&sizes, &strides, Expr::Int(0)));
@@ -243,7 +228,7 @@ impl GraphImporter<'_> {
     fn one_number(&mut self, name: &str, given: &Keywords<'_>) -> Result<Expr> {
         match self.numbers(name, given)?.as_slice() {
             [one] => Ok(one.clone()),
-            _ => Err(file_error(format!("{name} is not one number"))),
+            _ => Err(damaged(format!("{name} is not one number"))),
         }
     }
 
@@ -254,7 +239,7 @@ impl GraphImporter<'_> {
             Arg::Scalar(e) => Ok(vec![e]),
             Arg::Scalars(list) => Ok(list),
             Arg::Values(list) if list.is_empty() => Ok(Vec::new()),
-            _ => Err(file_error(format!("{name} is not a list of numbers"))),
+            _ => Err(damaged(format!("{name} is not a list of numbers"))),
         }
     }
 }

@@ -3,7 +3,7 @@
 use crate::expressions::{self, InputProperty, Names};
 use crate::model::ExportedProgram;
 use crate::pytree::{PathStep, TreeSpec};
-use restride_ir::{Expr, Guard, InputKind, Program, Type, ValueId};
+use restride_ir::{Expr, Guard, Program, Type, ValueId};
 
 /// Adds the program's guards; the notes name those that are not understood.
 pub fn read(program: &mut Program, exported: &ExportedProgram) {
@@ -14,13 +14,7 @@ pub fn read(program: &mut Program, exported: &ExportedProgram) {
             Some(Ok(spec)) => spec.leaf_paths(),
             _ => Vec::new(),
         },
-        users: program
-            .signature
-            .inputs
-            .iter()
-            .filter(|i| matches!(i.kind, InputKind::User(_) | InputKind::Fixed { .. }))
-            .map(|i| i.value)
-            .collect(),
+        users: crate::user_inputs(program).map(|i| i.value).collect(),
         program,
     };
     let read: Vec<_> = exported.guards_code.iter().map(|text| (text, expressions::parse(text, &inputs))).collect();

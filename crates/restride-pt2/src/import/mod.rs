@@ -47,6 +47,11 @@ impl From<Pt2Error> for Error {
     }
 }
 
+/// The file is damaged or contradicts itself.
+fn damaged(what: impl Into<String>) -> Error {
+    Error::new(ErrorKind::File, what)
+}
+
 /// How to read an archive.
 #[derive(Clone, Copy)]
 pub struct ImportOptions<'a> {
@@ -132,15 +137,17 @@ fn inputs(
 ) -> Result<()> {
     let given = program.graph().inputs.clone();
     if signature.input_specs.len() != given.len() {
-        return Err(Error::new(
-            ErrorKind::File,
-            format!("the signature has {} inputs, the graph {}", signature.input_specs.len(), given.len()),
-        ));
+        return Err(damaged(format!(
+            "the signature has {} inputs, the graph {}",
+            signature.input_specs.len(),
+            given.len()
+        )));
     }
     let named = |name: &str| {
-        values.get(name).copied().ok_or_else(|| {
-            Error::new(ErrorKind::File, format!("the signature names {name}, which the graph does not have"))
-        })
+        values
+            .get(name)
+            .copied()
+            .ok_or_else(|| damaged(format!("the signature names {name}, which the graph does not have")))
     };
     for (spec, &value) in signature.input_specs.iter().zip(&given) {
         use model::InputSpec as S;
@@ -183,7 +190,7 @@ fn inputs(
         if let Some(name) = name
             && named(name)? != value
         {
-            return Err(Error::new(ErrorKind::File, format!("the signature names {name} where the graph has {own}")));
+            return Err(damaged(format!("the signature names {name} where the graph has {own}")));
         }
         program.signature.inputs.push(InputSpec { value, kind });
     }
@@ -192,18 +199,15 @@ fn inputs(
 
 fn output_specs(program: &mut Program, signature: &model::GraphSignature) -> Result<()> {
     if signature.output_specs.len() != program.graph().outputs.len() {
-        return Err(Error::new(
-            ErrorKind::File,
-            format!(
-                "the signature has {} outputs, the graph {}",
-                signature.output_specs.len(),
-                program.graph().outputs.len()
-            ),
-        ));
+        return Err(damaged(format!(
+            "the signature has {} outputs, the graph {}",
+            signature.output_specs.len(),
+            program.graph().outputs.len()
+        )));
     }
     let find = |what: &str, test: &dyn Fn(&InputKind) -> bool| {
         let at = program.signature.inputs.iter().position(|i| test(&i.kind));
-        at.ok_or_else(|| Error::new(ErrorKind::File, format!("an output is said to be of {what}, which is no input")))
+        at.ok_or_else(|| damaged(format!("an output is said to be of {what}, which is no input")))
     };
     let parameter = |name: &str| find(name, &|k| matches!(k, InputKind::Parameter(n) if **n == *name));
     let buffer = |name: &str| find(name, &|k| matches!(k, InputKind::Buffer { name: n, .. } if **n == *name));

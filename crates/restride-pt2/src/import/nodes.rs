@@ -1,12 +1,13 @@
 //! Nodes and values of a graph.
 
 use super::batched::{self, Batching};
+use super::damaged;
 use super::origins::{has_history, node_name, origin, short_target};
 use super::{args, autocast, default_dtype, last_dim, learnt, symbols};
 use crate::model::{self, Argument};
 use restride_ir::{
-    Arg, ArgType, Args, Error, ErrorKind, Expr, Graph, Kernel, Layout, NodeId, Op, Origin, Program, Result, Schema,
-    Symbol, TensorType, TwinReturn, Type, ValueId, ViewOutcome,
+    Arg, ArgType, Args, Error, Expr, Graph, Kernel, Layout, NodeId, Op, Origin, Program, Result, Schema, Symbol,
+    TensorType, TwinReturn, Type, ValueId, ViewOutcome,
 };
 use std::collections::{BTreeMap, BTreeSet, HashSet};
 use std::sync::Arc;
@@ -27,13 +28,7 @@ pub struct FileWide {
 impl FileWide {
     /// A subgraph's name, or that with the first free number behind it.
     pub(super) fn graph_name(&mut self, name: &str) -> Arc<str> {
-        let mut own: Arc<str> = name.into();
-        let mut n = 0;
-        while !self.graphs.insert(own.clone()) {
-            n += 1;
-            own = format!("{name}_{n}").into();
-        }
-        own
+        crate::unique_name(&mut self.graphs, name)
     }
 }
 
@@ -104,7 +99,7 @@ impl<'a> GraphImporter<'a> {
         match (&self.graph.values[v].ty, self.told.get(&v)) {
             (Type::Scalar(_), Some(told)) if !self.reads_learnt => Ok(told.clone()),
             (Type::Scalar(e), _) => Ok(e.clone()),
-            _ => Err(Error::new(ErrorKind::File, format!("{name} is used as a number and is none"))),
+            _ => Err(damaged(format!("{name} is used as a number and is none"))),
         }
     }
 
@@ -161,10 +156,7 @@ impl<'a> GraphImporter<'a> {
 
     /// A value by the file's name.
     pub fn value(&self, name: &str) -> Result<ValueId> {
-        self.names
-            .get(name)
-            .copied()
-            .ok_or_else(|| Error::new(ErrorKind::File, format!("{name} is used before it is made")))
+        self.names.get(name).copied().ok_or_else(|| damaged(format!("{name} is used before it is made")))
     }
 
     /// Notes a device that is not the CPU.
@@ -179,13 +171,7 @@ impl<'a> GraphImporter<'a> {
 
     /// A name that no value of the graph has yet.
     pub(super) fn fresh(&mut self, name: &str) -> Arc<str> {
-        let mut candidate: Arc<str> = name.into();
-        let mut n = 0;
-        while !self.taken.insert(candidate.clone()) {
-            n += 1;
-            candidate = format!("{name}_{n}").into();
-        }
-        candidate
+        crate::unique_name(&mut self.taken, name)
     }
 
     fn tensor_type(&mut self, name: &str, meta: &model::TensorMeta) -> Result<TensorType> {
@@ -196,20 +182,17 @@ impl<'a> GraphImporter<'a> {
         self.device(&meta.device);
         let dtype = args::dtype(meta.dtype.dtype()?).map_err(at)?;
         if meta.sizes.len() != meta.strides.len() {
-            return Err(Error::new(
-                ErrorKind::File,
-                format!("%{name} has {} sizes and {} strides", meta.sizes.len(), meta.strides.len()),
-            ));
+            return Err(damaged(format!("%{name} has {} sizes and {} strides", meta.sizes.len(), meta.strides.len())));
         }
         let symbols = &self.program.symbols;
         let list = |v: &[model::SymNumber]| v.iter().map(|s| symbols::number(s, symbols)).collect::<Result<Vec<_>>>();
         let (sizes, strides) = (list(&meta.sizes)?, list(&meta.strides)?);
         let offset = symbols::number(&meta.storage_offset, symbols)?;
         if sizes.iter().chain(&strides).chain([&offset]).any(|s| s.is_float() || s.is_bool()) {
-            return Err(Error::new(ErrorKind::File, format!("a size, stride or offset of %{name} is no integer")));
+            return Err(damaged(format!("a size, stride or offset of %{name} is no integer")));
         }
         if sizes.iter().chain([&offset]).any(|s| matches!(s, Expr::Int(i) if *i < 0)) {
-            return Err(Error::new(ErrorKind::File, format!("%{name} has a negative size or offset")));
+            return Err(damaged(format!("%{name} has a negative size or offset")));
         }
         check_reach(name, &sizes, &strides, &offset, dtype)?;
         Ok(TensorType::new(dtype, Layout::strided(&sizes, &strides, offset)))
@@ -217,7 +200,7 @@ impl<'a> GraphImporter<'a> {
 
     /// Type of a value that an argument names, by the maps of its graph.
     pub(super) fn named_type(&mut self, source: &model::Graph, arg: &Argument) -> Result<Option<(String, Type)>> {
-        let missing = |n: &str| Error::new(ErrorKind::File, format!("the file does not say what {n} is"));
+        let missing = |n: &str| damaged(format!("the file does not say what {n} is"));
         Ok(Some(match arg {
             Argument::AsTensor(t) => {
                 let meta = source.tensor_values.get(&t.name).ok_or_else(|| missing(&t.name))?;
@@ -290,7 +273,7 @@ impl<'a> GraphImporter<'a> {
                 Some(Batching::Load) => Ok(after),
                 Some(Batching::Enter) => match batched::region_end(rest) {
                     Some(end) => self.vmap(source, &rest[..=end]).map(|()| &rest[end + 1..]),
-                    None => Err(Error::new(ErrorKind::File, "a traced vmap that does not end")),
+                    None => Err(damaged("a traced vmap that does not end")),
                 },
                 _ => self.node(source, node).map(|()| after),
             };
@@ -454,7 +437,7 @@ impl<'a> GraphImporter<'a> {
         let origin = self.origin_of(node);
         let asserted = match node.inputs.first() {
             Some(input) => self.arg(&input.arg, Some(ArgType::Tensor))?,
-            None => return Err(Error::new(ErrorKind::File, "an assertion of nothing")),
+            None => return Err(damaged("an assertion of nothing")),
         };
         self.add(op, vec![asserted, Arg::Str(says.into())], Vec::new(), origin);
         Ok(())
@@ -488,9 +471,7 @@ impl<'a> GraphImporter<'a> {
                     _ => Arg::Scalars(s),
                 }),
                 Some(arg) => Ok(arg),
-                None => decl
-                    .default_arg()
-                    .ok_or_else(|| Error::new(ErrorKind::File, format!("{op} lacks its argument {}", decl.name))),
+                None => decl.default_arg().ok_or_else(|| damaged(format!("{op} lacks its argument {}", decl.name))),
             })
             .collect()
     }
@@ -553,7 +534,7 @@ impl<'a> GraphImporter<'a> {
 
 /// Sizes and strides whose product leaves 64 bits are refused before anything is computed with them.
 fn check_reach(name: &str, sizes: &[Expr], strides: &[Expr], offset: &Expr, dtype: restride_ir::DType) -> Result<()> {
-    let too_large = || Error::new(ErrorKind::File, format!("%{name} is larger than any memory"));
+    let too_large = || damaged(format!("%{name} is larger than any memory"));
     let known = |e: &Expr| if let Expr::Int(i) = e { Some(*i) } else { None };
     let mut numel: i64 = dtype.size() as i64;
     let mut reach: i64 = known(offset).unwrap_or(0);
@@ -562,7 +543,7 @@ fn check_reach(name: &str, sizes: &[Expr], strides: &[Expr], offset: &Expr, dtyp
             numel = numel.checked_mul(n.max(1)).ok_or_else(too_large)?;
             if let Some(s) = known(stride) {
                 if s < 0 {
-                    return Err(Error::new(ErrorKind::File, format!("%{name} has a negative stride")));
+                    return Err(damaged(format!("%{name} has a negative stride")));
                 }
                 let step = s.checked_mul((n - 1).max(0)).ok_or_else(too_large)?;
                 reach = reach.checked_add(step).ok_or_else(too_large)?;

@@ -1,10 +1,11 @@
 //! Graphs in graphs: bodies of higher-order operators, and regions that run in another mode.
 
 use super::args;
+use super::damaged;
 use super::nodes::{FileWide, GraphImporter};
 use super::origins::short_target;
 use crate::model::{self, Argument};
-use restride_ir::{Arg, Error, ErrorKind, Graph, GraphId, Origin, Result, TensorType, Type, beyond};
+use restride_ir::{Arg, Graph, GraphId, Origin, Result, TensorType, Type, beyond};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
@@ -63,10 +64,10 @@ impl GraphImporter<'_> {
         let results = graph.outputs.clone();
         for k in 0..2 * results.len() {
             let Arg::Value(v) = results[k % results.len()] else {
-                return Err(Error::new(ErrorKind::File, "a combine function that returns what is no tensor"));
+                return Err(damaged("a combine function that returns what is no tensor"));
             };
             let Some(ty) = graph.values[v].ty.tensor().cloned() else {
-                return Err(Error::new(ErrorKind::File, "a combine function that returns what is no tensor"));
+                return Err(damaged("a combine function that returns what is no tensor"));
             };
             let mut args = vec![Arg::Value(v), Arg::MemoryFormat(restride_ir::MemoryFormat::Contiguous)];
             clone.fill_defaults_or_none(&mut args);
@@ -80,7 +81,7 @@ impl GraphImporter<'_> {
 
     /// A region that runs in another mode: its nodes, here. `at` is the position of the graph among the arguments.
     pub(super) fn inline(&mut self, source: &model::Graph, node: &model::Node, at: usize) -> Result<()> {
-        let bad = |why: &str| Error::new(ErrorKind::File, format!("{}: {why}", short_target(&node.target)));
+        let bad = |why: &str| damaged(format!("{}: {why}", short_target(&node.target)));
         let Some(Argument::AsGraph(body)) = node.inputs.get(at).map(|i| &i.arg) else { return Err(bad("no graph")) };
         self.check_depth()?;
         let flag = |i: usize| matches!(node.inputs.get(i).map(|i| &i.arg), Some(Argument::AsBool(true)));

@@ -14,7 +14,7 @@ pub(super) fn write(program: &mut Program, lookup: &dyn Fn(&str) -> Option<Op>) 
     let graph = program.graph();
     let outputs = || graph.outputs.iter().zip(&program.signature.outputs);
     let returned: BTreeSet<ValueId> = outputs()
-        .filter(|(_, spec)| matches!(spec.kind, OutputKind::User | OutputKind::Loss))
+        .filter(|(_, spec)| crate::is_result(spec))
         .filter_map(|(arg, _)| if let Arg::Value(v) = arg { Some(*v) } else { None })
         .collect();
     let mut written: Vec<(usize, ValueId, ValueId)> = Vec::new();

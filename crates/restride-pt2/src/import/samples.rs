@@ -1,11 +1,11 @@
 //! Sample inputs: `(args, kwargs)` as `torch.save` wrote them.
 
 use super::args::dtype;
-use super::weights::normal_bools;
+use super::weights::{normal_bools, once};
 use crate::archive::Archive;
 use crate::pickle::{self, PickleTensor, PickleValue};
 use crate::pytree::TreeSpec;
-use restride_ir::{DType, InputKind, Layout, Program, Result, SampleInput, SampleInputs, Scalar};
+use restride_ir::{DType, Layout, Program, Result, SampleInput, SampleInputs, Scalar};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
@@ -23,12 +23,7 @@ pub fn read(archive: &Archive<'_>, model: &str, program: &mut Program) -> Result
     let spec = program.pytree.as_ref().and_then(|(spec, _)| TreeSpec::parse(spec).ok());
     let mut leaves = Vec::new();
     flatten(&loaded.value, spec.as_ref(), &mut leaves);
-    let users = program
-        .signature
-        .inputs
-        .iter()
-        .filter(|i| matches!(i.kind, InputKind::User(_) | InputKind::Fixed { .. }))
-        .count();
+    let users = crate::user_inputs(program).count();
     if leaves.len() != users {
         program.notes.push(format!("the {} sample inputs do not fit the program's {users} inputs", leaves.len()));
         return Ok(None);
@@ -57,14 +52,9 @@ fn tensor(
     out: &mut SampleInputs,
 ) -> Result<SampleInput> {
     let dtype = dtype(t.dtype)?;
-    let storage = match storages.get(&t.storage) {
-        Some(s) => *s,
-        None => {
-            out.storages.push(loaded.storage_bytes(file, &t.storage).unwrap_or_default().to_vec());
-            storages.insert(t.storage.clone(), out.storages.len() - 1);
-            out.storages.len() - 1
-        }
-    };
+    let storage = once(storages, &t.storage, &mut out.storages, || {
+        Ok(loaded.storage_bytes(file, &t.storage).unwrap_or_default().to_vec())
+    })?;
     if dtype == DType::Bool
         && let Some(normal) = normal_bools(&out.storages[storage])
     {

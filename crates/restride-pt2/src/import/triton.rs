@@ -4,9 +4,10 @@
 //! in the namespace `triton`; how it is launched is passed along in arguments whose names begin with `launch_`. The functional form
 //! is what PyTorch runs: clones of what is written, with their strides, and the kernel on them.
 
+use super::damaged;
 use super::nodes::GraphImporter;
 use crate::model::{self, Argument, ArgumentKind};
-use restride_ir::{Arg, Error, ErrorKind, Origin, Result, ValueId};
+use restride_ir::{Arg, Error, Origin, Result, ValueId};
 use std::fmt::Write;
 use std::sync::Arc;
 
@@ -18,10 +19,6 @@ pub(crate) const LAUNCH: &str = "launch_";
 pub(crate) const NAME: &str = "name";
 /// The keyword with the positions of the arguments that are written.
 pub(crate) const WRITTEN: &str = "output_indices";
-
-fn file_error(what: impl Into<String>) -> Error {
-    Error::new(ErrorKind::File, what.into())
-}
 
 fn is_identifier(name: &str) -> bool {
     let word = |c: char| c.is_ascii_alphanumeric() || c == '_';
@@ -56,15 +53,15 @@ impl GraphImporter<'_> {
         let is_keyword = |i: &&model::NamedArgument| i.kind == Some(ArgumentKind::Keyword);
         let keyword = |name: &str| node.inputs.iter().filter(is_keyword).find(|i| i.name == name).map(|i| &i.arg);
         let Some(Argument::AsString(kernel)) = keyword(NAME) else {
-            return Err(file_error("a triton kernel without a name"));
+            return Err(damaged("a triton kernel without a name"));
         };
         let given: Vec<&model::NamedArgument> = node.inputs.iter().filter(|i| !is_keyword(i)).collect();
         let written: Vec<usize> = match keyword(WRITTEN) {
             Some(Argument::AsInts(list)) => list.iter().map(|i| usize::try_from(*i).unwrap_or(usize::MAX)).collect(),
-            _ => return Err(file_error(format!("the triton kernel {kernel} does not say what it writes"))),
+            _ => return Err(damaged(format!("the triton kernel {kernel} does not say what it writes"))),
         };
         if written.iter().any(|i| *i >= given.len()) || written.windows(2).any(|w| w[0] >= w[1]) {
-            return Err(file_error(format!("the triton kernel {kernel} writes arguments that it is not given")));
+            return Err(damaged(format!("the triton kernel {kernel} writes arguments that it is not given")));
         }
         let mut params = String::new();
         let mut args = Vec::with_capacity(node.inputs.len());
@@ -81,10 +78,7 @@ impl GraphImporter<'_> {
                 continue;
             }
             let Argument::AsTensor(t) = &input.arg else {
-                return Err(file_error(format!(
-                    "the triton kernel {kernel} writes {}, which is no tensor",
-                    input.name
-                )));
+                return Err(damaged(format!("the triton kernel {kernel} writes {}, which is no tensor", input.name)));
             };
             let v = self.value(&t.name)?;
             let v = if functional { self.clone_as_laid(v, &origin)? } else { v };
@@ -111,22 +105,17 @@ impl GraphImporter<'_> {
         // A kernel may be given arguments of other types at another place: each list of types is an overload.
         let overload = crc32fast::hash(params.as_bytes());
         let schema = format!("{NAMESPACE}::{kernel}.v{overload:08x}({params}) -> ()");
-        let op = restride_ops::register_custom(&schema).map_err(|e| file_error(e.0))?;
+        let op = restride_ops::register_custom(&schema).map_err(|e| damaged(e.0))?;
         self.add(op, args, Vec::new(), origin);
         if !functional {
             return Ok(());
         }
         let names: Vec<&str> = match &node.outputs[..] {
-            [Argument::AsTensors(list)] => list.iter().map(|t| t.name.as_str()).collect(),
-            [Argument::AsTensor(t)] => vec![&t.name],
+            [one] => one.tensor_names(),
             _ => Vec::new(),
         };
         if names.len() != contents.len() || names.iter().any(|n| !source.tensor_values.contains_key(*n)) {
-            return Err(file_error(format!(
-                "{} results of a triton kernel that writes {}",
-                names.len(),
-                contents.len()
-            )));
+            return Err(damaged(format!("{} results of a triton kernel that writes {}", names.len(), contents.len())));
         }
         for (name, v) in names.into_iter().zip(contents) {
             self.bind(name.to_string(), v);

@@ -1,12 +1,13 @@
 //! Parameters, buffers and constants with their memory.
 
 use super::args::dtype;
+use super::damaged;
 use crate::archive::{Archive, Payload};
 use crate::dtype::storage_reach;
 use crate::error::Pt2Error;
 use crate::model::{self, SymNumber};
 use crate::pickle::{self, PickleValue};
-use restride_ir::{DType, Error, ErrorKind, Layout, Program, Result, Weight, Weights};
+use restride_ir::{DType, Error, Layout, Program, Result, Weight, Weights};
 use restride_tensor::Bytes;
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -28,11 +29,11 @@ pub fn read(bytes: &Bytes, archive: &Archive<'_>, model: &str, program: &Program
     for (i, spec) in program.signature.inputs.iter().enumerate() {
         let Some(name) = program.weight_name(i) else { continue };
         let Some(weight) = out.tensors.get(name) else {
-            return Err(Error::new(ErrorKind::File, format!("the archive has no data for {name}")));
+            return Err(damaged(format!("the archive has no data for {name}")));
         };
         let ty = program.graph().values[spec.value].ty.tensor().and_then(|t| t.known());
         let Some(ty) = ty else {
-            return Err(Error::new(ErrorKind::File, format!("{name} is not a tensor of known sizes")));
+            return Err(damaged(format!("{name} is not a tensor of known sizes")));
         };
         if weight.dtype == DType::Bool
             && let Some(normal) = normal_bools(&out.storages[weight.storage])
@@ -42,14 +43,11 @@ pub fn read(bytes: &Bytes, archive: &Archive<'_>, model: &str, program: &Program
         }
         let weight = &out.tensors[name];
         if ty.dtype != weight.dtype || ty.layout.sizes != weight.layout.sizes {
-            return Err(Error::new(
-                ErrorKind::File,
-                format!(
-                    "the graph takes {name} as {ty}, the archive has {}{:?}",
-                    weight.dtype,
-                    weight.layout.sizes.as_slice()
-                ),
-            ));
+            return Err(damaged(format!(
+                "the graph takes {name} as {ty}, the archive has {}{:?}",
+                weight.dtype,
+                weight.layout.sizes.as_slice()
+            )));
         }
     }
     Ok(out)
@@ -72,27 +70,17 @@ fn raw(bytes: &Bytes, archive: &Archive<'_>, model: &str, payload: Payload, out:
             add_pickled(&file, &loaded, name, &loaded.value, &mut BTreeMap::new(), out).map_err(at)?;
             continue;
         }
-        let storage = match storages.get(&path) {
-            Some(s) => *s,
-            None => {
-                let data = match archive.range(&path)? {
-                    Some(range) => {
-                        bytes.slice(range).ok_or_else(|| Error::new(ErrorKind::File, "an entry leaves the file"))?
-                    }
-                    None => Bytes::copy_of(&archive.read(&path)?),
-                };
-                out.storages.push(data);
-                storages.insert(path.clone(), out.storages.len() - 1);
-                out.storages.len() - 1
-            }
-        };
+        let storage = once(&mut storages, &path, &mut out.storages, || match archive.range(&path)? {
+            Some(range) => bytes.slice(range).ok_or_else(|| damaged("an entry leaves the file")),
+            None => Ok(Bytes::copy_of(&archive.read(&path)?)),
+        })?;
         let weight = weight(tensor, storage, meta.is_param, out.storages[storage].len()).map_err(at)?;
         // An empty file stands for zeros of whatever size.
         let wanted = storage_reach(&weight.layout.sizes, &weight.layout.strides, weight.layout.offset)? as usize
             * weight.dtype.size();
         if out.storages[storage].is_empty() && wanted > 0 {
             if wanted > 1 << 32 {
-                return Err(at(Error::new(ErrorKind::File, "an empty file stands for more than 4 GiB of zeros")));
+                return Err(at(damaged("an empty file stands for more than 4 GiB of zeros")));
             }
             out.storages[storage] = Bytes::copy_of(&vec![0; wanted]);
         }
@@ -104,19 +92,19 @@ fn raw(bytes: &Bytes, archive: &Archive<'_>, model: &str, payload: Payload, out:
 fn weight(meta: &model::TensorMeta, storage: usize, is_param: bool, bytes: usize) -> Result<Weight> {
     let int = |s: &SymNumber| match s {
         SymNumber::AsInt(i) if *i >= 0 => Ok(*i),
-        _ => Err(Error::new(ErrorKind::File, "sizes and strides must be known and not negative")),
+        _ => Err(damaged("sizes and strides must be known and not negative")),
     };
     let sizes = meta.sizes.iter().map(int).collect::<Result<Vec<_>>>()?;
     let strides = meta.strides.iter().map(int).collect::<Result<Vec<_>>>()?;
     if sizes.len() != strides.len() {
-        return Err(Error::new(ErrorKind::File, "sizes and strides differ in number"));
+        return Err(damaged("sizes and strides differ in number"));
     }
     let offset = int(&meta.storage_offset)?;
     let dtype = dtype(meta.dtype.dtype()?)?;
     let reach = storage_reach(&sizes, &strides, offset)?;
     let need = reach.checked_mul(dtype.size() as u64).ok_or_else(|| Pt2Error::too_large("larger than any memory"))?;
     if need > bytes as u64 && bytes > 0 {
-        return Err(Error::new(ErrorKind::File, format!("needs {need} bytes of a storage of {bytes}")));
+        return Err(damaged(format!("needs {need} bytes of a storage of {bytes}")));
     }
     let layout = Layout::strided(&sizes, &strides, offset);
     Ok(Weight { storage, dtype, layout, is_param, requires_grad: meta.requires_grad })
@@ -130,7 +118,7 @@ fn pickled(archive: &Archive<'_>, path: &str, out: &mut Weights) -> Result<()> {
     }
     let loaded = pickle::load(&file).map_err(|e| e.at(path))?;
     let PickleValue::Dict(pairs) = &loaded.value else {
-        return Err(Error::new(ErrorKind::File, format!("{path} is not a dictionary of tensors")));
+        return Err(damaged(format!("{path} is not a dictionary of tensors")));
     };
     let mut storages = BTreeMap::new();
     for (key, value) in pairs {
@@ -138,6 +126,21 @@ fn pickled(archive: &Archive<'_>, path: &str, out: &mut Weights) -> Result<()> {
         add_pickled(&file, &loaded, name, value, &mut storages, out)?;
     }
     Ok(())
+}
+
+/// The position of a key's storage, which is read the first time that it is asked for.
+pub(super) fn once<K: Ord + Clone, S>(
+    known: &mut BTreeMap<K, usize>,
+    key: &K,
+    storages: &mut Vec<S>,
+    read: impl FnOnce() -> Result<S>,
+) -> Result<usize> {
+    if let Some(at) = known.get(key) {
+        return Ok(*at);
+    }
+    storages.push(read()?);
+    known.insert(key.clone(), storages.len() - 1);
+    Ok(storages.len() - 1)
 }
 
 fn add_pickled(
@@ -149,17 +152,10 @@ fn add_pickled(
     out: &mut Weights,
 ) -> Result<()> {
     let PickleValue::Tensor(t) = value else { return Ok(()) };
-    let storage = match storages.get(&t.storage) {
-        Some(s) => *s,
-        None => {
-            let data = loaded
-                .storage_bytes(file, &t.storage)
-                .ok_or_else(|| Error::new(ErrorKind::File, format!("{name} has no data")))?;
-            out.storages.push(Bytes::copy_of(data));
-            storages.insert(t.storage.clone(), out.storages.len() - 1);
-            out.storages.len() - 1
-        }
-    };
+    let storage = once(storages, &t.storage, &mut out.storages, || {
+        let data = loaded.storage_bytes(file, &t.storage).ok_or_else(|| damaged(format!("{name} has no data")))?;
+        Ok(Bytes::copy_of(data))
+    })?;
     let layout = Layout::strided(&t.sizes, &t.strides, t.offset);
     let weight =
         Weight { storage, dtype: dtype(t.dtype)?, layout, is_param: t.is_parameter, requires_grad: t.requires_grad };

@@ -210,6 +210,29 @@ pub struct NamedArgument {
     pub kind: Option<ArgumentKind>,
 }
 
+impl Argument {
+    /// Names of the tensors that this is: one, or those of a list.
+    pub fn tensor_names(&self) -> Vec<&str> {
+        match self {
+            Self::AsTensor(t) => vec![&t.name],
+            Self::AsTensors(list) => list.iter().map(|t| t.name.as_str()).collect(),
+            _ => Vec::new(),
+        }
+    }
+}
+
+impl NamedArgument {
+    /// An argument passed by position.
+    pub fn positional(name: impl Into<String>, arg: Argument) -> Self {
+        Self { name: name.into(), arg, kind: Some(ArgumentKind::Positional) }
+    }
+
+    /// An argument passed by keyword.
+    pub fn keyword(name: impl Into<String>, arg: Argument) -> Self {
+        Self { name: name.into(), arg, kind: Some(ArgumentKind::Keyword) }
+    }
+}
+
 /// One call.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Node {
@@ -230,7 +253,7 @@ pub struct Node {
 }
 
 /// A graph or subgraph: calls in the order in which they run, and the types of all names.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct Graph {
     /// Placeholders.
     pub inputs: Vec<Argument>,

@@ -21,110 +21,50 @@ pub enum ConstantValue {
 /// What an input of the graph is.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
+#[allow(missing_docs)] // the schema's names say it: `arg` is the placeholder
 pub enum InputSpec {
     /// Passed by the caller.
-    UserInput {
-        /// the placeholder
-        arg: Argument,
-    },
+    UserInput { arg: Argument },
     /// A parameter.
-    Parameter {
-        /// the placeholder
-        arg: TensorArgument,
-        /// its name in the state dict
-        parameter_name: String,
-    },
+    Parameter { arg: TensorArgument, parameter_name: String },
     /// A buffer.
     Buffer {
-        /// the placeholder
         arg: TensorArgument,
-        /// its name in the state dict
         buffer_name: String,
         /// whether it is kept with the weights, not with the constants
         persistent: bool,
     },
     /// A tensor that is part of the code.
-    TensorConstant {
-        /// the placeholder
-        arg: TensorArgument,
-        /// its name among the constants
-        tensor_constant_name: String,
-    },
+    TensorConstant { arg: TensorArgument, tensor_constant_name: String },
     /// A custom object.
-    CustomObj {
-        /// the placeholder
-        arg: CustomObjArgument,
-        /// its name among the constants
-        custom_obj_name: String,
-    },
+    CustomObj { arg: CustomObjArgument, custom_obj_name: String },
     /// An effect token.
-    Token {
-        /// the placeholder
-        arg: TokenArgument,
-    },
+    Token { arg: TokenArgument },
     /// A value that is no tensor, passed by the caller and fixed at export.
-    ConstantInput {
-        /// the placeholder
-        name: String,
-        /// what it must be
-        value: ConstantValue,
-    },
+    ConstantInput { name: String, value: ConstantValue },
 }
 
 /// What an output of the graph is.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
+#[allow(missing_docs)] // the schema's names say it: `arg` is the value
 pub enum OutputSpec {
     /// Given to the caller.
-    UserOutput {
-        /// the value
-        arg: Argument,
-    },
+    UserOutput { arg: Argument },
     /// The loss of a joint program.
-    LossOutput {
-        /// the value
-        arg: TensorArgument,
-    },
+    LossOutput { arg: TensorArgument },
     /// A buffer's new value.
-    BufferMutation {
-        /// the value
-        arg: TensorArgument,
-        /// whose
-        buffer_name: String,
-    },
+    BufferMutation { arg: TensorArgument, buffer_name: String },
     /// A parameter's gradient.
-    GradientToParameter {
-        /// the value
-        arg: TensorArgument,
-        /// whose
-        parameter_name: String,
-    },
+    GradientToParameter { arg: TensorArgument, parameter_name: String },
     /// An input's gradient.
-    GradientToUserInput {
-        /// the value
-        arg: TensorArgument,
-        /// whose
-        user_input_name: String,
-    },
+    GradientToUserInput { arg: TensorArgument, user_input_name: String },
     /// An input's new value.
-    UserInputMutation {
-        /// the value
-        arg: TensorArgument,
-        /// whose
-        user_input_name: String,
-    },
+    UserInputMutation { arg: TensorArgument, user_input_name: String },
     /// An effect token.
-    Token {
-        /// the value
-        arg: TokenArgument,
-    },
+    Token { arg: TokenArgument },
     /// A parameter's new value.
-    ParameterMutation {
-        /// the value
-        arg: TensorArgument,
-        /// whose
-        parameter_name: String,
-    },
+    ParameterMutation { arg: TensorArgument, parameter_name: String },
 }
 
 /// What the inputs and outputs of a graph are, position by position.

@@ -86,16 +86,9 @@ impl<W: Write> ZipWriter<W> {
 
         let mut header = Vec::with_capacity(30 + name.len() + extra.len());
         header.extend(LOCAL_SIGNATURE.to_le_bytes());
-        header.extend(version_needed(big).to_le_bytes());
-        header.extend(FLAGS.to_le_bytes());
-        header.extend(entry.method.to_le_bytes());
-        header.extend(0u16.to_le_bytes());
-        header.extend(DATE.to_le_bytes());
-        header.extend(entry.crc.to_le_bytes());
-        header.extend(short(entry.compressed, big).to_le_bytes());
-        header.extend(short(entry.size, big).to_le_bytes());
-        header.extend(name_len.to_le_bytes());
-        header.extend((extra.len() as u16).to_le_bytes());
+        put16(&mut header, &[version_needed(big), FLAGS, entry.method, 0, DATE]);
+        put32(&mut header, &[entry.crc, short(entry.compressed, big), short(entry.size, big)]);
+        put16(&mut header, &[name_len, extra.len() as u16]);
         header.extend(name.as_bytes());
         header.extend(extra);
         self.put(&header)?;
@@ -136,17 +129,9 @@ impl<W: Write> ZipWriter<W> {
             }
             dir.extend(CENTRAL_SIGNATURE.to_le_bytes());
             let version = version_needed(!extra.is_empty());
-            dir.extend(version.to_le_bytes());
-            dir.extend(version.to_le_bytes());
-            dir.extend(FLAGS.to_le_bytes());
-            dir.extend(e.method.to_le_bytes());
-            dir.extend(0u16.to_le_bytes());
-            dir.extend(DATE.to_le_bytes());
-            dir.extend(e.crc.to_le_bytes());
-            dir.extend(short(e.compressed, false).to_le_bytes());
-            dir.extend(short(e.size, false).to_le_bytes());
-            dir.extend((e.name.len() as u16).to_le_bytes());
-            dir.extend((extra.len() as u16).to_le_bytes());
+            put16(&mut dir, &[version, version, FLAGS, e.method, 0, DATE]);
+            put32(&mut dir, &[e.crc, short(e.compressed, false), short(e.size, false)]);
+            put16(&mut dir, &[e.name.len() as u16, extra.len() as u16]);
             dir.extend([0u8; 10]); // comment length, disk, attributes
             dir.extend(short(e.header, false).to_le_bytes());
             dir.extend(e.name.as_bytes());
@@ -160,8 +145,7 @@ impl<W: Write> ZipWriter<W> {
             let mut end = Vec::new();
             end.extend(EOCD64_SIGNATURE.to_le_bytes());
             end.extend(44u64.to_le_bytes());
-            end.extend(45u16.to_le_bytes());
-            end.extend(45u16.to_le_bytes());
+            put16(&mut end, &[45, 45]);
             end.extend([0u8; 8]); // disks
             for v in [count, count, size, start] {
                 end.extend(v.to_le_bytes());
@@ -175,12 +159,9 @@ impl<W: Write> ZipWriter<W> {
         let short_count = count.min(u64::from(u16::MAX)) as u16;
         let mut end = Vec::new();
         end.extend(EOCD_SIGNATURE.to_le_bytes());
-        end.extend([0u8; 4]); // disks
-        end.extend(short_count.to_le_bytes());
-        end.extend(short_count.to_le_bytes());
-        end.extend(short(size, false).to_le_bytes());
-        end.extend(short(start, false).to_le_bytes());
-        end.extend(0u16.to_le_bytes());
+        put16(&mut end, &[0, 0, short_count, short_count]); // disks first
+        put32(&mut end, &[short(size, false), short(start, false)]);
+        put16(&mut end, &[0]);
         self.put(&end)?;
         self.out.flush().map_err(Pt2Error::io)?;
         Ok(self.out)
@@ -201,6 +182,14 @@ fn deflate(content: &[u8]) -> Result<Vec<u8>> {
     let mut w = flate2::write::DeflateEncoder::new(Vec::new(), flate2::Compression::default());
     w.write_all(content).map_err(Pt2Error::io)?;
     w.finish().map_err(Pt2Error::io)
+}
+
+fn put16(out: &mut Vec<u8>, fields: &[u16]) {
+    out.extend(fields.iter().flat_map(|f| f.to_le_bytes()));
+}
+
+fn put32(out: &mut Vec<u8>, fields: &[u32]) {
+    out.extend(fields.iter().flat_map(|f| f.to_le_bytes()));
 }
 
 #[cfg(test)]
