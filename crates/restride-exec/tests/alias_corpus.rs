@@ -26,11 +26,11 @@ fn values(file: &NamedTensors) -> Vec<RunValue> {
             let layout = Layout::strided(&t.sizes, &t.strides, t.offset);
             RunValue::Tensor(RawTensor::new(storages[t.storage].clone(), dtype(t.dtype.name()), layout).unwrap())
         }
-        Item::Scalar(restride_pt2::tensors::Scalar::Int(i)) => RunValue::Scalar(Scalar::Int(*i)),
-        Item::Scalar(restride_pt2::tensors::Scalar::Float(x)) => RunValue::Scalar(Scalar::Float(*x)),
-        Item::Scalar(restride_pt2::tensors::Scalar::Bool(b)) => RunValue::Scalar(Scalar::Bool(*b)),
-        Item::Scalar(restride_pt2::tensors::Scalar::Str(s)) => RunValue::Str(s.as_str().into()),
-        Item::Scalar(restride_pt2::tensors::Scalar::None) => RunValue::None,
+        Item::Scalar(restride_pt2::tensors::FileScalar::Int(i)) => RunValue::Scalar(Scalar::Int(*i)),
+        Item::Scalar(restride_pt2::tensors::FileScalar::Float(x)) => RunValue::Scalar(Scalar::Float(*x)),
+        Item::Scalar(restride_pt2::tensors::FileScalar::Bool(b)) => RunValue::Scalar(Scalar::Bool(*b)),
+        Item::Scalar(restride_pt2::tensors::FileScalar::Str(s)) => RunValue::Str(s.as_str().into()),
+        Item::Scalar(restride_pt2::tensors::FileScalar::None) => RunValue::None,
     };
     file.items.iter().map(|i| value(&i.value)).collect()
 }

@@ -1,7 +1,7 @@
 //! All fixtures through all layers: what PyTorch wrote is understood, and survives being written again.
 
 use restride_ir::Symbol;
-use restride_pt2::archive::{Archive, Layout, Payload};
+use restride_pt2::archive::{Archive, ArchiveLayout, Payload};
 use restride_pt2::expressions;
 use restride_pt2::import::{ImportOptions, import};
 use restride_pt2::model::{self, Argument, Graph, SymExpr, SymNumber};
@@ -147,7 +147,7 @@ fn all_layouts_are_there() {
             seen.push(layout);
         }
     }
-    for layout in [Layout::Pt2, Layout::Pt2Pickled, Layout::Flat] {
+    for layout in [ArchiveLayout::Pt2, ArchiveLayout::Pt2Pickled, ArchiveLayout::Flat] {
         assert!(seen.contains(&layout), "{layout:?}");
     }
 }

@@ -3,7 +3,7 @@
 mod read;
 mod write;
 
-pub use read::{Archive, Layout, Payload};
+pub use read::{Archive, ArchiveLayout, Payload};
 pub use write::{ArchiveContents, File, ModelFiles, write_archive};
 
 /// Names inside of an archive, below its root folder.

@@ -8,7 +8,7 @@ use std::ops::Range;
 
 /// How an archive keeps programs and tensors.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Layout {
+pub enum ArchiveLayout {
     /// PyTorch 2.9 and later: each storage is a file of raw bytes, described by configs.
     Pt2,
     /// PyTorch 2.8: the state dict and the constants are one `torch.save` file each.
@@ -32,7 +32,7 @@ pub struct Archive<'a> {
     zip: ZipReader<'a>,
     /// With the slash; empty for the flat layout.
     root: String,
-    layout: Layout,
+    layout: ArchiveLayout,
     models: Vec<String>,
 }
 
@@ -54,7 +54,7 @@ impl<'a> Archive<'a> {
             Some((root, _)) => format!("{root}/"),
             None => return Err(not_pt2()),
         };
-        let mut archive = Self { zip, root, layout: Layout::Pt2, models: Vec::new() };
+        let mut archive = Self { zip, root, layout: ArchiveLayout::Pt2, models: Vec::new() };
         if archive.small_text(names::FORMAT)?.as_deref() != Some("pt2") {
             return Err(not_pt2());
         }
@@ -85,7 +85,7 @@ impl<'a> Archive<'a> {
         };
         let raw = archive.has(&names::weights_config(model));
         if !raw && archive.has(&names::pickled_weights(model)) {
-            archive.layout = Layout::Pt2Pickled;
+            archive.layout = ArchiveLayout::Pt2Pickled;
         } else if !raw {
             return Err(Pt2Error::missing("not in the archive").at(names::weights_config(model)));
         }
@@ -93,7 +93,7 @@ impl<'a> Archive<'a> {
     }
 
     fn open_flat(zip: ZipReader<'a>) -> Result<Self> {
-        let archive = Self { zip, root: String::new(), layout: Layout::Flat, models: vec!["model".to_string()] };
+        let archive = Self { zip, root: String::new(), layout: ArchiveLayout::Flat, models: vec!["model".to_string()] };
         let version = archive.small_text(flat::VERSION)?.unwrap_or_default();
         let (major, _) = version.trim().split_once('.').unwrap_or((version.trim(), ""));
         match major.parse::<u64>() {
@@ -107,7 +107,7 @@ impl<'a> Archive<'a> {
     }
 
     /// How it keeps programs and tensors.
-    pub fn layout(&self) -> Layout {
+    pub fn layout(&self) -> ArchiveLayout {
         self.layout
     }
 
@@ -177,8 +177,8 @@ impl<'a> Archive<'a> {
     /// Where a model's program is.
     pub fn program_path(&self, model: &str) -> String {
         match self.layout {
-            Layout::Flat => flat::PROGRAM.to_string(),
-            Layout::Pt2 | Layout::Pt2Pickled => names::model(model),
+            ArchiveLayout::Flat => flat::PROGRAM.to_string(),
+            ArchiveLayout::Pt2 | ArchiveLayout::Pt2Pickled => names::model(model),
         }
     }
 
@@ -196,7 +196,7 @@ impl<'a> Archive<'a> {
         model::parse(&bytes).at(|| path)
     }
 
-    /// What a model's weights or constants are, in the layout [`Layout::Pt2`].
+    /// What a model's weights or constants are, in the layout [`ArchiveLayout::Pt2`].
     pub fn payload_config(&self, model: &str, payload: Payload) -> Result<PayloadConfig> {
         let path = match payload {
             Payload::Weights => names::weights_config(model),
@@ -206,7 +206,7 @@ impl<'a> Archive<'a> {
         model::parse(&bytes).at(|| path)
     }
 
-    /// Where the storage that a config names by `path_name` is, in the layout [`Layout::Pt2`].
+    /// Where the storage that a config names by `path_name` is, in the layout [`ArchiveLayout::Pt2`].
     pub fn payload_path(&self, payload: Payload, path_name: &str) -> String {
         match payload {
             Payload::Weights => format!("{}{path_name}", names::WEIGHTS),
@@ -214,22 +214,22 @@ impl<'a> Archive<'a> {
         }
     }
 
-    /// Where the `torch.save` file with a model's weights or constants is; none in the layout [`Layout::Pt2`].
+    /// Where the `torch.save` file with a model's weights or constants is; none in the layout [`ArchiveLayout::Pt2`].
     pub fn pickled_payload_path(&self, model: &str, payload: Payload) -> Option<String> {
         match (self.layout, payload) {
-            (Layout::Pt2, _) => None,
-            (Layout::Pt2Pickled, Payload::Weights) => Some(names::pickled_weights(model)),
-            (Layout::Pt2Pickled, Payload::Constants) => Some(names::pickled_constants(model)),
-            (Layout::Flat, Payload::Weights) => Some(flat::STATE_DICT.to_string()),
-            (Layout::Flat, Payload::Constants) => Some(flat::CONSTANTS.to_string()),
+            (ArchiveLayout::Pt2, _) => None,
+            (ArchiveLayout::Pt2Pickled, Payload::Weights) => Some(names::pickled_weights(model)),
+            (ArchiveLayout::Pt2Pickled, Payload::Constants) => Some(names::pickled_constants(model)),
+            (ArchiveLayout::Flat, Payload::Weights) => Some(flat::STATE_DICT.to_string()),
+            (ArchiveLayout::Flat, Payload::Constants) => Some(flat::CONSTANTS.to_string()),
         }
     }
 
     /// Where a model's sample inputs are, if it has any (an empty file says that it has none).
     pub fn sample_inputs_path(&self, model: &str) -> Option<String> {
         let path = match self.layout {
-            Layout::Flat => flat::EXAMPLE_INPUTS.to_string(),
-            Layout::Pt2 | Layout::Pt2Pickled => names::sample_inputs(model),
+            ArchiveLayout::Flat => flat::EXAMPLE_INPUTS.to_string(),
+            ArchiveLayout::Pt2 | ArchiveLayout::Pt2Pickled => names::sample_inputs(model),
         };
         self.entry(&path).is_some_and(|e| e.size > 0).then_some(path)
     }
@@ -237,8 +237,8 @@ impl<'a> Archive<'a> {
     /// The user's extra files, as (name, path below the root folder).
     pub fn extra_files(&self) -> impl Iterator<Item = (&str, &str)> {
         let folder = match self.layout {
-            Layout::Flat => flat::EXTRA,
-            Layout::Pt2 | Layout::Pt2Pickled => names::EXTRA,
+            ArchiveLayout::Flat => flat::EXTRA,
+            ArchiveLayout::Pt2 | ArchiveLayout::Pt2Pickled => names::EXTRA,
         };
         self.names().filter_map(move |n| Some((n.strip_prefix(folder)?, n)))
     }

@@ -20,9 +20,11 @@ fn zip_of(files: &[(&str, &[u8])]) -> Vec<u8> {
 
 #[test]
 fn the_three_layouts_are_told_apart() {
-    for (file, layout) in
-        [("torch-2.15.pt2", Layout::Pt2), ("torch-2.8.pt2", Layout::Pt2Pickled), ("torch-2.6.pt2", Layout::Flat)]
-    {
+    for (file, layout) in [
+        ("torch-2.15.pt2", ArchiveLayout::Pt2),
+        ("torch-2.8.pt2", ArchiveLayout::Pt2Pickled),
+        ("torch-2.6.pt2", ArchiveLayout::Flat),
+    ] {
         let bytes = fixture(file);
         let a = Archive::open(&bytes).unwrap();
         assert_eq!(a.layout(), layout);
@@ -35,7 +37,7 @@ fn the_three_layouts_are_told_apart() {
         assert!(a.sample_inputs_path("model").is_some());
         let p = a.program("model").unwrap();
         assert_eq!(p.graph_module.signature.input_specs.len(), p.graph_module.graph.inputs.len());
-        assert_eq!(layout == Layout::Pt2, a.pickled_payload_path("model", Payload::Weights).is_none());
+        assert_eq!(layout == ArchiveLayout::Pt2, a.pickled_payload_path("model", Payload::Weights).is_none());
     }
 }
 

@@ -1,6 +1,6 @@
 //! Graphs: nodes with their arguments, types of all names, and the numbers that arguments need computed.
 
-use super::exprs;
+use super::symbolic;
 use crate::dtype::FileDType;
 use crate::import::triton::NAMESPACE;
 use crate::import::{HISTORY, MARKS, OVERWRITTEN};
@@ -16,7 +16,7 @@ use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::sync::Arc;
 
 /// What does not change from graph to graph.
-pub struct Context<'a> {
+pub struct ExportContext<'a> {
     /// The program.
     pub program: &'a Program,
     /// Values of symbols at export.
@@ -25,7 +25,7 @@ pub struct Context<'a> {
     pub effects: Effects,
 }
 
-impl Context<'_> {
+impl ExportContext<'_> {
     /// Whether the program is pure: its values may lie elsewhere than their types say.
     pub fn functional(&self) -> bool {
         self.program.stage == Stage::Functional
@@ -34,7 +34,7 @@ impl Context<'_> {
 
 /// Writes one graph.
 pub struct GraphWriter<'a> {
-    pub ctx: &'a Context<'a>,
+    pub ctx: &'a ExportContext<'a>,
     pub source: &'a Graph,
     pub out: model::Graph,
     /// The file's name of each value.
@@ -51,7 +51,7 @@ pub struct GraphWriter<'a> {
     /// Whether the node that is written now stands for its source with the autograd history of its target.
     history: bool,
     /// What PyTorch's tensors are, in a functional program.
-    pub facts: super::facts::Facts,
+    pub layouts: super::torch_layouts::TorchLayouts,
     /// What the graph's own checks say.
     pub checks: BTreeSet<Expr>,
     /// Numbers off data that a check says to be sizes of inputs: PyTorch's types say those.
@@ -66,14 +66,14 @@ fn file_dtype(d: DType) -> Result<ScalarType> {
 
 /// The archive's type of a tensor.
 pub fn tensor_meta(ty: &TensorType, hints: &Binding, requires_grad: bool) -> Result<TensorMeta> {
-    let list = |v: &[Expr]| v.iter().map(|e| exprs::sym_int(e, hints)).collect::<Result<Vec<_>>>();
+    let list = |v: &[Expr]| v.iter().map(|e| symbolic::sym_int(e, hints)).collect::<Result<Vec<_>>>();
     Ok(TensorMeta {
         dtype: file_dtype(ty.dtype)?,
         sizes: list(&ty.layout.sizes)?,
         requires_grad,
         device: Device { r#type: "cpu".into(), index: None },
         strides: list(&ty.layout.strides)?,
-        storage_offset: exprs::sym_int(&ty.layout.offset, hints)?,
+        storage_offset: symbolic::sym_int(&ty.layout.offset, hints)?,
         layout: model::Layout::Strided,
     })
 }
@@ -103,7 +103,7 @@ fn history_as_copy(node: &Node) -> Result<Node> {
 
 impl<'a> GraphWriter<'a> {
     /// A writer for a graph.
-    pub fn new(ctx: &'a Context<'a>, source: &'a Graph) -> Self {
+    pub fn new(ctx: &'a ExportContext<'a>, source: &'a Graph) -> Self {
         let mut taken: HashSet<Arc<str>> = source.values.iter().map(|(_, v)| v.name.clone()).collect();
         // A local variable of this name would hide the module.
         taken.insert("self".into());
@@ -120,13 +120,13 @@ impl<'a> GraphWriter<'a> {
             sizes: Vec::new(),
             origin: Arc::default(),
             history: false,
-            facts: super::facts::Facts::default(),
-            pinned: checks.iter().filter_map(super::ranges::pinned).collect(),
+            layouts: super::torch_layouts::TorchLayouts::default(),
+            pinned: checks.iter().filter_map(super::range_asserts::pinned).collect(),
             checks,
             learnt: source
                 .inputs
                 .iter()
-                .flat_map(|v| super::ranges::named(&source.values[*v].ty))
+                .flat_map(|v| super::range_asserts::named(&source.values[*v].ty))
                 .map(|(s, _)| s)
                 .collect(),
         }
@@ -171,11 +171,11 @@ impl<'a> GraphWriter<'a> {
         let said = &e.replace(&self.pinned);
         let hints = &self.ctx.hints;
         if e.is_bool() {
-            self.out.sym_bool_values.insert(key, exprs::sym_bool(said)?);
+            self.out.sym_bool_values.insert(key, symbolic::sym_bool(said)?);
         } else if e.is_float() {
-            self.out.sym_float_values.insert(key, exprs::sym_float(said, hints)?);
+            self.out.sym_float_values.insert(key, symbolic::sym_float(said, hints)?);
         } else {
-            self.out.sym_int_values.insert(key, exprs::sym_int(said, hints)?);
+            self.out.sym_int_values.insert(key, symbolic::sym_int(said, hints)?);
         }
         Ok(Argument::number(&**name, e))
     }
@@ -286,7 +286,7 @@ impl<'a> GraphWriter<'a> {
         self.history = node.op.def().history;
         let copy = if self.history { Some(history_as_copy(node)?) } else { None };
         let node = copy.as_ref().unwrap_or(node);
-        if super::ranges::holds(node) {
+        if super::range_asserts::holds(node) {
             return Ok(());
         }
         if let ("aten._linalg_check_errors.default", [Arg::Value(info), Arg::Str(api), ..]) =
@@ -299,7 +299,7 @@ impl<'a> GraphWriter<'a> {
             if custom.schema().namespace == NAMESPACE {
                 return super::triton::write_functional(self, node, custom);
             }
-            return super::custom::write(self, node, custom);
+            return super::auto_functionalized::write(self, node, custom);
         }
         if op.schema().namespace == NAMESPACE {
             return super::triton::write(self, node);
@@ -311,7 +311,7 @@ impl<'a> GraphWriter<'a> {
         let inputs = if hop {
             self.hop_inputs(node)?
         } else if self.ctx.functional() {
-            let args = super::facts::prepare(self, node)?;
+            let args = super::torch_layouts::prepare(self, node)?;
             self.inputs(op, &args)?
         } else {
             self.inputs(op, &node.args)?
@@ -347,9 +347,9 @@ impl<'a> GraphWriter<'a> {
         self.push(target(op), inputs, outputs, hop);
         self.history = false;
         if self.ctx.functional() {
-            super::facts::learn(self, node)?;
+            super::torch_layouts::learn(self, node)?;
         }
-        super::ranges::assert_learnt(self, node)
+        super::range_asserts::assert_learnt(self, node)
     }
 
     /// What a decomposition of linear algebra checks, as an assertion: PyTorch removes the check itself from what it loads.

@@ -3,20 +3,20 @@
 //! Imported programs are written as they are. Functional programs are written with their mutations as declared outputs;
 //! a flat storage that they take is made of the inputs that lie in it, and written back to them.
 
-mod custom;
-pub(crate) mod exprs;
-mod facts;
+mod auto_functionalized;
+mod computed_numbers;
 mod graph;
-mod numbers;
-mod ranges;
+mod range_asserts;
 mod samples;
 mod signature;
+mod symbolic;
+mod torch_layouts;
 mod triton;
 mod weights;
 
 use crate::archive::{ArchiveContents, ModelFiles, write_archive};
 use crate::model::{self, ExportedProgram, GraphModule, ModuleCallEntry, ModuleCallSignature, SchemaVersion};
-use graph::{Context, GraphWriter};
+use graph::{ExportContext, GraphWriter};
 
 use restride_ir::{Arg, Effects, Error, ErrorKind, Program, Result, Stage};
 use std::borrow::Cow;
@@ -96,7 +96,7 @@ fn contents<'a>(program: &'a Program, root: String, extra: &'a [(String, Vec<u8>
 
 /// The program's JSON.
 pub fn program_model(program: &Program) -> Result<ExportedProgram> {
-    let ctx = Context { program, hints: exprs::hints(program), effects: Effects::new(program)? };
+    let ctx = ExportContext { program, hints: symbolic::hints(program), effects: Effects::new(program)? };
     let source = program.graph();
     let mut w = GraphWriter::new(&ctx, source);
     let input_specs = signature::inputs(&mut w)?;

@@ -1,7 +1,7 @@
 //! Inputs and outputs of the main graph: what an archive has no words for is said with nodes.
 
-use super::facts;
 use super::graph::GraphWriter;
+use super::torch_layouts;
 use crate::model::{Argument, InputSpec, OutputSpec, TensorArgument};
 use restride_ir::{
     AliasRoot, Arg, Args, DType, Error, Expr, InputKind, Layout, Movement, OutputKind, Result, TensorType, Type,
@@ -66,10 +66,10 @@ pub fn inputs(w: &mut GraphWriter<'_>) -> Result<Vec<InputSpec>> {
         if let Type::Tensor(_) = &w.source.values[spec.value].ty {
             let root = match roots.get(&groups[i]) {
                 Some(r) => *r,
-                None => w.facts.fresh_root(),
+                None => w.layouts.fresh_root(),
             };
             roots.insert(groups[i], root);
-            w.facts.input(spec.value, root);
+            w.layouts.input(spec.value, root);
         }
         if matches!(spec.kind, InputKind::Storage(_)) {
             continue;
@@ -222,7 +222,7 @@ fn mutations(w: &mut GraphWriter<'_>, specs: &mut Vec<OutputSpec>) -> Result<()>
     for (arg, spec) in w.source.outputs.iter().zip(&program.signature.outputs) {
         let OutputKind::Mutation(i) = spec.kind else { continue };
         let Arg::Value(v) = arg else { return Err(Error::invalid("a mutation to what is no tensor")) };
-        let roots = w.facts.roots(*v).clone();
+        let roots = w.layouts.roots(*v).clone();
         match &program.signature.inputs[i].kind {
             InputKind::Storage(members) => {
                 covered(w, i, members, *v)?;
@@ -233,8 +233,10 @@ fn mutations(w: &mut GraphWriter<'_>, specs: &mut Vec<OutputSpec>) -> Result<()>
             _ => written.push((i, w.name(*v)?, roots)),
         }
     }
-    let targets: BTreeSet<usize> =
-        written.iter().flat_map(|(i, ..)| w.facts.roots(program.signature.inputs[*i].value).iter().copied()).collect();
+    let targets: BTreeSet<usize> = written
+        .iter()
+        .flat_map(|(i, ..)| w.layouts.roots(program.signature.inputs[*i].value).iter().copied())
+        .collect();
     let mut used: BTreeSet<Arc<str>> = BTreeSet::new();
     for (i, name, roots) in written {
         let mut name = name;
@@ -256,7 +258,7 @@ fn members_of(w: &mut GraphWriter<'_>, members: &[usize], value: ValueId) -> Res
     let hint = format!("{}_flat", w.source.values[value].name);
     // A copy of its own, so that cells count from 0.
     let format = Arg::MemoryFormat(restride_ir::MemoryFormat::Contiguous);
-    let name = if w.facts.has_layout(value) {
+    let name = if w.layouts.has_layout(value) {
         w.name(value)?
     } else {
         w.call("aten.clone.default", &[Arg::Value(value), format], &hint, &flat)?
@@ -366,15 +368,17 @@ fn user_output(w: &mut GraphWriter<'_>, k: usize) -> Result<Argument> {
         return w.argument(&arg, None);
     }
     let alias = program.signature.outputs[k].alias.clone();
-    let mutated: BTreeSet<usize> =
-        mutated(w).into_iter().flat_map(|i| w.facts.roots(program.signature.inputs[i].value).iter().copied()).collect();
-    let roots = w.facts.roots(v).clone();
+    let mutated: BTreeSet<usize> = mutated(w)
+        .into_iter()
+        .flat_map(|i| w.layouts.roots(program.signature.inputs[i].value).iter().copied())
+        .collect();
+    let roots = w.layouts.roots(v).clone();
     let of_inputs: BTreeSet<usize> =
-        program.signature.inputs.iter().flat_map(|i| w.facts.roots(i.value).iter().copied()).collect();
-    let input_root = |i: usize| w.facts.roots(program.signature.inputs[i].value).clone();
+        program.signature.inputs.iter().flat_map(|i| w.layouts.roots(i.value).iter().copied()).collect();
+    let input_root = |i: usize| w.layouts.roots(program.signature.inputs[i].value).clone();
     match alias.as_ref().map(|a| a.root) {
         Some(AliasRoot::Input(i)) if input_root(i).is_disjoint(&mutated) => {
-            if roots == input_root(i) && w.facts.has_strides(v) {
+            if roots == input_root(i) && w.layouts.has_strides(v) {
                 return w.argument(&arg, None);
             }
             if let (Some(alias), Some(base)) = (&alias, w.source.values[program.signature.inputs[i].value].ty.tensor())
@@ -393,12 +397,12 @@ fn user_output(w: &mut GraphWriter<'_>, k: usize) -> Result<Argument> {
             let given = w.out.outputs.iter().any(|o| matches!(o, Argument::AsTensor(t) if *t.name == *name));
             let own = alias.is_some() || !given && !shared(w, k, &roots);
             if roots.is_disjoint(&of_inputs) && own {
-                let name = facts::exact(w, v)?.map_or_else(|| w.name(v), Ok)?;
+                let name = torch_layouts::exact(w, v)?.map_or_else(|| w.name(v), Ok)?;
                 return Ok(Argument::AsTensor(tensor(&name)));
             }
         }
     }
-    let name = match facts::exact(w, v)? {
+    let name = match torch_layouts::exact(w, v)? {
         Some(name) if Some(&name) != w.name(v).ok().as_ref() => name,
         _ => w.call("aten.clone.default", &[Arg::Value(v)], &format!("{}_copy", w.source.values[v].name), &ty)?,
     };
@@ -410,7 +414,7 @@ fn shared(w: &GraphWriter<'_>, k: usize, roots: &BTreeSet<usize>) -> bool {
     let outputs = w.source.outputs.iter().zip(&w.ctx.program.signature.outputs).enumerate();
     outputs
         .filter(|(i, (_, spec))| *i < k && crate::is_result(spec))
-        .any(|(_, (arg, _))| arg.values().any(|v| !w.facts.roots(*v).is_disjoint(roots)))
+        .any(|(_, (arg, _))| arg.values().any(|v| !w.layouts.roots(*v).is_disjoint(roots)))
 }
 
 fn number_output(w: &mut GraphWriter<'_>, v: ValueId, arg: &Arg) -> Result<Argument> {

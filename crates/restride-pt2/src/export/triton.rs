@@ -1,9 +1,9 @@
 //! Triton kernels, which are read as users' operators (`import/triton.rs`), as PyTorch's `triton_kernel_wrapper_mutation` and
 //! `triton_kernel_wrapper_functional`.
 
-use super::custom::{Base, base};
-use super::facts;
+use super::auto_functionalized::{Base, base};
 use super::graph::{GraphWriter, as_tensor};
+use super::torch_layouts;
 use crate::as_strided_args as strided;
 use crate::import::triton::{LAUNCH, NAME, WRITTEN};
 use crate::model::{Argument, NamedArgument, TensorArgument};
@@ -47,7 +47,7 @@ fn inputs(op: Op, given: Vec<Argument>) -> Vec<NamedArgument> {
 }
 
 /// One argument that a kernel writes, in its functional form.
-struct Written {
+struct WrittenArg {
     base: usize,
     /// The part of the base that it is, in the base's storage; `None` for all of it.
     part: Option<Layout<Expr>>,
@@ -72,14 +72,14 @@ pub fn write_functional(w: &mut GraphWriter<'_>, node: &Node, op: Op) -> Result<
     let mut views = decoded.into_iter();
     let mut rest = rest.iter();
     let mut given = Vec::with_capacity(schema.args.len());
-    let mut written: Vec<Written> = Vec::new();
+    let mut written: Vec<WrittenArg> = Vec::new();
     for decl in &schema.args {
         if !writes(decl) {
             let arg = rest.next().ok_or_else(bad)?;
             // What a kernel reads it reads by its strides.
             for &v in arg.values() {
                 if w.source.values[v].ty.tensor().is_some()
-                    && let Some(name) = facts::exact(w, v)?
+                    && let Some(name) = torch_layouts::exact(w, v)?
                 {
                     w.instead.insert(v, name);
                 }
@@ -126,13 +126,13 @@ pub fn write_functional(w: &mut GraphWriter<'_>, node: &Node, op: Op) -> Result<
                 result
             }
         };
-        written.push(Written { base: of, part, result });
+        written.push(WrittenArg { base: of, part, result });
     }
     let outputs = written.iter().map(|o| TensorArgument { name: o.result.to_string() }).collect();
     let target = "torch.ops.higher_order.triton_kernel_wrapper_functional";
     w.push(target.into(), inputs(op, given), vec![Argument::AsTensors(outputs)], true);
     for (b, base) in bases.iter().enumerate() {
-        let parts: Vec<&Written> = written.iter().filter(|o| o.base == b && o.part.is_some()).collect();
+        let parts: Vec<&WrittenArg> = written.iter().filter(|o| o.base == b && o.part.is_some()).collect();
         let mut content = base.name.clone();
         for (k, o) in parts.iter().enumerate() {
             let scatter = restride_ops::lookup("aten.as_strided_scatter.default").ok_or_else(bad)?;
@@ -153,10 +153,10 @@ pub fn write_functional(w: &mut GraphWriter<'_>, node: &Node, op: Op) -> Result<
             w.push(super::graph::target(scatter), inputs, vec![result], false);
         }
     }
-    facts::learn(w, node)?;
+    torch_layouts::learn(w, node)?;
     // Bases are cloned with their strides, and so is what is scattered into.
     for (base, v) in bases.iter().zip(contents) {
-        w.facts.laid(v, base.shift.is(0));
+        w.layouts.laid(v, base.shift.is(0));
     }
     Ok(())
 }

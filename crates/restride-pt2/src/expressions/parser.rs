@@ -30,13 +30,13 @@ enum Term {
     Str(String),
     /// A name with its dots, before it is known whether it is called.
     Name(String),
-    /// An input, or a part of one; with the method that was just called on it.
-    Input(Vec<PathStep>, Option<Method>),
+    /// An input, or a part of one; with the property that was just asked for.
+    Input(Vec<PathStep>, Option<Asked>),
     /// A value and its condition in a `Piecewise`.
     Pair(Expr, Expr),
 }
 
-enum Method {
+enum Asked {
     /// `size()`, before a dimension is chosen
     Sizes,
     Property(InputProperty),
@@ -182,12 +182,12 @@ impl<'t> Parser<'t> {
             },
             Term::Input(mut path, method) => {
                 let property = match (method, path.last()) {
-                    (Some(Method::Property(property)), _) => Some(property),
+                    (Some(Asked::Property(property)), _) => Some(property),
                     (None, Some(PathStep::Attr(a))) if a == "ndim" => {
                         path.pop();
                         Some(InputProperty::Rank)
                     }
-                    (Some(Method::Sizes), _) | (None, Some(PathStep::Attr(_)) | None) => None,
+                    (Some(Asked::Sizes), _) | (None, Some(PathStep::Attr(_)) | None) => None,
                     (None, Some(_)) => Some(InputProperty::Value),
                 };
                 let found = property.and_then(|property| self.names.input(&path, property));
@@ -454,9 +454,9 @@ fn indexed(term: Term, key: Term) -> Result<Term> {
     let unknown = || Pt2Error::unsupported("unsupported index");
     let mut path = match term {
         Term::Name(n) if n == "L" => Vec::new(),
-        Term::Input(path, Some(Method::Sizes)) => {
+        Term::Input(path, Some(Asked::Sizes)) => {
             let dim = integer(&key).ok_or_else(unknown)?;
-            return Ok(Term::Input(path, Some(Method::Property(InputProperty::Size(dim)))));
+            return Ok(Term::Input(path, Some(Asked::Property(InputProperty::Size(dim)))));
         }
         Term::Input(path, None) => path,
         _ => return Err(unknown()),
@@ -465,7 +465,7 @@ fn indexed(term: Term, key: Term) -> Result<Term> {
         && a == "shape"
     {
         path.pop();
-        return Ok(Term::Input(path, Some(Method::Property(InputProperty::Size(dim)))));
+        return Ok(Term::Input(path, Some(Asked::Property(InputProperty::Size(dim)))));
     }
     path.push(match key {
         Term::Str(s) => PathStep::Key(s),
@@ -479,10 +479,10 @@ fn method(mut path: Vec<PathStep>, args: &[Tree]) -> Result<Term> {
     let unknown = || Pt2Error::unsupported("unsupported method of an input");
     let Some(PathStep::Attr(name)) = path.pop() else { return Err(unknown()) };
     let method = match (name.as_str(), args) {
-        ("size", []) => Method::Sizes,
-        ("size", [(dim, _)]) => Method::Property(InputProperty::Size(integer(dim).ok_or_else(unknown)?)),
-        ("dim" | "ndimension", []) => Method::Property(InputProperty::Rank),
-        ("numel", []) => Method::Property(InputProperty::Numel),
+        ("size", []) => Asked::Sizes,
+        ("size", [(dim, _)]) => Asked::Property(InputProperty::Size(integer(dim).ok_or_else(unknown)?)),
+        ("dim" | "ndimension", []) => Asked::Property(InputProperty::Rank),
+        ("numel", []) => Asked::Property(InputProperty::Numel),
         _ => return Err(unknown()),
     };
     Ok(Term::Input(path, Some(method)))

@@ -5,21 +5,21 @@
 //! which compares it with what operators give.
 
 mod args;
+mod auto_functionalized;
 mod autocast;
-mod batched;
-mod custom;
 mod default_dtype;
 mod guards;
-mod last_dim;
-mod learnt;
 mod nodes;
 mod origins;
-mod regions;
-mod returned;
+mod pinned_numbers;
+mod predispatch;
+mod returned_mutations;
 mod samples;
-mod split_at;
+mod subgraphs;
 mod symbols;
+mod tensor_split;
 pub(crate) mod triton;
+mod unique_consecutive;
 mod weights;
 
 pub(crate) use origins::{HISTORY, MARKS, OVERWRITTEN};
@@ -98,7 +98,7 @@ pub fn import(bytes: &Bytes, name: &str, options: &ImportOptions<'_>) -> Result<
     program.sample_inputs = samples::read(&archive, &model, &mut program)?.map(Arc::new);
     guards::read(&mut program, &exported);
     restride_ir::relay(&mut program);
-    returned::write(&mut program, options.lookup)?;
+    returned_mutations::write(&mut program, options.lookup)?;
     drop_unused_notes(&mut program);
     Ok(program)
 }

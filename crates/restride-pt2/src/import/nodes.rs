@@ -1,9 +1,9 @@
 //! Nodes and values of a graph.
 
-use super::batched::{self, Batching};
 use super::damaged;
 use super::origins::{has_history, node_name, origin, short_target};
-use super::{args, autocast, default_dtype, last_dim, learnt, symbols};
+use super::predispatch::{self, Batching};
+use super::{args, autocast, default_dtype, pinned_numbers, symbols, unique_consecutive};
 use crate::model::{self, Argument};
 use restride_ir::{
     Arg, ArgType, Args, Error, Expr, Graph, Kernel, Layout, NodeId, Op, Origin, Program, Result, Schema, Symbol,
@@ -47,7 +47,7 @@ pub struct GraphImporter<'a> {
     pub(super) autocast: Option<restride_ir::DType>,
     pub(super) depth: usize,
     pub(super) keys: u32,
-    /// What the file says of numbers that are learnt ([`super::learnt`]).
+    /// What the file says of numbers that are learnt ([`super::pinned_numbers`]).
     told: BTreeMap<ValueId, Expr>,
     /// What all graphs of the file have in common.
     pub(super) file: FileWide,
@@ -271,7 +271,7 @@ impl<'a> GraphImporter<'a> {
         while let Some((node, after)) = rest.split_first() {
             let done = match Batching::of(&node.target) {
                 Some(Batching::Load) => Ok(after),
-                Some(Batching::Enter) => match batched::region_end(rest) {
+                Some(Batching::Enter) => match predispatch::region_end(rest) {
                     Some(end) => self.vmap(source, &rest[..=end]).map(|()| &rest[end + 1..]),
                     None => Err(damaged("a traced vmap that does not end")),
                 },
@@ -321,7 +321,7 @@ impl<'a> GraphImporter<'a> {
         }
         self.keys += 1;
         let origin = Arc::new(origin(node, self.keys, self.no_grad));
-        self.reads_learnt = learnt::reads_learnt(op);
+        self.reads_learnt = pinned_numbers::reads_learnt(op);
         let given = self.arguments(op, node);
         self.reads_learnt = false;
         let mut given = given?;
@@ -373,7 +373,7 @@ impl<'a> GraphImporter<'a> {
             return Ok(());
         }
         self.settle_offsets(op, &given, &mut results);
-        last_dim::settle(self, op, &given, &mut results);
+        unique_consecutive::settle(self, op, &given, &mut results);
         given = default_dtype::settle(self, op, given, &results, &origin);
         let mut told = None;
         if let [(_, Type::Scalar(said))] = &mut results[..]

@@ -194,15 +194,15 @@ pub(super) mod bound {
     fn read<'de, D: Deserializer<'de>>(d: D, open: &str) -> std::result::Result<Option<i64>, D::Error> {
         #[derive(Deserialize)]
         #[serde(untagged)]
-        enum Bound {
+        enum RangeEnd {
             Int(i64),
             Word(String),
         }
-        match Option::<Bound>::deserialize(d)? {
+        match Option::<RangeEnd>::deserialize(d)? {
             None => Ok(None),
-            Some(Bound::Int(n)) => Ok(Some(n)),
-            Some(Bound::Word(w)) if w == open => Ok(None),
-            Some(Bound::Word(w)) => Err(de::Error::custom(format!("{w:?} is not an integer"))),
+            Some(RangeEnd::Int(n)) => Ok(Some(n)),
+            Some(RangeEnd::Word(w)) if w == open => Ok(None),
+            Some(RangeEnd::Word(w)) => Err(de::Error::custom(format!("{w:?} is not an integer"))),
         }
     }
 

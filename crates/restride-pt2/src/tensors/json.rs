@@ -8,7 +8,7 @@
 //! Strides and offsets are in elements, `data` is flat, complex numbers are as Python writes them (`"(1+2j)"`,
 //! `"2j"`), NaN and the infinities are `"nan"`, `"inf"` and `"-inf"`.
 
-use super::{FileTensor, Item, NamedItem, NamedTensors, RawStorage, Scalar};
+use super::{FileScalar, Item, NamedItem, NamedTensors, RawStorage, FileTensor};
 use crate::dtype::FileDType;
 use crate::error::{At, Pt2Error, Result};
 use crate::model;
@@ -134,18 +134,18 @@ fn convert(set: Set) -> Result<NamedTensors> {
     Ok(out)
 }
 
-fn scalar_of(entry: ScalarEntry) -> Result<Scalar> {
+fn scalar_of(entry: ScalarEntry) -> Result<FileScalar> {
     Ok(match entry {
-        ScalarEntry::None => Scalar::None,
-        ScalarEntry::Some(Datum::Bool(b)) => Scalar::Bool(b),
-        ScalarEntry::Some(Datum::Int(n)) => Scalar::Int(n),
+        ScalarEntry::None => FileScalar::None,
+        ScalarEntry::Some(Datum::Bool(b)) => FileScalar::Bool(b),
+        ScalarEntry::Some(Datum::Int(n)) => FileScalar::Int(n),
         ScalarEntry::Some(Datum::UInt(n)) => {
             return Err(Pt2Error::too_large(format!("the integer {n}")));
         }
-        ScalarEntry::Some(Datum::Float(x)) => Scalar::Float(x),
+        ScalarEntry::Some(Datum::Float(x)) => FileScalar::Float(x),
         ScalarEntry::Some(Datum::Text(s)) => match special_float(&s) {
-            Some(x) => Scalar::Float(x),
-            None => Scalar::Str(s),
+            Some(x) => FileScalar::Float(x),
+            None => FileScalar::Str(s),
         },
     })
 }
@@ -172,11 +172,11 @@ pub fn write(tensors: &NamedTensors) -> Result<Vec<u8>> {
         },
         Item::Scalar(s) => Entry::Scalar {
             scalar: match s {
-                Scalar::None => ScalarEntry::None,
-                Scalar::Bool(b) => ScalarEntry::Some(Datum::Bool(*b)),
-                Scalar::Int(n) => ScalarEntry::Some(Datum::Int(*n)),
-                Scalar::Float(x) => ScalarEntry::Some(float_datum(*x)),
-                Scalar::Str(s) => ScalarEntry::Some(Datum::Text(s.clone())),
+                FileScalar::None => ScalarEntry::None,
+                FileScalar::Bool(b) => ScalarEntry::Some(Datum::Bool(*b)),
+                FileScalar::Int(n) => ScalarEntry::Some(Datum::Int(*n)),
+                FileScalar::Float(x) => ScalarEntry::Some(float_datum(*x)),
+                FileScalar::Str(s) => ScalarEntry::Some(Datum::Text(s.clone())),
             },
         },
     };

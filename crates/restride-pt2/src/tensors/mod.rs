@@ -58,12 +58,12 @@ pub enum Item {
     /// a tensor
     Tensor(FileTensor),
     /// a value that is no tensor
-    Scalar(Scalar),
+    Scalar(FileScalar),
 }
 
 /// A value that is no tensor.
 #[derive(Debug, Clone, PartialEq)]
-pub enum Scalar {
+pub enum FileScalar {
     /// nothing
     None,
     /// a truth value
@@ -256,11 +256,13 @@ fn named_array<'a>(tensors: &'a NamedTensors, item: &'a NamedItem, what: &str) -
     let number = |dtype, bytes: &[u8]| Array { name, dtype, sizes: &[], bytes: Cow::Owned(bytes.to_vec()) };
     match &item.value {
         Item::Tensor(t) => Ok(Array { name, dtype: t.dtype, sizes: &t.sizes, bytes: tensors.contiguous_bytes(t)? }),
-        Item::Scalar(Scalar::Bool(b)) => Ok(number(FileDType::Bool, &[u8::from(*b)])),
-        Item::Scalar(Scalar::Int(n)) => Ok(number(FileDType::I64, &n.to_le_bytes())),
-        Item::Scalar(Scalar::Float(x)) => Ok(number(FileDType::F64, &x.to_le_bytes())),
-        Item::Scalar(Scalar::None) => Err(Pt2Error::unsupported(format!("None cannot be kept in {what}; a .json can"))),
-        Item::Scalar(Scalar::Str(_)) => {
+        Item::Scalar(FileScalar::Bool(b)) => Ok(number(FileDType::Bool, &[u8::from(*b)])),
+        Item::Scalar(FileScalar::Int(n)) => Ok(number(FileDType::I64, &n.to_le_bytes())),
+        Item::Scalar(FileScalar::Float(x)) => Ok(number(FileDType::F64, &x.to_le_bytes())),
+        Item::Scalar(FileScalar::None) => {
+            Err(Pt2Error::unsupported(format!("None cannot be kept in {what}; a .json can")))
+        }
+        Item::Scalar(FileScalar::Str(_)) => {
             Err(Pt2Error::unsupported(format!("a string cannot be kept in {what}; a .json can")))
         }
     }

@@ -1,7 +1,7 @@
 //! NumPy's `.npz`: a zip of `.npy` arrays, stored or compressed.
 
 use super::npy::{self, Npy};
-use super::{FileTensor, Item, NamedItem, NamedTensors, RawStorage, Scalar, array};
+use super::{FileScalar, Item, NamedItem, NamedTensors, RawStorage, FileTensor, array};
 use crate::error::{At, Pt2Error, Result};
 use crate::zip::{Compression, ZipReader, ZipWriter};
 
@@ -27,7 +27,7 @@ pub fn read(bytes: &[u8]) -> Result<NamedTensors> {
                     storage: out.storages.len() - 1,
                 })
             }
-            Npy::Str(s) => Item::Scalar(Scalar::Str(s)),
+            Npy::Str(s) => Item::Scalar(FileScalar::Str(s)),
         };
         out.items.push(NamedItem { name: Some(name.to_string()), value });
     }
@@ -39,7 +39,7 @@ pub fn write(tensors: &NamedTensors) -> Result<Vec<u8>> {
     let mut zip = ZipWriter::new(Vec::new());
     for (i, item) in tensors.items.iter().enumerate() {
         let (name, npy) = match (&item.name, &item.value) {
-            (Some(name), Item::Scalar(Scalar::Str(s))) => (name.as_str(), npy::write_str(s)?),
+            (Some(name), Item::Scalar(FileScalar::Str(s))) => (name.as_str(), npy::write_str(s)?),
             _ => {
                 let a = array(tensors, i, "an .npz")?;
                 (a.name, npy::write(a.dtype, a.sizes, &a.bytes).at(|| a.name.to_string())?)

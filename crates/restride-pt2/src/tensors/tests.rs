@@ -31,7 +31,7 @@ fn shared() -> NamedTensors {
             value: Item::Tensor(FileTensor { dtype: FileDType::F32, sizes, strides, offset, storage: 0 }),
         });
     }
-    t.items.push(NamedItem { name: Some("n".to_string()), value: Item::Scalar(Scalar::Int(7)) });
+    t.items.push(NamedItem { name: Some("n".to_string()), value: Item::Scalar(FileScalar::Int(7)) });
     t
 }
 
@@ -152,12 +152,12 @@ fn json_numbers_are_pythons() {
     assert_eq!(parts[12..], [1.5e-05, -1e20]);
     assert_eq!(t.storages[1].bytes[20..], 0.1f32.to_le_bytes());
     let scalars: Vec<_> = t.items[1..].iter().map(|i| &i.value).collect();
-    assert_eq!(*scalars[0], Item::Scalar(Scalar::None));
-    assert_eq!(*scalars[1], Item::Scalar(Scalar::Int(2)));
-    assert_eq!(*scalars[2], Item::Scalar(Scalar::Float(2.0)));
-    assert!(matches!(scalars[3], Item::Scalar(Scalar::Float(x)) if x.is_nan()));
-    assert_eq!(*scalars[4], Item::Scalar(Scalar::Str("s".to_string())));
-    assert_eq!(*scalars[5], Item::Scalar(Scalar::Bool(true)));
+    assert_eq!(*scalars[0], Item::Scalar(FileScalar::None));
+    assert_eq!(*scalars[1], Item::Scalar(FileScalar::Int(2)));
+    assert_eq!(*scalars[2], Item::Scalar(FileScalar::Float(2.0)));
+    assert!(matches!(scalars[3], Item::Scalar(FileScalar::Float(x)) if x.is_nan()));
+    assert_eq!(*scalars[4], Item::Scalar(FileScalar::Str("s".to_string())));
+    assert_eq!(*scalars[5], Item::Scalar(FileScalar::Bool(true)));
     let written = String::from_utf8(json::write(&t).unwrap()).unwrap();
     assert!(
         written.contains(
@@ -196,16 +196,16 @@ fn json_that_is_wrong_is_refused() {
 
 #[test]
 fn what_a_format_cannot_keep_is_refused() {
-    let with = |value: Scalar| NamedTensors {
+    let with = |value: FileScalar| NamedTensors {
         items: vec![NamedItem { name: Some("v".to_string()), value: Item::Scalar(value) }],
         storages: Vec::new(),
     };
     for format in [Format::Npz, Format::Safetensors] {
-        assert_eq!(write(format, &with(Scalar::None)).unwrap_err().places(), ["v"]);
-        let mut unnamed = with(Scalar::Int(1));
+        assert_eq!(write(format, &with(FileScalar::None)).unwrap_err().places(), ["v"]);
+        let mut unnamed = with(FileScalar::Int(1));
         unnamed.items[0].name = None;
         assert!(write(format, &unnamed).is_err());
-        let mut twice = with(Scalar::Int(1));
+        let mut twice = with(FileScalar::Int(1));
         twice.items.push(twice.items[0].clone());
         assert!(write(format, &twice).is_err());
     }
@@ -222,7 +222,7 @@ fn what_a_format_cannot_keep_is_refused() {
 #[test]
 fn strings_in_npz() {
     for text in ["", "relu", "é😀"] {
-        let value = Item::Scalar(Scalar::Str(text.to_string()));
+        let value = Item::Scalar(FileScalar::Str(text.to_string()));
         let t = NamedTensors { items: vec![NamedItem { name: Some("mode".to_string()), value }], storages: Vec::new() };
         let bytes = write(Format::Npz, &t).unwrap();
         assert_eq!(read(Format::Npz, &bytes).unwrap(), t);

@@ -20,7 +20,7 @@ const DATE: u16 = (1 << 5) | 1;
 const FLAGS: u16 = 1 << 11;
 const BIG: u64 = u32::MAX as u64;
 
-struct Written {
+struct WrittenEntry {
     name: String,
     method: u16,
     crc: u32,
@@ -33,7 +33,7 @@ struct Written {
 pub struct ZipWriter<W: Write> {
     out: W,
     at: u64,
-    entries: Vec<Written>,
+    entries: Vec<WrittenEntry>,
     names: BTreeSet<String>,
 }
 
@@ -61,7 +61,7 @@ impl<W: Write> ZipWriter<W> {
             Compression::Deflated => Some(deflate(content)?),
         };
         let body = deflated.as_deref().unwrap_or(content);
-        let entry = Written {
+        let entry = WrittenEntry {
             name: name.to_string(),
             method: if deflated.is_some() { 8 } else { 0 },
             crc: crc32fast::hash(content),

@@ -3,8 +3,8 @@
 //! restride itself checks a symbol's range wherever the symbol is learnt. PyTorch does not, so a file says it, as
 //! `torch.export` does, unless the program has the same check already.
 
-use super::exprs;
 use super::graph::GraphWriter;
+use super::symbolic;
 use crate::model::{Argument, NamedArgument, NumberArgument, SymNumber};
 use restride_ir::{Arg, Expr, ExprFn, Node, Result, Symbol, Type};
 use std::collections::BTreeSet;
@@ -58,7 +58,7 @@ fn assert_bound(w: &mut GraphWriter<'_>, s: &Symbol, f: ExprFn, sign: &str, boun
     let number = w.number(&Expr::Sym(s.clone()))?.to_string();
     let python = if matches!(f, ExprFn::Ge) { "ge" } else { "le" };
     let name = w.fresh(python).to_string();
-    let says = if w.pinned.contains_key(s) { SymNumber::AsBool(true) } else { exprs::bound(s, f, bound) };
+    let says = if w.pinned.contains_key(s) { SymNumber::AsBool(true) } else { symbolic::bound(s, f, bound) };
     w.out.sym_bool_values.insert(name.clone(), says);
     let verdict = || Argument::AsSymBool(NumberArgument::AsName(name.clone()));
     let inputs =

@@ -1,8 +1,8 @@
 //! Users' operators that write arguments, as PyTorch's `auto_functionalized_v2` says them: the tensors that are written
 //! into are bases, and each argument that is written is described as a view of one.
 
-use super::facts;
 use super::graph::{GraphWriter, target};
+use super::torch_layouts;
 use crate::model::{Argument, NamedArgument, TensorArgument};
 use restride_ir::{Arg, ArgType, Dim, Error, Expr, Layout, Node, Op, Result, TensorType, Type, ValueId};
 use restride_ops::{CustomArg, CustomView, decode_views};
@@ -35,7 +35,7 @@ pub fn write(w: &mut GraphWriter<'_>, node: &Node, op: Op) -> Result<()> {
         // What the operator does may depend on strides.
         for &v in arg.values() {
             if w.source.values[v].ty.tensor().is_some()
-                && let Some(name) = facts::exact(w, v)?
+                && let Some(name) = torch_layouts::exact(w, v)?
             {
                 w.instead.insert(v, name);
             }
@@ -80,10 +80,10 @@ pub fn write(w: &mut GraphWriter<'_>, node: &Node, op: Op) -> Result<()> {
         outputs.push(w.declare(v, false)?);
     }
     w.push("torch.ops.higher_order.auto_functionalized_v2".into(), inputs, outputs, true);
-    facts::learn(w, node)?;
+    torch_layouts::learn(w, node)?;
     // PyTorch clones the bases with their strides and where they start in their storage.
     for (base, v) in bases.iter().zip(contents) {
-        w.facts.laid(v, base.shift.is(0));
+        w.layouts.laid(v, base.shift.is(0));
     }
     Ok(())
 }
@@ -108,10 +108,10 @@ fn taken_by_torch(op: Op) -> Result<()> {
 
 pub(super) fn base(w: &mut GraphWriter<'_>, op: Op, value: ValueId) -> Result<Base> {
     let ty = w.source.tensor(value).clone();
-    if w.facts.has_layout(value) {
+    if w.layouts.has_layout(value) {
         return Ok(Base { value, name: w.name(value)?, shift: Expr::Int(0) });
     }
-    let name = facts::exact_copy(w, value)?
+    let name = torch_layouts::exact_copy(w, value)?
         .ok_or_else(|| Error::unsupported(format!("{op} of a value whose memory PyTorch may lay out otherwise")))?;
     Ok(Base { value, name, shift: ty.layout.offset })
 }

@@ -16,7 +16,7 @@ use std::sync::Arc;
 
 /// What is known of the tensors of one graph.
 #[derive(Default)]
-pub struct Facts {
+pub struct TorchLayouts {
     /// PyTorch's tensor has the sizes and strides that the type says.
     strides: Table<ValueId, bool>,
     /// It starts in its storage where the type says.
@@ -28,7 +28,7 @@ pub struct Facts {
     next: usize,
 }
 
-impl Facts {
+impl TorchLayouts {
     /// A storage that nothing else lies in.
     pub fn fresh_root(&mut self) -> usize {
         self.next += 1;
@@ -64,7 +64,7 @@ pub fn prepare<'n>(w: &mut GraphWriter<'_>, node: &'n Node) -> Result<Cow<'n, [A
     let op = node.op;
     let Some(Arg::Value(base)) = node.args.first() else { return Ok(Cow::Borrowed(&node.args)) };
     if op.def().strided {
-        if w.facts.has_layout(*base) {
+        if w.layouts.has_layout(*base) {
             return Ok(Cow::Borrowed(&node.args));
         }
         let ty = w.source.tensor(*base).clone();
@@ -82,7 +82,7 @@ pub fn prepare<'n>(w: &mut GraphWriter<'_>, node: &'n Node) -> Result<Cow<'n, [A
         }
         return Ok(Cow::Owned(args));
     }
-    if op.def().asks_for_strides && !w.facts.has_strides(*base) {
+    if op.def().asks_for_strides && !w.layouts.has_strides(*base) {
         let name = exact(w, *base)?
             .ok_or_else(|| Error::unsupported(format!("{op} of a value whose memory PyTorch may lay out otherwise")))?;
         w.instead.insert(*base, name);
@@ -93,7 +93,7 @@ pub fn prepare<'n>(w: &mut GraphWriter<'_>, node: &'n Node) -> Result<Cow<'n, [A
 /// The name of a tensor with the value's elements and exactly its strides: the value itself, or a copy. `None` if its
 /// strides are such that no copy has them (several elements in one cell).
 pub fn exact(w: &mut GraphWriter<'_>, v: ValueId) -> Result<Option<Arc<str>>> {
-    if w.facts.has_strides(v) {
+    if w.layouts.has_strides(v) {
         return w.name(v).map(Some);
     }
     exact_copy(w, v)
@@ -101,7 +101,7 @@ pub fn exact(w: &mut GraphWriter<'_>, v: ValueId) -> Result<Option<Arc<str>>> {
 
 /// The name of a copy of exactly the value's strides, at cell 0 of its storage. `None` if there can be none.
 pub fn exact_copy(w: &mut GraphWriter<'_>, v: ValueId) -> Result<Option<Arc<str>>> {
-    if let Some(name) = w.facts.exact.get(&v) {
+    if let Some(name) = w.layouts.exact.get(&v) {
         return Ok(Some(name.clone()));
     }
     let mut ty = w.source.tensor(v).clone();
@@ -125,7 +125,7 @@ pub fn exact_copy(w: &mut GraphWriter<'_>, v: ValueId) -> Result<Option<Arc<str>
         )?;
         w.call_on("aten.copy.default", &empty, &[Arg::Value(v)], &hint, &ty)?
     };
-    w.facts.exact.insert(v, made.clone());
+    w.layouts.exact.insert(v, made.clone());
     Ok(Some(made))
 }
 
@@ -144,7 +144,7 @@ pub fn learn(w: &mut GraphWriter<'_>, node: &Node) -> Result<()> {
         let offset = ty.layout.offset.is(0);
         let mut roots = BTreeSet::new();
         for (_, o) in effect.aliases.iter().filter(|a| a.0 == i) {
-            roots.extend(w.facts.roots(operands[*o]).iter().copied());
+            roots.extend(w.layouts.roots(operands[*o]).iter().copied());
         }
         let mut own = roots.is_empty();
         if own && node.op.may_pass_through() {
@@ -153,15 +153,15 @@ pub fn learn(w: &mut GraphWriter<'_>, node: &Node) -> Result<()> {
                 let given = w.source.values[**o].ty.tensor().map(|t| t.dtype);
                 given.is_some_and(|d| d == ty.dtype || d.is_complex() || ty.dtype.is_complex())
             };
-            roots.extend(operands.iter().filter(same).flat_map(|o| w.facts.roots(*o)).copied());
+            roots.extend(operands.iter().filter(same).flat_map(|o| w.layouts.roots(*o)).copied());
             own = roots.is_empty();
         }
         if own {
-            roots.insert(w.facts.fresh_root());
+            roots.insert(w.layouts.fresh_root());
         }
-        w.facts.roots.set(r, roots);
-        w.facts.strides.set(r, strides);
-        w.facts.offset.set(r, own && offset);
+        w.layouts.roots.set(r, roots);
+        w.layouts.strides.set(r, strides);
+        w.layouts.offset.set(r, own && offset);
     }
     Ok(())
 }
@@ -171,8 +171,8 @@ fn gives_declared(w: &GraphWriter<'_>, node: &Node, operands: &[ValueId]) -> boo
     let tensor = |v: &ValueId| w.source.values[*v].ty.tensor();
     let ready = |v: &ValueId| {
         tensor(v).is_none()
-            || w.facts.has_strides(*v)
-            || w.facts.exact.contains_key(v) && node.op.def().asks_for_strides
+            || w.layouts.has_strides(*v)
+            || w.layouts.exact.contains_key(v) && node.op.def().asks_for_strides
     };
     // What is written into a copy of another tensor has no part in how that lies.
     let source = match node.op.def().movement {
