@@ -4,7 +4,7 @@ use restride_exec::{Inputs, RunValue};
 use restride_ir::{DType, Layout, Limits, Program, Result, Scalar};
 use restride_pt2::import::{ImportOptions, import};
 use restride_pt2::tensors::json::{self, Section};
-use restride_pt2::tensors::{Item, NamedTensors, FileScalar};
+use restride_pt2::tensors::{FileScalar, Item, NamedTensors};
 use restride_tensor::{Bytes, RawTensor, Storage};
 use std::path::{Path, PathBuf};
 

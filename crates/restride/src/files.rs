@@ -7,9 +7,7 @@ use restride_exec::symbols::unify;
 use restride_exec::{Inputs, RunValue, State};
 use restride_ir::{DType, Error, ErrorKind, InputKind, Layout, Program, Result, Scalar};
 use restride_pt2::dtype::FileDType;
-use restride_pt2::tensors::{
-    self, FileTensor, Format, Item, NamedItem, NamedTensors, RawStorage, FileScalar,
-};
+use restride_pt2::tensors::{self, FileScalar, FileTensor, Format, Item, NamedItem, NamedTensors, RawStorage};
 use restride_tensor::{Bytes, RawTensor, Storage};
 use std::collections::BTreeMap;
 use std::path::Path;

@@ -8,7 +8,7 @@
 //! Strides and offsets are in elements, `data` is flat, complex numbers are as Python writes them (`"(1+2j)"`,
 //! `"2j"`), NaN and the infinities are `"nan"`, `"inf"` and `"-inf"`.
 
-use super::{FileScalar, Item, NamedItem, NamedTensors, RawStorage, FileTensor};
+use super::{FileScalar, FileTensor, Item, NamedItem, NamedTensors, RawStorage};
 use crate::dtype::FileDType;
 use crate::error::{At, Pt2Error, Result};
 use crate::model;

@@ -1,7 +1,7 @@
 //! NumPy's `.npz`: a zip of `.npy` arrays, stored or compressed.
 
 use super::npy::{self, Npy};
-use super::{FileScalar, Item, NamedItem, NamedTensors, RawStorage, FileTensor, array};
+use super::{FileScalar, FileTensor, Item, NamedItem, NamedTensors, RawStorage, array};
 use crate::error::{At, Pt2Error, Result};
 use crate::zip::{Compression, ZipReader, ZipWriter};
 
