@@ -119,7 +119,7 @@ impl fmt::Display for FileDType {
     }
 }
 
-/// How many elements sizes describe.
+/// The number of elements of a tensor of these sizes.
 pub fn element_count(sizes: &[i64]) -> Result<u64> {
     if let Some(bad) = sizes.iter().find(|&&s| s < 0) {
         return Err(Pt2Error::malformed(format!("a tensor has size {bad}")));
@@ -133,7 +133,7 @@ pub fn element_count(sizes: &[i64]) -> Result<u64> {
         .ok_or_else(|| Pt2Error::too_large(format!("a tensor of sizes {sizes:?}")))
 }
 
-/// How many elements a storage must have for a tensor of these sizes, strides and offset to lie in it.
+/// The least number of elements of a storage that holds a tensor of these sizes, strides and offset.
 pub fn storage_reach(sizes: &[i64], strides: &[i64], offset: i64) -> Result<u64> {
     if sizes.len() != strides.len() {
         return Err(Pt2Error::malformed(format!("a tensor has {} sizes but {} strides", sizes.len(), strides.len())));
@@ -154,7 +154,7 @@ pub fn storage_reach(sizes: &[i64], strides: &[i64], offset: i64) -> Result<u64>
         .ok_or_else(|| Pt2Error::too_large(format!("a tensor of sizes {sizes:?} and strides {strides:?}")))
 }
 
-/// The strides of a tensor laid out row by row.
+/// Strides of a contiguous tensor.
 pub fn contiguous_strides(sizes: &[i64]) -> Vec<i64> {
     let mut strides = vec![1i64; sizes.len()];
     for i in (0..sizes.len().saturating_sub(1)).rev() {

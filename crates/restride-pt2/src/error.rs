@@ -1,19 +1,19 @@
-//! The crate's one error type: what is wrong, and where in which file.
+//! The crate's error type: a message and its place in a file.
 
 use std::fmt;
 
-/// What sort of thing went wrong; decides nothing but how a caller may react.
+/// The kind of an error, for callers that react to it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ErrorKind {
     /// The bytes break the format that they claim to be in.
     Malformed,
-    /// The bytes are well formed, but hold something that this crate does not know.
+    /// The bytes are well formed but hold something unsupported.
     Unsupported,
-    /// A size, count or depth is beyond what will be given memory.
+    /// A size, count or depth beyond its limit.
     TooLarge,
     /// Something asked for by name is not in the file.
     Missing,
-    /// The file system said no.
+    /// The file system failed.
     Io,
 }
 
@@ -43,7 +43,7 @@ impl Pt2Error {
         Self::new(ErrorKind::Malformed, message)
     }
 
-    /// Well formed, but not something we know.
+    /// Well formed but unsupported.
     pub fn unsupported(message: impl Into<String>) -> Self {
         Self::new(ErrorKind::Unsupported, message)
     }
@@ -63,24 +63,24 @@ impl Pt2Error {
         Self::new(ErrorKind::Io, error.to_string())
     }
 
-    /// The same error, seen from one place further out.
+    /// Adds an outer place.
     #[must_use]
     pub fn at(mut self, place: impl Into<String>) -> Self {
         self.places.insert(0, place.into());
         self
     }
 
-    /// What sort of error this is.
+    /// The kind.
     pub fn kind(&self) -> ErrorKind {
         self.kind
     }
 
-    /// What is wrong, without the place.
+    /// The message, without the place.
     pub fn message(&self) -> &str {
         &self.message
     }
 
-    /// Where it is, outermost place first.
+    /// The places, outermost first.
     pub fn places(&self) -> &[String] {
         &self.places
     }
@@ -99,7 +99,7 @@ impl std::error::Error for Pt2Error {}
 
 /// Adds a place to a result's error.
 pub trait At {
-    /// The same result; an error is seen from one place further out.
+    /// Adds an outer place to the error.
     #[must_use]
     fn at(self, place: impl FnOnce() -> String) -> Self;
 }

@@ -29,9 +29,9 @@ pub enum Container {
     OrderedDict(Vec<Value>),
     /// `collections.defaultdict`
     DefaultDict {
-        /// where the default's maker is from
+        /// module of the default factory
         module: String,
-        /// the default's maker
+        /// name of the default factory
         factory: String,
         /// the keys
         keys: Vec<Value>,
@@ -40,14 +40,14 @@ pub enum Container {
     NamedTuple(String),
     /// `collections.deque`
     Deque {
-        /// how long it may get
+        /// its `maxlen`
         max_len: Option<i64>,
     },
     /// some registered class, such as `torch.return_types.sort`
     Custom {
         /// its registered name
         name: String,
-        /// what the class says of itself
+        /// the class's own context
         context: Value,
     },
 }
@@ -88,7 +88,7 @@ impl TreeSpec {
         out
     }
 
-    /// How many values there are.
+    /// The number of leaves.
     pub fn leaf_count(&self) -> usize {
         match self {
             Self::Leaf => 1,
@@ -96,7 +96,7 @@ impl TreeSpec {
         }
     }
 
-    /// The way to every leaf, in order.
+    /// The path to every leaf, in order.
     pub fn leaf_paths(&self) -> Vec<Vec<PathStep>> {
         let mut out = Vec::new();
         self.collect_paths(&mut Vec::new(), &mut out);
@@ -230,7 +230,7 @@ fn container(name: String, context: Value) -> Result<Container> {
     })
 }
 
-/// JSON with the spaces that Python puts, and nothing but ASCII.
+/// JSON in ASCII, with Python's spaces.
 fn python_json(value: &Value) -> String {
     match value {
         Value::Array(items) => {

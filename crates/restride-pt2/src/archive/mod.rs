@@ -26,7 +26,7 @@ pub mod names {
     pub const MODELS: &str = "models/";
     /// Folder of sample inputs.
     pub const SAMPLE_INPUTS: &str = "data/sample_inputs/";
-    /// Folder of whatever else.
+    /// Folder of extra files.
     pub const EXTRA: &str = "extra/";
 
     /// The program of a model.

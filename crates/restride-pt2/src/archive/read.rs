@@ -6,7 +6,7 @@ use restride_ir::Limits;
 use std::borrow::Cow;
 use std::ops::Range;
 
-/// How an archive keeps programs and tensors.
+/// The layout of programs and tensors in an archive.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ArchiveLayout {
     /// PyTorch 2.9 and later: each storage is a file of raw bytes, described by configs.
@@ -17,7 +17,7 @@ pub enum ArchiveLayout {
     Flat,
 }
 
-/// Which of a model's two sets of tensors.
+/// A set of tensors of a model.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Payload {
     /// Parameters and persistent buffers.
@@ -42,7 +42,7 @@ impl<'a> Archive<'a> {
         Self::with_limits(bytes, &Limits::default())
     }
 
-    /// As [`Archive::open`], with other bounds on what it may inflate to.
+    /// [`Archive::open`] with other limits.
     pub fn with_limits(bytes: &'a [u8], limits: &Limits) -> Result<Self> {
         let zip = ZipReader::with_limits(bytes, limits)?;
         if zip.entry(flat::PROGRAM).is_some() {
@@ -106,7 +106,7 @@ impl<'a> Archive<'a> {
         }
     }
 
-    /// How it keeps programs and tensors.
+    /// Its layout.
     pub fn layout(&self) -> ArchiveLayout {
         self.layout
     }
@@ -153,7 +153,7 @@ impl<'a> Archive<'a> {
         self.zip.read(entry)
     }
 
-    /// Where a file's content lies in the archive's bytes; none if it is compressed.
+    /// Range of a file's contents in the archive's bytes; `None` if it is compressed.
     pub fn range(&self, path: &str) -> Result<Option<Range<usize>>> {
         self.entry(path).map(ZipEntry::stored_range).ok_or_else(|| Pt2Error::missing("not in the archive").at(path))
     }
@@ -165,7 +165,7 @@ impl<'a> Archive<'a> {
         }
     }
 
-    /// One of the files that hold a word.
+    /// A file that holds one word.
     fn small_text(&self, path: &str) -> Result<Option<String>> {
         let Some(bytes) = self.read_if_there(path)? else {
             return Ok(None);
@@ -174,7 +174,7 @@ impl<'a> Archive<'a> {
         text.map(|t| Some(t.to_string())).ok_or_else(|| Pt2Error::malformed("is not a short text").at(path))
     }
 
-    /// Where a model's program is.
+    /// Path of a model's program.
     pub fn program_path(&self, model: &str) -> String {
         match self.layout {
             ArchiveLayout::Flat => flat::PROGRAM.to_string(),
@@ -196,7 +196,7 @@ impl<'a> Archive<'a> {
         model::parse(&bytes).at(|| path)
     }
 
-    /// What a model's weights or constants are, in the layout [`ArchiveLayout::Pt2`].
+    /// The config of a model's weights or constants, in the layout [`ArchiveLayout::Pt2`].
     pub fn payload_config(&self, model: &str, payload: Payload) -> Result<PayloadConfig> {
         let path = match payload {
             Payload::Weights => names::weights_config(model),
@@ -206,7 +206,7 @@ impl<'a> Archive<'a> {
         model::parse(&bytes).at(|| path)
     }
 
-    /// Where the storage that a config names by `path_name` is, in the layout [`ArchiveLayout::Pt2`].
+    /// Path of the storage with a config's `path_name`, in the layout [`ArchiveLayout::Pt2`].
     pub fn payload_path(&self, payload: Payload, path_name: &str) -> String {
         match payload {
             Payload::Weights => format!("{}{path_name}", names::WEIGHTS),
@@ -214,7 +214,7 @@ impl<'a> Archive<'a> {
         }
     }
 
-    /// Where the `torch.save` file with a model's weights or constants is; none in the layout [`ArchiveLayout::Pt2`].
+    /// Path of the `torch.save` file with a model's weights or constants; `None` in the layout [`ArchiveLayout::Pt2`].
     pub fn pickled_payload_path(&self, model: &str, payload: Payload) -> Option<String> {
         match (self.layout, payload) {
             (ArchiveLayout::Pt2, _) => None,
@@ -225,7 +225,7 @@ impl<'a> Archive<'a> {
         }
     }
 
-    /// Where a model's sample inputs are, if it has any (an empty file says that it has none).
+    /// Path of a model's sample inputs, if it has any. An empty file means none.
     pub fn sample_inputs_path(&self, model: &str) -> Option<String> {
         let path = match self.layout {
             ArchiveLayout::Flat => flat::EXAMPLE_INPUTS.to_string(),
@@ -248,8 +248,7 @@ fn not_pt2() -> Pt2Error {
     Pt2Error::malformed("a zip, but not one that torch.export.save wrote (it has no archive_format file that says pt2)")
 }
 
-/// The schema's major version, read before the rest so that a program of another schema is refused for that and
-/// not for whatever field comes first.
+/// The schema's major version, read first, so that a program of another schema is refused for its version.
 fn schema_major(bytes: &[u8]) -> Result<i64> {
     #[derive(serde::Deserialize)]
     struct Probe {

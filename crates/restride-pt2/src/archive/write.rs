@@ -14,19 +14,19 @@ pub struct File<'a> {
     pub bytes: Cow<'a, [u8]>,
 }
 
-/// All that an archive holds of one model.
+/// The files of one model.
 #[derive(Debug, Clone)]
 pub struct ModelFiles<'a> {
     /// `model`, unless there are several.
     pub name: String,
     /// The program.
     pub program: ExportedProgram,
-    /// What the weights are.
+    /// Config of the weights.
     pub weights_config: PayloadConfig,
     /// The storages that `weights_config` names. PyTorch calls them `weight_0`, `weight_1`, …, counted over all
     /// models of an archive.
     pub weights: Vec<File<'a>>,
-    /// What the constants are.
+    /// Config of the constants.
     pub constants_config: PayloadConfig,
     /// The storages that `constants_config` names; PyTorch insists that these names start with `tensor_`,
     /// `custom_obj_` or `opaque_obj_`.
@@ -35,7 +35,7 @@ pub struct ModelFiles<'a> {
     pub sample_inputs: Cow<'a, [u8]>,
 }
 
-/// All that an archive holds.
+/// The contents of an archive.
 #[derive(Debug, Clone)]
 pub struct ArchiveContents<'a> {
     /// The root folder's name, without a slash; PyTorch takes the file's stem.
@@ -46,8 +46,8 @@ pub struct ArchiveContents<'a> {
     pub extra: Vec<File<'a>>,
 }
 
-/// Writes an archive as PyTorch does: its order of entries, nothing compressed, contents at multiples of 64. The
-/// same contents give the same bytes. Gives the sink back.
+/// Writes an archive as PyTorch does: uncompressed entries in PyTorch's order, aligned to 64 bytes. Equal contents give equal
+/// bytes. Returns the sink.
 pub fn write_archive<W: Write>(out: W, contents: &ArchiveContents<'_>) -> Result<W> {
     if contents.root.is_empty() || contents.root.contains('/') {
         return Err(Pt2Error::malformed(format!("{:?} cannot be an archive's root folder", contents.root)));

@@ -1,5 +1,5 @@
-//! Users' operators that write arguments, as PyTorch's `auto_functionalized_v2` says them: the tensors that are written
-//! into are bases, and each argument that is written is described as a view of one.
+//! Custom operators that mutate arguments, written as PyTorch's `auto_functionalized_v2`: the mutated tensors are bases, and
+//! each mutated argument is a view of one.
 
 use super::graph::{GraphWriter, target};
 use super::torch_layouts;
@@ -8,11 +8,11 @@ use restride_ir::{Arg, ArgType, Dim, Error, Expr, Layout, Node, Op, Result, Tens
 use restride_ops::{CustomArg, CustomView, decode_views};
 use std::sync::Arc;
 
-/// A base as it is written.
+/// A base under its name in the file.
 pub(super) struct Base {
     pub value: ValueId,
     pub name: Arc<str>,
-    /// How far its cells lie before those of its type.
+    /// Cells by which its storage offset is smaller than that of its type.
     pub shift: Expr,
 }
 
@@ -32,7 +32,7 @@ pub fn write(w: &mut GraphWriter<'_>, node: &Node, op: Op) -> Result<()> {
     let keyword = NamedArgument::keyword;
     let reads = schema.args.iter().filter(|a| !a.alias.as_ref().is_some_and(|x| x.write));
     for (decl, arg) in reads.zip(rest) {
-        // What the operator does may depend on strides.
+        // A custom operator may read strides.
         for &v in arg.values() {
             if w.source.values[v].ty.tensor().is_some()
                 && let Some(name) = torch_layouts::exact(w, v)?
@@ -88,7 +88,7 @@ pub fn write(w: &mut GraphWriter<'_>, node: &Node, op: Op) -> Result<()> {
     Ok(())
 }
 
-/// What PyTorch's `can_auto_functionalize` asks of an operator: it refuses others when the file is run.
+/// Refuses operators that PyTorch's `can_auto_functionalize` refuses when the file is run.
 fn taken_by_torch(op: Op) -> Result<()> {
     let schema = op.schema();
     let first = schema.args.first().and_then(|a| a.alias.as_ref()).filter(|a| a.write);
@@ -99,8 +99,10 @@ fn taken_by_torch(op: Op) -> Result<()> {
             Some(alias) => schema.returns.len() == 1 && first.is_some_and(|f| f.sets == alias.sets),
         };
         if r.ty != ArgType::Tensor || !itself {
-            return Err(Error::unsupported(format!("{op} writes arguments and returns what is no new tensor"))
-                .help("PyTorch has a functional form only for operators whose results are new tensors"));
+            return Err(Error::unsupported(format!(
+                "{op} mutates arguments and returns something other than new tensors"
+            ))
+            .help("PyTorch has a functional form only for operators whose results are new tensors"));
         }
     }
     Ok(())
@@ -116,7 +118,7 @@ pub(super) fn base(w: &mut GraphWriter<'_>, op: Op, value: ValueId) -> Result<Ba
     Ok(Base { value, name, shift: ty.layout.offset })
 }
 
-/// A view as PyTorch reads it: by the number of its base, and `as_strided`'s arguments where it is not all of that.
+/// A view as PyTorch reads it: the number of its base, and `as_strided` arguments unless it is the whole base.
 fn write_view(
     w: &mut GraphWriter<'_>,
     prefix: &str,
@@ -143,7 +145,7 @@ fn write_view(
     }
 }
 
-/// The place of a result that is the first argument: nothing reads it, for the argument is read out of its base.
+/// The output slot of a returned first argument. No node reads it, because readers of the argument read its base.
 fn returned(w: &mut GraphWriter<'_>, written: &[CustomArg], bases: &[Base]) -> Result<Argument> {
     let name = w.fresh("returned");
     let (base, layout): (usize, Option<&Layout<Expr>>) = match written.first() {

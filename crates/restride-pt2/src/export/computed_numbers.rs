@@ -1,4 +1,4 @@
-//! Numbers that arguments need: computed in the graph from sizes of its tensors, each once.
+//! Numbers that arguments need, computed once in the graph from the sizes of its tensors.
 
 use super::graph::{GraphWriter, as_tensor};
 use crate::model::{Argument, NamedArgument, NumberArgument};
@@ -6,7 +6,7 @@ use restride_ir::{Error, Expr, ExprFn, Result, Symbol};
 use std::sync::Arc;
 
 impl GraphWriter<'_> {
-    /// The name of a number that is no constant, computed here if it is not yet.
+    /// The name of a symbolic number, which is computed here unless it has one.
     pub fn number(&mut self, e: &Expr) -> Result<Arc<str>> {
         if let Some(name) = self.numbers.get(e) {
             return Ok(name.clone());
@@ -42,7 +42,7 @@ impl GraphWriter<'_> {
         Ok(name)
     }
 
-    /// A symbol out of a size that is `a * symbol + b`.
+    /// Solves a size of the form `a * symbol + b` for the symbol.
     fn solve(&mut self, s: &Symbol) -> Result<Arc<str>> {
         let at = |e: &Expr, n: i64| match e.replace(&[(s.clone(), Expr::Int(n))].into()) {
             Expr::Int(i) => Some(i),
@@ -89,7 +89,7 @@ impl GraphWriter<'_> {
             let args: Vec<_> = args.iter().cloned().map(NumberArg::Expr).collect();
             return self.compute(target, &whole, &args);
         }
-        // Two at a time.
+        // Python's operators take two arguments.
         let (last, rest) = args.split_last().expect("there are more than two");
         let left = self.python(f, rest)?;
         self.compute(target, &whole, &[NumberArg::Name(left), NumberArg::Expr(last.clone())])

@@ -1,4 +1,4 @@
-//! Graphs: nodes with their arguments, types of all names, and the numbers that arguments need computed.
+//! Writes graphs: nodes with their arguments, and the types of all names.
 
 use super::symbolic;
 use crate::dtype::FileDType;
@@ -15,18 +15,18 @@ use restride_ir::{
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::sync::Arc;
 
-/// What does not change from graph to graph.
+/// Facts that all graphs of a program share.
 pub struct ExportContext<'a> {
     /// The program.
     pub program: &'a Program,
     /// Values of symbols at export.
     pub hints: Binding,
-    /// What nodes alias and write.
+    /// Aliases and mutations of each node.
     pub effects: Effects,
 }
 
 impl ExportContext<'_> {
-    /// Whether the program is pure: its values may lie elsewhere than their types say.
+    /// Whether the program is functional: PyTorch may give its values other strides than their types say.
     pub fn functional(&self) -> bool {
         self.program.stage == Stage::Functional
     }
@@ -39,24 +39,24 @@ pub struct GraphWriter<'a> {
     pub out: model::Graph,
     /// The file's name of each value.
     names: Table<ValueId, Option<Arc<str>>>,
-    /// Names that stand for values in the arguments of the node that is being written.
+    /// Names that replace values in the arguments of the current node.
     pub instead: BTreeMap<ValueId, Arc<str>>,
     taken: HashSet<Arc<str>>,
-    /// Numbers that a name stands for already.
+    /// Numbers that have a name already.
     pub(super) numbers: HashMap<Expr, Arc<str>>,
-    /// Sizes that are no constants, with the tensor and dimension to ask for them.
+    /// Symbolic sizes, with a tensor and a dimension that have them.
     pub(super) sizes: Vec<(Expr, Arc<str>, usize)>,
-    /// Metadata of the nodes that are written now.
+    /// Metadata of the current node.
     pub origin: Arc<Origin>,
-    /// Whether the node that is written now stands for its source with the autograd history of its target.
+    /// Whether the current node is a `copy` that stands for its source with the autograd history of its target.
     history: bool,
-    /// What PyTorch's tensors are, in a functional program.
+    /// Strides and storages of PyTorch's tensors, in a functional program.
     pub layouts: super::torch_layouts::TorchLayouts,
-    /// What the graph's own checks say.
+    /// Conditions that the graph's own nodes assert.
     pub checks: BTreeSet<Expr>,
-    /// Numbers off data that a check says to be sizes of inputs: PyTorch's types say those.
+    /// Unbacked symbols that a check equates with input sizes, which PyTorch's types use instead.
     pub pinned: BTreeMap<Symbol, Expr>,
-    /// Symbols of data that were learnt by now.
+    /// Unbacked symbols that nodes so far produced.
     pub learnt: BTreeSet<Symbol>,
 }
 
@@ -64,7 +64,7 @@ fn file_dtype(d: DType) -> Result<ScalarType> {
     FileDType::from_name(d.torch_name()).map(ScalarType::Known).map_err(Error::from)
 }
 
-/// The archive's type of a tensor.
+/// A tensor's type in the archive.
 pub fn tensor_meta(ty: &TensorType, hints: &Binding, requires_grad: bool) -> Result<TensorMeta> {
     let list = |v: &[Expr]| v.iter().map(|e| symbolic::sym_int(e, hints)).collect::<Result<Vec<_>>>();
     Ok(TensorMeta {
@@ -82,7 +82,7 @@ pub(super) fn as_tensor(name: &str) -> Argument {
     Argument::AsTensor(TensorArgument { name: name.to_string() })
 }
 
-/// How the file calls an operator.
+/// An operator's name in the file.
 pub fn target(op: Op) -> String {
     match op.schema().namespace.as_str() {
         "_operator" | "math" | "torch" => op.name().to_string(),
@@ -132,12 +132,12 @@ impl<'a> GraphWriter<'a> {
         }
     }
 
-    /// A name that nothing has yet.
+    /// A name that no value has.
     pub fn fresh(&mut self, hint: &str) -> Arc<str> {
         crate::unique_name(&mut self.taken, hint)
     }
 
-    /// The name of a value in the node that is being written.
+    /// A value's name in the current node.
     pub fn name(&self, v: ValueId) -> Result<Arc<str>> {
         if let Some(name) = self.instead.get(&v) {
             return Ok(name.clone());
@@ -158,13 +158,13 @@ impl<'a> GraphWriter<'a> {
         Ok(())
     }
 
-    /// Declares a tensor of this name that no size is asked of.
+    /// Declares a tensor whose sizes no other node reads.
     pub fn declare_unused(&mut self, name: &Arc<str>, ty: &TensorType) -> Result<()> {
         self.out.tensor_values.insert(name.to_string(), tensor_meta(ty, &self.ctx.hints, false)?);
         Ok(())
     }
 
-    /// Declares a number of this name; gives how an argument says it.
+    /// Declares a number of this name; returns it as an argument.
     pub(super) fn declare_number(&mut self, name: &Arc<str>, e: &Expr) -> Result<Argument> {
         self.numbers.entry(e.clone()).or_insert_with(|| name.clone());
         let key = name.to_string();
@@ -180,7 +180,7 @@ impl<'a> GraphWriter<'a> {
         Ok(Argument::number(&**name, e))
     }
 
-    /// Declares a value under its own name, or another; gives how an argument says it.
+    /// Declares a value under its own name, or a fresh one; returns it as an argument.
     pub fn declare(&mut self, v: ValueId, requires_grad: bool) -> Result<Argument> {
         let value = &self.source.values[v];
         let name = if &*value.name == "self" { self.fresh("self_") } else { value.name.clone() };
@@ -192,13 +192,13 @@ impl<'a> GraphWriter<'a> {
             }
             Type::Scalar(e) => self.declare_number(&name, e),
             Type::None => Ok(Argument::AsNone(true)),
-            Type::Str | Type::Opaque => Err(Error::unsupported(format!(
-                "%{name} is neither a tensor nor a number, and cannot be written to an archive"
-            ))),
+            Type::Str | Type::Opaque => {
+                Err(Error::unsupported(format!("%{name} is neither a tensor nor a number: a `.pt2` cannot hold it")))
+            }
         }
     }
 
-    /// Makes a value known under a name that something else declared.
+    /// Gives a value the name of a declared tensor.
     pub fn bind(&mut self, v: ValueId, name: &Arc<str>) {
         self.names.set(v, Some(name.clone()));
     }
@@ -209,7 +209,7 @@ impl<'a> GraphWriter<'a> {
             out.insert("stack_trace".into(), trace.to_string());
         }
         if let Some(module) = &self.origin.module {
-            // The file's classes are not kept: every module is called a module.
+            // A program keeps no class names: each module is written as a plain `Module`.
             let class = "torch.nn.modules.module.Module";
             let mut stack = vec![format!("L__self__,,{class}")];
             let mut path = String::new();
@@ -251,12 +251,12 @@ impl<'a> GraphWriter<'a> {
         });
     }
 
-    /// Writes a call that the program does not have: of one tensor result, arguments in schema order.
+    /// Writes an extra call with one tensor result; arguments in schema order.
     pub fn call(&mut self, op: &str, args: &[Arg], hint: &str, ty: &TensorType) -> Result<Arc<str>> {
         self.call_with(op, args, None, hint, ty)
     }
 
-    /// The same on a tensor that is known by its name alone.
+    /// [`Self::call`] with a tensor given by name as the first argument.
     pub fn call_on(&mut self, op: &str, first: &str, rest: &[Arg], hint: &str, ty: &TensorType) -> Result<Arc<str>> {
         self.call_with(op, &[&[Arg::None], rest].concat(), Some(first), hint, ty)
     }
@@ -335,11 +335,11 @@ impl<'a> GraphWriter<'a> {
                     continue;
                 }
                 let (1, Some(n)) = (lists, list_length) else {
-                    return Err(Error::unsupported(format!("results of {op} that are several lists")));
+                    return Err(Error::unsupported(format!("{op} returns several lists")));
                 };
                 let list = made.by_ref().take(n).map(|a| match a {
                     Argument::AsTensor(t) => Ok(t),
-                    _ => Err(Error::invalid(format!("{op} gives a list of what are no tensors"))),
+                    _ => Err(Error::invalid(format!("{op} returns a list that holds something other than tensors"))),
                 });
                 outputs.push(Argument::AsTensors(list.collect::<Result<_>>()?));
             }
@@ -352,7 +352,7 @@ impl<'a> GraphWriter<'a> {
         super::range_asserts::assert_learnt(self, node)
     }
 
-    /// What a decomposition of linear algebra checks, as an assertion: PyTorch removes the check itself from what it loads.
+    /// `_linalg_check_errors` as an assertion: PyTorch drops the check itself when it loads a file.
     fn check_of_factors(&mut self, info: ValueId, api: &str) -> Result<()> {
         let sizes = self.source.tensor(info).layout.sizes.clone();
         let zero = [Arg::Value(info), Arg::Scalar(Expr::Int(0))];
@@ -368,7 +368,7 @@ impl<'a> GraphWriter<'a> {
         Ok(())
     }
 
-    /// Arguments of a call, those at the end that have their default values left out.
+    /// Arguments of a call, without the trailing ones that have their defaults.
     pub(super) fn inputs(&mut self, op: Op, args: &[Arg]) -> Result<Vec<NamedArgument>> {
         let schema = op.schema();
         let default = |i: usize| {
@@ -397,7 +397,7 @@ impl<'a> GraphWriter<'a> {
             let written = match arg {
                 Arg::Graph(g) => {
                     graphs += 1;
-                    // The condition of a loop gives its verdict, not a tuple with it.
+                    // The condition of a loop returns a bare tensor, not a tuple.
                     self.subgraph(*g, node.op.def().hop == Some(Hop::WhileLoop) && graphs == 1)?
                 }
                 other => self.argument(other, None)?,
@@ -461,7 +461,7 @@ impl<'a> GraphWriter<'a> {
                 }
             },
             Arg::Values(list) if list.iter().all(Option::is_some) => {
-                // Numbers among the operands of a higher-order operator go by their names, as tensors do.
+                // Numbers among the operands of a higher-order operator are written by name, like tensors.
                 Argument::AsTensors(list.iter().flatten().map(|v| self.name(*v).map(tensor)).collect::<Result<_>>()?)
             }
             Arg::Values(list) => Argument::AsOptionalTensors(
@@ -475,7 +475,7 @@ impl<'a> GraphWriter<'a> {
                     .collect::<Result<_>>()?,
             ),
             Arg::Scalar(e) => match ty {
-                // A number stands for a list of one.
+                // A number becomes a list of one.
                 Some(ArgType::Ints(_)) => self.scalars(std::slice::from_ref(e), ty)?,
                 _ => self.scalar(e, ty)?,
             },

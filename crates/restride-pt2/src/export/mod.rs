@@ -1,7 +1,7 @@
 //! From a [`Program`] to an archive that `torch.export.load` takes, in today's layout.
 //!
-//! Imported programs are written as they are. Functional programs are written with their mutations as declared outputs;
-//! a flat storage that they take is made of the inputs that lie in it, and written back to them.
+//! Imported programs are written as they are. Functional programs declare their mutations as outputs. A flat storage that
+//! they take is rebuilt from the inputs stored in it, and its new contents are written back to those inputs.
 
 mod auto_functionalized;
 mod computed_numbers;
@@ -29,7 +29,7 @@ const SCHEMA: SchemaVersion = SchemaVersion { major: 8, minor: 20 };
 /// Writes a program to a `.pt2` file.
 ///
 /// # Errors
-/// What an archive cannot say, with the node; a file that cannot be written.
+/// A construct that an archive cannot express, with its node; a file that cannot be written.
 pub fn export_file(program: &Program, path: &Path) -> Result<()> {
     export_file_with(program, path, &[])
 }
@@ -53,12 +53,12 @@ pub fn export_file_with(program: &Program, path: &Path, extra: &[(String, Vec<u8
     if path.metadata().is_ok_and(|m| !m.is_file()) {
         return write(&path);
     }
-    // The file is put in place whole: the program's own weights may be mapped from one of this name.
+    // The file is renamed into place: the program's own weights may be mapped from a file of this name.
     let name = path.file_name().map(|n| n.to_string_lossy().into_owned()).unwrap_or_default();
     let beside = path.with_file_name(format!(".{name}.{}.part", std::process::id()));
     let done = write(&beside).and_then(|()| std::fs::rename(&beside, &path).map_err(failed));
     if done.is_err() {
-        // What is left of a failed write is of no use; that it cannot be removed says nothing more.
+        // Best effort: the error of the write matters, not that of the removal.
         let _ = std::fs::remove_file(&beside);
     }
     done
@@ -67,12 +67,12 @@ pub fn export_file_with(program: &Program, path: &Path, extra: &[(String, Vec<u8
 /// The archive's bytes.
 ///
 /// # Errors
-/// What an archive cannot say, with the node.
+/// A construct that an archive cannot express, with its node.
 pub fn export_bytes(program: &Program) -> Result<Vec<u8>> {
     Ok(write_archive(Vec::new(), &contents(program, "archive".into(), &[])?)?)
 }
 
-/// All that the archive holds.
+/// The contents of the archive.
 fn contents<'a>(program: &'a Program, root: String, extra: &'a [(String, Vec<u8>)]) -> Result<ArchiveContents<'a>> {
     let exported = program_model(program)?;
     let weights = weights::files(program)?;
@@ -151,7 +151,7 @@ fn call_signature(program: &Program) -> Result<ModuleCallSignature> {
     })
 }
 
-/// Arguments one after the other, results as a tuple: for programs that came without a nesting.
+/// Specs of flat arguments and a tuple of results, for programs without a nesting of their own.
 fn flat_specs(program: &Program) -> (String, String) {
     use crate::pytree::{Container, TreeSpec};
     let tuple = |n: usize| TreeSpec::Node(Container::Tuple, vec![TreeSpec::Leaf; n]);
@@ -161,7 +161,7 @@ fn flat_specs(program: &Program) -> (String, String) {
     (inputs.print(), tuple(results.count()).print())
 }
 
-/// A constant as an argument: of a graph's inputs.
+/// A constant as an argument and as the value of an input.
 fn constant(value: &Arg) -> Result<(model::Argument, model::ConstantValue)> {
     use model::{Argument as A, ConstantValue as C, Float};
     use restride_ir::Expr;

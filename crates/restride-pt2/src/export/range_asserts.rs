@@ -1,7 +1,7 @@
-//! Ranges of numbers that are learnt from data, asserted where they are learnt.
+//! Assertions for the ranges of unbacked symbols.
 //!
-//! restride itself checks a symbol's range wherever the symbol is learnt. PyTorch does not, so a file says it, as
-//! `torch.export` does, unless the program has the same check already.
+//! restride checks a symbol's range at the node that produces its value. PyTorch does not, so an exported file asserts the range,
+//! as `torch.export` does, unless the program has the same check.
 
 use super::graph::GraphWriter;
 use super::symbolic;
@@ -9,13 +9,13 @@ use crate::model::{Argument, NamedArgument, NumberArgument, SymNumber};
 use restride_ir::{Arg, Expr, ExprFn, Node, Result, Symbol, Type};
 use std::collections::BTreeSet;
 
-/// Whether the node asserts what is known to be true: it has nothing to say in a file.
+/// Whether the node asserts a constant truth, which a file leaves out.
 pub fn holds(node: &Node) -> bool {
     node.op.name() == "aten._assert_scalar.default"
         && matches!(node.args.first(), Some(Arg::Scalar(e)) if e.constant().is_some_and(|c| c.as_bool()))
 }
 
-/// Writes what holds of the symbols that are learnt at this node. Its results are declared.
+/// Asserts the ranges of the symbols that this node produces. Its results are declared already.
 pub fn assert_learnt(w: &mut GraphWriter<'_>, node: &Node) -> Result<()> {
     for &r in &node.results {
         for (s, is_size) in named(&w.source.values[r].ty) {
@@ -35,7 +35,7 @@ pub fn assert_learnt(w: &mut GraphWriter<'_>, node: &Node) -> Result<()> {
     Ok(())
 }
 
-/// The number off data that a check says to be an expression over sizes of inputs.
+/// The unbacked symbol that a check equates with an expression over input sizes, and that expression.
 pub fn pinned(check: &Expr) -> Option<(Symbol, Expr)> {
     let Expr::Call(c) = check else { return None };
     let (ExprFn::Eq, [a, b]) = (c.0, c.1.as_slice()) else { return None };
@@ -48,7 +48,7 @@ pub fn pinned(check: &Expr) -> Option<(Symbol, Expr)> {
     })
 }
 
-/// Whether the program has this check itself.
+/// Whether the program has this check.
 fn recorded(w: &GraphWriter<'_>, s: &Symbol, f: ExprFn, bound: i64) -> bool {
     w.checks.contains(&Expr::call(f, vec![Expr::Sym(s.clone()), Expr::Int(bound)]))
 }
@@ -70,7 +70,7 @@ fn assert_bound(w: &mut GraphWriter<'_>, s: &Symbol, f: ExprFn, sign: &str, boun
     Ok(())
 }
 
-/// The symbols of data that a value of this type is or has as a size, and whether as a size.
+/// The unbacked symbols of a type: its value or its sizes. True for a size.
 pub fn named(ty: &Type) -> Vec<(Symbol, bool)> {
     let one = |e: &Expr, is_size| match e {
         Expr::Sym(s) if s.is_unbacked() => Some((s.clone(), is_size)),

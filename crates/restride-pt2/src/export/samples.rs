@@ -6,8 +6,8 @@ use crate::zip::{Compression, ZipWriter};
 use restride_ir::{Program, Result, SampleInput, Scalar};
 use serde_json::Value;
 
-/// A `torch.save` file of the program's sample inputs. Empty, which PyTorch takes for none, where there are none or they
-/// are nested in classes of the user's.
+/// A `torch.save` file of the program's sample inputs. Empty, which PyTorch reads as none, if the program has no samples or
+/// nests them in the user's classes.
 pub fn file(program: &Program) -> Result<Vec<u8>> {
     let (Some(samples), Some((spec, _))) = (&program.sample_inputs, &program.pytree) else { return Ok(Vec::new()) };
     let Ok(spec) = TreeSpec::parse(spec) else { return Ok(Vec::new()) };
@@ -33,7 +33,7 @@ pub fn file(program: &Program) -> Result<Vec<u8>> {
     Ok(zip.finish()?)
 }
 
-/// Pickle's protocol 2, as much as arguments take.
+/// A writer of pickle protocol 2, for tensors, numbers, strings and containers.
 struct Pickle<'a> {
     out: Vec<u8>,
     /// Bytes of the storages.
@@ -110,7 +110,7 @@ impl Pickle<'_> {
                 }
                 self.out.push(b'u');
             }
-            // Their classes are not to be had here.
+            // These would need their Python classes.
             Container::DefaultDict { .. }
             | Container::NamedTuple(_)
             | Container::Deque { .. }

@@ -1,4 +1,4 @@
-//! Inputs and outputs of the main graph: what an archive has no words for is said with nodes.
+//! Inputs and outputs of the main graph. Nodes express what the signature of an archive cannot.
 
 use super::graph::GraphWriter;
 use super::torch_layouts;
@@ -11,14 +11,14 @@ use restride_tensor::Dim;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-/// Past this many bytes a storage is not looked at byte by byte.
+/// Storages of more bytes are not examined byte by byte.
 const MAX_LOOK: usize = 1 << 28;
 
 fn tensor(name: &str) -> TensorArgument {
     TensorArgument { name: name.to_string() }
 }
 
-/// Whether two arguments are one tensor in PyTorch: which inputs lie in one storage.
+/// For each input, the first input that shares its storage.
 fn groups(w: &GraphWriter<'_>) -> Vec<usize> {
     let program = w.ctx.program;
     let mut of_storage: BTreeMap<usize, usize> = BTreeMap::new();
@@ -40,7 +40,7 @@ fn groups(w: &GraphWriter<'_>) -> Vec<usize> {
     out
 }
 
-/// Mutated constants: archives have no word for them, so they become buffers that are not kept.
+/// Inputs that the program mutates. Mutated constants, which an archive cannot declare, are written as non-persistent buffers.
 fn mutated(w: &GraphWriter<'_>) -> BTreeSet<usize> {
     let signature = &w.ctx.program.signature;
     let mut out = BTreeSet::new();
@@ -55,7 +55,7 @@ fn mutated(w: &GraphWriter<'_>) -> BTreeSet<usize> {
     out
 }
 
-/// Placeholders, and the flat storages that are made of them.
+/// Writes the placeholders, and rebuilds flat storages from them.
 pub fn inputs(w: &mut GraphWriter<'_>) -> Result<Vec<InputSpec>> {
     let program = w.ctx.program;
     let groups = groups(w);
@@ -85,7 +85,7 @@ pub fn inputs(w: &mut GraphWriter<'_>) -> Result<Vec<InputSpec>> {
         w.out.inputs.push(arg.clone());
         let as_tensor = || match &arg {
             Argument::AsTensor(t) => Ok(t.clone()),
-            _ => Err(Error::invalid("a parameter, buffer or constant that is no tensor")),
+            _ => Err(Error::invalid("a parameter, buffer or constant that is not a tensor")),
         };
         specs.push(match &spec.kind {
             InputKind::Parameter(n) => InputSpec::Parameter { arg: as_tensor()?, parameter_name: n.to_string() },
@@ -113,7 +113,7 @@ pub fn inputs(w: &mut GraphWriter<'_>) -> Result<Vec<InputSpec>> {
     Ok(specs)
 }
 
-/// The flat storage under inputs, from one of them.
+/// Rebuilds the flat storage under inputs from one of them.
 fn storage(w: &mut GraphWriter<'_>, value: ValueId, members: &[usize]) -> Result<()> {
     let program = w.ctx.program;
     let flat = w.source.tensor(value).clone();
@@ -121,7 +121,7 @@ fn storage(w: &mut GraphWriter<'_>, value: ValueId, members: &[usize]) -> Result
         .iter()
         .map(|m| program.signature.inputs[*m].value)
         .find(|v| w.source.values[*v].ty.tensor().is_some())
-        .ok_or_else(|| Error::invalid("a storage under inputs that are no tensors"))?;
+        .ok_or_else(|| Error::invalid("a storage under inputs that are not tensors"))?;
     let own = w.source.tensor(first).dtype;
     let bytes = flat.layout.numel().times(&Expr::Int(flat.dtype.size() as i64));
     let cells = bytes.floor_div(&Expr::Int(own.size() as i64));
@@ -136,7 +136,7 @@ fn storage(w: &mut GraphWriter<'_>, value: ValueId, members: &[usize]) -> Result
     Ok(())
 }
 
-/// Outputs in the order that PyTorch asks for: mutations, results, gradients.
+/// Writes the outputs in PyTorch's order: mutations, results, gradients.
 pub fn outputs(w: &mut GraphWriter<'_>) -> Result<Vec<OutputSpec>> {
     let program = w.ctx.program;
     let mut specs = Vec::new();
@@ -147,7 +147,7 @@ pub fn outputs(w: &mut GraphWriter<'_>) -> Result<Vec<OutputSpec>> {
             if let OutputKind::Mutation(i) = spec.kind {
                 let name = match arg {
                     Arg::Value(v) => w.name(*v)?,
-                    _ => return Err(Error::invalid("a mutation to what is no tensor")),
+                    _ => return Err(Error::invalid("a mutation output that is not a tensor")),
                 };
                 specs.push(mutation(w, i, &name)?);
                 w.out.outputs.push(Argument::AsTensor(tensor(&name)));
@@ -162,10 +162,10 @@ pub fn outputs(w: &mut GraphWriter<'_>) -> Result<Vec<OutputSpec>> {
                 (OutputKind::Gradient(_), true) => w.argument(arg, None)?,
                 (OutputKind::Metadata(i), false) if w.ctx.functional() => {
                     let name = &w.source.values[program.signature.inputs[*i].value].name;
-                    let what = format!("%{name} becomes another view of its memory, which an archive cannot declare");
-                    return Err(
-                        Error::unsupported(what).help("let the model return the view instead of changing its input")
+                    let what = format!(
+                        "the strides of %{name} are changed in place (as `t_` does), which a .pt2 cannot declare"
                     );
+                    return Err(Error::unsupported(what).help("return the view instead"));
                 }
                 (OutputKind::Token, _) => return Err(Error::unsupported("a token as an output cannot be written")),
                 _ => continue,
@@ -178,7 +178,7 @@ pub fn outputs(w: &mut GraphWriter<'_>) -> Result<Vec<OutputSpec>> {
             w.out.outputs.push(written.clone());
             let as_tensor = || match &written {
                 Argument::AsTensor(t) => Ok(t.clone()),
-                _ => Err(Error::invalid("a loss or gradient that is no tensor")),
+                _ => Err(Error::invalid("a loss or gradient that is not a tensor")),
             };
             specs.push(match &spec.kind {
                 OutputKind::Loss => OutputSpec::LossOutput { arg: as_tensor()? },
@@ -192,7 +192,11 @@ pub fn outputs(w: &mut GraphWriter<'_>) -> Result<Vec<OutputSpec>> {
                             let name = w.name(program.signature.inputs[*i].value)?;
                             OutputSpec::GradientToUserInput { arg, user_input_name: name.to_string() }
                         }
-                        _ => return Err(Error::unsupported("a gradient of what is neither parameter nor user input")),
+                        _ => {
+                            return Err(Error::unsupported(
+                                "a gradient of an input that is neither a parameter nor a user input",
+                            ));
+                        }
                     }
                 }
                 _ => OutputSpec::UserOutput { arg: written },
@@ -210,18 +214,17 @@ fn mutation(w: &GraphWriter<'_>, input: usize, name: &str) -> Result<OutputSpec>
         InputKind::Buffer { name, .. } => OutputSpec::BufferMutation { arg, buffer_name: name.to_string() },
         InputKind::Constant(name) => OutputSpec::BufferMutation { arg, buffer_name: name.to_string() },
         InputKind::User(_) => OutputSpec::UserInputMutation { arg, user_input_name: w.name(spec.value)?.to_string() },
-        _ => return Err(Error::unsupported("a mutation of what is no tensor")),
+        _ => return Err(Error::unsupported("a mutation of an input that is not a tensor")),
     })
 }
 
-/// The new contents of inputs: each under a name of its own, and none of them in the memory of an input that another one
-/// is copied to first.
+/// Writes the new contents of inputs, each under a name of its own. None is stored in an input that PyTorch overwrites first.
 fn mutations(w: &mut GraphWriter<'_>, specs: &mut Vec<OutputSpec>) -> Result<()> {
     let program = w.ctx.program;
     let mut written: Vec<(usize, Arc<str>, BTreeSet<usize>)> = Vec::new();
     for (arg, spec) in w.source.outputs.iter().zip(&program.signature.outputs) {
         let OutputKind::Mutation(i) = spec.kind else { continue };
-        let Arg::Value(v) = arg else { return Err(Error::invalid("a mutation to what is no tensor")) };
+        let Arg::Value(v) = arg else { return Err(Error::invalid("a mutation output that is not a tensor")) };
         let roots = w.layouts.roots(*v).clone();
         match &program.signature.inputs[i].kind {
             InputKind::Storage(members) => {
@@ -251,12 +254,12 @@ fn mutations(w: &mut GraphWriter<'_>, specs: &mut Vec<OutputSpec>) -> Result<()>
     Ok(())
 }
 
-/// What of a flat storage's new content lies under each member.
+/// Each member's part of a flat storage's new contents.
 fn members_of(w: &mut GraphWriter<'_>, members: &[usize], value: ValueId) -> Result<Vec<(usize, Arc<str>)>> {
     let program = w.ctx.program;
     let flat = w.source.tensor(value).clone();
     let hint = format!("{}_flat", w.source.values[value].name);
-    // A copy of its own, so that cells count from 0.
+    // A contiguous copy starts at cell 0.
     let format = Arg::MemoryFormat(restride_ir::MemoryFormat::Contiguous);
     let name = if w.layouts.has_layout(value) {
         w.name(value)?
@@ -286,7 +289,7 @@ fn members_of(w: &mut GraphWriter<'_>, members: &[usize], value: ValueId) -> Res
     Ok(out)
 }
 
-/// Whether everything that the program changes of a storage lies under the inputs in it: nothing else can be declared.
+/// Refuses mutations of a storage outside of the inputs in it, which an archive cannot declare.
 fn covered(w: &GraphWriter<'_>, input: usize, members: &[usize], value: ValueId) -> Result<()> {
     let program = w.ctx.program;
     let spec = &program.signature.inputs[input];
@@ -309,7 +312,7 @@ fn covered(w: &GraphWriter<'_>, input: usize, members: &[usize], value: ValueId)
     if seen.iter().all(|b| *b) {
         return Ok(());
     }
-    // Back over the writes that made the value: each must stay under the inputs.
+    // Each write that made the value must stay under the inputs.
     let mut made = BTreeMap::new();
     for (_, node) in w.source.ordered() {
         for r in &node.results {
@@ -343,7 +346,7 @@ fn covered(w: &GraphWriter<'_>, input: usize, members: &[usize], value: ValueId)
     Ok(())
 }
 
-/// Marks a layout's bytes, or tells whether all are marked. `None` if they leave the storage.
+/// Marks a layout's bytes if `set`; returns whether all were marked. `None` if they leave the storage.
 fn mark(seen: &mut [bool], layout: &Layout, size: usize, set: bool) -> Option<bool> {
     let mut all = true;
     for cell in layout.cells() {
@@ -356,7 +359,7 @@ fn mark(seen: &mut [bool], layout: &Layout, size: usize, set: bool) -> Option<bo
     Some(all)
 }
 
-/// A result as PyTorch shall give it: its strides, and its memory shared with what eager PyTorch shares it with.
+/// Writes a result with eager PyTorch's strides and aliases.
 fn user_output(w: &mut GraphWriter<'_>, k: usize) -> Result<Argument> {
     let program = w.ctx.program;
     let arg = w.source.outputs[k].clone();
@@ -409,7 +412,7 @@ fn user_output(w: &mut GraphWriter<'_>, k: usize) -> Result<Argument> {
     Ok(Argument::AsTensor(tensor(&name)))
 }
 
-/// Whether another result may lie in the same memory.
+/// Whether an earlier result may share the memory.
 fn shared(w: &GraphWriter<'_>, k: usize, roots: &BTreeSet<usize>) -> bool {
     let outputs = w.source.outputs.iter().zip(&w.ctx.program.signature.outputs).enumerate();
     outputs
@@ -418,7 +421,7 @@ fn shared(w: &GraphWriter<'_>, k: usize, roots: &BTreeSet<usize>) -> bool {
 }
 
 fn number_output(w: &mut GraphWriter<'_>, v: ValueId, arg: &Arg) -> Result<Argument> {
-    // A result is a number by name, or a constant.
+    // A result is a named number or a constant.
     if let Type::Scalar(e) = &w.source.values[v].ty
         && e.constant().is_none()
     {

@@ -1,11 +1,11 @@
-//! Symbolic numbers: as sympy text in types, as nodes that compute them in graphs.
+//! Symbolic numbers in types, as sympy text with the value at export.
 
 use crate::expressions::{compared, srepr};
 use crate::model::{Float, SymExpr, SymExprHint, SymNumber};
 use restride_ir::{Binding, Conditions, Expr, ExprFn, Program, Result, SampleInput, Scalar, Symbol, Type};
 
-/// What the symbols were at export, or may be: the hints that PyTorch keeps beside its expressions. The sizes of the
-/// sample inputs say it where there are any.
+/// Values of the symbols at export, which PyTorch keeps beside its expressions as hints: from the sample inputs, or drawn from
+/// the symbols' ranges.
 pub fn hints(program: &Program) -> Binding {
     let mut out = Binding::new();
     if let Some(samples) = &program.sample_inputs {
@@ -36,7 +36,7 @@ pub fn hints(program: &Program) -> Binding {
             out.insert(s.clone(), value);
         }
     }
-    // The samples' sizes pass what is checked.
+    // Sizes of samples pass the program's checks already.
     if drawn { Conditions::of(program).witness(out, &[]) } else { out }
 }
 

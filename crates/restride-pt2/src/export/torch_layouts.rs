@@ -1,9 +1,9 @@
-//! What PyTorch's tensors are when a functional program runs there.
+//! Strides and storages that PyTorch's tensors have when PyTorch runs a functional program.
 //!
-//! Values of a functional program have the layouts that eager PyTorch would show, whatever memory they are in. PyTorch's own
-//! kernels may give other strides to the values of the rewritten program: a write into a transposed tensor that became a
-//! result of its own, say. Operators that ask for strides must see the declared ones, so a copy of exactly these strides is put
-//! before them where it is not sure that PyTorch's tensor has them. Whose storage a tensor lies in is followed too, for outputs.
+//! Types in a functional program declare eager PyTorch's layouts. PyTorch's kernels may give the rewritten program other strides:
+//! for example where a write into a transposed tensor became a new tensor. Operators that ask for strides need the declared ones,
+//! so the writer inserts a copy with exactly those strides unless PyTorch's tensor surely has them. The storages are tracked for
+//! the outputs.
 
 use super::graph::GraphWriter;
 use restride_ir::{
@@ -14,14 +14,14 @@ use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-/// What is known of the tensors of one graph.
+/// Facts about PyTorch's tensors for the values of one graph.
 #[derive(Default)]
 pub struct TorchLayouts {
-    /// PyTorch's tensor has the sizes and strides that the type says.
+    /// Whether PyTorch's tensor has the strides of the type.
     strides: Table<ValueId, bool>,
-    /// It starts in its storage where the type says.
+    /// Whether PyTorch's tensor has the storage offset of the type.
     offset: Table<ValueId, bool>,
-    /// The storages it may lie in.
+    /// Storages that the tensor may be stored in.
     roots: Table<ValueId, BTreeSet<usize>>,
     /// Copies of exact strides.
     exact: BTreeMap<ValueId, Arc<str>>,
@@ -29,22 +29,22 @@ pub struct TorchLayouts {
 }
 
 impl TorchLayouts {
-    /// A storage that nothing else lies in.
+    /// A storage of its own.
     pub fn fresh_root(&mut self) -> usize {
         self.next += 1;
         self.next - 1
     }
-    /// A tensor whose memory is as its type says, in this storage.
+    /// Records an input: in storage `root`, with the layout of its type.
     pub fn input(&mut self, v: ValueId, root: usize) {
         self.strides.set(v, true);
         self.offset.set(v, true);
         self.roots.set(v, [root].into());
     }
-    /// The storages that a tensor may lie in.
+    /// Storages that a tensor may be stored in.
     pub fn roots(&self, v: ValueId) -> &BTreeSet<usize> {
         &self.roots[v]
     }
-    /// Says that a tensor has the strides of its type, and perhaps its offset.
+    /// Records that a tensor has the strides of its type, and whether it has the offset.
     pub fn laid(&mut self, v: ValueId, offset: bool) {
         self.strides.set(v, true);
         self.offset.set(v, offset);
@@ -59,7 +59,7 @@ impl TorchLayouts {
     }
 }
 
-/// Gives a node that asks for strides operands that have them. The node's arguments, changed where its operand was.
+/// Replaces operands of a node that asks for strides by exact copies where needed; returns the node's arguments.
 pub fn prepare<'n>(w: &mut GraphWriter<'_>, node: &'n Node) -> Result<Cow<'n, [Arg]>> {
     let op = node.op;
     let Some(Arg::Value(base)) = node.args.first() else { return Ok(Cow::Borrowed(&node.args)) };
@@ -90,8 +90,8 @@ pub fn prepare<'n>(w: &mut GraphWriter<'_>, node: &'n Node) -> Result<Cow<'n, [A
     Ok(Cow::Borrowed(&node.args))
 }
 
-/// The name of a tensor with the value's elements and exactly its strides: the value itself, or a copy. `None` if its
-/// strides are such that no copy has them (several elements in one cell).
+/// A tensor with the value's elements and exactly its strides: the value itself, or a copy. `None` if the strides overlap
+/// themselves, so that no copy can have them.
 pub fn exact(w: &mut GraphWriter<'_>, v: ValueId) -> Result<Option<Arc<str>>> {
     if w.layouts.has_strides(v) {
         return w.name(v).map(Some);
@@ -99,7 +99,7 @@ pub fn exact(w: &mut GraphWriter<'_>, v: ValueId) -> Result<Option<Arc<str>>> {
     exact_copy(w, v)
 }
 
-/// The name of a copy of exactly the value's strides, at cell 0 of its storage. `None` if there can be none.
+/// A copy with exactly the value's strides, at offset 0. `None` if the strides overlap themselves.
 pub fn exact_copy(w: &mut GraphWriter<'_>, v: ValueId) -> Result<Option<Arc<str>>> {
     if let Some(name) = w.layouts.exact.get(&v) {
         return Ok(Some(name.clone()));
@@ -129,12 +129,12 @@ pub fn exact_copy(w: &mut GraphWriter<'_>, v: ValueId) -> Result<Option<Arc<str>
     Ok(Some(made))
 }
 
-/// A type with the sizes that it had at export.
+/// The type with its sizes at export.
 fn known(w: &GraphWriter<'_>, ty: &TensorType) -> Option<Meta> {
     ty.known().or_else(|| TensorType::new(ty.dtype, ty.layout.map(|e| e.substitute(&w.ctx.hints))).known())
 }
 
-/// Notes what is known of a node's results.
+/// Records strides, offsets and storages of a node's results.
 pub fn learn(w: &mut GraphWriter<'_>, node: &Node) -> Result<()> {
     let effect = w.ctx.effects.node(w.source, node)?;
     let operands: Vec<ValueId> = node.operands().collect();
@@ -148,7 +148,7 @@ pub fn learn(w: &mut GraphWriter<'_>, node: &Node) -> Result<()> {
         }
         let mut own = roots.is_empty();
         if own && node.op.may_pass_through() {
-            // What is passed through keeps its element type, but for the parts of complex numbers.
+            // An operand that is returned keeps its dtype, except for the parts of complex numbers.
             let same = |o: &&ValueId| {
                 let given = w.source.values[**o].ty.tensor().map(|t| t.dtype);
                 given.is_some_and(|d| d == ty.dtype || d.is_complex() || ty.dtype.is_complex())
@@ -166,7 +166,7 @@ pub fn learn(w: &mut GraphWriter<'_>, node: &Node) -> Result<()> {
     Ok(())
 }
 
-/// Whether PyTorch's kernel gives the declared layouts, from operands that have theirs.
+/// Whether PyTorch's kernel returns the declared layouts.
 fn gives_declared(w: &GraphWriter<'_>, node: &Node, operands: &[ValueId]) -> bool {
     let tensor = |v: &ValueId| w.source.values[*v].ty.tensor();
     let ready = |v: &ValueId| {
@@ -174,7 +174,7 @@ fn gives_declared(w: &GraphWriter<'_>, node: &Node, operands: &[ValueId]) -> boo
             || w.layouts.has_strides(*v)
             || w.layouts.exact.contains_key(v) && node.op.def().asks_for_strides
     };
-    // What is written into a copy of another tensor has no part in how that lies.
+    // The source of a scatter does not influence the strides of the result.
     let source = match node.op.def().movement {
         Some(Movement::Scatter { src, .. }) => operands_of(&node.args, src as usize),
         _ => 0..0,
@@ -183,7 +183,7 @@ fn gives_declared(w: &GraphWriter<'_>, node: &Node, operands: &[ValueId]) -> boo
     if node.op.def().hop.is_some() || !decides.into_iter().all(ready) {
         return false;
     }
-    // What a scatter gives lies as its base does, wherever it is written: also at a number that is learnt from data.
+    // The result of a scatter has the strides of its base, also if it writes at an index that data decides.
     if let (Some(Movement::Scatter { base: 0, .. }), Some(Arg::Value(base)), &[result]) =
         (node.op.def().movement, node.args.first(), &node.results[..])
     {
@@ -192,7 +192,7 @@ fn gives_declared(w: &GraphWriter<'_>, node: &Node, operands: &[ValueId]) -> boo
             return true;
         }
     }
-    // A number that is learnt from data decides nothing about the memory of a result that is computed element by element.
+    // A number from data does not influence the strides of a pointwise result.
     let number = |e: &Expr| match e.eval(&w.ctx.hints) {
         Err(_) if node.op.def().pointwise && e.is_float() => Ok(Scalar::Float(1.0)),
         other => other.map_err(|_| ()),

@@ -1,5 +1,5 @@
-//! Triton kernels, which are read as users' operators (`import/triton.rs`), as PyTorch's `triton_kernel_wrapper_mutation` and
-//! `triton_kernel_wrapper_functional`.
+//! Triton kernels, written as `triton_kernel_wrapper_mutation` and `triton_kernel_wrapper_functional`; `import/triton.rs` reads
+//! them as custom operators.
 
 use super::auto_functionalized::{Base, base};
 use super::graph::{GraphWriter, as_tensor};
@@ -16,7 +16,7 @@ fn writes(arg: &SchemaArg) -> bool {
     arg.alias.as_ref().is_some_and(|a| a.write)
 }
 
-/// Writes a launch that writes its arguments.
+/// Writes a launch that mutates its arguments.
 pub fn write(w: &mut GraphWriter<'_>, node: &Node) -> Result<()> {
     let op = node.op;
     let mut given = Vec::with_capacity(node.args.len());
@@ -28,7 +28,7 @@ pub fn write(w: &mut GraphWriter<'_>, node: &Node) -> Result<()> {
     Ok(())
 }
 
-/// The node's arguments: the kernel's own, its name, how it is launched, and what it writes.
+/// The node's arguments: the kernel's own, its name, its launch options, and positions of mutated arguments.
 fn inputs(op: Op, given: Vec<Argument>) -> Vec<NamedArgument> {
     let schema = op.schema();
     let (mut own, mut options) = (Vec::new(), Vec::new());
@@ -46,16 +46,16 @@ fn inputs(op: Op, given: Vec<Argument>) -> Vec<NamedArgument> {
     own
 }
 
-/// One argument that a kernel writes, in its functional form.
+/// An argument that a kernel mutates, in the functional form.
 struct WrittenArg {
     base: usize,
-    /// The part of the base that it is, in the base's storage; `None` for all of it.
+    /// Its layout in the base's storage; `None` for the whole base.
     part: Option<Layout<Expr>>,
-    /// What the kernel leaves there.
+    /// Name of the new contents.
     result: Arc<str>,
 }
 
-/// Writes a call of the functional form of a kernel: parts of bases are given as views, and their new contents scattered.
+/// Writes a call of a kernel's functional form: parts of bases go in as views, and their new contents are scattered back.
 pub fn write_functional(w: &mut GraphWriter<'_>, node: &Node, op: Op) -> Result<()> {
     let schema = op.schema();
     let bad = || Error::invalid(format!("{} is not called as a functional form is", node.op));
@@ -76,7 +76,7 @@ pub fn write_functional(w: &mut GraphWriter<'_>, node: &Node, op: Op) -> Result<
     for decl in &schema.args {
         if !writes(decl) {
             let arg = rest.next().ok_or_else(bad)?;
-            // What a kernel reads it reads by its strides.
+            // A kernel reads its operands by their strides.
             for &v in arg.values() {
                 if w.source.values[v].ty.tensor().is_some()
                     && let Some(name) = torch_layouts::exact(w, v)?
@@ -114,7 +114,7 @@ pub fn write_functional(w: &mut GraphWriter<'_>, node: &Node, op: Op) -> Result<
             }
         };
         given.push(as_tensor(&arg));
-        // All of a base becomes its new content at once.
+        // The new contents of a whole base need no scatter.
         let result = match &part {
             None => match w.declare(contents[of], false)? {
                 Argument::AsTensor(t) => t.name.into(),
@@ -154,7 +154,7 @@ pub fn write_functional(w: &mut GraphWriter<'_>, node: &Node, op: Op) -> Result<
         }
     }
     torch_layouts::learn(w, node)?;
-    // Bases are cloned with their strides, and so is what is scattered into.
+    // PyTorch clones bases and scatter targets with their strides.
     for (base, v) in bases.iter().zip(contents) {
         w.layouts.laid(v, base.shift.is(0));
     }

@@ -8,19 +8,19 @@ use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-/// Files and what lies in them.
+/// Files of weights and constants, with their configs.
 pub struct WeightFiles<'a> {
-    /// Of the state dict.
+    /// Config of the state dict.
     pub config: PayloadConfig,
-    /// Its storages.
+    /// Storages of the state dict.
     pub files: Vec<File<'a>>,
-    /// Of constants and buffers that are not kept.
+    /// Config of constants and non-persistent buffers.
     pub constants_config: PayloadConfig,
-    /// Their storages.
+    /// Storages of constants.
     pub constants: Vec<File<'a>>,
 }
 
-/// Everything that the program's weights are.
+/// The files of the program's weights.
 pub fn files(program: &Program) -> Result<WeightFiles<'_>> {
     let mut out = WeightFiles {
         config: PayloadConfig::default(),

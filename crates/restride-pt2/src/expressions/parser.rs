@@ -24,7 +24,7 @@ pub fn parse(text: &str, names: &dyn Names) -> Result<Expr> {
     parser.whole().map_err(|e| e.at(place(tokens.get(parser.at).map_or(text.len(), |t| t.0))))
 }
 
-/// What stands at one place of the text.
+/// The meaning of a part of the text.
 enum Term {
     Value(Expr),
     Str(String),
@@ -381,7 +381,7 @@ impl<'t> Parser<'t> {
         let term = match function {
             Term::Name(name) => self.function(&name, args, &keywords)?,
             Term::Input(path, None) if keywords.is_empty() => method(path, &args)?,
-            _ => return Err(Pt2Error::unsupported("a call of something that is no function")),
+            _ => return Err(Pt2Error::unsupported("a call of something other than a function")),
         };
         Ok((term, deepest))
     }
@@ -399,7 +399,7 @@ impl<'t> Parser<'t> {
             ("Integer", [(Term::Value(Expr::Int(n)), _)]) if keywords.is_empty() => {
                 return Ok(Term::Value(Expr::Int(*n)));
             }
-            // PyTorch's floats all have 53 bits, whatever the keyword says.
+            // PyTorch's floats all have 53 bits; the keyword is ignored.
             ("Float", [(Term::Str(digits), _)]) => {
                 return digits.parse().map(|x| Term::Value(Expr::float(x))).map_err(|_| bad());
             }

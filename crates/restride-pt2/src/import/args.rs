@@ -1,16 +1,16 @@
-//! Arguments.
+//! Reads arguments of nodes.
 
 use super::nodes::GraphImporter;
 use crate::dtype::FileDType;
 use crate::model::{self, Argument, NumberArgument};
 use restride_ir::{Arg, ArgType, DType, Error, Expr, MemoryFormat, Result, ValueId};
 
-/// The element type, if it is one that restride has.
+/// The dtype, if restride has it.
 pub fn dtype(d: FileDType) -> Result<DType> {
     DType::from_name(d.name()).ok_or_else(|| Error::unsupported(format!("element type {}", d.name())))
 }
 
-/// An argument that is a constant: of the graph's inputs and outputs.
+/// A constant among the graph's inputs or outputs.
 pub fn constant(arg: &Argument) -> Result<Arg> {
     Ok(match arg {
         Argument::AsNone(_) => Arg::None,
@@ -47,7 +47,7 @@ impl GraphImporter<'_> {
         })
     }
 
-    /// An argument, typed by the schema where the file leaves it open.
+    /// Reads an argument; the schema decides the type where the file leaves it open.
     pub fn arg(&mut self, arg: &Argument, ty: Option<ArgType>) -> Result<Arg> {
         let ints = |v: &[i64]| Arg::Scalars(v.iter().map(|i| Expr::Int(*i)).collect());
         Ok(match arg {

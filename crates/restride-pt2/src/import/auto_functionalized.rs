@@ -1,7 +1,7 @@
-//! `auto_functionalized` and `auto_functionalized_v2`: a user's operator called on clones of what it writes.
+//! `auto_functionalized` and `auto_functionalized_v2`: a custom operator called on clones of the arguments that it mutates.
 //!
-//! They are read as what PyTorch does when it runs them: clones with the strides of the original, the views of them that the
-//! operator writes, and the operator itself. Functionalization then sees an operator that writes like any other.
+//! The importer expands them as PyTorch runs them: clones with the original strides, views of the clones, and the operator on
+//! those views. Functionalization then sees an ordinary mutating operator.
 
 use super::damaged;
 use super::nodes::GraphImporter;
@@ -32,7 +32,7 @@ impl GraphImporter<'_> {
     ) -> Result<()> {
         let origin = Arc::new(origin);
         let Some(Argument::AsOperator(name)) = node.inputs.first().map(|i| &i.arg) else {
-            return Err(Error::unsupported("auto_functionalized of what is no operator"));
+            return Err(Error::unsupported("auto_functionalized without an operator"));
         };
         let op = self.operator(name)?;
         let given: Keywords<'_> = node.inputs.iter().skip(1).map(|i| (i.name.as_str(), &i.arg)).collect();
@@ -43,7 +43,7 @@ impl GraphImporter<'_> {
                 bases.push(self.clone_as_laid(base, &origin)?);
             }
         }
-        // What the results of a first version are: for each written argument its clones.
+        // Results of version 1: the clones of each mutated argument.
         let mut clones: Vec<Option<Vec<ValueId>>> = Vec::new();
         let mut out = false;
         let mut args = Vec::with_capacity(op.schema().args.len());
@@ -71,7 +71,7 @@ impl GraphImporter<'_> {
         let mut results: Vec<(String, Type)> = Vec::new();
         for o in first.iter().take(own) {
             let found = self.named_type(source, o)?;
-            results.push(found.ok_or_else(|| damaged(format!("a result of {op} that is no tensor")))?);
+            results.push(found.ok_or_else(|| damaged(format!("a result of {op} that is not a tensor")))?);
         }
         let named = results.iter().map(|(n, ty)| (self.fresh(n), ty.clone())).collect();
         let id = self.add(op, args, named, origin);
@@ -119,10 +119,10 @@ impl GraphImporter<'_> {
         self.call("aten.as_strided.default", args, ty, origin)
     }
 
-    /// PyTorch's `clone_preserve_strides`: a clone that lies in its storage as the original does.
+    /// PyTorch's `clone_preserve_strides`: a clone with the strides and storage offset of the original.
     pub(super) fn clone_as_laid(&mut self, v: ValueId, origin: &Arc<Origin>) -> Result<ValueId> {
         let Type::Tensor(ty) = self.value_type(v).clone() else {
-            return Err(damaged("a written argument that is no tensor"));
+            return Err(damaged("a mutated argument that is not a tensor"));
         };
         if ty.layout.is_contiguous() && ty.layout.offset.is(0) {
             return self.call("aten.clone.default", vec![Arg::Value(v)], ty, origin);
@@ -135,7 +135,7 @@ impl GraphImporter<'_> {
         let flat = TensorType::new(ty.dtype, Layout::strided(&[reach], &[one], Expr::Int(0)));
         let gaps = ty.layout.known().is_some_and(|l| !l.is_dense() || l.offset != 0);
         if gaps && ty.known().is_some_and(|t| self_overlaps(&t.layout) == Some(false)) {
-            // What lies between the elements is nobody's, and an input need not have it.
+            // Memory between the elements need not exist in an input.
             let args = vec![Arg::Scalars(flat.layout.sizes.to_vec()), Arg::Scalar(Expr::Int(0)), Arg::DType(ty.dtype)];
             let memory = self.call("aten.full.default", args, flat, origin)?;
             let clone = self.strided(memory, ty.clone(), origin)?;
@@ -146,7 +146,7 @@ impl GraphImporter<'_> {
         self.strided(clone, ty, origin)
     }
 
-    /// A written argument as views of the clones.
+    /// A mutated argument as views of the clones.
     fn views_as_said(
         &mut self,
         decl: &SchemaArg,
@@ -195,7 +195,7 @@ impl GraphImporter<'_> {
             return self.strided(base, ty, origin).map(Some);
         }
         if !given.contains_key(key("slice_dim").as_str()) {
-            // `alias`, or the base itself: nobody can tell the two apart.
+            // `alias` or the base itself, which behave alike.
             return Ok(Some(base));
         }
         let (dim, start) = (self.one_number(&key("slice_dim"), given)?, self.one_number(&key("slice_start"), given)?);
@@ -208,7 +208,7 @@ impl GraphImporter<'_> {
         self.call("aten.slice.Tensor", args, TensorType::new(ty.dtype, layout), origin).map(Some)
     }
 
-    /// An `out=` argument: new memory of the sizes that the file says.
+    /// An `out=` argument: new memory of the file's sizes.
     fn empty_as_said(&mut self, name: &str, given: &Keywords<'_>, origin: &Arc<Origin>) -> Result<Arg> {
         let (sizes, strides) =
             (self.numbers(&format!("_{name}_size"), given)?, self.numbers(&format!("_{name}_stride"), given)?);

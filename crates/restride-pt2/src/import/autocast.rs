@@ -1,5 +1,5 @@
-//! Autocast regions: which operators run in the lower precision, which in `f32`, which in the widest of their operands.
-//! The lists are those of `aten/src/ATen/autocast_mode.h` for the CPU.
+//! Autocast regions: operators that run in the lower precision, in `f32`, or in the widest dtype of their operands.
+//! The lists come from `aten/src/ATen/autocast_mode.h` for the CPU.
 
 use super::nodes::GraphImporter;
 use restride_ir::{Arg, DType, Error, Op, Origin, Result, TensorType, Type, ValueId};

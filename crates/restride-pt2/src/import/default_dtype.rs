@@ -1,13 +1,13 @@
-//! Another default element type than `torch.float32` at export.
+//! Programs exported under a default dtype other than `torch.float32`.
 //!
-//! `torch.set_default_dtype` decides what `arange(0.0, 1.0, 0.1)`, `ones(3)` and `integers / 2` are. A file says it in the types of
-//! results alone, so it is said in the calls here: by the `dtype` argument where there is one, else by casts of the integers.
+//! `torch.set_default_dtype` decides the dtype of `arange(0.0, 1.0, 0.1)`, `ones(3)` and `integers / 2`. A file records it only in the
+//! types of results. The importer makes it explicit: in the `dtype` argument of operators that have one, else by casting integers.
 
 use super::nodes::GraphImporter;
 use restride_ir::{Arg, ArgType, DType, Expr, Layout, Op, Origin, TensorType, Type, ValueId};
 use std::sync::Arc;
 
-/// The arguments with which a call has results of the file's types under any default element type.
+/// Arguments with which a call returns the file's types under any default dtype.
 pub(super) fn settle(
     importer: &mut GraphImporter<'_>,
     op: Op,

@@ -1,8 +1,7 @@
 //! From an archive to a [`Program`]: the graph as exported, with every name and source line kept.
 //!
-//! Symbolic numbers become expressions where they are used. `wrap_with_set_grad_enabled` and `wrap_with_autocast`
-//! regions are inlined: that is what running them means. What the file says of sizes is not believed by a run,
-//! which compares it with what operators give.
+//! Symbolic numbers become expressions where they are used. Regions of `wrap_with_set_grad_enabled` and `wrap_with_autocast`
+//! are inlined, as PyTorch runs them. A run compares declared sizes with those that operators return.
 
 mod args;
 mod auto_functionalized;
@@ -59,7 +58,7 @@ pub struct ImportOptions<'a> {
     pub model: Option<&'a str>,
     /// Finds an operator by its full name (`aten.add.Tensor`).
     pub lookup: &'a dyn Fn(&str) -> Option<Op>,
-    /// What the archive and its program may ask for.
+    /// Limits on resources of the archive and its program.
     pub limits: Limits,
 }
 
@@ -103,12 +102,12 @@ pub fn import(bytes: &Bytes, name: &str, options: &ImportOptions<'_>) -> Result<
     Ok(program)
 }
 
-/// Takes the tokens of effects out of a graph and its signature: effects have the order of their nodes here.
+/// Removes effect tokens from a graph and its signature: the order of nodes orders their effects.
 fn without_tokens(main: &mut Graph, signature: &model::GraphSignature) -> Result<model::GraphSignature> {
     let mut out = signature.clone();
     let fits = signature.input_specs.len() == main.inputs.len() && signature.output_specs.len() == main.outputs.len();
     if !fits {
-        // Refused where the signature is read.
+        // `inputs` and `output_specs` refuse this.
         return Ok(out);
     }
     let token = |s: &model::InputSpec| matches!(s, model::InputSpec::Token { .. });
@@ -207,7 +206,7 @@ fn output_specs(program: &mut Program, signature: &model::GraphSignature) -> Res
     }
     let find = |what: &str, test: &dyn Fn(&InputKind) -> bool| {
         let at = program.signature.inputs.iter().position(|i| test(&i.kind));
-        at.ok_or_else(|| damaged(format!("an output is said to be of {what}, which is no input")))
+        at.ok_or_else(|| damaged(format!("the signature has an output for {what}, which is not an input")))
     };
     let parameter = |name: &str| find(name, &|k| matches!(k, InputKind::Parameter(n) if **n == *name));
     let buffer = |name: &str| find(name, &|k| matches!(k, InputKind::Buffer { name: n, .. } if **n == *name));
@@ -228,7 +227,7 @@ fn output_specs(program: &mut Program, signature: &model::GraphSignature) -> Res
         specs.push(OutputSpec { kind, alias: None });
     }
     program.signature.outputs = specs;
-    // A user input that is a string or None has a value without use in the graph.
+    // Strings and None are user inputs that the graph does not use.
     for spec in &program.signature.inputs {
         let ty = &program.graphs[program.main].values[spec.value].ty;
         if matches!(spec.kind, InputKind::User(_)) && matches!(ty, Type::Opaque) {

@@ -12,21 +12,21 @@ use restride_ir::{
 use std::collections::{BTreeMap, BTreeSet, HashSet};
 use std::sync::Arc;
 
-/// What is known across the graphs of a file.
+/// State that all graphs of a file share.
 #[derive(Default)]
 pub struct FileWide {
-    /// The symbols of learnt numbers that the file says are constants.
+    /// Symbols for numbers from data that the file writes as constants.
     pub(super) pins: Vec<Symbol>,
-    /// Symbols that have a range and that nothing mentions.
+    /// Symbols that have a range but occur in no type.
     pub(super) spare: Vec<Symbol>,
-    /// Symbols of data that nodes so far have taught.
+    /// Unbacked symbols that nodes so far produced.
     pub(super) known: BTreeSet<Symbol>,
-    /// Names of subgraphs: a file's are those of submodules, unique in their module alone.
+    /// Names of subgraphs. In a file they are unique only within a module.
     graphs: HashSet<Arc<str>>,
 }
 
 impl FileWide {
-    /// A subgraph's name, or that with the first free number behind it.
+    /// A unique name for a subgraph.
     pub(super) fn graph_name(&mut self, name: &str) -> Arc<str> {
         crate::unique_name(&mut self.graphs, name)
     }
@@ -47,15 +47,15 @@ pub struct GraphImporter<'a> {
     pub(super) autocast: Option<restride_ir::DType>,
     pub(super) depth: usize,
     pub(super) keys: u32,
-    /// What the file says of numbers that are learnt ([`super::pinned_numbers`]).
+    /// The file's values for pinned numbers ([`super::pinned_numbers`]).
     told: BTreeMap<ValueId, Expr>,
-    /// What all graphs of the file have in common.
+    /// State that all graphs of the file share.
     pub(super) file: FileWide,
-    /// Numbers are read as they are learnt, not as the file says.
+    /// Whether arguments use the symbols of pinned numbers instead of the file's values.
     reads_learnt: bool,
-    /// Numbers of the graph around, by their names.
+    /// Numbers of the enclosing graph, by name.
     around: BTreeMap<String, Expr>,
-    /// Tensors of sizes that data decides on, where the file says them without a symbol of their own.
+    /// Tensors whose sizes data decides and the file writes without a symbol of their own.
     pinned_sizes: HashSet<ValueId>,
 }
 
@@ -80,17 +80,17 @@ impl<'a> GraphImporter<'a> {
         }
     }
 
-    /// Symbols that the file has ranges for and that its graphs do not mention: numbers that a check pinned.
+    /// Sets the symbols that have a range but occur in no type: numbers that a check pinned.
     pub fn set_spare(&mut self, spare: Vec<Symbol>) {
         self.file.spare = spare;
     }
 
-    /// Whether data decides on the sizes of a tensor, and a check pinned them.
+    /// Whether data decides the sizes of a tensor and a check pinned them.
     pub(super) fn has_pinned_sizes(&self, v: ValueId) -> bool {
         self.pinned_sizes.contains(&v)
     }
 
-    /// The number that a named symbolic value is.
+    /// The number of this name.
     pub(super) fn number(&self, name: &str) -> Result<Expr> {
         if let (None, Some(e)) = (self.names.get(name), self.around.get(name)) {
             return Ok(e.clone());
@@ -99,7 +99,7 @@ impl<'a> GraphImporter<'a> {
         match (&self.graph.values[v].ty, self.told.get(&v)) {
             (Type::Scalar(_), Some(told)) if !self.reads_learnt => Ok(told.clone()),
             (Type::Scalar(e), _) => Ok(e.clone()),
-            _ => Err(damaged(format!("{name} is used as a number and is none"))),
+            _ => Err(damaged(format!("{name} is used as a number but is not one"))),
         }
     }
 
@@ -139,7 +139,7 @@ impl<'a> GraphImporter<'a> {
         own
     }
 
-    /// Notes that a value teaches its symbols.
+    /// Records that a value produces its symbols.
     pub(super) fn knows(&mut self, v: ValueId) {
         let own = self.symbols_of(v);
         self.file.known.extend(own);
@@ -149,17 +149,17 @@ impl<'a> GraphImporter<'a> {
         &self.graph.values[v].ty
     }
 
-    /// Makes a value known under the file's name for it.
+    /// Gives a value the file's name for it.
     pub(super) fn bind(&mut self, name: String, v: ValueId) {
         self.names.insert(name, v);
     }
 
     /// A value by the file's name.
     pub fn value(&self, name: &str) -> Result<ValueId> {
-        self.names.get(name).copied().ok_or_else(|| damaged(format!("{name} is used before it is made")))
+        self.names.get(name).copied().ok_or_else(|| damaged(format!("{name} is used before it is computed")))
     }
 
-    /// Notes a device that is not the CPU.
+    /// Adds a note for a device other than the CPU.
     pub fn device(&mut self, d: &model::Device) {
         if d.r#type != "cpu" {
             let note = format!("device {} is mapped to the CPU", d.r#type);
@@ -198,9 +198,9 @@ impl<'a> GraphImporter<'a> {
         Ok(TensorType::new(dtype, Layout::strided(&sizes, &strides, offset)))
     }
 
-    /// Type of a value that an argument names, by the maps of its graph.
+    /// Name and type of the value that an argument names.
     pub(super) fn named_type(&mut self, source: &model::Graph, arg: &Argument) -> Result<Option<(String, Type)>> {
-        let missing = |n: &str| damaged(format!("the file does not say what {n} is"));
+        let missing = |n: &str| damaged(format!("the file does not declare {n}"));
         Ok(Some(match arg {
             Argument::AsTensor(t) => {
                 let meta = source.tensor_values.get(&t.name).ok_or_else(|| missing(&t.name))?;
@@ -273,7 +273,7 @@ impl<'a> GraphImporter<'a> {
                 Some(Batching::Load) => Ok(after),
                 Some(Batching::Enter) => match predispatch::region_end(rest) {
                     Some(end) => self.vmap(source, &rest[..=end]).map(|()| &rest[end + 1..]),
-                    None => Err(damaged("a traced vmap that does not end")),
+                    None => Err(damaged("a traced vmap without an end")),
                 },
                 _ => self.node(source, node).map(|()| after),
             };
@@ -305,17 +305,15 @@ impl<'a> GraphImporter<'a> {
             _ => {}
         }
         if short_target(&node.target) == DATA_CHECK {
-            return Err(Error::unsupported(
-                "an assignment to `x.data`, of which torch.export keeps nothing but a check",
-            )
-            .help("write `x.copy_(y)` under torch.no_grad() instead, which is recorded"));
+            return Err(Error::unsupported("an assignment to `x.data`, for which torch.export records only a check")
+                .help("write `x.copy_(y)` under torch.no_grad() instead, which is recorded"));
         }
         let mut op = self.operator(&node.target)?;
         // PyTorch removes the overload without a message from graphs that it loads.
         if op.name() == "aten._assert_async.default" {
             return self.with_message(node);
         }
-        // A function of element types: what it gives is a constant in every call that takes it.
+        // A function of dtypes: its result is a constant in every call that takes it.
         if matches!(&op.schema().returns[..], [r] if r.ty == ArgType::DType) {
             return Ok(());
         }
@@ -401,8 +399,8 @@ impl<'a> GraphImporter<'a> {
         Ok(())
     }
 
-    /// Where tensors start in their storages, where the file has a symbol for it that no run learns: of a view at an index
-    /// off data, and what is computed from it.
+    /// Replaces storage offsets for which the file has an unbacked symbol that no node produces: those of views at an index from
+    /// data, and of values computed from them.
     pub(super) fn settle_offsets(&self, op: Op, args: &[Arg], results: &mut [(String, Type)]) {
         if !results.iter().any(|r| r.1.tensor().is_some_and(|t| t.layout.offset.is_learnt())) {
             return;
@@ -418,7 +416,7 @@ impl<'a> GraphImporter<'a> {
             t.layout.offset = match (&views, op.twin().and_then(|twin| twin.returns.get(r))) {
                 (Some(ViewOutcome::Views(views)), _) if r < views.len() => views[r].layout.offset.clone(),
                 (Some(ViewOutcome::Unknown), _) => continue,
-                // A write returns what it wrote to.
+                // A mutating operator returns the tensor that it wrote.
                 (_, Some(TwinReturn::Arg(i))) => match args.get(*i as usize) {
                     Some(Arg::Value(v)) => {
                         self.value_type(*v).tensor().map_or(Expr::Int(0), |t| t.layout.offset.clone())
@@ -447,7 +445,7 @@ impl<'a> GraphImporter<'a> {
     fn arguments(&mut self, op: Op, node: &model::Node) -> Result<Vec<Arg>> {
         let schema: &Schema = op.schema();
         if op.def().hop.is_some() || node.inputs.iter().all(|i| i.name.is_empty()) && !node.inputs.is_empty() {
-            // Which operands a body writes is told by the body; the exporter's own note of it is left out.
+            // The body itself tells which operands it mutates.
             let given = node.inputs.iter().filter(|i| i.name != "mutated_arg_indices");
             return given.map(|i| self.hop_arg(&i.arg)).collect();
         }
@@ -509,13 +507,13 @@ impl<'a> GraphImporter<'a> {
         self.names.insert(name, v);
     }
 
-    /// Where a node comes from; the next one in order.
+    /// The origin of the next node.
     pub(super) fn origin_of(&mut self, node: &model::Node) -> Arc<Origin> {
         self.keys += 1;
         Arc::new(origin(node, self.keys, self.no_grad))
     }
 
-    /// What is known of numbers under their names.
+    /// Numbers by name, for a nested graph.
     pub(super) fn numbers_by_name(&self) -> BTreeMap<String, Expr> {
         let mut out = self.around.clone();
         for (name, v) in &self.names {
@@ -526,7 +524,7 @@ impl<'a> GraphImporter<'a> {
         out
     }
 
-    /// Numbers of the graph around this one that its nodes read by their names.
+    /// Sets the numbers of the enclosing graph that nodes read by name.
     pub(super) fn set_numbers(&mut self, numbers: BTreeMap<String, Expr>) {
         self.around = numbers;
     }

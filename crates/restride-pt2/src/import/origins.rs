@@ -1,4 +1,4 @@
-//! What a file says of a node beside the call: its name, where it comes from, and marks.
+//! A node's name, origin and marks.
 
 use crate::model::{self, Argument};
 use restride_ir::Origin;
@@ -17,12 +17,12 @@ pub(super) fn node_name(node: &model::Node) -> String {
     node.name.as_deref().or_else(first).unwrap_or("_").to_string()
 }
 
-/// The key of a node's custom metadata, which PyTorch carries along, that says what PyTorch's operators do not. Words are
-/// separated by spaces: `no_grad` for a region, `parts` for `Origin::parts`, and the two below.
+/// The key in a node's custom metadata, which PyTorch keeps, for facts that PyTorch's operators cannot express. Its value is words
+/// separated by spaces: `no_grad`, `parts` for `Origin::parts`, and the two below.
 pub(crate) const MARKS: &str = "restride";
 /// Marks an `aten.copy` that stands for its source with the autograd history of its target.
 pub(crate) const HISTORY: &str = "history";
-/// Begins the word with the positions of `Origin::overwritten`, separated by commas.
+/// Prefix of the word with the positions of `Origin::overwritten`, separated by commas.
 pub(crate) const OVERWRITTEN: &str = "overwritten=";
 
 /// The marks of a node.
@@ -52,7 +52,7 @@ pub(super) fn origin(node: &model::Node, key: u32, no_grad: bool) -> Origin {
     }
 }
 
-/// Whether a node, which is written as `copy(history, value)`, is the value with that history.
+/// Whether a node `copy(history, value)` stands for the value with that history.
 pub(super) fn has_history(node: &model::Node) -> bool {
     marks(node).split(' ').any(|m| m == HISTORY)
 }

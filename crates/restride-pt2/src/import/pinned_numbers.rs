@@ -1,9 +1,8 @@
-//! Numbers that a run learns and that the file says are known.
+//! Numbers from data that a recorded check pins to a known value.
 //!
-//! A recorded check (`torch._check(u == 3)`, `u == x.shape[0]`, `u == v`) makes `torch.export` write the number that it pins
-//! as what it must be, and the check itself as a true one. Executed, the file still computes the number and checks it. Here
-//! too: the number gets a symbol of its own, which the checks and the arithmetic before them read; all other nodes read
-//! what the file says.
+//! For `torch._check(u == 3)`, `u == x.shape[0]` or `u == v`, `torch.export` replaces `u` by its known value everywhere and writes
+//! the check as true. PyTorch still computes the number and checks it when it runs the file. So does restride: the number gets a
+//! symbol of its own, which checks and the arithmetic before them read. All other nodes read the file's value.
 
 use super::nodes::GraphImporter;
 use crate::expressions::python_function;
@@ -12,14 +11,14 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 impl GraphImporter<'_> {
-    /// What a number is as the run learns it, where that is not what the file says.
+    /// The number as a run computes it, if that differs from the file's value.
     pub(super) fn learnt(&mut self, op: Op, args: &[Arg], said: &Expr) -> Option<Expr> {
         if !matches!(op.def().kernel, Kernel::Scalar(_)) || op.def().strided {
             return None;
         }
         let mut read = args.iter().flat_map(Arg::values).peekable();
         if read.peek().is_some() {
-            // Sizes are checked where types are, but for those that data decides on and a check pinned.
+            // Types check sizes, except for those that data decides and a check pinned.
             let of_type = op.name().starts_with("aten.sym_");
             if of_type && !read.any(|v| self.has_pinned_sizes(*v)) {
                 return None;
@@ -36,7 +35,7 @@ impl GraphImporter<'_> {
         (pins && computed != *said).then_some(computed)
     }
 
-    /// A symbol for a number that must be this one, or the comparison that a bool is learnt by.
+    /// A symbol for a number pinned to this value, or the comparison behind a pinned bool.
     fn pinned(&mut self, said: &Expr) -> Expr {
         let float = said.is_float();
         let bound = said.constant().filter(|_| !float).map(|c| c.as_i64());
@@ -60,12 +59,12 @@ impl GraphImporter<'_> {
     }
 }
 
-/// Whether an operator only computes with numbers or checks them: it reads numbers as they are learnt.
+/// Whether an operator only computes with numbers or checks them, and so reads the symbols of pinned numbers.
 pub(super) fn reads_learnt(op: Op) -> bool {
     matches!(op.def().kernel, Kernel::Scalar(_)) || op.def().effectful && op.schema().returns.is_empty()
 }
 
-/// What a function of numbers computes, as an expression.
+/// The result of a function of numbers, as an expression.
 fn function(name: &str, args: &[Expr]) -> Option<Expr> {
     match (name, args) {
         ("_operator.sub", [a, b]) => Some(a.minus(b)),

@@ -1,4 +1,4 @@
-//! Programs exported before dispatch: `torch.vmap` as it is traced, and `associative_scan`.
+//! Higher-order calls of programs exported before dispatch: traced `torch.vmap`, `associative_scan`, `with_effects`.
 //!
 //! A traced `vmap` is a region of nodes over one element of the batch, between `_vmap_increment_nesting` and
 //! `_vmap_decrement_nesting`; `_add_batch_dim` brings tensors in and `_remove_batch_dim` takes results out. It becomes a `map` over the
@@ -13,23 +13,23 @@ use std::sync::Arc;
 
 const PREFIX: &str = "torch._functorch.predispatch.";
 
-/// What a node says of batches.
+/// A function of a traced `vmap`.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Batching {
-    /// Nothing at all.
+    /// Loads decompositions; no effect.
     Load,
-    /// A region starts.
+    /// Starts a region.
     Enter,
-    /// It ends.
+    /// Ends a region.
     Leave,
-    /// A tensor, and its element in the batch.
+    /// Takes a batched tensor into the region.
     Add,
-    /// The elements of a result, as a tensor.
+    /// Takes a result out of the region.
     Remove,
 }
 
 impl Batching {
-    /// By the name of the function.
+    /// The function of this name.
     pub(super) fn of(target: &str) -> Option<Batching> {
         Some(match target.strip_prefix(PREFIX)? {
             "lazy_load_decompositions" => Batching::Load,
@@ -42,7 +42,7 @@ impl Batching {
     }
 }
 
-/// The position of the node that ends the region which starts at the first one.
+/// Position of the node that ends the region starting at the first node.
 pub(super) fn region_end(nodes: &[model::Node]) -> Option<usize> {
     let mut depth = 0usize;
     for (i, node) in nodes.iter().enumerate() {
@@ -63,7 +63,7 @@ fn file(what: &str) -> Error {
 fn tensor_name(arg: Option<&Argument>) -> Result<&str> {
     match arg {
         Some(Argument::AsTensor(t)) => Ok(&t.name),
-        _ => Err(file("an operand is no tensor")),
+        _ => Err(file("an operand is not a tensor")),
     }
 }
 
@@ -88,16 +88,16 @@ fn writes(node: &model::Node) -> impl Iterator<Item = &str> {
 }
 
 impl GraphImporter<'_> {
-    /// A region of nodes over one element of a batch, as a `map`.
+    /// Reads a region of nodes over one element of a batch as a `map`.
     pub(super) fn vmap(&mut self, source: &model::Graph, nodes: &[model::Node]) -> Result<()> {
         let [enter, inside @ .., _] = nodes else { return Err(file("no nodes")) };
         let at = self.origin_of(enter);
         let count = match self.arg(&enter.inputs.first().ok_or_else(|| file("no batch size"))?.arg, None)? {
             Arg::Scalar(e) => e,
-            _ => return Err(file("its batch size is no number")),
+            _ => return Err(file("its batch size is not a number")),
         };
         let each_alike = !matches!(enter.inputs.get(1).map(|i| &i.arg), Some(Argument::AsString(s)) if s == "same");
-        // Tensors that come in by their elements, then those that are the same for all, in the order of their use.
+        // Batched tensors, then tensors shared by all elements, in order of use.
         let mut moved: Vec<(&str, i64, &str)> = Vec::new();
         let mut leaving: Vec<(&str, i64, &str)> = Vec::new();
         let mut body: Vec<model::Node> = Vec::new();
@@ -135,7 +135,7 @@ impl GraphImporter<'_> {
         inner.set_numbers(numbers);
         for (_, _, own) in &moved {
             let element = Argument::AsTensor(model::TensorArgument { name: own.to_string() });
-            let (name, ty) = inner.named_type(source, &element)?.ok_or_else(|| file("an element is no tensor"))?;
+            let (name, ty) = inner.named_type(source, &element)?.ok_or_else(|| file("an element is not a tensor"))?;
             inner.add_input(name, ty);
         }
         for (name, _, ty) in &given {
@@ -145,7 +145,7 @@ impl GraphImporter<'_> {
         let outputs = leaving.iter().map(|l| inner.value(l.0)).collect::<Result<Vec<_>>>()?;
         let types: Vec<TensorType> = outputs
             .iter()
-            .map(|v| inner.value_type(*v).tensor().cloned().ok_or_else(|| file("a result is no tensor")))
+            .map(|v| inner.value_type(*v).tensor().cloned().ok_or_else(|| file("a result is not a tensor")))
             .collect::<Result<_>>()?;
         let draws = inner.graph().ordered().any(|(_, n)| n.op.def().random);
         if draws && !each_alike {
@@ -155,7 +155,7 @@ impl GraphImporter<'_> {
         let left = inner.leave();
         self.come_back(left);
         graph.outputs = outputs.into_iter().map(Arg::Value).collect();
-        // Of no elements at all nothing is computed.
+        // An empty batch computes nothing.
         if let Expr::Int(0) = count {
             for ((_, dim, own), ty) in leaving.iter().zip(&types) {
                 let sizes: Vec<Expr> = std::iter::once(Expr::Int(0)).chain(ty.layout.sizes.iter().cloned()).collect();
@@ -192,9 +192,9 @@ impl GraphImporter<'_> {
         Ok(())
     }
 
-    /// A tensor with one dimension at another place.
+    /// Moves a dimension of a tensor.
     fn moved(&mut self, v: ValueId, from: i64, to: i64, at: &Arc<Origin>) -> Result<ValueId> {
-        let ty = self.value_type(v).tensor().cloned().ok_or_else(|| file("an operand is no tensor"))?;
+        let ty = self.value_type(v).tensor().cloned().ok_or_else(|| file("an operand is not a tensor"))?;
         let (from, to) = (
             ty.layout.dim(from).map_err(|e| Error::from(OpError::from(e)))?,
             ty.layout.dim(to).map_err(|e| Error::from(OpError::from(e)))?,
@@ -220,7 +220,7 @@ impl GraphImporter<'_> {
             Some(Argument::AsTensors(list)) => Ok(list.iter().map(|t| t.name.clone()).collect::<Vec<_>>()),
             Some(Argument::AsInts(none)) if none.is_empty() => Ok(Vec::new()),
             None if i == 2 => Ok(Vec::new()),
-            _ => Err(bad("operands that are no tensors")),
+            _ => Err(bad("operands that are not tensors")),
         };
         let Some(Argument::AsGraph(combine)) = node.inputs.first().map(|x| &x.arg) else {
             return Err(bad("no graph"));
@@ -229,11 +229,11 @@ impl GraphImporter<'_> {
         let (xs, more) = (values(list(1)?)?, values(list(2)?)?);
         let names: Vec<String> = writes(node).map(str::to_string).collect();
         if names.len() != xs.len() {
-            return Err(bad("another number of results than of operands"));
+            return Err(bad("the numbers of results and operands differ"));
         }
         let types: Vec<TensorType> = xs
             .iter()
-            .map(|v| self.value_type(*v).tensor().cloned().ok_or_else(|| bad("an operand is no tensor")))
+            .map(|v| self.value_type(*v).tensor().cloned().ok_or_else(|| bad("an operand is not a tensor")))
             .collect::<Result<_>>()?;
         let length = types.first().and_then(|t| t.layout.sizes.first()).cloned().ok_or_else(|| bad("no dimension"))?;
         if let Expr::Int(0 | 1) = length {
@@ -293,7 +293,7 @@ impl GraphImporter<'_> {
         Ok(())
     }
 
-    /// `with_effects(token, op, …)`: a call that stays where it is, as every effect does here.
+    /// `with_effects(token, op, …)`: reads the call; the order of nodes replaces the token.
     pub(super) fn with_effects(&mut self, source: &model::Graph, node: &model::Node) -> Result<()> {
         let bad = |what: &str| damaged(format!("with_effects: {what}"));
         let (Some(token), Some(Argument::AsOperator(target))) =

@@ -1,12 +1,12 @@
-//! New contents of inputs that are returned as well.
+//! New contents of inputs that the program also returns.
 //!
-//! PyTorch's `module()` of a functional program copies the new content into the input and, where the program returns that
-//! value, returns the input. So the copy is put into the graph, as an exported program has it.
+//! PyTorch's `module()` of a functional program copies the new contents into the input and then returns the input. The importer
+//! adds that `copy_` to the graph.
 
 use restride_ir::{Arg, Error, Graph, Op, OutputKind, Program, Result, ValueId};
 use std::collections::BTreeSet;
 
-/// Writes contents that are also returned into their inputs, where no other output is in an input's memory.
+/// Adds a `copy_` for returned new contents, unless an output may share an input's memory.
 ///
 /// # Errors
 /// An operator table without `copy_`.

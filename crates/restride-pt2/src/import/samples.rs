@@ -9,7 +9,7 @@ use restride_ir::{DType, Layout, Program, Result, SampleInput, SampleInputs, Sca
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-/// The sample inputs, one per user input; `None` if there are none, or none that can be read (which is noted).
+/// The sample inputs, one for each user input. `None` if the file has none, or has unreadable ones, which adds a note.
 pub fn read(archive: &Archive<'_>, model: &str, program: &mut Program) -> Result<Option<SampleInputs>> {
     let Some(path) = archive.sample_inputs_path(model) else { return Ok(None) };
     let file = archive.read(&path)?;
@@ -63,8 +63,7 @@ fn tensor(
     Ok(SampleInput::Tensor { storage, dtype, layout: Layout::strided(&t.sizes, &t.strides, t.offset) })
 }
 
-/// Leaves in pytree order; dictionaries in the order of the spec, where it fits, which need not be that of the saved
-/// arguments.
+/// Collects leaves in pytree order. Dictionaries follow the order of the spec, which may differ from that of the saved arguments.
 fn flatten<'a>(value: &'a PickleValue, spec: Option<&TreeSpec>, out: &mut Vec<&'a PickleValue>) {
     let (container, children) = match spec {
         Some(TreeSpec::Leaf) => return out.push(value),
@@ -86,7 +85,7 @@ fn flatten<'a>(value: &'a PickleValue, spec: Option<&TreeSpec>, out: &mut Vec<&'
                 _ => all(&mut pairs.iter().map(|(_, v)| v)),
             }
         }
-        // A named tuple is an object of a class that is not known, made of its fields.
+        // A named tuple is an object of an unknown class, made of its fields.
         PickleValue::Opaque { args, .. } if !args.is_empty() && spec.is_some() => all(&mut args.iter()),
         leaf => out.push(leaf),
     }

@@ -1,4 +1,4 @@
-//! Graphs in graphs: bodies of higher-order operators, and regions that run in another mode.
+//! Nested graphs: bodies of higher-order operators, and regions under another autograd or autocast mode.
 
 use super::args;
 use super::damaged;
@@ -10,7 +10,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 impl GraphImporter<'_> {
-    /// A subgraph of a higher-order operator.
+    /// Reads a subgraph of a higher-order operator.
     pub fn subgraph(&mut self, name: &str, source: &model::Graph) -> Result<GraphId> {
         let mut graph = Graph { name: self.file.graph_name(name), ..Graph::new() };
         let mut inner = self.within(&mut graph)?;
@@ -22,7 +22,7 @@ impl GraphImporter<'_> {
         Ok(self.push_graph(graph))
     }
 
-    /// Each level of graphs is one of calls here.
+    /// Bounds the recursion, which follows the nesting of graphs.
     fn check_depth(&self) -> Result<()> {
         let most = self.program.limits.depth;
         if self.depth as u64 >= most {
@@ -31,7 +31,7 @@ impl GraphImporter<'_> {
         Ok(())
     }
 
-    /// An importer into a graph in this one; what both know goes with it until it [leaves](Self::leave).
+    /// An importer into a nested graph. It holds the shared state until it [leaves](Self::leave).
     pub(super) fn within<'b>(&'b mut self, graph: &'b mut Graph) -> Result<GraphImporter<'b>> {
         self.check_depth()?;
         let mut inner = GraphImporter::new(self.program, graph, self.lookup);
@@ -43,7 +43,7 @@ impl GraphImporter<'_> {
         Ok(inner)
     }
 
-    /// What the importer of a graph within has learnt, for [`Self::come_back`].
+    /// The shared state of a nested importer, for [`Self::come_back`].
     pub(super) fn leave(self) -> (u32, FileWide) {
         (self.keys, self.file)
     }
@@ -57,17 +57,17 @@ impl GraphImporter<'_> {
         self.program.graphs.push(graph)
     }
 
-    /// Makes a graph give each of its results twice, as tensors of their own: `(a, b)` becomes `(a, b, copies of a and b)`.
+    /// Makes a graph return each result twice, as separate tensors: `(a, b)` becomes `(a, b, copies of a and b)`.
     pub(super) fn give_twice(&mut self, id: GraphId, at: &Arc<Origin>) -> Result<()> {
         let clone = self.operator("aten.clone.default")?;
         let graph = &mut self.program.graphs[id];
         let results = graph.outputs.clone();
         for k in 0..2 * results.len() {
             let Arg::Value(v) = results[k % results.len()] else {
-                return Err(damaged("a combine function that returns what is no tensor"));
+                return Err(damaged("a combine function returns something other than tensors"));
             };
             let Some(ty) = graph.values[v].ty.tensor().cloned() else {
-                return Err(damaged("a combine function that returns what is no tensor"));
+                return Err(damaged("a combine function returns something other than tensors"));
             };
             let mut args = vec![Arg::Value(v), Arg::MemoryFormat(restride_ir::MemoryFormat::Contiguous)];
             clone.fill_defaults_or_none(&mut args);
@@ -79,7 +79,7 @@ impl GraphImporter<'_> {
         Ok(())
     }
 
-    /// A region that runs in another mode: its nodes, here. `at` is the position of the graph among the arguments.
+    /// Inlines a region under another mode. `at` is the position of its graph among the arguments.
     pub(super) fn inline(&mut self, source: &model::Graph, node: &model::Node, at: usize) -> Result<()> {
         let bad = |why: &str| damaged(format!("{}: {why}", short_target(&node.target)));
         let Some(Argument::AsGraph(body)) = node.inputs.get(at).map(|i| &i.arg) else { return Err(bad("no graph")) };
@@ -97,7 +97,7 @@ impl GraphImporter<'_> {
         }
         let operands = &node.inputs[at + 1..];
         if operands.len() != body.graph.inputs.len() {
-            return Err(bad("another number of operands than its graph takes"));
+            return Err(bad("the numbers of its operands and of its graph's inputs differ"));
         }
         let mut inner = BTreeMap::new();
         for (operand, input) in operands.iter().zip(&body.graph.inputs) {
@@ -120,7 +120,7 @@ impl GraphImporter<'_> {
             }
         }
         if names.len() != results.len() {
-            return Err(bad("another number of results than its graph gives"));
+            return Err(bad("the numbers of its results and of its graph's outputs differ"));
         }
         for (name, result) in names.into_iter().zip(results) {
             if let (Some(name), Arg::Value(v)) = (name, result) {

@@ -21,7 +21,7 @@ impl Names for Mentioned {
     }
 }
 
-/// Every symbol of the program with its range, and those that have a range and that nothing mentions.
+/// All symbols of the program with their ranges, and the unbacked ones that occur in no type.
 pub fn declare(exported: &ExportedProgram) -> Result<(Symbols, Vec<Symbol>)> {
     let mut ranges: BTreeMap<String, (Option<i64>, Option<i64>)> = BTreeMap::new();
     for (key, range) in &exported.range_constraints {

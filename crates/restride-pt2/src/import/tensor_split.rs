@@ -1,11 +1,11 @@
-//! `tensor_split` at indices that a tensor holds: the slices that PyTorch makes, between numbers that a run learns.
+//! `tensor_split` at indices in a tensor, expanded into slices between unbacked symbols.
 
 use super::nodes::GraphImporter;
 use restride_ir::{Arg, DType, Dim, Expr, Layout, Op, Origin, Result, Symbol, TensorType, Type};
 use std::sync::Arc;
 
 impl GraphImporter<'_> {
-    /// Adds the slices for a call with one index less than it has results; false for any other call.
+    /// Adds the slices for such a call; false for any other call.
     pub(super) fn split_at(
         &mut self,
         op: Op,
@@ -52,7 +52,7 @@ impl GraphImporter<'_> {
         Ok(true)
     }
 
-    /// A symbol that no file has a name for, which a run learns.
+    /// Declares a fresh unbacked symbol.
     pub(super) fn learns(&mut self, prefix: &str, is: Option<i64>) -> Symbol {
         let taken = &self.program.symbols;
         let name = (0..).map(|k| format!("{prefix}{k}")).find(|n| !taken.contains_key(n.as_str()));

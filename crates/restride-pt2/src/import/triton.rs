@@ -1,8 +1,8 @@
 //! Triton kernels: `triton_kernel_wrapper_functional` and `triton_kernel_wrapper_mutation`.
 //!
-//! A file names the kernel, what it is given, and which of that it writes. So a kernel is read as a user's operator of that schema,
-//! in the namespace `triton`; how it is launched is passed along in arguments whose names begin with `launch_`. The functional form
-//! is what PyTorch runs: clones of what is written, with their strides, and the kernel on them.
+//! A file names the kernel, its arguments and those that it mutates. The importer registers a custom operator of that schema in
+//! the namespace `triton`; launch options become arguments whose names begin with `launch_`. The functional form is expanded as
+//! PyTorch runs it: the kernel on clones, with the original strides, of the mutated arguments.
 
 use super::damaged;
 use super::nodes::GraphImporter;
@@ -13,11 +13,11 @@ use std::sync::Arc;
 
 /// The namespace of kernels as operators.
 pub(crate) const NAMESPACE: &str = "triton";
-/// What the names of launch options begin with.
+/// Prefix of the names of launch options.
 pub(crate) const LAUNCH: &str = "launch_";
 /// The keyword with the kernel's name.
 pub(crate) const NAME: &str = "name";
-/// The keyword with the positions of the arguments that are written.
+/// The keyword with the positions of the mutated arguments.
 pub(crate) const WRITTEN: &str = "output_indices";
 
 fn is_identifier(name: &str) -> bool {
@@ -25,7 +25,7 @@ fn is_identifier(name: &str) -> bool {
     name.chars().all(word) && name.starts_with(|c: char| !c.is_ascii_digit())
 }
 
-/// How a schema declares an argument that is only read.
+/// The schema type of an argument that is only read.
 fn read_type(arg: &Argument) -> Result<&'static str> {
     Ok(match arg {
         Argument::AsTensor(_) => "Tensor",
@@ -36,12 +36,16 @@ fn read_type(arg: &Argument) -> Result<&'static str> {
         Argument::AsString(_) => "str",
         Argument::AsInts(_) | Argument::AsSymInts(_) => "int[]",
         Argument::AsStrings(_) => "str[]",
-        _ => return Err(Error::unsupported("an argument of a triton kernel that is no tensor, number or text")),
+        _ => {
+            return Err(Error::unsupported(
+                "an argument of a triton kernel that is neither a tensor, a number nor a string",
+            ));
+        }
     })
 }
 
 impl GraphImporter<'_> {
-    /// Reads a launch; `functional` of clones of what it writes, which the node gives.
+    /// Reads a launch; if `functional`, on clones of the mutated arguments, which the node returns.
     pub(super) fn triton(
         &mut self,
         source: &model::Graph,
@@ -58,10 +62,10 @@ impl GraphImporter<'_> {
         let given: Vec<&model::NamedArgument> = node.inputs.iter().filter(|i| !is_keyword(i)).collect();
         let written: Vec<usize> = match keyword(WRITTEN) {
             Some(Argument::AsInts(list)) => list.iter().map(|i| usize::try_from(*i).unwrap_or(usize::MAX)).collect(),
-            _ => return Err(damaged(format!("the triton kernel {kernel} does not say what it writes"))),
+            _ => return Err(damaged(format!("the triton kernel {kernel} does not declare what it mutates"))),
         };
         if written.iter().any(|i| *i >= given.len()) || written.windows(2).any(|w| w[0] >= w[1]) {
-            return Err(damaged(format!("the triton kernel {kernel} writes arguments that it is not given")));
+            return Err(damaged(format!("the triton kernel {kernel} mutates arguments that it does not have")));
         }
         let mut params = String::new();
         let mut args = Vec::with_capacity(node.inputs.len());
@@ -78,7 +82,10 @@ impl GraphImporter<'_> {
                 continue;
             }
             let Argument::AsTensor(t) = &input.arg else {
-                return Err(damaged(format!("the triton kernel {kernel} writes {}, which is no tensor", input.name)));
+                return Err(damaged(format!(
+                    "the triton kernel {kernel} writes {}, which is not a tensor",
+                    input.name
+                )));
             };
             let v = self.value(&t.name)?;
             let v = if functional { self.clone_as_laid(v, &origin)? } else { v };
@@ -102,7 +109,7 @@ impl GraphImporter<'_> {
         if !is_identifier(kernel) {
             return Err(Error::unsupported(format!("a triton kernel called {kernel:?}")));
         }
-        // A kernel may be given arguments of other types at another place: each list of types is an overload.
+        // Launches may differ in argument types: each list of types is an overload.
         let overload = crc32fast::hash(params.as_bytes());
         let schema = format!("{NAMESPACE}::{kernel}.v{overload:08x}({params}) -> ()");
         let op = restride_ops::register_custom(&schema).map_err(|e| damaged(e.0))?;

@@ -1,10 +1,10 @@
-//! Declared sizes that the exporter gets wrong: those of `unique_consecutive` over the last dimension.
+//! Sizes that torch.export declares wrongly: those of `unique_consecutive` over the last dimension.
 
 use super::nodes::GraphImporter;
 use restride_ir::{Arg, Layout, Op, Scalar, Type};
 
-/// Takes the operand's sizes off that the exporter appends to the result's: `shape[:dim] + [n] + shape[dim + 1:]` with `dim = -1`.
-/// Counts, of which it says the same, are `n`.
+/// Removes the operand's sizes that the exporter appends to the result's, since it computes `shape[:dim] + [n] + shape[dim + 1:]`
+/// with `dim = -1`. The counts have size `n`.
 pub(super) fn settle(importer: &GraphImporter<'_>, op: Op, args: &[Arg], results: &mut [(String, Type)]) {
     if op.name() != "aten.unique_consecutive.default" {
         return;

@@ -25,7 +25,7 @@ pub fn read(bytes: &Bytes, archive: &Archive<'_>, model: &str, program: &Program
             }
         }
     }
-    // What the graph takes must be there, and be what the graph says.
+    // Every weight that the graph takes must exist and have the declared type.
     for (i, spec) in program.signature.inputs.iter().enumerate() {
         let Some(name) = program.weight_name(i) else { continue };
         let Some(weight) = out.tensors.get(name) else {
@@ -53,14 +53,14 @@ pub fn read(bytes: &Bytes, archive: &Archive<'_>, model: &str, program: &Program
     Ok(out)
 }
 
-/// One storage a file, with a config that says which weights are on it.
+/// Reads storages of one file each, with a config of the weights on them.
 fn raw(bytes: &Bytes, archive: &Archive<'_>, model: &str, payload: Payload, out: &mut Weights) -> Result<()> {
     let config = archive.payload_config(model, payload)?;
     let mut storages: BTreeMap<String, usize> = BTreeMap::new();
     for (name, meta) in &config.config {
         let at = |e: Error| Error { what: format!("weight {name}: {}", e.what), ..e };
         let Some(tensor) = &meta.tensor_meta else {
-            // Custom and opaque objects are carried by nobody: a graph that uses one is refused where it is used.
+            // Custom and opaque objects are dropped: a node that uses one is refused.
             continue;
         };
         let path = archive.payload_path(payload, &meta.path_name);
@@ -75,7 +75,7 @@ fn raw(bytes: &Bytes, archive: &Archive<'_>, model: &str, payload: Payload, out:
             None => Ok(Bytes::copy_of(&archive.read(&path)?)),
         })?;
         let weight = weight(tensor, storage, meta.is_param, out.storages[storage].len()).map_err(at)?;
-        // An empty file stands for zeros of whatever size.
+        // An empty file stands for zeros of any size.
         let wanted = storage_reach(&weight.layout.sizes, &weight.layout.strides, weight.layout.offset)? as usize
             * weight.dtype.size();
         if out.storages[storage].is_empty() && wanted > 0 {
@@ -110,7 +110,7 @@ fn weight(meta: &model::TensorMeta, storage: usize, is_param: bool, bytes: usize
     Ok(Weight { storage, dtype, layout, is_param, requires_grad: meta.requires_grad })
 }
 
-/// All of them in one `torch.save` file: a dictionary of tensors.
+/// Reads one `torch.save` file with a dictionary of all tensors.
 fn pickled(archive: &Archive<'_>, path: &str, out: &mut Weights) -> Result<()> {
     let file = archive.read(path)?;
     if file.is_empty() {
@@ -128,7 +128,7 @@ fn pickled(archive: &Archive<'_>, path: &str, out: &mut Weights) -> Result<()> {
     Ok(())
 }
 
-/// The position of a key's storage, which is read the first time that it is asked for.
+/// Position of a key's storage, which is read once.
 pub(super) fn once<K: Ord + Clone, S>(
     known: &mut BTreeMap<K, usize>,
     key: &K,
@@ -163,8 +163,7 @@ fn add_pickled(
     Ok(())
 }
 
-/// The bytes of a storage of bools with 1 for everything that is not 0, if any byte is something else. Files may hold any
-/// byte; kernels rely on 0 and 1.
+/// A copy of a storage of bools with 1 for each byte larger than 1; `None` if it has no such byte. Kernels rely on 0 and 1.
 pub fn normal_bools(bytes: &[u8]) -> Option<Vec<u8>> {
     bytes.iter().any(|b| *b > 1).then(|| bytes.iter().map(|b| u8::from(*b != 0)).collect())
 }

@@ -58,7 +58,7 @@ pub struct TensorMeta {
     pub sizes: Vec<SymNumber>,
     /// Whether autograd follows it.
     pub requires_grad: bool,
-    /// Where it was.
+    /// Its device.
     pub device: Device,
     /// Strides, in elements.
     pub strides: Vec<SymNumber>,
@@ -111,7 +111,7 @@ pub enum OptionalTensorArgument {
 pub struct GraphArgument {
     /// The attribute that held it.
     pub name: String,
-    /// What it does.
+    /// The graph.
     pub graph: Box<Graph>,
 }
 
@@ -133,7 +133,7 @@ pub struct ComplexValue {
     pub imag: Float,
 }
 
-/// What a node takes or gives at one position.
+/// An operand or result of a node.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 #[allow(missing_docs)] // the schema's names say it
@@ -172,7 +172,7 @@ pub enum Argument {
 }
 
 impl Argument {
-    /// A number of the graph, by name; the expression says of which kind.
+    /// A number of the graph, by name; `e` decides its kind.
     pub fn number(name: impl Into<String>, e: &restride_ir::Expr) -> Self {
         let name = NumberArgument::AsName(name.into());
         match (e.is_bool(), e.is_float()) {
@@ -182,7 +182,7 @@ impl Argument {
         }
     }
 
-    /// The name of the number that this is.
+    /// The name, if this is a named number.
     pub fn number_name(&self) -> Option<&str> {
         match self {
             Self::AsSymInt(NumberArgument::AsName(n))
@@ -192,7 +192,7 @@ impl Argument {
         }
     }
 
-    /// The name of the tensor or number that this is.
+    /// The name, if this is a tensor or a named number.
     pub fn value_name(&self) -> Option<&str> {
         if let Self::AsTensor(t) = self { Some(&t.name) } else { self.number_name() }
     }
@@ -203,15 +203,15 @@ impl Argument {
 pub struct NamedArgument {
     /// The schema's name; empty for arguments of higher-order operators.
     pub name: String,
-    /// What is passed.
+    /// The value.
     pub arg: Argument,
-    /// How; older files do not say.
+    /// By position or by keyword; absent in older files.
     #[serde(default)]
     pub kind: Option<ArgumentKind>,
 }
 
 impl Argument {
-    /// Names of the tensors that this is: one, or those of a list.
+    /// Names of the tensors, if this is a tensor or a list of them.
     pub fn tensor_names(&self) -> Vec<&str> {
         match self {
             Self::AsTensor(t) => vec![&t.name],
@@ -236,15 +236,15 @@ impl NamedArgument {
 /// One call.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Node {
-    /// What is called, such as `torch.ops.aten.add.Tensor`.
+    /// The operator, such as `torch.ops.aten.add.Tensor`.
     pub target: String,
-    /// With what; arguments left at their defaults are not there.
+    /// Its arguments, without those that have their defaults.
     pub inputs: Vec<NamedArgument>,
-    /// What it gives.
+    /// Its results.
     pub outputs: Vec<Argument>,
     /// Source lines, modules and the like.
     pub metadata: Map<String>,
-    /// Of a higher-order operator: whether it gives a bare tensor. 2.6 and 2.7 do not say.
+    /// Whether a higher-order operator returns a bare tensor; absent before PyTorch 2.8.
     #[serde(default)]
     pub is_hop_single_tensor_return: Option<bool>,
     /// The node's own name, from 2.15 on.
@@ -278,7 +278,7 @@ pub struct Graph {
     pub sym_float_values: Map<SymNumber>,
 }
 
-/// What a symbol or expression may be; a missing end is unbounded.
+/// The range of a symbol or expression; a missing end is unbounded.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct RangeConstraint {
     /// Smallest.
@@ -301,7 +301,7 @@ pub struct NamedTupleDef {
 pub struct GraphModule {
     /// The graph.
     pub graph: Graph,
-    /// What its inputs and outputs are.
+    /// Kinds of its inputs and outputs.
     pub signature: GraphSignature,
     /// The modules that were called; the first is the whole.
     pub module_call_graph: Vec<ModuleCallEntry>,
@@ -329,7 +329,7 @@ pub struct ExportedProgram {
     pub graph_module: GraphModule,
     /// Versions of operator sets; PyTorch does not look at them.
     pub opset_version: Map<i64>,
-    /// What symbols and expressions may be.
+    /// Ranges of symbols and expressions.
     pub range_constraints: Map<RangeConstraint>,
     /// The schema.
     pub schema_version: SchemaVersion,

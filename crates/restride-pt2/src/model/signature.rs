@@ -18,7 +18,7 @@ pub enum ConstantValue {
     AsBool(bool),
 }
 
-/// What an input of the graph is.
+/// The kind of an input of the graph.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 #[allow(missing_docs)] // the schema's names say it: `arg` is the placeholder
@@ -40,11 +40,11 @@ pub enum InputSpec {
     CustomObj { arg: CustomObjArgument, custom_obj_name: String },
     /// An effect token.
     Token { arg: TokenArgument },
-    /// A value that is no tensor, passed by the caller and fixed at export.
+    /// A value other than a tensor, passed by the caller and fixed at export.
     ConstantInput { name: String, value: ConstantValue },
 }
 
-/// What an output of the graph is.
+/// The kind of an output of the graph.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 #[allow(missing_docs)] // the schema's names say it: `arg` is the value
@@ -67,7 +67,7 @@ pub enum OutputSpec {
     ParameterMutation { arg: TensorArgument, parameter_name: String },
 }
 
-/// What the inputs and outputs of a graph are, position by position.
+/// Kinds of a graph's inputs and outputs, in order.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct GraphSignature {
     /// One for each input.

@@ -1,4 +1,4 @@
-//! What the few known classes and functions make. Everything else stays a name.
+//! The classes and functions that are known. All others stay names.
 
 use super::value::PickleTensor;
 use super::vm::{Id, Object, Storage, Vm};
@@ -30,7 +30,7 @@ pub(super) fn call(vm: &mut Vm<'_, '_>, callee: Id, args: &[Id]) -> Result<Objec
     let name = match vm.object(callee) {
         Object::Global(name) => name.clone(),
         Object::DType(d) => return Err(bad(d.name())),
-        _ => return Err(Pt2Error::malformed("the pickle calls what is no function")),
+        _ => return Err(Pt2Error::malformed("the pickle calls something other than a function")),
     };
     match (&*name, args) {
         ("torch._utils._rebuild_tensor", [storage, offset, sizes, strides]) => {
@@ -63,7 +63,7 @@ pub(super) fn call(vm: &mut Vm<'_, '_>, callee: Id, args: &[Id]) -> Result<Objec
             t.requires_grad = boolean(vm, *grad)?;
             Ok(Object::Tensor(Arc::new(t)))
         }
-        // A tensor or parameter with attributes of its own: what it is made of counts.
+        // A tensor or parameter with attributes: the attributes are dropped.
         ("torch._tensor._rebuild_from_type_v2", [function, class, inner, _]) => {
             let plain = matches!(vm.object(*class), Object::Global(c)
                 if ["torch.Tensor", "torch.nn.parameter.Parameter", "torch.nn.parameter.Buffer"].contains(&&**c));
@@ -86,7 +86,7 @@ pub(super) fn call(vm: &mut Vm<'_, '_>, callee: Id, args: &[Id]) -> Result<Objec
         ("builtins.set" | "builtins.frozenset", [items]) => Ok(Object::Set(sequence(vm, *items, &name)?)),
         ("builtins.complex", [re, im]) => Ok(Object::Complex(float(vm, *re)?, float(vm, *im)?)),
         ("builtins.bytearray" | "builtins.bytes", []) => Ok(Object::Bytes(Vec::new().into())),
-        // How protocol 2 writes bytes: as text of which each character is one.
+        // Protocol 2 writes bytes as text with one character a byte.
         ("_codecs.encode", [text, codec]) => match (vm.object(*text), vm.object(*codec)) {
             (Object::Str(text), Object::Str(codec)) if &**codec == "latin1" => {
                 let text = text.clone();
@@ -196,7 +196,7 @@ fn device(vm: &Vm<'_, '_>, kind: Id, index: Option<Id>) -> Result<Object> {
     Ok(Object::Device(kind.to_string(), index))
 }
 
-/// What `('storage', class, key, location, count)` stands for.
+/// The storage of a persistent id `('storage', class, key, location, count)`.
 pub(super) fn persistent(vm: &mut Vm<'_, '_>, id: Id) -> Result<Object> {
     let bad = || Pt2Error::malformed("the pickle names a storage in a form that is not known");
     let Object::Tuple(parts) = vm.object(id) else {

@@ -1,4 +1,4 @@
-//! What `torch.save` wrote, read without executing anything.
+//! Reads files of `torch.save` without executing anything.
 //!
 //! A `torch.save` file is a zip with a pickle, which is a program for a little stack machine. [`load`] runs that
 //! program with the few functions that tensors and plain containers need; every other class or function becomes
@@ -40,7 +40,7 @@ pub fn load(bytes: &[u8]) -> Result<TorchFile> {
     Ok(TorchFile { value, storages: storages.found })
 }
 
-/// Looks up the storages that a pickle speaks of.
+/// Looks up the storages that a pickle names.
 struct StorageLookup<'z, 'a> {
     zip: &'z ZipReader<'a>,
     root: &'z str,
@@ -48,7 +48,7 @@ struct StorageLookup<'z, 'a> {
 }
 
 impl StorageLookup<'_, '_> {
-    /// Finds the storage and checks that it has as many bytes as the pickle says.
+    /// Finds the storage and checks its size against the pickle's.
     fn require(&mut self, key: &str, bytes: u64) -> Result<()> {
         let name = format!("{}data/{key}", self.root);
         if !self.found.contains_key(key) {

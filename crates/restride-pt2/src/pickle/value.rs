@@ -3,12 +3,12 @@ use std::collections::BTreeMap;
 use std::ops::Range;
 use std::sync::Arc;
 
-/// What a `torch.save` file holds.
+/// The contents of a `torch.save` file.
 #[derive(Debug, Clone, PartialEq)]
 pub struct TorchFile {
     /// The object that was saved.
     pub value: PickleValue,
-    /// The storages that its tensors lie in, by key.
+    /// The storages of its tensors, by key.
     pub storages: BTreeMap<String, TorchStorage>,
 }
 
@@ -36,11 +36,11 @@ pub struct TorchStorage {
 pub enum StorageBytes {
     /// In the bytes of the `torch.save` file.
     Range(Range<usize>),
-    /// It was compressed; here it is.
+    /// Inflated bytes of a compressed storage.
     Owned(Vec<u8>),
 }
 
-/// A tensor: a part of a storage. It is known to lie inside of it.
+/// A tensor: a part of a storage, checked to fit it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PickleTensor {
     /// Element type.
@@ -115,7 +115,7 @@ impl PickleValue {
         }
     }
 
-    /// What it is, for messages.
+    /// Its Python type, for messages.
     pub fn kind(&self) -> &'static str {
         match self {
             Self::None => "None",

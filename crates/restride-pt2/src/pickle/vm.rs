@@ -9,8 +9,8 @@ use std::sync::Arc;
 
 /// Deepest nesting of the result.
 const MAX_DEPTH: usize = 200;
-/// How many values the result may have for each byte of pickle, beyond a fixed allowance: sharing makes it bigger
-/// than its program, exponentially so if it is meant to harm.
+/// Most values of the result for each byte of pickle, beyond a fixed allowance: a hostile pickle shares objects to make its
+/// result exponentially larger than its bytes.
 const VALUES_PER_BYTE: usize = 16;
 const VALUES_ALLOWED: usize = 1 << 16;
 
@@ -34,7 +34,7 @@ pub(super) enum Object {
     DType(FileDType),
     Device(String, Option<i64>),
     Tensor(Arc<PickleTensor>),
-    /// What a persistent id stands for.
+    /// The storage of a persistent id.
     Storage(Storage),
     /// A class or function.
     Global(Arc<str>),
@@ -49,7 +49,7 @@ pub(super) struct Storage {
     pub(super) bytes: u64,
 }
 
-/// Told of every storage that the pickle names, with its size in bytes; refuses what the file does not have.
+/// Called for every storage that the pickle names, with its size in bytes; refuses storages that the file lacks.
 pub(super) type Require<'r> = dyn FnMut(&str, u64) -> Result<()> + 'r;
 
 pub(super) fn run(program: &[u8], require: &mut Require<'_>) -> Result<PickleValue> {
@@ -80,7 +80,7 @@ pub(super) struct Vm<'p, 'r> {
     /// Heights of the stack.
     marks: Vec<usize>,
     memo: Vec<Option<Id>>,
-    /// How much more may be copied from one object to another.
+    /// Parts of objects that may still be copied.
     work: usize,
     pub(super) require: &'r mut Require<'r>,
 }
@@ -140,7 +140,7 @@ impl<'p> Vm<'p, '_> {
         self.stack.push(id);
     }
 
-    /// The lowest height that may be popped to: what lies below a mark is out of reach.
+    /// The lowest height that a pop may reach: the last mark.
     fn floor(&self) -> usize {
         self.marks.last().copied().unwrap_or(0)
     }
@@ -336,9 +336,9 @@ impl<'p> Vm<'p, '_> {
             (Object::Dict(dict), true) if items.len().is_multiple_of(2) => {
                 dict.extend(items.chunks_exact(2).map(|kv| (kv[0], kv[1])));
             }
-            // What a class that is not known does with items is not known either.
+            // An unknown class may do anything with items.
             (Object::Opaque(..), _) => {}
-            _ => return Err(Pt2Error::malformed("the pickle fills what is no container")),
+            _ => return Err(Pt2Error::malformed("the pickle adds items to something other than a container")),
         }
         Ok(())
     }
@@ -450,7 +450,7 @@ impl<'p> Vm<'p, '_> {
     }
 }
 
-/// What makes two keys of a dictionary the same. A later item replaces an earlier one of the same key.
+/// A dictionary key by Python's equality. A later item replaces an earlier one of the same key.
 #[derive(PartialEq, Eq, Hash)]
 enum DictKey {
     None,
@@ -458,7 +458,7 @@ enum DictKey {
     Float(u64),
     Str(Arc<str>),
     Bytes(Arc<[u8]>),
-    /// Something that is compared by other rules: taken to differ from all others.
+    /// A key of another type, taken to differ from all others.
     Other(usize),
 }
 

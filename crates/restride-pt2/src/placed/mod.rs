@@ -1,11 +1,11 @@
-//! Placement and plan beside a program, below `extra/`: written after compiling, and taken over by whoever runs the file.
+//! Placement and plan of a program, stored below `extra/` in its archive and reused by runs of the file.
 //!
-//! `restride.plan.json` says it all in terms of the program as it is placed: functional, for certain sizes, all operators with
-//! kernels. Values are named, nodes are counted in their order. That program is not in the file: it follows from the one that
-//! is, which a digest ties the plan to. `restride.placed.txt` is the same for people.
+//! `restride.plan.json` refers to the placed program: functional, of known sizes, all operators with kernels. Values go by name,
+//! nodes by position. The archive holds the program that the placed one follows from; a digest ties the plan to it.
+//! `restride.placed.txt` shows the same to people.
 //!
-//! What is read is only held to be well formed, so that nobody who looks at it panics: positions, sizes and bytes are in
-//! their limits. Whether it is *right* is for `restride-check` to judge.
+//! Reading checks that positions, sizes and bytes are within their limits, so that later code cannot panic. `restride-check`
+//! decides whether the plan is right.
 
 mod read;
 
@@ -19,22 +19,22 @@ use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 use std::collections::BTreeMap;
 
-/// The file that says where everything is.
+/// The plan as JSON.
 const PLAN: &str = "restride.plan.json";
-/// The same as text.
+/// The plan as text.
 const TEXT: &str = "restride.placed.txt";
-/// The form of these files.
+/// Version of these files.
 const FORMAT: u32 = 3;
 
 /// A piece of a program, as it was placed.
 pub struct PlacedPiece<'a> {
     /// Functional, with known sizes.
     pub program: &'a Program,
-    /// Where its values live.
+    /// Places of its values.
     pub placement: &'a Placement,
     /// Offsets in the arena.
     pub plan: &'a Plan,
-    /// Where some nodes run again: the nodes that run, as positions in the order that they had before.
+    /// If some nodes run again: the nodes in running order, as positions in the order without that.
     pub sequence: Option<&'a [usize]>,
 }
 
@@ -44,7 +44,7 @@ struct PlanFile {
     format: u32,
     /// SHA-256 of the archive's `models/model.json`, in hexadecimal: the plan is for that program and no other.
     model_sha256: String,
-    /// The symbols' values that it was made for.
+    /// Values of the symbols that it was made for.
     sizes: BTreeMap<String, String>,
     segments: Vec<GraphPlan>,
 }
@@ -57,7 +57,7 @@ struct GraphPlan {
     lower_bound_bytes: i64,
     at_least_bytes: i64,
     optimal: bool,
-    /// Alignment of offsets, where it is more than usual.
+    /// Alignment of offsets, if larger than the default.
     #[serde(default, skip_serializing_if = "is_zero")]
     align: i64,
     /// Memories that the arena consists of.
@@ -66,16 +66,16 @@ struct GraphPlan {
     #[serde(default, skip_serializing_if = "is_zero")]
     spilled_at_least: i64,
     buffers: Vec<BufferFile>,
-    /// By name.
+    /// Places of values, by name.
     values: BTreeMap<String, PlaceFile>,
     steps: Vec<StepFile>,
-    /// Working memory: node and buffer.
+    /// Scratch: node and buffer.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     scratch: Vec<(usize, usize)>,
     /// Bodies that higher-order nodes call, by position among the program's graphs.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     bodies: BTreeMap<usize, BodyPlan>,
-    /// The nodes that are placed, as positions among those of the program, where some of them run again.
+    /// Placed nodes as positions among those of the program, if some of them run again.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     sequence: Option<Vec<usize>>,
 }
@@ -102,7 +102,7 @@ struct MemoryFile {
 #[derive(Clone, PartialEq, Serialize, Deserialize, Debug)]
 #[serde(deny_unknown_fields)]
 struct BodyPlan {
-    /// How many of the first inputs are what a loop carries.
+    /// Number of leading inputs that the loop carries.
     carried: usize,
     graph: GraphPlan,
 }
@@ -146,10 +146,10 @@ enum StepFile {
     Free { node: usize },
 }
 
-/// The files that say how a program was placed.
+/// The files with a program's placement and plan.
 ///
 /// # Errors
-/// What an archive cannot say of the program.
+/// A construct that an archive cannot express.
 pub fn placed_files(program: &Program, sizes: &Binding, pieces: &[PlacedPiece<'_>]) -> Result<Vec<(String, Vec<u8>)>> {
     let file = PlanFile {
         format: FORMAT,

@@ -1,4 +1,4 @@
-//! Reading a plan back.
+//! Reads a plan back.
 
 use super::{FORMAT, GraphPlan, KindFile, PLAN, PlaceFile, PlanFile, StepFile, digest};
 use crate::archive::Archive;
@@ -10,16 +10,16 @@ use restride_ir::{
 use restride_tensor::Bytes;
 use std::collections::HashMap;
 
-/// Bytes, strides and offsets beyond this are no memory's.
+/// Largest number of bytes, stride or offset that is accepted.
 const MOST: i64 = 1 << 48;
 
-/// Buffers are aligned to no more than this.
+/// Largest alignment of buffers that is accepted.
 const MOST_ALIGN: i64 = 1 << 30;
 
-/// What to do about a plan that does not fit.
+/// Advice for a plan that does not fit.
 const HELP: &str = "compile the program again with this version, or run the file that was compiled";
 
-/// Placement and plan of a program, as its file has them.
+/// Placement and plan of a program, as read from its file.
 #[derive(Clone, Debug)]
 pub struct SavedPlan {
     sizes: Vec<(String, Scalar)>,
@@ -29,7 +29,7 @@ pub struct SavedPlan {
 /// The plan beside a model of an archive, if there is one.
 ///
 /// # Errors
-/// A damaged file; a plan of another form, or for another program.
+/// A damaged file; a plan of another version, or for another program.
 pub fn saved_plan(bytes: &Bytes, model: Option<&str>) -> Result<Option<SavedPlan>> {
     let archive = Archive::open(bytes)?;
     let Some(path) = archive.extra_files().find(|(name, _)| *name == PLAN).map(|(_, path)| path.to_string()) else {
@@ -56,7 +56,7 @@ fn number(text: &str) -> Result<Scalar> {
         let whole = || text.parse().map(Scalar::Int).ok();
         text.parse().map(Scalar::Bool).ok().or_else(whole).or_else(|| text.parse().map(Scalar::Float).ok())
     };
-    read().map_or_else(|| refuse(format!("{PLAN} has a size that is no number: {text}")), Ok)
+    read().map_or_else(|| refuse(format!("{PLAN} has a size that is not a number: {text}")), Ok)
 }
 
 impl SavedPlan {
@@ -66,16 +66,15 @@ impl SavedPlan {
         sizes.len() == self.sizes.len() && have.eq(self.sizes.iter().map(|(s, v)| (s.as_str(), *v)))
     }
 
-    /// The bytes of its arena.
+    /// Bytes of its arena.
     pub fn arena_bytes(&self) -> i64 {
         self.segments.iter().map(|s| s.arena_bytes).max().unwrap_or(0)
     }
 
-    /// The nodes of a segment that were placed, where some of them run again: positions in the order of `program`, which is the
-    /// segment without that.
+    /// The placed nodes of a segment, if some of them run again. `program` is the segment in which each runs once.
     ///
     /// # Errors
-    /// A position that the program has not.
+    /// A position beyond the program's nodes.
     pub fn sequence(&self, at: usize, program: &Program) -> Result<Option<Vec<NodeId>>> {
         let Some(sequence) = self.segments.get(at).and_then(|s| s.sequence.as_ref()) else { return Ok(None) };
         let order = &program.graph().order;
@@ -89,7 +88,7 @@ impl SavedPlan {
     /// The placement and the plan of a segment, which is `program`.
     ///
     /// # Errors
-    /// What does not fit the program.
+    /// A plan that does not fit the program.
     pub fn segment(&self, at: usize, program: &Program) -> Result<(Placement, Plan)> {
         match self.segments.get(at) {
             Some(plan) => restore(plan, program, program.main, 0),
@@ -98,7 +97,7 @@ impl SavedPlan {
     }
 }
 
-/// What is being restored.
+/// A graph whose plan is being read.
 struct PlacementReader<'a> {
     graph: &'a Graph,
     values: HashMap<&'a str, ValueId>,
@@ -127,7 +126,7 @@ fn restore(file: &GraphPlan, program: &Program, id: GraphId, depth: usize) -> Re
             (KindFile::Input, Some(i)) if i < graph.inputs.len() => BufferKind::Input(i),
             (KindFile::Output, Some(i)) if i < graph.outputs.len() => BufferKind::Output(i),
             _ => {
-                return refuse(format!("{PLAN} has a buffer {:?} {:?}, which the program has not", b.kind, b.position));
+                return refuse(format!("{PLAN} has a buffer {:?} {:?}, which the program lacks", b.kind, b.position));
             }
         };
         let fits = |n: i64| (0..=MOST).contains(&n);
@@ -166,8 +165,7 @@ fn restore(file: &GraphPlan, program: &Program, id: GraphId, depth: usize) -> Re
         placement.scratch.insert(reader.node(node)?, reader.buffer(buffer)?);
     }
     for (&body, file) in &file.bodies {
-        // Bodies are called by bodies; the program's graphs call each other in no circle, and what is deeper than there are
-        // graphs is no program's.
+        // Graphs call each other without cycles, so nesting deeper than the number of graphs is damage.
         if body >= program.graphs.len() || depth >= program.graphs.len() {
             return refuse(format!("{PLAN} has a graph {body}"));
         }
@@ -194,7 +192,7 @@ impl PlacementReader<'_> {
         Ok(BufferId::new(at))
     }
 
-    /// A place of a value: of its sizes, and inside of its buffer.
+    /// The place of a value, checked against its sizes and its buffer.
     fn place(&self, file: &PlaceFile, value: ValueId) -> Result<Place> {
         let buffer = self.buffer(file.buffer)?;
         let name = &self.graph.values[value].name;

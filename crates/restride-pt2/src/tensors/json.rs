@@ -1,4 +1,4 @@
-//! The `.json` form, which says who shares storage:
+//! The `.json` form, which records shared storages:
 //!
 //! ```json
 //! {"tensors": [{"dtype": "torch.float32", "size": [2], "stride": [1], "offset": 0, "storage": 0}, {"scalar": 3}],
@@ -16,12 +16,12 @@ use half::{bf16, f16};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
-/// Which of a file's sets of tensors.
+/// A set of tensors in a file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Section {
     /// Under `inputs`, or the file itself.
     Inputs,
-    /// Under `after`: what a run leaves behind.
+    /// Under `after`: the values after a run.
     After,
 }
 
@@ -312,7 +312,10 @@ fn encode(dtype: FileDType, d: &Datum, out: &mut Vec<u8>) -> Result<()> {
 
 fn decode(dtype: FileDType, bytes: &[u8]) -> Result<Vec<Datum>> {
     if !bytes.len().is_multiple_of(dtype.size()) {
-        return Err(Pt2Error::malformed(format!("{} bytes are no whole number of elements of {dtype}", bytes.len())));
+        return Err(Pt2Error::malformed(format!(
+            "{} bytes are not a whole number of elements of {dtype}",
+            bytes.len()
+        )));
     }
     /// The elements of a type of `N` bytes.
     fn each<const N: usize>(bytes: &[u8], f: impl Fn([u8; N]) -> Datum) -> Vec<Datum> {

@@ -34,7 +34,7 @@ impl Format {
     }
 }
 
-/// Tensors and other values in order, and the storages that the tensors lie in.
+/// Tensors and other values in order, with the storages of the tensors.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct NamedTensors {
     /// The values.
@@ -48,7 +48,7 @@ pub struct NamedTensors {
 pub struct NamedItem {
     /// Its name; the JSON form has none, there the position counts.
     pub name: Option<String>,
-    /// What it is.
+    /// The value.
     pub value: Item,
 }
 
@@ -57,11 +57,11 @@ pub struct NamedItem {
 pub enum Item {
     /// a tensor
     Tensor(FileTensor),
-    /// a value that is no tensor
+    /// a plain value
     Scalar(FileScalar),
 }
 
-/// A value that is no tensor.
+/// A value other than a tensor.
 #[derive(Debug, Clone, PartialEq)]
 pub enum FileScalar {
     /// nothing
@@ -91,7 +91,7 @@ pub struct FileTensor {
     pub storage: usize,
 }
 
-/// Memory that tensors lie in.
+/// The storage of tensors.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RawStorage {
     /// The type that the bytes were written as.
@@ -100,12 +100,11 @@ pub struct RawStorage {
     pub bytes: Vec<u8>,
 }
 
-/// A tensor that is copied out of its storage, row by row, may have so many bytes: a stride of zero makes large
-/// tensors of small files.
+/// Most bytes of a tensor that is copied out of its storage: a stride of zero makes large tensors of small files.
 const MAX_COPY: u64 = 1 << 36;
 
 impl NamedTensors {
-    /// Adds a tensor with a storage of its own, laid out row by row.
+    /// Adds a contiguous tensor with a storage of its own.
     pub fn push_contiguous(&mut self, name: impl Into<String>, dtype: FileDType, sizes: Vec<i64>, bytes: Vec<u8>) {
         let strides = contiguous_strides(&sizes);
         self.storages.push(RawStorage { dtype, bytes });
@@ -120,7 +119,7 @@ impl NamedTensors {
         self.items.iter().find(|i| i.name.as_deref() == Some(name)).map(|i| &i.value)
     }
 
-    /// Checks that every tensor lies in its storage.
+    /// Checks that every tensor fits its storage.
     pub fn validate(&self) -> Result<()> {
         for (i, item) in self.items.iter().enumerate() {
             if let Item::Tensor(t) = &item.value {
@@ -150,7 +149,7 @@ impl NamedTensors {
         Ok(storage)
     }
 
-    /// A tensor's elements, row by row.
+    /// A tensor's elements in row-major order.
     pub fn contiguous_bytes(&self, t: &FileTensor) -> Result<Cow<'_, [u8]>> {
         let storage = self.check(t)?;
         let size = t.dtype.size();
@@ -188,7 +187,7 @@ impl NamedTensors {
 }
 
 impl NamedItem {
-    /// What to call it in a message.
+    /// Its name in messages.
     fn place(&self, position: usize) -> String {
         match &self.name {
             Some(n) => n.clone(),
@@ -268,7 +267,7 @@ fn named_array<'a>(tensors: &'a NamedTensors, item: &'a NamedItem, what: &str) -
     }
 }
 
-/// Truth values as bytes that are 0 or 1, whatever a file had.
+/// Makes every byte of truth values 0 or 1.
 fn normalise_bools(dtype: FileDType, bytes: &mut [u8]) {
     if dtype == FileDType::Bool {
         bytes.iter_mut().for_each(|b| *b = u8::from(*b != 0));

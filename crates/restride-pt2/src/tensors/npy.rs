@@ -6,7 +6,7 @@ use std::borrow::Cow;
 
 const MAGIC: &[u8] = b"\x93NUMPY";
 
-/// What a file holds.
+/// The contents of a file.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Npy {
     /// numbers
@@ -69,7 +69,7 @@ pub fn read(bytes: &[u8]) -> Result<Npy> {
     Ok(Npy::Array(NpyArray { dtype, sizes: header.shape, strides, bytes }))
 }
 
-/// Writes a `.npy` of elements row by row. NumPy has no bfloat16 and no complex of halves: those are widened.
+/// Writes a `.npy` of elements in row-major order. NumPy has no bfloat16 and no complex of halves: those are widened.
 pub fn write(dtype: FileDType, sizes: &[i64], bytes: &[u8]) -> Result<Vec<u8>> {
     let (descr, bytes): (&str, Cow<'_, [u8]>) = match dtype {
         FileDType::BF16 => ("<f4", Cow::Owned(widened(bytes, |b| half::bf16::from_le_bytes(b).to_f32()))),
@@ -151,7 +151,7 @@ const DESCRS: [(&str, FileDType); 14] = [
     ("<c16", FileDType::C128),
 ];
 
-/// The element type and whether its bytes are the other way round.
+/// The element type, and whether its bytes are big-endian.
 fn dtype_of(descr: &str) -> Result<(FileDType, bool)> {
     let unknown = || Pt2Error::unsupported(format!("NumPy element type {descr}"));
     let mut chars = descr.chars();
@@ -164,7 +164,7 @@ fn dtype_of(descr: &str) -> Result<(FileDType, bool)> {
     Ok((*dtype, order == Some('>')))
 }
 
-/// What is reversed as a whole when the byte order differs.
+/// Bytes of the unit that a change of byte order reverses.
 fn component_size(dtype: FileDType) -> usize {
     match dtype {
         FileDType::C64 | FileDType::C128 => dtype.size() / 2,

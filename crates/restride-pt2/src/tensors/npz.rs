@@ -34,7 +34,7 @@ pub fn read(bytes: &[u8]) -> Result<NamedTensors> {
     Ok(out)
 }
 
-/// Writes an `.npz`, not compressed. Tensors are written row by row whatever their strides, bfloat16 as f32.
+/// Writes an uncompressed `.npz`. Tensors are written in row-major order, bfloat16 as f32.
 pub fn write(tensors: &NamedTensors) -> Result<Vec<u8>> {
     let mut zip = ZipWriter::new(Vec::new());
     for (i, item) in tensors.items.iter().enumerate() {

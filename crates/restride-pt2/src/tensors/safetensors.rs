@@ -1,4 +1,4 @@
-//! Hugging Face's `.safetensors`: a JSON header and the elements of all tensors, row by row.
+//! Hugging Face's `.safetensors`: a JSON header and the elements of all tensors in row-major order.
 //!
 //! Own code: the format is a length, a dictionary and bytes, and the order of the header is kept.
 
@@ -97,8 +97,7 @@ fn place(info: &Info, data_len: u64) -> Result<(FileDType, std::ops::Range<usize
     Ok((dtype, start as usize..end as usize))
 }
 
-/// Writes a `.safetensors`. Tensors are written row by row whatever their strides, wide elements first so that all
-/// are aligned.
+/// Writes a `.safetensors`. Tensors are written in row-major order, wide elements first, so that all are aligned.
 pub fn write(tensors: &NamedTensors) -> Result<Vec<u8>> {
     let mut arrays: Vec<_> =
         (0..tensors.items.len()).map(|i| array(tensors, i, "a .safetensors")).collect::<Result<_>>()?;

@@ -25,18 +25,18 @@ pub struct ZipEntry {
     pub method: Method,
     /// Its size when read, in bytes, as the directory declares it.
     pub size: u64,
-    /// Where its (perhaps compressed) bytes lie in the input.
+    /// Range of its (perhaps compressed) bytes in the input.
     pub data: Range<usize>,
 }
 
 impl ZipEntry {
-    /// Where the content lies in the input, if it lies there as is.
+    /// Range of the contents in the input, if they are stored.
     pub fn stored_range(&self) -> Option<Range<usize>> {
         (self.method == Method::Stored).then(|| self.data.clone())
     }
 }
 
-/// What compressed entries may inflate to in any case, as a multiple of the file's length.
+/// Bytes that compressed entries may always inflate to, as a multiple of the file's length.
 const RATIO: u64 = 100;
 
 /// A zip in memory. Opening checks the whole directory: names unique, entries inside the input and disjoint,
@@ -101,7 +101,7 @@ impl<'a> ZipReader<'a> {
     }
 }
 
-/// Inflates to exactly the declared size. Memory grows with what really arrives, so a lie costs nothing.
+/// Inflates to exactly the declared size. Memory grows with the bytes that arrive, so a false size costs nothing.
 fn inflate(raw: &[u8], size: u64) -> Result<Vec<u8>> {
     let mut out = Vec::new();
     flate2::read::DeflateDecoder::new(raw)
@@ -146,7 +146,7 @@ fn read_entries(b: &[u8]) -> Result<(Vec<Placed>, usize)> {
         ));
     }
     if field(12).is_some_and(|size| start + size > archive.eocd_offset()) {
-        return Err(Pt2Error::malformed("the zip's directory lies outside of the file"));
+        return Err(Pt2Error::malformed("the zip's directory is outside of the file"));
     }
     let mut entries = Vec::new();
     for (i, header) in archive.entries().enumerate() {
@@ -174,13 +174,13 @@ fn read_entry(archive: &rawzip::ZipSliceArchive<&[u8]>, header: &rawzip::ZipFile
     }
     let local = archive
         .get_entry(header.wayfinder())
-        .map_err(|e| fail(format!("its content lies outside of the file (cut short, or a wrong size): {e}")))?;
+        .map_err(|e| fail(format!("its contents are outside of the file (cut short, or a wrong size): {e}")))?;
     if local.local_header().file_path().as_bytes() != raw_name.as_bytes() {
         return Err(fail("its local header names another file".into()));
     }
     let (start, end) = local.compressed_data_range();
     if end > archive.directory_offset() {
-        return Err(fail("its content reaches into the zip's directory".into()));
+        return Err(fail("its contents reach into the zip's directory".into()));
     }
     let size = header.uncompressed_size_hint();
     let method = match header.compression_method().as_u16() {
@@ -195,7 +195,7 @@ fn read_entry(archive: &rawzip::ZipSliceArchive<&[u8]>, header: &rawzip::ZipFile
     Ok((header.local_header_offset() as usize, entry))
 }
 
-/// Entries that share bytes are how small zips claim to be huge; no honest writer makes them.
+/// Refuses entries that share bytes, which make a small zip claim a huge size.
 fn check_disjoint(entries: &[Placed], directory: usize) -> Result<()> {
     let mut order: Vec<&Placed> = entries.iter().collect();
     order.sort_by_key(|(header, _)| *header);
@@ -329,7 +329,7 @@ mod tests {
         let limits = Limits { inflated: 1 << 16, ..Limits::default() };
         let e = ZipReader::with_limits(&bytes, &limits).unwrap_err();
         assert_eq!(e.kind(), ErrorKind::TooLarge);
-        // A size that lies is found out when reading.
+        // A false size is detected when the entry is read.
         let dir = bytes.windows(4).position(|w| w == b"PK\x01\x02").unwrap();
         for lie in [1u32, 1 << 29] {
             let mut bad = bytes.clone();

@@ -5,7 +5,7 @@ use crate::error::{Pt2Error, Result};
 use std::collections::BTreeSet;
 use std::io::Write;
 
-/// How to keep an entry.
+/// The compression of an entry.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Compression {
     /// As is, its first byte at a multiple of 64.
@@ -29,7 +29,7 @@ struct WrittenEntry {
     header: u64,
 }
 
-/// Writes a zip front to back, with sizes and check sums in the local headers.
+/// Writes a zip front to back, with sizes and checksums in the local headers.
 pub struct ZipWriter<W: Write> {
     out: W,
     at: u64,
@@ -97,7 +97,7 @@ impl<W: Write> ZipWriter<W> {
         Ok(())
     }
 
-    /// A number of 40 digits that follows the names and contents so far: two writes of the same have the same.
+    /// A number of 40 digits computed from the names and contents so far.
     pub fn digest(&self) -> String {
         let fold = |seed: u64, words: &mut dyn Iterator<Item = u8>| {
             words.fold(seed, |h, b| (h ^ u64::from(b)).wrapping_mul(0x0000_0100_0000_01b3))
@@ -111,7 +111,7 @@ impl<W: Write> ZipWriter<W> {
         format!("{names:020}{contents:020}")
     }
 
-    /// Writes the directory and gives the sink back.
+    /// Writes the directory and returns the sink.
     pub fn finish(mut self) -> Result<W> {
         let start = self.at;
         let mut dir = Vec::new();
