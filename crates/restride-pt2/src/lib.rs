@@ -22,7 +22,7 @@ pub mod zip;
 
 pub use error::{At, ErrorKind, Pt2Error, Result};
 
-use restride_ir::{Arg, Expr, InputKind, InputSpec, Layout, OutputKind, OutputSpec, Program};
+use restride_ir::{Arg, Expr, InputKind, InputSpec, Layout, OutputKind, OutputSpec, Program, SchemaArg};
 use std::collections::HashSet;
 use std::sync::Arc;
 
@@ -45,6 +45,11 @@ fn user_inputs(program: &Program) -> impl Iterator<Item = &InputSpec> {
 /// Whether a caller gets the output.
 fn is_result(spec: &OutputSpec) -> bool {
     matches!(spec.kind, OutputKind::User | OutputKind::Loss)
+}
+
+/// Whether an operator writes the argument.
+fn mutates(arg: &SchemaArg) -> bool {
+    arg.alias.as_ref().is_some_and(|a| a.write)
 }
 
 /// The arguments of `as_strided` behind its tensor.

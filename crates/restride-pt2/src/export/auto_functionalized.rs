@@ -30,7 +30,7 @@ pub fn write(w: &mut GraphWriter<'_>, node: &Node, op: Op) -> Result<()> {
 
     let mut inputs = vec![NamedArgument::positional("", Argument::AsOperator(target(op)))];
     let keyword = NamedArgument::keyword;
-    let reads = schema.args.iter().filter(|a| !a.alias.as_ref().is_some_and(|x| x.write));
+    let reads = schema.args.iter().filter(|a| !crate::mutates(a));
     for (decl, arg) in reads.zip(rest) {
         // A custom operator may read strides.
         for &v in arg.values() {
@@ -43,7 +43,7 @@ pub fn write(w: &mut GraphWriter<'_>, node: &Node, op: Op) -> Result<()> {
         inputs.push(keyword(decl.name.clone(), w.argument(arg, Some(decl.ty))?));
         w.instead.clear();
     }
-    let writes = schema.args.iter().filter(|a| a.alias.as_ref().is_some_and(|x| x.write));
+    let writes = schema.args.iter().filter(|a| crate::mutates(a));
     for (decl, given) in writes.zip(&written) {
         let name = format!("_{}", decl.name);
         match given {

@@ -7,14 +7,10 @@ use super::torch_layouts;
 use crate::as_strided_args as strided;
 use crate::import::triton::{LAUNCH, NAME, WRITTEN};
 use crate::model::{Argument, NamedArgument, TensorArgument};
-use restride_ir::{Arg, Dim, Error, Expr, Layout, Node, Op, Result, SchemaArg, TensorType, ValueId};
+use restride_ir::{Arg, Dim, Error, Expr, Layout, Node, Op, Result, TensorType, ValueId};
 use restride_ops::{CustomArg, CustomView, decode_views};
 use restride_tensor::{Overlap, overlap};
 use std::sync::Arc;
-
-fn writes(arg: &SchemaArg) -> bool {
-    arg.alias.as_ref().is_some_and(|a| a.write)
-}
 
 /// Writes a launch that mutates its arguments.
 pub fn write(w: &mut GraphWriter<'_>, node: &Node) -> Result<()> {
@@ -40,7 +36,7 @@ fn inputs(op: Op, given: Vec<Argument>) -> Vec<NamedArgument> {
             None => own.push(NamedArgument::positional(decl.name.clone(), arg)),
         }
     }
-    let written = schema.args.iter().enumerate().filter(|(_, a)| writes(a)).map(|(i, _)| i as i64).collect();
+    let written = schema.args.iter().enumerate().filter(|(_, a)| crate::mutates(a)).map(|(i, _)| i as i64).collect();
     options.push(option(WRITTEN, Argument::AsInts(written)));
     own.extend(options);
     own
@@ -74,7 +70,7 @@ pub fn write_functional(w: &mut GraphWriter<'_>, node: &Node, op: Op) -> Result<
     let mut given = Vec::with_capacity(schema.args.len());
     let mut written: Vec<WrittenArg> = Vec::new();
     for decl in &schema.args {
-        if !writes(decl) {
+        if !crate::mutates(decl) {
             let arg = rest.next().ok_or_else(bad)?;
             // A kernel reads its operands by their strides.
             for &v in arg.values() {

@@ -3,12 +3,14 @@
 use super::graph::tensor_meta;
 use crate::archive::File;
 use crate::model::{PayloadConfig, PayloadMeta};
+use indexmap::IndexMap;
 use restride_ir::{Binding, Error, InputKind, Program, Result, TensorType};
 use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
 /// Files of weights and constants, with their configs.
+#[derive(Default)]
 pub struct WeightFiles<'a> {
     /// Config of the state dict.
     pub config: PayloadConfig,
@@ -22,37 +24,23 @@ pub struct WeightFiles<'a> {
 
 /// The files of the program's weights.
 pub fn files(program: &Program) -> Result<WeightFiles<'_>> {
-    let mut out = WeightFiles {
-        config: PayloadConfig::default(),
-        files: Vec::new(),
-        constants_config: PayloadConfig::default(),
-        constants: Vec::new(),
-    };
-    let mut kept: BTreeMap<&Arc<str>, bool> = BTreeMap::new();
-    let mut order: Vec<&Arc<str>> = Vec::new();
+    let mut out = WeightFiles::default();
+    // In order; true for weights of the state dict.
+    let mut kept: IndexMap<&Arc<str>, bool> = IndexMap::new();
     for spec in &program.signature.inputs {
-        let (name, in_state) = match &spec.kind {
-            InputKind::Parameter(n) => (n, true),
-            InputKind::Buffer { name, persistent } => (name, *persistent),
-            InputKind::Constant(n) => (n, false),
-            _ => continue,
+        match &spec.kind {
+            InputKind::Parameter(n) => kept.insert(n, true),
+            InputKind::Buffer { name, persistent } => kept.insert(name, *persistent),
+            InputKind::Constant(n) => kept.insert(n, false),
+            _ => None,
         };
-        if kept.insert(name, in_state).is_none() {
-            order.push(name);
-        }
     }
     // Weights that no graph takes stay with the state dict.
     for name in program.weights.tensors.keys() {
-        if kept.insert(name, true).is_none_or(|before| {
-            kept.insert(name, before);
-            false
-        }) {
-            order.push(name);
-        }
+        kept.entry(name).or_insert(true);
     }
     let mut paths: BTreeMap<(bool, usize), String> = BTreeMap::new();
-    for name in order {
-        let in_state = kept[name];
+    for (name, in_state) in kept {
         let weight = program.weights.tensors.get(name);
         let memory = weight.and_then(|w| program.weights.storages.get(w.storage));
         let (Some(weight), Some(memory)) = (weight, memory) else {

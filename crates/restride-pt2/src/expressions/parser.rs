@@ -151,8 +151,8 @@ impl<'t> Parser<'t> {
         found
     }
 
-    fn must(&self, found: bool) -> Result<()> {
-        if found { Ok(()) } else { Err(self.unexpected()) }
+    fn expect(&mut self, op: &str) -> Result<()> {
+        if self.take(op) { Ok(()) } else { Err(self.unexpected()) }
     }
 
     fn nested(&mut self, part: fn(&mut Self) -> Result<Tree>) -> Result<Tree> {
@@ -209,8 +209,9 @@ impl<'t> Parser<'t> {
             let (then, d1) = parser.value(then)?;
             let condition = parser.disjunction()?;
             let (condition, d2) = parser.value(condition)?;
-            let found = parser.take_word("else");
-            parser.must(found)?;
+            if !parser.take_word("else") {
+                return Err(parser.unexpected());
+            }
             let otherwise = parser.expression()?;
             let (otherwise, d3) = parser.value(otherwise)?;
             grown(Expr::call(ExprFn::Where, vec![condition, then, otherwise]), d1.max(d2).max(d3))
@@ -340,8 +341,7 @@ impl<'t> Parser<'t> {
                 self.at += 1;
             } else if self.take("[") {
                 let key = self.expression()?.0;
-                let end = self.take("]");
-                self.must(end)?;
+                self.expect("]")?;
                 term = indexed(term, key)?;
             } else if self.take("(") {
                 (term, depth) = self.call(term)?;
@@ -373,8 +373,7 @@ impl<'t> Parser<'t> {
                 None => return Err(self.unexpected()),
             }
             if !self.take(",") {
-                let end = self.take(")");
-                self.must(end)?;
+                self.expect(")")?;
                 break;
             }
         }
@@ -438,8 +437,7 @@ impl<'t> Parser<'t> {
             Some(Token::Op("(")) => {
                 self.at += 1;
                 let inner = self.expression()?;
-                let end = self.take(")");
-                self.must(end)?;
+                self.expect(")")?;
                 return Ok(inner);
             }
             _ => return Err(self.unexpected()),

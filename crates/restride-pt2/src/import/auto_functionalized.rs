@@ -17,10 +17,6 @@ fn missing(name: &str) -> Error {
     damaged(format!("auto_functionalized lacks its argument {name}"))
 }
 
-fn writes(arg: &SchemaArg) -> bool {
-    arg.alias.as_ref().is_some_and(|a| a.write)
-}
-
 impl GraphImporter<'_> {
     /// Reads one such node; `v2` with views of bases.
     pub(super) fn auto_functionalized(
@@ -48,7 +44,7 @@ impl GraphImporter<'_> {
         let mut out = false;
         let mut args = Vec::with_capacity(op.schema().args.len());
         for decl in &op.schema().args {
-            args.push(if !writes(decl) {
+            args.push(if !crate::mutates(decl) {
                 match given.get(decl.name.as_str()) {
                     Some(arg) => self.arg(arg, Some(decl.ty))?,
                     None => decl.default_arg().ok_or_else(|| missing(&decl.name))?,

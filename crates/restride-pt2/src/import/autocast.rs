@@ -2,7 +2,7 @@
 //! The lists come from `aten/src/ATen/autocast_mode.h` for the CPU.
 
 use super::nodes::GraphImporter;
-use restride_ir::{Arg, DType, Error, Op, Origin, Result, TensorType, Type, ValueId};
+use restride_ir::{Arg, DType, Op, Origin, Result, Type, ValueId};
 use std::sync::Arc;
 
 const LOWER: &str = "conv1d conv2d conv3d bmm mm linalg_vecdot baddbmm addmm addbmm linear _convolution matmul conv_tbc \
@@ -25,7 +25,6 @@ pub fn cast(
     args: Vec<Arg>,
     lower: DType,
     origin: &Arc<Origin>,
-    lookup: &dyn Fn(&str) -> Option<Op>,
 ) -> Result<Vec<Arg>> {
     let name = op.schema().name.as_str();
     let float = |importer: &GraphImporter<'_>, v: ValueId| match importer.value_type(v) {
@@ -43,8 +42,6 @@ pub fn cast(
     } else {
         return Ok(args);
     };
-    let to_copy =
-        lookup("aten._to_copy.default").ok_or_else(|| Error::unsupported("aten._to_copy.default is not known"))?;
     let mut out = Vec::with_capacity(args.len());
     for arg in args {
         let mut convert = |v: ValueId| -> Result<ValueId> {
@@ -53,13 +50,7 @@ pub fn cast(
             if !castable {
                 return Ok(v);
             }
-            let mut cast_args = vec![Arg::Value(v), Arg::DType(to)];
-            to_copy.fill_defaults_or_none(&mut cast_args);
-            let base = importer.graph().values[v].name.clone();
-            let name = importer.fresh(&base);
-            let ty = TensorType::new(to, ty.layout);
-            let id = importer.add(to_copy, cast_args, vec![(name, Type::Tensor(ty))], origin.clone());
-            Ok(importer.graph().nodes[id].results[0])
+            importer.cast(v, to, ty.layout, origin)
         };
         out.push(match arg {
             Arg::Value(v) => Arg::Value(convert(v)?),

@@ -4,7 +4,7 @@
 //! types of results. The importer makes it explicit: in the `dtype` argument of operators that have one, else by casting integers.
 
 use super::nodes::GraphImporter;
-use restride_ir::{Arg, ArgType, DType, Expr, Layout, Op, Origin, TensorType, Type, ValueId};
+use restride_ir::{Arg, ArgType, DType, Expr, Layout, Op, Origin, Type, ValueId};
 use std::sync::Arc;
 
 /// Arguments with which a call returns the file's types under any default dtype.
@@ -41,16 +41,7 @@ pub(super) fn settle(
 }
 
 fn cast(importer: &mut GraphImporter<'_>, v: ValueId, to: DType, origin: &Arc<Origin>) -> ValueId {
-    let (Type::Tensor(ty), Some(op)) =
-        (importer.value_type(v).clone(), importer.operator("aten._to_copy.default").ok())
-    else {
-        return v;
-    };
-    let mut args = vec![Arg::Value(v), Arg::DType(to)];
-    op.fill_defaults_or_none(&mut args);
-    let base = importer.graph().values[v].name.clone();
-    let name = importer.fresh(&base);
+    let Type::Tensor(ty) = importer.value_type(v).clone() else { return v };
     let layout = Layout { offset: Expr::Int(0), ..ty.layout };
-    let id = importer.add(op, args, vec![(name, Type::Tensor(TensorType::new(to, layout)))], origin.clone());
-    importer.graph().nodes[id].results[0]
+    importer.cast(v, to, layout, origin).unwrap_or(v)
 }

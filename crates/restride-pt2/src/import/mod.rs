@@ -51,6 +51,13 @@ fn damaged(what: impl Into<String>) -> Error {
     Error::new(ErrorKind::File, what)
 }
 
+fn same_count(what: &str, signature: usize, graph: usize) -> Result<()> {
+    if signature == graph {
+        return Ok(());
+    }
+    Err(damaged(format!("the signature has {signature} {what}, the graph {graph}")))
+}
+
 /// How to read an archive.
 #[derive(Clone, Copy)]
 pub struct ImportOptions<'a> {
@@ -135,13 +142,7 @@ fn inputs(
     values: &BTreeMap<String, restride_ir::ValueId>,
 ) -> Result<()> {
     let given = program.graph().inputs.clone();
-    if signature.input_specs.len() != given.len() {
-        return Err(damaged(format!(
-            "the signature has {} inputs, the graph {}",
-            signature.input_specs.len(),
-            given.len()
-        )));
-    }
+    same_count("inputs", signature.input_specs.len(), given.len())?;
     let named = |name: &str| {
         values
             .get(name)
@@ -197,13 +198,7 @@ fn inputs(
 }
 
 fn output_specs(program: &mut Program, signature: &model::GraphSignature) -> Result<()> {
-    if signature.output_specs.len() != program.graph().outputs.len() {
-        return Err(damaged(format!(
-            "the signature has {} outputs, the graph {}",
-            signature.output_specs.len(),
-            program.graph().outputs.len()
-        )));
-    }
+    same_count("outputs", signature.output_specs.len(), program.graph().outputs.len())?;
     let find = |what: &str, test: &dyn Fn(&InputKind) -> bool| {
         let at = program.signature.inputs.iter().position(|i| test(&i.kind));
         at.ok_or_else(|| damaged(format!("the signature has an output for {what}, which is not an input")))

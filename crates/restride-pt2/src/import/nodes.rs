@@ -124,6 +124,23 @@ impl<'a> GraphImporter<'a> {
         self.graph.add_node(op, args, results, origin)
     }
 
+    /// Adds a cast of a tensor.
+    pub(super) fn cast(
+        &mut self,
+        v: ValueId,
+        to: restride_ir::DType,
+        layout: Layout<Expr>,
+        origin: &Arc<Origin>,
+    ) -> Result<ValueId> {
+        let op = self.operator("aten._to_copy.default")?;
+        let mut args = vec![Arg::Value(v), Arg::DType(to)];
+        op.fill_defaults_or_none(&mut args);
+        let base = self.graph.values[v].name.clone();
+        let name = self.fresh(&base);
+        let id = self.add(op, args, vec![(name, Type::Tensor(TensorType::new(to, layout)))], origin.clone());
+        Ok(self.value_of(id))
+    }
+
     /// The only result of a node.
     pub(super) fn value_of(&self, id: NodeId) -> ValueId {
         self.graph.nodes[id].results[0]
@@ -330,7 +347,7 @@ impl<'a> GraphImporter<'a> {
             op = self.operator("restride.with_history.default")?;
         }
         if let Some(to) = self.autocast {
-            given = autocast::cast(self, op, given, to, &origin, self.lookup)?;
+            given = autocast::cast(self, op, given, to, &origin)?;
         }
         let mut results: Vec<(String, Type)> = Vec::new();
         for (i, out) in node.outputs.iter().enumerate() {

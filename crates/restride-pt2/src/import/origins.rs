@@ -1,6 +1,6 @@
 //! A node's name, origin and marks.
 
-use crate::model::{self, Argument};
+use crate::model;
 use restride_ir::Origin;
 
 pub(super) fn short_target(target: &str) -> &str {
@@ -8,12 +8,7 @@ pub(super) fn short_target(target: &str) -> &str {
 }
 
 pub(super) fn node_name(node: &model::Node) -> String {
-    let first = || {
-        node.outputs.iter().find_map(|o| match o {
-            Argument::AsTensors(list) => list.first().map(|t| t.name.as_str()),
-            other => other.value_name(),
-        })
-    };
+    let first = || node.outputs.iter().find_map(|o| o.number_name().or_else(|| o.tensor_names().first().copied()));
     node.name.as_deref().or_else(first).unwrap_or("_").to_string()
 }
 

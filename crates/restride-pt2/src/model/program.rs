@@ -16,12 +16,10 @@ pub struct Device {
 /// The value that a symbolic expression had when the program was exported.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
+#[allow(missing_docs)] // the schema's names say it
 pub enum SymExprHint {
-    /// an integer
     AsInt(i64),
-    /// a boolean
     AsBool(bool),
-    /// a float
     AsFloat(Float),
 }
 
@@ -38,14 +36,11 @@ pub struct SymExpr {
 /// A number of a type: known, or an expression.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
+#[allow(missing_docs)] // the schema's names say it
 pub enum SymNumber {
-    /// an expression
     AsExpr(SymExpr),
-    /// an integer
     AsInt(i64),
-    /// a float
     AsFloat(Float),
-    /// a truth value
     AsBool(bool),
 }
 
@@ -71,36 +66,33 @@ pub struct TensorMeta {
 /// A number as an argument: a value of the graph, or known.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
+#[allow(missing_docs)] // the schema's names say it
 pub enum NumberArgument {
-    /// a value, by name
     AsName(String),
-    /// an integer
     AsInt(i64),
-    /// a float
     AsFloat(Float),
-    /// a truth value
     AsBool(bool),
 }
 
 /// A tensor of the graph, by name.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[allow(missing_docs)] // the schema's names say it
 pub struct TensorArgument {
-    /// Its name.
     pub name: String,
 }
 
 /// An effect token of the graph, by name.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[allow(missing_docs)] // the schema's names say it
 pub struct TokenArgument {
-    /// Its name.
     pub name: String,
 }
 
 /// A tensor or none, in a list of such.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
+#[allow(missing_docs)] // the schema's names say it
 pub enum OptionalTensorArgument {
-    /// a tensor
     AsTensor(TensorArgument),
     /// none; the flag carries nothing
     AsNone(bool),
@@ -117,8 +109,8 @@ pub struct GraphArgument {
 
 /// A custom object of the graph, by name.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[allow(missing_docs)] // the schema's names say it
 pub struct CustomObjArgument {
-    /// Its name.
     pub name: String,
     /// Its class.
     pub class_fqn: String,
@@ -126,10 +118,9 @@ pub struct CustomObjArgument {
 
 /// A complex number.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[allow(missing_docs)] // the schema's names say it
 pub struct ComplexValue {
-    /// real part
     pub real: Float,
-    /// imaginary part
     pub imag: Float,
 }
 

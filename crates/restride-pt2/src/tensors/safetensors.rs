@@ -12,7 +12,7 @@ use serde::{Deserialize, Serialize};
 const MAX_HEADER: u64 = 100_000_000;
 const METADATA: &str = "__metadata__";
 
-const NAMES: [(&str, FileDType); 18] = [
+const NAMES: &[(&str, FileDType)] = &[
     ("BOOL", FileDType::Bool),
     ("U8", FileDType::U8),
     ("I8", FileDType::I8),
@@ -31,13 +31,8 @@ const NAMES: [(&str, FileDType); 18] = [
     ("C64", FileDType::C64),
     ("F64", FileDType::F64),
     ("I64", FileDType::I64),
+    ("U64", FileDType::U64),
 ];
-/// Apart for the array's length only.
-const U64: (&str, FileDType) = ("U64", FileDType::U64);
-
-fn dtype_names() -> impl Iterator<Item = (&'static str, FileDType)> {
-    NAMES.into_iter().chain([U64])
-}
 
 #[derive(Serialize, Deserialize)]
 struct Info {
@@ -83,7 +78,8 @@ pub fn read(bytes: &[u8]) -> Result<NamedTensors> {
 }
 
 fn place(info: &Info, data_len: u64) -> Result<(FileDType, std::ops::Range<usize>)> {
-    let (_, dtype) = dtype_names()
+    let (_, dtype) = *NAMES
+        .iter()
         .find(|(n, _)| *n == info.dtype)
         .ok_or_else(|| Pt2Error::unsupported(format!("element type {}", info.dtype)))?;
     let (start, end) = info.data_offsets;
@@ -105,7 +101,7 @@ pub fn write(tensors: &NamedTensors) -> Result<Vec<u8>> {
     let mut header: Map<Info> = Map::new();
     let mut at = 0u64;
     for a in &arrays {
-        let (dtype, _) = dtype_names().find(|(_, d)| *d == a.dtype).ok_or_else(|| {
+        let (dtype, _) = NAMES.iter().find(|(_, d)| *d == a.dtype).ok_or_else(|| {
             Pt2Error::unsupported(format!("a .safetensors file has no element type {}", a.dtype)).at(a.name)
         })?;
         let end = at + a.bytes.len() as u64;
