@@ -4,7 +4,7 @@ mod read;
 mod write;
 
 pub use read::{Archive, ArchiveLayout, Payload};
-pub use write::{ArchiveContents, File, ModelFiles, write_archive};
+pub use write::{ArchiveContents, ArchiveFile, ModelFiles, write_archive};
 
 /// Names inside of an archive, below its root folder.
 pub mod names {

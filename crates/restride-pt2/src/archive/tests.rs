@@ -62,10 +62,10 @@ fn what_is_written_reads_back_and_is_deterministic() {
     let bytes = fixture("torch-2.15.pt2");
     let a = Archive::open(&bytes).unwrap();
     let files = |p: Payload, config: &model::PayloadConfig| {
-        let mut out: Vec<File<'_>> = Vec::new();
+        let mut out: Vec<ArchiveFile<'_>> = Vec::new();
         for meta in config.config.values() {
             if !out.iter().any(|f| f.name == meta.path_name) {
-                out.push(File {
+                out.push(ArchiveFile {
                     name: meta.path_name.clone(),
                     bytes: a.read(&a.payload_path(p, &meta.path_name)).unwrap(),
                 });
@@ -86,7 +86,7 @@ fn what_is_written_reads_back_and_is_deterministic() {
             constants_config,
             sample_inputs: a.read(&a.sample_inputs_path("model").unwrap()).unwrap(),
         }],
-        extra: vec![File { name: "hi.txt".to_string(), bytes: Cow::Borrowed(b"hello") }],
+        extra: vec![ArchiveFile { name: "hi.txt".to_string(), bytes: Cow::Borrowed(b"hello") }],
     };
     let written = write_archive(Vec::new(), &contents).unwrap();
     assert_eq!(written, write_archive(Vec::new(), &contents).unwrap());

@@ -7,7 +7,7 @@ use std::io::Write;
 
 /// A file to put into an archive.
 #[derive(Debug, Clone)]
-pub struct File<'a> {
+pub struct ArchiveFile<'a> {
     /// Its name within its folder: a config's `path_name`, an extra file's name.
     pub name: String,
     /// Its bytes.
@@ -25,12 +25,12 @@ pub struct ModelFiles<'a> {
     pub weights_config: PayloadConfig,
     /// The storages that `weights_config` names. PyTorch calls them `weight_0`, `weight_1`, …, counted over all
     /// models of an archive.
-    pub weights: Vec<File<'a>>,
+    pub weights: Vec<ArchiveFile<'a>>,
     /// Config of the constants.
     pub constants_config: PayloadConfig,
     /// The storages that `constants_config` names; PyTorch insists that these names start with `tensor_`,
     /// `custom_obj_` or `opaque_obj_`.
-    pub constants: Vec<File<'a>>,
+    pub constants: Vec<ArchiveFile<'a>>,
     /// A `torch.save` file of arguments and keyword arguments; empty for none.
     pub sample_inputs: Cow<'a, [u8]>,
 }
@@ -43,7 +43,7 @@ pub struct ArchiveContents<'a> {
     /// The models; at least one.
     pub models: Vec<ModelFiles<'a>>,
     /// The user's files, kept below `extra/`.
-    pub extra: Vec<File<'a>>,
+    pub extra: Vec<ArchiveFile<'a>>,
 }
 
 /// Writes an archive as PyTorch does: uncompressed entries in PyTorch's order, aligned to 64 bytes. Equal contents give equal
@@ -85,7 +85,7 @@ pub fn write_archive<W: Write>(out: W, contents: &ArchiveContents<'_>) -> Result
 }
 
 /// A config and the files that it names must agree, or PyTorch could not read what is written.
-fn check_files(config: &PayloadConfig, files: &[File<'_>], prefixes: &[&str]) -> Result<()> {
+fn check_files(config: &PayloadConfig, files: &[ArchiveFile<'_>], prefixes: &[&str]) -> Result<()> {
     for (name, meta) in &config.config {
         if !files.iter().any(|f| f.name == meta.path_name) {
             return Err(Pt2Error::missing(format!("there is no file {}", meta.path_name)).at(name));

@@ -1,7 +1,7 @@
 //! Parameters, buffers and constants: one file a storage.
 
 use super::graph::tensor_meta;
-use crate::archive::File;
+use crate::archive::ArchiveFile;
 use crate::model::{PayloadConfig, PayloadMeta};
 use indexmap::IndexMap;
 use restride_ir::{Binding, Error, InputKind, Program, Result, TensorType};
@@ -15,11 +15,11 @@ pub struct WeightFiles<'a> {
     /// Config of the state dict.
     pub config: PayloadConfig,
     /// Storages of the state dict.
-    pub files: Vec<File<'a>>,
+    pub files: Vec<ArchiveFile<'a>>,
     /// Config of constants and non-persistent buffers.
     pub constants_config: PayloadConfig,
     /// Storages of constants.
-    pub constants: Vec<File<'a>>,
+    pub constants: Vec<ArchiveFile<'a>>,
 }
 
 /// The files of the program's weights.
@@ -60,7 +60,7 @@ pub fn files(program: &Program) -> Result<WeightFiles<'_>> {
         };
         let path = paths.entry((in_state, weight.storage)).or_insert_with(|| {
             let path = format!("{prefix}{}", files.len());
-            files.push(File { name: path.clone(), bytes: Cow::Borrowed(memory) });
+            files.push(ArchiveFile { name: path.clone(), bytes: Cow::Borrowed(memory) });
             path
         });
         let ty = TensorType::new(weight.dtype, weight.layout.map(|n| restride_ir::Expr::Int(*n)));

@@ -3,7 +3,7 @@
 use crate::error::{Pt2Error, Result};
 
 #[derive(Debug, Clone, PartialEq)]
-pub enum Token<'t> {
+pub enum ExprToken<'t> {
     Name(&'t str),
     Int(i64),
     Float(f64),
@@ -18,7 +18,7 @@ const OPERATORS: [&str; 27] = [
 ];
 
 /// The tokens of a text and the byte offset of each; an error comes with its offset.
-pub fn tokenize(text: &str) -> std::result::Result<Vec<(usize, Token<'_>)>, (usize, Pt2Error)> {
+pub fn tokenize(text: &str) -> std::result::Result<Vec<(usize, ExprToken<'_>)>, (usize, Pt2Error)> {
     let mut tokens = Vec::new();
     let mut rest = text.trim_start();
     while !rest.is_empty() {
@@ -31,12 +31,12 @@ pub fn tokenize(text: &str) -> std::result::Result<Vec<(usize, Token<'_>)>, (usi
 }
 
 /// The first token of a text, which begins with one, and its length in bytes.
-fn token(text: &str) -> Result<(Token<'_>, usize)> {
+fn token(text: &str) -> Result<(ExprToken<'_>, usize)> {
     let digit = |c: char| c.is_ascii_digit();
     let first = text.chars().next().unwrap_or('\0');
     if first == '_' || first.is_alphabetic() {
         let len = text.find(|c: char| c != '_' && !c.is_alphanumeric()).unwrap_or(text.len());
-        return Ok((Token::Name(&text[..len]), len));
+        return Ok((ExprToken::Name(&text[..len]), len));
     }
     if digit(first) || first == '.' && text[1..].starts_with(digit) {
         return number(text);
@@ -46,10 +46,10 @@ fn token(text: &str) -> Result<(Token<'_>, usize)> {
     }
     let operator = OPERATORS.iter().find(|op| text.starts_with(**op));
     let operator = operator.ok_or_else(|| Pt2Error::unsupported(format!("unexpected character {first:?}")))?;
-    Ok((Token::Op(operator), operator.len()))
+    Ok((ExprToken::Op(operator), operator.len()))
 }
 
-fn number(text: &str) -> Result<(Token<'_>, usize)> {
+fn number(text: &str) -> Result<(ExprToken<'_>, usize)> {
     let end = |from: usize, part: fn(char) -> bool| {
         text[from..].find(|c| !part(c)).map_or(text.len(), |length| from + length)
     };
@@ -62,19 +62,19 @@ fn number(text: &str) -> Result<(Token<'_>, usize)> {
     }
     let word = &text[..at];
     let token = if at > mantissa || word.contains('.') {
-        word.parse().ok().map(Token::Float)
+        word.parse().ok().map(ExprToken::Float)
     } else {
-        word.parse().ok().map(Token::Int)
+        word.parse().ok().map(ExprToken::Int)
     };
     Ok((token.ok_or_else(|| Pt2Error::too_large(format!("the number {word} does not fit")))?, at))
 }
 
-fn string(text: &str, quote: char) -> Result<(Token<'_>, usize)> {
+fn string(text: &str, quote: char) -> Result<(ExprToken<'_>, usize)> {
     let mut out = String::new();
     let mut chars = text.char_indices().skip(1);
     while let Some((at, c)) = chars.next() {
         match c {
-            c if c == quote => return Ok((Token::Str(out), at + 1)),
+            c if c == quote => return Ok((ExprToken::Str(out), at + 1)),
             '\\' => match chars.next() {
                 Some((_, c @ ('\\' | '\'' | '"'))) => out.push(c),
                 Some((_, 'n')) => out.push('\n'),

@@ -2,7 +2,7 @@
 //!
 //! PyTorch writes sympy's `srepr` in types (`Add(Symbol('s0', integer=True), Integer(1))`), sympy's `str` as keys of range
 //! constraints (`2*s0 + 1`), and Python conditions over the inputs as guards (`L['x'].size()[0] % 2 == 0`). One grammar and
-//! one table of functions read all three; [`Names`] says what a name stands for.
+//! one table of functions read all three; [`ExprNames`] says what a name stands for.
 
 mod functions;
 mod lexer;
@@ -35,7 +35,7 @@ pub enum InputProperty {
 }
 
 /// Meaning of the names in an expression.
-pub trait Names {
+pub trait ExprNames {
     /// The symbol of this name, which the text declares positive or does not.
     fn symbol(&self, name: &str, positive: bool) -> Option<Expr>;
 
@@ -47,7 +47,7 @@ pub trait Names {
 }
 
 /// A name outside the table is a symbol without a range.
-impl Names for BTreeMap<Arc<str>, Symbol> {
+impl ExprNames for BTreeMap<Arc<str>, Symbol> {
     fn symbol(&self, name: &str, _positive: bool) -> Option<Expr> {
         let known = self.get(name).cloned();
         Some(Expr::Sym(known.unwrap_or_else(|| Symbol::new(name, None, None))))

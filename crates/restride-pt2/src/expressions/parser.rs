@@ -1,8 +1,8 @@
 //! The parser: precedence climbing over Python's operators.
 
 use super::functions::named;
-use super::lexer::{Token, tokenize};
-use super::{InputProperty, MAX_DEPTH, Names};
+use super::lexer::{ExprToken, tokenize};
+use super::{InputProperty, MAX_DEPTH, ExprNames};
 use crate::error::{Pt2Error, Result};
 use crate::pytree::PathStep;
 use restride_ir::{Dim, Expr, ExprFn};
@@ -11,7 +11,7 @@ use restride_ir::{Dim, Expr, ExprFn};
 ///
 /// # Errors
 /// Text outside the grammar, an unknown name or function, an expression nested too deep; with the text and the column.
-pub fn parse(text: &str, names: &dyn Names) -> Result<Expr> {
+pub fn parse(text: &str, names: &dyn ExprNames) -> Result<Expr> {
     let place = |at: usize| {
         let mut short: String = text.chars().take(80).collect();
         if short.len() < text.len() {
@@ -20,7 +20,7 @@ pub fn parse(text: &str, names: &dyn Names) -> Result<Expr> {
         format!("symbolic expression {short}, column {}", text[..at].chars().count() + 1)
     };
     let tokens = tokenize(text).map_err(|(at, e)| e.at(place(at)))?;
-    let mut parser = Parser { tokens: &tokens, at: 0, nesting: 0, names };
+    let mut parser = ExprParser { tokens: &tokens, at: 0, nesting: 0, names };
     parser.whole().map_err(|e| e.at(place(tokens.get(parser.at).map_or(text.len(), |t| t.0))))
 }
 
@@ -43,20 +43,20 @@ enum Asked {
 }
 
 /// A term and the depth of its expression, so that long chains are bounded like deep parentheses.
-type Tree = (Term, usize);
+type TermTree = (Term, usize);
 
-struct Parser<'t> {
-    tokens: &'t [(usize, Token<'t>)],
+struct ExprParser<'t> {
+    tokens: &'t [(usize, ExprToken<'t>)],
     at: usize,
     nesting: usize,
-    names: &'t dyn Names,
+    names: &'t dyn ExprNames,
 }
 
 fn too_deep() -> Pt2Error {
     Pt2Error::too_large(format!("nested more than {MAX_DEPTH} deep"))
 }
 
-fn grown(value: Expr, below: usize) -> Result<Tree> {
+fn grown(value: Expr, below: usize) -> Result<TermTree> {
     if below < MAX_DEPTH { Ok((Term::Value(value), below + 1)) } else { Err(too_deep()) }
 }
 
@@ -115,7 +115,7 @@ fn comparison(op: &str) -> Option<ExprFn> {
     })
 }
 
-impl<'t> Parser<'t> {
+impl<'t> ExprParser<'t> {
     fn whole(&mut self) -> Result<Expr> {
         let tree = self.expression()?;
         if self.at < self.tokens.len() {
@@ -131,12 +131,12 @@ impl<'t> Parser<'t> {
         })
     }
 
-    fn peek(&self) -> Option<&'t Token<'t>> {
+    fn peek(&self) -> Option<&'t ExprToken<'t>> {
         self.tokens.get(self.at).map(|t| &t.1)
     }
 
     fn op(&self) -> &'static str {
-        if let Some(Token::Op(op)) = self.peek() { op } else { "" }
+        if let Some(ExprToken::Op(op)) = self.peek() { op } else { "" }
     }
 
     fn take(&mut self, op: &str) -> bool {
@@ -146,7 +146,7 @@ impl<'t> Parser<'t> {
     }
 
     fn take_word(&mut self, word: &str) -> bool {
-        let found = matches!(self.peek(), Some(Token::Name(n)) if *n == word);
+        let found = matches!(self.peek(), Some(ExprToken::Name(n)) if *n == word);
         self.at += usize::from(found);
         found
     }
@@ -155,7 +155,7 @@ impl<'t> Parser<'t> {
         if self.take(op) { Ok(()) } else { Err(self.unexpected()) }
     }
 
-    fn nested(&mut self, part: fn(&mut Self) -> Result<Tree>) -> Result<Tree> {
+    fn nested(&mut self, part: fn(&mut Self) -> Result<TermTree>) -> Result<TermTree> {
         self.nesting += 1;
         if self.nesting > MAX_DEPTH {
             return Err(too_deep());
@@ -166,7 +166,7 @@ impl<'t> Parser<'t> {
     }
 
     /// A term as a value.
-    fn value(&self, (term, depth): Tree) -> Result<(Expr, usize)> {
+    fn value(&self, (term, depth): TermTree) -> Result<(Expr, usize)> {
         let unknown = |what: String| Pt2Error::unsupported(what);
         let value = match term {
             Term::Value(e) => e,
@@ -200,7 +200,7 @@ impl<'t> Parser<'t> {
     }
 
     /// `a if c else b`, and all that binds tighter.
-    fn expression(&mut self) -> Result<Tree> {
+    fn expression(&mut self) -> Result<TermTree> {
         self.nested(|parser| {
             let then = parser.disjunction()?;
             if !parser.take_word("if") {
@@ -218,15 +218,15 @@ impl<'t> Parser<'t> {
         })
     }
 
-    fn disjunction(&mut self) -> Result<Tree> {
+    fn disjunction(&mut self) -> Result<TermTree> {
         self.joined("or", Self::conjunction, ExprFn::Or)
     }
 
-    fn conjunction(&mut self) -> Result<Tree> {
+    fn conjunction(&mut self) -> Result<TermTree> {
         self.joined("and", Self::negation, ExprFn::And)
     }
 
-    fn joined(&mut self, word: &str, part: fn(&mut Self) -> Result<Tree>, f: ExprFn) -> Result<Tree> {
+    fn joined(&mut self, word: &str, part: fn(&mut Self) -> Result<TermTree>, f: ExprFn) -> Result<TermTree> {
         let mut tree = part(self)?;
         let mut parts = Vec::new();
         let mut deepest = 0;
@@ -244,7 +244,7 @@ impl<'t> Parser<'t> {
         grown(Expr::call(f, parts), deepest.max(depth))
     }
 
-    fn negation(&mut self) -> Result<Tree> {
+    fn negation(&mut self) -> Result<TermTree> {
         let mut count = 0;
         while self.take_word("not") {
             count += 1;
@@ -258,7 +258,7 @@ impl<'t> Parser<'t> {
     }
 
     /// A chain of comparisons: every neighbouring pair must compare so.
-    fn comparison(&mut self) -> Result<Tree> {
+    fn comparison(&mut self) -> Result<TermTree> {
         let first = self.arithmetic(0)?;
         if comparison(self.op()).is_none() {
             return Ok(first);
@@ -282,7 +282,7 @@ impl<'t> Parser<'t> {
         }
     }
 
-    fn arithmetic(&mut self, above: u8) -> Result<Tree> {
+    fn arithmetic(&mut self, above: u8) -> Result<TermTree> {
         let mut left = self.signed()?;
         loop {
             let op = self.op();
@@ -297,7 +297,7 @@ impl<'t> Parser<'t> {
         }
     }
 
-    fn signed(&mut self) -> Result<Tree> {
+    fn signed(&mut self) -> Result<TermTree> {
         let sign = self.op();
         if !matches!(sign, "-" | "+" | "~") {
             return self.power();
@@ -314,7 +314,7 @@ impl<'t> Parser<'t> {
     }
 
     /// `**` binds tighter than a sign on its left, and less than one on its right.
-    fn power(&mut self) -> Result<Tree> {
+    fn power(&mut self) -> Result<TermTree> {
         let base = self.postfix()?;
         if !self.take("**") {
             return Ok(base);
@@ -325,11 +325,11 @@ impl<'t> Parser<'t> {
         grown(Expr::call(ExprFn::Pow, vec![base, exponent]), d1.max(d2))
     }
 
-    fn postfix(&mut self) -> Result<Tree> {
+    fn postfix(&mut self) -> Result<TermTree> {
         let (mut term, mut depth) = self.atom()?;
         loop {
             if self.take(".") {
-                let Some(Token::Name(name)) = self.peek() else { return Err(self.unexpected()) };
+                let Some(ExprToken::Name(name)) = self.peek() else { return Err(self.unexpected()) };
                 term = match term {
                     Term::Name(of) => Term::Name(format!("{of}.{name}")),
                     Term::Input(mut path, None) => {
@@ -355,13 +355,13 @@ impl<'t> Parser<'t> {
         }
     }
 
-    fn call(&mut self, function: Term) -> Result<Tree> {
+    fn call(&mut self, function: Term) -> Result<TermTree> {
         let mut deepest = 0;
         let mut args = Vec::new();
         let mut keywords = Vec::new();
         while !self.take(")") {
             let keyword = match (self.peek(), self.tokens.get(self.at + 1)) {
-                (Some(Token::Name(n)), Some((_, Token::Op("=")))) => Some(*n),
+                (Some(ExprToken::Name(n)), Some((_, ExprToken::Op("=")))) => Some(*n),
                 _ => None,
             };
             self.at += if keyword.is_some() { 2 } else { 0 };
@@ -385,7 +385,7 @@ impl<'t> Parser<'t> {
         Ok((term, deepest))
     }
 
-    fn function(&self, name: &str, args: Vec<Tree>, keywords: &[(&str, Term)]) -> Result<Term> {
+    fn function(&self, name: &str, args: Vec<TermTree>, keywords: &[(&str, Term)]) -> Result<Term> {
         let bad = || Pt2Error::malformed(format!("{name} does not take these arguments"));
         let flag = |term: &Term| matches!(term, Term::Name(b) if b == "True" || b == "False");
         match (name, &args[..]) {
@@ -427,14 +427,14 @@ impl<'t> Parser<'t> {
         Ok(Term::Value(Expr::call(f, values)))
     }
 
-    fn atom(&mut self) -> Result<Tree> {
+    fn atom(&mut self) -> Result<TermTree> {
         const KEYWORDS: [&str; 8] = ["and", "or", "not", "if", "else", "in", "is", "lambda"];
         let term = match self.peek() {
-            Some(Token::Name(n)) if !KEYWORDS.contains(n) => Term::Name(n.to_string()),
-            Some(Token::Int(n)) => Term::Value(Expr::Int(*n)),
-            Some(Token::Float(x)) => Term::Value(Expr::float(*x)),
-            Some(Token::Str(s)) => Term::Str(s.clone()),
-            Some(Token::Op("(")) => {
+            Some(ExprToken::Name(n)) if !KEYWORDS.contains(n) => Term::Name(n.to_string()),
+            Some(ExprToken::Int(n)) => Term::Value(Expr::Int(*n)),
+            Some(ExprToken::Float(x)) => Term::Value(Expr::float(*x)),
+            Some(ExprToken::Str(s)) => Term::Str(s.clone()),
+            Some(ExprToken::Op("(")) => {
                 self.at += 1;
                 let inner = self.expression()?;
                 self.expect(")")?;
@@ -473,7 +473,7 @@ fn indexed(term: Term, key: Term) -> Result<Term> {
 }
 
 /// `x.name(args)`, the name being the path's last step.
-fn method(mut path: Vec<PathStep>, args: &[Tree]) -> Result<Term> {
+fn method(mut path: Vec<PathStep>, args: &[TermTree]) -> Result<Term> {
     let unknown = || Pt2Error::unsupported("unsupported method of an input");
     let Some(PathStep::Attr(name)) = path.pop() else { return Err(unknown()) };
     let method = match (name.as_str(), args) {
@@ -487,7 +487,7 @@ fn method(mut path: Vec<PathStep>, args: &[Tree]) -> Result<Term> {
 }
 
 /// The first value whose condition holds; the last value is taken without asking.
-fn piecewise(pairs: Vec<Tree>) -> Result<Expr> {
+fn piecewise(pairs: Vec<TermTree>) -> Result<Expr> {
     let mut out: Option<Expr> = None;
     for (pair, _) in pairs.into_iter().rev() {
         let Term::Pair(value, condition) = pair else {

@@ -4,7 +4,7 @@ use restride_ir::ExprFn;
 /// Symbols without a range, and the inputs of guards as symbols.
 struct Everything;
 
-impl Names for Everything {
+impl ExprNames for Everything {
     fn symbol(&self, name: &str, _positive: bool) -> Option<Expr> {
         Some(Expr::Sym(Symbol::new(name, None, None)))
     }

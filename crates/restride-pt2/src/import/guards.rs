@@ -1,6 +1,6 @@
 //! Guards: conditions over the inputs become conditions over symbols.
 
-use crate::expressions::{self, InputProperty, Names};
+use crate::expressions::{self, InputProperty, ExprNames};
 use crate::model::ExportedProgram;
 use crate::pytree::{PathStep, TreeSpec};
 use restride_ir::{Expr, Guard, Program, Type, ValueId};
@@ -8,7 +8,7 @@ use restride_ir::{Expr, Guard, Program, Type, ValueId};
 /// Adds the program's guards; the notes name those that are not understood.
 pub fn read(program: &mut Program, exported: &ExportedProgram) {
     let signature = exported.graph_module.module_call_graph.first().and_then(|m| m.signature.as_ref());
-    let inputs = Inputs {
+    let inputs = GuardInputs {
         names: signature.and_then(|s| s.forward_arg_names.as_deref()).unwrap_or_default(),
         paths: match signature.map(|s| TreeSpec::parse(&s.in_spec)) {
             Some(Ok(spec)) => spec.leaf_paths(),
@@ -28,7 +28,7 @@ pub fn read(program: &mut Program, exported: &ExportedProgram) {
 }
 
 /// The user inputs of a program, by the ways to them in Python.
-struct Inputs<'a> {
+struct GuardInputs<'a> {
     program: &'a Program,
     /// Parameters of `forward`.
     names: &'a [String],
@@ -36,7 +36,7 @@ struct Inputs<'a> {
     users: Vec<ValueId>,
 }
 
-impl Names for Inputs<'_> {
+impl ExprNames for GuardInputs<'_> {
     fn symbol(&self, _name: &str, _positive: bool) -> Option<Expr> {
         None
     }

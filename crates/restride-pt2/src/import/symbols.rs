@@ -1,6 +1,6 @@
 //! The symbols of a file, and the expressions over them.
 
-use crate::expressions::{self, Names};
+use crate::expressions::{self, ExprNames};
 use crate::model::{self, ExportedProgram, SymNumber};
 use restride_ir::{Expr, Result, Symbol};
 use std::cell::RefCell;
@@ -10,11 +10,11 @@ use std::sync::Arc;
 /// Symbols by name.
 pub type Symbols = BTreeMap<Arc<str>, Symbol>;
 
-/// Names of the symbols that were parsed, and whether one mention declares them positive.
+/// ExprNames of the symbols that were parsed, and whether one mention declares them positive.
 #[derive(Default)]
 struct Mentioned(RefCell<BTreeMap<String, bool>>);
 
-impl Names for Mentioned {
+impl ExprNames for Mentioned {
     fn symbol(&self, name: &str, positive: bool) -> Option<Expr> {
         *self.0.borrow_mut().entry(name.to_string()).or_insert(false) |= positive;
         Some(Expr::Sym(Symbol::new(name, None, None)))

@@ -64,7 +64,7 @@ enum Datum {
 }
 
 #[derive(Deserialize)]
-struct File {
+struct TensorFile {
     #[serde(default)]
     inputs: Option<Set>,
     #[serde(default)]
@@ -84,7 +84,7 @@ pub fn read(bytes: &[u8], section: Section) -> Result<NamedTensors> {
         }
         model::parse::<Set>(bytes)?
     } else {
-        let file: File = model::parse(bytes)?;
+        let file: TensorFile = model::parse(bytes)?;
         match section {
             Section::Inputs => file.inputs,
             Section::After => file.after,

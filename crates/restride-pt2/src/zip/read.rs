@@ -119,14 +119,14 @@ fn inflate(raw: &[u8], size: u64) -> Result<Vec<u8>> {
 }
 
 /// One entry with the offset of its local header.
-type Placed = (usize, ZipEntry);
+type LocatedEntry = (usize, ZipEntry);
 
 /// The end record is followed by a comment of at most this length. PyTorch tolerates other bytes there.
 const MAX_COMMENT: u64 = u16::MAX as u64;
 const END_RECORD: u64 = 22;
 
 /// The entries in the directory's order, and where the directory starts.
-fn read_entries(b: &[u8]) -> Result<(Vec<Placed>, usize)> {
+fn read_entries(b: &[u8]) -> Result<(Vec<LocatedEntry>, usize)> {
     let broken = |e: rawzip::Error| Pt2Error::malformed(format!("not a zip file, or cut short: {e}"));
     let locator = rawzip::ZipArchive::with_max_search_space(END_RECORD + MAX_COMMENT);
     let archive = locator.locate_in_slice(b).map_err(|(_, e)| broken(e))?;
@@ -160,7 +160,7 @@ fn read_entries(b: &[u8]) -> Result<(Vec<Placed>, usize)> {
     Ok((entries, start as usize))
 }
 
-fn read_entry(archive: &rawzip::ZipSliceArchive<&[u8]>, header: &rawzip::ZipFileHeaderRecord<'_>) -> Result<Placed> {
+fn read_entry(archive: &rawzip::ZipSliceArchive<&[u8]>, header: &rawzip::ZipFileHeaderRecord<'_>) -> Result<LocatedEntry> {
     let raw_name = header.file_path();
     let name = std::str::from_utf8(raw_name.as_bytes())
         .map_err(|_| Pt2Error::unsupported("a file name that is not UTF-8"))?
@@ -196,8 +196,8 @@ fn read_entry(archive: &rawzip::ZipSliceArchive<&[u8]>, header: &rawzip::ZipFile
 }
 
 /// Refuses entries that share bytes, which make a small zip claim a huge size.
-fn check_disjoint(entries: &[Placed], directory: usize) -> Result<()> {
-    let mut order: Vec<&Placed> = entries.iter().collect();
+fn check_disjoint(entries: &[LocatedEntry], directory: usize) -> Result<()> {
+    let mut order: Vec<&LocatedEntry> = entries.iter().collect();
     order.sort_by_key(|(header, _)| *header);
     for pair in order.windows(2) {
         if pair[0].1.data.end > pair[1].0 {
