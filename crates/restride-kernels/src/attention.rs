@@ -5,7 +5,7 @@ use crate::matmul::blocked::Matrix;
 use crate::matmul::{Gemm, Matrices};
 use crate::norm::softmax::{Softmax, softmax_row};
 use crate::support::number::Real;
-use crate::support::pack::{Compute, Packed, compute_room, pack_owned, unpack, with_compute};
+use crate::support::pack::{Compute, Packed, Stored, compute_room, pack_owned, unpack, with_compute};
 use crate::support::par;
 use crate::support::scratch::Temp;
 use restride_tensor::{DType, Dims, Layout, View, ViewMut};
@@ -13,7 +13,7 @@ use restride_tensor::{DType, Dims, Layout, View, ViewMut};
 /// Queries that are computed at a time.
 const TILE: usize = 64;
 
-/// What attention is told besides queries, keys and values.
+/// Mask and scale of attention.
 #[derive(Clone, Copy)]
 pub struct Settings<'a> {
     /// Added to the scores, or where it `selects` which scores count; broadcast to them.
@@ -26,7 +26,7 @@ pub struct Settings<'a> {
     pub scale: f64,
 }
 
-/// What attention gives.
+/// Results of attention.
 #[derive(Clone, Copy)]
 pub struct Results<'a> {
     /// `… × L × Ev`.
@@ -93,11 +93,11 @@ fn unrepeated(layout: &Layout) -> Layout {
     once
 }
 
-/// Bytes of working memory of [`attention`] for operands (queries, keys, values, a mask) and a result that lie so.
+/// Scratch bytes of [`attention`]; operands are queries, keys, values and a mask.
 pub fn attention_room(
-    operands: [Option<(DType, &Layout)>; 4],
+    operands: [Option<Stored<'_>>; 4],
     keys: usize,
-    out: (DType, &Layout),
+    out: Stored<'_>,
     logsumexp: bool,
     weights: bool,
 ) -> usize {
@@ -105,7 +105,7 @@ pub fn attention_room(
     let (queries, rows) = (out.1.sizes[rank - 2] as usize, out.1.sizes[..rank - 1].iter().product::<i64>() as usize);
     let compute = if out.0 == DType::F64 { DType::F64 } else { DType::F32 };
     let room = |n: usize| compute_room(compute, n as i64);
-    let copied = |(d, l): (DType, &Layout)| if d == compute { 0 } else { room(unrepeated(l).numel() as usize) };
+    let copied = |(d, l): Stored<'_>| if d == compute { 0 } else { room(unrepeated(l).numel() as usize) };
     operands.into_iter().flatten().map(copied).sum::<usize>()
         + if out.0 == compute { 0 } else { room(out.1.numel() as usize) }
         + room(TILE.min(queries) * keys)
@@ -189,7 +189,7 @@ fn run<T: Gemm + Real>(
         }
         for i in 0..len {
             let line = &mut scores[i * s..][..s];
-            line.iter_mut().for_each(|x| *x = *x * scale);
+            line.iter_mut().for_each(|x| *x *= scale);
             if let Some(m) = &mask {
                 let line_of = down(m.at(entry), if thin[0] { 0 } else { first + i });
                 for (j, x) in line.iter_mut().enumerate() {
@@ -213,19 +213,19 @@ fn run<T: Gemm + Real>(
             softmax_row(line, Softmax::Safe);
         }
         if wants_weights {
-            // SAFETY: this item's rows of the weights, nobody else's.
+            // SAFETY: this item's rows of the weights, which no other item uses.
             unsafe { std::slice::from_raw_parts_mut(weights_at.at(row * s), len * s) }.copy_from_slice(scores);
         }
         let (base, down_by, right_by) = out.at(entry);
         let to = (base.wrapping_offset(first as isize * down_by), down_by, right_by);
         if s == 0 {
             for (i, j) in (0..len).flat_map(|i| (0..ev).map(move |j| (i as isize, j as isize))) {
-                // SAFETY: elements of this item's rows of the result, nobody else's.
+                // SAFETY: elements of this item's rows of the result, which no other item uses.
                 unsafe { to.0.offset(i * to.1 + j * to.2).write(T::zero()) };
             }
         } else if ev > 0 {
             let from = (scores.as_ptr(), s as isize, 1);
-            // SAFETY: the scores of `len` queries, all values, and this item's rows of the result, nobody else's.
+            // SAFETY: the scores of `len` queries, all values, and this item's rows of the result, which no other item uses.
             unsafe { T::product((len, ev, s), len == 1 || ev == 1, from, v.at(entry), to, false, 1) }
         }
     });

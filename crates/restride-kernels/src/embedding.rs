@@ -2,13 +2,13 @@
 
 use crate::support::convert::load_row;
 use crate::support::pack::{
-    Compute, Packed, Target, compute_room, pack, packed_room, packed_rooms, unpack, with_compute,
+    Compute, Packed, Stored, Target, compute_room, pack, packed_room, packed_rooms, unpack, with_compute,
 };
 use crate::support::par;
 use crate::support::scratch::{Temp, room};
-use restride_tensor::{DType, Layout, View, ViewMut};
+use restride_tensor::{Layout, View, ViewMut};
 
-/// The indices, all of them checked to lie in a table of `rows`.
+/// The indices; an error if one is outside a table of `rows`.
 pub fn checked<'a>(indices: &View<'a>, rows: i64) -> Result<Packed<'a, i64>, String> {
     let indices = pack::<i64>(indices);
     match indices.iter().find(|&&i| i < 0 || i >= rows) {
@@ -29,7 +29,7 @@ pub fn rows(table: &View<'_>, indices: &View<'_>, out: &ViewMut<'_>, threads: us
     }
     let size = table.dtype().size();
     if table.strides()[1] == 1 && table.dtype() == out.dtype() && out.layout().is_contiguous() {
-        // SAFETY: the bytes of the result, which overlaps no operand; nobody else has them during the kernel.
+        // SAFETY: the bytes of the result, which overlaps no operand and which this kernel alone uses.
         let bytes = unsafe {
             std::slice::from_raw_parts_mut(
                 out.base().wrapping_add(out.layout().offset as usize * size),
@@ -40,7 +40,7 @@ pub fn rows(table: &View<'_>, indices: &View<'_>, out: &ViewMut<'_>, threads: us
         let (base, layout) = (unsafe { par::Across::new(table.base()) }, table.layout());
         par::pieces(threads, bytes, width * size, &|i, row| {
             let cell = layout.offset + indices[i] * layout.strides[0];
-            // SAFETY: the row's index was checked, and its elements lie side by side.
+            // SAFETY: the row's index was checked, and its elements are adjacent.
             let from = unsafe {
                 std::slice::from_raw_parts(base.get().wrapping_offset(cell as isize * size as isize), row.len())
             };
@@ -62,14 +62,14 @@ pub fn rows(table: &View<'_>, indices: &View<'_>, out: &ViewMut<'_>, threads: us
     Ok(())
 }
 
-/// Bytes of working memory of [`rows`] for operands and a result that lie so.
-pub fn rows_room(table: (DType, &Layout), indices: (DType, &Layout), out: (DType, &Layout)) -> usize {
+/// Scratch bytes of [`rows`].
+pub fn rows_room(table: Stored<'_>, indices: Stored<'_>, out: Stored<'_>) -> usize {
     let direct = table.1.strides[1] == 1 && table.0 == out.0 && out.1.is_contiguous();
     packed_room(indices) + if direct { 0 } else { compute_room(out.0, out.1.numel()) }
 }
 
 /// The gradient with respect to the table: each row of `g` is added where its index says; indices equal to `skip` are left
-/// out. Where `by_frequency`, what is added is divided by how often its index occurs.
+/// out. With `by_frequency`, each row of `g` is divided by the count of its index.
 pub fn rows_backward(
     g: &View<'_>,
     indices: &View<'_>,
@@ -101,8 +101,8 @@ pub fn rows_backward(
     Ok(())
 }
 
-/// Bytes of working memory of [`rows_backward`] for operands and a result that lie so.
-pub fn rows_backward_room(g: (DType, &Layout), indices: (DType, &Layout), out: (DType, &Layout)) -> usize {
+/// Scratch bytes of [`rows_backward`].
+pub fn rows_backward_room(g: Stored<'_>, indices: Stored<'_>, out: Stored<'_>) -> usize {
     packed_rooms([g, indices, out]) + room::<u64>(out.1.sizes[0] as usize)
 }
 
@@ -124,7 +124,7 @@ pub struct Entries<'a> {
     pub indices: &'a [i64],
     /// Where each bag begins among them, and where the last one ends: never less than before, nor beyond the end.
     pub offsets: &'a [i64],
-    /// What the rows are multiplied with.
+    /// Factors of the rows.
     pub weights: Option<&'a [f64]>,
     /// The index that is left out.
     pub skip: Option<i64>,
@@ -198,8 +198,8 @@ pub fn bags(
     Ok(())
 }
 
-/// Bytes of working memory of [`bags`] for a table and a result that lie so.
-pub fn bags_room(table: (DType, &Layout), what: Bag, out: (DType, &Layout)) -> usize {
+/// Scratch bytes of [`bags`].
+pub fn bags_room(table: Stored<'_>, what: Bag, out: Stored<'_>) -> usize {
     let places = if what == Bag::Max { room::<i64>(out.1.numel() as usize) } else { 0 };
     let line = Layout::strided(&table.1.sizes[1..], &table.1.strides[1..], 0);
     places + packed_rooms([(table.0, &line), out])
@@ -239,8 +239,8 @@ pub fn renorm(
     Ok(())
 }
 
-/// Bytes of working memory of [`renorm`] for a table and indices that lie so.
-pub fn renorm_room(table: (DType, &Layout), indices: &Layout) -> usize {
+/// Scratch bytes of [`renorm`].
+pub fn renorm_room(table: Stored<'_>, indices: &Layout) -> usize {
     room::<i64>(indices.numel() as usize) + compute_room(table.0, table.1.numel())
 }
 

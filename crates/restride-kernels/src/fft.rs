@@ -1,9 +1,9 @@
 //! Discrete Fourier transforms, and overlapping frames added up.
 
-use crate::support::pack::{Compute, Target, compute_room, pack, packed_room};
+use crate::support::pack::{Compute, Stored, Target, compute_room, pack, packed_room, with_compute};
 use crate::support::scratch::{Temp, room};
 use num_complex::Complex;
-use restride_tensor::{C32, C64, DType, Layout, View, ViewMut};
+use restride_tensor::{DType, View, ViewMut};
 use rustfft::{Fft, FftDirection, FftNum, FftPlanner};
 use smallvec::SmallVec;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -11,14 +11,14 @@ use std::sync::{Arc, Mutex, PoisonError};
 /// Dimensions, or their sizes.
 pub type Axes = SmallVec<[usize; 8]>;
 
-/// What a transform does besides the sums.
+/// Dimensions, direction and scale of a transform.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Transform {
     /// Transformed dimensions.
     pub dims: Axes,
     /// Whether the exponents are negative.
     pub forward: bool,
-    /// What every element of the result is multiplied with.
+    /// Factor of the result.
     pub scale: f64,
 }
 
@@ -46,13 +46,13 @@ impl Part for f64 {
     }
 }
 
-/// What was planned last, the latest at the end: whoever asks how much memory a transform takes has planned it.
+/// Recent plans, the latest at the end: asking for the scratch bytes of a transform plans it.
 type Plans<T> = Mutex<Vec<Arc<dyn Fft<T>>>>;
 
 /// Plans that are kept of each element type: more lengths than a program has.
 const KEPT: usize = 64;
 
-/// How to transform so many elements.
+/// The plan for a transform of `n` elements.
 fn planned<T: Part>(n: usize, direction: FftDirection) -> Arc<dyn Fft<T>> {
     let find =
         |plans: &Vec<Arc<dyn Fft<T>>>| plans.iter().find(|p| p.len() == n && p.fft_direction() == direction).cloned();
@@ -60,7 +60,7 @@ fn planned<T: Part>(n: usize, direction: FftDirection) -> Arc<dyn Fft<T>> {
     if let Some(plan) = find(&plans()) {
         return plan;
     }
-    // A planner of its own, so that a plan does not depend on what was planned before; without the lock, which others wait for.
+    // A fresh planner: a plan must not depend on earlier ones. Planned without the lock, for which other threads wait.
     let plan = FftPlanner::new().plan_fft(n, direction);
     let mut plans = plans();
     if plans.len() == KEPT {
@@ -108,7 +108,7 @@ fn all<T: Part>(data: &mut [Complex<T>], sizes: &[usize], dims: &[usize], forwar
     }
 }
 
-/// Bytes that the transforms of dimensions of so many elements take, one after the other.
+/// Scratch bytes of one-dimensional transforms of these sizes, run one after the other.
 fn lines_room(dtype: DType, sizes: impl Iterator<Item = i64>, forward: bool) -> usize {
     fn of<T: Part>(n: usize, direction: FftDirection) -> usize {
         room::<Complex<T>>(planned::<T>(n, direction).get_inplace_scratch_len()) + room::<Complex<T>>(n)
@@ -120,19 +120,19 @@ fn lines_room(dtype: DType, sizes: impl Iterator<Item = i64>, forward: bool) -> 
     each.max().unwrap_or(0)
 }
 
-/// Bytes of working memory of [`c2c`] for an operand that lies so.
-pub fn c2c_room((dtype, x): (DType, &Layout), t: &Transform) -> usize {
+/// Scratch bytes of [`c2c`].
+pub fn c2c_room((dtype, x): Stored<'_>, t: &Transform) -> usize {
     compute_room(dtype, x.numel()) + lines_room(dtype, t.dims.iter().map(|&d| x.sizes[d]), t.forward)
 }
 
-/// Bytes of working memory of [`r2c`] for an operand and a result that lie so.
-pub fn r2c_room(x: (DType, &Layout), t: &Transform, out: (DType, &Layout)) -> usize {
+/// Scratch bytes of [`r2c`].
+pub fn r2c_room(x: Stored<'_>, t: &Transform, out: Stored<'_>) -> usize {
     let lines = lines_room(x.0, t.dims.iter().map(|&d| x.1.sizes[d]), t.forward);
     compute_room(out.0, x.1.numel()) + packed_room(x).max(lines).max(packed_room(out))
 }
 
-/// Bytes of working memory of [`c2r`] for an operand and a result that lie so.
-pub fn c2r_room((dtype, x): (DType, &Layout), t: &Transform, out: (DType, &Layout)) -> usize {
+/// Scratch bytes of [`c2r`].
+pub fn c2r_room((dtype, x): Stored<'_>, t: &Transform, out: Stored<'_>) -> usize {
     let last = t.dims.last().map(|&d| out.1.sizes[d]);
     let rest = t.dims.iter().rev().skip(1).map(|&d| x.sizes[d]);
     let n = out.1.numel();
@@ -190,8 +190,8 @@ pub fn r2c(x: &View<'_>, t: &Transform, out: &ViewMut<'_>) -> Result<(), String>
     Ok(())
 }
 
-/// Complex to real: the last transformed dimension of `x` is the first half of what has the mirrored conjugates after
-/// it; the result's size says how many there are.
+/// Complex to real: the last transformed dimension of `x` is the first half of a spectrum whose other half mirrors it,
+/// conjugated; their number follows from the result's size.
 pub fn c2r(x: &View<'_>, t: &Transform, out: &ViewMut<'_>) -> Result<(), String> {
     fn run<T: Part>(x: &View<'_>, t: &Transform, out: &ViewMut<'_>)
     where
@@ -213,7 +213,7 @@ pub fn c2r(x: &View<'_>, t: &Transform, out: &ViewMut<'_>) -> Result<(), String>
                     let from = if mirrored { n - k } else { k };
                     for i in 0..inner {
                         let z = if from < half { src[from * inner + i] } else { zero };
-                        // What has no partner is real by definition; its imaginary part is not looked at.
+                        // An element without a partner is real by definition; its imaginary part is ignored.
                         let alone = from == 0 || 2 * from == n;
                         let im = if alone {
                             T::zero()
@@ -240,7 +240,7 @@ pub fn c2r(x: &View<'_>, t: &Transform, out: &ViewMut<'_>) -> Result<(), String>
 }
 
 /// The transpose of sliding windows along `dim`: `x` has the windows in `dim` and their elements in the last dimension;
-/// what windows share is added up, in the order of the windows.
+/// elements that windows share are added in the order of the windows.
 pub fn add_windows(x: &View<'_>, dim: usize, step: usize, out: &ViewMut<'_>) -> Result<(), String> {
     fn run<T: Compute + std::ops::AddAssign>(x: &View<'_>, dim: usize, step: usize, out: &ViewMut<'_>) {
         let data = pack::<T>(x);
@@ -265,13 +265,7 @@ pub fn add_windows(x: &View<'_>, dim: usize, step: usize, out: &ViewMut<'_>) -> 
         }
         target.finish();
     }
-    match out.dtype() {
-        DType::F16 | DType::BF16 | DType::F32 => run::<f32>(x, dim, step, out),
-        DType::F64 => run::<f64>(x, dim, step, out),
-        DType::C64 => run::<C32>(x, dim, step, out),
-        DType::C128 => run::<C64>(x, dim, step, out),
-        _ => run::<i64>(x, dim, step, out),
-    }
+    with_compute!(any out.dtype(), T => run::<T>(x, dim, step, out));
     Ok(())
 }
 

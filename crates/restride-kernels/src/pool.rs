@@ -16,7 +16,7 @@ pub struct Span {
     pub end: usize,
     /// Distance of neighbours.
     pub step: usize,
-    /// What a mean divides by.
+    /// Divisor of a mean.
     pub size: usize,
 }
 
@@ -60,7 +60,7 @@ impl Spans {
     }
 }
 
-/// The maximum of each window, and where it lies in its plane where asked for: the first of equal ones, the last NaN.
+/// The maximum of each window and, where asked for, its index in the plane: the first of equal ones, the last NaN.
 pub fn max(
     x: &View<'_>,
     s: &Spans,
@@ -126,7 +126,7 @@ pub fn max(
 trait Mean: Compute + Add<Output = Self> + Div<Output = Self> + AddAssign {}
 impl<T: Compute + Add<Output = T> + Div<Output = T> + AddAssign> Mean for T {}
 
-/// What the sum of a window is divided by.
+/// Divisor of the sum of a window.
 fn divisor<T: Compute>(w: &[Span; 3], given: Option<i64>) -> T {
     T::from_i64(given.unwrap_or_else(|| w.iter().map(|w| w.size as i64).product()))
 }
@@ -135,7 +135,7 @@ fn is_empty(w: &[Span; 3]) -> bool {
     w.iter().any(|w| w.start >= w.end)
 }
 
-/// The mean of each window: the sum over what the spans say, or over `by`.
+/// The mean of each window: its sum over the size of its spans, or over `by`.
 pub fn mean(x: &View<'_>, s: &Spans, by: Option<i64>, out: &ViewMut<'_>, threads: usize) -> Result<(), String> {
     fn run<T: Mean>(x: &View<'_>, s: &Spans, by: Option<i64>, out: &ViewMut<'_>, threads: usize) {
         let data = pack::<T>(x);

@@ -1,4 +1,4 @@
-//! Random numbers from a counter: what is drawn depends on a key and the element's index alone, not on the order or the
+//! Random numbers from a counter: a draw depends on a key and the element's index alone, not on the order or the
 //! number of threads in which elements are made. The generator is Philox4x32-10.
 
 use crate::support::convert::{Compute, gather, store_row};
@@ -122,7 +122,7 @@ fn fill<T: Compute>(out: &ViewMut<'_>, threads: usize, f: impl Fn(u64) -> T + Sy
     });
 }
 
-/// Bytes of working memory of [`dropout`] for a result of so many elements.
+/// Scratch bytes of [`dropout`].
 pub fn dropout_room(dtype: DType, n: i64) -> usize {
     if dtype.is_complex() { room::<C64>(n as usize) } else { compute_room(dtype, n) }
 }
@@ -196,7 +196,7 @@ pub fn normals(draws: &Draws, mean: &[f64], std: &[f64], out: &ViewMut<'_>, thre
     fill(out, threads, |i| at(mean, i) + at(std, i) * draws.normals(i).0);
 }
 
-/// 1 with each element's probability, otherwise 0. Fails at what is none.
+/// 1 with each element's probability, otherwise 0. Fails at a number outside of 0..=1.
 pub fn bernoulli(draws: &Draws, p: &[f64], out: &ViewMut<'_>, threads: usize) -> Result<(), String> {
     if !p.iter().all(|p| (0.0..=1.0).contains(p)) {
         return Err("Expected p_in >= 0 && p_in <= 1 to be true, but got false.".to_string());
@@ -304,25 +304,25 @@ pub fn multinomial(draws: &Draws, weights: &View<'_>, replacement: bool, out: &V
     Ok(())
 }
 
-/// Bytes of working memory of [`multinomial`] for weights of this layout, and so many elements of a result.
+/// Scratch bytes of [`multinomial`] for a result of `out` elements.
 pub fn multinomial_room(weights: &Layout, replacement: bool, out: i64) -> usize {
     let n = weights.sizes.last().map_or(1, |&n| n as usize);
     let each = if replacement { room::<f64>(n) } else { room::<(f64, usize)>(n) };
     room::<f64>(weights.numel() as usize) + room::<i64>(out as usize) + each
 }
 
-/// How `dropout` treats what it keeps and what it drops: `x * (keep * scale) + shift`, by whether it is kept.
+/// Kept and dropped elements of `dropout`: each becomes `x * (keep * scale) + shift`.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct Dropout {
     /// Probability to be dropped.
     pub p: f64,
-    /// Factor of what is kept (what is dropped has 0).
+    /// Factor of kept elements (dropped ones have 0).
     pub scale: f64,
-    /// Added to what is kept and to what is dropped.
+    /// Addends of kept and of dropped elements.
     pub shift: [f64; 2],
 }
 
-/// Drops elements of `x`, `inner` neighbours (in logical order) together. `mask` gets what is kept.
+/// Drops elements of `x`, `inner` neighbours (in logical order) together. `mask` marks the kept ones.
 pub fn dropout(
     draws: &Draws,
     x: &View<'_>,

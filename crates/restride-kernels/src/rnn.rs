@@ -2,9 +2,11 @@
 
 use crate::norm::softmax::sum;
 use crate::support::number::Real;
-use crate::support::pack::{Packed, compute_room, pack, pack_owned, pack_to, packed_rooms, unpack, with_compute};
+use crate::support::pack::{
+    Packed, Stored, compute_room, pack, pack_owned, pack_to, packed_rooms, unpack, with_compute,
+};
 use crate::support::scratch::{Temp, room};
-use restride_tensor::{DType, Layout, View, ViewMut};
+use restride_tensor::{View, ViewMut};
 use smallvec::SmallVec;
 
 /// Which cell.
@@ -74,14 +76,8 @@ impl Network {
         Ok(())
     }
 
-    /// Bytes of working memory of [`Network::packed`] for operands that lie so.
-    pub fn room(
-        &self,
-        data: (DType, &Layout),
-        steps: i64,
-        states: &[(DType, &Layout)],
-        params: &[(DType, &Layout)],
-    ) -> usize {
+    /// Scratch bytes of [`Network::packed`].
+    pub fn room(&self, data: Stored<'_>, steps: i64, states: &[Stored<'_>], params: &[Stored<'_>]) -> usize {
         let of = |n: i64| compute_room(data.0, n);
         let (shown, inner) = (states[0].1.sizes[2], states[states.len() - 1].1.sizes[2]);
         let wide = shown * (1 + self.bidirectional as i64);
@@ -103,7 +99,7 @@ impl Network {
         let rows = data.sizes()[0] as usize;
         let directions = 1 + self.bidirectional as usize;
         let wide = states[0].sizes()[2] as usize;
-        // What a layer reads and what it writes, by turns.
+        // A layer's input and its output; they swap roles after each layer.
         let mut width = data.sizes()[1] as usize;
         let most = rows * width.max(wide * directions);
         let (mut x, mut next) = (Temp::filled(most, T::zero()), Temp::filled(most, T::zero()));
@@ -139,7 +135,7 @@ impl Network {
         }
     }
 
-    /// One layer in one direction; states end as what they are after each sequence's last step.
+    /// One layer in one direction; leaves in `states` those after each sequence's last step.
     fn layer<T: Real>(
         &self,
         x: &[T],

@@ -32,7 +32,7 @@ pub fn room(dtype: DType, channels: (usize, usize), w: &Window, groups: usize) -
     (room * 2 <= out * n * dtype.size()).then_some(room)
 }
 
-/// Whether a result has cells of `x`, both row-major. (What lies otherwise has none: the operator's licence says so.)
+/// Whether a result shares cells with `x`, both row-major. (Other layouts share none: the operator's `reuse` forbids it.)
 pub(crate) fn meet(x: &View<'_>, out: &ViewMut<'_>) -> bool {
     let cells = |base: *const u8, layout: &Layout, dtype: DType| {
         let bytes = |n: i64| n as usize * dtype.size();
@@ -50,7 +50,7 @@ pub(crate) fn meet(x: &View<'_>, out: &ViewMut<'_>) -> bool {
 ///
 /// # Safety
 /// `x` has `k` × `n` elements to read, `y` as many as `bias` and `weight` have rows, × `n`, to write. Either `y` is the last of
-/// `x`, or they are apart; nobody else uses either meanwhile.
+/// `x`, or they are apart; no other thread uses either meanwhile.
 pub(crate) unsafe fn over<T: Number>(
     x: *const T,
     (k, n): (usize, usize),
@@ -65,7 +65,7 @@ pub(crate) unsafe fn over<T: Number>(
     for first in (0..n).step_by(wide.max(1)) {
         let len = wide.min(n - first);
         for (row, line) in aside.chunks_exact_mut(wide).enumerate() {
-            // SAFETY: the stretch lies in the row, and `aside` is apart from both.
+            // SAFETY: the stretch is inside the row, and `aside` is apart from both.
             unsafe { std::ptr::copy_nonoverlapping(x.add(row * n + first), line.as_mut_ptr(), len) }
         }
         // SAFETY: `weight` is out × k, `aside` k × len with rows `wide` apart; of `y` the same stretch of `out` rows is written,
@@ -141,7 +141,7 @@ mod tests {
         let (x, weight) = (drawn(&[2, 2, 8, 8], 1), drawn(&[2, 2, 1, 1], 2));
         let over = x.alias(DType::F32, Layout::contiguous(&[2, 2, 8, 8])).unwrap();
         let both = Access::of([&x], [&over]).unwrap();
-        // SAFETY: the kernel looks where its result lies.
+        // SAFETY: the kernel compares the addresses of operand and result.
         let (from, to) = unsafe { (both.view(&x), both.view_mut(&over)) };
         assert!(conv(&from, &weight.read().view(), None, &window, 1, &to, 1).is_err());
         assert_eq!(room(DType::F32, (2, 3), &window, 1), None);

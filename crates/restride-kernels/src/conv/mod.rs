@@ -7,17 +7,17 @@ pub mod window;
 use crate::conv::window::{Window, add_columns, columns};
 use crate::matmul::Gemm;
 use crate::matmul::blocked::DEPTH;
-use crate::support::pack::{Target, compute_room, pack, packed_room, packed_rooms, with_compute};
+use crate::support::pack::{Stored, Target, compute_room, pack, packed_room, packed_rooms, with_compute};
 use crate::support::par;
 use crate::support::scratch::Temp;
-use restride_tensor::{DType, Layout, View, ViewMut};
+use restride_tensor::{View, ViewMut};
 use std::ops::{Add, AddAssign, Mul};
 
 /// A type that convolutions compute in.
 pub trait Number: Gemm + Add<Output = Self> + Mul<Output = Self> + AddAssign {}
 impl<T: Gemm + Add<Output = T> + Mul<Output = T> + AddAssign> Number for T {}
 
-/// Elements of columns that are made at a time: few enough to stay in a cache, and to weigh little beside what a program keeps.
+/// Elements of columns that are made at a time: few enough to stay in a cache and to be little beside the arena.
 const TILE: usize = 1 << 15;
 
 /// Columns that are made at a time: how many windows of how many rows. Sums do not depend on it.
@@ -39,7 +39,7 @@ struct Shape {
 }
 
 impl Shape {
-    /// Whether a convolution of this shape has so many elements in its input, weight and result.
+    /// An error unless input, weight and result have the numbers of elements of this shape.
     fn holds(&self, input: usize, weight: usize, result: usize) -> Result<(), String> {
         let product = |of: &[usize]| of.iter().try_fold(1usize, |n, &m| n.checked_mul(m));
         let (b, g, (volume, windows)) = (self.batch, self.groups, (self.w.volume(), self.w.windows()));
@@ -363,14 +363,8 @@ fn weight_gradient<T: Number>(wide: &[T], narrow: &[T], s: &Shape, y: &mut [T], 
     }
 }
 
-/// Bytes of working memory of [`conv`] for operands that lie so.
-pub fn conv_room(
-    x: (DType, &Layout),
-    weight: (DType, &Layout),
-    bias: Option<(DType, &Layout)>,
-    w: &Window,
-    out: (DType, &Layout),
-) -> usize {
+/// Scratch bytes of [`conv`].
+pub fn conv_room(x: Stored<'_>, weight: Stored<'_>, bias: Option<Stored<'_>>, w: &Window, out: Stored<'_>) -> usize {
     let channels = weight.1.sizes[1] as usize;
     let columns = if w.is_identity() || channels == 1 {
         0
@@ -381,27 +375,27 @@ pub fn conv_room(
     packed_rooms([x, weight, out].into_iter().chain(bias)) + columns
 }
 
-/// Bytes of working memory of [`conv_transposed`] for operands that lie so.
+/// Scratch bytes of [`conv_transposed`].
 pub fn conv_transposed_room(
-    x: (DType, &Layout),
-    weight: (DType, &Layout),
-    bias: Option<(DType, &Layout)>,
+    x: Stored<'_>,
+    weight: Stored<'_>,
+    bias: Option<Stored<'_>>,
     w: &Window,
-    out: (DType, &Layout),
+    out: Stored<'_>,
 ) -> usize {
     let many = channels_at_once(w, weight.1.sizes[1] as usize);
     let columns = compute_room(out.0, (many * w.taps() * w.windows()) as i64);
     packed_rooms([x, weight, out].into_iter().chain(bias)) + columns
 }
 
-/// Bytes of working memory of [`conv_backward`] for operands that lie so, and gradients that are asked for.
+/// Scratch bytes of [`conv_backward`] for the gradients asked for.
 pub fn conv_backward_room(
-    operands: [(DType, &Layout); 3],
+    operands: [Stored<'_>; 3],
     w: &Window,
     transposed: bool,
-    input: Option<(DType, &Layout)>,
-    weight: Option<(DType, &Layout)>,
-    bias: Option<(DType, &Layout)>,
+    input: Option<Stored<'_>>,
+    weight: Option<Stored<'_>>,
+    bias: Option<Stored<'_>>,
 ) -> usize {
     let channels = operands[2].1.sizes[1] as usize;
     let columns = |n: usize| compute_room(operands[0].0, n as i64);
@@ -431,7 +425,7 @@ fn pairwise<T: Number>(x: &[T]) -> T {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use restride_tensor::RawTensor;
+    use restride_tensor::{DType, Layout, RawTensor};
 
     fn numbers(n: usize, seed: i64) -> Vec<f64> {
         (0..n as i64).map(|i| ((i * 7919 + seed * 104729) % 31 - 15) as f64).collect()

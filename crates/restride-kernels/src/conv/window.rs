@@ -1,4 +1,4 @@
-//! Sliding windows: where a window's elements lie, and windows as columns of a matrix.
+//! Sliding windows: the input elements of each window, and windows as columns of a matrix.
 
 use crate::support::pack::{Compute, Target, pack, with_compute};
 use restride_tensor::{View, ViewMut};
@@ -15,14 +15,14 @@ pub struct Window {
     pub output: [usize; 3],
     /// Steps between windows.
     pub stride: [usize; 3],
-    /// Elements that the first window lies before the input.
+    /// Padding: elements of the first window before the input.
     pub pad: [usize; 3],
     /// Steps between a window's elements.
     pub dilation: [usize; 3],
 }
 
 impl Window {
-    /// From as many numbers as there are dimensions (at most 3).
+    /// From one number a dimension (at most 3).
     pub fn new(input: &[i64], kernel: &[i64], output: &[i64], stride: &[i64], pad: &[i64], dilation: &[i64]) -> Self {
         let three = |v: &[i64], fill: usize| {
             let mut out = [fill; 3];
@@ -56,11 +56,11 @@ impl Window {
     pub fn is_identity(&self) -> bool {
         self.kernel == [1; 3] && self.stride == [1; 3] && self.pad == [0; 3] && self.input == self.output
     }
-    /// The input index in dimension `d` of tap `k` of window `o`, if it lies inside.
+    /// The input index in dimension `d` of tap `k` of window `o`, or `None` in the padding.
     pub fn at(&self, d: usize, o: usize, k: usize) -> Option<usize> {
         (o * self.stride[d] + k * self.dilation[d]).checked_sub(self.pad[d]).filter(|&i| i < self.input[d])
     }
-    /// The windows of dimension `d` whose tap `k` lies inside, as a half-open range.
+    /// The windows of dimension `d` whose tap `k` is inside the input, as a half-open range.
     pub fn inside(&self, d: usize, k: usize) -> (usize, usize) {
         let shift = k * self.dilation[d];
         let (pad, stride, n) = (self.pad[d], self.stride[d], self.input[d]);
@@ -84,7 +84,7 @@ impl Window {
     }
 }
 
-/// The windows `first .. first + n` as columns, of which the given rows (`channel * taps + tap`) are made, `step` elements apart.
+/// Given rows (`channel * taps + tap`) of the columns of windows `first .. first + n`; rows are `step` elements apart.
 pub fn columns<T: Copy + Default>(
     x: &[T],
     rows: std::ops::Range<usize>,

@@ -2,7 +2,7 @@
 
 pub mod scatter;
 
-use crate::support::convert::{Compute, load_row, store_row};
+use crate::support::convert::{Compute, load_row, store_row, with_word};
 use crate::support::number::Number;
 use crate::support::pack::{compute_room, with_compute};
 use crate::support::rows::{Rows, cells};
@@ -10,45 +10,16 @@ use crate::support::scratch::{Temp, room};
 use restride_tensor::{DType, Dims, Layout, PerDim, View, ViewMut};
 use smallvec::SmallVec;
 
-/// Runs the body with `$W` bound to a word of an element's size.
-macro_rules! with_word {
-    ($dtype:expr, $W:ident => $body:expr) => {
-        match $dtype.size() {
-            1 => {
-                type $W = u8;
-                $body
-            }
-            2 => {
-                type $W = u16;
-                $body
-            }
-            4 => {
-                type $W = u32;
-                $body
-            }
-            8 => {
-                type $W = u64;
-                $body
-            }
-            _ => {
-                type $W = [u64; 2];
-                $body
-            }
-        }
-    };
-}
-pub(crate) use with_word;
-
 /// Dimensions.
 pub type SomeDims = PerDim<usize>;
 
-/// Indexed dimensions of a tensor, and the rest of them: in what is picked, those of `before` come first, then those of
+/// Indexed dimensions of a tensor, and the others: in a selection, those of `before` come first, then those of
 /// the indices' shape, then those of `after`.
 #[derive(Debug)]
 pub struct Axes {
     /// Dimensions that are indexed, in the order of `at`.
     pub indexed: SomeDims,
-    /// Other dimensions, before those of the indices in what is picked.
+    /// Other dimensions, before those of the indices in a selection.
     pub before: SomeDims,
     /// Other dimensions, after them.
     pub after: SomeDims,
@@ -68,7 +39,7 @@ impl Axes {
         Axes { indexed, before: (0..dim).collect(), after: (dim + 1..rank).collect(), shape, at: all }
     }
 
-    /// Sizes of what is picked of a tensor.
+    /// Sizes of the selection of a tensor.
     pub fn sizes(&self, of: &[i64]) -> Dims<i64> {
         let rest = |dims: &[usize]| dims.iter().map(|&d| of[d]).collect::<Dims<i64>>();
         rest(&self.before).into_iter().chain(self.shape.iter().copied()).chain(rest(&self.after)).collect()
@@ -100,7 +71,7 @@ impl Axes {
         Ok((points, Layout { sizes: pick(&l.sizes), strides: pick(&l.strides), offset: l.offset }))
     }
 
-    /// The same of what is picked.
+    /// As [`Axes::points`], of the selection.
     fn picked(&self, l: &Layout) -> Result<(Temp<isize>, Layout), String> {
         let (b, s) = (self.before.len(), self.shape.len());
         if l.rank() != b + s + self.after.len() || l.sizes[b..b + s] != self.shape[..] {
@@ -175,7 +146,7 @@ pub fn take_at(src: &View<'_>, axes: &Axes, out: &ViewMut<'_>) -> Result<(), Str
     Ok(())
 }
 
-/// Writes values, of the sizes that the indices pick, at indices of a tensor, or adds them to what is there. Where an
+/// Writes values, of the sizes that the indices pick, at indices of a tensor, or adds them to the old elements. Where an
 /// element is indexed several times the last value stays, or all are added one after the other.
 pub fn put_at(values: &View<'_>, axes: &Axes, out: &ViewMut<'_>, add: bool) -> Result<(), String> {
     if values.dtype() != out.dtype() {
@@ -285,7 +256,7 @@ pub fn take_flat(src: &View<'_>, at: &[i64], out: &ViewMut<'_>) -> Result<(), St
     Ok(())
 }
 
-/// Writes values in row-major order, the first ones if there are more, to elements at flat indices, or adds them; as
+/// Writes values in row-major order, the first ones of more, to elements at flat indices, or adds them; as
 /// [`put_at`] where indices repeat.
 pub fn put_flat(values: &View<'_>, at: &[i64], out: &ViewMut<'_>, add: bool) -> Result<(), String> {
     let to = flat_cells(out.layout(), at)?;
@@ -325,17 +296,17 @@ pub fn nonzero(t: &View<'_>) -> Temp<i64> {
     out
 }
 
-/// Bytes of working memory of [`nonzero`] for so many elements, of which the result keeps the second part.
+/// Scratch bytes of [`nonzero`] for `n` elements, and those that its result keeps.
 pub fn nonzero_room(dtype: DType, n: i64) -> [usize; 2] {
     [compute_room(dtype, n), room::<i64>(n as usize)]
 }
 
-/// Bytes of working memory of [`take_flat`] for so many indices.
+/// Scratch bytes of [`take_flat`].
 pub fn take_flat_room(n: i64) -> usize {
     2 * room::<isize>(n as usize)
 }
 
-/// Bytes of working memory of [`put_flat`] for so many indices and values.
+/// Scratch bytes of [`put_flat`].
 pub fn put_flat_room(n: i64, values: i64) -> usize {
     room::<isize>(n as usize) + room::<isize>(values as usize)
 }

@@ -1,15 +1,14 @@
 //! Gathering and scattering along a dimension, with and without reductions.
 
-use crate::index::with_word;
 use crate::movement::copy::lifted;
-use crate::support::convert::{gather as values_of, load_row, round_through, store_row};
+use crate::support::convert::{gather as values_of, load_row, round_through, store_row, with_word};
 use crate::support::number::Number;
-use crate::support::pack::{compute_room, with_compute};
+use crate::support::pack::{Stored, compute_room, with_compute};
 use crate::support::rows::Rows;
 use crate::support::scratch::{Temp, room};
 use restride_tensor::{DType, Layout, Scalar, View, ViewMut};
 
-/// What happens at a cell that is scattered to.
+/// How a new value joins the old element of its cell.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Reduce {
     /// The new value stays.
@@ -26,7 +25,7 @@ pub enum Reduce {
     Min,
 }
 
-/// What is scattered.
+/// The scattered values.
 #[derive(Clone, Copy)]
 pub enum Source<'a> {
     /// Elements of a tensor, at least as large as the index.
@@ -95,8 +94,8 @@ pub fn gather(src: &View<'_>, dim: usize, index: &View<'_>, outside: Outside, ou
     Ok(())
 }
 
-/// Scatters along a dimension into a result that holds what was there before. Without `keep`, what was there takes no
-/// part in reductions where something is scattered to. Half types are reduced in `f32` and rounded once.
+/// Scatters along a dimension into a result that holds the old elements. Without `keep`, an old element takes no part in
+/// the reduction of its cell. Half types are reduced in `f32` and rounded once.
 pub fn scatter(
     out: &ViewMut<'_>,
     dim: usize,
@@ -176,18 +175,18 @@ fn scatter_as<C: Number>(
     cells.finish();
 }
 
-/// Bytes of working memory of [`gather`] for an index of `count` elements.
+/// Scratch bytes of [`gather`].
 pub fn gather_room(count: i64) -> usize {
     room::<i64>(count as usize)
 }
 
-/// Bytes of working memory of [`scatter`] for an index of `count` elements and a result that lies so.
-pub fn scatter_room(count: i64, (dtype, layout): (DType, &Layout), how: Reduce, keep: bool) -> usize {
+/// Scratch bytes of [`scatter`].
+pub fn scatter_room(count: i64, (dtype, layout): Stored<'_>, how: Reduce, keep: bool) -> usize {
     let (counted, half) = tables(dtype, layout, how, keep);
     gather_room(count) + room::<u32>(counted) + compute_room(dtype, half as i64)
 }
 
-/// Cells of which it is counted how often each is scattered to, and cells whose reductions are kept unrounded.
+/// Lengths of the two tables: counts of writes to each cell, and unrounded reductions.
 fn tables(dtype: DType, layout: &Layout, how: Reduce, keep: bool) -> (usize, usize) {
     let range = layout.cell_range();
     let span = (range.end - range.start) as usize;
@@ -200,7 +199,7 @@ fn tables(dtype: DType, layout: &Layout, how: Reduce, keep: bool) -> (usize, usi
 struct Cells<'a, C: Copy> {
     out: &'a ViewMut<'a>,
     how: Reduce,
-    /// What was there counts.
+    /// Old elements take part.
     keep: bool,
     /// First cell of the tables.
     start: isize,

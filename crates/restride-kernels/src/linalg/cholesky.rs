@@ -2,8 +2,8 @@
 
 use super::{Field, Matrix};
 
-/// The lower triangle whose product with its conjugate transpose is `a` (of which the lower triangle is read), and the order
-/// of the first minor that is not positive, 0 if there is none.
+/// The lower triangle whose product with its conjugate transpose is `a` (its lower triangle is read), and the order of the
+/// first minor that is not positive, or 0.
 pub fn cholesky<T: Field>(a: &Matrix<T>) -> (Matrix<T>, i64) {
     let n = a.rows;
     let mut l: Matrix<T> = Matrix::zeros(n, n);

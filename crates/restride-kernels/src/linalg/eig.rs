@@ -27,7 +27,7 @@ pub fn eig_room(n: usize) -> usize {
 /// Eigenvalues and vectors of a matrix that was real if `real`.
 ///
 /// # Errors
-/// Where the steps do not converge: for what is not finite.
+/// If the steps do not converge, or the matrix is not finite.
 pub fn eig(a: &Matrix<C64>, real: bool, wanted: bool) -> Result<Eig, String> {
     let n = a.rows;
     let mut values = Temp::filled(n, C64::ZERO);
@@ -67,7 +67,7 @@ pub fn eig(a: &Matrix<C64>, real: bool, wanted: bool) -> Result<Eig, String> {
     Ok(Eig { vectors, values })
 }
 
-/// The sum of all elements' sizes: what rounding is relative to.
+/// The sum of all elements' sizes, the scale of rounding errors.
 fn size(h: &Matrix<C64>) -> f64 {
     h.data.iter().map(|x| x.size()).sum()
 }
@@ -194,7 +194,7 @@ fn substitute(h: &Matrix<C64>, q: &Matrix<C64>, k: usize, x: &mut [C64], out: &m
             d = C64::real(least);
         }
         x[i] = rest / d;
-        // What grows without bound is scaled back.
+        // Scaled back before it overflows.
         if x[i].size() > 1e100 {
             let scale = 1.0 / x[i].size();
             (i..=k).for_each(|j| x[j] = x[j].scaled(scale));
@@ -223,7 +223,7 @@ fn pair(values: &mut [C64], order: &mut [usize], size: f64) {
     let least = 16.0 * f64::EPSILON * size;
     let mut i = 0;
     while i < n {
-        // Its partner is nearest to its mirror image; what is real has none.
+        // Its partner is nearest to its mirror image; a real value has none.
         let image = values[i].conj();
         let near = |j: usize| (values[j] - image).abs();
         let best = (i..n).fold(i, |best, j| if near(j) < near(best) { j } else { best });
@@ -233,7 +233,7 @@ fn pair(values: &mut [C64], order: &mut [usize], size: f64) {
             continue;
         }
         let mean = (image + values[best]).scaled(0.5);
-        // The partner moves up; what was between keeps its order.
+        // The partner moves up; values between keep their order.
         values[i + 1..=best].rotate_right(1);
         order[i + 1..=best].rotate_right(1);
         if values[i].im < values[i + 1].im {

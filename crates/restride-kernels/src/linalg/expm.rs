@@ -60,7 +60,7 @@ pub fn matrix_exp<T: Field>(a: &Matrix<T>) -> Matrix<T> {
         let (e, o) = (even.data[i], odd.data[i]);
         (even.data[i], odd.data[i]) = (e - o, e + o);
     }
-    // What was made last is given back first.
+    // Scratch is returned in reverse order.
     let factors = lu(even.clone());
     let solved = factors.solve(odd);
     out.data.copy_from_slice(&solved.data);

@@ -1,4 +1,4 @@
-//! What the elements of a matrix are: real or complex numbers in double precision.
+//! Elements of a matrix: real or complex numbers in double precision.
 
 use crate::support::convert::Compute;
 use restride_tensor::C64;
@@ -16,7 +16,7 @@ pub trait Field:
     + SubAssign
     + MulAssign
 {
-    /// Whether there is an imaginary part.
+    /// Whether numbers have an imaginary part.
     const COMPLEX: bool;
     /// Zero.
     const ZERO: Self;
@@ -36,7 +36,7 @@ pub trait Field:
     fn square(self) -> f64 {
         self.re() * self.re() + self.im() * self.im()
     }
-    /// What LAPACK compares pivots by: the sum of both parts' absolute values.
+    /// LAPACK's measure of pivots: the sum of both parts' absolute values.
     fn size(self) -> f64 {
         self.re().abs() + self.im().abs()
     }

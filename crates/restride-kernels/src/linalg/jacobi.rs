@@ -87,7 +87,7 @@ pub fn eigh_room<T: Field>(n: usize) -> usize {
 /// `A = U S Vᴴ`.
 #[derive(Debug)]
 pub struct Svd<T: Field> {
-    // What was made last is given back first.
+    // Scratch is returned in reverse order.
     short: Matrix<T>,
     /// S, largest first.
     pub values: Temp<f64>,
@@ -184,7 +184,7 @@ fn complete<T: Field>(m: &mut Matrix<T>, mut have: Columns) {
             let mut v = Temp::filled(m.rows, T::ZERO);
             v[axis] = T::ONE;
             axis += 1;
-            // Twice, against what rounding leaves.
+            // Twice, against rounding errors.
             for _ in 0..2 {
                 for &h in &have.each[..have.count] {
                     let mut d = T::ZERO;

@@ -9,7 +9,7 @@ use crate::support::scratch::Temp;
 pub struct Ldl<T: Field> {
     /// With which row each was exchanged, from 1; of blocks of two rows both are negative.
     pub pivots: Temp<i64>,
-    /// The lower triangle; what is above it is as it was.
+    /// The lower triangle; elements above it are unchanged.
     pub ld: Matrix<T>,
     /// The first block that is zero, from 1; 0 if none is.
     pub info: i64,
@@ -20,7 +20,7 @@ fn mirror<T: Field>(x: T, hermitian: bool) -> T {
     if hermitian { x.conj() } else { x }
 }
 
-/// Factors of a matrix of which the lower triangle is read.
+/// Factors of a matrix; reads its lower triangle.
 pub fn ldl<T: Field>(mut a: Matrix<T>, hermitian: bool) -> Ldl<T> {
     let n = a.rows;
     let (mut pivots, mut info) = (Temp::filled(n, 0i64), 0);
@@ -73,7 +73,7 @@ pub fn ldl<T: Field>(mut a: Matrix<T>, hermitian: bool) -> Ldl<T> {
     Ldl { pivots, ld: a, info }
 }
 
-/// Exchanges rows and columns `at` and `with` of what is left from column `k` on.
+/// Exchanges rows and columns `at` and `with` of the remaining matrix from column `k` on.
 fn exchange<T: Field>(a: &mut Matrix<T>, at: usize, with: usize, k: usize, two: bool, hermitian: bool) {
     let n = a.rows;
     if hermitian {
@@ -106,7 +106,7 @@ fn exchange<T: Field>(a: &mut Matrix<T>, at: usize, with: usize, k: usize, two: 
     }
 }
 
-/// Takes what a pivot of one row explains from what is left.
+/// Subtracts the part of a one-row pivot from the remaining matrix.
 fn eliminate<T: Field>(a: &mut Matrix<T>, k: usize, hermitian: bool) {
     let n = a.rows;
     let inverse = T::ONE / a[(k, k)];

@@ -1,9 +1,9 @@
-//! LU factors, what they are made of, and what is solved with them and with other triangles.
+//! LU factorisation, its parts, and solutions with triangles.
 
 use super::{Field, Matrix, matrix_room};
-use crate::support::pack::{Compute, Target, pack, packed_rooms, with_compute};
+use crate::support::pack::{Compute, Stored, Target, pack, packed_rooms, with_compute};
 use crate::support::scratch::{Temp, room};
-use restride_tensor::{DType, Layout, View, ViewMut};
+use restride_tensor::{View, ViewMut};
 
 /// `P A = L U`, both in one matrix, and with which row each row was exchanged (from 1, as LAPACK counts).
 #[derive(Debug)]
@@ -59,7 +59,7 @@ impl<T: Field> Lu<T> {
         }
         b
     }
-    /// The inverse, of which a singular matrix has none: infinities and no numbers.
+    /// The inverse; of a singular matrix infinities and NaN.
     pub fn inverse(&self) -> Matrix<T> {
         self.solve(Matrix::eye(self.lu.rows, self.lu.rows))
     }
@@ -101,8 +101,8 @@ pub fn lu_unpack(
     with_compute!(any lu.dtype(), T => lu_unpack_as::<T>(lu, pivots, p, l, u))
 }
 
-/// Bytes that [`lu_unpack`] takes for operands and results that lie so.
-pub fn lu_unpack_room(lu: (DType, &Layout), pivots: (DType, &Layout), outs: &[(DType, &Layout)]) -> usize {
+/// Scratch bytes of [`lu_unpack`].
+pub fn lu_unpack_room(lu: Stored<'_>, pivots: Stored<'_>, outs: &[Stored<'_>]) -> usize {
     let rows = lu.1.sizes.get(lu.1.rank().saturating_sub(2)).map_or(0, |m| *m as usize);
     packed_rooms([lu, pivots]) + packed_rooms(outs.iter().copied()) + room::<usize>(rows)
 }

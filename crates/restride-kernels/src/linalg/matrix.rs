@@ -46,7 +46,7 @@ pub struct Matrices<T: Field> {
     pub rows: usize,
     /// Columns of each.
     pub cols: usize,
-    /// How many there are.
+    /// Their number.
     pub count: usize,
     data: Temp<T>,
 }
@@ -71,7 +71,7 @@ impl<T: Field> Matrices<T> {
     /// A copy of one of them.
     ///
     /// # Panics
-    /// If there are not as many.
+    /// If their number differs.
     pub fn get(&self, i: usize) -> Matrix<T> {
         let each = self.rows * self.cols;
         Matrix { rows: self.rows, cols: self.cols, data: Temp::copied(&self.data[i * each..][..each]) }
@@ -105,7 +105,7 @@ impl<T: Field> Matrix<T> {
         m.data.iter_mut().for_each(|x| *x = x.conj());
         m
     }
-    /// `a * b` in place of what is here.
+    /// Overwrites the matrix with `a * b`.
     ///
     /// # Panics
     /// If sizes do not fit.

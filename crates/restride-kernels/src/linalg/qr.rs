@@ -7,10 +7,10 @@ use crate::support::scratch::{Temp, room};
 /// that counts as 1, and a factor for each.
 #[derive(Debug)]
 pub struct Reflections<T: Field> {
-    // What was made last is given back first.
+    // Scratch is returned in reverse order.
     /// A factor for each.
     pub factors: Temp<T>,
-    /// The vectors, and R where there is no vector.
+    /// The vectors, and R in the other elements.
     pub vectors: Matrix<T>,
 }
 

@@ -1,7 +1,7 @@
 use super::*;
 use restride_tensor::C64;
 
-/// Numbers for tests, of both parts where there are two.
+/// Test numbers; complex ones have both parts.
 trait Made: Field {
     fn made(i: usize) -> Self;
 }

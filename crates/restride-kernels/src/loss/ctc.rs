@@ -1,9 +1,9 @@
 //! Connectionist temporal classification: the likelihood of targets under all alignments, and its gradient.
 
 use crate::support::number::Real;
-use crate::support::pack::{Target, compute_room, pack, packed_rooms};
+use crate::support::pack::{Stored, Target, compute_room, pack, packed_rooms};
 use crate::support::scratch::Temp;
-use restride_tensor::{DType, Layout, View, ViewMut};
+use restride_tensor::{DType, View, ViewMut};
 
 /// The negative log likelihood of each sample's targets (`log_probs` is T × N × C) under all alignments, and the
 /// logarithms of the forward variables (N × T × (2 · longest target + 1)).
@@ -17,7 +17,7 @@ pub struct Ctc<'a> {
     pub blank: i64,
 }
 
-/// What forward gave, and the gradient of the losses.
+/// Results of the forward pass, and the gradient of the losses.
 #[derive(Clone, Copy)]
 pub struct Forward<'a, 'v> {
     /// Gradient of each sample's loss.
@@ -30,14 +30,14 @@ pub struct Forward<'a, 'v> {
     pub zero_infinity: bool,
 }
 
-/// Bytes that [`Ctc::run`] takes for operands and results that lie so.
-pub fn run_room(operands: [(DType, &Layout); 2], outs: [(DType, &Layout); 2]) -> usize {
+/// Scratch bytes of [`Ctc::run`].
+pub fn run_room(operands: [Stored<'_>; 2], outs: [Stored<'_>; 2]) -> usize {
     packed_rooms(operands.into_iter().chain(outs))
 }
 
-/// Bytes that [`Ctc::backward`] takes for operands and a result that lie so; `width` is the last size of the
+/// Scratch bytes of [`Ctc::backward`]; `width` is the last size of the
 /// forward variables.
-pub fn backward_room(operands: &[(DType, &Layout)], out: (DType, &Layout), width: usize) -> usize {
+pub fn backward_room(operands: &[Stored<'_>], out: Stored<'_>, width: usize) -> usize {
     packed_rooms(operands.iter().copied().chain([out])) + 2 * compute_room(out.0, width as i64)
 }
 
@@ -196,7 +196,7 @@ impl Ctc<'_> {
                     row[class] = log_add([row[class], alphas[s] + now[s], none]);
                 }
                 for (x, &p) in row.iter_mut().zip(probs) {
-                    // What no way passes through has no part in a finite loss, however improbable it is.
+                    // A class on no path has no part in a finite loss, however improbable it is.
                     let part = if *x == none && loss < T::infinity() { T::zero() } else { (*x + loss - p).exp() };
                     *x = (p.exp() - part) * grad;
                 }
@@ -220,7 +220,7 @@ fn log_add<T: Real>(x: [T; 3]) -> T {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use restride_tensor::RawTensor;
+    use restride_tensor::{Layout, RawTensor};
 
     #[test]
     fn ctc_sums_over_the_alignments() {

@@ -5,16 +5,16 @@ pub mod ctc;
 use crate::norm::softmax::sum;
 use crate::support::convert::gather;
 use crate::support::number::Real;
-use crate::support::pack::{Target, compute_room, fill, pack, packed_room, packed_rooms, with_compute};
+use crate::support::pack::{Stored, Target, compute_room, fill, pack, packed_room, packed_rooms, with_compute};
 use crate::support::scratch::{Temp, room};
-use restride_tensor::{DType, Layout, View, ViewMut};
+use restride_tensor::{Layout, View, ViewMut};
 
-/// What becomes of the losses of all elements.
+/// How the losses of all elements are reduced.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Reduction {
     /// They are the result.
     None,
-    /// Their mean (weighted, where there are weights).
+    /// Their mean, weighted by the weights if given.
     Mean,
     /// Their sum.
     Sum,
@@ -77,24 +77,14 @@ fn nll_as<T: Real>(
     Ok(())
 }
 
-/// Bytes of working memory of [`nll`] for operands and a result that lie so.
-pub fn nll_room(
-    x: (DType, &Layout),
-    target: &Layout,
-    weight: Option<(DType, &Layout)>,
-    out: (DType, &Layout),
-) -> usize {
+/// Scratch bytes of [`nll`].
+pub fn nll_room(x: Stored<'_>, target: &Layout, weight: Option<Stored<'_>>, out: Stored<'_>) -> usize {
     let n = target.numel();
     packed_rooms(std::iter::once(x).chain(weight)) + room::<i64>(n as usize) + compute_room(x.0, n) + packed_room(out)
 }
 
-/// Bytes of working memory of [`binary_cross_entropy`] for operands that lie so.
-pub fn binary_cross_entropy_room(
-    x: (DType, &Layout),
-    y: (DType, &Layout),
-    weight: Option<(DType, &Layout)>,
-    out: (DType, &Layout),
-) -> usize {
+/// Scratch bytes of [`binary_cross_entropy`].
+pub fn binary_cross_entropy_room(x: Stored<'_>, y: Stored<'_>, weight: Option<Stored<'_>>, out: Stored<'_>) -> usize {
     let n = x.1.numel();
     let wide = weight.map_or(0, |w| compute_room(w.0, n));
     packed_rooms([x, y]) + compute_room(x.0, n) + wide + packed_room(out)
@@ -138,7 +128,7 @@ fn bce_as<T: Real>(
         // SAFETY: the layout visits the weight's own cells only, with strides of 0 where it broadcasts.
         let wide = unsafe { w.with_layout(layout) };
         let wide = pack::<T>(&wide);
-        losses.iter_mut().zip(wide.iter()).for_each(|(l, &w)| *l = *l * w);
+        losses.iter_mut().zip(wide.iter()).for_each(|(l, &w)| *l *= w);
     }
     match reduction {
         Reduction::None => {
@@ -152,7 +142,7 @@ fn bce_as<T: Real>(
     Ok(())
 }
 
-/// Whether a broadcast layout stays in the cells of what it was made of.
+/// Whether a broadcast layout stays in the cells of the original one.
 fn layout_within(own: &Layout, wide: &Layout) -> bool {
     let lead = wide.rank().checked_sub(own.rank());
     lead.is_some_and(|lead| {
@@ -169,7 +159,7 @@ fn layout_within(own: &Layout, wide: &Layout) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use restride_tensor::RawTensor;
+    use restride_tensor::{DType, RawTensor};
 
     #[test]
     fn classes_must_exist() {

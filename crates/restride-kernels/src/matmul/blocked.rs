@@ -38,7 +38,7 @@ pub struct Kernels<T: 'static> {
     turn: Option<Turn<T>>,
 }
 
-/// Makes rows of a panel, `width` apart, of columns that are runs, some distance apart: so many rows of so many columns, both
+/// Transposes columns that are runs into rows of a panel, `width` apart: the given rows and columns, both
 /// multiples of eight.
 type Turn<T> = unsafe fn(panel: *mut T, width: usize, columns: (*const T, isize), size: (usize, usize));
 
@@ -87,7 +87,7 @@ struct Panel([MaybeUninit<u8>; PANEL]);
 /// `c = a b`, or `c += a b` where `add`, of sizes m × n × k.
 ///
 /// # Safety
-/// All elements that sizes and strides reach are readable, those of `c` writable, different cells and nobody else's.
+/// All elements that sizes and strides reach are readable, those of `c` writable, different cells that no other thread uses.
 pub unsafe fn product<T: Copy + Zero + One + Send + Sync>(
     kernels: Kernels<T>,
     (m, n, k): (usize, usize, usize),
@@ -101,7 +101,7 @@ pub unsafe fn product<T: Copy + Zero + One + Send + Sync>(
     let panels = n.div_ceil(width);
     let threads = if m * n * k < SHARED { 1 } else { threads };
     let shared = Shared((a, b, c));
-    // Each thread has a stretch of columns, or where there are few, of rows.
+    // Each thread has a stretch of columns, or of rows if columns are few.
     let by_rows = panels < 2 * threads && m > n;
     let parts = if threads <= 1 { 1 } else { threads };
     let (of, step) = if by_rows { (m, kernels.rows) } else { (n, width) };
@@ -204,7 +204,7 @@ unsafe fn serial<T: Copy + Zero + One>(
 /// Puts `wide` columns of `len` elements side by side, zeros after them.
 ///
 /// # Safety
-/// The elements are readable, there is room for `len` rows of `width`, and the machine has what `turn` needs.
+/// The elements are readable, `panel` holds `len` rows of `width`, and the processor has what `turn` needs.
 unsafe fn pack<T: Copy + Zero>(
     turn: Option<Turn<T>>,
     panel: *mut T,
@@ -220,7 +220,7 @@ unsafe fn pack<T: Copy + Zero>(
                 std::ptr::copy_nonoverlapping(b.0.offset(p as isize * b.1), panel.add(p * width), wide);
             }
         } else if b.1 == 1 {
-            // Columns are runs: blocks of eight by eight, so that each line of the cache is used while it is there.
+            // Columns are runs: blocks of eight by eight, so that each cache line is used once.
             if let Some(turn) = turn {
                 turn(panel, width, (b.0, b.2), (len / 8 * 8, wide / 8 * 8));
             }
@@ -253,7 +253,7 @@ unsafe fn pack<T: Copy + Zero>(
 }
 
 /// # Safety
-/// The elements are readable, there is room for them, and the machine has AVX.
+/// The elements are readable, the panel holds them, and the processor has AVX.
 #[cfg(target_arch = "x86_64")]
 #[target_feature(enable = "avx")]
 unsafe fn turn_avx(panel: *mut f32, width: usize, (columns, step): (*const f32, isize), (rows, wide): (usize, usize)) {
@@ -360,7 +360,7 @@ unsafe fn columns<T: Copy + Zero + Add<Output = T> + Mul<Output = T>>(
     c: (*mut T, isize),
     add: bool,
 ) {
-    /// Columns at a time where they lie side by side.
+    /// Columns computed at a time if adjacent in memory.
     const SIDE: usize = 8;
     let put = |j: usize, lanes: [T; LANES]| {
         let sum = ((lanes[0] + lanes[4]) + (lanes[2] + lanes[6])) + ((lanes[1] + lanes[5]) + (lanes[3] + lanes[7]));
@@ -377,7 +377,7 @@ unsafe fn columns<T: Copy + Zero + Add<Output = T> + Mul<Output = T>>(
         let factor = |p: usize| a.0.offset(p as isize * a.1).read();
         let term = |p: usize, j: usize| b.0.offset(p as isize * b.1 + j as isize * b.2).read();
         if b.1 == 1 && a.1 == 1 {
-            // Four columns at once, each of which is a run.
+            // Four columns at once, each a run.
             while j < n {
                 let many = 4.min(n - j);
                 let mut sums = [[T::zero(); LANES]; 4];

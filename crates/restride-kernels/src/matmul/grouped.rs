@@ -7,7 +7,7 @@ use restride_tensor::{Layout, LayoutError, View, ViewMut};
 /// the one before it ends. Rows after the last end are zero.
 ///
 /// # Errors
-/// Ends that do not ascend or lie outside of the rows.
+/// Ends that do not ascend or are beyond the rows.
 pub fn grouped(
     a: &View<'_>,
     weights: &View<'_>,
@@ -25,7 +25,7 @@ pub fn grouped(
         let part = |l: &Layout| narrow(l, start, end).map_err(|e| e.0);
         let (la, lo) = (part(a.layout())?, part(out.layout())?);
         let lw = weights.layout().select(0, &i).map_err(|e| e.0)?;
-        // SAFETY: parts of layouts that lie inside of the memory of the views they are parts of.
+        // SAFETY: parts of the views' own layouts.
         let (pa, pw, po) = unsafe {
             (
                 View::from_raw(a.base(), a.dtype(), &la),

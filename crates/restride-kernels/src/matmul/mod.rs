@@ -3,7 +3,7 @@
 pub(crate) mod blocked;
 pub mod grouped;
 
-use crate::support::pack::{Compute, Target, fill, pack, with_compute};
+use crate::support::pack::{Compute, Stored, Target, fill, pack, with_compute};
 use crate::support::par;
 use crate::support::rows::Rows;
 use crate::support::scratch::Temp;
@@ -16,7 +16,7 @@ pub trait Gemm: Compute {
     /// columns, in elements. Where `vector`, one of `m` and `n` is 1, and the order of summation is that of such products.
     ///
     /// # Safety
-    /// All elements that sizes and strides reach are readable, those of `c` writable, different cells and nobody else's.
+    /// All elements that sizes and strides reach are readable, those of `c` writable, different cells that no other thread uses.
     unsafe fn product(
         size: (usize, usize, usize),
         vector: bool,
@@ -145,7 +145,7 @@ pub fn matmul<T: Gemm>(
     }
 }
 
-/// A batch of matrices, of which one is found by its number.
+/// A batch of matrices, found by number.
 pub(crate) struct Matrices<T> {
     base: *mut T,
     sizes: PerDim<usize>,
@@ -187,7 +187,7 @@ impl<T> Matrices<T> {
     }
 }
 
-/// What is added to a product: `beta c + alpha ab`.
+/// The addend of a product: `beta c + alpha ab`.
 #[derive(Clone, Copy)]
 pub struct Added<'a> {
     /// Broadcast to the result.
@@ -318,7 +318,7 @@ fn folded<T: Gemm>(
     Ok(())
 }
 
-/// As [`batched`], and what is added, for any type of the result.
+/// As [`batched`], with the addend, for any type of the result.
 fn stacked<T: Gemm>(
     a: &View<'_>,
     b: &View<'_>,
@@ -394,7 +394,7 @@ fn blend<T: Gemm>(ab: &ViewMut<'_>, added: &Added<'_>) -> Result<(), String> {
             let (to_step, step) = (rows.stride(0), rows.stride(1));
             rows.for_each(|at| {
                 for i in 0..rows.len() as isize {
-                    // SAFETY: cells of the result, which nobody else has now, and of what is added.
+                    // SAFETY: cells of the result, which this kernel alone uses, and of the addend.
                     unsafe {
                         let cell = base.offset(at[0] + i * to_step);
                         let y = from.offset(at[1] + i * step).read();
@@ -407,7 +407,7 @@ fn blend<T: Gemm>(ab: &ViewMut<'_>, added: &Added<'_>) -> Result<(), String> {
             let rows = Rows::any_order(&[ab.layout()]);
             rows.for_each(|at| {
                 for i in 0..rows.len() as isize {
-                    // SAFETY: cells of the result, which nobody else has now.
+                    // SAFETY: cells of the result, which this kernel alone uses.
                     unsafe {
                         let cell = base.offset(at[0] + i * rows.stride(0));
                         cell.write(T::blend(cell.read(), added.alpha, T::default(), Scalar::Int(0)));
@@ -420,15 +420,10 @@ fn blend<T: Gemm>(ab: &ViewMut<'_>, added: &Added<'_>) -> Result<(), String> {
     Ok(())
 }
 
-/// Bytes of working memory of [`product`] for operands that lie so.
-pub fn product_room(
-    a: (DType, &Layout),
-    b: (DType, &Layout),
-    c: Option<(DType, &Layout)>,
-    out: (DType, &Layout),
-) -> usize {
+/// Scratch bytes of [`product`].
+pub fn product_room(a: Stored<'_>, b: Stored<'_>, c: Option<Stored<'_>>, out: Stored<'_>) -> usize {
     use crate::support::pack::{compute_room, is_compute};
-    let whole = |x: (DType, &Layout)| if is_compute(x.0) { 0 } else { compute_room(x.0, x.1.numel()) };
+    let whole = |x: Stored<'_>| if is_compute(x.0) { 0 } else { compute_room(x.0, x.1.numel()) };
     let mut bytes = whole(a)
         + whole(b)
         + c.map_or(0, |c| compute_room(c.0, out.1.numel()) * !is_compute(c.0) as usize)

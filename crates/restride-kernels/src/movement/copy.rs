@@ -1,7 +1,7 @@
 //! Copies: whole operands in logical order, and parts of an operand or of a result.
 
 use crate::support::convert::{copy_convert, gather, scatter};
-use crate::support::pack::{compute_room, with_compute};
+use crate::support::pack::{Stored, compute_room, with_compute};
 use crate::support::rows::cells;
 use crate::support::scratch::room;
 use restride_tensor::{DType, Dims, Element, Layout, Overlap, Scalar, View, ViewMut, overlap};
@@ -43,7 +43,7 @@ impl Regroup {
 }
 
 /// Bytes of working memory of [`same_order`], and of [`from_region`] of the layout.
-pub fn same_order_room((dtype, src): (DType, &Layout), dst: &Layout) -> usize {
+pub fn same_order_room((dtype, src): Stored<'_>, dst: &Layout) -> usize {
     match Regroup::of(src, dst) {
         Regroup::Neither if src.sizes != dst.sizes => compute_room(dtype, src.numel()),
         _ => 0,
@@ -56,7 +56,7 @@ fn bytes(layout: &Layout, dtype: DType) -> std::ops::Range<i128> {
     range.start as i128 * size..range.end as i128 * size
 }
 
-/// Whether a layout's cells lie between the first and the last cell of another one on the same memory, and are
+/// An error unless a layout's cells are between the first and the last cell of another one on the same memory, and are
 /// aligned.
 fn check(inner: &Layout, inner_dtype: DType, outer: &Layout, outer_dtype: DType, base: usize) -> Result<(), String> {
     let (i, o) = (bytes(inner, inner_dtype), bytes(outer, outer_dtype));
@@ -76,11 +76,11 @@ fn check(inner: &Layout, inner_dtype: DType, outer: &Layout, outer_dtype: DType,
     Ok(())
 }
 
-/// Copies what a layout reads in an operand's memory, as elements of `dtype`, to a result of the layout's sizes.
+/// Copies the cells of a layout on an operand's memory, as elements of `dtype`, to a result of the layout's sizes.
 /// Strides may be negative. Cells before the operand's first or after its last one are refused.
 pub fn from_region(src: &View<'_>, dtype: DType, layout: &Layout, dst: &ViewMut<'_>) -> Result<(), String> {
     check(layout, dtype, src.layout(), src.dtype(), src.base() as usize)?;
-    // SAFETY: the cells lie between the operand's first and last one, all of which is memory of one storage that
+    // SAFETY: the cells are between the operand's first and last one, all of which is memory of one storage that
     // its owner keeps while the view lives, and they are aligned.
     let view = unsafe { View::from_raw(src.base(), dtype, layout) };
     same_order(&view, dst)
@@ -92,21 +92,19 @@ pub fn into_region(src: &View<'_>, dst: &ViewMut<'_>, layout: &Layout) -> Result
     if src.sizes() != &layout.sizes[..] {
         return Err(format!("sizes {:?} do not fill {:?}", src.sizes(), &layout.sizes[..]));
     }
-    // SAFETY: the cells lie between the result's first and last one, and are aligned.
+    // SAFETY: the cells are between the result's first and last one, and are aligned.
     copy_convert(*src, &unsafe { dst.with_layout(layout) });
     Ok(())
 }
 
-/// Copies what one layout reads in an operand's memory into the cells that another one, of equal sizes, reaches in a
-/// result's.
+/// Copies the cells of one layout on an operand's memory to the cells of another one, of equal sizes, on a result's.
 pub fn between(src: &View<'_>, from: &Layout, dst: &ViewMut<'_>, to: &Layout) -> Result<(), String> {
     check(from, src.dtype(), src.layout(), src.dtype(), src.base() as usize)?;
-    // SAFETY: the cells lie between the operand's first and last one, and are aligned.
+    // SAFETY: the cells are between the operand's first and last one, and are aligned.
     into_region(&unsafe { src.with_layout(from) }, dst, to)
 }
 
-/// As [`into_region`], but writes only those of the layout's cells that hold elements of the result: what the layout
-/// reaches between them is not the result's.
+/// As [`into_region`], but writes only the layout's cells that hold elements of the result, not those between them.
 pub fn into_elements(src: &View<'_>, dst: &ViewMut<'_>, layout: &Layout) -> Result<(), String> {
     if matches!(overlap(layout, dst.layout()), Overlap::Same | Overlap::Inside) {
         return into_region(src, dst, layout);
@@ -144,7 +142,7 @@ pub fn stretched(src: &View<'_>, dst: &ViewMut<'_>) -> Result<(), String> {
     })
 }
 
-/// Whether an operand lies exactly where a result will: it was carried over.
+/// Whether an operand and a result are the same elements of memory: the operand was carried over.
 pub fn same_memory(src: &View<'_>, dst: &ViewMut<'_>) -> bool {
     let size = src.dtype().size() as isize;
     let first = |base: *const u8, l: &Layout| base.wrapping_offset(l.offset as isize * size);
@@ -243,7 +241,7 @@ pub fn repeat(src: &View<'_>, repeats: &[i64], dst: &ViewMut<'_>) {
     for (d, &r) in repeats.iter().enumerate() {
         let (n, s) = if d < lead { (1, 0) } else { (src.sizes()[d - lead], src.strides()[d - lead]) };
         let t = dst.strides()[d];
-        // A dimension each for which copy and where in it, unless there is only one.
+        // One dimension counts the copies, one the elements of a copy; those of size 1 are left out.
         for (size, source, target) in [(r, 0, n * t), (n, s, t)].into_iter().filter(|dim| dim.0 != 1) {
             from.sizes.push(size);
             from.strides.push(source);

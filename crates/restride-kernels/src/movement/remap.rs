@@ -11,7 +11,7 @@ pub const HOLE: usize = usize::MAX;
 /// `out[i, j, …] = x[maps[0][i], maps[1][j], …]`, or the fill where one of them is a [`HOLE`].
 ///
 /// # Panics
-/// If there is not one map for each dimension, as long as the result's.
+/// If the number of maps or their lengths differ from the result's dimensions.
 pub fn remap(
     x: &View<'_>,
     maps: &[Temp<usize>],
@@ -81,7 +81,7 @@ mod tests {
         let want = [0, 10, 11, 12, 9, 0, 0, 0, 0, 0, 0, 0, 0, 2, 3, 4, 1, 0];
         for (dtype, perm) in [(DType::I64, [0, 1]), (DType::F16, [1, 0])] {
             let out = RawTensor::zeros(dtype, Layout::permuted(&[3, 6], &perm));
-            // The fill is what the holes get, not what was there before.
+            // Holes get the fill, not the old elements.
             let source = RawTensor::zeros(dtype, Layout::contiguous(&[3, 4]));
             crate::movement::copy::same_order(&x.read().view(), &source.write().view_mut()).unwrap();
             remap(&source.read().view(), &maps, Scalar::Int(7), &out.write().view_mut(), 2).unwrap();

@@ -2,10 +2,10 @@
 
 use crate::norm::{numbers, put};
 use crate::support::number::Real;
-use crate::support::pack::{Target, pack, packed_room, packed_rooms, with_compute};
+use crate::support::pack::{Stored, Target, pack, packed_room, packed_rooms, with_compute};
 use crate::support::par;
 use crate::support::scratch::{Temp, room};
-use restride_tensor::{DType, Layout, View, ViewMut};
+use restride_tensor::{View, ViewMut};
 
 /// Where the gradients that are asked for go.
 #[derive(Clone, Copy, Default)]
@@ -14,7 +14,7 @@ pub struct Gradients<'a> {
     pub input: Option<&'a ViewMut<'a>>,
     /// With respect to the factors.
     pub weight: Option<&'a ViewMut<'a>>,
-    /// With respect to what is added.
+    /// With respect to the addends.
     pub bias: Option<&'a ViewMut<'a>>,
 }
 
@@ -69,14 +69,14 @@ pub fn rows(
     Ok(())
 }
 
-/// How operands and results lie that gradients are made of.
+/// Types and layouts of operands and results.
 #[derive(Clone, Copy, Debug)]
 pub struct Lies<'a> {
     /// The gradient with respect to the result, and the operand.
-    pub pair: [(DType, &'a Layout); 2],
+    pub pair: [Stored<'a>; 2],
     /// The gradient with respect to the operand, if it is asked for.
-    pub input: Option<(DType, &'a Layout)>,
-    /// Whether those of the factors or of what is added are.
+    pub input: Option<Stored<'a>>,
+    /// Whether gradients of factors or addends are asked for.
     pub params: bool,
 }
 
@@ -87,7 +87,7 @@ pub fn rows_room(lies: &Lies<'_>, len: usize) -> usize {
     2 * room::<f64>(stats) + room::<f64>(len) + packed_rooms(lies.pair) + sums.max(lies.input.map_or(0, packed_room))
 }
 
-/// Bytes of working memory of [`channels`] with so many statistics.
+/// Scratch bytes of [`channels`].
 pub fn channels_room(lies: &Lies<'_>, stats: usize) -> usize {
     let each = room::<f64>(lies.pair[1].1.sizes[1] as usize);
     3 * each + 2 * room::<f64>(stats) + packed_rooms(lies.pair) + each.max(lies.input.map_or(0, packed_room))
@@ -174,7 +174,7 @@ pub fn channels(
 mod tests {
     use super::*;
     use crate::norm::{Affine, group_norm, layer_norm};
-    use restride_tensor::RawTensor;
+    use restride_tensor::{DType, Layout, RawTensor};
 
     fn data(n: usize, seed: usize) -> Vec<f64> {
         (0..n).map(|i| ((i * 7919 + seed * 31) % 101) as f64 * 0.03 - 1.5).collect()

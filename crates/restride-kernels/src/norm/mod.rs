@@ -6,7 +6,7 @@ pub mod softmax;
 use crate::norm::softmax::{rows_room, rowwise, sum};
 use crate::support::convert::load_row;
 use crate::support::number::Real;
-use crate::support::pack::{Compute, Target, compute_room, pack, packed_room, packed_rooms, with_compute};
+use crate::support::pack::{Compute, Stored, Target, compute_room, pack, packed_room, packed_rooms, with_compute};
 use crate::support::par;
 use crate::support::scratch::{self, Temp};
 use restride_tensor::{DType, Dims, Layout, View, ViewMut};
@@ -19,7 +19,7 @@ struct Moments {
 }
 
 impl Moments {
-    /// Inverse standard deviation of so many.
+    /// Inverse standard deviation of `count` elements.
     fn rstd(self, count: usize, eps: f64) -> f64 {
         1.0 / (self.squares / count as f64 + eps).sqrt()
     }
@@ -54,21 +54,21 @@ pub(crate) fn put(out: Option<&ViewMut<'_>>, data: impl Iterator<Item = f64>) {
     }
 }
 
-/// The dimensions with the channels last, where that is how they lie in memory.
+/// The layout with channels last, if memory is in that order.
 fn channels_last(l: &Layout) -> Option<Layout> {
     let dims: Dims<i64> = std::iter::once(0).chain(2..l.rank() as i64).chain([1]).collect();
     l.permute(&dims).ok().filter(Layout::is_contiguous)
 }
 
 /// Bytes of working memory of [`scale_channels`].
-fn scale_room(x: (DType, &Layout), out: (DType, &Layout)) -> usize {
+fn scale_room(x: Stored<'_>, out: Stored<'_>) -> usize {
     match (channels_last(x.1), channels_last(out.1)) {
         (Some(lx), Some(lo)) => rows_room((x.0, &lx), x.1.sizes[1] as usize, (out.0, &lo)),
         _ => rows_room(x, out.1.sizes[2..].iter().product::<i64>() as usize, out),
     }
 }
 
-/// `x * scale[channel] + shift[channel]` with channels in dimension 1. The result may lie on `x` index by index.
+/// `x * scale[channel] + shift[channel]` with channels in dimension 1. The result may share the memory of `x` index by index.
 fn scale_channels(x: &View<'_>, scale: &[f64], shift: &[f64], out: &ViewMut<'_>, threads: usize) -> Result<(), String> {
     with_compute!(float out.dtype(), T => {
         // In `f64`: with a mean far from zero, `b` takes away most of `x * a`, and a training network of small batches
@@ -107,11 +107,11 @@ fn affine(mean: &[f64], invstd: &[f64], weight: Option<&[f64]>, bias: Option<&[f
 pub struct Affine<'a> {
     /// Factors.
     pub weight: Option<View<'a>>,
-    /// What is added.
+    /// Addends.
     pub bias: Option<View<'a>>,
 }
 
-/// Batch normalisation with given statistics. The result may lie on `x` index by index.
+/// Batch normalisation with given statistics. The result may share the memory of `x` index by index.
 pub fn batch_norm_with(
     x: &View<'_>,
     mean: &View<'_>,
@@ -155,13 +155,13 @@ pub fn batch_norm_with(
     scale_channels(x, &scale, &shift, out, threads)
 }
 
-/// Bytes of working memory of [`batch_norm_with`] for an operand and a result that lie so.
-pub fn batch_norm_room(x: (DType, &Layout), out: (DType, &Layout)) -> usize {
+/// Scratch bytes of [`batch_norm_with`].
+pub fn batch_norm_room(x: Stored<'_>, out: Stored<'_>) -> usize {
     let channels = x.1.sizes.get(1).map_or(0, |&n| n as usize);
     2 * scratch::room::<f64>(channels) + scale_room(x, out)
 }
 
-/// What batch normalisation gives besides its result.
+/// Statistics that batch normalisation writes besides its result.
 #[derive(Clone, Copy, Default)]
 pub struct BatchStats<'a> {
     /// Mean of the batch.
@@ -205,7 +205,7 @@ pub fn batch_norm_train(
     });
     let mean: Temp<f64> = found.iter().map(|m| m.mean).collect();
     let invstd: Temp<f64> = found.iter().map(|m| 1.0 / (m.squares / count as f64 + eps).sqrt()).collect();
-    // Before anything is written: new running statistics may lie on old ones, and those be the weight too.
+    // Read before anything is written: new running statistics may share memory with the old ones, and those with the weight.
     let (w, b) = (numbers(affine_.weight.as_ref()), numbers(affine_.bias.as_ref()));
     put(stats.mean, mean.iter().copied());
     put(stats.invstd, invstd.iter().copied());
@@ -222,15 +222,15 @@ pub fn batch_norm_train(
     scale_channels(x, &scale, &shift, out, threads)
 }
 
-/// Bytes of working memory of [`batch_norm_train`] for an operand and a result that lie so.
-pub fn batch_norm_train_room(x: (DType, &Layout), out: (DType, &Layout)) -> usize {
+/// Scratch bytes of [`batch_norm_train`].
+pub fn batch_norm_train_room(x: Stored<'_>, out: Stored<'_>) -> usize {
     let channels = x.1.sizes.get(1).map_or(0, |&n| n as usize);
     // Moments, mean, deviation, weight, bias, running statistics as they are and as they become, factors.
     let sums = scratch::room::<Moments>(channels) + 11 * scratch::room::<f64>(channels);
     sums + packed_room(x) + scale_room(x, out)
 }
 
-/// Layer normalisation over the last elements of each row of `len`. The result may lie on `x` index by index.
+/// Layer normalisation over the last elements of each row of `len`. The result may share the memory of `x` index by index.
 pub fn layer_norm(
     x: &View<'_>,
     len: usize,
@@ -268,12 +268,12 @@ pub fn layer_norm(
     Ok(())
 }
 
-/// Bytes of working memory of [`layer_norm`] for operands and results that lie so.
+/// Scratch bytes of [`layer_norm`].
 pub fn layer_norm_room(
-    x: (DType, &Layout),
+    x: Stored<'_>,
     len: usize,
-    affine: [Option<(DType, &Layout)>; 2],
-    out: (DType, &Layout),
+    affine: [Option<Stored<'_>>; 2],
+    out: Stored<'_>,
     stats: bool,
 ) -> usize {
     let rows = if stats { out.1.numel() as usize / len.max(1) } else { 0 };
@@ -319,16 +319,16 @@ pub fn group_norm(
     Ok(())
 }
 
-/// Bytes of working memory of [`group_norm`] for an operand and a result that lie so.
-pub fn group_norm_room(x: (DType, &Layout), groups: usize, out: (DType, &Layout)) -> usize {
+/// Scratch bytes of [`group_norm`].
+pub fn group_norm_room(x: Stored<'_>, groups: usize, out: Stored<'_>) -> usize {
     let (rows, channels) = (x.1.sizes[0] as usize * groups, x.1.sizes[1] as usize);
     let inner = x.1.sizes[2..].iter().product::<i64>() as usize;
-    // Weight and bias, and what is written of the statistics, besides the moments.
+    // Weight, bias and written statistics, besides the moments.
     let numbers = 2 * scratch::room::<f64>(channels) + scratch::room::<f64>(rows);
     scratch::room::<Moments>(rows) + numbers + packed_room(x).max(rows_room(x, inner, out))
 }
 
-/// Division by the root of the mean square over the last `len` elements. The result may lie on `x` index by index.
+/// Division by the root of the mean square over the last `len` elements. The result may share the memory of `x` index by index.
 pub fn rms_norm(
     x: &View<'_>,
     len: usize,
@@ -361,13 +361,12 @@ pub fn rms_norm(
     Ok(())
 }
 
-/// Bytes of working memory of [`rms_norm`] for operands and a result that lie so; `stats` is the type of the inverse roots,
-/// where they are written.
+/// Scratch bytes of [`rms_norm`]; `stats` is the type of the inverse roots, if they are written.
 pub fn rms_norm_room(
-    x: (DType, &Layout),
+    x: Stored<'_>,
     len: usize,
-    weight: Option<&(DType, &Layout)>,
-    out: (DType, &Layout),
+    weight: Option<&Stored<'_>>,
+    out: Stored<'_>,
     stats: Option<DType>,
 ) -> usize {
     let rows = out.1.numel() as usize / len.max(1);
@@ -408,13 +407,8 @@ pub fn weight_norm(
     Ok(())
 }
 
-/// Bytes of working memory of [`weight_norm`] for operands and a result that lie so, and norms of a type.
-pub fn weight_norm_room(
-    v: (DType, &Layout),
-    g: (DType, &Layout),
-    out: (DType, &Layout),
-    norms: Option<DType>,
-) -> usize {
+/// Scratch bytes of [`weight_norm`]; `norms` is the type of the norms, if they are written.
+pub fn weight_norm_room(v: Stored<'_>, g: Stored<'_>, out: Stored<'_>, norms: Option<DType>) -> usize {
     let n = g.1.numel();
     let lists = 2 * scratch::room::<f64>(n as usize) + compute_room(out.0, n);
     let wide = if g.0 == DType::F64 { packed_room(g) } else { scratch::room::<f64>(n as usize) };

@@ -1,10 +1,10 @@
-//! `softmax` and `log_softmax`, row by row: a row is read completely before it is written, so that a result may lie
+//! `softmax` and `log_softmax`, row by row: a row is read completely before it is written, so that a result may share
 //! on its operand index by index.
 
 use crate::reduce::lanes;
 use crate::support::number::Real;
 use crate::support::pack::{
-    Compute, Packed, compute_room, is_compute, pack, pack_owned, pack_to, unpack, with_compute,
+    Compute, Packed, Stored, compute_room, is_compute, pack, pack_owned, pack_to, unpack, with_compute,
 };
 use crate::support::par;
 use crate::support::scratch::Temp;
@@ -16,7 +16,7 @@ pub fn sum<T: Copy, A: Copy + Default + std::ops::Add<Output = A>>(row: &[T], f:
     lanes(row, A::default(), f, |a, b| a + b)
 }
 
-/// The largest element; NaN if there is one.
+/// The largest element, or NaN if the row has one.
 #[inline(always)]
 fn largest<T: Real>(row: &[T]) -> T {
     let mut lanes = [T::neg_infinity(); 8];
@@ -35,7 +35,7 @@ fn largest<T: Real>(row: &[T]) -> T {
 }
 
 /// Applies `f(index, row)` to copies of consecutive rows of `len` elements (in row-major order) and writes them to
-/// `out`. Each row is read before it is written, and written by one thread: `out` may lie on `x` index by index.
+/// `out`. Each row is read before it is written, and written by one thread: `out` may share the memory of `x` index by index.
 pub(crate) fn rowwise<T: Compute>(
     x: &View<'_>,
     out: &ViewMut<'_>,
@@ -61,7 +61,7 @@ pub(crate) fn rowwise<T: Compute>(
             Layout::strided(&l.sizes[first..], &l.strides[first..], offset)
         };
         let own = || Temp::filled(many, T::default());
-        // SAFETY: each part of the result, and of what it may lie on, is one thread's.
+        // SAFETY: each part of the result, and of an operand in the same memory, is one thread's.
         let both = unsafe { par::Across::new((*x, out)) };
         return par::each_with(threads, outer, &own, &|own, at| {
             let (x, out) = both.get();
@@ -79,7 +79,7 @@ pub(crate) fn rowwise<T: Compute>(
         // addresses say it does not.
         unsafe { std::ptr::copy_nonoverlapping(src, dst, n) };
     }
-    // SAFETY: the result's elements, writable and nobody else's during the kernel.
+    // SAFETY: the result's elements, writable, and used by this kernel alone.
     par::pieces(threads, unsafe { std::slice::from_raw_parts_mut(dst, n) }, len, f);
 }
 
@@ -103,9 +103,9 @@ fn chunk(sizes: &[i64], len: usize) -> (usize, usize) {
     (first, many)
 }
 
-/// Bytes of working memory of what works on rows of `len` elements, for operands and results that lie so.
-pub fn rows_room(x: (DType, &Layout), len: usize, out: (DType, &Layout)) -> usize {
-    let dense = |(d, l): (DType, &Layout)| is_compute(d) && l.is_contiguous();
+/// Scratch bytes of a kernel on rows of `len` elements.
+pub fn rows_room(x: Stored<'_>, len: usize, out: Stored<'_>) -> usize {
+    let dense = |(d, l): Stored<'_>| is_compute(d) && l.is_contiguous();
     if x.0 == out.0 && dense(x) && dense(out) || out.1.numel() == 0 {
         return 0;
     }
@@ -137,8 +137,8 @@ pub fn softmax(x: &View<'_>, dim: usize, what: Softmax, out: &ViewMut<'_>, threa
     Ok(())
 }
 
-/// Bytes of working memory of [`softmax`] for an operand and a result that lie so.
-pub fn softmax_room(x: (DType, &Layout), dim: usize, out: (DType, &Layout)) -> usize {
+/// Scratch bytes of [`softmax`].
+pub fn softmax_room(x: Stored<'_>, dim: usize, out: Stored<'_>) -> usize {
     let n = out.1.sizes.get(dim).map_or(1, |&n| n as usize);
     let inner: usize = out.1.sizes.iter().skip(dim + 1).map(|&n| n as usize).product();
     let columns = if inner == 1 { 0 } else { 2 * compute_room(out.0, inner as i64) };
@@ -154,7 +154,7 @@ pub(crate) fn softmax_row<T: Real>(row: &mut [T], what: Softmax) {
     if what == Softmax::Log {
         let total = sum(row, |x| (x - max).exp_fast());
         let shift = max + total.ln();
-        // The two parts one after the other: their sum would round away what a large maximum leaves of the other.
+        // One after the other: added to a large maximum first, the logarithm would be rounded away.
         let total = if max.is_finite() { total.ln() } else { shift };
         let max = if max.is_finite() { max } else { T::zero() };
         return row.iter_mut().for_each(|x| *x = (*x - max) - total);
@@ -162,7 +162,7 @@ pub(crate) fn softmax_row<T: Real>(row: &mut [T], what: Softmax) {
     row.iter_mut().for_each(|x| *x = (*x - max).exp_fast());
     let total = sum(row, |x| x);
     let scale = T::one() / total;
-    row.iter_mut().for_each(|x| *x = *x * scale);
+    row.iter_mut().for_each(|x| *x *= scale);
 }
 
 /// Over the first dimension of a block, `inner` columns at a time.
@@ -177,7 +177,7 @@ fn columns<T: Real>(block: &mut [T], inner: usize, what: Softmax) {
     for row in block.chunks_mut(inner) {
         for ((x, &m), t) in row.iter_mut().zip(&max).zip(&mut total) {
             let y = (*x - m).exp_fast();
-            *t = *t + y;
+            *t += y;
             if what != Softmax::Log {
                 *x = y;
             }
@@ -195,7 +195,7 @@ fn columns<T: Real>(block: &mut [T], inner: usize, what: Softmax) {
 }
 
 /// The gradient with respect to the operand of [`Softmax::Plain`] or [`Softmax::Log`], from the result `y` and the gradient
-/// `g` with respect to it. A row is read before it is written: `out` may lie on `g` index by index.
+/// `g` with respect to it. A row is read before it is written: `out` may share the memory of `g` index by index.
 pub fn softmax_backward(
     g: &View<'_>,
     y: &View<'_>,
@@ -207,7 +207,7 @@ pub fn softmax_backward(
     let n = out.sizes().get(dim).map_or(1, |&n| n as usize);
     let inner: usize = out.sizes().iter().skip(dim + 1).map(|&n| n as usize).product();
     with_compute!(float out.dtype(), T => {
-        // The result may lie on the gradient, and so on a result that is the gradient itself.
+        // `out` may share memory with `g`, and `y` may be the same tensor as `g`.
         let y = if shares(y, out) { Packed::Owned(pack_owned::<T>(y)) } else { pack::<T>(y) };
         rowwise::<T>(g, out, n * inner, threads, &|i, block| {
             let y = &y[i * n * inner..][..block.len()];

@@ -28,7 +28,7 @@ fn floor_div_real<T: Real>(a: T, b: T) -> T {
     let m = a % b;
     let mut d = (a - m) / b;
     if m != T::zero() && (b < T::zero()) != (m < T::zero()) {
-        d = d - T::one();
+        d -= T::one();
     }
     if d != T::zero() {
         let f = d.floor();
@@ -44,7 +44,7 @@ fn modulo_real<T: Real>(a: T, b: T) -> T {
     if m != T::zero() && (b < T::zero()) != (m < T::zero()) { m + b } else { m }
 }
 
-/// Integer power, wrapping; a negative exponent leaves what rounds to an integer other than 0.
+/// Integer power, wrapping; with a negative exponent 0 unless the base is 1 or -1.
 fn pow_int(a: i64, b: i64) -> i64 {
     if b < 0 {
         return match a {

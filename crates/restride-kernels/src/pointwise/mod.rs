@@ -46,7 +46,7 @@ pub struct Pointwise {
     pub c32: Option<RowFn<C32>>,
     /// For complex of `f64`.
     pub c64: Option<RowFn<C64>>,
-    /// What integer operands must not be (a divisor of zero).
+    /// Refuses values of integer operands (a divisor of zero).
     pub check: Option<fn(&[&[i64]]) -> Result<(), &'static str>>,
 }
 
@@ -200,7 +200,7 @@ pub fn decide(op: &Predicate, common: DType, inputs: &[Input<'_>], out: &ViewMut
     }
 }
 
-/// What a row of results is made of: a compute type, or `bool`.
+/// Type of a row of results: a compute type, or `bool`.
 pub trait Answer: Copy + Default {
     /// Writes a row, as [`store_row`].
     ///
@@ -282,8 +282,8 @@ pub fn drive<T: Compute, R: Answer>(
                     k += 1;
                     if direct::<T>(common, view, rows.stride(k)) {
                         let first = (view.base() as *const T).wrapping_offset(cell(k));
-                        // SAFETY: `n` cells of the view's own element type, one after the other. The result may lie on
-                        // them, but is only written when the slice is no longer used.
+                        // SAFETY: `n` cells of the view's own element type, one after the other. The result may share
+                        // them, but is written after the last use of the slice.
                         xs.push(unsafe { std::slice::from_raw_parts(first, n) });
                         continue;
                     }
@@ -303,7 +303,7 @@ pub fn drive<T: Compute, R: Answer>(
     })
 }
 
-/// Whether rows of a view are slices of the compute type as they lie in memory.
+/// Whether rows of a view are slices of the compute type in memory.
 fn direct<T: Compute>(common: DType, view: &View<'_>, stride: isize) -> bool {
     stride == 1 && view.dtype() == T::DTYPE && common == T::DTYPE
 }

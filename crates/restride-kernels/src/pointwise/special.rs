@@ -64,7 +64,7 @@ fn degree(n: f64) -> Option<i64> {
     (n >= 0).then_some(n)
 }
 
-/// `p(k + 1) = step(k) of p(k) and p(k - 1)`, from `p(0) = 1` and `p(1) = first` up to `n`. What is no number stays none.
+/// `p(k + 1) = step(k) of p(k) and p(k - 1)`, from `p(0) = 1` and `p(1) = first` up to `n`. NaN stays NaN.
 fn recur(n: i64, first: f64, step: impl Fn(f64, f64, f64) -> f64) -> f64 {
     let (mut p, mut q) = (1.0, first);
     if n == 0 {
@@ -123,7 +123,7 @@ impl Chebyshev {
 }
 
 fn hermite_h(x: f64, n: f64) -> f64 {
-    // Infinite degrees count as negative there.
+    // Infinite degrees count as negative.
     let Some(n) = degree(n) else { return 0.0 };
     recur(n, x + x, |k, q, p| (x + x) * q - 2.0 * k * p)
 }

@@ -3,13 +3,13 @@
 use crate::reduce::{cast, cast_room, kept_first};
 use crate::support::convert::{Compute, round_through};
 use crate::support::number::{Number, Ordered};
-use crate::support::pack::{compute_room, pack_owned, packed_room, unpack, with_compute};
+use crate::support::pack::{Stored, compute_room, pack_owned, packed_room, unpack, with_compute};
 use crate::support::par;
 use crate::support::scratch::{self, Temp};
 use restride_tensor::{C32, C64, DType, Layout, View, ViewMut};
 use smallvec::SmallVec;
 
-/// What runs along.
+/// The running value.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Scan {
     /// Sum.
@@ -49,13 +49,13 @@ fn marked(layout: &Layout, dim: usize) -> SmallVec<[bool; 8]> {
     (0..layout.rank()).map(|d| d == dim).collect()
 }
 
-/// Bytes of working memory of [`scan`] for an operand that lies so.
-pub fn scan_room(x: (DType, &Layout), read: DType) -> usize {
+/// Scratch bytes of [`scan`].
+pub fn scan_room(x: Stored<'_>, read: DType) -> usize {
     cast_room(x, read).0 + compute_room(read, x.1.numel())
 }
 
-/// Bytes of working memory of [`extremes`] for an operand that lies so.
-pub fn extremes_room(x: (DType, &Layout), dim: usize) -> usize {
+/// Scratch bytes of [`extremes`].
+pub fn extremes_room(x: Stored<'_>, dim: usize) -> usize {
     let (layout, _) = kept_first(x.1, &marked(x.1, dim));
     let positions = packed_room((x.0, &layout)) + scratch::room::<i64>(layout.numel() as usize);
     compute_room(x.0, layout.numel()).max(positions)

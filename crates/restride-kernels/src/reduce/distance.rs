@@ -2,10 +2,10 @@
 
 use crate::reduce::norm;
 use crate::support::number::Real;
-use crate::support::pack::{Target, compute_room, pack, packed_rooms, with_compute};
+use crate::support::pack::{Stored, Target, compute_room, pack, packed_rooms, with_compute};
 use crate::support::par;
 use crate::support::scratch::Temp;
-use restride_tensor::{DType, Layout, View, ViewMut};
+use restride_tensor::{View, ViewMut};
 
 /// p-norms of the differences of each row of `a` (the last dimension) and each of `b`, for every matrix of a batch:
 /// sizes `[.., n, m]`, `[.., k, m]` and `[.., n, k]`.
@@ -46,8 +46,8 @@ pub fn pairs(x: &View<'_>, p: f64, out: &ViewMut<'_>) -> Result<(), String> {
     Ok(())
 }
 
-/// Bytes of working memory of [`distances`] and [`pairs`], for operands (as they are broadcast) and a result that lie so.
-pub fn room(operands: &[(DType, &Layout)], out: (DType, &Layout)) -> usize {
+/// Scratch bytes of [`distances`] and [`pairs`]; operands are given as broadcast.
+pub fn room(operands: &[Stored<'_>], out: Stored<'_>) -> usize {
     let row = operands[0].1.sizes.last().copied().unwrap_or(0);
     packed_rooms(operands.iter().copied().chain([out])) + compute_room(out.0, row)
 }

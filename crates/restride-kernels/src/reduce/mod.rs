@@ -10,26 +10,26 @@ pub mod pick;
 
 use crate::support::convert::{Compute, copy_convert, round_through};
 use crate::support::number::{Inexact, Number, Ordered, Real};
-use crate::support::pack::{Packed, Target, compute_room, pack, packed_room, with_compute};
+use crate::support::pack::{Packed, Stored, Target, compute_room, pack, packed_room, with_compute};
 use crate::support::par;
 use crate::support::scratch;
 use num_traits::Float as _;
 use restride_tensor::{DType, Layout, View, ViewMut};
 
-/// What becomes of a row.
+/// The result of a row.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub enum Reduction {
     /// Sum.
     Sum,
-    /// Sum of what is not NaN.
+    /// Sum of the elements that are not NaN.
     NanSum,
     /// Sum over the number of elements.
     Mean,
     /// Product.
     Prod,
-    /// Largest; NaN if there is one.
+    /// Largest, or NaN.
     Max,
-    /// Smallest; NaN if there is one.
+    /// Smallest, or NaN.
     Min,
     /// Whether any is not zero.
     Any,
@@ -132,8 +132,8 @@ pub(crate) fn cast(x: &View<'_>, to: DType, f: &mut dyn FnMut(&View<'_>)) {
     })
 }
 
-/// What [`cast`] takes, and how the elements lie then.
-pub(crate) fn cast_room((dtype, layout): (DType, &Layout), to: DType) -> (usize, DType, Layout) {
+/// Scratch bytes of [`cast`], and type and layout of the elements after it.
+pub(crate) fn cast_room((dtype, layout): Stored<'_>, to: DType) -> (usize, DType, Layout) {
     if !is_cast(dtype, to) {
         return (0, dtype, layout.clone());
     }
@@ -171,14 +171,8 @@ pub(crate) fn each_row<T: Compute, R: Compute>(
     });
 }
 
-/// Bytes of working memory of [`reduce`] for an operand and a result that lie so.
-pub fn reduce_room(
-    x: (DType, &Layout),
-    reduced: &[bool],
-    what: Reduction,
-    read: DType,
-    out: (DType, &Layout),
-) -> usize {
+/// Scratch bytes of [`reduce`].
+pub fn reduce_room(x: Stored<'_>, reduced: &[bool], what: Reduction, read: DType, out: Stored<'_>) -> usize {
     let (own, dtype, layout) = cast_room(x, read);
     let (layout, _) = kept_first(&layout, reduced);
     let whole = if read == dtype { packed_room((dtype, &layout)) } else { compute_room(read, layout.numel()) };
@@ -240,7 +234,7 @@ pub fn reduce(
     Ok(())
 }
 
-/// The largest or smallest of a row that is not empty; NaN if there is one.
+/// The largest or smallest of a row that is not empty, or NaN.
 fn extreme<T: Ordered>(row: &[T], max: bool) -> T {
     let first = row.first().copied().unwrap_or(T::ZERO);
     if max {

@@ -3,7 +3,7 @@
 use crate::reduce::kept_first;
 use crate::support::convert::{Compute, round_through};
 use crate::support::number::{Number, Ordered};
-use crate::support::pack::{compute_room, pack, packed_room, unpack, with_compute};
+use crate::support::pack::{Stored, compute_room, pack, packed_room, unpack, with_compute};
 use crate::support::par;
 use crate::support::scratch::{Temp, room};
 use restride_tensor::{DType, Layout, View, ViewMut};
@@ -11,13 +11,13 @@ use restride_tensor::{DType, Layout, View, ViewMut};
 /// Which element of a row.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Pick {
-    /// The first of the largest; the first NaN if there is one.
+    /// The first of the largest, or the first NaN.
     Max,
-    /// The first of the smallest; the first NaN if there is one.
+    /// The first of the smallest, or the first NaN.
     Min,
-    /// The lower median; the first NaN if there is one.
+    /// The lower median, or the first NaN.
     Median,
-    /// The lower median of what is not NaN.
+    /// The lower median of the elements that are not NaN.
     NanMedian,
     /// The smallest of the most frequent, where it stands last.
     Mode,
@@ -30,8 +30,8 @@ impl Pick {
     }
 }
 
-/// Bytes of working memory of [`pick`] for an operand that lies so.
-pub fn pick_room((dtype, layout): (DType, &Layout), reduced: &[bool], what: Pick) -> usize {
+/// Scratch bytes of [`pick`].
+pub fn pick_room((dtype, layout): Stored<'_>, reduced: &[bool], what: Pick) -> usize {
     fn of<T: Compute>(rows: usize) -> usize {
         room::<(T, i64)>(rows) + room::<T>(rows).max(room::<i64>(rows))
     }
@@ -48,8 +48,8 @@ pub fn pick_room((dtype, layout): (DType, &Layout), reduced: &[bool], what: Pick
     packed_room((dtype, &layout)) + own + if what.sorts() { room::<u32>(len) } else { 0 }
 }
 
-/// Picks an element of each row of the marked dimensions: values, and their positions in the row. Rows are not empty
-/// unless there is no index to give.
+/// Picks an element of each row of the marked dimensions: values, and their positions in the row. Rows may be empty
+/// only if no index is asked for.
 pub fn pick(
     x: &View<'_>,
     reduced: &[bool],
@@ -152,8 +152,7 @@ fn ranked<T: Ordered>(row: &[T], k: usize, order: &mut [u32]) -> usize {
     at as usize
 }
 
-/// Elements of each row of the marked dimensions at fractions of the way from the smallest to the largest, with what lies
-/// between two of them interpolated.
+/// How a quantile between two elements is interpolated.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Between {
     /// In proportion.
@@ -214,8 +213,8 @@ pub fn quantiles(
     Ok(())
 }
 
-/// Bytes of working memory of [`quantiles`] for an operand and a result that lie so.
-pub fn quantiles_room(x: (DType, &Layout), out: &Layout) -> usize {
+/// Scratch bytes of [`quantiles`].
+pub fn quantiles_room(x: Stored<'_>, out: &Layout) -> usize {
     compute_room(x.0, x.1.numel()) + compute_room(x.0, out.numel())
 }
 

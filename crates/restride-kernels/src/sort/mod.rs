@@ -9,6 +9,7 @@ pub mod unique;
 
 use crate::support::convert::{load_row, store_row};
 use crate::support::number::Ordered;
+use crate::support::pack::Stored;
 use crate::support::pack::with_compute;
 use crate::support::rows::cells;
 use crate::support::scratch::{Temp, room};
@@ -58,8 +59,8 @@ fn lanes(l: &Layout, dim: usize, rank: usize) -> (Layout, isize) {
     (outer, stride)
 }
 
-/// Bytes of working memory of [`sort`] for an operand that lies so.
-pub fn sort_room((dtype, l): (DType, &Layout), dim: usize, pick: Pick, values: bool, indices: bool) -> usize {
+/// Scratch bytes of [`sort`].
+pub fn sort_room((dtype, l): Stored<'_>, dim: usize, pick: Pick, values: bool, indices: bool) -> usize {
     fn of<C: Ordered>(n: usize, wanted: usize, values: bool, indices: bool) -> usize {
         let results = room::<C>(wanted) * values as usize + room::<i64>(wanted) * indices as usize;
         room::<C>(n) + room::<(C, i64)>(n) + results

@@ -2,7 +2,7 @@
 
 use crate::support::convert::{Compute, gather};
 use crate::support::number::{Number, Ordered};
-use crate::support::pack::{compute_room, pack, packed_room, unpack, with_compute};
+use crate::support::pack::{Stored, compute_room, pack, packed_room, unpack, with_compute};
 use crate::support::scratch::{Temp, room};
 use restride_tensor::{DType, Layout, RawTensor, View, ViewMut};
 
@@ -44,26 +44,26 @@ pub fn search(
     Ok(())
 }
 
-/// Bytes of working memory of [`search`] for operands that lie so.
-pub fn search_room(rows: (DType, &Layout), values: (DType, &Layout), order: Option<&Layout>) -> usize {
+/// Scratch bytes of [`search`].
+pub fn search_room(rows: Stored<'_>, values: Stored<'_>, order: Option<&Layout>) -> usize {
     let dtype = rows.0.promote(values.0);
     let order = order.map_or(0, |o| room::<i64>(o.numel() as usize));
     order + packed_as(rows, dtype) + packed_as(values, dtype) + room::<i64>(values.1.numel() as usize)
 }
 
-/// Bytes of working memory of [`is_in`] for operands that lie so.
-pub fn is_in_room(x: (DType, &Layout), set: (DType, &Layout)) -> usize {
+/// Scratch bytes of [`is_in`].
+pub fn is_in_room(x: Stored<'_>, set: Stored<'_>) -> usize {
     let dtype = x.0.promote(set.0);
     compute_room(dtype, set.1.numel()) + packed_as(x, dtype) + room::<i64>(x.1.numel() as usize)
 }
 
-/// Bytes of working memory of [`histogram`] for an operand that lies so.
-pub fn histogram_room(x: (DType, &Layout), bins: i64) -> usize {
+/// Scratch bytes of [`histogram`].
+pub fn histogram_room(x: Stored<'_>, bins: i64) -> usize {
     packed_room(x) + room::<i64>(bins as usize)
 }
 
-/// What packing takes in the compute type of another element type.
-fn packed_as((dtype, layout): (DType, &Layout), to: DType) -> usize {
+/// Scratch bytes of packing in the compute type of another element type.
+fn packed_as((dtype, layout): Stored<'_>, to: DType) -> usize {
     if dtype == to { packed_room((dtype, layout)) } else { compute_room(to, layout.numel()) }
 }
 
@@ -126,7 +126,7 @@ pub fn count(x: &View<'_>, weights: Option<&View<'_>>, least: usize) -> Result<R
     }
     let n = x.iter().max().map_or(0, |&m| m.saturating_add(1));
     let n = usize::try_from(n).map_err(|_| "too many classes".to_string())?.max(least);
-    // An untrusted number must not take all memory there is.
+    // An untrusted number must not take all memory.
     if n > 1 << 30 {
         return Err(format!("{n} classes are too many"));
     }

@@ -111,7 +111,7 @@ fn depth(len: usize) -> u32 {
     2 * len.ilog2()
 }
 
-/// Puts the element of the given rank where it is in order, what goes before it in front.
+/// Puts the element of the given rank in its place, smaller ones before it.
 fn nth_element<T: Copy>(row: &mut [T], nth: usize, less: &impl Less<T>) {
     let (mut first, mut last, mut left) = (0, row.len(), depth(row.len()));
     while last - first > 3 {

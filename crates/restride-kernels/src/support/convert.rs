@@ -134,7 +134,7 @@ compute!(C64, C64,
     to_f64(s) -> f64 => s.re, to_c32(s) -> C32 => C32::new(s.re as f32, s.im as f32), to_c64(s) -> C64 => s,
     truth(s) -> bool => s.re != 0.0 || s.im != 0.0);
 
-/// What one cell of memory is, and how it becomes a number and back.
+/// A cell of memory, and its conversion to a number and back.
 trait Cell: Copy {
     fn load<C: Compute>(self) -> C;
     fn store<C: Compute>(x: C) -> Self;
@@ -173,58 +173,32 @@ cells! {
 /// Runs `$body` with `$T` the cell type of an element type.
 macro_rules! with_cell {
     ($dtype:expr, $T:ident, $body:expr) => {
-        match $dtype {
-            DType::Bool => {
-                type $T = Bool8;
+        with_type!($dtype, $T, $body, DType::Bool => Bool8, DType::U8 => u8, DType::I8 => i8, DType::I16 => i16,
+            DType::I32 => i32, DType::I64 => i64, DType::F16 => f16, DType::BF16 => bf16, DType::F32 => f32,
+            DType::F64 => f64, DType::C64 => C32, DType::C128 => C64)
+    };
+}
+
+/// Runs `$body` with `$W` an integer of an element's size.
+macro_rules! with_word {
+    ($dtype:expr, $W:ident => $body:expr) => {
+        $crate::support::convert::with_type!($dtype.size(), $W, $body, 1 => u8, 2 => u16, 4 => u32, 8 => u64, _ => [u64; 2])
+    };
+}
+pub(crate) use with_word;
+
+/// Runs `$body` with `$T` the type that matches.
+macro_rules! with_type {
+    ($of:expr, $T:ident, $body:expr, $($pattern:pat => $own:ty),*) => {
+        match $of {
+            $($pattern => {
+                type $T = $own;
                 $body
-            }
-            DType::U8 => {
-                type $T = u8;
-                $body
-            }
-            DType::I8 => {
-                type $T = i8;
-                $body
-            }
-            DType::I16 => {
-                type $T = i16;
-                $body
-            }
-            DType::I32 => {
-                type $T = i32;
-                $body
-            }
-            DType::I64 => {
-                type $T = i64;
-                $body
-            }
-            DType::F16 => {
-                type $T = f16;
-                $body
-            }
-            DType::BF16 => {
-                type $T = bf16;
-                $body
-            }
-            DType::F32 => {
-                type $T = f32;
-                $body
-            }
-            DType::F64 => {
-                type $T = f64;
-                $body
-            }
-            DType::C64 => {
-                type $T = C32;
-                $body
-            }
-            DType::C128 => {
-                type $T = C64;
-                $body
-            }
+            })*
         }
     };
 }
+pub(crate) use with_type;
 
 /// Reads `out.len()` elements of type `dtype`, the first at element `offset` from `base`, each `stride` elements
 /// after the one before, converted.
@@ -289,7 +263,7 @@ unsafe fn store_cells<T: Cell, C: Compute>(dst: *mut T, stride: isize, row: &[C]
     }
 }
 
-/// Rounds numbers to what an element type can hold: the value after storing and loading again.
+/// Rounds numbers to an element type: their values after storing and loading.
 pub fn round_through<C: Compute>(dtype: DType, row: &mut [C]) {
     if holds(dtype, C::DTYPE) {
         return;
@@ -304,7 +278,7 @@ pub fn round_through<C: Compute>(dtype: DType, row: &mut [C]) {
 /// One number as an element type would hold it.
 pub fn round_scalar<C: Compute>(dtype: DType, s: Scalar) -> C {
     let x = match s {
-        // Through the widest type first: no second rounding of what the element type itself rounds.
+        // Through the widest type first: one rounding, by the element type.
         Scalar::Int(_) | Scalar::Bool(_) => with_cell!(dtype, T, T::store::<i64>(s.as_i64()).load()),
         Scalar::Float(x) => with_cell!(dtype, T, T::store::<f64>(x).load()),
         Scalar::Complex(z) => with_cell!(dtype, T, T::store::<C64>(z).load()),
@@ -345,7 +319,7 @@ pub fn gather_into<C: Compute>(src: View<'_>, out: &mut [C]) {
 /// Writes elements in logical order, converted.
 ///
 /// # Panics
-/// If there are not `dst.numel()` of them.
+/// If their number is not `dst.numel()`.
 pub fn scatter<C: Compute>(data: &[C], dst: &ViewMut<'_>) {
     assert_eq!(data.len(), dst.numel(), "a scatter fills its target");
     let rows = Rows::logical(&[dst.layout()]);
@@ -401,13 +375,7 @@ fn copy_as<C: Compute>(src: View<'_>, dst: &ViewMut<'_>) {
 }
 
 fn copy_same(src: View<'_>, dst: &ViewMut<'_>) {
-    match src.dtype().size() {
-        1 => copy_words::<u8>(src, dst),
-        2 => copy_words::<u16>(src, dst),
-        4 => copy_words::<u32>(src, dst),
-        8 => copy_words::<u64>(src, dst),
-        _ => copy_words::<[u64; 2]>(src, dst),
-    }
+    with_word!(src.dtype(), W => copy_words::<W>(src, dst))
 }
 
 fn copy_words<W: Copy>(src: View<'_>, dst: &ViewMut<'_>) {

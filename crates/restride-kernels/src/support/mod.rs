@@ -1,4 +1,4 @@
-//! What all kernels use: conversion, packing, loops over layouts, arithmetic, working memory, threads.
+//! Shared by all kernels: conversion, packing, loops over layouts, arithmetic, working memory, threads.
 
 pub mod convert;
 pub mod number;

@@ -1,5 +1,5 @@
-//! Operands as contiguous slices of a compute type, and results back: what lets a kernel's order of summation
-//! depend on logical indices alone, whatever the strides.
+//! Operands as contiguous slices of a compute type, and results back: a kernel's order of summation then depends on
+//! logical indices alone.
 
 pub use crate::support::convert::Compute;
 use crate::support::convert::{load_row, store_row};
@@ -63,7 +63,7 @@ fn merged(layout: &Layout) -> PerDim<(usize, isize, usize)> {
 /// Visits the rows of a layout in tiles that are kind to the cache: `row(first cell, stride, first position in
 /// row-major order, step in row-major order, length)`.
 ///
-/// Rows run along the last dimension, or where another dimension's cells lie closer together, along that one in
+/// Rows run along the last dimension, or if another dimension's cells are closer together, along that one in
 /// short runs.
 fn rows(layout: &Layout, mut row: impl FnMut(isize, isize, usize, usize, usize)) {
     if layout.sizes.contains(&0) {
@@ -105,7 +105,7 @@ fn outer(dims: &[(usize, isize, usize)], cell: isize, at: usize, f: &mut impl Fn
     }
 }
 
-/// The elements in row-major order, converted to the compute type; borrowed where they already lie so.
+/// The elements in row-major order, converted to the compute type; borrowed if they already are.
 ///
 /// The borrow must not outlive a write to the same memory: kernels pack operands before they write results, and
 /// results overlap operands only where an operator's `reuse` says that it copes.
@@ -144,6 +144,9 @@ impl<T: Copy> Packed<'_, T> {
     }
 }
 
+/// Type and layout of an operand or a result.
+pub type Stored<'a> = (DType, &'a Layout);
+
 /// Bytes that `n` elements take in the compute type of a dtype.
 pub fn compute_room(dtype: DType, n: i64) -> usize {
     fn room(dtype: DType, n: usize) -> Result<usize, String> {
@@ -158,16 +161,16 @@ pub fn is_compute(dtype: DType) -> bool {
 }
 
 /// Bytes that [`pack`] takes for elements of this type and layout, or `Target` for a result of it.
-pub fn packed_room((dtype, layout): (DType, &Layout)) -> usize {
+pub fn packed_room((dtype, layout): Stored<'_>) -> usize {
     if is_compute(dtype) && layout.is_contiguous() { 0 } else { compute_room(dtype, layout.numel()) }
 }
 
 /// The same of several at once.
-pub fn packed_rooms<'a>(each: impl IntoIterator<Item = (DType, &'a Layout)>) -> usize {
+pub fn packed_rooms<'a>(each: impl IntoIterator<Item = Stored<'a>>) -> usize {
     each.into_iter().map(packed_room).sum()
 }
 
-/// The elements as a slice, where they lie in row-major order in the compute type.
+/// The elements as a slice, if they are row-major and of the compute type.
 fn borrowed<'a, T: Compute>(view: &View<'a>) -> Option<&'a [T]> {
     if view.dtype() != T::DTYPE || !view.layout().is_contiguous() {
         return None;
@@ -187,10 +190,10 @@ pub fn pack_owned<T: Compute>(view: &View<'_>) -> Temp<T> {
     out
 }
 
-/// As [`pack`], into memory that is there.
+/// As [`pack`], into given memory.
 ///
 /// # Panics
-/// If there is not room for just these elements.
+/// If the memory has another number of elements.
 pub fn pack_to<T: Compute>(view: &View<'_>, out: &mut [T]) {
     assert_eq!(out.len(), view.numel(), "elements do not fill the memory");
     let (base, dtype) = (view.base(), view.dtype());
@@ -223,13 +226,13 @@ impl<'a, T: Compute> Target<'a, T> {
         let direct = out.dtype() == T::DTYPE && out.layout().is_contiguous();
         Target { out, scratch: (!direct).then(|| Temp::filled(out.numel(), T::default())) }
     }
-    /// The elements, to be overwritten; what they hold before is not defined.
+    /// The elements, to be overwritten; their old values are undefined.
     pub fn slice(&mut self) -> &mut [T] {
         match &mut self.scratch {
             Some(s) => s,
             None if self.out.numel() == 0 => &mut [],
-            // SAFETY: the cells are the `numel` ones from the first, writable; nobody else has them during the
-            // kernel, as results overlap no operand of the kernels that use this.
+            // SAFETY: the cells are the `numel` ones from the first, writable, and used by this kernel
+            // alone: results overlap no operand of the kernels that use this.
             None => unsafe { std::slice::from_raw_parts_mut(self.out.ptr::<T>(), self.out.numel()) },
         }
     }

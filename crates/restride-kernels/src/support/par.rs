@@ -55,13 +55,13 @@ impl<T> Shared<T> {
 
 /// A view or an address that threads share the work on.
 pub(crate) struct Across<T>(T);
-// SAFETY: whoever makes one promises that no thread writes what another one uses.
+// SAFETY: the caller of `new` promises that no thread writes an element that another one uses.
 unsafe impl<T> Send for Across<T> {}
 // SAFETY: as above.
 unsafe impl<T> Sync for Across<T> {}
 impl<T> Across<T> {
     /// # Safety
-    /// While threads have it, none of them writes an element there that another one reads or writes.
+    /// While threads share it, no thread writes an element that another one reads or writes.
     pub(crate) unsafe fn new(of: T) -> Self {
         Across(of)
     }

@@ -7,8 +7,8 @@ use smallvec::SmallVec;
 /// One for each layout.
 type Steps = SmallVec<[isize; 4]>;
 
-/// The rows of a box of indices: the fastest dimension is a row, the others are walked over. Dimensions that lie
-/// as one run in every layout are merged, so fully contiguous layouts are a single row.
+/// The rows of a box of indices: the fastest dimension is a row, the others are walked over. Dimensions that are
+/// one run in every layout are merged, so fully contiguous layouts are a single row.
 ///
 /// Made for every call of a kernel, however few its elements: so all is in flat lists, which need no memory of their own where
 /// up to four layouts have up to six dimensions.
@@ -29,7 +29,7 @@ impl Rows {
     /// Rows in logical (row-major) order of the indices. The layouts broadcast to the first one's sizes.
     ///
     /// # Panics
-    /// If the layouts do not, or there are none.
+    /// If a layout does not broadcast, or without layouts.
     pub fn logical(layouts: &[&Layout]) -> Rows {
         let rank = layouts[0].rank();
         Rows::ordered(layouts, &(0..rank).collect::<PerDim<usize>>())
@@ -103,7 +103,7 @@ impl Rows {
         self.len
     }
 
-    /// Whether there are no elements.
+    /// Whether the box has no elements.
     pub fn is_empty(&self) -> bool {
         self.empty
     }

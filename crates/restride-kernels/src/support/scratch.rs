@@ -3,8 +3,8 @@
 //!
 //! It is found through the thread instead of through the kernels' arguments, because it is needed deep inside of them: an operand
 //! that has to be put in order, a result that goes elsewhere than where it was computed. Whoever runs kernels knows how much
-//! they take ([`room`]) and gives it to them; what a [`Temp`] holds is always written before it can be read, so that no
-//! result depends on what was there before.
+//! they take ([`room`]) and gives it to them; a [`Temp`] is always written before it can be read, so that no
+//! result depends on old contents.
 
 use restride_tensor::{DType, Layout, ViewMut};
 use std::cell::Cell;
@@ -27,7 +27,7 @@ struct Here {
     end: Cell<usize>,
     /// Pieces that are in use.
     live: Cell<usize>,
-    /// Bytes in use, in the caller's memory or not, and the most that there were.
+    /// Bytes in use, in the caller's memory or not, and their maximum.
     used: Cell<usize>,
     most: Cell<usize>,
 }
@@ -48,7 +48,7 @@ thread_local! {
 /// Gives `memory` to the kernels that `f` calls on this thread. Inside of another such call that one's memory stays in use.
 ///
 /// # Panics
-/// If what `f` returns holds a [`Temp`]. Where `f` leaves one elsewhere, the process ends: its memory goes now.
+/// If the value that `f` returns holds a [`Temp`]. If `f` leaves one elsewhere, the process aborts: its memory goes now.
 pub fn with<R>(memory: &mut [MaybeUninit<u8>], f: impl FnOnce() -> R) -> R {
     /// Takes the memory away again, whatever happens.
     struct Leave;
@@ -56,7 +56,7 @@ pub fn with<R>(memory: &mut [MaybeUninit<u8>], f: impl FnOnce() -> R) -> R {
         fn drop(&mut self) {
             HERE.with(|h| {
                 if h.live.get() != 0 {
-                    // Unwinding dropped what `f` had; what is left would be used when its memory is another's.
+                    // Unwinding dropped the pieces of `f`; one that is left would outlive its memory.
                     eprintln!("a piece of working memory was kept beyond its use");
                     std::process::abort();
                 }
@@ -76,7 +76,7 @@ pub fn with<R>(memory: &mut [MaybeUninit<u8>], f: impl FnOnce() -> R) -> R {
         h.end.set(start + memory.len());
     });
     let out = f();
-    // What `f` returns may hold a piece: it is dropped before the memory goes.
+    // The returned value may hold a piece: it is dropped before the memory goes.
     let kept = HERE.with(|h| h.live.get()) != 0;
     let out = if kept {
         drop(out);
@@ -114,7 +114,7 @@ enum Piece<T> {
 // SAFETY: others only see the elements. (It is not sent to another thread, whose working memory is another.)
 unsafe impl<T: Copy + Sync> Sync for Temp<T> {}
 
-/// Takes room for `n` elements from the thread's memory, if there is as much.
+/// Takes memory for `n` elements from the thread's, if enough is left.
 fn take<T>(n: usize) -> Option<(NonNull<T>, usize, usize)> {
     HERE.with(|h| {
         let before = h.at.get();
@@ -142,7 +142,7 @@ impl<T: Copy> Temp<T> {
             None => Temp(Piece::Heap(vec![value; n])),
             Some((start, before, after)) => {
                 for i in 0..n {
-                    // SAFETY: there is room for `n` elements, and nobody else has it.
+                    // SAFETY: the piece holds `n` elements, and no other piece shares it.
                     unsafe { start.add(i).write(value) };
                 }
                 Temp(Piece::Scratch { start, len: n, before, after })
@@ -155,7 +155,7 @@ impl<T: Copy> Temp<T> {
         Temp::gather(of.len(), of.iter().copied())
     }
 
-    /// The first `n` elements of `from`, or all if there are fewer.
+    /// The first `n` elements of `from`, or all of fewer.
     pub fn gather(n: usize, from: impl Iterator<Item = T>) -> Self {
         match take::<T>(n) {
             None => {
@@ -166,7 +166,7 @@ impl<T: Copy> Temp<T> {
             Some((start, before, after)) => {
                 let mut out = Temp(Piece::Scratch { start, len: 0, before, after });
                 for (i, value) in from.take(n).enumerate() {
-                    // SAFETY: there is room for `n` elements, and nobody else has it.
+                    // SAFETY: the piece holds `n` elements, and no other piece shares it.
                     unsafe { start.add(i).write(value) };
                     if let Piece::Scratch { len, .. } = &mut out.0 {
                         *len = i + 1;
@@ -191,7 +191,7 @@ impl<T: Copy + std::fmt::Debug> std::fmt::Debug for Temp<T> {
 }
 
 impl<T: Copy> Temp<T> {
-    /// Only the first `n` elements, if there are more.
+    /// Keeps at most the first `n` elements.
     pub fn truncate(&mut self, n: usize) {
         match &mut self.0 {
             Piece::Scratch { len, .. } => *len = (*len).min(n),
@@ -217,7 +217,7 @@ impl<T: Copy> Deref for Temp<T> {
     type Target = [T];
     fn deref(&self) -> &[T] {
         match &self.0 {
-            // SAFETY: the piece's elements, all of them written; the memory is given for as long as there are pieces of it.
+            // SAFETY: the piece's elements, all of them written; the memory outlives its pieces.
             Piece::Scratch { start, len, .. } => unsafe { std::slice::from_raw_parts(start.as_ptr(), *len) },
             Piece::Heap(v) => v,
         }
@@ -256,7 +256,7 @@ impl<T: Copy> Drop for Temp<T> {
             Piece::Scratch { before, after, .. } => {
                 h.used.set(h.used.get().saturating_sub(after - before.next_multiple_of(ALIGN)));
                 h.live.set(h.live.get() - 1);
-                // The last that was taken gives its memory back; what is below one that stays is kept until the end.
+                // The piece taken last gives its memory back; memory below a live piece is kept until the end.
                 if h.at.get() == *after {
                     h.at.set(*before);
                 }
@@ -279,11 +279,11 @@ pub fn tensor<R>(dtype: DType, layout: &Layout, f: impl FnOnce(&mut ViewMut<'_>)
     assert!(layout.is_contiguous() && layout.offset == 0, "a temporary tensor is contiguous");
     let bytes = layout.byte_range(dtype.size()).expect("a temporary tensor has a layout of memory").end;
     let mut words = Temp::filled(bytes.div_ceil(16), [0u64; 2]);
-    // SAFETY: there are as many bytes, aligned for every element type, and zeros are elements of all.
+    // SAFETY: `words` has these bytes, aligned for every element type, and zeros are elements of all.
     f(&mut unsafe { ViewMut::from_raw(words.as_mut_ptr().cast(), dtype, layout) })
 }
 
-/// Working memory of a thread that works for others: it grows to what was asked for, and stays.
+/// Scratch of a pool's thread; grows to the largest need and is kept.
 #[derive(Default)]
 pub(crate) struct Own(Vec<MaybeUninit<u8>>);
 
@@ -370,7 +370,7 @@ mod tests {
             println!("{:?}", kept.map(|k| k[0]));
             return;
         }
-        let name = "scratch::tests::a_piece_that_survives_a_panic_ends_the_process";
+        let name = "support::scratch::tests::a_piece_that_survives_a_panic_ends_the_process";
         let again = std::process::Command::new(std::env::current_exe().unwrap())
             .args([name, "--exact", "--nocapture"])
             .env(AGAIN, "1")

@@ -2,19 +2,19 @@
 
 use std::mem::MaybeUninit;
 
-/// Room for up to `N` elements. What is not asked for costs nothing.
+/// Memory for up to `N` elements. Unused elements cost nothing.
 pub struct Stack<T, const N: usize>([MaybeUninit<T>; N]);
 
 impl<T: Copy, const N: usize> Stack<T, N> {
-    /// Room, with nothing in it.
+    /// Uninitialised.
     pub fn new() -> Self {
         Stack([const { MaybeUninit::uninit() }; N])
     }
 
-    /// The first `n` elements, all of which are `value`.
+    /// The first `n` elements, filled with `value`.
     ///
     /// # Panics
-    /// If there is no room for so many.
+    /// If `n` exceeds `N`.
     pub fn filled(&mut self, n: usize, value: T) -> &mut [T] {
         let part = &mut self.0[..n];
         part.iter_mut().for_each(|x| {

@@ -20,13 +20,13 @@ struct Job {
     call: *const (dyn Fn(usize) + Sync),
     count: usize,
 }
-// SAFETY: what is called may be called from any thread, and lives until all have left it (see `Shared::run`).
+// SAFETY: any thread may make the call, and it lives until all threads have left it (see `Shared::run`).
 unsafe impl Send for Job {}
 
 #[derive(Default)]
 struct State {
     job: Option<Job>,
-    /// Threads that are at it.
+    /// Threads at the job.
     running: usize,
     stop: bool,
     panic: Option<Box<dyn Any + Send>>,
@@ -66,7 +66,7 @@ impl Pool {
         Ok(pool)
     }
 
-    /// How many threads there are, the caller's included.
+    /// Number of threads, the caller's included.
     pub fn threads(&self) -> usize {
         self.others.len() + 1
     }
@@ -84,7 +84,7 @@ impl Pool {
     }
 }
 
-/// Runs `f` within a pool, if there is one.
+/// Runs `f` within a pool, if given.
 pub fn within<R>(pool: Option<&Pool>, f: impl FnOnce() -> R) -> R {
     match pool {
         Some(pool) => pool.enter(f),
@@ -109,14 +109,14 @@ impl Shared {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Calls for numbers that nobody has yet.
+    /// Takes numbers that no thread has taken yet, and calls for them.
     fn work(&self, job: Job) {
         loop {
             let i = self.next.fetch_add(1, Ordering::Relaxed);
             if i >= job.count {
                 return;
             }
-            // SAFETY: `run` waits for all that are at the job before what is called goes.
+            // SAFETY: `run` waits for all threads at the job before the closure is dropped.
             let call = unsafe { &*job.call };
             if let Err(panic) = catch_unwind(AssertUnwindSafe(|| call(i))) {
                 self.lock().panic.get_or_insert(panic);
@@ -124,7 +124,7 @@ impl Shared {
         }
     }
 
-    /// What a thread of the pool does.
+    /// The loop of a thread of the pool.
     fn serve(&self) {
         // Work within work finds the pool busy, and is done where it is.
         CURRENT.set(Some(self));
@@ -163,7 +163,7 @@ impl Shared {
             // Another thread's kernel has the others, or this is a part of one that is being shared.
             return (0..count).for_each(f);
         }
-        // SAFETY: only the lifetime is another; nobody has the job any more when this returns.
+        // SAFETY: only the lifetime changes; no thread has the job any more when this returns.
         let call: *const (dyn Fn(usize) + Sync) =
             unsafe { std::mem::transmute::<&(dyn Fn(usize) + Sync), &'static (dyn Fn(usize) + Sync)>(f) };
         let job = Job { call, count };

@@ -1,17 +1,17 @@
 //! Deformable convolution, and its gradient.
 
 use crate::support::number::Real;
-use crate::support::pack::{Packed, Target, compute_room, fill, pack, packed_rooms};
+use crate::support::pack::{Packed, Stored, Target, compute_room, fill, pack, packed_rooms, with_compute};
 use crate::support::par;
 use crate::support::scratch::Temp;
-use restride_tensor::{DType, Layout, View, ViewMut};
+use restride_tensor::{Layout, View, ViewMut};
 
 /// Geometry of a deformable convolution.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Deform {
     /// Steps between windows.
     pub stride: [usize; 2],
-    /// Elements that the first window lies before the image.
+    /// Padding: elements of the first window before the image.
     pub pad: [usize; 2],
     /// Steps between a window's elements.
     pub dilation: [usize; 2],
@@ -32,11 +32,7 @@ pub fn deform_conv2d(
     out: &ViewMut<'_>,
     threads: usize,
 ) -> Result<(), String> {
-    match out.dtype() {
-        DType::F16 | DType::BF16 | DType::F32 => deform::<f32>(x, weight, offset, mask, bias, how, out, threads),
-        DType::F64 => deform::<f64>(x, weight, offset, mask, bias, how, out, threads),
-        other => return Err(format!("deform_conv2d is not implemented for {}", other.torch_name())),
-    }
+    with_compute!(float out.dtype(), T => deform::<T>(x, weight, offset, mask, bias, how, out, threads));
     Ok(())
 }
 
@@ -104,7 +100,7 @@ impl<'a, T: Real> Images<'a, T> {
         let at = (b * self.how.offset_groups * self.taps() + row) * self.points() + p;
         self.mask.as_ref().map_or(T::one(), |m| m[at])
     }
-    /// What the weights are multiplied with: for each channel and tap, all points.
+    /// Samples that the weights multiply: for each channel and tap, all points.
     fn columns(&self, b: usize, columns: &mut [T], threads: usize) {
         par::pieces(threads, columns, self.points(), &|k, col| {
             let (c, tap) = (k / self.taps(), k % self.taps());
@@ -143,16 +139,13 @@ fn deform<T: Real>(
             let cols = &columns[f / each * rows * points..][..rows * points];
             line.fill(T::zero());
             for (&w, col) in weights[f * rows..][..rows].iter().zip(cols.chunks_exact(points)) {
-                line.iter_mut().zip(col).for_each(|(y, &c)| *y = *y + w * c);
+                line.iter_mut().zip(col).for_each(|(y, &c)| *y += w * c);
             }
-            line.iter_mut().for_each(|y| *y = *y + bias[f]);
+            line.iter_mut().for_each(|y| *y += bias[f]);
         });
     }
     target.finish();
 }
-
-/// Where operands and results of a call lie.
-pub type Lie<'a> = (DType, &'a Layout);
 
 /// Elements that the columns of one image have.
 fn columns_of(x: &Layout, weight: &Layout, result: &Layout) -> i64 {
@@ -160,13 +153,13 @@ fn columns_of(x: &Layout, weight: &Layout, result: &Layout) -> i64 {
 }
 
 /// Bytes that [`deform_conv2d`] takes; of the operands, `x` and `weight` come first.
-pub fn deform_room(operands: &[Lie<'_>], out: Lie<'_>) -> usize {
+pub fn deform_room(operands: &[Stored<'_>], out: Stored<'_>) -> usize {
     let n = columns_of(operands[0].1, operands[1].1, out.1);
     packed_rooms(operands.iter().copied().chain([out])) + compute_room(out.0, n)
 }
 
 /// Bytes that [`deform_conv2d_backward`] takes; of the operands, `grad`, `x` and `weight` come first.
-pub fn deform_backward_room(operands: &[Lie<'_>], outs: &[Lie<'_>]) -> usize {
+pub fn deform_backward_room(operands: &[Stored<'_>], outs: &[Stored<'_>]) -> usize {
     let n = columns_of(operands[1].1, operands[2].1, operands[0].1);
     packed_rooms(operands.iter().chain(outs).copied()) + 2 * compute_room(operands[1].0, n)
 }
@@ -182,11 +175,7 @@ pub fn deform_conv2d_backward(
     outs: [&ViewMut<'_>; 5],
     threads: usize,
 ) -> Result<(), String> {
-    match x.dtype() {
-        DType::F16 | DType::BF16 | DType::F32 => backward::<f32>(grad, x, weight, offset, mask, how, outs, threads),
-        DType::F64 => backward::<f64>(grad, x, weight, offset, mask, how, outs, threads),
-        other => return Err(format!("deform_conv2d is not implemented for {}", other.torch_name())),
-    }
+    with_compute!(float x.dtype(), T => backward::<T>(grad, x, weight, offset, mask, how, outs, threads));
     Ok(())
 }
 
@@ -233,7 +222,7 @@ fn backward<T: Real>(
             line.fill(T::zero());
             for f in group * each..(group + 1) * each {
                 let weight = weights[f * rows + inner];
-                line.iter_mut().zip(line_of(b, f)).for_each(|(s, &g)| *s = *s + weight * g);
+                line.iter_mut().zip(line_of(b, f)).for_each(|(s, &g)| *s += weight * g);
             }
         });
         // Of each channel that a row of offsets moves: its gradients at the row's tap, and its plane.
@@ -252,7 +241,7 @@ fn backward<T: Real>(
                     for (slope, plane) in moved(row) {
                         for (p, s) in line.iter_mut().enumerate() {
                             let (y, x) = images.position(b, row, p);
-                            *s = *s + slope[p] * corner(plane, images.size, y, x);
+                            *s += slope[p] * corner(plane, images.size, y, x);
                         }
                     }
                 },
@@ -269,7 +258,7 @@ fn backward<T: Real>(
                         .into_iter()
                         .flatten()
                         .fold(T::zero(), |s, k| s + plane[k.place] * if across { k.across } else { k.down });
-                    *s = *s + slope[p] * images.scale(b, row, p) * along;
+                    *s += slope[p] * images.scale(b, row, p) * along;
                 }
             }
         });
@@ -282,7 +271,7 @@ fn backward<T: Real>(
                     let (y, x) = images.position(b, row, p);
                     let g = slope * images.scale(b, row, p);
                     for k in around(images.size, y, x).into_iter().flatten() {
-                        plane[k.place] = plane[k.place] + k.part * g;
+                        plane[k.place] += k.part * g;
                     }
                 }
             }
@@ -299,7 +288,7 @@ fn backward<T: Real>(
 #[derive(Clone, Copy)]
 struct Near<T> {
     place: usize,
-    /// Its part in what is sampled there, and how that changes as the position moves down and across.
+    /// Its weight at the position, and the derivatives of the weight down and across.
     part: T,
     down: T,
     across: T,
@@ -308,9 +297,9 @@ struct Near<T> {
 /// Four elements around a position, from the left and from above, those that are inside.
 struct Square<T> {
     places: [Option<usize>; 4],
-    /// How far the position is down and across from the first of them.
+    /// Distance of the position down and across from the first of them.
     low: [T; 2],
-    /// How far it is from there to the last.
+    /// Distance from the position to the last of them.
     high: [T; 2],
 }
 
@@ -330,14 +319,14 @@ fn square<T: Real>([h, w]: [usize; 2], y: T, x: T) -> Option<Square<T>> {
     Some(Square { places, low: [ly, lx], high: [T::one() - ly, T::one() - lx] })
 }
 
-/// The elements around a position, those that there are, with their parts.
+/// The elements around a position that are inside the image, with their weights.
 fn around<T: Real>(size: [usize; 2], y: T, x: T) -> [Option<Near<T>>; 4] {
     let Some(Square { places, low: [ly, lx], high: [hy, hx] }) = square(size, y, x) else { return [None; 4] };
     let near = |k: usize, part: T, down: T, across: T| places[k].map(|place| Near { place, part, down, across });
     [near(0, hy * hx, -hx, -hy), near(1, hy * lx, -lx, hy), near(2, ly * hx, hx, -ly), near(3, ly * lx, lx, ly)]
 }
 
-/// Between the four elements around a position; zeros lie outside.
+/// Bilinear interpolation at a position, with zeros outside the image.
 fn corner<T: Real>(plane: &[T], size: [usize; 2], y: T, x: T) -> T {
     let Some(Square { places, low: [ly, lx], high: [hy, hx] }) = square(size, y, x) else { return T::zero() };
     let [a, b, c, d] = places.map(|place| place.map_or(T::zero(), |k| plane[k]));
@@ -347,7 +336,7 @@ fn corner<T: Real>(plane: &[T], size: [usize; 2], y: T, x: T) -> T {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use restride_tensor::RawTensor;
+    use restride_tensor::{DType, RawTensor};
 
     #[test]
     fn slopes_are_those_of_what_is_sampled() {

@@ -1,9 +1,9 @@
 //! Sampling of images at given positions, and the positions that an affine map gives.
 
 use crate::support::number::Real;
-use crate::support::pack::{Target, pack};
+use crate::support::pack::{Target, pack, with_compute};
 use crate::support::par;
-use restride_tensor::{DType, View, ViewMut};
+use restride_tensor::{View, ViewMut};
 use smallvec::SmallVec;
 
 /// Which elements around a position count.
@@ -17,7 +17,7 @@ pub enum Interpolation {
     Cubic,
 }
 
-/// What is outside.
+/// Values outside of the image.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Padding {
     /// Zeros.
@@ -33,7 +33,7 @@ pub enum Padding {
 pub struct Sampling {
     /// Which elements count.
     pub interpolation: Interpolation,
-    /// What is outside.
+    /// Values outside of the image.
     pub padding: Padding,
     /// Whether -1 and 1 are the centres of the first and the last element, not their outer edges.
     pub align_corners: bool,
@@ -50,11 +50,7 @@ pub fn grid_sample(
     if out.numel() == 0 {
         return Ok(());
     }
-    match out.dtype() {
-        DType::F16 | DType::BF16 | DType::F32 => sample::<f32>(x, grid, how, out, threads),
-        DType::F64 => sample::<f64>(x, grid, how, out, threads),
-        other => return Err(format!("\"grid_sampler\" not implemented for {}", other.torch_name())),
-    }
+    with_compute!(float out.dtype(), T => sample::<T>(x, grid, how, out, threads));
     Ok(())
 }
 
@@ -171,7 +167,7 @@ fn sample<T: Real>(x: &View<'_>, grid: &View<'_>, how: Sampling, out: &ViewMut<'
                 let value = |i: Option<usize>| i.map_or(T::zero(), |i| src[i]);
                 let mut sum = T::zero();
                 for &(i, w) in of.iter().filter(|t| t.0.is_some()) {
-                    sum = sum + value(i) * w;
+                    sum += value(i) * w;
                 }
                 dst[c * points + p] = sum;
             }

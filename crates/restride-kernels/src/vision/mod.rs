@@ -5,18 +5,14 @@ pub mod grid;
 pub mod resample;
 
 use crate::support::number::Real;
-use crate::support::pack::{Target, pack};
+use crate::support::pack::{Target, pack, with_compute};
 use crate::support::par;
-use restride_tensor::{DType, View, ViewMut};
+use restride_tensor::{View, ViewMut};
 use smallvec::SmallVec;
 
 /// The boxes (x1, y1, x2, y2) that no better box overlaps by more than the threshold, best first.
 pub fn nms(boxes: &View<'_>, scores: &View<'_>, threshold: f64) -> Result<Vec<i64>, String> {
-    match boxes.dtype() {
-        DType::F16 | DType::BF16 | DType::F32 => Ok(nms_as::<f32>(boxes, scores, threshold)),
-        DType::F64 => Ok(nms_as::<f64>(boxes, scores, threshold)),
-        other => Err(format!("\"nms_kernel\" not implemented for {}", other.torch_name())),
-    }
+    with_compute!(float boxes.dtype(), T => Ok(nms_as::<T>(boxes, scores, threshold)))
 }
 
 fn nms_as<T: Real>(boxes: &View<'_>, scores: &View<'_>, threshold: f64) -> Vec<i64> {
@@ -75,17 +71,13 @@ pub fn roi_align(
     out: &ViewMut<'_>,
     threads: usize,
 ) -> Result<(), String> {
-    match out.dtype() {
-        DType::F16 | DType::BF16 | DType::F32 => roi_as::<f32>(x, rois, how, out, threads),
-        DType::F64 => roi_as::<f64>(x, rois, how, out, threads),
-        other => Err(format!("\"roi_align\" not implemented for {}", other.torch_name())),
-    }
+    with_compute!(float out.dtype(), T => roi_as::<T>(x, rois, how, out, threads))
 }
 
-/// The most sampling points in a dimension of a bin: beyond what an image can have.
+/// Limit of sampling points in a dimension of a bin, beyond the size of any image.
 const MOST_POINTS: f64 = 1e6;
 
-/// Refuses regions of images that there are not, and what is not finite.
+/// Refuses regions whose image index is out of range or whose size is not finite.
 fn check_regions<T: Real>(rois: &[T], images: usize, scale: f64) -> Result<(), String> {
     for r in rois.chunks_exact(5) {
         let image = r[0].wide();
@@ -118,7 +110,7 @@ impl<T: Real> Points<T> {
     }
 }
 
-/// The sampling points of a region in its image's rows and columns, for so many bins.
+/// The sampling points of a region along the image's rows and columns.
 fn region<T: Real>(r: &[T], how: RoiAlign, bins: (usize, usize)) -> (Points<T>, Points<T>) {
     let (scale, shift) = (T::of(how.scale), T::of(if how.aligned { 0.5 } else { 0.0 }));
     let along = |from: T, to: T, bins: usize| {
@@ -165,7 +157,7 @@ fn roi_as<T: Real>(
                 for iy in 0..ys.count {
                     for ix in 0..xs.count {
                         taps.extend(bilinear(ys.at(py, iy), xs.at(px, ix), h, w).into_iter().flatten());
-                        // How many there are only the regions say: not more at once than have room here.
+                        // Their number depends on the regions; at most `TAPS` are collected at once.
                         if taps.len() + 4 > TAPS {
                             sums(&mut taps, dst);
                         }
@@ -174,7 +166,7 @@ fn roi_as<T: Real>(
                 sums(&mut taps, dst);
                 (0..channels).for_each(|c| {
                     let sum = &mut dst[(c * ph + py) * pw + px];
-                    *sum = *sum / count;
+                    *sum /= count;
                 });
             }
         }
@@ -187,7 +179,7 @@ fn roi_as<T: Real>(
 const TAPS: usize = 64;
 type Taps<T> = SmallVec<[(usize, T); TAPS]>;
 
-/// The gradient of [`roi_align`]'s image: what each bin's gradient is spread over. `grad` is K × C × bins, `out` is
+/// The gradient of [`roi_align`]'s image: each bin's gradient spread over its samples. `grad` is K × C × bins, `out` is
 /// N × C × H × W.
 pub fn roi_align_backward(
     grad: &View<'_>,
@@ -196,11 +188,7 @@ pub fn roi_align_backward(
     out: &ViewMut<'_>,
     threads: usize,
 ) -> Result<(), String> {
-    match out.dtype() {
-        DType::F16 | DType::BF16 | DType::F32 => roi_backward_as::<f32>(grad, rois, how, out, threads),
-        DType::F64 => roi_backward_as::<f64>(grad, rois, how, out, threads),
-        other => Err(format!("\"roi_align\" not implemented for {}", other.torch_name())),
-    }
+    with_compute!(float out.dtype(), T => roi_backward_as::<T>(grad, rois, how, out, threads))
 }
 
 fn roi_backward_as<T: Real>(
@@ -234,7 +222,7 @@ fn roi_backward_as<T: Real>(
                     for (c, plane) in dst.chunks_exact_mut(h * w).enumerate() {
                         let g = grads[((k * channels + first + c) * ph + py) * pw + px] / count;
                         for (i, v) in taps {
-                            plane[i] = plane[i] + v * g;
+                            plane[i] += v * g;
                         }
                     }
                 }

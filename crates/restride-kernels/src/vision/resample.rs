@@ -2,13 +2,13 @@
 //! along each of the last dimensions.
 
 use crate::support::number::Real;
-use crate::support::pack::{Target, compute_room, pack, packed_room};
+use crate::support::pack::{Stored, Target, compute_room, pack, packed_room, with_compute};
 use crate::support::par;
 use crate::support::scratch::{Temp, room};
-use restride_tensor::{DType, Layout, View, ViewMut};
+use restride_tensor::{DType, View, ViewMut};
 use smallvec::SmallVec;
 
-/// What one index of the result reads in one dimension.
+/// Indices and weights that each index of the result reads in one dimension.
 #[derive(Debug, PartialEq)]
 pub struct Taps<T: Copy> {
     /// First tap of each index of the result, and the number of all of them.
@@ -63,7 +63,7 @@ pub struct Scaling {
     pub input: usize,
     /// Size of the result.
     pub output: usize,
-    /// The first and the last elements of both lie on each other (otherwise the outer edges do).
+    /// Centres of the corner elements coincide (otherwise their outer edges).
     pub align_corners: bool,
     /// The factor that the caller gave; from the sizes if none.
     pub scale: Option<f64>,
@@ -176,13 +176,13 @@ fn antialias<T: Real>(s: &Scaling, ratio: T, i: usize, taps: &mut [(usize, T)]) 
     }
     let total = taps.iter().fold(T::zero(), |t, w| t + w.1);
     if total != T::zero() {
-        taps.iter_mut().for_each(|w| w.1 = w.1 / total);
+        taps.iter_mut().for_each(|w| w.1 /= total);
     }
     taps.len()
 }
 
-/// Bytes of working memory of [`resample`] for an operand and a result that lie so.
-pub fn resample_room(x: (DType, &Layout), scalings: &[Scaling], out: (DType, &Layout)) -> usize {
+/// Scratch bytes of [`resample`].
+pub fn resample_room(x: Stored<'_>, scalings: &[Scaling], out: Stored<'_>) -> usize {
     fn of<T: Real>(s: &Scaling) -> usize {
         room::<usize>(s.output + 1) + room::<(usize, T)>(s.output.saturating_mul(s.most::<T>()))
     }
@@ -191,17 +191,13 @@ pub fn resample_room(x: (DType, &Layout), scalings: &[Scaling], out: (DType, &La
     scalings.iter().map(each).sum::<usize>() + packed_room(x) + packed_room(out) + line
 }
 
-/// Scales the last `scalings.len()` dimensions (at most three). Sizes of the operand and the result there are those of
-/// the scalings, the leading ones are equal.
+/// Scales the last `scalings.len()` dimensions (at most three). Their sizes in operand and result are those of the
+/// scalings; the leading sizes are equal.
 pub fn resample(x: &View<'_>, scalings: &[Scaling], out: &ViewMut<'_>, threads: usize) -> Result<(), String> {
     if out.numel() == 0 {
         return Ok(());
     }
-    match out.dtype() {
-        DType::F16 | DType::BF16 | DType::F32 => run::<f32>(x, scalings, out, threads),
-        DType::F64 => run::<f64>(x, scalings, out, threads),
-        other => return Err(format!("scaling is not implemented for {}", other.torch_name())),
-    }
+    with_compute!(float out.dtype(), T => run::<T>(x, scalings, out, threads));
     Ok(())
 }
 
@@ -239,7 +235,7 @@ fn run<T: Real>(x: &View<'_>, scalings: &[Scaling], out: &ViewMut<'_>, threads: 
             if k == 0 {
                 mixed.iter_mut().zip(line(at)).for_each(|(m, &x)| *m = w * x);
             } else {
-                mixed.iter_mut().zip(line(at)).for_each(|(m, &x)| *m = *m + w * x);
+                mixed.iter_mut().zip(line(at)).for_each(|(m, &x)| *m += w * x);
             }
         }
         for (i, d) in dst.iter_mut().enumerate() {
