@@ -6,11 +6,11 @@ use crate::conv::window::Window;
 use crate::support::scratch::{self, Temp};
 use restride_tensor::{DType, Layout, View, ViewMut};
 
-/// Elements that are put aside at a time at most, where that is no fewer than 16 positions.
+/// Limit of elements put aside at a time, unless that is fewer than 16 positions.
 const ASIDE: usize = 1 << 13;
 
-/// Positions that are put aside at a time, of `k` channels of `n` positions, of which `out` channels are made: few beside
-/// the result. Sums do not depend on it.
+/// Positions put aside at a time, for `k` input and `out` output channels of `n` positions: few beside the result. Sums do
+/// not depend on it.
 fn stretch(k: usize, out: usize, n: usize) -> usize {
     (ASIDE.min(out * n / 4) / k.max(1) / 16 * 16).max(16).min(n)
 }

@@ -6,8 +6,8 @@ use crate::support::scratch::{Temp, room};
 /// Sweeps of rotations until nothing is left to turn: far more than any matrix needs.
 const SWEEPS: usize = 100;
 
-/// A rotation of columns p and q that makes `x`, between them, zero: `x` is what column p's direction has of q's, the other
-/// two numbers what both have of themselves.
+/// A rotation of columns p and q that makes `x` zero: their inner product, or the element at (p, q). `pp` and `qq` are the
+/// diagonal ones.
 struct Rotation<T: Field> {
     cos: f64,
     sin: f64,
@@ -36,8 +36,8 @@ impl<T: Field> Rotation<T> {
     }
 }
 
-/// Eigenvalues of a Hermitian matrix (of which one triangle is read), smallest first, and their vectors as columns. What is
-/// no number makes all results none.
+/// Eigenvalues of a Hermitian matrix, smallest first, and their vectors as columns. Reads one triangle. NaN or infinity in it
+/// makes all results NaN.
 pub fn eigh<T: Field>(a: &Matrix<T>, upper: bool) -> (Temp<f64>, Matrix<T>) {
     let n = a.rows;
     let (mut values, mut vectors) = (Temp::filled(n, 0.0), Matrix::zeros(n, n));

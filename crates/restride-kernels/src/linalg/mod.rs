@@ -1,10 +1,10 @@
 //! Dense linear algebra on matrices of real or complex numbers, computed in double precision whatever the element type.
 //!
-//! What LAPACK's results are is part of PyTorch's: rows exchanged (from 1), the order of the first minor that fails, real
-//! diagonals of R, reflections and blocks as they are kept. So these are its algorithms, unblocked.
+//! PyTorch returns LAPACK's results: rows exchanged (from 1), the order of the first minor that fails, real diagonals of R,
+//! reflections and blocks in LAPACK's form. So these are LAPACK's algorithms, unblocked.
 //!
-//! Matrices lie in working memory, which is given back from its end: what a function returns is made before what it needs
-//! on the way, and what it takes over was made before that.
+//! Matrices are stored in scratch, a stack: a function allocates its results before its temporaries, and its arguments
+//! were allocated before both.
 
 mod cholesky;
 mod eig;

@@ -80,8 +80,8 @@ fn check(inner: &Layout, inner_dtype: DType, outer: &Layout, outer_dtype: DType,
 /// Strides may be negative. Cells before the operand's first or after its last one are refused.
 pub fn from_region(src: &View<'_>, dtype: DType, layout: &Layout, dst: &ViewMut<'_>) -> Result<(), String> {
     check(layout, dtype, src.layout(), src.dtype(), src.base() as usize)?;
-    // SAFETY: the cells are between the operand's first and last one, all of which is memory of one storage that
-    // its owner keeps while the view lives, and they are aligned.
+    // SAFETY: the cells are between the operand's first and last one, in memory of one storage that its owner keeps while
+    // the view lives, and they are aligned.
     let view = unsafe { View::from_raw(src.base(), dtype, layout) };
     same_order(&view, dst)
 }

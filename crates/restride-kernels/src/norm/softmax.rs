@@ -1,5 +1,5 @@
-//! `softmax` and `log_softmax`, row by row: a row is read completely before it is written, so that a result may share
-//! on its operand index by index.
+//! `softmax` and `log_softmax`, row by row: a row is read completely before it is written, so that a result may share its
+//! operand's memory index by index.
 
 use crate::reduce::lanes;
 use crate::support::number::Real;
