@@ -7,13 +7,13 @@ use restride_ir::{
 use std::collections::BTreeMap;
 
 /// Facts about the graphs of a program, by graph and by how many inputs its loop replaces.
-pub(super) type ProgramFacts<'a> = BTreeMap<(GraphId, usize), Facts<'a>>;
+pub(super) type ProgramFacts<'a> = BTreeMap<(GraphId, usize), GraphFacts<'a>>;
 
 /// Facts about one graph, computed once for all attempts to place it.
 ///
 /// Invariant: everything here follows from the program alone, so no decision can make it stale. Readers that remain while
 /// values are placed are in [`Places`](super::places::Places).
-pub(super) struct Facts<'a> {
+pub(super) struct GraphFacts<'a> {
     pub program: &'a Program,
     pub id: GraphId,
     pub graph: &'a Graph,
@@ -92,7 +92,7 @@ fn tensor_outputs(graph: &Graph) -> impl Iterator<Item = (usize, ValueId)> {
     graph.outputs.iter().enumerate().filter_map(value).filter(tensor)
 }
 
-impl<'a> Facts<'a> {
+impl<'a> GraphFacts<'a> {
     /// Facts about the main graph and every body below it.
     pub fn of_program(program: &'a Program) -> ProgramFacts<'a> {
         let mut all = ProgramFacts::new();
@@ -106,7 +106,7 @@ impl<'a> Facts<'a> {
                 true => Boundary::of_main(program),
                 false => Boundary::of_body(graph, carried),
             };
-            all.insert((id, carried), Facts::new(program, id, boundary));
+            all.insert((id, carried), GraphFacts::new(program, id, boundary));
             // A call that is no call is an error where its node is placed.
             for call in graph.ordered().filter_map(|(_, node)| HopCall::of(graph, node).ok().flatten()) {
                 todo.extend(call.bodies.iter().enumerate().map(|(b, &body)| (body, call.replaced(b))));
@@ -138,7 +138,7 @@ impl<'a> Facts<'a> {
         }
         boundary.handed.keys().for_each(|v| last_use.set(*v, graph.order.len()));
         let successors = successors(graph, &types, &last_use);
-        Facts { program, id, graph, boundary, types, last_use, uses, makers, successors }
+        GraphFacts { program, id, graph, boundary, types, last_use, uses, makers, successors }
     }
 
     /// The type of a tensor; `None` for other values and where a size is a symbol.

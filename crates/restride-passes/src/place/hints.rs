@@ -2,7 +2,7 @@
 //! part of a `cat`, the layout that a reshape needs, and the same for the views of the value and for values made in place on it.
 
 use super::Placer;
-use super::facts::Facts;
+use super::facts::GraphFacts;
 use super::overwrite::Write;
 use super::places::default_layout;
 use super::views::view_rule;
@@ -241,7 +241,7 @@ impl Placer<'_> {
         depth: usize,
         out: &mut Vec<Hint>,
     ) -> Result<()> {
-        let facts: &Facts<'_> = self.facts;
+        let facts: &GraphFacts<'_> = self.facts;
         let node = &facts.graph.nodes[id];
         let def = node.op.def();
         let &[w] = &node.results[..] else { return Ok(()) };

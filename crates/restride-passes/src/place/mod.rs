@@ -31,7 +31,7 @@ mod revise;
 mod views;
 
 use crate::args::known_or_refused;
-use facts::{Facts, ProgramFacts};
+use facts::{GraphFacts, ProgramFacts};
 pub(crate) use hints::AssembleFn;
 use hints::Hints;
 use places::Places;
@@ -102,7 +102,7 @@ pub struct Placed {
 /// A size is a symbol, an operator must be lowered first, or bodies are nested too deeply; with the node.
 pub fn place(program: &Program, options: &PlaceOptions) -> Result<Placed> {
     program.limits.check_bodies(program)?;
-    let facts = Facts::of_program(program);
+    let facts = GraphFacts::of_program(program);
     best(program, |avoid| attempt(program, &facts, options, avoid))
 }
 
@@ -112,7 +112,7 @@ pub fn place(program: &Program, options: &PlaceOptions) -> Result<Placed> {
 /// # Errors
 /// Those of [`place`].
 pub fn place_avoiding(program: &Program, options: &PlaceOptions, avoid: &Avoid) -> Result<Placed> {
-    Ok(attempt(program, &Facts::of_program(program), options, avoid)?.placed)
+    Ok(attempt(program, &GraphFacts::of_program(program), options, avoid)?.placed)
 }
 
 /// Places the main graph once, with the bodies below it.
@@ -134,7 +134,7 @@ pub fn cost(program: &Program, placement: &Placement) -> (i64, i64) {
 struct Placer<'a> {
     /// Of every graph of the program.
     all: &'a ProgramFacts<'a>,
-    facts: &'a Facts<'a>,
+    facts: &'a GraphFacts<'a>,
     options: PlaceOptions,
     hints: Hints,
     places: Places,
@@ -153,7 +153,7 @@ struct Decisions {
 impl<'a> Placer<'a> {
     fn new(
         all: &'a ProgramFacts<'a>,
-        facts: &'a Facts<'a>,
+        facts: &'a GraphFacts<'a>,
         revision: Revision<'a>,
         options: &PlaceOptions,
     ) -> Placer<'a> {

@@ -1,6 +1,6 @@
 //! Places so far: buffers being filled, the values that are stored in each, and who would lose cells to a write.
 
-use super::facts::Facts;
+use super::facts::GraphFacts;
 use restride_ir::{
     Buffer, BufferId, BufferKind, DType, Error, Id, Layout, Meta, NodeId, Place, Placement, Result, Step, Table,
     ValueId, border_layout, layout_bytes,
@@ -36,7 +36,7 @@ pub(super) struct Places {
 }
 
 impl Places {
-    pub fn new(facts: &Facts<'_>) -> Places {
+    pub fn new(facts: &GraphFacts<'_>) -> Places {
         let (uses, last_use) = (facts.uses.clone(), facts.last_use.clone());
         Places { uses, last_use, inputs: vec![None; facts.graph.inputs.len()], ..Places::default() }
     }
