@@ -303,6 +303,9 @@ pub struct Sample {
     pub args: Vec<SampleArg>,
 }
 
+/// Makes the sample calls of an operator.
+pub type SampleFn = fn() -> Vec<Sample>;
+
 /// Source of an argument in the member calls of a `_foreach_*` operator.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum MemberArg {
@@ -428,8 +431,8 @@ pub struct OpDef {
     // -- Tests
     /// How close results are to PyTorch's.
     pub exactness: Exactness,
-    /// Sample calls.
-    pub samples: Option<fn() -> Vec<Sample>>,
+    /// Sample calls; `None` where they are not compiled in (feature `samples` of `restride-ops`).
+    pub samples: Option<SampleFn>,
 }
 
 /// Conditions that an assertion checks, from its arguments.

@@ -4,6 +4,11 @@
 //! `Family`, which stands in `FAMILIES`. [`lookup`] finds an operator by its full name: declared, derived from PyTorch's
 //! schemas (in-place, `out=` and `_foreach_*` forms), or known by its schema alone.
 #![forbid(unsafe_code)]
+// Sample calls stand beside their operators. Without the feature no row names them, and none is compiled in.
+#![cfg_attr(not(feature = "samples"), allow(dead_code, unused_imports))]
+
+#[macro_use]
+mod declare;
 
 mod attention;
 mod control_flow;
@@ -35,7 +40,7 @@ use restride_ir::OpDef;
 pub use core_forms::{core_form, is_core};
 pub use registry::custom::{CustomArg, CustomView, custom_form, custom_form_of, decode_views, encode_views};
 pub use registry::forms::{WritingForm, in_place_form, out_form, view_form};
-pub use registry::{lookup, ops, register_custom, torch_names};
+pub use registry::{lookup, ops, register_custom, sample_count, torch_names};
 pub use support::composite::types;
 
 /// What a family exports.

@@ -347,3 +347,17 @@ fn operators_that_compute_have_samples() {
         .collect();
     assert!(missing.is_empty(), "without samples: {missing:?}");
 }
+
+#[test]
+fn the_counts_of_sample_calls_are_written_down() {
+    let count = |op: &Op| op.def().samples.map_or(0, |samples| samples().len());
+    let counts = restride_ops::ops().iter().map(|op| (op.name(), count(op))).filter(|(_, n)| *n > 0);
+    let mut lines: Vec<String> = counts.map(|(name, n)| format!("{name} {n}\n")).collect();
+    lines.sort();
+    let path = concat!(env!("CARGO_MANIFEST_DIR"), "/data/sample_counts.txt");
+    if std::env::var_os("RESTRIDE_BLESS").is_some() {
+        std::fs::write(path, lines.concat()).unwrap();
+    }
+    let written = std::fs::read_to_string(path).unwrap();
+    assert_eq!(written, lines.concat(), "run with RESTRIDE_BLESS=1 to write data/sample_counts.txt");
+}

@@ -89,6 +89,6 @@ fn row(op: Op) -> Coverage {
             None => Differentiated::None,
         },
         without: restride_ops::gradient::without(op.name()),
-        samples: def.samples.map_or(0, |s| s().len()),
+        samples: restride_ops::sample_count(op.name()),
     }
 }

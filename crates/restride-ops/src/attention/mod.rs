@@ -402,7 +402,7 @@ pub(crate) static OPS: &[OpDef] = &[
         scratch: Some(|a, outs| scratch(a, outs, &PUBLIC, false, false)),
         composed: Some(drops),
         decompose: Some(decompose),
-        samples: Some(samples),
+        samples: samples!(samples),
         doc: "softmax(q k^T scale + mask) v",
         by_batch: Some(ByBatch { each: &[0, 1, 2], broadcast: &[3] }),
         ..OpDef::new("scaled_dot_product_attention")
@@ -415,7 +415,7 @@ pub(crate) static OPS: &[OpDef] = &[
             let args: Vec<_> = a.0.to_vec();
             e.call("aten.scaled_dot_product_attention.default", &args)
         }),
-        samples: Some(samples),
+        samples: samples!(samples),
         doc: "scaled_dot_product_attention without dropout: its gradient computes the weights again",
         by_batch: Some(ByBatch { each: &[0, 1, 2], broadcast: &[3] }),
         ..OpDef::new(
@@ -426,7 +426,7 @@ pub(crate) static OPS: &[OpDef] = &[
         infer: Some(flash_infer),
         kernel: Kernel::Fixed(|c| run(c, &FLASH, Some(1), None)),
         scratch: Some(|a, outs| scratch(a, outs, &FLASH, true, false)),
-        samples: Some(flash_samples),
+        samples: samples!(flash_samples),
         doc: "Attention with the logarithms of the sums of exponentials",
         ..OpDef::new("_scaled_dot_product_flash_attention_for_cpu")
     },
@@ -436,7 +436,7 @@ pub(crate) static OPS: &[OpDef] = &[
         scratch: Some(|a, outs| scratch(a, outs, &MATH, false, true)),
         composed: Some(drops),
         decompose: Some(math_decompose),
-        samples: Some(math_samples),
+        samples: samples!(math_samples),
         doc: "Attention with its weights",
         ..OpDef::new("_scaled_dot_product_attention_math")
     },

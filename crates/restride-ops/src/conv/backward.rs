@@ -128,7 +128,7 @@ pub(crate) static OPS: &[OpDef] = &[OpDef {
     infer: Some(backward_infer),
     kernel: Kernel::Fixed(backward),
     scratch: Some(backward_scratch),
-    samples: Some(backward_samples),
+    samples: samples!(backward_samples),
     doc: "A gradient that the mask leaves out is a tensor without elements",
     ..OpDef::new("convolution_backward")
 }];

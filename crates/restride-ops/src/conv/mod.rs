@@ -412,7 +412,7 @@ macro_rules! convolution {
             scratch: Some(|a, outs| scratch(a, outs, &$positions)),
             reuse: &[Reuse { arg: 0, result: 0, kind: ReuseKind::Trailing }],
             trailing: Some(|a| trailing(a, &$positions)),
-            samples: Some($samples),
+            samples: samples!($samples),
             ..OpDef::new($schema)
         }
     };

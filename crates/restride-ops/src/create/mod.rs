@@ -11,7 +11,7 @@ use crate::support::sample::{sample, strided, tensor, transposed};
 use crate::support::strides::{channels_last, dense_like, in_format};
 use restride_ir::{
     Arg, Args, Call, Exactness, Kernel, Layout, MemoryFormat, Meta, OpDef, OpError, OverlapCheck, Reuse, ReuseKind,
-    Sample, Scalar,
+    Sample, SampleFn, Scalar,
 };
 use restride_kernels::pointwise::{self as k, Input};
 use restride_tensor::{DType, DType::*, ViewMut};
@@ -339,18 +339,18 @@ const fn make(
     schema: &'static str,
     infer: restride_ir::InferFn,
     kernel: fn(&Call<'_>) -> Result<()>,
-    samples: fn() -> Vec<Sample>,
+    samples: Option<SampleFn>,
 ) -> OpDef {
     OpDef {
         infer: Some(infer),
         kernel: Kernel::Fixed(kernel),
         exactness: Exactness::Exact,
-        samples: Some(samples),
+        samples,
         ..OpDef::new(schema)
     }
 }
 /// Contents are zeros here, whatever in PyTorch: only types compare.
-const fn empty(schema: &'static str, infer: restride_ir::InferFn, samples: fn() -> Vec<Sample>) -> OpDef {
+const fn empty(schema: &'static str, infer: restride_ir::InferFn, samples: Option<SampleFn>) -> OpDef {
     OpDef { exactness: Exactness::Random, doc: "filled with zeros", ..make(schema, infer, run_zeros, samples) }
 }
 /// The operand's values are not read: its memory is as good as any.
@@ -358,7 +358,7 @@ const fn overwrite(
     schema: &'static str,
     infer: restride_ir::InferFn,
     kernel: fn(&Call<'_>) -> Result<()>,
-    samples: fn() -> Vec<Sample>,
+    samples: Option<SampleFn>,
 ) -> OpDef {
     OpDef {
         reuse: &[Reuse { arg: 0, result: 0, kind: ReuseKind::SameIndex }],
@@ -369,26 +369,29 @@ const fn overwrite(
 }
 
 pub(crate) static OPS: &[OpDef] = &[
-    make("full", infer_full, run_second, s_full),
-    make("full_like", infer_full_like, run_second, s_full_like),
-    make("new_full", infer_new_full, run_new_full, s_new_full),
-    make("zeros", infer_sized, run_zeros, s_sized),
-    make("zeros_like", infer_like, run_zeros, s_like),
-    make("new_zeros", infer_new, run_zeros, s_new),
-    make("ones", infer_sized, run_ones, s_sized),
-    make("ones_like", infer_like, run_ones, s_like),
-    make("new_ones", infer_new, run_ones, s_new),
-    empty("empty.memory_format", infer_empty, s_empty),
-    empty("empty_like", infer_like, s_like),
-    empty("new_empty", infer_new, s_new),
-    empty("empty_permuted", infer_empty_permuted, s_permuted),
-    empty("empty_strided", infer_empty_strided, s_strided),
-    empty("new_empty_strided", infer_new_empty_strided, s_new_strided),
-    make("scalar_tensor", infer_scalar_tensor, run_scalar_tensor, s_scalar),
-    overwrite("fill.Scalar", infer_fill, run_fill, || s_fill(true)),
+    make("full", infer_full, run_second, samples!(s_full)),
+    make("full_like", infer_full_like, run_second, samples!(s_full_like)),
+    make("new_full", infer_new_full, run_new_full, samples!(s_new_full)),
+    make("zeros", infer_sized, run_zeros, samples!(s_sized)),
+    make("zeros_like", infer_like, run_zeros, samples!(s_like)),
+    make("new_zeros", infer_new, run_zeros, samples!(s_new)),
+    make("ones", infer_sized, run_ones, samples!(s_sized)),
+    make("ones_like", infer_like, run_ones, samples!(s_like)),
+    make("new_ones", infer_new, run_ones, samples!(s_new)),
+    empty("empty.memory_format", infer_empty, samples!(s_empty)),
+    empty("empty_like", infer_like, samples!(s_like)),
+    empty("new_empty", infer_new, samples!(s_new)),
+    empty("empty_permuted", infer_empty_permuted, samples!(s_permuted)),
+    empty("empty_strided", infer_empty_strided, samples!(s_strided)),
+    empty("new_empty_strided", infer_new_empty_strided, samples!(s_new_strided)),
+    make("scalar_tensor", infer_scalar_tensor, run_scalar_tensor, samples!(s_scalar)),
+    overwrite("fill.Scalar", infer_fill, run_fill, samples!(|| s_fill(true))),
     // With a tensor it is a `copy_`, which does not take a target with several elements in one cell.
-    OpDef { overlap: OverlapCheck::Target, ..overwrite("fill.Tensor", infer_fill, run_fill, || s_fill(false)) },
-    overwrite("zero", infer_zero, run_zeros, s_zero),
+    OpDef {
+        overlap: OverlapCheck::Target,
+        ..overwrite("fill.Tensor", infer_fill, run_fill, samples!(|| s_fill(false)))
+    },
+    overwrite("zero", infer_zero, run_zeros, samples!(s_zero)),
 ];
 
 /// The operators and gradients of this family.

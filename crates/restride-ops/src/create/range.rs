@@ -4,7 +4,7 @@ use crate::create::{put, row_major};
 use crate::pointwise::{Metas, Result, not_for};
 use crate::support::fail;
 use crate::support::sample::{ints, sample, tensor};
-use restride_ir::{Arg, Args, Call, Exactness, Kernel, Meta, OpDef, Sample, Scalar};
+use restride_ir::{Arg, Args, Call, Exactness, Kernel, Meta, OpDef, Sample, SampleFn, Scalar};
 use restride_kernels::pointwise::complex_math;
 use restride_kernels::support::convert::{round_scalar, scatter};
 use restride_kernels::support::scratch::{Temp, room};
@@ -363,7 +363,7 @@ pub(crate) const fn made(
     schema: &'static str,
     infer: restride_ir::InferFn,
     kernel: fn(&Call<'_>) -> Result<()>,
-    samples: fn() -> Vec<Sample>,
+    samples: Option<SampleFn>,
 ) -> OpDef {
     // Complex numbers are made of two lists of parts.
     let scratch: restride_ir::ScratchFn = |_, outs| {
@@ -371,47 +371,71 @@ pub(crate) const fn made(
         let parts = if outs[0].dtype.is_complex() { room::<f64>(n) + room::<Complex>(n) } else { 0 };
         Ok(room::<f64>(n) + parts)
     };
-    OpDef {
-        infer: Some(infer),
-        kernel: Kernel::Fixed(kernel),
-        scratch: Some(scratch),
-        samples: Some(samples),
-        ..OpDef::new(schema)
-    }
+    OpDef { infer: Some(infer), kernel: Kernel::Fixed(kernel), scratch: Some(scratch), samples, ..OpDef::new(schema) }
 }
 
 pub(crate) static OPS: &[OpDef] = &[
-    made("arange", |a| infer_arange(a, 1), |c| run_arange(c, 1), s_arange_end),
-    made("arange.start", |a| infer_arange(a, 2), |c| run_arange(c, 2), s_arange_start),
-    made("arange.start_step", |a| infer_arange(a, 3), |c| run_arange(c, 3), s_arange_step),
+    made("arange", |a| infer_arange(a, 1), |c| run_arange(c, 1), samples!(s_arange_end)),
+    made("arange.start", |a| infer_arange(a, 2), |c| run_arange(c, 2), samples!(s_arange_start)),
+    made("arange.start_step", |a| infer_arange(a, 3), |c| run_arange(c, 3), samples!(s_arange_step)),
     made(
         "range",
         |a| infer_range(a, 2),
         |c| run_range(c, 2),
-        || s_range_end(vec![sample![0, 3], sample![0.5, 4], sample![3, 0]]),
+        samples!(|| s_range_end(vec![sample![0, 3], sample![0.5, 4], sample![3, 0]])),
     ),
     made(
         "range.step",
         |a| infer_range(a, 3),
         |c| run_range(c, 3),
-        || s_range_end(vec![sample![0, 7, 2], sample![1.0, 0.0, -0.25]]),
+        samples!(|| s_range_end(vec![sample![0, 7, 2], sample![1.0, 0.0, -0.25]])),
     ),
-    made("linspace", |a| infer_spaced(a, 3), run_linspace, s_linspace),
-    made("logspace", |a| infer_spaced(a, 4), run_logspace, s_logspace),
-    made("linspace.Tensor_Tensor", |a| infer_spaced(a, 3), run_linspace, || with_tensors(s_linspace(), true, true)),
-    made("logspace.Tensor_Tensor", |a| infer_spaced(a, 4), run_logspace, || with_tensors(s_logspace(), true, true)),
-    made("linspace.Tensor_Scalar", |a| infer_spaced(a, 3), run_linspace, || with_tensors(s_linspace(), true, false)),
-    made("logspace.Tensor_Scalar", |a| infer_spaced(a, 4), run_logspace, || with_tensors(s_logspace(), true, false)),
-    made("linspace.Scalar_Tensor", |a| infer_spaced(a, 3), run_linspace, || with_tensors(s_linspace(), false, true)),
-    made("logspace.Scalar_Tensor", |a| infer_spaced(a, 4), run_logspace, || with_tensors(s_logspace(), false, true)),
-    OpDef { exactness: Exactness::Exact, ..made("eye", |a| infer_eye(a, 1), run_eye, || s_eye(false)) },
-    OpDef { exactness: Exactness::Exact, ..made("eye.m", |a| infer_eye(a, 2), run_eye, || s_eye(true)) },
+    made("linspace", |a| infer_spaced(a, 3), run_linspace, samples!(s_linspace)),
+    made("logspace", |a| infer_spaced(a, 4), run_logspace, samples!(s_logspace)),
+    made(
+        "linspace.Tensor_Tensor",
+        |a| infer_spaced(a, 3),
+        run_linspace,
+        samples!(|| with_tensors(s_linspace(), true, true)),
+    ),
+    made(
+        "logspace.Tensor_Tensor",
+        |a| infer_spaced(a, 4),
+        run_logspace,
+        samples!(|| with_tensors(s_logspace(), true, true)),
+    ),
+    made(
+        "linspace.Tensor_Scalar",
+        |a| infer_spaced(a, 3),
+        run_linspace,
+        samples!(|| with_tensors(s_linspace(), true, false)),
+    ),
+    made(
+        "logspace.Tensor_Scalar",
+        |a| infer_spaced(a, 4),
+        run_logspace,
+        samples!(|| with_tensors(s_logspace(), true, false)),
+    ),
+    made(
+        "linspace.Scalar_Tensor",
+        |a| infer_spaced(a, 3),
+        run_linspace,
+        samples!(|| with_tensors(s_linspace(), false, true)),
+    ),
+    made(
+        "logspace.Scalar_Tensor",
+        |a| infer_spaced(a, 4),
+        run_logspace,
+        samples!(|| with_tensors(s_logspace(), false, true)),
+    ),
+    OpDef { exactness: Exactness::Exact, ..made("eye", |a| infer_eye(a, 1), run_eye, samples!(|| s_eye(false))) },
+    OpDef { exactness: Exactness::Exact, ..made("eye.m", |a| infer_eye(a, 2), run_eye, samples!(|| s_eye(true))) },
     OpDef {
         exactness: Exactness::Exact,
-        ..made("tril_indices", |a| infer_indices(a, true), |c| run_indices(c, true), s_indices)
+        ..made("tril_indices", |a| infer_indices(a, true), |c| run_indices(c, true), samples!(s_indices))
     },
     OpDef {
         exactness: Exactness::Exact,
-        ..made("triu_indices", |a| infer_indices(a, false), |c| run_indices(c, false), s_indices)
+        ..made("triu_indices", |a| infer_indices(a, false), |c| run_indices(c, false), samples!(s_indices))
     },
 ];

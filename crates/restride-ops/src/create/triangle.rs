@@ -178,7 +178,7 @@ pub(crate) static OPS: &[OpDef] = &[
         scratch: Some(room_tri),
         reuse: &[Reuse { arg: 0, result: 0, kind: ReuseKind::SameIndex }],
         exactness: Exactness::Exact,
-        samples: Some(s_tri),
+        samples: samples!(s_tri),
         ..OpDef::new("tril")
     },
     OpDef {
@@ -187,7 +187,7 @@ pub(crate) static OPS: &[OpDef] = &[
         scratch: Some(room_tri),
         reuse: &[Reuse { arg: 0, result: 0, kind: ReuseKind::SameIndex }],
         exactness: Exactness::Exact,
-        samples: Some(s_tri),
+        samples: samples!(s_tri),
         ..OpDef::new("triu")
     },
     OpDef {
@@ -195,21 +195,21 @@ pub(crate) static OPS: &[OpDef] = &[
         kernel: Kernel::Fixed(run_one_hot),
         scratch: Some(room_one_hot),
         exactness: Exactness::Exact,
-        samples: Some(s_one_hot),
+        samples: samples!(s_one_hot),
         ..OpDef::new("one_hot")
     },
     OpDef {
         decompose: Some(meshgrid),
         infer: crate::support::composite::composed!(meshgrid),
         exactness: Exactness::Exact,
-        samples: Some(s_meshgrid),
+        samples: samples!(s_meshgrid),
         ..OpDef::new("meshgrid")
     },
     OpDef {
         decompose: Some(meshgrid),
         infer: crate::support::composite::composed!(meshgrid),
         exactness: Exactness::Exact,
-        samples: Some(s_meshgrid_indexed),
+        samples: samples!(s_meshgrid_indexed),
         ..OpDef::new("meshgrid.indexing")
     },
 ];

@@ -74,59 +74,64 @@ fn s_window_flagged(more: &[f64]) -> Vec<Sample> {
 }
 
 pub(crate) static OPS: &[OpDef] = &[
-    made("hann_window", |a| infer_window(a, 1), |c| run_window(c, Window::Cosine, true, 0.5, 0.5), || s_window(&[])),
+    made(
+        "hann_window",
+        |a| infer_window(a, 1),
+        |c| run_window(c, Window::Cosine, true, 0.5, 0.5),
+        samples!(|| s_window(&[])),
+    ),
     made(
         "hann_window.periodic",
         |a| infer_window(a, 2),
         |c| run_window(c, Window::Cosine, periodic(c)?, 0.5, 0.5),
-        || s_window_flagged(&[]),
+        samples!(|| s_window_flagged(&[])),
     ),
     made(
         "hamming_window",
         |a| infer_window(a, 1),
         |c| run_window(c, Window::Cosine, true, 0.54, 0.46),
-        || s_window(&[]),
+        samples!(|| s_window(&[])),
     ),
     made(
         "hamming_window.periodic",
         |a| infer_window(a, 2),
         |c| run_window(c, Window::Cosine, periodic(c)?, 0.54, 0.46),
-        || s_window_flagged(&[]),
+        samples!(|| s_window_flagged(&[])),
     ),
     made(
         "bartlett_window",
         |a| infer_window(a, 1),
         |c| run_window(c, Window::Bartlett, true, 0.0, 0.0),
-        || s_window(&[]),
+        samples!(|| s_window(&[])),
     ),
     made(
         "bartlett_window.periodic",
         |a| infer_window(a, 2),
         |c| run_window(c, Window::Bartlett, periodic(c)?, 0.0, 0.0),
-        || s_window_flagged(&[]),
+        samples!(|| s_window_flagged(&[])),
     ),
     made(
         "blackman_window",
         |a| infer_window(a, 1),
         |c| run_window(c, Window::Blackman, true, 0.0, 0.0),
-        || s_window(&[]),
+        samples!(|| s_window(&[])),
     ),
     made(
         "blackman_window.periodic",
         |a| infer_window(a, 2),
         |c| run_window(c, Window::Blackman, periodic(c)?, 0.0, 0.0),
-        || s_window_flagged(&[]),
+        samples!(|| s_window_flagged(&[])),
     ),
     made(
         "hamming_window.periodic_alpha",
         |a| infer_window(a, 3),
         |c| run_window(c, Window::Cosine, periodic(c)?, c.args.float(2)?, 0.46),
-        || s_window_flagged(&[0.6]),
+        samples!(|| s_window_flagged(&[0.6])),
     ),
     made(
         "hamming_window.periodic_alpha_beta",
         |a| infer_window(a, 4),
         |c| run_window(c, Window::Cosine, periodic(c)?, c.args.float(2)?, c.args.float(3)?),
-        || s_window_flagged(&[0.6, 0.3]),
+        samples!(|| s_window_flagged(&[0.6, 0.3])),
     ),
 ];

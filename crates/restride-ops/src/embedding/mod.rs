@@ -278,7 +278,7 @@ macro_rules! bag {
             infer: Some(|a| bag_infer(a, $wraps, $keeps)),
             kernel: Kernel::Fixed(|c| run_bag(c, $wraps)),
             scratch: Some(bag_scratch),
-            samples: Some($samples),
+            samples: samples!($samples),
             ..OpDef::new($schema)
         }
     };
@@ -290,21 +290,21 @@ pub(crate) static OPS: &[OpDef] = &[
         kernel: Kernel::Fixed(run),
         scratch: Some(scratch),
         exactness: restride_ir::Exactness::Exact,
-        samples: Some(samples),
+        samples: samples!(samples),
         ..OpDef::new("embedding")
     },
     OpDef {
         infer: Some(backward_infer),
         kernel: Kernel::Fixed(backward),
         scratch: Some(backward_scratch),
-        samples: Some(backward_samples),
+        samples: samples!(backward_samples),
         ..OpDef::new("embedding_dense_backward")
     },
     OpDef {
         infer: Some(renorm_infer),
         kernel: Kernel::Fixed(renorm),
         scratch: Some(renorm_scratch),
-        samples: Some(renorm_samples),
+        samples: samples!(renorm_samples),
         doc: "The table with indexed rows of too large a norm scaled down to it",
         ..OpDef::new("embedding_renorm")
     },

@@ -448,7 +448,7 @@ pub(crate) static OPS: &[OpDef] = &[
         infer: Some(c2c_infer),
         kernel: Kernel::Fixed(c2c),
         scratch: Some(c2c_scratch),
-        samples: Some(|| {
+        samples: samples!(|| {
             let arg = crate::support::sample::IntoArg::arg;
             let mut out = raw_samples(DType::C64, arg(true));
             out.extend(raw_samples(DType::C128, arg(false)));
@@ -460,7 +460,7 @@ pub(crate) static OPS: &[OpDef] = &[
         infer: Some(r2c_infer),
         kernel: Kernel::Fixed(r2c),
         scratch: Some(r2c_scratch),
-        samples: Some(|| {
+        samples: samples!(|| {
             let arg = crate::support::sample::IntoArg::arg;
             let mut out = raw_samples(DType::F32, arg(true));
             out.extend(raw_samples(DType::F64, arg(false)));
@@ -472,7 +472,7 @@ pub(crate) static OPS: &[OpDef] = &[
         infer: Some(c2r_infer),
         kernel: Kernel::Fixed(c2r),
         scratch: Some(c2r_scratch),
-        samples: Some(|| {
+        samples: samples!(|| {
             let mut out = Samples::new();
             for dims in [&[2i64][..], &[1, 2], &[2, 0]] {
                 let n = 2 * (SHAPE[dims[dims.len() - 1] as usize] - 1);
@@ -487,7 +487,7 @@ pub(crate) static OPS: &[OpDef] = &[
         infer: Some(windows_infer),
         kernel: Kernel::Fixed(windows),
         scratch: Some(crate::support::scratch::packed),
-        samples: Some(|| {
+        samples: samples!(|| {
             vec![
                 sample![tensor(DType::F32, &[2, 4, 3], 1), [2, 9], 1, 3, 2],
                 sample![transposed(DType::F64, &[4, 2, 3], 1), [6, 2], 0, 3, 1],

@@ -1,6 +1,8 @@
 //! Operators whose results are as large as the data says: `nonzero`, `masked_select`, repetition by a tensor.
 
-use restride_ir::{Arg, Args, Call, DType, Emit, Exactness, Kernel, Layout, Meta, OpDef, OpError, Sample, Scalar};
+use restride_ir::{
+    Arg, Args, Call, DType, Emit, Exactness, Kernel, Layout, Meta, OpDef, OpError, Sample, SampleFn, Scalar,
+};
 use restride_kernels::index::{nonzero, nonzero_room};
 use restride_kernels::movement::copy;
 use restride_kernels::support::convert::{gather, scatter};
@@ -237,25 +239,21 @@ fn s_repeat_by() -> Vec<Sample> {
 }
 
 /// An operator that learns its result's sizes.
-const fn found(
-    schema: &'static str,
-    run: fn(&Call<'_>) -> Result<Vec<RawTensor>>,
-    samples: fn() -> Vec<Sample>,
-) -> OpDef {
-    OpDef { kernel: Kernel::Dynamic(run), exactness: Exactness::Exact, samples: Some(samples), ..OpDef::new(schema) }
+const fn found(schema: &'static str, run: fn(&Call<'_>) -> Result<Vec<RawTensor>>, samples: Option<SampleFn>) -> OpDef {
+    OpDef { kernel: Kernel::Dynamic(run), exactness: Exactness::Exact, samples, ..OpDef::new(schema) }
 }
 const fn in_columns(schema: &'static str) -> OpDef {
     OpDef {
         decompose: Some(columns),
         composed: Some(|_| true),
         exactness: Exactness::Exact,
-        samples: Some(s_nonzero),
+        samples: samples!(s_nonzero),
         ..OpDef::new(schema)
     }
 }
 
 pub(crate) static OPS: &[OpDef] = &[
-    found("nonzero", run_nonzero, s_nonzero),
+    found("nonzero", run_nonzero, samples!(s_nonzero)),
     in_columns("nonzero_numpy"),
     in_columns("where"),
     OpDef {
@@ -263,17 +261,17 @@ pub(crate) static OPS: &[OpDef] = &[
         kernel: Kernel::Fixed(run_nonzero_static),
         scratch: Some(room_nonzero_static),
         exactness: Exactness::Exact,
-        samples: Some(s_nonzero_static),
+        samples: samples!(s_nonzero_static),
         ..OpDef::new("nonzero_static")
     },
-    found("masked_select", run_masked_select, s_masked_select),
-    found("repeat_interleave.Tensor", run_repeats, s_repeats),
+    found("masked_select", run_masked_select, samples!(s_masked_select)),
+    found("repeat_interleave.Tensor", run_repeats, samples!(s_repeats)),
     OpDef {
         decompose: Some(repeat_by),
         // How many there are is data: the run finds it, whatever the program says of the result.
         composed: Some(|a| a.is_none(3)),
         exactness: Exactness::Exact,
-        samples: Some(s_repeat_by),
+        samples: samples!(s_repeat_by),
         ..OpDef::new("repeat_interleave.self_Tensor")
     },
     OpDef {

@@ -173,7 +173,7 @@ fn s_along() -> Vec<Sample> {
 }
 
 pub(crate) static OPS: &[OpDef] = &[
-    exact("gather", infer_gather, run_gather, room_gather, s_gather),
-    exact("take", infer_take, run_take, room_take, s_take),
-    exact("take_along_dim", infer_along, run_along, room_along, s_along),
+    exact("gather", infer_gather, run_gather, room_gather, samples!(s_gather)),
+    exact("take", infer_take, run_take, room_take, samples!(s_take)),
+    exact("take_along_dim", infer_along, run_along, room_along, samples!(s_along)),
 ];

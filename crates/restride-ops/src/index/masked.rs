@@ -149,7 +149,7 @@ pub(crate) static OPS: &[OpDef] = &[
         infer: composed!(masked_index),
         decompose: Some(masked_index),
         exactness: Exactness::Exact,
-        samples: Some(s_masked_index),
+        samples: samples!(s_masked_index),
         ..OpDef::new("_unsafe_masked_index")
     },
     composite!(masked_put, s_masked_put(), "_unsafe_masked_index_put_accumulate"),
@@ -158,7 +158,7 @@ pub(crate) static OPS: &[OpDef] = &[
         kernel: Kernel::Fixed(run_combinations),
         scratch: Some(room_combinations),
         exactness: Exactness::Exact,
-        samples: Some(s_combinations),
+        samples: samples!(s_combinations),
         ..OpDef::new("combinations")
     },
 ];

@@ -8,7 +8,7 @@ mod reduce;
 mod scatter;
 mod select;
 
-use restride_ir::{Arg, Scalar};
+use restride_ir::{Arg, SampleFn, Scalar};
 use restride_ir::{
     Args, Call, DType, Dims, Emit, Exactness, Kernel, Layout, Meta, OpDef, OpError, Operands, OverlapCheck, Sample, Val,
 };
@@ -453,7 +453,7 @@ fn s_put() -> Vec<Sample> {
     ]
 }
 
-const fn an_index(schema: &'static str, samples: fn() -> Vec<Sample>) -> OpDef {
+const fn an_index(schema: &'static str, samples: Option<SampleFn>) -> OpDef {
     OpDef {
         infer: Some(infer_index),
         kernel: Kernel::Fixed(run_index),
@@ -462,11 +462,11 @@ const fn an_index(schema: &'static str, samples: fn() -> Vec<Sample>) -> OpDef {
         decompose: Some(unmasked),
         composed: Some(has_mask),
         exactness: Exactness::Exact,
-        samples: Some(samples),
+        samples,
         ..OpDef::new(schema)
     }
 }
-const fn a_put(schema: &'static str, samples: fn() -> Vec<Sample>) -> OpDef {
+const fn a_put(schema: &'static str, samples: Option<SampleFn>) -> OpDef {
     OpDef {
         infer: Some(infer_put),
         kernel: Kernel::Fixed(run_put),
@@ -474,17 +474,17 @@ const fn a_put(schema: &'static str, samples: fn() -> Vec<Sample>) -> OpDef {
         reuse: CARRIED,
         overlap: OverlapCheck::Operands,
         exactness: Exactness::Within { rtol: 1e-5, atol: 1e-6 },
-        samples: Some(samples),
+        samples,
         ..OpDef::new(schema)
     }
 }
 
 pub(crate) static OPS: &[OpDef] = &[
-    an_index("index.Tensor", s_index),
-    an_index("_unsafe_index.Tensor", s_index_plain),
-    a_put("index_put", s_put),
-    a_put("_unsafe_index_put", s_put),
-    a_put("_index_put_impl", s_put),
+    an_index("index.Tensor", samples!(s_index)),
+    an_index("_unsafe_index.Tensor", samples!(s_index_plain)),
+    a_put("index_put", samples!(s_put)),
+    a_put("_unsafe_index_put", samples!(s_put)),
+    a_put("_index_put_impl", samples!(s_put)),
 ];
 
 /// Names that PyTorch has besides for operators of this family.

@@ -81,6 +81,6 @@ pub(crate) static OPS: &[OpDef] = &[OpDef {
     infer: composed!(index_reduce),
     decompose: Some(index_reduce),
     exactness: Exactness::Within { rtol: 1e-5, atol: 1e-6 },
-    samples: Some(samples),
+    samples: samples!(samples),
     ..OpDef::new("index_reduce")
 }];

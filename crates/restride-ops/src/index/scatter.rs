@@ -1,7 +1,7 @@
 //! Writing by indices: along a dimension, flat, by masks. Reading is in `gather.rs`.
 
 use restride_ir::{
-    Args, Call, DType, Exactness, Layout, Meta, OpDef, OpError, OverlapCheck, Sample, Scalar, ScratchFn,
+    Args, Call, DType, Exactness, Layout, Meta, OpDef, OpError, OverlapCheck, Sample, SampleFn, Scalar, ScratchFn,
 };
 use restride_kernels::index::scatter::{Reduce, Source, gather_room, scatter, scatter_room};
 use restride_kernels::index::{nonzero, nonzero_room, put_flat, put_flat_room};
@@ -351,7 +351,7 @@ const fn writes(
     infer: restride_ir::InferFn,
     run: fn(&Call<'_>) -> Result<()>,
     room: ScratchFn,
-    samples: fn() -> Vec<Sample>,
+    samples: Option<SampleFn>,
 ) -> OpDef {
     OpDef { reuse: CARRIED, overlap: OverlapCheck::Any, ..exact(schema, infer, run, room, samples) }
 }
@@ -365,15 +365,15 @@ const fn sums(def: OpDef) -> OpDef {
 }
 
 pub(crate) static OPS: &[OpDef] = &[
-    aside(writes("scatter.src", infer_src, run_set, room_set, s_src)),
-    aside(writes("scatter.value", infer_value, run_set, room_set, s_value)),
-    aside(sums(writes("scatter.reduce", infer_reduce, run_reduce, room_reduce, s_reduce))),
-    aside(sums(writes("scatter.value_reduce", infer_value_reduce, run_reduce, room_reduce, s_value_reduce))),
-    aside(sums(writes("scatter_add", infer_src, run_sum, room_sum, s_src))),
-    aside(sums(writes("scatter_reduce.two", infer_two, run_two, room_two, s_two))),
-    sums(writes("put", infer_put, run_put, room_put, s_put)),
+    aside(writes("scatter.src", infer_src, run_set, room_set, samples!(s_src))),
+    aside(writes("scatter.value", infer_value, run_set, room_set, samples!(s_value))),
+    aside(sums(writes("scatter.reduce", infer_reduce, run_reduce, room_reduce, samples!(s_reduce)))),
+    aside(sums(writes("scatter.value_reduce", infer_value_reduce, run_reduce, room_reduce, samples!(s_value_reduce)))),
+    aside(sums(writes("scatter_add", infer_src, run_sum, room_sum, samples!(s_src)))),
+    aside(sums(writes("scatter_reduce.two", infer_two, run_two, room_two, samples!(s_two)))),
+    sums(writes("put", infer_put, run_put, room_put, samples!(s_put))),
     OpDef {
         overlap: OverlapCheck::Target,
-        ..writes("masked_scatter", infer_masked, run_masked, room_masked, s_masked)
+        ..writes("masked_scatter", infer_masked, run_masked, room_masked, samples!(s_masked))
     },
 ];

@@ -1,7 +1,7 @@
 //! Indexing along one dimension by a vector: `index_select`, `index_add`, `index_copy`, `index_fill`.
 
 use restride_ir::{
-    Args, Call, DType, Exactness, Kernel, Meta, OpDef, OpError, OverlapCheck, Sample, Scalar, ScratchFn,
+    Args, Call, DType, Exactness, Kernel, Meta, OpDef, OpError, OverlapCheck, Sample, SampleFn, Scalar, ScratchFn,
 };
 use restride_kernels::index::{Axes, add_scaled, put_at, take_at};
 use restride_kernels::movement::copy;
@@ -346,7 +346,7 @@ const fn writes(
     run: fn(&Call<'_>) -> Result<()>,
     room: ScratchFn,
     overlap: OverlapCheck,
-    samples: fn() -> Vec<Sample>,
+    samples: Option<SampleFn>,
 ) -> OpDef {
     OpDef {
         infer: Some(infer),
@@ -355,7 +355,7 @@ const fn writes(
         reuse: CARRIED,
         overlap,
         exactness: Exactness::Exact,
-        samples: Some(samples),
+        samples,
         ..OpDef::new(schema)
     }
 }
@@ -366,22 +366,29 @@ pub(crate) static OPS: &[OpDef] = &[
         kernel: Kernel::Fixed(run_select),
         scratch: Some(vector_scratch),
         exactness: Exactness::Exact,
-        samples: Some(s_select),
+        samples: samples!(s_select),
         ..OpDef::new("index_select")
     },
     OpDef {
         halves_aside: true,
         exactness: Exactness::Within { rtol: 1e-5, atol: 1e-6 },
-        ..writes("index_add", infer_add, run_add, vector_scratch, OverlapCheck::Any, s_add)
+        ..writes("index_add", infer_add, run_add, vector_scratch, OverlapCheck::Any, samples!(s_add))
     },
-    writes("index_copy", infer_copy, run_copy, values_scratch, OverlapCheck::Any, s_copy),
-    writes("index_fill.int_Scalar", infer_fill_scalar, run_fill_scalar, number_scratch, OverlapCheck::Operands, s_fill),
+    writes("index_copy", infer_copy, run_copy, values_scratch, OverlapCheck::Any, samples!(s_copy)),
+    writes(
+        "index_fill.int_Scalar",
+        infer_fill_scalar,
+        run_fill_scalar,
+        number_scratch,
+        OverlapCheck::Operands,
+        samples!(s_fill),
+    ),
     writes(
         "index_fill.int_Tensor",
         infer_fill_tensor,
         run_fill_tensor,
         values_scratch,
         OverlapCheck::Operands,
-        s_fill_tensor,
+        samples!(s_fill_tensor),
     ),
 ];

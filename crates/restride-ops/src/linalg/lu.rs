@@ -205,7 +205,7 @@ pub(crate) static OPS: &[OpDef] = &[
         infer: Some(unpack_infer),
         kernel: Kernel::Fixed(unpack_run),
         scratch: Some(unpack_scratch),
-        samples: Some(unpack_samples),
+        samples: samples!(unpack_samples),
         ..OpDef::new("lu_unpack")
     },
     composite!(lu_with_info, factor_samples(), "_lu_with_info"),

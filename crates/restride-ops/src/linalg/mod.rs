@@ -305,7 +305,7 @@ macro_rules! kernel {
             infer: Some($infer),
             kernel: Kernel::Fixed($run),
             scratch: Some($room),
-            samples: Some(|| $samples),
+            samples: samples!(|| $samples),
             ..OpDef::new($schema)
         }
     };

@@ -184,14 +184,14 @@ pub(crate) static OPS: &[OpDef] = &[
         infer: Some(ctc_infer),
         kernel: Kernel::Fixed(ctc_run),
         scratch: Some(ctc_scratch),
-        samples: Some(|| ctc_samples(false)),
+        samples: samples!(|| ctc_samples(false)),
         ..OpDef::new("_ctc_loss")
     },
     OpDef {
         infer: Some(back_infer),
         kernel: Kernel::Fixed(back_run),
         scratch: Some(back_scratch),
-        samples: Some(back_samples),
+        samples: samples!(back_samples),
         doc: "The gradient of the scores whose log_softmax the log_probs are",
         ..OpDef::new("_ctc_loss_backward")
     },

@@ -354,7 +354,7 @@ macro_rules! nll {
             infer: Some(|a| nll_infer(a, $spatial)),
             kernel: Kernel::Fixed(nll_run),
             scratch: Some(nll_scratch),
-            samples: Some(|| $samples),
+            samples: samples!(|| $samples),
             ..OpDef::new($schema)
         }
     };
@@ -370,7 +370,7 @@ pub(crate) static OPS: &[OpDef] = &[
         infer: Some(bce_infer),
         kernel: Kernel::Fixed(bce_run),
         scratch: Some(bce_scratch),
-        samples: Some(bce_samples),
+        samples: samples!(bce_samples),
         ..OpDef::new("binary_cross_entropy")
     },
 ];

@@ -380,6 +380,6 @@ fn einsum_samples() -> Samples {
 pub(crate) static OPS: &[OpDef] = &[OpDef {
     infer: composed!(einsum),
     decompose: Some(einsum),
-    samples: Some(einsum_samples),
+    samples: samples!(einsum_samples),
     ..OpDef::new("einsum")
 }];

@@ -41,6 +41,6 @@ pub(crate) static OPS: &[OpDef] = &[OpDef {
     infer: Some(infer),
     kernel: Kernel::Fixed(run),
     exactness: Exactness::Within { rtol: 1e-4, atol: 1e-5 },
-    samples: Some(samples),
+    samples: samples!(samples),
     ..OpDef::new("transformers::grouped_mm_fallback(Tensor input, Tensor weight, Tensor offs) -> Tensor")
 }];

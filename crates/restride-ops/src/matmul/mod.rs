@@ -380,28 +380,28 @@ const fn kernel(
 
 pub(crate) static OPS: &[OpDef] = &[
     OpDef {
-        samples: Some(linear_samples),
+        samples: samples!(linear_samples),
         by_row: true,
         doc: "x times the transpose of the weight, plus a bias",
         ..kernel("linear", linear, linear_kernel, of_linear)
     },
-    OpDef { samples: Some(addmm_samples), ..kernel("addmm", addmm, added, of_added) },
-    OpDef { samples: Some(mm_samples), ..kernel("mm", mm, product, of_product) },
-    OpDef { samples: Some(bmm_samples), ..kernel("bmm", bmm, product, of_product) },
-    OpDef { samples: Some(baddbmm_samples), ..kernel("baddbmm", baddbmm, added, of_added) },
+    OpDef { samples: samples!(addmm_samples), ..kernel("addmm", addmm, added, of_added) },
+    OpDef { samples: samples!(mm_samples), ..kernel("mm", mm, product, of_product) },
+    OpDef { samples: samples!(bmm_samples), ..kernel("bmm", bmm, product, of_product) },
+    OpDef { samples: samples!(baddbmm_samples), ..kernel("baddbmm", baddbmm, added, of_added) },
     OpDef {
-        samples: Some(matmul_samples),
+        samples: samples!(matmul_samples),
         by_batch: Some(ByBatch { each: &[0, 1], broadcast: &[] }),
         ..kernel("matmul", matmul, product, of_product)
     },
-    OpDef { samples: Some(vector_samples), ..kernel("dot", dot, product, of_product) },
+    OpDef { samples: samples!(vector_samples), ..kernel("dot", dot, product, of_product) },
     OpDef {
-        samples: Some(vector_samples),
+        samples: samples!(vector_samples),
         doc: "dot with the conjugate of the first vector",
         ..kernel("vdot", dot, vdot, of_vdot)
     },
-    OpDef { samples: Some(mv_samples), ..kernel("mv", mv, product, of_product) },
-    OpDef { samples: Some(addmv_samples), ..kernel("addmv", addmv, added, of_added) },
+    OpDef { samples: samples!(mv_samples), ..kernel("mv", mv, product, of_product) },
+    OpDef { samples: samples!(addmv_samples), ..kernel("addmv", addmv, added, of_added) },
 ];
 
 /// Names that PyTorch has besides for operators of this family.

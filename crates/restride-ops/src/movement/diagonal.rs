@@ -59,7 +59,7 @@ pub(crate) static OPS: &[OpDef] = &[
             returns: &[TwinReturn::Arg(0)],
             when: None,
         }),
-        samples: Some(samples),
+        samples: samples!(samples),
         ..OpDef::new("fill_diagonal_")
     },
 ];

@@ -242,9 +242,9 @@ fn s_rot90() -> Vec<Sample> {
 }
 
 pub(crate) static OPS: &[OpDef] = &[
-    OpDef { scratch: Some(room_roll), ..own("roll", infer_roll, run_roll, s_roll) },
-    own("flip", infer_flip, run_flip, s_flip),
-    own("fliplr", infer_fliplr, run_fliplr, s_flat_flip),
-    own("flipud", infer_flipud, run_flipud, s_flat_flip),
-    own("rot90", infer_rot90, run_rot90, s_rot90),
+    OpDef { scratch: Some(room_roll), ..own("roll", infer_roll, run_roll, samples!(s_roll)) },
+    own("flip", infer_flip, run_flip, samples!(s_flip)),
+    own("fliplr", infer_fliplr, run_fliplr, samples!(s_flat_flip)),
+    own("flipud", infer_flipud, run_flipud, samples!(s_flat_flip)),
+    own("rot90", infer_rot90, run_rot90, samples!(s_rot90)),
 ];

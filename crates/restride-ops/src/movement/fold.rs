@@ -185,14 +185,14 @@ pub(crate) static OPS: &[OpDef] = &[
         kernel: Kernel::Fixed(im2col),
         scratch: Some(crate::support::scratch::packed),
         exactness: Exactness::Exact,
-        samples: Some(im2col_samples),
+        samples: samples!(im2col_samples),
         ..OpDef::new("im2col")
     },
     OpDef {
         infer: Some(col2im_infer),
         kernel: Kernel::Fixed(col2im),
         scratch: Some(crate::support::scratch::packed),
-        samples: Some(col2im_samples),
+        samples: samples!(col2im_samples),
         ..OpDef::new("col2im")
     },
 ];

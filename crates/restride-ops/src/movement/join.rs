@@ -2,7 +2,7 @@
 
 use restride_ir::{
     Arg, Args, AssemblyPart, Call, DType, Dims, Emit, Exactness, InferFn, Kernel, Layout, Meta, Movement, OpDef,
-    OverlapCheck, Sample, Scalar,
+    OverlapCheck, Sample, SampleFn, Scalar,
 };
 use restride_kernels::movement::copy;
 use restride_tensor::RawTensor;
@@ -164,7 +164,7 @@ const fn assembled(
     infer: InferFn,
     pieces: Pieces,
     run: fn(&Call<'_>) -> Result<()>,
-    samples: fn() -> Vec<Sample>,
+    samples: Option<SampleFn>,
 ) -> OpDef {
     OpDef { movement: Some(Movement::Assemble(pieces)), ..own(schema, infer, run, samples) }
 }
@@ -174,15 +174,9 @@ pub(crate) const fn own(
     schema: &'static str,
     infer: InferFn,
     run: fn(&Call<'_>) -> Result<()>,
-    samples: fn() -> Vec<Sample>,
+    samples: Option<SampleFn>,
 ) -> OpDef {
-    OpDef {
-        infer: Some(infer),
-        kernel: Kernel::Fixed(run),
-        exactness: Exactness::Exact,
-        samples: Some(samples),
-        ..OpDef::new(schema)
-    }
+    OpDef { infer: Some(infer), kernel: Kernel::Fixed(run), exactness: Exactness::Exact, samples, ..OpDef::new(schema) }
 }
 
 type Val1 = restride_ir::Val;
@@ -483,15 +477,15 @@ macro_rules! composition {
 }
 
 pub(crate) static OPS: &[OpDef] = &[
-    OpDef { overlap: OverlapCheck::Pieces, ..assembled("cat", infer_cat, pieces_of_cat, run_cat, s_cat) },
-    assembled("stack", infer_stack, pieces_of_stack, run_stack, s_stack),
+    OpDef { overlap: OverlapCheck::Pieces, ..assembled("cat", infer_cat, pieces_of_cat, run_cat, samples!(s_cat)) },
+    assembled("stack", infer_stack, pieces_of_stack, run_stack, samples!(s_stack)),
     composition!("hstack", hstack, s_joined),
     composition!("vstack", vstack, s_joined),
     composition!("dstack", dstack, s_joined),
     composition!("column_stack", column_stack, s_joined),
     composition!("cartesian_prod", cartesian_prod, s_vectors),
-    own("block_diag", infer_block_diag, run_block_diag, s_block_diag),
-    own("repeat", infer_repeat, run_repeat, s_repeat),
-    own("tile", infer_tile, run_repeat, s_tile),
-    own("repeat_interleave.self_int", infer_repeat_int, run_repeat_int, s_repeat_int),
+    own("block_diag", infer_block_diag, run_block_diag, samples!(s_block_diag)),
+    own("repeat", infer_repeat, run_repeat, samples!(s_repeat)),
+    own("tile", infer_tile, run_repeat, samples!(s_tile)),
+    own("repeat_interleave.self_int", infer_repeat_int, run_repeat_int, samples!(s_repeat_int)),
 ];

@@ -11,8 +11,8 @@ pub(crate) mod pad;
 mod shuffle;
 
 use restride_ir::{
-    Arg, Args, Call, Exactness, Kernel, Meta, Movement, OpDef, OpError, Reuse, ReuseKind, Sample, TensorType, ViewArgs,
-    ViewOutcome, view_args,
+    Arg, Args, Call, Exactness, Kernel, Meta, Movement, OpDef, OpError, Reuse, ReuseKind, Sample, SampleFn, TensorType,
+    ViewArgs, ViewOutcome, view_args,
 };
 use restride_kernels::movement::copy;
 use restride_tensor::{DType, Dim, Layout, self_overlaps};
@@ -127,14 +127,14 @@ fn strided_scratch(a: &Args<'_, Meta>, outs: &[Meta]) -> Result<usize> {
 }
 
 /// The base with a view of it replaced by the source.
-const fn a_scatter<R: Rule>(schema: &'static str, samples: fn() -> Vec<Sample>) -> OpDef {
+const fn a_scatter<R: Rule>(schema: &'static str, samples: Option<SampleFn>) -> OpDef {
     OpDef {
         infer: Some(infer_scatter::<R>),
         kernel: Kernel::Fixed(scatter_kernel::<R>),
         movement: Some(Movement::Scatter { base: 0, src: 1, region: rule::<Beside<R>>() }),
         reuse: CARRIED,
         exactness: Exactness::Exact,
-        samples: Some(samples),
+        samples,
         ..OpDef::new(schema)
     }
 }
@@ -215,14 +215,14 @@ fn s_copy() -> Vec<Sample> {
 }
 
 pub(crate) static OPS: &[OpDef] = &[
-    a_scatter::<Slice>("slice_scatter", s_slice),
-    a_scatter::<Select>("select_scatter", s_select),
-    a_scatter::<Diagonal>("diagonal_scatter", s_diagonal),
+    a_scatter::<Slice>("slice_scatter", samples!(s_slice)),
+    a_scatter::<Select>("select_scatter", samples!(s_select)),
+    a_scatter::<Diagonal>("diagonal_scatter", samples!(s_diagonal)),
     OpDef {
         strided: true,
         kernel: Kernel::Fixed(strided_scatter_kernel),
         scratch: Some(strided_scratch),
-        ..a_scatter::<AsStrided>("as_strided_scatter", s_as_strided)
+        ..a_scatter::<AsStrided>("as_strided_scatter", samples!(s_as_strided))
     },
     OpDef {
         doc: "the source, stretched and converted to what `self` is",
@@ -232,7 +232,7 @@ pub(crate) static OPS: &[OpDef] = &[
         pointwise: true,
         maps_bits: true,
         exactness: Exactness::Exact,
-        samples: Some(s_copy),
+        samples: samples!(s_copy),
         ..OpDef::new("copy")
     },
 ];

@@ -311,7 +311,7 @@ macro_rules! edge {
             kernel: Kernel::Fixed(|c| edge_run(c, $edge)),
             scratch: Some(mapped),
             exactness: Exactness::Exact,
-            samples: Some(|| edge_samples($edge, $dims)),
+            samples: samples!(|| edge_samples($edge, $dims)),
             ..OpDef::new($schema)
         }
     };
@@ -322,14 +322,14 @@ pub(crate) static OPS: &[OpDef] = &[
         infer: crate::support::composite::composed!(pad),
         decompose: Some(pad),
         exactness: Exactness::Exact,
-        samples: Some(pad_samples),
+        samples: samples!(pad_samples),
         ..OpDef::new("pad")
     },
     OpDef {
         infer: crate::support::composite::composed!(pad_enum),
         decompose: Some(pad_enum),
         exactness: Exactness::Exact,
-        samples: Some(|| {
+        samples: samples!(|| {
             let x = tensor(DType::F32, &[2, 3, 4, 5], 1);
             (0..5).map(|mode| sample![&x, [1, 1, 2, 0], mode as i64]).collect()
         }),
@@ -340,7 +340,7 @@ pub(crate) static OPS: &[OpDef] = &[
         kernel: Kernel::Fixed(constant),
         scratch: Some(mapped),
         exactness: Exactness::Exact,
-        samples: Some(constant_samples),
+        samples: samples!(constant_samples),
         ..OpDef::new("constant_pad_nd")
     },
     edge!("reflection_pad1d", Edge::Reflect, 1),
@@ -354,7 +354,7 @@ pub(crate) static OPS: &[OpDef] = &[
         kernel: Kernel::Fixed(|c| edge_run(c, Edge::Circular)),
         scratch: Some(mapped),
         exactness: Exactness::Exact,
-        samples: Some(circular_samples),
+        samples: samples!(circular_samples),
         ..OpDef::new("_pad_circular")
     },
 ];

@@ -131,21 +131,21 @@ pub(crate) static OPS: &[OpDef] = &[
         infer: composed!(pixel_shuffle),
         decompose: Some(pixel_shuffle),
         exactness: Exactness::Exact,
-        samples: Some(|| pixel_samples(&[2, 8, 3, 4])),
+        samples: samples!(|| pixel_samples(&[2, 8, 3, 4])),
         ..OpDef::new("pixel_shuffle")
     },
     OpDef {
         infer: composed!(pixel_unshuffle),
         decompose: Some(pixel_unshuffle),
         exactness: Exactness::Exact,
-        samples: Some(|| pixel_samples(&[2, 3, 4, 6])),
+        samples: samples!(|| pixel_samples(&[2, 3, 4, 6])),
         ..OpDef::new("pixel_unshuffle")
     },
     OpDef {
         infer: composed!(channel_shuffle),
         decompose: Some(channel_shuffle),
         exactness: Exactness::Exact,
-        samples: Some(channel_samples),
+        samples: samples!(channel_samples),
         ..OpDef::new("channel_shuffle")
     },
 ];

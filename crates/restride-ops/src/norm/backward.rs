@@ -257,7 +257,7 @@ macro_rules! gradient {
             infer: Some($infer),
             kernel: Kernel::Fixed($run),
             scratch: Some($room),
-            samples: Some($samples),
+            samples: samples!($samples),
             ..OpDef::new($schema)
         }
     };

@@ -307,7 +307,7 @@ pub(crate) static OPS: &[OpDef] = &[
         scratch: Some(|a, outs| scratch(a, outs, &GENERAL)),
         twin: legit(&[TwinReturn::Result(0)]),
         reuse: IN_PLACE,
-        samples: Some(|| general_samples(true)),
+        samples: samples!(|| general_samples(true)),
         doc: "Training writes the running statistics, which PyTorch's schema does not say",
         ..OpDef::new("batch_norm")
     },
@@ -317,7 +317,7 @@ pub(crate) static OPS: &[OpDef] = &[
         scratch: Some(|a, outs| scratch(a, outs, &GENERAL)),
         twin: legit(&[TwinReturn::Result(0), TwinReturn::Result(1), TwinReturn::Result(2)]),
         reuse: IN_PLACE,
-        samples: Some(|| general_samples(false)),
+        samples: samples!(|| general_samples(false)),
         doc: "Training writes the running statistics, which PyTorch's schema does not say",
         ..OpDef::new("native_batch_norm")
     },
@@ -327,7 +327,7 @@ pub(crate) static OPS: &[OpDef] = &[
         kernel: Kernel::Fixed(|c| run(c, &GENERAL, Some(3))),
         scratch: Some(|a, outs| scratch(a, outs, &GENERAL)),
         reuse: WITH_RUNNING,
-        samples: Some(functional_samples),
+        samples: samples!(functional_samples),
         ..OpDef::new("_native_batch_norm_legit_functional")
     },
     OpDef {
@@ -335,7 +335,7 @@ pub(crate) static OPS: &[OpDef] = &[
         kernel: Kernel::Fixed(|c| run(c, &NO_STATS, None)),
         scratch: Some(|a, outs| scratch(a, outs, &NO_STATS)),
         reuse: IN_PLACE,
-        samples: Some(no_stats_samples),
+        samples: samples!(no_stats_samples),
         ..OpDef::new("_native_batch_norm_legit.no_stats")
     },
     OpDef {
@@ -343,7 +343,7 @@ pub(crate) static OPS: &[OpDef] = &[
         kernel: Kernel::Fixed(|c| run(c, &NO_TRAINING, None)),
         scratch: Some(|a, outs| scratch(a, outs, &NO_TRAINING)),
         reuse: IN_PLACE,
-        samples: Some(given_samples),
+        samples: samples!(given_samples),
         ..OpDef::new("_native_batch_norm_legit_no_training")
     },
     OpDef {
@@ -351,7 +351,7 @@ pub(crate) static OPS: &[OpDef] = &[
         kernel: Kernel::Fixed(|c| run(c, &NO_TRAINING, None)),
         scratch: Some(|a, outs| scratch(a, outs, &NO_TRAINING)),
         reuse: IN_PLACE,
-        samples: Some(given_samples),
+        samples: samples!(given_samples),
         ..OpDef::new("_batch_norm_no_update")
     },
     OpDef {
@@ -360,7 +360,7 @@ pub(crate) static OPS: &[OpDef] = &[
         kernel: Kernel::Fixed(|c| run(c, &WITH_UPDATE, Some(4))),
         scratch: Some(|a, outs| scratch(a, outs, &WITH_UPDATE)),
         reuse: IN_PLACE,
-        samples: Some(given_samples),
+        samples: samples!(given_samples),
         ..OpDef::new("_batch_norm_with_update_functional")
     },
     OpDef {
@@ -373,7 +373,7 @@ pub(crate) static OPS: &[OpDef] = &[
             returns: &[TwinReturn::Result(0)],
             when: Some(|a| updates(a, 5)),
         }),
-        samples: Some(instance_samples),
+        samples: samples!(instance_samples),
         doc: "With the input's statistics it writes the running ones, which PyTorch's schema does not say",
         ..OpDef::new("instance_norm")
     },

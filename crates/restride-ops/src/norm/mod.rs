@@ -357,7 +357,7 @@ pub(crate) static OPS: &[OpDef] = &[
         kernel: Kernel::Fixed(layer),
         scratch: Some(layer_scratch),
         reuse: IN_PLACE,
-        samples: Some(layer_samples),
+        samples: samples!(layer_samples),
         ..OpDef::new("layer_norm")
     },
     OpDef {
@@ -365,7 +365,7 @@ pub(crate) static OPS: &[OpDef] = &[
         kernel: Kernel::Fixed(layer),
         scratch: Some(layer_scratch),
         reuse: IN_PLACE,
-        samples: Some(native_layer_samples),
+        samples: samples!(native_layer_samples),
         ..OpDef::new("native_layer_norm")
     },
     OpDef {
@@ -375,7 +375,7 @@ pub(crate) static OPS: &[OpDef] = &[
         composed: Some(of_complex),
         scratch: Some(rms_scratch),
         reuse: IN_PLACE,
-        samples: Some(rms_samples),
+        samples: samples!(rms_samples),
         ..OpDef::new("rms_norm")
     },
     OpDef {
@@ -385,7 +385,7 @@ pub(crate) static OPS: &[OpDef] = &[
         composed: Some(of_complex),
         scratch: Some(rms_scratch),
         reuse: IN_PLACE,
-        samples: Some(rms_samples),
+        samples: samples!(rms_samples),
         ..OpDef::new("_fused_rms_norm")
     },
     OpDef {
@@ -393,7 +393,7 @@ pub(crate) static OPS: &[OpDef] = &[
         kernel: Kernel::Fixed(|c| run_group(c, c.args.int(1)?, 2, c.args.float(4)?)),
         scratch: Some(|a, outs| group_scratch(a, outs, a.int(1)?)),
         reuse: IN_PLACE,
-        samples: Some(group_samples),
+        samples: samples!(group_samples),
         ..OpDef::new("group_norm")
     },
     OpDef {
@@ -401,7 +401,7 @@ pub(crate) static OPS: &[OpDef] = &[
         kernel: Kernel::Fixed(|c| run_group(c, c.args.int(6)?, 1, c.args.float(7)?)),
         scratch: Some(|a, outs| group_scratch(a, outs, a.int(6)?)),
         reuse: IN_PLACE,
-        samples: Some(native_group_samples),
+        samples: samples!(native_group_samples),
         ..OpDef::new("native_group_norm")
     },
     OpDef {
@@ -409,14 +409,14 @@ pub(crate) static OPS: &[OpDef] = &[
         infer: Some(weight_infer),
         kernel: Kernel::Fixed(weight),
         scratch: Some(weight_scratch),
-        samples: Some(weight_samples),
+        samples: samples!(weight_samples),
         ..OpDef::new("_weight_norm")
     },
     OpDef {
         infer: Some(weight_interface_infer),
         kernel: Kernel::Fixed(weight),
         scratch: Some(weight_scratch),
-        samples: Some(weight_interface_samples),
+        samples: samples!(weight_interface_samples),
         ..OpDef::new("_weight_norm_interface")
     },
 ];

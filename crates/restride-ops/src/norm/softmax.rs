@@ -157,7 +157,7 @@ macro_rules! softmax {
             kernel: Kernel::Fixed(|c| run(c, Softmax::$what)),
             scratch: Some(scratch),
             reuse: ROWS,
-            samples: Some($samples),
+            samples: samples!($samples),
             ..OpDef::new($schema)
         }
     };
@@ -170,7 +170,7 @@ macro_rules! gradient {
             kernel: Kernel::Fixed(|c| backward(c, $log)),
             scratch: Some(backward_scratch),
             reuse: GRADIENT_ROWS,
-            samples: Some(backward_samples),
+            samples: samples!(backward_samples),
             ..OpDef::new($schema)
         }
     };

@@ -284,7 +284,7 @@ pub(crate) static OPS: &[OpDef] = &[
     }),
     OpDef {
         decompose: Some(prelu),
-        samples: Some(|| {
+        samples: samples!(|| {
             vec![
                 sample![tensor(F32, &[2, 3, 4], 1), tensor(F32, &[3], 2)],
                 sample![transposed(F32, &[2, 3, 4], 1), tensor(F32, &[1], 2)],
@@ -297,7 +297,7 @@ pub(crate) static OPS: &[OpDef] = &[
     },
     OpDef {
         decompose: Some(glu),
-        samples: Some(|| {
+        samples: samples!(|| {
             vec![
                 sample![tensor(F32, &[2, 6], 1)],
                 sample![transposed(F32, &[4, 3, 2], 1), 0],
@@ -310,10 +310,14 @@ pub(crate) static OPS: &[OpDef] = &[
     OpDef {
         infer: Some(infer_fake_quantize),
         kernel: Kernel::Fixed(run_fake_quantize),
-        samples: Some(quantized),
+        samples: samples!(quantized),
         ..OpDef::new("fake_quantize_per_tensor_affine_cachemask")
     },
-    OpDef { decompose: Some(fake_quantize), samples: Some(quantized), ..OpDef::new("fake_quantize_per_tensor_affine") },
+    OpDef {
+        decompose: Some(fake_quantize),
+        samples: samples!(quantized),
+        ..OpDef::new("fake_quantize_per_tensor_affine")
+    },
     op!("sigmoid_backward", Same(0, 1), k::SIGMOID_BACKWARD, gradients_of_results),
     op!("tanh_backward", Same(0, 1), k::TANH_BACKWARD, gradients_of_results),
     own!(

@@ -187,7 +187,7 @@ macro_rules! op {
             }),
             reuse: $crate::pointwise::same_index!($($x),+),
             pointwise: true,
-            samples: Some($samples),
+            samples: samples!($samples),
             ..restride_ir::OpDef::new($schema)
         }
     };
@@ -201,7 +201,7 @@ macro_rules! own {
             kernel: restride_ir::Kernel::Fixed($kernel),
             reuse: &[$(restride_ir::Reuse { arg: $x, result: 0, kind: restride_ir::ReuseKind::SameIndex }),*],
             pointwise: true,
-            samples: Some($samples),
+            samples: samples!($samples),
             ..restride_ir::OpDef::new($schema)
         }
     };
@@ -216,7 +216,7 @@ macro_rules! ask {
             reuse: $crate::pointwise::same_index!($($x),+),
             pointwise: true,
             exactness: restride_ir::Exactness::Exact,
-            samples: Some($samples),
+            samples: samples!($samples),
             ..restride_ir::OpDef::new($schema)
         }
     };

@@ -357,35 +357,35 @@ pub(crate) static OPS: &[OpDef] = &[
         infer: composed!(isreal),
         decompose: Some(isreal),
         exactness: Exactness::Exact,
-        samples: Some(reals),
+        samples: samples!(reals),
         ..OpDef::new("isreal")
     },
     OpDef {
         infer: composed!(broadcast_tensors),
         decompose: Some(broadcast_tensors),
         exactness: Exactness::Exact,
-        samples: Some(broadcasts),
+        samples: samples!(broadcasts),
         ..OpDef::new("broadcast_tensors")
     },
     OpDef {
         infer: Some(|a| infer_kaiser(a, 1)),
         kernel: Kernel::Fixed(|c| run_kaiser(c, true, 12.0)),
         scratch: Some(room_kaiser),
-        samples: Some(|| typed_window(&[])),
+        samples: samples!(|| typed_window(&[])),
         ..OpDef::new("kaiser_window")
     },
     OpDef {
         infer: Some(|a| infer_kaiser(a, 2)),
         kernel: Kernel::Fixed(|c| run_kaiser(c, c.args.bool(1)?, 12.0)),
         scratch: Some(room_kaiser),
-        samples: Some(|| typed_window(&[Arg::Scalar(Scalar::Bool(false))])),
+        samples: samples!(|| typed_window(&[Arg::Scalar(Scalar::Bool(false))])),
         ..OpDef::new("kaiser_window.periodic")
     },
     OpDef {
         infer: Some(|a| infer_kaiser(a, 3)),
         kernel: Kernel::Fixed(|c| run_kaiser(c, c.args.bool(1)?, c.args.float(2)?)),
         scratch: Some(room_kaiser),
-        samples: Some(|| typed_window(&[Arg::Scalar(Scalar::Bool(true)), Arg::Scalar(Scalar::Float(3.0))])),
+        samples: samples!(|| typed_window(&[Arg::Scalar(Scalar::Bool(true)), Arg::Scalar(Scalar::Float(3.0))])),
         ..OpDef::new("kaiser_window.beta")
     },
 ];

@@ -308,7 +308,7 @@ macro_rules! maximum {
             infer: Some(|a| $infer(&$form, a)),
             kernel: Kernel::Fixed(|c| run_max(&$form, c)),
             scratch: Some(|a, outs| scratch(a, outs, &$form, 0, outs.len() > 1)),
-            samples: Some($samples),
+            samples: samples!($samples),
             ..OpDef::new($schema)
         }
     };
@@ -319,7 +319,7 @@ macro_rules! average {
             infer: Some(|a| one_result(&$form, a)),
             kernel: Kernel::Fixed(|c| run_mean(&$form, $by, c)),
             scratch: Some(|a, outs| scratch(a, outs, &$form, 0, false)),
-            samples: Some($samples),
+            samples: samples!($samples),
             ..OpDef::new($schema)
         }
     };
@@ -330,7 +330,7 @@ macro_rules! average_backward {
             infer: Some(|a| backward_infer(&$form, a)),
             kernel: Kernel::Fixed(|c| run_mean_backward(&$form, $by, c)),
             scratch: Some(|a, outs| scratch(a, outs, &$form, 1, false)),
-            samples: Some($samples),
+            samples: samples!($samples),
             ..OpDef::new($schema)
         }
     };
@@ -341,7 +341,7 @@ macro_rules! maximum_backward {
             infer: Some(|a| max_backward_infer(&$form, $at, a)),
             kernel: Kernel::Fixed(|c| run_max_backward(&$form, $at, c)),
             scratch: Some(|a, outs| scratch(a, outs, &$form, 1, false)),
-            samples: Some($samples),
+            samples: samples!($samples),
             ..OpDef::new($schema)
         }
     };

@@ -247,7 +247,7 @@ macro_rules! random {
             kernel: restride_ir::Kernel::Fixed($run),
             random: true,
             exactness: restride_ir::Exactness::Random,
-            samples: Some($samples),
+            samples: samples!($samples),
             ..restride_ir::OpDef::new($schema)
         }
     };

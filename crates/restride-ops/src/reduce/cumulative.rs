@@ -161,7 +161,7 @@ macro_rules! scan {
             kernel: Kernel::Fixed(|c| run(c, $what)),
             scratch: Some(|a, _| Ok(scan_room(lies(a.tensor(0)?), read(a, $what)?.1))),
             exactness: CLOSE,
-            samples: Some($samples),
+            samples: samples!($samples),
             ..OpDef::new($schema)
         }
     };
@@ -173,7 +173,7 @@ macro_rules! extreme {
             kernel: Kernel::Fixed(|c| run_extreme(c, $max)),
             scratch: Some(extreme_scratch),
             exactness: Exactness::Exact,
-            samples: Some(running),
+            samples: samples!(running),
             ..OpDef::new($schema)
         }
     };

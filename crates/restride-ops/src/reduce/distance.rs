@@ -323,7 +323,7 @@ macro_rules! kernel {
             scratch: Some($room),
             // Roots of small differences lose half of their digits in PyTorch's way over products.
             exactness: Exactness::Within { rtol: 1e-4, atol: 1e-4 },
-            samples: Some($samples),
+            samples: samples!($samples),
             ..OpDef::new($schema)
         }
     };

@@ -309,7 +309,7 @@ macro_rules! reduction {
             }),
             scratch: Some(|$a, outs| scratch($a, &$spec?, outs)),
             exactness: $exactness,
-            samples: Some($samples),
+            samples: samples!($samples),
             ..OpDef::new($schema)
         }
     };
@@ -324,7 +324,7 @@ macro_rules! with_mean {
             }),
             scratch: Some(|$a, outs| scratch($a, &$spec?, outs)),
             exactness: CLOSE,
-            samples: Some($samples),
+            samples: samples!($samples),
             ..OpDef::new($schema)
         }
     };

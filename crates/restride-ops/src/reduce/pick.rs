@@ -191,7 +191,7 @@ macro_rules! number {
         OpDef {
             kernel: Kernel::Scalar($run),
             exactness: Exactness::Exact,
-            samples: Some($samples),
+            samples: samples!($samples),
             ..OpDef::new($schema)
         }
     };
@@ -329,7 +329,7 @@ pub(crate) static OPS: &[OpDef] = &[
             |a| infer_dim(a, 1, 2),
             |c| run_dim(c, 1, Pick::Max),
             |a, _| room_pick(a, Some(1), Pick::Max),
-            dims,
+            samples!(dims),
         )
     },
     OpDef {
@@ -339,39 +339,57 @@ pub(crate) static OPS: &[OpDef] = &[
             |a| infer_dim(a, 1, 2),
             |c| run_dim(c, 1, Pick::Min),
             |a, _| room_pick(a, Some(1), Pick::Min),
-            dims,
+            samples!(dims),
         )
     },
-    exact("argmax", infer_index, |c| run_index(c, Pick::Max), |a, _| room_pick(a, Some(1), Pick::Max), indices),
-    exact("argmin", infer_index, |c| run_index(c, Pick::Min), |a, _| room_pick(a, Some(1), Pick::Min), indices),
-    exact("median", infer_value, |c| run_value(c, Pick::Median), |a, _| room_pick(a, None, Pick::Median), middle),
+    exact(
+        "argmax",
+        infer_index,
+        |c| run_index(c, Pick::Max),
+        |a, _| room_pick(a, Some(1), Pick::Max),
+        samples!(indices),
+    ),
+    exact(
+        "argmin",
+        infer_index,
+        |c| run_index(c, Pick::Min),
+        |a, _| room_pick(a, Some(1), Pick::Min),
+        samples!(indices),
+    ),
+    exact(
+        "median",
+        infer_value,
+        |c| run_value(c, Pick::Median),
+        |a, _| room_pick(a, None, Pick::Median),
+        samples!(middle),
+    ),
     exact(
         "nanmedian",
         infer_value,
         |c| run_value(c, Pick::NanMedian),
         |a, _| room_pick(a, None, Pick::NanMedian),
-        middle,
+        samples!(middle),
     ),
     exact(
         "median.dim",
         |a| infer_number(a, 1, 2),
         |c| run_dim(c, 1, Pick::Median),
         |a, _| room_pick(a, Some(1), Pick::Median),
-        medians,
+        samples!(medians),
     ),
     exact(
         "nanmedian.dim",
         |a| infer_number(a, 1, 2),
         |c| run_dim(c, 1, Pick::NanMedian),
         |a, _| room_pick(a, Some(1), Pick::NanMedian),
-        medians,
+        samples!(medians),
     ),
     exact(
         "mode",
         |a| infer_dim(a, 1, 2),
         |c| run_dim(c, 1, Pick::Mode),
         |a, _| room_pick(a, Some(1), Pick::Mode),
-        modes,
+        samples!(modes),
     ),
     OpDef {
         overlap: OverlapCheck::Unseen,
@@ -380,7 +398,7 @@ pub(crate) static OPS: &[OpDef] = &[
             |a| infer_both(a, Some((1, 2))),
             |c| run_both(c, Some(1)),
             |a, outs| room_both(a, outs, Some(1)),
-            both,
+            samples!(both),
         )
     },
     exact(
@@ -388,18 +406,24 @@ pub(crate) static OPS: &[OpDef] = &[
         |a| infer_both(a, None),
         |c| run_both(c, None),
         |a, outs| room_both(a, outs, None),
-        || over_all(ALL_REAL),
+        samples!(|| over_all(ALL_REAL)),
     ),
     exact(
         "_aminmax.dim",
         |a| infer_both(a, Some((1, 2))),
         |c| run_both(c, Some(1)),
         |a, outs| room_both(a, outs, Some(1)),
-        || over_all(REAL).into_iter().map(|s| with_last(s, -1)).collect(),
+        samples!(|| over_all(REAL).into_iter().map(|s| with_last(s, -1)).collect()),
     ),
     OpDef {
         exactness: Exactness::Within { rtol: 1e-4, atol: 1e-5 },
-        ..exact("quantile", infer_quantile, |c| run_quantile(c, false), room_quantile, || quantile_samples(true))
+        ..exact(
+            "quantile",
+            infer_quantile,
+            |c| run_quantile(c, false),
+            room_quantile,
+            samples!(|| quantile_samples(true)),
+        )
     },
     OpDef {
         exactness: Exactness::Within { rtol: 1e-4, atol: 1e-5 },
@@ -408,12 +432,18 @@ pub(crate) static OPS: &[OpDef] = &[
             infer_quantile,
             |c| run_quantile(c, false),
             room_quantile,
-            || quantile_samples(false),
+            samples!(|| quantile_samples(false)),
         )
     },
     OpDef {
         exactness: Exactness::Within { rtol: 1e-4, atol: 1e-5 },
-        ..exact("nanquantile", infer_quantile, |c| run_quantile(c, true), room_quantile, || quantile_samples(true))
+        ..exact(
+            "nanquantile",
+            infer_quantile,
+            |c| run_quantile(c, true),
+            room_quantile,
+            samples!(|| quantile_samples(true)),
+        )
     },
     OpDef {
         exactness: Exactness::Within { rtol: 1e-4, atol: 1e-5 },
@@ -422,7 +452,7 @@ pub(crate) static OPS: &[OpDef] = &[
             infer_quantile,
             |c| run_quantile(c, true),
             room_quantile,
-            || quantile_samples(false),
+            samples!(|| quantile_samples(false)),
         )
     },
     number!("equal", run_equal, equals),

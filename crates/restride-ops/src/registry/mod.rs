@@ -39,30 +39,40 @@ fn table() -> &'static Table {
     static TABLE: OnceLock<Table> = OnceLock::new();
     TABLE.get_or_init(|| {
         let mut table = Table { rows: HashMap::default(), names: Vec::new() };
-        let mut add = |name: String, row: Row| {
-            table.names.push(name.clone());
-            let before = table.rows.insert(name, row);
-            assert!(before.is_none(), "{} is declared twice", row.def.schema);
-        };
         for family in FAMILIES {
-            let defs = || family.ops.iter().copied().flatten();
-            defs().for_each(|def| add(full_name(def.schema), Row { def, alias: None }));
+            for def in family.ops.iter().copied().flatten() {
+                table.add(full_name(def.schema), Row { def, alias: None });
+            }
             for (alias, name) in family.aliases {
-                let all = !alias.contains('.') && !name.contains('.');
-                for schema in schemas::overloads("aten", alias.split('.').next().unwrap_or_default()) {
-                    let overload = schemas::head(schema).2;
-                    let wanted = if all { (*name, overload) } else { schemas::parts(name) };
-                    let same = |def: &&OpDef| schemas::head(def.schema) == ("aten", wanted.0, wanted.1);
-                    if (all || schemas::parts(alias).1 == overload)
-                        && let Some(def) = defs().find(same)
-                    {
-                        add(full_name(schema), Row { def, alias: Some(schema) });
-                    }
-                }
+                table.add_alias(alias, name);
             }
         }
         table
     })
+}
+
+impl Table {
+    fn add(&mut self, name: String, row: Row) {
+        self.names.push(name.clone());
+        let before = self.rows.insert(name, row);
+        assert!(before.is_none(), "{} is declared twice", row.def.schema);
+    }
+
+    /// Adds the overloads of `alias` that have an operator of the other name.
+    fn add_alias(&mut self, alias: &str, name: &str) {
+        let every_overload = !alias.contains('.') && !name.contains('.');
+        let ((alias, only), (name, of)) = (schemas::parts(alias), schemas::parts(name));
+        for schema in schemas::overloads("aten", alias) {
+            let overload = schemas::head(schema).2;
+            if !every_overload && overload != only {
+                continue;
+            }
+            let declared = Schema::name_of("aten", name, if every_overload { overload } else { of });
+            if let Some(&Row { def, .. }) = self.rows.get(&declared) {
+                self.add(full_name(schema), Row { def, alias: Some(schema) });
+            }
+        }
+    }
 }
 
 /// The full name (`aten.add.Tensor`) of a schema, or of a name as declarations have it.
@@ -125,6 +135,16 @@ pub(crate) fn exists(name: &str) -> bool {
 pub(crate) fn schema_of(name: &str) -> Option<Schema> {
     let text = table().rows.get(name).and_then(|row| row.schema()).or_else(|| schemas::of(name))?;
     Schema::parse(text).ok()
+}
+
+/// How many sample calls of each operator the tests run: `data/sample_counts.txt`, which a test holds to the samples.
+static SAMPLE_COUNTS: &str = include_str!("../../data/sample_counts.txt");
+
+/// How many sample calls of an operator the tests run, by its full name.
+pub fn sample_count(name: &str) -> usize {
+    static COUNTS: OnceLock<HashMap<&str, usize, FixedState>> = OnceLock::new();
+    let line = |l: &'static str| l.split_once(' ').and_then(|(name, n)| Some((name, n.parse().ok()?)));
+    COUNTS.get_or_init(|| SAMPLE_COUNTS.lines().filter_map(line).collect()).get(name).copied().unwrap_or(0)
 }
 
 /// Registers a user's operator by its schema: `mylib::foo(Tensor(a!) x, Tensor[] ys) -> Tensor`. It can be shown and

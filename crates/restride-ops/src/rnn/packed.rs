@@ -149,7 +149,7 @@ macro_rules! packed {
             infer: Some(|a| infer(a, $cell)),
             kernel: Kernel::Fixed(|c| run(c, $cell)),
             scratch: Some(|a, _| scratch(a, $cell)),
-            samples: Some(|| samples($cell)),
+            samples: samples!(|| samples($cell)),
             ..OpDef::new($schema)
         }
     };

@@ -209,13 +209,13 @@ fn s_kth() -> Vec<Sample> {
 }
 
 pub(crate) static OPS: &[OpDef] = &[
-    exact("sort", infer_sort, run_sort, room, s_sort),
-    exact("sort.stable", infer_stable, run_stable, room_stable, s_stable),
-    exact("argsort", infer_argsort, run_argsort, room, s_sort),
-    exact("argsort.stable", infer_argstable, run_argstable, room_stable, s_argstable),
-    exact("msort", infer_msort, run_msort, room_msort, s_msort),
-    exact("topk", infer_topk, run_topk, room_topk, s_topk),
-    exact("kthvalue", infer_kth, run_kth, room_kth, s_kth),
+    exact("sort", infer_sort, run_sort, room, samples!(s_sort)),
+    exact("sort.stable", infer_stable, run_stable, room_stable, samples!(s_stable)),
+    exact("argsort", infer_argsort, run_argsort, room, samples!(s_sort)),
+    exact("argsort.stable", infer_argstable, run_argstable, room_stable, samples!(s_argstable)),
+    exact("msort", infer_msort, run_msort, room_msort, samples!(s_msort)),
+    exact("topk", infer_topk, run_topk, room_topk, samples!(s_topk)),
+    exact("kthvalue", infer_kth, run_kth, room_kth, samples!(s_kth)),
 ];
 
 /// The operators and gradients of this family.

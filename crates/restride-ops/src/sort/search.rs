@@ -296,31 +296,43 @@ fn counts() -> Vec<Sample> {
 }
 
 pub(crate) static OPS: &[OpDef] = &[
-    exact("searchsorted.Tensor", infer_sorted, run_sorted, room_sorted, sorted_samples),
-    exact("searchsorted.Scalar", infer_sorted, run_sorted, room_sorted, number_samples),
-    exact("bucketize.Tensor", infer_buckets, run_buckets, room_buckets, || swapped(sorted_samples())),
-    exact("bucketize.Scalar", infer_buckets, run_buckets, room_buckets, || swapped(number_samples())),
-    exact("isin.Tensor_Tensor", infer_is_in, run_is_in, room_is_in, members),
-    exact("isin.Tensor_Scalar", infer_is_in, run_is_in, room_is_in, || {
-        vec![
-            sample![transposed(DType::I64, &[2, 5], 1), 2],
-            sample![tensor(F, &[5], 1), 2.0, false, true],
-            sample![tensor(DType::I64, &[5], 1), 2.5],
-            sample![tensor(DType::I64, &[0], 1), 2],
-        ]
-    }),
-    exact("isin.Scalar_Tensor", infer_is_in, run_is_in, room_is_in, || {
-        vec![
-            sample![2, tensor(DType::I64, &[9], 1)],
-            sample![2.0, tensor(F, &[5], 1), false, true],
-            sample![2.5, tensor(DType::I64, &[5], 1)],
-        ]
-    }),
-    exact("histc", infer_histogram, run_histogram, room_histogram, histograms),
+    exact("searchsorted.Tensor", infer_sorted, run_sorted, room_sorted, samples!(sorted_samples)),
+    exact("searchsorted.Scalar", infer_sorted, run_sorted, room_sorted, samples!(number_samples)),
+    exact("bucketize.Tensor", infer_buckets, run_buckets, room_buckets, samples!(|| swapped(sorted_samples()))),
+    exact("bucketize.Scalar", infer_buckets, run_buckets, room_buckets, samples!(|| swapped(number_samples()))),
+    exact("isin.Tensor_Tensor", infer_is_in, run_is_in, room_is_in, samples!(members)),
+    exact(
+        "isin.Tensor_Scalar",
+        infer_is_in,
+        run_is_in,
+        room_is_in,
+        samples!(|| {
+            vec![
+                sample![transposed(DType::I64, &[2, 5], 1), 2],
+                sample![tensor(F, &[5], 1), 2.0, false, true],
+                sample![tensor(DType::I64, &[5], 1), 2.5],
+                sample![tensor(DType::I64, &[0], 1), 2],
+            ]
+        }),
+    ),
+    exact(
+        "isin.Scalar_Tensor",
+        infer_is_in,
+        run_is_in,
+        room_is_in,
+        samples!(|| {
+            vec![
+                sample![2, tensor(DType::I64, &[9], 1)],
+                sample![2.0, tensor(F, &[5], 1), false, true],
+                sample![2.5, tensor(DType::I64, &[5], 1)],
+            ]
+        }),
+    ),
+    exact("histc", infer_histogram, run_histogram, room_histogram, samples!(histograms)),
     OpDef {
         kernel: Kernel::Dynamic(run_count),
         exactness: Exactness::Within { rtol: 1e-4, atol: 1e-5 },
-        samples: Some(counts),
+        samples: samples!(counts),
         ..OpDef::new("bincount")
     },
 ];

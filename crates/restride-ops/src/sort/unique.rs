@@ -1,6 +1,6 @@
 //! Distinct elements and slices: `unique` in its forms. How many there are depends on the data.
 
-use restride_ir::{Call, DType, Exactness, Kernel, Layout, OpDef, OpError, Sample};
+use restride_ir::{Call, DType, Exactness, Kernel, Layout, OpDef, OpError, Sample, SampleFn};
 use restride_kernels::index::{Axes, take_at, take_flat};
 use restride_kernels::movement::copy;
 use restride_kernels::sort::unique::{Groups, groups};
@@ -149,18 +149,14 @@ fn s_dim_consecutive() -> Vec<Sample> {
     all
 }
 
-const fn found(
-    schema: &'static str,
-    run: fn(&Call<'_>) -> Result<Vec<RawTensor>>,
-    samples: fn() -> Vec<Sample>,
-) -> OpDef {
-    OpDef { kernel: Kernel::Dynamic(run), exactness: Exactness::Exact, samples: Some(samples), ..OpDef::new(schema) }
+const fn found(schema: &'static str, run: fn(&Call<'_>) -> Result<Vec<RawTensor>>, samples: Option<SampleFn>) -> OpDef {
+    OpDef { kernel: Kernel::Dynamic(run), exactness: Exactness::Exact, samples, ..OpDef::new(schema) }
 }
 
 pub(crate) static OPS: &[OpDef] = &[
-    found("_unique", run_unique, s_unique),
-    found("_unique2", run_unique2, s_unique2),
-    found("unique_consecutive", run_consecutive, s_consecutive),
-    found("unique_dim", run_dim, s_dim),
-    found("unique_dim_consecutive", run_dim_consecutive, s_dim_consecutive),
+    found("_unique", run_unique, samples!(s_unique)),
+    found("_unique2", run_unique2, samples!(s_unique2)),
+    found("unique_consecutive", run_consecutive, samples!(s_consecutive)),
+    found("unique_dim", run_dim, samples!(s_dim)),
+    found("unique_dim_consecutive", run_dim_consecutive, samples!(s_dim_consecutive)),
 ];

@@ -85,7 +85,7 @@ macro_rules! composite {
         restride_ir::OpDef {
             infer: $crate::support::composite::composed!($f),
             decompose: Some($f),
-            samples: Some(|| $samples),
+            samples: samples!(|| $samples),
             ..restride_ir::OpDef::new($schema)
         }
     };

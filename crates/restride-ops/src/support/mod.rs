@@ -7,8 +7,8 @@ pub(crate) mod scratch;
 pub(crate) mod strides;
 
 use restride_ir::{
-    Arg, Args, Call, DType, Emit, Exactness, InferFn, Ints, Kernel, Layout, Meta, OpDef, OpError, Sample, Scalar,
-    ScratchFn, Val,
+    Arg, Args, Call, DType, Emit, Exactness, InferFn, Ints, Kernel, Layout, Meta, OpDef, OpError, Sample, SampleFn,
+    Scalar, ScratchFn, Val,
 };
 use restride_tensor::RawTensor;
 use smallvec::{SmallVec, smallvec};
@@ -91,14 +91,14 @@ pub(crate) const fn exact(
     infer: InferFn,
     run: fn(&Call<'_>) -> Result<()>,
     room: ScratchFn,
-    samples: fn() -> Samples,
+    samples: Option<SampleFn>,
 ) -> OpDef {
     OpDef {
         infer: Some(infer),
         kernel: Kernel::Fixed(run),
         scratch: Some(room),
         exactness: Exactness::Exact,
-        samples: Some(samples),
+        samples,
         ..OpDef::new(schema)
     }
 }

@@ -1,7 +1,8 @@
 //! Views that change the element type or the memory format, and the copies that they are where they cannot be views.
 
 use restride_ir::{
-    Args, Exactness, Kernel, MathView, MemoryFormat, Meta, Movement, OpDef, Sample, TensorType, ViewArgs, ViewOutcome,
+    Args, Exactness, Kernel, MathView, MemoryFormat, Meta, Movement, OpDef, Sample, SampleFn, TensorType, ViewArgs,
+    ViewOutcome,
 };
 use restride_tensor::{DType, Dim, Layout};
 use smallvec::{SmallVec, smallvec};
@@ -369,55 +370,55 @@ fn s_contiguous() -> Vec<Sample> {
 }
 
 /// A cast: the tensor itself where the type stays, otherwise a conversion in the same logical order.
-const fn a_cast<R: Rule>(schema: &'static str, infer: restride_ir::InferFn, samples: fn() -> Vec<Sample>) -> OpDef {
+const fn a_cast<R: Rule>(schema: &'static str, infer: restride_ir::InferFn, samples: Option<SampleFn>) -> OpDef {
     // The elements change with the type: this is no mere movement.
     OpDef { movement: None, itself: true, ..view_or_copy::<R>(schema, infer, samples) }
 }
 
-const fn a_clone(schema: &'static str, infer: restride_ir::InferFn, samples: fn() -> Vec<Sample>) -> OpDef {
+const fn a_clone(schema: &'static str, infer: restride_ir::InferFn, samples: Option<SampleFn>) -> OpDef {
     OpDef {
         infer: Some(infer),
         kernel: Kernel::Fixed(movement::same_order),
         movement: Some(Movement::Same),
         reuse: movement::SAME_INDEX,
         exactness: Exactness::Exact,
-        samples: Some(samples),
+        samples,
         ..OpDef::new(schema)
     }
 }
 
-const fn conjugate<R: Rule>(schema: &'static str, samples: fn() -> Vec<Sample>) -> OpDef {
+const fn conjugate<R: Rule>(schema: &'static str, samples: Option<SampleFn>) -> OpDef {
     OpDef { math: Some(MathView::Conj), ..a_view::<R>(schema, samples) }
 }
 
 pub(crate) static OPS: &[OpDef] = &[
-    a_clone("clone", infer_clone, s_contiguous),
-    a_clone("lift_fresh_copy", infer_fresh, s_any),
-    OpDef { movement: None, pointwise: true, ..a_clone("_to_copy", infer_to_copy, s_to_copy) },
-    itself(view_or_copy::<Contiguous>("contiguous", infer_contiguous, s_contiguous)),
-    a_cast::<ToDType>("to.dtype", infer_to_dtype, s_to),
-    a_cast::<ToDevice>("to.device", infer_to_device, s_to_device),
-    a_cast::<ToLayout>("to.dtype_layout", infer_to_layout, s_to_layout),
-    a_cast::<ToOther>("to.other", infer_to_other, s_to_other),
+    a_clone("clone", infer_clone, samples!(s_contiguous)),
+    a_clone("lift_fresh_copy", infer_fresh, samples!(s_any)),
+    OpDef { movement: None, pointwise: true, ..a_clone("_to_copy", infer_to_copy, samples!(s_to_copy)) },
+    itself(view_or_copy::<Contiguous>("contiguous", infer_contiguous, samples!(s_contiguous))),
+    a_cast::<ToDType>("to.dtype", infer_to_dtype, samples!(s_to)),
+    a_cast::<ToDevice>("to.device", infer_to_device, samples!(s_to_device)),
+    a_cast::<ToLayout>("to.dtype_layout", infer_to_layout, samples!(s_to_layout)),
+    a_cast::<ToOther>("to.other", infer_to_other, samples!(s_to_other)),
     // Says nothing of the alias that it gives where the types agree.
-    a_cast::<TypeAs>("aten::type_as(Tensor(a) self, Tensor other) -> Tensor(a)", infer_type_as, s_to_other),
-    OpDef { detaches: true, asks_for_strides: true, ..a_view::<ViewDType>("view.dtype", s_view_dtype) },
-    a_view::<ViewAsReal>("view_as_real", s_complex),
-    asks_for_strides(a_view::<ViewAsComplex>("view_as_complex", s_as_complex)),
-    itself(a_view::<Real>("real", s_any)),
-    a_view::<Imag>("imag", s_complex),
-    conjugate::<Conj>("_conj", s_complex),
-    itself(conjugate::<Identity>("conj", s_any)),
-    conjugate::<MatH>("mH", s_matrix),
-    conjugate::<MatrixH>("matrix_H", s_matrix),
-    conjugate::<Adjoint>("adjoint", s_matrix),
-    OpDef { math: Some(MathView::Neg), ..a_view::<Negated>("_neg_view", s_signed) },
+    a_cast::<TypeAs>("aten::type_as(Tensor(a) self, Tensor other) -> Tensor(a)", infer_type_as, samples!(s_to_other)),
+    OpDef { detaches: true, asks_for_strides: true, ..a_view::<ViewDType>("view.dtype", samples!(s_view_dtype)) },
+    a_view::<ViewAsReal>("view_as_real", samples!(s_complex)),
+    asks_for_strides(a_view::<ViewAsComplex>("view_as_complex", samples!(s_as_complex))),
+    itself(a_view::<Real>("real", samples!(s_any))),
+    a_view::<Imag>("imag", samples!(s_complex)),
+    conjugate::<Conj>("_conj", samples!(s_complex)),
+    itself(conjugate::<Identity>("conj", samples!(s_any))),
+    conjugate::<MatH>("mH", samples!(s_matrix)),
+    conjugate::<MatrixH>("matrix_H", samples!(s_matrix)),
+    conjugate::<Adjoint>("adjoint", samples!(s_matrix)),
+    OpDef { math: Some(MathView::Neg), ..a_view::<Negated>("_neg_view", samples!(s_signed)) },
     // The identity where no lazy bit is set, and a shape rule sees none.
-    OpDef { math: Some(MathView::ResolveConj), itself: true, ..a_view::<Identity>("resolve_conj", s_any) },
-    OpDef { math: Some(MathView::ResolveNeg), itself: true, ..a_view::<Identity>("resolve_neg", s_any) },
-    a_copy::<ViewDType>("view_copy.dtype", s_view_dtype),
-    a_copy::<ViewAsReal>("view_as_real_copy", s_complex),
-    a_copy::<ViewAsComplex>("view_as_complex_copy", s_as_complex),
+    OpDef { math: Some(MathView::ResolveConj), itself: true, ..a_view::<Identity>("resolve_conj", samples!(s_any)) },
+    OpDef { math: Some(MathView::ResolveNeg), itself: true, ..a_view::<Identity>("resolve_neg", samples!(s_any)) },
+    a_copy::<ViewDType>("view_copy.dtype", samples!(s_view_dtype)),
+    a_copy::<ViewAsReal>("view_as_real_copy", samples!(s_complex)),
+    a_copy::<ViewAsComplex>("view_as_complex_copy", samples!(s_as_complex)),
     resize("resize_"),
     OpDef { view: Some(rule::<ResizeAs>()), ..resize("resize_as_") },
     OpDef { base: 1, ..in_place::<SetTensor>("set_.source_Tensor") },

@@ -7,7 +7,7 @@ mod shape;
 pub(crate) mod split;
 
 use restride_ir::{
-    Args, Call, Exactness, Expr, Kernel, Meta, Movement, OpDef, OpError, Sample, TensorType, ViewArgs, ViewOutcome,
+    Args, Call, Exactness, Expr, Kernel, Meta, Movement, OpDef, OpError, SampleFn, TensorType, ViewArgs, ViewOutcome,
     ViewRule, view_args,
 };
 use restride_tensor::{Dim, Layout};
@@ -60,8 +60,8 @@ pub(crate) fn fail<T>(message: impl Into<String>) -> Result<T> {
 }
 
 /// A view and nothing else.
-pub(crate) const fn a_view<R: Rule>(schema: &'static str, samples: fn() -> Vec<Sample>) -> OpDef {
-    OpDef { view: Some(rule::<R>()), exactness: Exactness::Exact, samples: Some(samples), ..OpDef::new(schema) }
+pub(crate) const fn a_view<R: Rule>(schema: &'static str, samples: Option<SampleFn>) -> OpDef {
+    OpDef { view: Some(rule::<R>()), exactness: Exactness::Exact, samples, ..OpDef::new(schema) }
 }
 
 /// A view that gives its operand itself where nothing changes.
@@ -83,7 +83,7 @@ pub(crate) const fn resolves(def: OpDef) -> OpDef {
 pub(crate) const fn view_or_copy<R: Rule>(
     schema: &'static str,
     infer: restride_ir::InferFn,
-    samples: fn() -> Vec<Sample>,
+    samples: Option<SampleFn>,
 ) -> OpDef {
     OpDef {
         infer: Some(infer),
@@ -157,13 +157,13 @@ pub(crate) fn read(c: &Call<'_>, layouts: impl Iterator<Item = Result<Layout>>) 
 }
 
 /// The `_copy` form of a view.
-pub(crate) const fn a_copy<R: Rule>(schema: &'static str, samples: fn() -> Vec<Sample>) -> OpDef {
+pub(crate) const fn a_copy<R: Rule>(schema: &'static str, samples: Option<SampleFn>) -> OpDef {
     OpDef {
         infer: Some(copied::<R>),
         kernel: Kernel::Fixed(copy_kernel::<R>),
         movement: Some(Movement::View(rule::<R>())),
         exactness: Exactness::Exact,
-        samples: Some(samples),
+        samples,
         ..OpDef::new(schema)
     }
 }

@@ -393,52 +393,59 @@ const fn apart(def: OpDef) -> OpDef {
 }
 
 pub(crate) static OPS: &[OpDef] = &[
-    a_view::<Slice>("slice.Tensor", s_slice),
-    a_view::<Select>("select.int", s_select),
-    a_view::<Narrow>("narrow", s_narrow),
-    a_view::<Split>("split.Tensor", s_split),
-    a_view::<SplitSizes>("split_with_sizes", s_split_sizes),
-    a_view::<Chunk>("chunk", s_chunk),
+    a_view::<Slice>("slice.Tensor", samples!(s_slice)),
+    a_view::<Select>("select.int", samples!(s_select)),
+    a_view::<Narrow>("narrow", samples!(s_narrow)),
+    a_view::<Split>("split.Tensor", samples!(s_split)),
+    a_view::<SplitSizes>("split_with_sizes", samples!(s_split_sizes)),
+    a_view::<Chunk>("chunk", samples!(s_chunk)),
     // PyTorch's schemas of these three are silent about the alias.
     resolves(a_view::<Split>(
         "aten::unsafe_split.Tensor(Tensor(a -> *) self, SymInt split_size, int dim=0) -> Tensor(a)[]",
-        s_split,
+        samples!(s_split),
     )),
     resolves(a_view::<SplitSizes>(
         "aten::unsafe_split_with_sizes(Tensor(a -> *) self, SymInt[] split_sizes, int dim=0) -> Tensor(a)[]",
-        s_split_sizes,
+        samples!(s_split_sizes),
     )),
-    resolves(a_view::<Chunk>("aten::unsafe_chunk(Tensor(a -> *) self, int chunks, int dim=0) -> Tensor(a)[]", s_chunk)),
-    apart(a_view::<Sections>("tensor_split.sections", s_sections)),
-    apart(a_view::<Indices>("tensor_split.indices", s_indices)),
-    apart(a_view::<HSplit>("hsplit.int", s_hsplit)),
-    apart(a_view::<HSplitAt>("hsplit.array", s_hsplit_at)),
-    apart(a_view::<VSplit>("vsplit.int", s_vsplit)),
-    apart(a_view::<VSplitAt>("vsplit.array", s_vsplit_at)),
-    apart(a_view::<DSplit>("dsplit.int", s_dsplit)),
-    apart(a_view::<DSplitAt>("dsplit.array", s_dsplit_at)),
-    a_view::<Unbind>("unbind.int", s_unbind),
-    a_view::<Unfold>("unfold", s_unfold),
-    a_view::<Diagonal>("diagonal", s_diagonal),
-    a_view::<Diagonal>("linalg_diagonal", s_linalg_diagonal),
-    strided_op(a_view::<AsStrided>("as_strided", s_as_strided)),
+    resolves(a_view::<Chunk>(
+        "aten::unsafe_chunk(Tensor(a -> *) self, int chunks, int dim=0) -> Tensor(a)[]",
+        samples!(s_chunk),
+    )),
+    apart(a_view::<Sections>("tensor_split.sections", samples!(s_sections))),
+    apart(a_view::<Indices>("tensor_split.indices", samples!(s_indices))),
+    apart(a_view::<HSplit>("hsplit.int", samples!(s_hsplit))),
+    apart(a_view::<HSplitAt>("hsplit.array", samples!(s_hsplit_at))),
+    apart(a_view::<VSplit>("vsplit.int", samples!(s_vsplit))),
+    apart(a_view::<VSplitAt>("vsplit.array", samples!(s_vsplit_at))),
+    apart(a_view::<DSplit>("dsplit.int", samples!(s_dsplit))),
+    apart(a_view::<DSplitAt>("dsplit.array", samples!(s_dsplit_at))),
+    a_view::<Unbind>("unbind.int", samples!(s_unbind)),
+    a_view::<Unfold>("unfold", samples!(s_unfold)),
+    a_view::<Diagonal>("diagonal", samples!(s_diagonal)),
+    a_view::<Diagonal>("linalg_diagonal", samples!(s_linalg_diagonal)),
+    strided_op(a_view::<AsStrided>("as_strided", samples!(s_as_strided))),
     strided_op(in_place::<AsStrided>("as_strided_")),
-    a_copy::<Slice>("slice_copy.Tensor", s_slice),
-    a_copy::<Select>("select_copy.int", s_select),
-    a_copy::<Narrow>("narrow_copy", s_narrow),
-    reading!(a_copy::<Split>("split_copy.Tensor", s_split), |c, l| one_by_one(l, l.dim(c.args.int(2)?)?, c.outs)),
-    reading!(a_copy::<SplitSizes>("split_with_sizes_copy", s_split_sizes,), |c, l| one_by_one(
+    a_copy::<Slice>("slice_copy.Tensor", samples!(s_slice)),
+    a_copy::<Select>("select_copy.int", samples!(s_select)),
+    a_copy::<Narrow>("narrow_copy", samples!(s_narrow)),
+    reading!(a_copy::<Split>("split_copy.Tensor", samples!(s_split)), |c, l| one_by_one(
         l,
         l.dim(c.args.int(2)?)?,
         c.outs
     )),
-    reading!(a_copy::<Unbind>("unbind_copy.int", s_unbind), |c, l| {
+    reading!(a_copy::<SplitSizes>("split_with_sizes_copy", samples!(s_split_sizes),), |c, l| one_by_one(
+        l,
+        l.dim(c.args.int(2)?)?,
+        c.outs
+    )),
+    reading!(a_copy::<Unbind>("unbind_copy.int", samples!(s_unbind)), |c, l| {
         let dim = c.args.int(1)?;
         (0..).map(move |i: i64| Ok(l.select(dim, &i)?))
     }),
-    a_copy::<Unfold>("unfold_copy", s_unfold),
-    a_copy::<Diagonal>("diagonal_copy", s_diagonal),
-    strided_op(reading!(a_copy::<AsStrided>("as_strided_copy", s_as_strided,), |c, l| {
+    a_copy::<Unfold>("unfold_copy", samples!(s_unfold)),
+    a_copy::<Diagonal>("diagonal_copy", samples!(s_diagonal)),
+    strided_op(reading!(a_copy::<AsStrided>("as_strided_copy", samples!(s_as_strided),), |c, l| {
         let offset = c.args.opt_int(3)?;
         std::iter::once(as_strided(l, &c.args.ints(1)?, &c.args.ints(2)?, offset.as_ref()))
     })),

@@ -172,7 +172,7 @@ macro_rules! sampler {
             infer: Some(|a| infer(a, $dims)),
             kernel: Kernel::Fixed(run),
             scratch: Some(crate::support::scratch::packed),
-            samples: Some(|| samples($dims)),
+            samples: samples!(|| samples($dims)),
             ..OpDef::new($schema)
         }
     };

@@ -333,7 +333,7 @@ pub(crate) static OPS: &[OpDef] = &[
     OpDef {
         kernel: Kernel::Dynamic(nms),
         exactness: Exactness::Exact,
-        samples: Some(nms_samples),
+        samples: samples!(nms_samples),
         doc: "Indices of the boxes that no better one overlaps by more than the threshold, best first",
         ..OpDef::new("torchvision::nms")
     },
@@ -341,28 +341,28 @@ pub(crate) static OPS: &[OpDef] = &[
         infer: Some(roi_infer),
         kernel: Kernel::Fixed(roi),
         scratch: Some(crate::support::scratch::packed),
-        samples: Some(roi_samples),
+        samples: samples!(roi_samples),
         ..OpDef::new("torchvision::roi_align")
     },
     OpDef {
         infer: Some(roi_back_infer),
         kernel: Kernel::Fixed(roi_back),
         scratch: Some(crate::support::scratch::packed),
-        samples: Some(roi_back_samples),
+        samples: samples!(roi_back_samples),
         ..OpDef::new("torchvision::_roi_align_backward")
     },
     OpDef {
         infer: Some(deform_infer),
         kernel: Kernel::Fixed(deform),
         scratch: Some(deform_scratch),
-        samples: Some(deform_samples),
+        samples: samples!(deform_samples),
         ..OpDef::new("torchvision::deform_conv2d")
     },
     OpDef {
         infer: Some(deform_back_infer),
         kernel: Kernel::Fixed(deform_back),
         scratch: Some(deform_back_scratch),
-        samples: Some(deform_back_samples),
+        samples: samples!(deform_back_samples),
         ..OpDef::new("torchvision::_deform_conv2d_backward")
     },
 ];

@@ -213,14 +213,14 @@ macro_rules! scaling {
                 kernel: Kernel::Fixed(|c| run(c, $mode, $dims)),
                 scratch: Some(|a, outs| scratch(a, outs, $mode, $dims)),
                 exactness: $exactness,
-                samples: Some(|| samples($mode, $dims)),
+                samples: samples!(|| samples($mode, $dims)),
                 ..OpDef::new($schema)
             },
             OpDef {
                 infer: Some(|a| crate::support::composite::infer(|e, a| vec(e, a, $name, $mode, $dims), a)),
                 decompose: Some(|e, a| vec(e, a, $name, $mode, $dims)),
                 exactness: $exactness,
-                samples: Some(|| vec_samples($mode, $dims)),
+                samples: samples!(|| vec_samples($mode, $dims)),
                 ..OpDef::new($vec)
             },
         ]
