@@ -18,7 +18,7 @@ fn with_diagonal<'c>(t: T<'c>, d: T<'c>) -> T<'c> {
     op!(t.cx(), "aten.diagonal_scatter.default", t, d, 0, -2, -1)
 }
 
-/// Divided by numbers of which those on the diagonal are zero, where the quotient is zero.
+/// Divides by numbers that are zero on the diagonal; the quotient is zero there.
 fn apart<'c>(t: T<'c>, numbers: T<'c>) -> T<'c> {
     let ones = diagonal(numbers);
     let numbers = with_diagonal(numbers, ones.zeros_like() + 1.0);

@@ -299,7 +299,7 @@ fn embedding<'c>(c: &'c Cx<'c>) {
     c.set(0, op!(c, "aten.embedding_dense_backward.default", c.grad(), c.arg(1), rows, c.raw(2), c.raw(3)));
 }
 
-/// For each index into a table of so many rows, how often it is there.
+/// How often each index into a table of this many rows occurs.
 fn frequency<'c>(at: T<'c>, rows: Expr, dtype: DType) -> T<'c> {
     let c = at.cx();
     let filled = |n: Expr, with: i64| op!(c, "aten.full.default", vec![n], with, dtype);

@@ -225,7 +225,7 @@ fn indices() -> Vec<Sample> {
     }
     out
 }
-/// Rows without equal elements: which of them is taken is nobody's promise.
+/// Rows without equal elements, because PyTorch does not say which of several equal ones it takes.
 fn different(dtypes: &[DType]) -> Vec<RawTensor> {
     let order = |n: usize, step: usize| (0..n).map(|i| (i * step % n) as i64).collect::<Vec<_>>();
     let mut out: Vec<RawTensor> = vec![

@@ -130,8 +130,8 @@ pub(crate) fn custom(schema: &Schema, text: &'static str) -> Result<Op> {
     let op = Op::register(OpDef::new(text), None, None)?;
     let written: Vec<&SchemaArg> = schema.args.iter().filter(|a| writes(a)).collect();
     let tensors = |ty: ArgType| matches!(ty, ArgType::Tensor | ArgType::Tensors | ArgType::OptTensors);
-    // A list of results has no known length beside the list of new contents, and a result that is a view of an argument
-    // is a view of nobody knows which part of it.
+    // The form cannot tell the length of a list of results. A returned view does not declare which part of its argument it
+    // shows.
     let results = schema.returns.iter().all(|r| match &r.alias {
         Some(alias) => alias.write && r.ty == ArgType::Tensor,
         None => !matches!(r.ty, ArgType::Tensors | ArgType::OptTensors),

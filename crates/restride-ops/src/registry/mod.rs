@@ -100,7 +100,7 @@ fn keep(op: Op) -> Op {
 }
 
 /// The operator of a full name (`aten.add.Tensor`, `_operator.mul`, `higher_order.cond`): declared, derived, or known by
-/// its schema alone (`Op::can_run` tells). `None` if nobody knows it.
+/// its schema alone (`Op::can_run` tells). `None` for an unknown name.
 pub fn lookup(name: &str) -> Option<Op> {
     if let Some(op) = known(name) {
         return Some(op);

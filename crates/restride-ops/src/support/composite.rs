@@ -19,7 +19,7 @@ pub(crate) fn infer(decompose: DecomposeFn, args: &Args<'_, Meta>) -> Result<Sma
 /// Types of a call's results: by the view rule where it gives views, by the shape rule, or by the composition.
 ///
 /// # Errors
-/// What PyTorch refuses, and an operator of which nothing tells.
+/// Calls that PyTorch refuses, and an operator without a shape rule.
 pub fn types(op: Op, args: &[Arg<Meta, Scalar>]) -> Result<Vec<Meta>> {
     let def = op.def();
     if let Some(rule) = def.view
