@@ -111,10 +111,10 @@ pub fn program_text(bytes: &[u8]) {
 /// # Panics
 /// An expression has another value, or one beyond its bounds.
 pub fn expressions(bytes: &[u8]) {
-    if let Ok(source) = std::str::from_utf8(bytes) {
-        if let Ok(e) = expressions::parse(source, &BTreeMap::new()) {
-            let _ = expressions::srepr(&e);
-        }
+    if let Ok(source) = std::str::from_utf8(bytes)
+        && let Ok(e) = expressions::parse(source, &BTreeMap::new())
+    {
+        let _ = expressions::srepr(&e);
     }
     let mut rng = Rng::from_bytes(bytes);
     let symbols: Vec<(Symbol, i64)> = ["s0", "s1", "s2"]

@@ -89,7 +89,10 @@ fn contents<'a>(program: &'a Program, root: String, extra: &'a [(String, Vec<u8>
         }],
         extra: extra
             .iter()
-            .map(|(name, bytes)| crate::archive::ArchiveFile { name: name.clone(), bytes: Cow::Borrowed(bytes.as_slice()) })
+            .map(|(name, bytes)| crate::archive::ArchiveFile {
+                name: name.clone(),
+                bytes: Cow::Borrowed(bytes.as_slice()),
+            })
             .collect(),
     })
 }

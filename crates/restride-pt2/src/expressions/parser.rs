@@ -2,7 +2,7 @@
 
 use super::functions::named;
 use super::lexer::{ExprToken, tokenize};
-use super::{InputProperty, MAX_DEPTH, ExprNames};
+use super::{ExprNames, InputProperty, MAX_DEPTH};
 use crate::error::{Pt2Error, Result};
 use crate::pytree::PathStep;
 use restride_ir::{Dim, Expr, ExprFn};

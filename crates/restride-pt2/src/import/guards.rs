@@ -1,6 +1,6 @@
 //! Guards: conditions over the inputs become conditions over symbols.
 
-use crate::expressions::{self, InputProperty, ExprNames};
+use crate::expressions::{self, ExprNames, InputProperty};
 use crate::model::ExportedProgram;
 use crate::pytree::{PathStep, TreeSpec};
 use restride_ir::{Expr, Guard, Program, Type, ValueId};

@@ -160,7 +160,10 @@ fn read_entries(b: &[u8]) -> Result<(Vec<LocatedEntry>, usize)> {
     Ok((entries, start as usize))
 }
 
-fn read_entry(archive: &rawzip::ZipSliceArchive<&[u8]>, header: &rawzip::ZipFileHeaderRecord<'_>) -> Result<LocatedEntry> {
+fn read_entry(
+    archive: &rawzip::ZipSliceArchive<&[u8]>,
+    header: &rawzip::ZipFileHeaderRecord<'_>,
+) -> Result<LocatedEntry> {
     let raw_name = header.file_path();
     let name = std::str::from_utf8(raw_name.as_bytes())
         .map_err(|_| Pt2Error::unsupported("a file name that is not UTF-8"))?
