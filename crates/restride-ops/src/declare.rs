@@ -1,13 +1,13 @@
-//! Sample calls in declarations: a macro that comes before all families.
+//! The macro that declares sample calls, defined before all families.
 
-/// `Some` function that makes the sample calls of an operator, with the feature `samples`; else `None`.
+/// `Some` function that makes an operator's sample calls, with the feature `samples`; else `None`.
 #[cfg(feature = "samples")]
 macro_rules! samples {
     ($of:expr) => {
         Some($of)
     };
 }
-/// `None`: without the feature `samples` the product has no sample calls.
+/// `None`: the product is built without sample calls.
 #[cfg(not(feature = "samples"))]
 macro_rules! samples {
     ($of:expr) => {

@@ -1,10 +1,10 @@
 //! The operator table: every operator declared once, as data, in one folder per family.
 //!
-//! A family's folder holds declarations, gradients and sample calls side by side; its `mod.rs` exports them as one
-//! `Family`, which stands in `FAMILIES`. [`lookup`] finds an operator by its full name: declared, derived from PyTorch's
-//! schemas (in-place, `out=` and `_foreach_*` forms), or known by its schema alone.
+//! The folder of a family holds declarations, gradients and sample calls; its `mod.rs` exports them as one `Family` for
+//! `FAMILIES`. [`lookup`] finds an operator by its full name: declared, derived from PyTorch's schemas (in-place, `out=` and
+//! `_foreach_*` forms), or known by its schema alone.
 #![forbid(unsafe_code)]
-// Sample calls stand beside their operators. Without the feature no row names them, and none is compiled in.
+// Sample calls are declared beside their operators. Without the feature no declaration names them, so none is compiled in.
 #![cfg_attr(not(feature = "samples"), allow(dead_code, unused_imports))]
 
 #[macro_use]
@@ -43,18 +43,18 @@ pub use registry::forms::{WritingForm, in_place_form, out_form, view_form};
 pub use registry::{lookup, ops, register_custom, sample_count, torch_names};
 pub use support::composite::types;
 
-/// What a family exports.
+/// The declarations, gradients and aliases that a family exports.
 pub(crate) struct Family {
-    /// Declarations, file by file.
+    /// Declarations, one slice per file.
     ops: &'static [&'static [OpDef]],
-    /// Rules of gradients, file by file, by names of operators.
+    /// Gradient rules by operator name, one slice per file.
     gradients: &'static [gradient::Rules],
-    /// Further names of operators, each beside the name that is declared. A pair of names without overloads stands for all
-    /// overloads that both have; a name beside one with an overload is the default overload.
+    /// Alias and declared name. A pair of names without overloads covers every overload that both have; a name beside one
+    /// with an overload is the default overload.
     aliases: &'static [(&'static str, &'static str)],
 }
 
-/// Every family, in the order in which coverage is printed.
+/// Every family, in the order of printed coverage.
 static FAMILIES: &[&Family] = &[
     &pointwise::FAMILY,
     &create::FAMILY,

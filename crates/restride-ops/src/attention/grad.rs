@@ -1,13 +1,13 @@
 //! Gradients of attention.
 //!
-//! Without dropout the weights are not kept: they are as many as queries times keys, and computed anew from what is there
-//! anyway. With dropout the operator is differentiated through what it is composed of.
+//! Without dropout the rule recomputes the weights: storing them takes queries times keys elements. With dropout the rule
+//! differentiates the operator's composition.
 
 use crate::gradient::Rules;
 use crate::gradient::terms::{Cx, T, form, op, rule};
 use restride_ir::{DType, Dim, Expr};
 
-/// How attention is called.
+/// Arguments of an attention call.
 struct Attention<'c> {
     mask: Option<T<'c>>,
     causal: bool,
@@ -15,7 +15,7 @@ struct Attention<'c> {
     grouped: bool,
 }
 
-/// Query, key and value with all heads, the factor of the scores.
+/// Query, key and value with all heads, and the scale of the scores.
 struct Heads<'c> {
     q: T<'c>,
     k: T<'c>,
@@ -35,7 +35,7 @@ impl<'c> Heads<'c> {
         out
     }
 
-    /// With the heads of keys and values repeated to those of the queries.
+    /// Repeats the heads of keys and values to the number of query heads.
     fn repeated(self, c: &'c Cx<'c>) -> Heads<'c> {
         let (Some(heads), Some(k), Some(v)) =
             (self.q.size(-3).constant(), self.k.size(-3).constant(), self.v.size(-3).constant())
@@ -51,7 +51,7 @@ impl<'c> Heads<'c> {
         Heads { k, v, ..self }
     }
 
-    /// Scores that are scaled and masked.
+    /// Scaled and masked scores.
     fn scores(&self, c: &'c Cx<'c>, how: &Attention<'c>) -> T<'c> {
         let mut scores = (self.q * self.scale).matmul(self.k.mt());
         let low = f64::NEG_INFINITY;
@@ -92,7 +92,7 @@ fn attention<'c>(c: &'c Cx<'c>) -> Vec<T<'c>> {
     vec![kept.matmul(heads.v)]
 }
 
-/// As `scaled_dot_product_attention`, without dropout.
+/// Gradient of `scaled_dot_product_attention` without dropout.
 fn attention_rule<'c>(c: &'c Cx<'c>) {
     let how = how(c);
     let own = Heads::of(c, &how);
@@ -105,7 +105,7 @@ fn attention_rule<'c>(c: &'c Cx<'c>) {
         heads = Heads { q: wide(heads.q), k: wide(heads.k), v: wide(heads.v), ..heads };
     }
     let weights = op!(c, "aten._safe_softmax.default", heads.scores(c, &how), -1);
-    // Of heads that repeat, the gradients are summed.
+    // Repeated heads sum their gradients.
     let folded = |g: T<'c>, own: T<'c>| match (g.size(-3).constant(), own.size(-3).constant()) {
         (Some(all), Some(n)) if how.grouped && all.as_i64() != n.as_i64() => {
             let mut sizes = g.sizes();

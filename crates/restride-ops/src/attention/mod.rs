@@ -1,6 +1,6 @@
-//! Scaled dot-product attention in the forms that PyTorch has for the CPU.
+//! Scaled dot-product attention: the general operator, PyTorch's flash form for the CPU, and their gradients.
 //!
-//! Without dropout there is a kernel; with it the operator is composed of a softmax, `dropout` and products.
+//! A kernel computes it without dropout; with dropout it is composed of a softmax, `dropout` and products.
 
 mod grad;
 
@@ -12,7 +12,7 @@ use restride_kernels::attention::{self, Results, Settings};
 use restride_tensor::RawTensor;
 use smallvec::smallvec;
 
-/// Where a form has its arguments; query, key and value are the first three.
+/// Argument positions of one form; query, key and value are the first three.
 #[derive(Clone, Copy)]
 struct Form {
     mask: usize,
@@ -20,7 +20,7 @@ struct Form {
     causal: usize,
     scale: usize,
     grouped: Option<usize>,
-    /// A mask of `bool` says which scores count; otherwise it is added to them as ones and zeros.
+    /// A `bool` mask selects scores; otherwise it is added to the scores as ones and zeros.
     selects: bool,
 }
 
@@ -28,14 +28,14 @@ const PUBLIC: Form = Form { mask: 3, dropout: 4, causal: 5, scale: 6, grouped: S
 const MATH: Form = Form { mask: 3, dropout: 4, causal: 5, scale: 7, grouped: Some(8), selects: false };
 const FLASH: Form = Form { mask: 5, dropout: 3, causal: 4, scale: 6, grouped: None, selects: false };
 
-/// A call with everything checked.
+/// The checked sizes and options of a call.
 struct Checked {
-    /// Sizes before the last two.
+    /// Sizes before the last two dimensions.
     outer: Vec<i64>,
     queries: i64,
     keys: i64,
     width: i64,
-    /// Heads of keys and values repeat.
+    /// Whether heads of keys and values repeat.
     grouped: bool,
 }
 
@@ -117,7 +117,7 @@ impl Checked {
     }
 }
 
-/// Whether PyTorch takes its flash kernel for these arguments, whose results follow the query's strides.
+/// Whether PyTorch would run its flash kernel, whose results follow the query's strides.
 fn takes_flash(a: &Args<'_, Meta>, c: &Checked) -> Result<bool> {
     let (q, k, v) = (a.tensor(0)?, a.tensor(1)?, a.tensor(2)?);
     let rank = q.rank();
@@ -125,7 +125,7 @@ fn takes_flash(a: &Args<'_, Meta>, c: &Checked) -> Result<bool> {
     if !same_rank || a.float(PUBLIC.dropout)? > 0.0 {
         return Ok(false);
     }
-    // A call of three dimensions is one of a single sample.
+    // A call of three dimensions has a batch of one.
     let batch = |m: &Meta| if rank == 4 { m.sizes()[0] } else { 1 };
     let heads = |m: &Meta| m.sizes()[rank - 3];
     let dense = |m: &Meta| m.layout.strides[rank - 1] == 1;
@@ -168,7 +168,7 @@ fn math_infer(a: &Args<'_, Meta>) -> Metas {
     Ok(smallvec![fresh(d, &c.sizes(&[c.queries, c.width])), fresh(d, &c.sizes(&[c.queries, c.keys]))])
 }
 
-/// Result and logarithms of the sums, which lie heads-first.
+/// Result, and log-sum-exp of the scores in heads-first order.
 fn flash_infer(a: &Args<'_, Meta>) -> Metas {
     let what = "scaled_dot_product_attention_flash_attention";
     let c = check(a, &FLASH)?;
@@ -190,8 +190,8 @@ fn flash_infer(a: &Args<'_, Meta>) -> Metas {
     Ok(smallvec![Meta::new(q.dtype, crate::support::strides::dense_like(&q.layout)), Meta::new(wide, sums)])
 }
 
-/// Whether heads of keys and values repeat, in a call that the shape rule has checked: ranks and numbers of heads of
-/// queries, keys and values.
+/// Whether heads of keys and values repeat, given the sizes of query, key and value.
+/// The shape rule has already checked the call.
 fn repeats<V>(a: &Args<'_, V>, f: &Form, sizes: [&[i64]; 3]) -> Result<bool> {
     let grouped = match f.grouped {
         Some(i) => a.bool(i)?,
@@ -224,7 +224,7 @@ fn run(c: &Call<'_>, f: &Form, logsumexp: Option<usize>, weights: Option<usize>)
     ran(attention::attention(q, k, v, grouped, &settings, &results, c.ctx.threads))
 }
 
-/// Result and weights, with dropout of the weights.
+/// Result and weights, with dropout applied to the weights.
 fn compose(e: &mut dyn Emit, a: &ValArgs<'_>, f: &Form) -> Result<(Val, Val)> {
     let metas: Vec<Arg<Meta, Scalar>> = a.0.iter().map(|x| x.map_values(|v| e.meta(*v))).collect();
     let c = check(&Args(&metas), f)?;
@@ -282,7 +282,7 @@ fn math_decompose(e: &mut dyn Emit, a: &ValArgs<'_>) -> Vals {
     Ok(smallvec![out, weights])
 }
 
-/// Query, key and value of each type, in several forms.
+/// Query, key and value of each element type and in several shapes.
 fn operands() -> Vec<[RawTensor; 3]> {
     let mut out = Vec::new();
     for d in [DType::F32, DType::F64, DType::F16, DType::BF16] {
@@ -297,13 +297,13 @@ fn operands() -> Vec<[RawTensor; 3]> {
     out
 }
 
-/// The three of one shape each.
+/// Query, key and value of the given shapes.
 fn of(q: &[i64], k: &[i64], v: &[i64]) -> [RawTensor; 3] {
     let d = DType::F32;
     [tensor(d, q, 1), tensor(d, k, 2), tensor(d, v, 3)]
 }
 
-/// Which scores count: one row of none, all of the others' first.
+/// Boolean mask: the second row selects no score, every other row selects at least the first.
 fn mask(sizes: &[i64]) -> RawTensor {
     let t = tensor(DType::Bool, sizes, 77);
     let (n, rows) = (sizes[sizes.len() - 1] as usize, sizes[sizes.len() - 2] as usize);
@@ -336,7 +336,7 @@ fn samples() -> Samples {
     }
     out.push(sample![&q, &k, &v, transposed(d, &[4, 5], 3)]);
     out.push(sample![&q, &k, &v, crate::support::sample::expanded(d, &[2, 3, 4, 5], 3)]);
-    // Refused: of another type, of a shape that does not fit, together with is_causal.
+    // Refused: a mask of another type, a mask that does not broadcast, and a mask together with is_causal.
     out.push(sample![&q, &k, &v, tensor(DType::F64, &[4, 5], 3)]);
     out.push(sample![&q, &k, &v, tensor(d, &[3, 5], 3)]);
     out.push(sample![&q, &k, &v, tensor(d, &[4, 5], 3), 0.0, true]);

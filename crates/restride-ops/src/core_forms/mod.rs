@@ -1,8 +1,8 @@
-//! Core ATen: which operators it has, and how others are said in them.
+//! Core ATen: the set of operators, and decompositions of other operators into them.
 //!
-//! PyTorch tags the operators that it asks every backend to take (`torch.Tag.core`); `scripts/make/dump_schemas.py` lists them in
-//! `data/core.txt`. A form has the operator's meaning; sums may be taken in another order than the operator's own kernel
-//! takes them. Views are not here: their view rules say them by the few core ones.
+//! PyTorch tags the operators that it asks every backend to support (`torch.Tag.core`);
+//! `scripts/make/dump_schemas.py` lists them in `data/core.txt`. A decomposition has the operator's meaning; its sums may
+//! run in another order than those of the operator's kernel. Views have none here: their view rules become core views.
 
 mod moving;
 mod network;
@@ -25,7 +25,7 @@ pub fn is_core(op: Op) -> bool {
     NAMES.get_or_init(|| CORE.lines().collect()).contains(op.name())
 }
 
-/// What says an operator by core operators or by others that have such a form: a form from here, or its composition.
+/// The decomposition of an operator into core operators, or into others that have one: declared here or its composition.
 pub fn core_form(op: Op) -> Option<DecomposeFn> {
     static NAMES: OnceLock<HashMap<&'static str, DecomposeFn>> = OnceLock::new();
     let forms = NAMES.get_or_init(|| FORMS.iter().flat_map(|(names, f)| names.iter().map(|n| (*n, *f))).collect());
@@ -40,7 +40,7 @@ fn dtype(e: &dyn Emit, v: Val) -> DType {
     e.meta(v).dtype
 }
 
-/// A 0-d tensor of a number.
+/// A 0-d tensor that holds a number.
 fn number(e: &mut dyn Emit, value: Scalar, dtype: DType) -> Result<Val> {
     emit!(e, "aten.full.default", Vec::<i64>::new(), value, dtype)
 }
@@ -49,7 +49,7 @@ fn all_dims(e: &dyn Emit, v: Val) -> Vec<i64> {
     (0..e.meta(v).rank() as i64).collect()
 }
 
-/// The dimensions of an argument; all where it names none.
+/// The dimensions of an argument; all dimensions if the argument is empty or `None`.
 fn dims(e: &dyn Emit, v: Val, given: Option<restride_ir::Ints>) -> Vec<i64> {
     given.filter(|d| !d.is_empty()).map_or_else(|| all_dims(e, v), |d| d.to_vec())
 }
@@ -68,7 +68,7 @@ fn swap_last(e: &mut dyn Emit, v: Val) -> Result<Val> {
 
 type CoreForm = (&'static [&'static str], DecomposeFn);
 
-/// Another name for an operator with the same arguments.
+/// Decomposes an operator into another one with the same arguments.
 macro_rules! renamed {
     ($($from:literal => $to:literal),* $(,)?) => {
         [$((&[$from], (|e, a| e.call($to, a.0)) as DecomposeFn)),*]

@@ -1,8 +1,8 @@
-//! Tensors made of numbers, and operators that move data.
+//! Core decompositions of operators that create tensors or move elements.
 
 use super::*;
 
-/// `full` of an operand's or of given sizes, in the type that is given or the operand's.
+/// `full` of the operand's or the given sizes, in the given element type or the operand's.
 pub(super) fn filled(
     e: &mut dyn Emit,
     a: &ValArgs<'_>,

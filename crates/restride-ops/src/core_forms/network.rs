@@ -1,8 +1,8 @@
-//! Products, convolution, normalization, attention and pooling.
+//! Core decompositions of products, convolution, normalization, attention and pooling.
 
 use super::*;
 
-/// The rows of a tensor as a matrix.
+/// Reshapes a tensor to a matrix of its rows.
 pub(super) fn rows(e: &mut dyn Emit, v: Val) -> Result<Val> {
     let n = sizes(e, v);
     if n.len() == 2 {
@@ -116,7 +116,7 @@ pub(super) fn batch_norm(e: &mut dyn Emit, a: &ValArgs<'_>) -> Vals {
     one_of(first(e.call("aten._native_batch_norm_legit_no_training.default", &args), "batch norm")?)
 }
 
-/// Output, mean and reciprocal deviation of the batch, and the new running statistics.
+/// Output, batch mean, reciprocal batch deviation, and the updated running statistics.
 pub(super) fn batch_norm_functional(e: &mut dyn Emit, a: &ValArgs<'_>) -> Vals {
     ensure!(a.bool(5)?, "batch norm in evaluation");
     let (x, rm, rv) = (*a.tensor(0)?, *a.tensor(3)?, *a.tensor(4)?);
@@ -165,7 +165,7 @@ pub(super) fn softmax(e: &mut dyn Emit, a: &ValArgs<'_>, core: &str) -> Vals {
     one_of(emit!(e, core, x, pass(a, 1), false)?)
 }
 
-/// Softmax in which a row of nothing but `-inf` is zero.
+/// Softmax in which a row of only `-inf` becomes zeros.
 pub(super) fn safe_softmax(e: &mut dyn Emit, a: &ValArgs<'_>) -> Vals {
     let x = *a.tensor(0)?;
     let made = softmax(e, a, "aten._softmax.default")?[0];

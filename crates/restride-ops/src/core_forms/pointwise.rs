@@ -1,4 +1,4 @@
-//! Pointwise operators and reductions.
+//! Core decompositions of pointwise operators and reductions.
 
 use super::*;
 
@@ -40,7 +40,7 @@ pub(super) fn masked_fill(e: &mut dyn Emit, a: &ValArgs<'_>) -> Vals {
     one_of(emit!(e, "aten.where.self", mask, value, x)?)
 }
 
-/// `where` with numbers among its branches, of the type of the tensor among them.
+/// `where` with scalar branches; they take the type of the tensor branch.
 pub(super) fn choose(e: &mut dyn Emit, a: &ValArgs<'_>) -> Vals {
     let (yes, no) = (a.as_tensor(1), a.as_tensor(2));
     let like = dtype(e, *yes.or(no).ok_or_else(|| OpError::new("where of two numbers"))?);
@@ -107,7 +107,7 @@ pub(super) fn all(e: &mut dyn Emit, a: &ValArgs<'_>, any: &str) -> Vals {
 }
 
 pub(super) fn variance(e: &mut dyn Emit, a: &ValArgs<'_>) -> Result<(Val, Val)> {
-    // (self, unbiased), (self, dim, unbiased, keepdim) or (self, dim, correction=, keepdim=).
+    // Three overloads: (self, unbiased), (self, dim, unbiased, keepdim) and (self, dim, correction=, keepdim=).
     let x = *a.tensor(0)?;
     let (given, correction, keep) = match a.0.len() {
         2 => (None, a.bool(1)? as i64 as f64, false),

@@ -1,4 +1,4 @@
-//! Tensors made of sizes and a number: `full`, `zeros`, `ones`, `empty` and their `_like` and `new_` forms, `fill`.
+//! Creation: `full`, `zeros`, `ones`, `empty` and their `_like` and `new_` forms, `fill`, ranges, triangles and windows.
 
 mod range;
 mod triangle;
@@ -17,7 +17,7 @@ use restride_kernels::pointwise::{self as k, Input};
 use restride_tensor::{DType, DType::*, ViewMut};
 use smallvec::smallvec;
 
-/// Refuses sizes that no tensor can have.
+/// Refuses negative sizes, and sizes whose number of bytes overflows.
 pub(crate) fn check_sizes(dtype: DType, sizes: &[i64]) -> Result<()> {
     if let Some(n) = sizes.iter().find(|n| **n < 0) {
         return Err(OpError::new(format!("Trying to create tensor with negative dimension {n}: {sizes:?}")));
@@ -30,19 +30,20 @@ pub(crate) fn check_sizes(dtype: DType, sizes: &[i64]) -> Result<()> {
     }
 }
 
-/// A row-major result.
+/// Type of a row-major result.
 pub(crate) fn row_major(dtype: DType, sizes: &[i64]) -> Result<Metas> {
     check_sizes(dtype, sizes)?;
     Ok(smallvec![Meta::contiguous(dtype, sizes)])
 }
 
-/// Sizes given at a position.
+/// Type of a result whose sizes are at a position.
 fn sized(a: &Args<'_, Meta>, at: usize, dtype: DType) -> Result<Metas> {
     row_major(dtype, &a.ints(at)?)
 }
 
-/// A result like argument 0: in its order of dimensions, or in the memory format given at a position after the
-/// element type, layout, device and flag.
+/// Type of a result like argument 0: in its dimension order or in the given memory format.
+///
+/// The format is an argument after element type, layout, device and flag.
 fn like(a: &Args<'_, Meta>, options: usize) -> Result<Metas> {
     let t = a.tensor(0)?;
     let dtype = a.opt_dtype(options)?.unwrap_or(t.dtype);
@@ -50,7 +51,7 @@ fn like(a: &Args<'_, Meta>, options: usize) -> Result<Metas> {
     Ok(smallvec![Meta::new(dtype, in_format(format, &t.layout)?)])
 }
 
-/// Writes one number everywhere.
+/// Writes one number to every element.
 pub(crate) fn put(value: Scalar, out: &ViewMut<'_>) -> Result<()> {
     k::compute(&k::IDENTITY, out.dtype(), &[Input::Number(value)], out).map_err(|e| OpError::new(e.to_string()))
 }
@@ -64,7 +65,7 @@ fn run_second(c: &Call<'_>) -> Result<()> {
     put(c.args.scalar(1)?, &c.outs[0])
 }
 
-/// The default float type stands for whatever is not given.
+/// Shape rule for given sizes; the default float type replaces a missing element type.
 fn infer_sized(a: &Args<'_, Meta>) -> Result<Metas> {
     sized(a, 0, a.opt_dtype(1)?.unwrap_or(F32))
 }
@@ -161,7 +162,7 @@ fn run_new_full(c: &Call<'_>) -> Result<()> {
     put(c.args.scalar(2)?, &c.outs[0])
 }
 
-/// `fill` and `zero` keep argument 0's element type and order of dimensions, none of its values.
+/// `fill` and `zero` keep argument 0's element type and dimension order, but none of its values.
 fn infer_fill(a: &Args<'_, Meta>) -> Result<Metas> {
     let t = a.tensor(0)?;
     match a.tensor(1) {
@@ -178,7 +179,7 @@ fn infer_fill(a: &Args<'_, Meta>) -> Result<Metas> {
 }
 fn run_fill(c: &Call<'_>) -> Result<()> {
     match c.args.as_tensor(1) {
-        // A tensor's value is converted as `copy_` does it, not checked.
+        // A 0-d tensor converts as in `copy_`, without a range check.
         Some(_) => crate::movement::copy_kernel(c),
         None => run_second(c),
     }
@@ -188,7 +189,7 @@ fn infer_zero(a: &Args<'_, Meta>) -> Result<Metas> {
     Ok(smallvec![Meta::new(t.dtype, dense_like(&t.layout))])
 }
 
-/// Element type, layout, device and flag of a creating call.
+/// Element type, layout, device and flag arguments of a creation call.
 fn options(dtype: Option<DType>) -> [Arg<restride_tensor::RawTensor, Scalar>; 4] {
     [dtype.map_or(Arg::None, Arg::DType), Arg::None, Arg::None, Arg::None]
 }
@@ -231,7 +232,7 @@ fn s_full() -> Vec<Sample> {
     out.push(with_options(sample![[2], 1e10], Some(F16)));
     out
 }
-/// Calls with a tensor and, after what is given, options: with and without an element type, and memory formats.
+/// Sample calls with a tensor, `values`, and options: with and without element type, and all memory formats.
 fn s_like_with(values: &[Scalar]) -> Vec<Sample> {
     let mut out = Vec::new();
     for t in forms(ALL, -2.0, 2.0) {
@@ -326,7 +327,7 @@ fn s_fill(number: bool) -> Vec<Sample> {
         out.push(sample![tensor(U8, &[2], 1), 300]);
     } else {
         out.push(sample![tensor(F32, &[2], 1), tensor(F32, &[1], 1)]);
-        // Not by way of an integer.
+        // A conversion to `bool` must not truncate to an integer first.
         out.push(sample![tensor(Bool, &[2], 1), restride_tensor::RawTensor::from_slice(&[0.5f32], &[])]);
     }
     out
@@ -349,11 +350,11 @@ const fn make(
         ..OpDef::new(schema)
     }
 }
-/// Contents are zeros here, whatever in PyTorch: only types compare.
+/// Declares an `empty` operator: our contents are zeros, PyTorch's are undefined, so only types compare.
 const fn empty(schema: &'static str, infer: restride_ir::InferFn, samples: Option<SampleFn>) -> OpDef {
     OpDef { exactness: Exactness::Random, doc: "filled with zeros", ..make(schema, infer, run_zeros, samples) }
 }
-/// The operand's values are not read: its memory is as good as any.
+/// Declares an operator that overwrites argument 0 unread; the result may take over its memory.
 const fn overwrite(
     schema: &'static str,
     infer: restride_ir::InferFn,
@@ -386,7 +387,7 @@ pub(crate) static OPS: &[OpDef] = &[
     empty("new_empty_strided", infer_new_empty_strided, samples!(s_new_strided)),
     make("scalar_tensor", infer_scalar_tensor, run_scalar_tensor, samples!(s_scalar)),
     overwrite("fill.Scalar", infer_fill, run_fill, samples!(|| s_fill(true))),
-    // With a tensor it is a `copy_`, which does not take a target with several elements in one cell.
+    // With a tensor as its value, `fill` is a `copy_`, which refuses a target with overlapping elements.
     OpDef {
         overlap: OverlapCheck::Target,
         ..overwrite("fill.Tensor", infer_fill, run_fill, samples!(|| s_fill(false)))

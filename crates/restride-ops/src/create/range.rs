@@ -1,4 +1,4 @@
-//! Tensors computed from positions: ranges, identity matrices, indices of triangles.
+//! Tensors computed from indices: ranges, identity matrices, triangle indices.
 
 use crate::create::{put, row_major};
 use crate::pointwise::{Metas, Result, not_for};
@@ -10,12 +10,12 @@ use restride_kernels::support::convert::{round_scalar, scatter};
 use restride_kernels::support::scratch::{Temp, room};
 use restride_tensor::{C64 as Complex, DType, DType::*, View};
 
-/// Rounds as a computation in an element type does after every step.
+/// Rounds a number to an element type.
 fn round(dtype: DType, x: f64) -> f64 {
     if dtype.is_float() { round_scalar(dtype, Scalar::Float(x)) } else { x }
 }
 
-/// `arange` and `range`: bounds, step and element type.
+/// Bounds, step and element type of `arange` and `range`.
 #[derive(Clone, Copy)]
 struct Steps {
     start: Scalar,
@@ -24,7 +24,7 @@ struct Steps {
     dtype: DType,
 }
 
-/// Reads what `arange` is given: `end`, `start, end` or `start, end, step`, and the element type after them.
+/// Reads `end`, `start, end` or `start, end, step`, and the element type after them.
 fn steps<V>(a: &Args<'_, V>, count: usize, default: Option<DType>) -> Result<Steps> {
     let start = if count > 1 { a.scalar(0)? } else { Scalar::Int(0) };
     let end = a.scalar(if count > 1 { 1 } else { 0 })?;
@@ -53,7 +53,7 @@ fn steps<V>(a: &Args<'_, V>, count: usize, default: Option<DType>) -> Result<Ste
 }
 
 impl Steps {
-    /// Number of elements of `arange`, whose end is left out.
+    /// Number of elements of `arange`, which excludes its end.
     fn count(&self) -> Result<i64> {
         if let (Scalar::Int(from), Scalar::Int(to), Scalar::Int(by)) = (self.start, self.end, self.step) {
             let n = (to as i128 - from as i128 + by as i128 - by.signum() as i128) / by as i128;
@@ -63,13 +63,13 @@ impl Steps {
         if (0.0..9e18).contains(&n) { Ok(n as i64) } else { fail("invalid size, possible overflow") }
     }
 
-    /// Number of elements of `range`, whose end takes part.
+    /// Number of elements of `range`, which includes its end.
     fn count_with_end(&self) -> Result<i64> {
         let n = ((self.end.as_f64() - self.start.as_f64()) / self.step.as_f64()).floor() + 1.0;
         if (0.0..9e18).contains(&n) { Ok(n as i64) } else { fail("invalid size, possible overflow") }
     }
 
-    /// Writes the elements: `start + i * step`, computed in integers, in `f32` for the half types, else in `f64`.
+    /// Writes `start + i * step`, computed in integers, in `f32` for half types, else in `f64`.
     fn write(&self, c: &Call<'_>) -> Result<()> {
         let n = c.outs[0].numel() as i64;
         if !self.dtype.is_float() {
@@ -101,7 +101,7 @@ fn run_range(c: &Call<'_>, count: usize) -> Result<()> {
     steps(&c.args, count, Some(F32))?.write(c)
 }
 
-/// Element type of a bound of `linspace`: a number or a 0-d tensor.
+/// Element type of a bound of `linspace`, a number or a 0-d tensor.
 fn bound_type(a: &Args<'_, Meta>, i: usize) -> Result<DType> {
     match a.tensor(i) {
         Ok(t) if t.rank() > 0 => fail(format!(
@@ -113,7 +113,7 @@ fn bound_type(a: &Args<'_, Meta>, i: usize) -> Result<DType> {
         Err(_) => Ok(a.scalar(i)?.dtype()),
     }
 }
-/// `linspace` (options at 3) and `logspace` (at 4).
+/// Shape rule of `linspace` (options at 3) and `logspace` (at 4).
 fn infer_spaced(a: &Args<'_, Meta>, options: usize) -> Result<Metas> {
     let steps = a.int(2)?;
     if steps < 0 {
@@ -139,7 +139,7 @@ fn bound(c: &Call<'_>, i: usize) -> Result<Scalar> {
         None => c.args.scalar(i),
     }
 }
-/// From both ends to the middle, as PyTorch does it, each step rounded to the element type.
+/// Computes from both ends to the middle, as PyTorch does, and rounds each step to the element type.
 fn spaced(dtype: DType, start: f64, end: f64, steps: usize, last: impl Fn(f64) -> f64) -> Temp<f64> {
     let r = |x| round(dtype, x);
     let cut = |x: f64| if dtype.is_int() { x.trunc() } else { r(x) };
@@ -171,7 +171,7 @@ fn run_linspace(c: &Call<'_>) -> Result<()> {
 fn run_complex_logspace(c: &Call<'_>) -> Result<()> {
     let (a, b, out) = (bound(c, 0)?.as_c64(), bound(c, 1)?.as_c64(), &c.outs[0]);
     let (part, n, base) = (out.dtype().real(), out.numel(), Complex::new(c.args.float(3)?, 0.0));
-    // One step alone is the start.
+    // With a single step, the result is the start.
     let steps = n.max(2);
     let (re, im) = (spaced(part, a.re, b.re, steps, |x| x), spaced(part, a.im, b.im, steps, |x| x));
     let powers = re.iter().zip(&im).map(|(&re, &im)| complex_math::pow(base, Complex::new(re, im)));
@@ -194,7 +194,7 @@ fn run_logspace(c: &Call<'_>) -> Result<()> {
     Ok(())
 }
 
-/// `eye`: sizes, and the element type after them.
+/// `eye`: sizes, followed by the element type.
 fn infer_eye(a: &Args<'_, Meta>, count: usize) -> Result<Metas> {
     let (n, m) = (a.int(0)?, a.int(count - 1)?);
     if n < 0 || m < 0 {
@@ -212,7 +212,7 @@ fn run_eye(c: &Call<'_>) -> Result<()> {
     Ok(())
 }
 
-/// Columns of a row that `tril_indices` (`lower`) or `triu_indices` lists.
+/// The columns of one row that `tril_indices` (`lower`) or `triu_indices` lists.
 fn columns(lower: bool, row: i64, cols: i64, offset: i64) -> std::ops::Range<i64> {
     let cut = row.saturating_add(offset);
     if lower { 0..cut.saturating_add(1).clamp(0, cols) } else { cut.clamp(0, cols)..cols }
@@ -321,7 +321,7 @@ fn s_logspace() -> Vec<Sample> {
     out
 }
 fn with_tensors(mut out: Vec<Sample>, start: bool, end: bool) -> Vec<Sample> {
-    // A tensor's element type takes part, so only floats stay as they are.
+    // A tensor bound takes part in type promotion, so only floats keep their type.
     for s in &mut out {
         for (i, there) in [start, end].into_iter().enumerate() {
             let one = match (there, &s.args[i]) {
@@ -365,7 +365,7 @@ pub(crate) const fn made(
     kernel: fn(&Call<'_>) -> Result<()>,
     samples: Option<SampleFn>,
 ) -> OpDef {
-    // Complex numbers are made of two lists of parts.
+    // Complex numbers need two lists, one per part.
     let scratch: restride_ir::ScratchFn = |_, outs| {
         let n = outs[0].layout.numel() as usize;
         let parts = if outs[0].dtype.is_complex() { room::<f64>(n) + room::<Complex>(n) } else { 0 };

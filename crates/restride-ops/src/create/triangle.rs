@@ -1,4 +1,4 @@
-//! Triangles of matrices, classes as unit vectors, and grids.
+//! Triangles of matrices, `one_hot`, and `meshgrid`.
 
 use crate::create::row_major;
 use crate::pointwise::samples::{ALL, forms};
@@ -21,7 +21,7 @@ fn infer_tri(a: &Args<'_, Meta>, name: &str) -> Result<Metas> {
     }
     row_major(t.dtype, t.sizes())
 }
-/// Zero where a mask of the last two dimensions says so.
+/// Zeroes the elements that a mask of the last two dimensions selects.
 fn run_tri(c: &Call<'_>, lower: bool) -> Result<()> {
     let (x, diagonal, out) = (*c.args.tensor(0)?, c.args.int(1)?, &c.outs[0]);
     let &[.., rows, cols] = x.sizes() else { return fail("a matrix is wanted") };
@@ -39,7 +39,7 @@ fn room_tri(a: &Args<'_, Meta>, _: &[Meta]) -> Result<usize> {
     Ok(room::<i64>((rows * cols) as usize) + scratch::tensor_room(Bool, rows * cols))
 }
 
-/// The number of classes must be given: the sizes of the result would depend on the data otherwise.
+/// `one_hot` requires the number of classes; otherwise the data would decide the sizes.
 fn infer_one_hot(a: &Args<'_, Meta>) -> Result<Metas> {
     let t = a.tensor(0)?;
     if t.dtype != I64 {
@@ -77,7 +77,7 @@ fn room_one_hot(a: &Args<'_, Meta>, outs: &[Meta]) -> Result<usize> {
     Ok(of(a.tensor(0)?) + of(&outs[0]))
 }
 
-/// Each tensor along a dimension of its own, expanded over those of the others.
+/// Places each tensor along its own dimension and expands it over the others.
 fn grid(e: &mut dyn Emit, tensors: &[Val]) -> Result<SmallVec<[Val; 1]>> {
     let mut sizes = Vec::with_capacity(tensors.len());
     let first = tensors.first().map(|t| e.meta(*t).dtype);

@@ -1,4 +1,4 @@
-//! Windows of signal processing.
+//! Window functions of signal processing.
 
 use crate::create::range::{made, typed};
 use crate::create::{put, row_major};
@@ -10,16 +10,16 @@ use restride_kernels::support::convert::scatter;
 use restride_kernels::support::scratch::Temp;
 use restride_tensor::DType::*;
 
-/// Windows of signal processing.
+/// The window functions.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Window {
     Bartlett,
     Blackman,
-    /// With `alpha` and `beta`.
+    /// The cosine window with parameters `alpha` and `beta`.
     Cosine,
 }
 
-/// A window: its length, whether it is periodic, and the element type at a position.
+/// Shape rule: length, periodic flag, and the element type at a position.
 fn infer_window(a: &Args<'_, Meta>, dtype_at: usize) -> Result<Metas> {
     let n = a.int(0)?;
     if n < 0 {
@@ -37,7 +37,7 @@ fn run_window(c: &Call<'_>, window: Window, periodic: bool, alpha: f64, beta: f6
     if n == 1 {
         return put(Scalar::Int(1), out);
     }
-    // One more, which is left out, closes the period.
+    // A periodic window is one element longer, without its last element.
     let last = (if periodic { n } else { n.saturating_sub(1) }) as f64;
     let turn = |i: f64| 2.0 * std::f64::consts::PI * i / last;
     let one = |i: f64| match window {
@@ -48,7 +48,7 @@ fn run_window(c: &Call<'_>, window: Window, periodic: bool, alpha: f64, beta: f6
     scatter(&Temp::gather(n, (0..n).map(|i| one(i as f64))), out);
     Ok(())
 }
-/// Whether a window is periodic: argument 1, where there is one.
+/// Whether a window is periodic: argument 1, if the call has it.
 fn periodic(c: &Call<'_>) -> Result<bool> {
     c.args.bool(1)
 }

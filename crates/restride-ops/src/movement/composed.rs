@@ -1,5 +1,5 @@
-//! What PyTorch itself composes of views, `cat` and products: diagonals, `kron`, `cross`, `_chunk_cat`, `renorm`, `nanmean`,
-//! `sum_to_size`.
+//! Operators that PyTorch composes of views, `cat` and products: diagonals, `kron`, `cross`, `_chunk_cat`, `renorm`,
+//! `nanmean`, `sum_to_size`.
 
 use crate::support::composite::composite;
 use crate::support::promote::name;
@@ -8,7 +8,7 @@ use crate::support::*;
 use restride_ir::{Arg, DType, Emit, OpDef, Val};
 use smallvec::smallvec;
 
-/// `_chunk_cat(tensors, dim, num_chunks)`: each tensor padded and cut into chunks along `dim`, chunks of all tensors side by side.
+/// `_chunk_cat(tensors, dim, num_chunks)`: pads each tensor, cuts it into chunks along `dim`, and joins chunks of equal position.
 fn chunk_cat(e: &mut dyn Emit, a: &ValArgs<'_>) -> Vals {
     let tensors: Vec<Val> = a.tensors(0)?.into_iter().copied().collect();
     let chunks = a.int(2)?;
@@ -58,7 +58,7 @@ fn atleast_3d(e: &mut dyn Emit, a: &ValArgs<'_>) -> Vals {
     each(e, a, "aten.atleast_3d.default")
 }
 
-/// The last dimension as a diagonal of two new ones.
+/// Places the last dimension on a diagonal of two new dimensions.
 fn embedded(e: &mut dyn Emit, x: Val, offset: i64, dims: (i64, i64)) -> Result<Val> {
     let meta = e.meta(x);
     let mut shape = meta.sizes().to_vec();
@@ -85,7 +85,7 @@ fn embedded(e: &mut dyn Emit, x: Val, offset: i64, dims: (i64, i64)) -> Result<V
 fn diag_embed(e: &mut dyn Emit, a: &ValArgs<'_>) -> Vals {
     Ok(smallvec![embedded(e, *a.tensor(0)?, a.int(1)?, (a.int(2)?, a.int(3)?))?])
 }
-/// Of a vector the matrix with that diagonal, of a matrix its diagonal.
+/// The diagonal matrix of a vector, or the diagonal of a matrix.
 fn diag(e: &mut dyn Emit, a: &ValArgs<'_>) -> Vals {
     let (x, offset) = (*a.tensor(0)?, a.int(1)?);
     Ok(smallvec![match e.meta(x).rank() {
@@ -101,7 +101,7 @@ fn diagflat(e: &mut dyn Emit, a: &ValArgs<'_>) -> Vals {
     Ok(smallvec![embedded(e, flat, a.int(1)?, (-2, -1))?])
 }
 
-/// Every element of the first times the whole second.
+/// Multiplies every element of the first tensor by the whole second tensor.
 fn kron(e: &mut dyn Emit, a: &ValArgs<'_>) -> Vals {
     let (x, y) = (*a.tensor(0)?, *a.tensor(1)?);
     let (sx, sy) = (sizes(e, x), sizes(e, y));
@@ -119,7 +119,7 @@ fn kron(e: &mut dyn Emit, a: &ValArgs<'_>) -> Vals {
     Ok(smallvec![emit!(e, "aten.reshape.default", product, shape)?])
 }
 
-/// The cross product along a dimension of size 3, other dimensions broadcast.
+/// The cross product along a dimension of size 3; other dimensions broadcast.
 fn crossed(e: &mut dyn Emit, x: Val, y: Val, dim: i64) -> Vals {
     let (mx, my) = (e.meta(x), e.meta(y));
     ensure!(mx.rank() == my.rank(), "linalg.cross: inputs must have the same number of dimensions.");
@@ -146,7 +146,7 @@ fn crossed(e: &mut dyn Emit, x: Val, y: Val, dim: i64) -> Vals {
 fn linalg_cross(e: &mut dyn Emit, a: &ValArgs<'_>) -> Vals {
     crossed(e, *a.tensor(0)?, *a.tensor(1)?, a.int(2)?)
 }
-/// Along the first dimension of size 3 unless one is named.
+/// The cross product along the given dimension, by default the first of size 3.
 fn cross(e: &mut dyn Emit, a: &ValArgs<'_>) -> Vals {
     let x = *a.tensor(0)?;
     let dim = match a.opt_int(2)? {
@@ -159,7 +159,7 @@ fn cross(e: &mut dyn Emit, a: &ValArgs<'_>) -> Vals {
     crossed(e, x, *a.tensor(1)?, dim)
 }
 
-/// Summed over what broadcasting to the tensor's sizes would repeat.
+/// Sums over the dimensions that broadcasting from the given sizes would repeat.
 fn sum_to_size(e: &mut dyn Emit, a: &ValArgs<'_>) -> Vals {
     let (x, to) = (*a.tensor(0)?, a.ints(1)?);
     let own = sizes(e, x);
@@ -181,7 +181,7 @@ fn sum_to_size(e: &mut dyn Emit, a: &ValArgs<'_>) -> Vals {
     Ok(smallvec![out])
 }
 
-/// The mean of what is a number.
+/// The mean of the elements that are not NaN.
 fn nanmean(e: &mut dyn Emit, a: &ValArgs<'_>) -> Vals {
     let x = *a.tensor(0)?;
     let d = e.meta(x).dtype;
@@ -194,7 +194,7 @@ fn nanmean(e: &mut dyn Emit, a: &ValArgs<'_>) -> Vals {
     let there = emit!(e, "aten.logical_not.default", missing)?;
     let count = emit!(e, "aten.sum.dim_IntList", there, pass(a, 1), pass(a, 2))?;
     let sum = if d.is_complex() {
-        // `nansum` takes real numbers only.
+        // `nansum` accepts real numbers only.
         let kept = emit!(e, "aten.masked_fill.Scalar", x, missing, 0)?;
         emit!(e, "aten.sum.dim_IntList", kept, pass(a, 1), pass(a, 2), pass(a, 3))?
     } else {
@@ -203,7 +203,7 @@ fn nanmean(e: &mut dyn Emit, a: &ValArgs<'_>) -> Vals {
     Ok(smallvec![emit!(e, "aten.div.Tensor", sum, count)?])
 }
 
-/// `renorm(self, p, dim, maxnorm)`: what lies along `dim`, scaled down to a norm of `maxnorm` where it is larger.
+/// `renorm(self, p, dim, maxnorm)`: scales each slice of `dim` whose norm exceeds `maxnorm` down to that norm.
 fn renorm(e: &mut dyn Emit, a: &ValArgs<'_>) -> Vals {
     let x = *a.tensor(0)?;
     let (p, most) = (a.float(1)?, a.float(3)?);

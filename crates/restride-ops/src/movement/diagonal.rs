@@ -1,4 +1,4 @@
-//! `fill_diagonal_`, which PyTorch has in place only.
+//! `fill_diagonal_`, which PyTorch has only in place.
 
 use crate::support::composite::composed;
 use crate::support::sample::{sample, strided, tensor, transposed};
@@ -6,7 +6,7 @@ use crate::support::*;
 use restride_ir::{DType, Emit, OpDef, OverlapCheck, TwinDecl, TwinReturn};
 use smallvec::smallvec;
 
-/// The tensor in row-major order with every `step`-th element replaced.
+/// A row-major copy with every `step`-th element replaced.
 fn fill_diagonal(e: &mut dyn Emit, a: &ValArgs<'_>) -> Vals {
     let x = *a.tensor(0)?;
     let (meta, wrap) = (e.meta(x), a.bool(2)?);
@@ -46,7 +46,7 @@ pub(crate) static OPS: &[OpDef] = &[
     OpDef {
         doc: "The functional form of fill_diagonal_",
         infer: composed!(fill_diagonal),
-        // A stretched tensor's diagonal may have its cells once.
+        // The diagonal of an expanded tensor may still visit each cell once.
         overlap: OverlapCheck::None,
         decompose: Some(fill_diagonal),
         ..OpDef::new("restride::fill_diagonal(Tensor self, Scalar fill_value, bool wrap=False) -> Tensor")

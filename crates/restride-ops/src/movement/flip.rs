@@ -1,4 +1,4 @@
-//! Operands with their elements in another order: rolled, flipped, rotated.
+//! Operators that reorder elements: `roll`, `flip`, `rot90`.
 
 use restride_ir::{Args, Call, DType, Layout, Meta, OpDef, Sample};
 use restride_kernels::movement::copy;
@@ -14,7 +14,7 @@ use crate::views::NO;
 
 const F: DType = DType::F32;
 
-/// Shifts of the dimensions of a roll, and whether the operand is rolled as one row.
+/// The shift of each dimension of a roll, and whether the operand is rolled as one flat row.
 fn shifts(l: &Layout, shifts: &[i64], dims: &[i64]) -> Result<PerDim<(usize, i64)>> {
     if dims.len() == 1 && shifts.len() == 1 {
         ensure!(l.rank() > 0, "Dimension specified as {} but tensor has no dimensions", dims[0]);
@@ -41,7 +41,7 @@ fn shifts(l: &Layout, shifts: &[i64], dims: &[i64]) -> Result<PerDim<(usize, i64
 fn infer_roll(a: &Args<'_, Meta>) -> Metas {
     let t = a.tensor(0)?;
     let of_dims = shifts(&t.layout, &a.ints(1)?, &a.ints(2)?)?;
-    // An operand without elements is cloned; one that is rolled as a row is contiguous after it.
+    // PyTorch clones an empty operand, but a roll as one row returns a contiguous result.
     if t.layout.numel() == 0 && of_dims.len() <= 1 {
         return one(Meta::new(t.dtype, crate::support::strides::dense_like(&t.layout)));
     }
@@ -62,7 +62,7 @@ fn run_roll(c: &Call<'_>) -> Result<()> {
         }
         return roll_boxes(c, t.layout(), out.layout(), &whole, 0);
     }
-    // As one row: through row-major copies of both.
+    // A roll as one row works on row-major copies of both tensors.
     let row = Layout::contiguous(&[t.numel() as i64]);
     let n = t.numel() as i64;
     let shift = by.first().copied().unwrap_or(0).rem_euclid(n);
@@ -90,7 +90,7 @@ fn room_roll(a: &Args<'_, Meta>, outs: &[Meta]) -> Result<usize> {
     Ok(own + there.max(own + back))
 }
 
-/// Copies the two parts of each dimension from `dim` on to where they are after the roll.
+/// Copies the two parts of each dimension, from `dim` on, to their positions after the roll.
 fn roll_boxes(c: &Call<'_>, from: &Layout, to: &Layout, by: &[i64], dim: usize) -> Result<()> {
     let Some(&shift) = by.get(dim) else {
         return copy::between(c.args.tensor(0)?, from, &c.outs[0], to).map_err(restride_ir::OpError::new);
@@ -110,7 +110,7 @@ fn roll_boxes(c: &Call<'_>, from: &Layout, to: &Layout, by: &[i64], dim: usize) 
     Ok(())
 }
 
-/// A layout read backwards along dimensions.
+/// A layout with some dimensions reversed.
 fn flipped(l: &Layout, dims: &[i64]) -> Result<Layout> {
     let mut out = l.clone();
     let mut seen: SmallVec<[bool; 8]> = smallvec![false; l.rank().max(1)];
@@ -125,7 +125,7 @@ fn flipped(l: &Layout, dims: &[i64]) -> Result<Layout> {
     Ok(out)
 }
 
-/// What a flip or a rotation does to a layout: which dimensions are read backwards, which two are exchanged then.
+/// Effect of a flip or rotation on a layout: the dimensions to reverse, then the two to exchange.
 type Turn = (restride_ir::Ints, Option<(i64, i64)>);
 
 fn turn_flip<V>(a: &Args<'_, V>, _: &Layout) -> Result<Turn> {

@@ -1,4 +1,4 @@
-//! Sliding windows as columns of a matrix, and back.
+//! `im2col` and `col2im`: sliding windows as columns of a matrix, and their sum back into an image.
 
 use crate::support::promote::name;
 use crate::support::sample::{sample, tensor};
@@ -6,7 +6,7 @@ use crate::support::*;
 use restride_ir::{Args, Call, DType, Exactness, Kernel, Meta, OpDef};
 use restride_kernels::conv::window::{self, Window};
 
-/// Geometry of the windows, checked.
+/// Checked geometry of the windows.
 struct Fold {
     kernel: restride_ir::Ints,
     dilation: restride_ir::Ints,
@@ -15,7 +15,7 @@ struct Fold {
 }
 
 impl Fold {
-    /// From the four lists that begin at an argument.
+    /// Reads the four lists that start at argument `at`.
     fn read<V>(a: &Args<'_, V>, at: usize) -> Result<Fold> {
         let list = |i: usize, what: &str| -> Result<restride_ir::Ints> {
             let v = a.ints(i)?;

@@ -1,4 +1,4 @@
-//! Gradients of what moves elements: views that have an operator for their adjoint, casts, and what is put together.
+//! Gradients of operators that move elements: views with an adjoint operator, casts, and joins.
 
 use crate::gradient::Rules;
 use crate::gradient::terms::{Cx, Operand, T, form, op, rule, wrap};
@@ -36,7 +36,7 @@ fn unfold<'c>(c: &'c Cx<'c>) {
     c.set(0, op!(c, "aten.unfold_backward.default", c.grad(), sizes, c.raw(1), c.raw(2), c.raw(3)));
 }
 
-/// Parts of a dimension, one after the other.
+/// Splits the gradient into consecutive parts of a dimension.
 fn parts<'c>(c: &'c Cx<'c>, dim: i64) {
     let all: Vec<T<'c>> = (0..c.results()).map(|k| c.grad_at(k)).collect();
     c.set(0, c.cat(&all, dim));
@@ -47,8 +47,7 @@ fn unbind<'c>(c: &'c Cx<'c>) {
     c.set(0, op!(c, "aten.stack.default", all, c.raw(1)));
 }
 
-/// `as_strided` reads cells of the storage under its operand: what lies there is the operand's elements, each in every
-/// cell that its layout says.
+/// `as_strided` reads cells of the operand's storage: each element of the operand occupies the cells that its layout names.
 fn as_strided<'c>(c: &'c Cx<'c>) {
     let x = c.arg(0);
     let own = x.ty().layout;
@@ -63,7 +62,7 @@ fn as_strided<'c>(c: &'c Cx<'c>) {
     let flat = op!(c, "aten.full.default", [cells], 0, x.dtype());
     let place = op!(c, "aten.arange.default", cells);
     let at = |l: &Layout| cells_of(c, place, l, first);
-    // A region without cells has no place to start from.
+    // An empty region has no first cell.
     let g = if b.numel() == 0 {
         flat
     } else {
@@ -72,8 +71,7 @@ fn as_strided<'c>(c: &'c Cx<'c>) {
     if a.numel() == 0 {
         return c.set(0, x.zeros_like());
     }
-    // A cell that shows several elements of the operand has the gradient of one of them only: as PyTorch, each has its
-    // share.
+    // If several elements of the operand share a cell, each gets an equal share of the cell's gradient, as in PyTorch.
     let own_at = at(&a);
     let mut back = op!(c, "aten.index_select.default", g, 0, own_at);
     if restride_tensor::self_overlaps(&a) != Some(false) {
@@ -102,7 +100,7 @@ fn real<'c>(c: &'c Cx<'c>, second: bool) {
     c.set(0, if second { from_parts(zero, g) } else { from_parts(g, zero) });
 }
 
-/// `dropout` as `native_dropout`, which gives the mask.
+/// Differentiates `dropout` as `native_dropout`, which also returns the mask.
 fn dropout<'c>(c: &'c Cx<'c>) -> Vec<T<'c>> {
     if !c.flag(2) || c.float(1) == 0.0 {
         return vec![c.arg(0)];
@@ -110,7 +108,7 @@ fn dropout<'c>(c: &'c Cx<'c>) -> Vec<T<'c>> {
     vec![op!(c, "aten.native_dropout.default", c.arg(0), c.raw(1), true)]
 }
 
-/// What of each plane is kept, as ones and zeros, with the draws of the operators that drop planes; its scale is 1.
+/// The keep mask of a dropout: one draw per element or, if `whole`, per plane of the first two dimensions.
 fn planes<'c>(c: &'c Cx<'c>, whole: bool) -> T<'c> {
     let x = c.arg(0);
     let sizes = x.sizes().into_iter().enumerate().map(|(d, n)| if whole && d >= 2 { Expr::Int(1) } else { n });
@@ -165,7 +163,7 @@ fn cat<'c>(c: &'c Cx<'c>) {
     let dim = wrap(c.int_or(1, 0), rank) as i64;
     let mut start = Expr::Int(0);
     for (k, t) in all.into_iter().enumerate() {
-        // Empty vectors count as nothing, whatever the others are.
+        // `cat` ignores empty vectors beside operands of any rank.
         if t.rank() == 1 && rank != 1 && t.numel().is(0) {
             c.zero_item(0, k);
             continue;
@@ -202,7 +200,7 @@ fn block_diag<'c>(c: &'c Cx<'c>) {
     }
 }
 
-/// Each element is asked where it came from.
+/// Gathers the source index of each element and scatters the gradient to it.
 fn combinations<'c>(c: &'c Cx<'c>) {
     let n = c.arg(0).numel();
     let place = op!(c, "aten.arange.default", &n);
@@ -212,7 +210,7 @@ fn combinations<'c>(c: &'c Cx<'c>) {
     c.set(0, op!(c, "aten.index_add.default", flat, 0, from.reshape(count.clone()), c.grad().reshape(count)));
 }
 
-/// `repeat` and `tile`: copies sum up.
+/// `repeat` and `tile`: sums the gradients of all copies.
 fn repeat<'c>(c: &'c Cx<'c>) {
     let x = c.arg(0);
     let mut own = x.sizes();
@@ -231,7 +229,7 @@ fn repeat<'c>(c: &'c Cx<'c>) {
     c.set(0, c.grad().reshape(split).sum(copies, false).reshape(x.sizes()));
 }
 
-/// `repeat_interleave` by a number.
+/// `repeat_interleave` with one count for all elements.
 fn interleave<'c>(c: &'c Cx<'c>) {
     let x = c.arg(0);
     let times = c.num(1);
@@ -253,12 +251,12 @@ fn rot90<'c>(c: &'c Cx<'c>) {
     c.set(0, op!(c, "aten.rot90.default", c.grad(), -c.int_or(1, 1), c.raw(2)));
 }
 
-/// The same operator on the gradient.
+/// Applies the same operator to the gradient.
 fn again<'c>(c: &'c Cx<'c>, name: &str) {
     c.set(0, op!(c, name, c.grad(), c.raw(1)));
 }
 
-/// `slice_scatter` and its kin: the base has the gradient but in the region, the source that of the region.
+/// `slice_scatter` and its like: the base gets the gradient outside the region, the source gets that of the region.
 fn region<'c>(c: &'c Cx<'c>, scatter: &str, read: &str, numbers: usize) {
     let rest: Vec<_> = (0..numbers).map(|k| c.raw(2 + k)).collect();
     let arg = Operand::operand;
@@ -274,13 +272,13 @@ fn region<'c>(c: &'c Cx<'c>, scatter: &str, read: &str, numbers: usize) {
     });
 }
 
-/// Which cells a layout shows, counted from `first`, in logical order.
+/// The cell of each element of a layout, counted from `first`, in logical order.
 fn cells_of<'c>(c: &'c Cx<'c>, place: T<'c>, l: &Layout, first: i64) -> T<'c> {
     let shown = op!(c, "aten.as_strided.default", place, &l.sizes[..], &l.strides[..], l.offset - first);
     shown.reshape(vec![Expr::Int(l.numel())])
 }
 
-/// The cells of the base lie as its layout says, and the region is written into them.
+/// `as_strided_scatter`: writes the region into the cells that the base's layout names.
 fn as_strided_scatter<'c>(c: &'c Cx<'c>) {
     let base = c.arg(0).ty().layout;
     let offset = if c.is_none(4) { base.offset.clone() } else { c.num(4) };
@@ -330,17 +328,17 @@ fn as_strided_scatter<'c>(c: &'c Cx<'c>) {
     c.give(1, || op!(c, "aten.index_select.default", flat, 0, at_b).reshape(c.arg(1).sizes()));
 }
 
-/// `constant_pad_nd`: what was put around is cut off, what was cut off is zero.
+/// `constant_pad_nd`: padding with the opposite widths drops added elements and restores removed ones as zeros.
 fn pad<'c>(c: &'c Cx<'c>) {
     let back: Vec<Expr> = c.nums(1).iter().map(|n| Expr::Int(0).minus(n)).collect();
     c.set(0, op!(c, "aten.constant_pad_nd.default", c.grad(), back));
 }
 
-/// Any operator that only moves elements: it is asked where each element came from.
+/// Any operator that only moves elements: moves the index of each element, then scatters the gradient by the indices.
 fn moved<'c>(c: &'c Cx<'c>, name: &str) {
     let x = c.arg(0);
     let n = x.numel();
-    // Pads take no integers. Numbers of elements are exact in f64.
+    // Padding kernels reject integers; f64 holds element counts exactly.
     let place = op!(c, "aten.arange.default", &n, DType::F64).reshape(x.sizes());
     let from = op!(c, name, place, c.raw(1)).to(DType::I64);
     let flat = op!(c, "aten.full.default", vec![n], 0, x.dtype());
@@ -349,7 +347,7 @@ fn moved<'c>(c: &'c Cx<'c>, name: &str) {
     c.set(0, g.reshape(x.sizes()));
 }
 
-/// `view.dtype`: complex numbers as their parts and back; other bits are constants, as in PyTorch.
+/// `view.dtype`: complex numbers become their parts and back; other bits are constants, as in PyTorch.
 fn view_dtype<'c>(c: &'c Cx<'c>) {
     let (from, to) = (c.arg(0).dtype(), c.grad().dtype());
     let g = c.grad();
@@ -417,7 +415,7 @@ pub(crate) static GRADS: Rules = &[
         ],
         rule!(|c| {
             c.set(0, c.grad());
-            // The one that only says an element type.
+            // Argument 1 only provides an element type.
             c.zero(1);
         }),
     ),

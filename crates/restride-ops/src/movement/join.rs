@@ -1,4 +1,4 @@
-//! Results put together of operands: `cat` and `stack` in their forms, and repetition.
+//! Joins: `cat` and `stack` in their forms, and repetition.
 
 use restride_ir::{
     Arg, Args, AssemblyPart, Call, DType, Dims, Emit, Exactness, InferFn, Kernel, Layout, Meta, Movement, OpDef,
@@ -14,12 +14,12 @@ use crate::support::sample::{expanded, ints, laid, sample, strided, tensor, tran
 use crate::support::{Metas, Result, ValArgs, Vals, ensure, fail, fresh, one, suggests_channels_last};
 use crate::views::NO;
 
-/// Whether `cat` passes over an operand: an empty one of one dimension goes with anything.
+/// Whether `cat` ignores an operand: an empty vector fits beside any shape.
 fn skipped(l: &Layout) -> bool {
     l.rank() == 1 && l.sizes[0] == 0
 }
 
-/// The dimension of a `cat`, as that of the first operand that counts, and this operand's position.
+/// The dimension of a `cat`, from the first operand that it does not ignore, and this operand's position.
 fn cat_dim(operands: &[&Layout], dim: i64) -> Result<Option<(usize, usize)>> {
     ensure!(!operands.is_empty(), "torch.cat(): expected a non-empty list of Tensors");
     if let Some(i) = operands.iter().position(|l| l.rank() == 0) {
@@ -31,7 +31,7 @@ fn cat_dim(operands: &[&Layout], dim: i64) -> Result<Option<(usize, usize)>> {
     }
 }
 
-/// Type of the concatenation of operands.
+/// Type of a concatenation.
 fn cat_type(operands: &[&Meta], dim: i64) -> Result<Meta> {
     let layouts: Vec<&Layout> = operands.iter().map(|t| &t.layout).collect();
     let dtype = result_type(&operands.iter().map(|t| Operand::of(*t)).collect::<Vec<_>>())?;
@@ -54,14 +54,14 @@ fn cat_type(operands: &[&Meta], dim: i64) -> Result<Meta> {
         };
     }
     sizes[d] = length;
-    // Channels-last only if every operand suggests it, those that are passed over included.
+    // The result is channels-last only if every operand suggests it, ignored operands included.
     if layouts.iter().all(|l| suggests_channels_last(l) && l.rank() == sizes.len()) {
         return Ok(Meta::new(dtype, crate::support::strides::channels_last(&sizes)));
     }
     Ok(fresh(dtype, &sizes))
 }
 
-/// Where each operand's elements lie in the concatenation.
+/// The region of the concatenation that each operand fills.
 fn cat_pieces(operands: &[&Layout], dim: i64, result: &Layout) -> Result<Vec<AssemblyPart>> {
     let Some((d, _)) = cat_dim(operands, dim)? else { return Ok(Vec::new()) };
     let (mut at, mut pieces) = (0, Vec::with_capacity(operands.len()));
@@ -83,7 +83,7 @@ fn pieces_of_cat(a: &Args<'_, Meta>, result: &Layout) -> Result<Vec<AssemblyPart
     cat_pieces(&layouts(&a.tensors(0)?), a.int(1)?, result)
 }
 
-/// The dimension of a `stack`, with PyTorch's checks of its operands.
+/// Dimension of a `stack`, after PyTorch's checks of its operands.
 fn stack_dim(operands: &[&Meta], dim: i64) -> Result<usize> {
     ensure!(!operands.is_empty(), "stack expects a non-empty TensorList");
     let first = operands[0];
@@ -99,7 +99,7 @@ fn stack_dim(operands: &[&Meta], dim: i64) -> Result<usize> {
     Ok(d)
 }
 
-/// A stack is a `cat` whose dimension is split, or of operands with a new last dimension: which decides on strides.
+/// Types `stack` as a `cat` with its dimension split, or of unsqueezed operands: the choice decides the strides.
 fn infer_stack(a: &Args<'_, Meta>) -> Metas {
     let operands = a.tensors(0)?;
     let d = stack_dim(&operands, a.int(1)?)?;
@@ -151,7 +151,7 @@ fn run_stack(c: &Call<'_>) -> Result<()> {
     Ok(())
 }
 
-/// `length` elements of a dimension, from one on.
+/// `length` elements of dimension `d`, starting at `at`.
 fn part(of: &Layout, d: usize, at: i64, length: i64) -> Layout {
     let mut region = of.clone();
     region.offset += at * region.strides[d];
@@ -169,7 +169,7 @@ const fn assembled(
     OpDef { movement: Some(Movement::Assemble(pieces)), ..own(schema, infer, run, samples) }
 }
 
-/// An operator with a kernel that moves data.
+/// Declares a movement operator with a kernel.
 pub(crate) const fn own(
     schema: &'static str,
     infer: InferFn,
@@ -188,7 +188,7 @@ fn int(i: i64) -> Arg<Val1, Scalar> {
     Arg::Scalar(Scalar::Int(i))
 }
 
-/// Each operand with at least some dimensions (`op`), concatenated along a dimension by their rank.
+/// Applies `op` to each operand, then concatenates along a dimension that depends on the rank.
 fn joined(e: &mut dyn Emit, a: &ValArgs<'_>, name: &str, op: &str, dim: fn(usize) -> i64) -> Vals {
     let operands = a.tensors(0)?;
     ensure!(!operands.is_empty(), "{name} expects a non-empty TensorList");
@@ -222,7 +222,7 @@ fn column_stack(e: &mut dyn Emit, a: &ValArgs<'_>) -> Vals {
     hstack(e, &Args(&[Arg::Values(columns)]))
 }
 
-/// All combinations of elements of vectors, as rows: each vector stretched over the others' dimensions.
+/// All combinations of elements, as rows: each vector expands over the dimensions of the others.
 fn cartesian_prod(e: &mut dyn Emit, a: &ValArgs<'_>) -> Vals {
     let vectors = a.tensors(0)?;
     ensure!(!vectors.is_empty(), "meshgrid expects a non-empty TensorList");
@@ -289,7 +289,7 @@ fn run_block_diag(c: &Call<'_>) -> Result<()> {
     Ok(())
 }
 
-/// How often each dimension of the result repeats the operand, which may have fewer.
+/// Type of a repetition; `repeats` may have leading dimensions that the operand does not.
 fn repeated(t: &Meta, repeats: &[i64]) -> Metas {
     ensure!(
         repeats.len() >= t.rank(),
@@ -307,10 +307,10 @@ fn repeated(t: &Meta, repeats: &[i64]) -> Metas {
     if let Some(bad) = sizes.iter().find(|n| **n < 0) {
         return fail(format!("Trying to create tensor with negative dimension {bad}: {:?}", &sizes[..]));
     }
-    // `-1` times nothing is nothing in PyTorch as well.
+    // PyTorch accepts a negative size if another size is zero.
     one(fresh(t.dtype, &sizes))
 }
-/// The repeats of `tile`: ones in front.
+/// The repeats of `tile`, with leading ones.
 fn tiles(rank: usize, repeats: restride_ir::Ints) -> restride_ir::Ints {
     let mut out: restride_ir::Ints = smallvec![1; rank.saturating_sub(repeats.len())];
     out.extend(repeats);
@@ -331,7 +331,7 @@ fn run_repeat(c: &Call<'_>) -> Result<()> {
     Ok(())
 }
 
-/// The type of every element repeated `n` times along a dimension, or of all elements in one.
+/// Type of a result with every element repeated `n` times along one dimension, or flattened.
 fn infer_repeat_int(a: &Args<'_, Meta>) -> Metas {
     let (t, n, dim) = (a.tensor(0)?, a.int(1)?, a.opt_int(2)?);
     let mut sizes: Dims<i64> = match dim {
@@ -358,7 +358,7 @@ fn run_repeat_int(c: &Call<'_>) -> Result<()> {
         copy::repeat_each(t, t.layout().dim(dim)?, n, out);
         return Ok(());
     }
-    // Every element is a row of its own in the result.
+    // Each element becomes a row of the result.
     let (mut from, mut to) = (t.layout().clone(), Layout::contiguous(t.sizes()));
     let step = out.strides()[0];
     to.strides.iter_mut().for_each(|s| *s *= n * step);

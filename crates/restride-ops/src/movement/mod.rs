@@ -1,5 +1,4 @@
-//! Operators that only move data: the functional forms of writes through views, and what all such operators have in
-//! common: kernels, pieces, and conditions of reuse.
+//! Operators that only move elements: scatters, joins, flips, padding, folding and shuffles.
 
 mod composed;
 mod diagonal;
@@ -26,13 +25,13 @@ use crate::views::{NO, Rule, fail, rule};
 
 type Result<T> = std::result::Result<T, OpError>;
 
-/// The result may lie on argument 0, index by index.
+/// The result may take over argument 0, index by index.
 pub(crate) static SAME_INDEX: &[Reuse] = &[Reuse { arg: 0, result: 0, kind: ReuseKind::SameIndex }];
 
-/// Argument 0 is carried over into the result, which changes part of it.
+/// The result carries argument 0 over and changes part of it.
 pub(crate) static CARRIED: &[Reuse] = &[Reuse { arg: 0, result: 0, kind: ReuseKind::Carried }];
 
-/// The result of `copy` may lie on what is copied.
+/// The result of `copy` may take over its source.
 static ON_SOURCE: &[Reuse] = &[Reuse { arg: 1, result: 0, kind: ReuseKind::SameIndex }];
 
 /// Copies argument 0 in logical order, converted to the result's type.
@@ -40,14 +39,14 @@ pub(crate) fn same_order(c: &Call<'_>) -> Result<()> {
     copy::same_order(c.args.tensor(0)?, &c.outs[0]).map_err(OpError::new)
 }
 
-/// Arguments of a call's view rule, one of the call's left out.
+/// Arguments of a call's view rule, optionally without one of the call's own.
 pub(crate) fn ruled(c: &Call<'_>, without: Option<usize>) -> Result<SmallVec<[Arg<Meta, i64>; 8]>> {
     let rest = c.args.0.iter().enumerate().filter(|(i, _)| Some(*i) != without);
     let meta = |v: &restride_tensor::View<'_>| Ok::<_, OpError>(TensorType::new(v.dtype(), v.layout().clone()));
     rest.map(|(_, a)| a.try_map(meta, |s| Ok(s.as_view_number()))).collect()
 }
 
-/// A view rule of a call whose argument 1 is not the view's: the source of a scatter.
+/// View rule for a call whose argument 1 belongs to the call alone: the source of a scatter.
 struct Beside<R>(PhantomData<R>);
 
 impl<R: Rule> Rule for Beside<R> {
@@ -57,7 +56,7 @@ impl<R: Rule> Rule for Beside<R> {
     }
 }
 
-/// The layout that PyTorch's `clone_preserve_strides` gives: gaps and the offset stay, stretched dimensions do not.
+/// The layout that PyTorch's `clone_preserve_strides` gives: keeps gaps and offset, drops expanded dimensions.
 pub(crate) fn preserved(l: &Layout) -> Result<Layout> {
     let stretched = l.sizes.iter().zip(&l.strides).any(|(n, s)| *n > 1 && *s == 0);
     if stretched && !l.is_dense() {
@@ -69,7 +68,7 @@ pub(crate) fn preserved(l: &Layout) -> Result<Layout> {
     Ok(l.clone())
 }
 
-/// The region that a scatter replaces, on a base of the given layout.
+/// The region of a base that a scatter replaces.
 fn region<R: Rule>(args: &[Arg<Meta, i64>], base: &Layout) -> Result<Layout> {
     region_in::<R>(args.into(), base)
 }
@@ -104,19 +103,19 @@ fn scatter_kernel<R: Rule>(c: &Call<'_>) -> Result<()> {
     copy::into_region(src, out, &region).map_err(OpError::new)
 }
 
-/// `as_strided_scatter` speaks of the base's own strides and offset, which the result has too.
+/// Kernel of `as_strided_scatter`, whose region counts in the base's own strides and offset; the result shares them.
 fn strided_scatter_kernel(c: &Call<'_>) -> Result<()> {
     let (base, src, out) = (c.args.tensor(0)?, c.args.tensor(1)?, &c.outs[0]);
     let (from, to) = (base.layout(), out.layout());
     if !(Layout { offset: 0, ..from.clone() }).same_cells(&Layout { offset: 0, ..to.clone() }) {
-        // The base's elements are stretched or elsewhere: cells of the one are not cells of the other.
+        // With other strides in the result, cells of the base are not cells of the result.
         return fail(format!("as_strided_scatter on {from} cannot be written into {to}"));
     }
     copy::carry(base, out);
     copy::into_elements(src, out, &strided_region(&c.args, to)?).map_err(OpError::new)
 }
 
-/// Where the source goes, in a result like this: as the view rule says, which was asked for the result's type.
+/// The region of the source in a result of this layout, by the view rule for the result's type.
 fn strided_region<V: AsTensor>(a: &Args<'_, V>, out: &Layout) -> Result<Layout> {
     let from = a.tensor(0)?.layout();
     let offset = a.opt_int(4)?.unwrap_or(from.offset);
@@ -126,7 +125,7 @@ fn strided_scratch(a: &Args<'_, Meta>, outs: &[Meta]) -> Result<usize> {
     Ok(copy::into_elements_room(&outs[0].layout, &strided_region(a, &outs[0].layout)?))
 }
 
-/// The base with a view of it replaced by the source.
+/// Declares a scatter: the base with one view replaced by the source.
 const fn a_scatter<R: Rule>(schema: &'static str, samples: Option<SampleFn>) -> OpDef {
     OpDef {
         infer: Some(infer_scatter::<R>),
@@ -194,7 +193,7 @@ fn s_as_strided() -> Vec<Sample> {
         sample![tensor(F, &[4, 6], 1), tensor(F, &[2, 3], 2), [2, 3], [6, 2], 3],
         sample![tensor(F, &[4, 6], 1), tensor(DType::F64, &[3], 2), [3], [7]],
         sample![transposed(F, &[4, 6], 1), strided(F, &[2, 2], 2), [2, 2], [2, 5], 1],
-        // Cells between the elements of the base are not seen in the result.
+        // The result does not show cells between elements of the base.
         sample![strided(F, &[4, 6], 1), tensor(F, &[8], 2), [8], [3], 1],
         sample![tensor(F, &[4], 1), tensor(F, &[], 2), NO, NO, 2],
         sample![tensor(F, &[4], 1), tensor(F, &[0, 2], 2), [0, 2], [1, 1]],
@@ -237,7 +236,7 @@ pub(crate) static OPS: &[OpDef] = &[
     },
 ];
 
-/// Names that PyTorch has besides for operators of this family.
+/// Other names of PyTorch for operators of this family.
 static ALIASES: &[(&str, &str)] = &[
     ("concat", "cat"),
     ("concatenate", "cat"),

@@ -1,4 +1,4 @@
-//! Padding: with a value, by reflection, by repeating the edge, around the circle.
+//! Padding by a constant, reflection, the edge, or around the circle.
 
 use crate::support::promote::check_holds;
 use crate::support::sample::{expanded, sample, tensor};
@@ -10,10 +10,10 @@ use restride_kernels::support::scratch::Temp;
 use restride_tensor::PerDim;
 use smallvec::smallvec;
 
-/// Beyond what any memory holds; sums of a few of them do not overflow.
+/// More elements than any memory holds; sums of a few such numbers do not overflow.
 const MOST: u64 = 1 << 60;
 
-/// The paddings of a dimension, given last dimension first.
+/// The padding before and after a dimension; `pad` lists the last dimension first.
 fn sides(pad: &[i64], rank: usize, dim: usize) -> (i64, i64) {
     let at = 2 * (rank - 1 - dim);
     match pad.get(at..at + 2) {
@@ -53,7 +53,7 @@ fn constant_infer(a: &Args<'_, Meta>) -> Metas {
     let (x, pad) = (a.tensor(0)?, a.ints(1)?);
     let sizes = constant_sizes(x.sizes(), &pad)?;
     if pad.iter().all(|&p| p <= 0) {
-        // What is left, cloned.
+        // The part that negative padding keeps, cloned.
         let mut l = x.layout.clone();
         for (d, &n) in x.sizes().iter().enumerate() {
             let (lo, hi) = sides(&pad, sizes.len(), d);
@@ -79,7 +79,7 @@ fn constant(c: &Call<'_>) -> Result<()> {
     ran(remap(x, &maps, c.args.scalar(2)?, &c.outs[0], c.ctx.threads))
 }
 
-/// Ways of padding whose elements all come from the operand.
+/// Padding modes that take all elements from the operand.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Edge {
     Reflect,
@@ -91,13 +91,13 @@ fn show(sizes: &[i64]) -> String {
     format!("[{}]", sizes.iter().map(i64::to_string).collect::<Vec<_>>().join(", "))
 }
 
-/// Padding of the last `dims` dimensions.
+/// Shape rule for padding of the last `dims` dimensions.
 fn edge_infer(a: &Args<'_, Meta>, edge: Edge, dims: usize) -> Metas {
     let (x, pad) = (a.tensor(0)?, a.ints(1)?);
     let rank = x.rank();
     sane(&pad)?;
     ensure!(pad.len() == 2 * dims, "padding size is expected to be {}, but got: {}", 2 * dims, pad.len());
-    // A batch may be empty, nothing else.
+    // Only the batch dimension may be empty.
     let batched = rank == dims + 2;
     let fits = (batched || rank == dims + 1) && x.sizes()[batched as usize..].iter().all(|&n| n > 0);
     ensure!(
@@ -126,7 +126,7 @@ fn edge_infer(a: &Args<'_, Meta>, edge: Edge, dims: usize) -> Metas {
         *size = n + lo + hi;
         ensure!(*size >= 1, "input (size {n}) is too small at dimension {d}. Calculated output size: {size}");
     }
-    // Channels-last operands keep their order, with a batch.
+    // A batched operand keeps channels-last order.
     one(if dims == 1 { fresh(x.dtype, &sizes) } else { suggested(&x.layout, x.dtype, &sizes) })
 }
 
@@ -144,7 +144,7 @@ fn circular_infer(a: &Args<'_, Meta>) -> Metas {
     for (d, n) in sizes.iter_mut().enumerate().skip(rank - dims) {
         let (lo, hi) = sides(&pad, rank, d);
         ensure!(lo <= *n && hi <= *n, "Padding value causes wrapping around more than once.");
-        // What goes around is what negative padding leaves.
+        // Circular padding repeats the part that negative padding keeps.
         let left = *n + lo.min(0) + hi.min(0);
         *n += lo + hi;
         ensure!(
@@ -155,7 +155,7 @@ fn circular_infer(a: &Args<'_, Meta>) -> Metas {
     one(fresh(x.dtype, &sizes))
 }
 
-/// The operator that pads `dims` dimensions with elements from elsewhere in the tensor.
+/// The padding operator for `dims` dimensions that takes elements from the operand.
 pub(crate) fn moving(mode: &str, dims: usize) -> Option<&'static str> {
     Some(match (mode, dims) {
         ("reflect", 1) => "aten.reflection_pad1d.default",

@@ -1,4 +1,4 @@
-//! Blocks of space to channels and back, and channels in another order.
+//! Shuffles: blocks of space to channels and back, and channels in another order.
 
 use crate::support::composite::composed;
 use crate::support::sample::{sample, tensor};
@@ -10,7 +10,7 @@ fn clone(e: &mut dyn Emit, v: Val, format: MemoryFormat) -> Result<Val> {
     emit!(e, "aten.clone.default", v, Arg::MemoryFormat(format))
 }
 
-/// A row-major copy of `v` seen with other sizes, in the memory format that `like` suggests.
+/// Copies `v` in row-major order, gives it other sizes and the memory format that `like` suggests.
 fn finish(e: &mut dyn Emit, v: Val, out: Vec<i64>, like: Val) -> Vals {
     let v = clone(e, v, MemoryFormat::Contiguous)?;
     let rank = out.len();
@@ -19,7 +19,7 @@ fn finish(e: &mut dyn Emit, v: Val, out: Vec<i64>, like: Val) -> Vals {
     Ok(smallvec![if last { clone(e, v, MemoryFormat::ChannelsLast)? } else { v }])
 }
 
-/// A view with other sizes, of a copy where strides cannot express it.
+/// Views `v` under other sizes, or copies it if strides cannot express them.
 fn reshape(e: &mut dyn Emit, v: Val, sizes: Vec<i64>) -> Result<Val> {
     emit!(e, "aten.reshape.default", v, sizes)
 }

@@ -1,4 +1,4 @@
-//! Dropout in its forms: the input itself where nothing is dropped.
+//! Dropout in its forms; outside training, the result is the input itself.
 
 use crate::random::{draws, forms, numbers, one, random};
 use crate::support::sample::{sample, tensor};
@@ -10,12 +10,12 @@ use restride_kernels::random::{self as k, Distribution, Dropout};
 use restride_tensor::{DType, Dim, Layout};
 use smallvec::smallvec;
 
-/// The kinds of dropout.
+/// The forms of dropout.
 #[derive(Clone, Copy, PartialEq)]
 enum Drops {
-    /// Each element, or (`whole`) each plane of the first two dimensions.
+    /// Drops each element or, if `whole`, each plane of the first two dimensions.
     Zero { whole: bool },
-    /// To what keeps mean and variance under `selu`.
+    /// Replaces dropped elements so that `selu` keeps mean and variance.
     Alpha { whole: bool },
 }
 
@@ -25,7 +25,7 @@ impl Drops {
     }
     fn how(self, p: f64) -> Dropout {
         match self {
-            // Nothing is kept at 1: whatever the scale, it must be a number.
+            // At p = 1 every element is dropped, and the scale only has to be finite.
             Drops::Zero { .. } => Dropout { p, scale: if p == 1.0 { 0.0 } else { 1.0 / (1.0 - p) }, shift: [0.0; 2] },
             Drops::Alpha { .. } if p == 1.0 => Dropout { p, scale: 0.0, shift: [0.0; 2] },
             Drops::Alpha { .. } => {
@@ -42,12 +42,12 @@ fn probability(p: f64) -> Result<()> {
     Ok(())
 }
 
-/// The input itself where nothing is dropped.
+/// View rule for dropout that drops nothing: the input itself.
 struct Dropped;
 impl Rule for Dropped {
     fn run<D: Dim>(a: &ViewArgs<'_, D>) -> Result<ViewOutcome<D>> {
         let t = a.tensor(0)?;
-        // Rounded away from zero: 0 is 0, 1 is what lies above, and everything else is refused.
+        // `known` rounds away from zero: 0 stays 0, a value in (0, 1] becomes 1, and others are refused.
         probability(a.known(1)? as f64)?;
         let nothing = a.known(1)? == 0 || a.known(2)? == 0 || t.layout.sizes.iter().any(|n| n.is(0));
         Ok(if nothing { view(t.dtype, t.layout.clone()) } else { ViewOutcome::Copy })
@@ -58,7 +58,7 @@ fn infer_dropout(a: &Args<'_, Meta>, what: Drops) -> Metas {
     let p = a.float(1)?;
     probability(p)?;
     numbers(t.dtype)?;
-    // At 1 all is multiplied by zero, of whatever dimensions.
+    // At p = 1 every element becomes zero, whatever its plane.
     let planes = what.whole() && p != 1.0;
     ensure!(!planes || t.layout.rank() >= 2, "Feature dropout requires at least 2 dimensions in the input");
     let noise =
@@ -69,7 +69,7 @@ fn infer_dropout(a: &Args<'_, Meta>, what: Drops) -> Metas {
 fn run_dropout(c: &Call<'_>, what: Drops) -> Result<()> {
     let p = c.args.float(1)?;
     let x = c.args.tensor(0)?;
-    // A shape rule is asked for training; a kernel may also be asked where nothing is to be dropped.
+    // Shape rules see training calls only; a kernel may also run for a call that drops nothing.
     let p = if c.args.bool(2)? { p } else { 0.0 };
     let inner = if what.whole() { x.sizes().iter().skip(2).product::<i64>() as usize } else { 1 };
     k::dropout(&draws(c.ctx), x, what.how(p), inner, &c.outs[0], None, c.ctx.threads).map_err(OpError::new)
@@ -130,7 +130,7 @@ fn dropouts() -> Vec<Sample> {
 fn natives() -> Vec<Sample> {
     let mut out: Vec<Sample> =
         dropouts().into_iter().filter(|s| !matches!(&s.args[0], Arg::Value(t) if t.numel() == 0)).collect();
-    // Outside of training PyTorch does not look at the probability.
+    // Outside training PyTorch ignores the probability.
     out.retain(|s| !matches!(s.args[1], Arg::Scalar(Scalar::Float(p)) if p > 1.0));
     out.push(sample![tensor(F, &[2, 3], 1), 0.5, ()]);
     out

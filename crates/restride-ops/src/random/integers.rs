@@ -1,4 +1,4 @@
-//! Random integers: `randint`, `random`, permutations.
+//! Random integers: `randint`, `random`, and permutations.
 
 use crate::create::check_sizes;
 use crate::random::{draws, forms, like, one, random, same, sized};
@@ -11,7 +11,7 @@ use restride_kernels::support::scratch::room;
 use restride_tensor::DType;
 use smallvec::smallvec;
 
-/// Bounds of random integers.
+/// Checked bounds of random integers for an element type.
 fn bounds(low: i64, high: i64, dtype: DType) -> Result<(i64, i64)> {
     ensure!(low < high, "random_ expects 'from' to be less than 'to', but got from={low} >= to={high}");
     let (least, most): (i64, i64) = match dtype {
@@ -30,7 +30,7 @@ fn bounds(low: i64, high: i64, dtype: DType) -> Result<(i64, i64)> {
     ensure!(high > least && high - 1 <= most, "to - 1 is out of bounds for {}", dtype.torch_name());
     Ok((low, high))
 }
-/// Bounds given at positions; 0 is the lower one if there is none.
+/// Bounds from argument positions; without `low` the lower bound is 0.
 fn range<V>(a: &Args<'_, V>, low: Option<usize>, high: usize, dtype: DType) -> Result<(i64, i64)> {
     bounds(low.map_or(Ok(0), |i| a.int(i))?, a.int(high)?, dtype)
 }
@@ -59,7 +59,7 @@ fn run_randint_like_tensor(c: &Call<'_>) -> Result<()> {
     integers(c, bounds(0, high, c.outs[0].dtype())?)
 }
 
-/// `random`: everything that the type holds (floats: all integers that they hold exactly).
+/// Bounds of `random` without arguments: the type's whole range, or the integers that a float holds exactly.
 fn whole(dtype: DType) -> Result<(i64, i64)> {
     Ok(match dtype {
         DType::Bool => (0, 2),

@@ -1,4 +1,4 @@
-//! Random numbers. Draws are our own, from a counter: PyTorch's cannot be had without its generator.
+//! Random numbers and dropout. Draws come from a counter of our own; PyTorch's draws would need its generator.
 
 mod dropout;
 mod integers;
@@ -21,7 +21,7 @@ pub(crate) fn draws(ctx: &Ctx) -> Draws {
     Draws::new(&[ctx.rng.seed, ctx.rng.call, ctx.rng.node as u64, ctx.rng.iteration])
 }
 
-/// One result.
+/// The type of the only result.
 pub(crate) fn one(meta: Meta) -> Metas {
     Ok(smallvec![meta])
 }
@@ -30,31 +30,31 @@ pub(crate) fn numbers(dtype: DType) -> Result<()> {
     ensure!(dtype.is_float() || dtype.is_complex(), "random numbers are not implemented for '{}'", name(dtype));
     Ok(())
 }
-/// Refuses what cannot count.
+/// Refuses complex numbers and `bool`.
 fn countable(dtype: DType) -> Result<()> {
     ensure!(!dtype.is_complex() && dtype != DType::Bool, "\"geometric_cpu\" not implemented for '{}'", name(dtype));
     Ok(())
 }
-/// Refuses what is no real floating point type.
+/// Refuses types other than real floating-point ones.
 pub(crate) fn real(dtype: DType) -> Result<()> {
     ensure!(dtype.is_float(), "expected a floating point type, got '{}'", name(dtype));
     Ok(())
 }
 
-/// Sizes at a position, element type after it.
+/// Sizes at argument `at`, followed by the element type.
 pub(crate) fn sized(a: &Args<'_, Meta>, at: usize, default: DType) -> Result<Meta> {
     let dtype = a.opt_dtype(at + 1)?.unwrap_or(default);
     let sizes = a.ints(at)?;
     check_sizes(dtype, &sizes)?;
     Ok(fresh(dtype, &sizes))
 }
-/// Like argument 0, element type and memory format from a position.
+/// The type of argument 0, with element type and memory format from the options.
 pub(crate) fn like(a: &Args<'_, Meta>, options: usize) -> Result<Meta> {
     let t = a.tensor(0)?;
     let format = a.opt_memory_format(options + 4)?.unwrap_or(MemoryFormat::Preserve);
     Ok(Meta::new(a.opt_dtype(options)?.unwrap_or(t.dtype), in_format(format, &t.layout)?))
 }
-/// New content for argument 0.
+/// Type of a result that replaces the content of argument 0.
 pub(crate) fn same(a: &Args<'_, Meta>) -> Result<Meta> {
     let t = a.tensor(0)?;
     Ok(Meta::new(t.dtype, dense_like(&t.layout)))
@@ -76,7 +76,7 @@ fn draw(c: &Call<'_>, what: Distribution) -> Result<()> {
     Ok(())
 }
 
-/// Two parameters at positions, with defaults.
+/// Two parameters from positions, with defaults.
 fn two<V>(a: &Args<'_, V>, at: usize, defaults: (f64, f64)) -> Result<(f64, f64)> {
     Ok((a.opt_float(at)?.unwrap_or(defaults.0), a.opt_float(at + 1)?.unwrap_or(defaults.1)))
 }
@@ -119,7 +119,7 @@ fn bernoulli_p<V>(a: &Args<'_, V>) -> Result<Distribution> {
     Ok(Distribution::Bernoulli(p))
 }
 
-/// Contiguous, of argument 0's type.
+/// Row-major layout in argument 0's element type.
 fn row_major(a: &Args<'_, Meta>) -> Result<Meta> {
     let t = a.tensor(0)?;
     Ok(fresh(t.dtype, t.sizes()))
@@ -145,7 +145,7 @@ fn run_bernoulli_tensor(c: &Call<'_>) -> Result<()> {
     k::bernoulli(&draws(c.ctx), &p, &c.outs[0], c.ctx.threads).map_err(OpError::new)
 }
 
-/// The elements in row-major order of sizes that the view broadcasts to.
+/// The elements of a view broadcast to `sizes`, in row-major order.
 fn spread(v: &restride_tensor::View<'_>, sizes: &[i64]) -> Temp<f64> {
     let each = gather::<f64>(*v);
     if v.sizes() == sizes {
@@ -173,7 +173,7 @@ fn room_poisson(a: &Args<'_, Meta>, _: &[Meta]) -> Result<usize> {
     Ok(room::<f64>(a.tensor(0)?.layout.numel() as usize))
 }
 
-/// `normal` of tensors: means, standard deviations, or both.
+/// Shape rule of `normal` with tensors as means, standard deviations, or both.
 fn infer_normals(a: &Args<'_, Meta>) -> Metas {
     let (mean, s) = (a.tensor(0).ok(), a.tensor(1).ok());
     let own: Vec<&Meta> = [mean, s].into_iter().flatten().collect();
@@ -254,7 +254,7 @@ macro_rules! random {
 }
 pub(crate) use random;
 
-/// New content of a distribution for argument 0.
+/// Declares an operator that fills argument 0 with draws from a distribution.
 macro_rules! content {
     ($schema:literal, $what:ident) => {
         content!($schema, $what, real)
@@ -280,7 +280,7 @@ fn sized_samples() -> Vec<Sample> {
     out.extend([DType::F64, DType::F16, DType::BF16, DType::C64].map(|d| sample![[3], d]));
     out
 }
-/// A tensor of every form.
+/// Sample tensors of every layout.
 pub(crate) fn forms() -> Vec<RawTensor> {
     vec![
         tensor(F, &[2, 3], 1),
@@ -300,7 +300,7 @@ fn likes() -> Vec<Sample> {
     out.push(sample![tensor(DType::I64, &[2, 3], 1), DType::F32]);
     out
 }
-/// Calls with a parameter that every distribution takes.
+/// Sample calls with a parameter that every distribution accepts.
 fn contents() -> Vec<Sample> {
     forms().into_iter().map(|t| sample![t, 0.5]).collect()
 }

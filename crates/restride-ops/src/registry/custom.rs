@@ -1,13 +1,13 @@
 //! Users' operators, known by their schemas alone.
 //!
-//! What an operator that writes its arguments does with them, and in which order, is not known: arguments that share
-//! memory must reach it sharing memory. Its functional form therefore takes not the arguments but the tensors that they
-//! are views of, says which views, and gives the new contents of those tensors:
+//! A schema does not state the values that an operator writes, or their order: arguments that alias must reach it
+//! aliased. Its functional form therefore takes the bases of the written arguments, describes the views, and returns the
+//! bases' new contents:
 //!
 //! `mylib::foo(Tensor(a!) x, Tensor(b!)[] ys, Tensor z) -> Tensor` becomes
 //! `mylib::foo_functional(Tensor[] _all_bases, int[] _views, Tensor z) -> (Tensor, Tensor[])`.
 //!
-//! That is what PyTorch's `auto_functionalized_v2` says in a file. [`CustomView`] reads and writes the numbers.
+//! PyTorch's `auto_functionalized_v2` expresses the same in a file. [`CustomView`] describes a view in numbers.
 
 use restride_ir::{ArgType, Dim, Expr, Layout, Op, OpDef, OpError, Schema, SchemaArg};
 use std::collections::HashMap;
@@ -15,7 +15,7 @@ use std::sync::{OnceLock, PoisonError, RwLock};
 
 type Result<T> = std::result::Result<T, OpError>;
 
-/// Operators that write arguments and their functional forms, each under the other's name.
+/// Operators that write arguments, and their functional forms, each stored under the other's name.
 fn pairs() -> &'static RwLock<HashMap<&'static str, Op>> {
     static PAIRS: OnceLock<RwLock<HashMap<&'static str, Op>>> = OnceLock::new();
     PAIRS.get_or_init(Default::default)
@@ -25,40 +25,41 @@ fn other(op: Op) -> Option<Op> {
     pairs().read().unwrap_or_else(PoisonError::into_inner).get(op.name()).copied()
 }
 
-/// The form over bases of a user's operator that writes arguments.
+/// The functional form of a user's operator that writes arguments.
 pub fn custom_form(op: Op) -> Option<Op> {
     other(op).filter(|_| op.is_mutable())
 }
 
-/// The user's operator that this is the form over bases of.
+/// The user's operator that a functional form belongs to.
 pub fn custom_form_of(form: Op) -> Option<Op> {
     other(form).filter(|_| !form.is_mutable())
 }
 
-/// One tensor that a user's operator writes, as its functional form says it.
+/// View of one written tensor on its base.
 #[derive(Clone, PartialEq, Debug)]
 pub enum CustomView {
-    /// `None` was given.
+    /// The argument is `None`.
     None,
-    /// The base of this number itself.
+    /// The base with this index itself.
     Base(usize),
-    /// A view of the base of this number, on its storage.
+    /// A view of the base with this index, on its storage.
     Strided(usize, Layout<Expr>),
 }
 
-/// What an argument that is written was given.
+/// Description of a written argument.
 #[derive(Clone, PartialEq, Debug)]
 pub enum CustomArg {
     /// A tensor.
     One(CustomView),
-    /// A list of tensors; `None` for a list that was not given.
+    /// A list of tensors, or a `None` list.
     List(Option<Vec<CustomView>>),
 }
 
 const NONE: i64 = -1;
 
-/// The arguments that are written, in the order of the schema, as the numbers of the form's argument `_views`: a list
-/// begins with its length; a view is the number of its base, its rank (-1 for the base itself), sizes, strides, offset.
+/// Encodes the written arguments, in schema order, as the form's argument `_views`.
+///
+/// A list starts with its length. A view is its base's index, its rank (-1 for the base itself), sizes, strides and offset.
 pub fn encode_views(args: &[CustomArg]) -> Vec<Expr> {
     fn one(v: &CustomView, out: &mut Vec<Expr>) {
         match v {
@@ -84,10 +85,10 @@ pub fn encode_views(args: &[CustomArg]) -> Vec<Expr> {
     out
 }
 
-/// What [`encode_views`] said of the arguments that `op` writes, on this many bases.
+/// Decodes the numbers of [`encode_views`] for the arguments that `op` writes, on `bases` bases.
 ///
 /// # Errors
-/// Numbers that say nothing.
+/// The numbers describe no views of these bases.
 pub fn decode_views(op: Op, numbers: &[Expr], bases: usize) -> Result<Vec<CustomArg>> {
     let bad = || OpError::new(format!("the views of {op} are not what its functional form takes"));
     let mut rest = numbers.iter();
@@ -130,8 +131,8 @@ pub(crate) fn custom(schema: &Schema, text: &'static str) -> Result<Op> {
     let op = Op::register(OpDef::new(text), None, None)?;
     let written: Vec<&SchemaArg> = schema.args.iter().filter(|a| writes(a)).collect();
     let tensors = |ty: ArgType| matches!(ty, ArgType::Tensor | ArgType::Tensors | ArgType::OptTensors);
-    // The form cannot tell the length of a list of results. A returned view does not declare which part of its argument it
-    // shows.
+    // The form cannot represent the length of a list of results. A returned view does not declare which part of its argument
+    // it shows.
     let results = schema.returns.iter().all(|r| match &r.alias {
         Some(alias) => alias.write && r.ty == ArgType::Tensor,
         None => !matches!(r.ty, ArgType::Tensors | ArgType::OptTensors),
@@ -145,7 +146,7 @@ pub(crate) fn custom(schema: &Schema, text: &'static str) -> Result<Op> {
     Ok(op)
 }
 
-/// The schema of an operator's form over bases.
+/// The schema of an operator's functional form.
 fn form_text(schema: &Schema, text: &str) -> Result<String> {
     let bad = || OpError::new(format!("bad schema `{text}`"));
     let (head, _) = text.split_once('(').ok_or_else(bad)?;

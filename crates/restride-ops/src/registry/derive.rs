@@ -1,9 +1,8 @@
-//! Operators that follow from others: in-place, `out=` and `_foreach_*` forms, from the schemas alone.
+//! Operators derived from PyTorch's schemas: in-place, `out=` and `_foreach_*` forms.
 //!
-//! A mutating operator's functional form is one that takes the same arguments, none written, and returns the
-//! operator's own new results followed by the new contents of what it writes, in order of the arguments. That
-//! one rule covers `add_` (`add`), `max.dim_max` (`max.dim`) and `_native_batch_norm_legit`
-//! (`_native_batch_norm_legit_functional`).
+//! The twin of a mutating operator takes the same arguments and writes none. It returns the operator's own new results,
+//! then the new contents of the written arguments, in order. This one rule covers `add_` (`add`), `max.dim_max`
+//! (`max.dim`) and `_native_batch_norm_legit` (`_native_batch_norm_legit_functional`).
 
 use crate::registry::{Row, exists, full_name, lookup, schema_of, schemas};
 use restride_ir::{ArgType, Member, MemberArg, Op, OpDef, OpError, Schema, SchemaArg, Twin, TwinReturn};
@@ -11,7 +10,7 @@ use smallvec::SmallVec;
 
 type Result<T> = std::result::Result<T, OpError>;
 
-/// An operator of the table, with the twin that it names or that follows from its name.
+/// An operator of the table, with the twin that it declares or that follows from its name.
 pub(super) fn declared(row: Row) -> Result<Op> {
     let def = row.def;
     let text = row.schema().ok_or_else(|| OpError::new("PyTorch has no such operator"))?;
@@ -35,7 +34,7 @@ pub(super) fn declared(row: Row) -> Result<Op> {
     Op::register(OpDef { schema: text, grad, ..*def }, twin, None)
 }
 
-/// An operator that only PyTorch's schema tells of.
+/// An operator that only PyTorch's schemas declare.
 pub(crate) fn from_schema(text: &'static str) -> Result<Op> {
     let schema = Schema::parse(text)?;
     let member = member(&schema);
@@ -47,7 +46,7 @@ fn writes(arg: &SchemaArg) -> bool {
     arg.alias.as_ref().is_some_and(|a| a.write)
 }
 
-/// The functional form of a mutating operator, if one follows from the schemas.
+/// The twin of a mutating operator, if one follows from the schemas.
 fn twin(schema: &Schema) -> Option<Twin> {
     if schema.args.iter().any(|a| writes(a) && a.ty != ArgType::Tensor) {
         return None;
@@ -72,7 +71,7 @@ fn twin(schema: &Schema) -> Option<Twin> {
         let mut candidates: Vec<String> = [same_overload, plain].into_iter().filter(|c| exists(c)).collect();
         candidates.extend(schemas::overloads(ns, &base).map(full_name));
         for candidate in candidates {
-            // Only what fits is registered: the overloads include this operator itself and its like.
+            // Register only an overload that fits: the overloads include this operator and other mutating ones.
             if let Some(functional) = schema_of(&candidate)
                 && fits(schema, &functional, out)
                 && let Some(op) = lookup(&candidate)
@@ -84,7 +83,7 @@ fn twin(schema: &Schema) -> Option<Twin> {
     None
 }
 
-/// Whether an operator's schema is that of a mutating one's functional form.
+/// Whether a functional schema matches a mutating operator's.
 fn fits(schema: &Schema, functional: &Schema, out: bool) -> bool {
     let args: Vec<&SchemaArg> = schema.args.iter().filter(|a| !(out && writes(a))).collect();
     let same = args.len() == functional.args.len()
@@ -99,7 +98,7 @@ fn fits(schema: &Schema, functional: &Schema, out: bool) -> bool {
         && functional.returns.iter().all(|r| r.ty == ArgType::Tensor)
 }
 
-/// How a mutating operator relates to its functional form.
+/// The relation of a mutating operator to its twin.
 fn relate(schema: &Schema, functional: Op, out: bool) -> Option<Twin> {
     let args: SmallVec<[u8; 8]> =
         (0..schema.args.len()).filter(|&i| !(out && writes(&schema.args[i]))).map(|i| i as u8).collect();
@@ -125,7 +124,7 @@ fn relate(schema: &Schema, functional: Op, out: bool) -> Option<Twin> {
     Some(Twin { op: functional, args, writes, returns, resizes: out, when: None })
 }
 
-/// The operator that a `_foreach_*` one applies to the members of its lists.
+/// The operator that a `_foreach_*` operator applies to each member of its lists.
 fn member(schema: &Schema) -> Option<Member> {
     let name = schema.name.strip_prefix("_foreach_").filter(|_| schema.namespace == "aten")?;
     let (name, mark) = name.strip_suffix('_').map_or((name, ""), |n| (n, "_"));
@@ -145,7 +144,7 @@ fn member(schema: &Schema) -> Option<Member> {
                 "Tensor" => &["Tensor"],
                 "ScalarAndTensor" => &["Scalar"],
                 "default" => &["default"],
-                // `out=` lists.
+                // Other overloads, such as those of `out=` lists, have no member operator.
                 _ => &[],
             };
             overloads.iter().map(|o| format!("aten.{name}{mark}.{o}")).collect()
@@ -157,7 +156,7 @@ fn member(schema: &Schema) -> Option<Member> {
     })
 }
 
-/// How a `_foreach_*` operator's arguments become a member's.
+/// The mapping from a `_foreach_*` operator's arguments to a member's.
 fn member_args(list: &Schema, member: &Schema) -> Option<SmallVec<[MemberArg; 4]>> {
     if list.args.len() > member.args.len() || member.args[list.args.len()..].iter().any(|a| a.default.is_none()) {
         return None;

@@ -1,4 +1,4 @@
-//! Other forms of a functional operator, found by PyTorch's names and schemas: the in-place and `out=` forms that write its
+//! Related forms of a functional operator, by PyTorch's names and schemas: the in-place and `out=` forms that write its
 //! result, and the view that it copies or scatters into.
 
 use crate::registry::{lookup, torch_names};
@@ -6,11 +6,11 @@ use restride_ir::{Arg, Op, TwinReturn};
 use std::collections::BTreeMap;
 use std::sync::OnceLock;
 
-/// The out= forms that write straight into `out` (`scripts/dump_schemas.py`). PyTorch's other ones make a tensor and copy it:
-/// calling them saves nothing.
+/// The `out=` forms that write straight into `out` (`scripts/make/dump_schemas.py`). PyTorch's others compute a new tensor
+/// and copy it, so calling them saves nothing.
 static OUT_FORMS: &str = include_str!("../../data/out_forms.txt");
 
-/// A form of a functional operator that writes the result into an argument.
+/// A form of a functional operator that writes its result into an argument.
 #[derive(Clone, Copy)]
 pub struct WritingForm {
     /// The in-place or `out=` operator.
@@ -20,7 +20,7 @@ pub struct WritingForm {
 }
 
 impl WritingForm {
-    /// Arguments of the call that computes the same as the functional operator with `args`, into `target`.
+    /// Arguments of the call that writes the functional operator's result for `args` into `target`.
     pub fn args(&self, args: &[Arg], target: Arg) -> Vec<Arg> {
         let twin = self.op.twin().expect("a writing form has a functional twin");
         let decls = &self.op.schema().args;
@@ -33,7 +33,7 @@ impl WritingForm {
     }
 }
 
-/// Full names of candidates, by `namespace.name` of the functional operator.
+/// Full names of candidates, by the functional operator's `namespace.name`.
 type Candidates = BTreeMap<String, Vec<String>>;
 
 fn candidates(names: impl Iterator<Item = String>, functional: fn(&str) -> Option<&str>) -> Candidates {
@@ -58,7 +58,7 @@ fn find(op: Op, among: &Candidates, resizes: bool) -> Option<WritingForm> {
     })
 }
 
-/// The operator that writes this one's result into its argument 0 (`add_` of `add`).
+/// The operator that writes the result into its argument 0 (`add_` for `add`).
 pub fn in_place_form(op: Op) -> Option<WritingForm> {
     static NAMES: OnceLock<Candidates> = OnceLock::new();
     fn functional(name: &str) -> Option<&str> {
@@ -67,13 +67,13 @@ pub fn in_place_form(op: Op) -> Option<WritingForm> {
     find(op, NAMES.get_or_init(|| candidates(torch_names(), functional)), false)
 }
 
-/// The `out=` operator that computes this one's result straight into the memory it is given (`add.out` of `add`).
+/// The `out=` operator that writes the result straight into the given memory (`add.out` for `add`).
 pub fn out_form(op: Op) -> Option<WritingForm> {
     static NAMES: OnceLock<Candidates> = OnceLock::new();
     find(op, NAMES.get_or_init(|| candidates(OUT_FORMS.lines().map(str::to_string), |name| Some(name))), true)
 }
 
-/// The view whose result an operator copies, or whose region it writes: `permute` of `permute_copy`, `slice` of
+/// The view whose result an operator copies or whose region it writes: `permute` for `permute_copy`, `slice` for
 /// `slice_scatter`.
 pub fn view_form(op: Op) -> Option<Op> {
     let schema = op.schema();
@@ -83,7 +83,7 @@ pub fn view_form(op: Op) -> Option<Op> {
         None => (schema.name.strip_suffix("_scatter")?, vec!["default", "Tensor", "int"], 2),
     };
     let views = overloads.iter().filter_map(|o| lookup(&format!("{}.{name}.{o}", schema.namespace)));
-    // A scatter has its source before the view's arguments.
+    // A scatter takes its source before the view's arguments.
     views.filter(|view| view.is_view()).find(|view| arg_names(*view, 1).eq(arg_names(op, own)))
 }
 
@@ -99,7 +99,7 @@ mod tests {
         };
         assert_eq!(of("aten.add.Tensor"), (Some("aten.add_.Tensor"), Some("aten.add.out")));
         assert_eq!(of("aten.mm.default"), (None, Some("aten.mm.out")));
-        // PyTorch computes it and copies it.
+        // PyTorch's `relu.out` computes a new tensor and copies it.
         assert_eq!(of("aten.relu.default"), (Some("aten.relu_.default"), None));
         assert_eq!(of("aten.convolution.default"), (None, None));
     }

@@ -1,7 +1,7 @@
-//! From names to operators.
+//! Registry: finds, derives and registers operators by name.
 //!
-//! An operator is registered at its first lookup and kept for the life of the process: there are as many as the
-//! programs that were opened use. Two lookups of one name give the same handle.
+//! The first lookup of a name registers the operator for the life of the process. Two lookups of one name return the same
+//! handle.
 
 pub(crate) mod custom;
 mod derive;
@@ -14,22 +14,22 @@ use restride_ir::{Op, OpDef, OpError, Schema};
 use std::collections::HashMap;
 use std::sync::{OnceLock, PoisonError, RwLock};
 
-/// An operator of the table: its declaration, under its own name or under another.
+/// A declared operator, under its own name or an alias.
 #[derive(Clone, Copy)]
 struct Row {
     def: &'static OpDef,
-    /// The schema of the other name.
+    /// The schema of the alias.
     alias: Option<&'static str>,
 }
 
 impl Row {
-    /// PyTorch's schema, or the declared one that corrects it.
+    /// PyTorch's schema, or the declaration's corrected one.
     fn schema(self) -> Option<&'static str> {
         self.alias.or_else(|| schemas::text(self.def))
     }
 }
 
-/// The operators of the table by full name, and their names in the order in which coverage is printed.
+/// Declared operators by full name, and the names in the order of printed coverage.
 struct Table {
     rows: HashMap<String, Row, FixedState>,
     names: Vec<String>,
@@ -58,7 +58,7 @@ impl Table {
         assert!(before.is_none(), "{} is declared twice", row.def.schema);
     }
 
-    /// Adds the overloads of `alias` that have an operator of the other name.
+    /// Adds the overloads of `alias` that also exist for `name`.
     fn add_alias(&mut self, alias: &str, name: &str) {
         let every_overload = !alias.contains('.') && !name.contains('.');
         let ((alias, only), (name, of)) = (schemas::parts(alias), schemas::parts(name));
@@ -75,13 +75,13 @@ impl Table {
     }
 }
 
-/// The full name (`aten.add.Tensor`) of a schema, or of a name as declarations have it.
+/// The full name (`aten.add.Tensor`) for a schema or a declaration's name.
 fn full_name(schema: &str) -> String {
     let (namespace, name, overload) = schemas::head(schema);
     Schema::name_of(namespace, name, overload)
 }
 
-/// Operators in use by name: looked up for every call that a pass adds.
+/// Registered operators by name; passes look up each call that they add.
 type Registered = RwLock<HashMap<&'static str, Op, FixedState>>;
 
 fn registered() -> &'static Registered {
@@ -90,11 +90,11 @@ fn registered() -> &'static Registered {
 }
 
 fn known(name: &str) -> Option<Op> {
-    // A panic while the lock was held cannot leave the map half changed: an insertion is one call.
+    // An insertion is one call, so a panic under the lock leaves the map whole.
     registered().read().unwrap_or_else(PoisonError::into_inner).get(name).copied()
 }
 
-/// The operator under its name; what another thread registered first wins, so that handles compare equal.
+/// Stores an operator under its name; the first of two threads wins, so that handles compare equal.
 fn keep(op: Op) -> Op {
     *registered().write().unwrap_or_else(PoisonError::into_inner).entry(op.name()).or_insert(op)
 }
@@ -112,7 +112,7 @@ pub fn lookup(name: &str) -> Option<Op> {
     Some(keep(op.unwrap_or_else(|e| panic!("{name}: {e}"))))
 }
 
-/// Every declared operator, in the order in which coverage is printed.
+/// Every declared operator, in the order of printed coverage.
 pub fn ops() -> &'static [Op] {
     static OPS: OnceLock<Vec<Op>> = OnceLock::new();
     OPS.get_or_init(|| {
@@ -121,35 +121,36 @@ pub fn ops() -> &'static [Op] {
     })
 }
 
-/// Full names of every operator that PyTorch has, in alphabetical order.
+/// Full names of all PyTorch operators, in alphabetical order.
 pub fn torch_names() -> impl Iterator<Item = String> {
     schemas::lines().map(full_name)
 }
 
-/// Whether there is a declaration or a PyTorch schema of this full name.
+/// Whether a declaration or a PyTorch schema has this full name.
 pub(crate) fn exists(name: &str) -> bool {
     table().rows.contains_key(name) || schemas::of(name).is_some()
 }
 
-/// The schema of a declared operator or of one of PyTorch's, without registering it.
+/// The schema of a declared or PyTorch operator, without registering the operator.
 pub(crate) fn schema_of(name: &str) -> Option<Schema> {
     let text = table().rows.get(name).and_then(|row| row.schema()).or_else(|| schemas::of(name))?;
     Schema::parse(text).ok()
 }
 
-/// How many sample calls of each operator the tests run: `data/sample_counts.txt`, which a test holds to the samples.
+/// Number of tested sample calls per operator: `data/sample_counts.txt`, which a test compares with the samples.
 static SAMPLE_COUNTS: &str = include_str!("../../data/sample_counts.txt");
 
-/// How many sample calls of an operator the tests run, by its full name.
+/// Number of sample calls of an operator that the tests run, by its full name.
 pub fn sample_count(name: &str) -> usize {
     static COUNTS: OnceLock<HashMap<&str, usize, FixedState>> = OnceLock::new();
     let line = |l: &'static str| l.split_once(' ').and_then(|(name, n)| Some((name, n.parse().ok()?)));
     COUNTS.get_or_init(|| SAMPLE_COUNTS.lines().filter_map(line).collect()).get(name).copied().unwrap_or(0)
 }
 
-/// Registers a user's operator by its schema: `mylib::foo(Tensor(a!) x, Tensor[] ys) -> Tensor`. It can be shown and
-/// functionalized: one that writes arguments gets a functional form beside it ([`crate::custom_form`]). Registering the
-/// same schema again gives the same handle.
+/// Registers a user's operator by its schema: `mylib::foo(Tensor(a!) x, Tensor[] ys) -> Tensor`.
+///
+/// Programs with the operator can be shown and functionalized. An operator that writes arguments also gets a functional form
+/// ([`crate::custom_form`]). Registering the same schema again returns the same handle.
 pub fn register_custom(schema_text: &str) -> Result<Op, OpError> {
     let schema = Schema::parse(schema_text.trim())?;
     let name = schema.full_name();

@@ -2,7 +2,7 @@
 
 use restride_ir::OpDef;
 
-/// Schemas of everything in the dispatcher of PyTorch, one a line, sorted (`scripts/make/dump_schemas.py`).
+/// Schemas of all operators in PyTorch's dispatcher, one per line, sorted (`scripts/make/dump_schemas.py`).
 static SCHEMAS: &str = include_str!("../../data/schemas.txt");
 
 /// All schemas, in alphabetical order.
@@ -10,7 +10,7 @@ pub(super) fn lines() -> impl Iterator<Item = &'static str> {
     SCHEMAS.lines()
 }
 
-/// Namespace, name and overload of a schema, or of a name as declarations have it: `add.Tensor` is PyTorch's `aten::add.Tensor`.
+/// Namespace, name and overload of a schema or a declaration's name: `add.Tensor` is PyTorch's `aten::add.Tensor`.
 pub(super) fn head(schema: &str) -> (&str, &str, &str) {
     let head = schema.split('(').next().unwrap_or("");
     let (namespace, name) = head.split_once("::").unwrap_or(("aten", head));
@@ -18,14 +18,14 @@ pub(super) fn head(schema: &str) -> (&str, &str, &str) {
     (namespace, name, overload)
 }
 
-/// Name and overload of `add.Tensor`.
+/// Splits `add.Tensor` into name and overload.
 pub(super) fn parts(name: &str) -> (&str, &str) {
     name.split_once('.').unwrap_or((name, "default"))
 }
 
-/// The schemas from the first that is not before `head` in the alphabet.
+/// The schemas from the first that sorts at or after `head`.
 fn from(head: &str) -> impl Iterator<Item = &'static str> + use<> {
-    // Byte positions of line starts: `low` is one at or before the answer, all lines from `high` on are not before `head`.
+    // Byte positions of line starts: `low` is at or before the answer, and every line from `high` on sorts at or after `head`.
     let (mut low, mut high) = (0, SCHEMAS.len());
     while low < high {
         let middle = (low + high) / 2;
@@ -45,7 +45,7 @@ fn with_head(namespace: &str, name: &str, overload: &str) -> Option<&'static str
         "default" => format!("{namespace}::{name}("),
         _ => format!("{namespace}::{name}.{overload}("),
     };
-    // A name with a parenthesis is none, although it may be the beginning of a schema.
+    // A name with a parenthesis is invalid, although a schema may start with it.
     from(&head).next().filter(|line| line.starts_with(&head) && !overload.contains('('))
 }
 
@@ -55,7 +55,7 @@ pub(crate) fn of(full_name: &str) -> Option<&'static str> {
     with_head(parts.next()?, parts.next()?, parts.next()?)
 }
 
-/// The schema that a declaration gives or, by its name, takes from PyTorch.
+/// The schema that a declaration states or, by its name, takes from PyTorch.
 pub(crate) fn text(def: &OpDef) -> Option<&'static str> {
     if def.schema.contains('(') {
         return Some(def.schema);
@@ -67,7 +67,7 @@ pub(crate) fn text(def: &OpDef) -> Option<&'static str> {
 /// PyTorch's schemas of the overloads of an operator (`aten`, `add`).
 pub(crate) fn overloads(namespace: &str, name: &str) -> impl Iterator<Item = &'static str> {
     let head = format!("{namespace}::{name}");
-    // `(` and `.` come before all that a longer name could go on with.
+    // `(` and `.` sort before every character that continues a longer name.
     from(&format!("{head}("))
         .take_while(move |line| line.strip_prefix(&head).is_some_and(|rest| rest.starts_with(['(', '.'])))
 }

@@ -1,4 +1,4 @@
-//! Types of composed operators: a composition followed with types in place of values.
+//! Types of composed operators: runs a composition on types instead of values.
 
 use crate::registry::lookup;
 use restride_ir::{Arg, Args, DecomposeFn, Emit, Meta, Op, OpError, Scalar, Val, ViewOutcome};
@@ -6,9 +6,9 @@ use smallvec::SmallVec;
 
 type Result<T> = std::result::Result<T, OpError>;
 
-/// The types that a composition gives, for `OpDef::infer` of an operator that has nothing else.
+/// Result types of a composition, the `OpDef::infer` of composed operators.
 ///
-/// Results that are views of arguments keep their offsets here: who runs the composition sees the alias itself.
+/// A result that is a view of an argument keeps its offset here; a run of the composition sees the alias itself.
 pub(crate) fn infer(decompose: DecomposeFn, args: &Args<'_, Meta>) -> Result<SmallVec<[Meta; 1]>> {
     let mut trace = Trace { metas: Vec::new() };
     let args: Vec<Arg<Val, Scalar>> = args.0.iter().map(|a| a.map_values(|m| trace.push(m.clone()))).collect();
@@ -16,10 +16,10 @@ pub(crate) fn infer(decompose: DecomposeFn, args: &Args<'_, Meta>) -> Result<Sma
     Ok(results.into_iter().map(|v| trace.meta(v)).collect())
 }
 
-/// Types of a call's results: by the view rule where it gives views, by the shape rule, or by the composition.
+/// Types of a call's results, from its view rule, shape rule or composition.
 ///
 /// # Errors
-/// Calls that PyTorch refuses, and an operator without a shape rule.
+/// PyTorch refuses the call, or the operator has no shape rule.
 pub fn types(op: Op, args: &[Arg<Meta, Scalar>]) -> Result<Vec<Meta>> {
     let def = op.def();
     if let Some(rule) = def.view
@@ -71,7 +71,7 @@ impl Emit for Trace {
     }
 }
 
-/// The shape rule of a composed operator.
+/// Declares the shape rule of a composed operator.
 macro_rules! composed {
     ($f:path) => {
         Some(|args: &restride_ir::Args<'_, restride_ir::Meta>| $crate::support::composite::infer($f, args))
@@ -79,7 +79,7 @@ macro_rules! composed {
 }
 pub(crate) use composed;
 
-/// Declares an operator that is composed of others: composition, sample calls, schema.
+/// Declares a composed operator: composition, sample calls, schema.
 macro_rules! composite {
     ($f:ident, $samples:expr, $schema:expr) => {
         restride_ir::OpDef {

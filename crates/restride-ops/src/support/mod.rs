@@ -1,4 +1,4 @@
-//! Small helpers that families of operators share: results, arguments, refusals, declarations.
+//! Helpers that families share: results, arguments, refusals, compositions and samples.
 
 pub(crate) mod composite;
 pub(crate) mod promote;
@@ -15,9 +15,9 @@ use smallvec::{SmallVec, smallvec};
 use std::sync::Arc;
 
 pub(crate) type Result<T> = std::result::Result<T, OpError>;
-/// What shape rules give.
+/// Result types from a shape rule.
 pub(crate) type Metas = Result<SmallVec<[Meta; 1]>>;
-/// What compositions give.
+/// Result values of a composition.
 pub(crate) type Vals = Result<SmallVec<[Val; 1]>>;
 /// Arguments of a composition.
 pub(crate) type ValArgs<'a> = Args<'a, Val, Scalar>;
@@ -26,7 +26,7 @@ pub(crate) type ValArgs<'a> = Args<'a, Val, Scalar>;
 macro_rules! ensure {
     ($cond:expr, $($fmt:tt)*) => {
         {
-            // Of its own name: a comparison with NaN is meant to fail here.
+            // A named condition: comparisons with NaN must fail here.
             let holds: bool = $cond;
             if !holds {
                 return Err(restride_ir::OpError::new(format!($($fmt)*)));
@@ -41,12 +41,12 @@ pub(crate) fn fail<T>(message: impl Into<String>) -> Result<T> {
     Err(OpError::new(message))
 }
 
-/// A row-major result.
+/// A row-major result type.
 pub(crate) fn fresh(dtype: DType, sizes: &[i64]) -> Meta {
     Meta::contiguous(dtype, sizes)
 }
 
-/// A result in channels-last order where the input suggests it, row-major otherwise.
+/// A channels-last result type if the input suggests it, else a row-major one.
 pub(crate) fn suggested(like: &Layout, dtype: DType, sizes: &[i64]) -> Meta {
     if suggests_channels_last(like) && sizes.len() == like.rank() {
         Meta::new(dtype, strides::channels_last(sizes))
@@ -55,8 +55,8 @@ pub(crate) fn suggested(like: &Layout, dtype: DType, sizes: &[i64]) -> Meta {
     }
 }
 
-/// PyTorch's `suggest_memory_format`: strides that channels-last tensors of 4 or 5 dimensions have, a guess that also knows
-/// cut and degenerate tensors.
+/// PyTorch's `suggest_memory_format`: whether the strides of 4 or 5 dimensions look channels-last. The guess also accepts
+/// sliced and degenerate tensors.
 pub(crate) fn suggests_channels_last(l: &Layout) -> bool {
     let order: &[usize] = match l.rank() {
         4 => &[1, 3, 2, 0],
@@ -64,7 +64,7 @@ pub(crate) fn suggests_channels_last(l: &Layout) -> bool {
         _ => return false,
     };
     let mut least = 0;
-    // A tensor of one channel that is a view is taken as row-major.
+    // A one-channel view counts as row-major.
     if l.strides[1] == 0 {
         return false;
     }
@@ -72,7 +72,7 @@ pub(crate) fn suggests_channels_last(l: &Layout) -> bool {
         if l.sizes[d] == 0 || l.strides[d] < least {
             return false;
         }
-        // N111 tensors and those of one channel are ambiguous: row-major.
+        // N111 tensors and one-channel tensors are ambiguous and count as row-major.
         if d == 0 && least == l.strides[1] {
             return false;
         }
@@ -84,8 +84,7 @@ pub(crate) fn suggests_channels_last(l: &Layout) -> bool {
     true
 }
 
-/// An operator with a kernel whose results are PyTorch's to the bit: schema, shape rule, kernel, its working memory, sample
-/// calls.
+/// Declares an operator whose kernel matches PyTorch bit for bit: schema, shape rule, kernel, scratch, sample calls.
 pub(crate) const fn exact(
     schema: &'static str,
     infer: InferFn,
@@ -103,20 +102,20 @@ pub(crate) const fn exact(
     }
 }
 
-/// One result.
+/// The type of the only result.
 pub(crate) fn one(meta: Meta) -> Metas {
     Ok(smallvec![meta])
 }
 
-/// A kernel's outcome as an operator's.
+/// Converts a kernel's outcome to an operator's.
 pub(crate) fn ran(r: std::result::Result<(), String>) -> Result<()> {
     r.map_err(OpError::new)
 }
 
-/// A list argument of `n` numbers: one number stands for all.
+/// A list argument of `n` numbers; a single number stands for all.
 pub(crate) fn spread<V>(a: &Args<'_, V, Scalar>, i: usize, n: usize, what: &str) -> Result<Ints> {
     let v = a.ints(i)?;
-    // Far beyond what memory can hold, and small enough that no product of two overflows.
+    // Far above any memory size, and small enough that the product of two does not overflow.
     ensure!(v.iter().all(|x| x.unsigned_abs() < 1 << 31), "{what} is out of range: {v:?}");
     match v.len() {
         1 => Ok(smallvec![v[0]; n]),
@@ -125,7 +124,7 @@ pub(crate) fn spread<V>(a: &Args<'_, V, Scalar>, i: usize, n: usize, what: &str)
     }
 }
 
-/// What becomes an argument of a call in a composition.
+/// A Rust value that converts to an argument of a call in a composition.
 pub(crate) trait IntoOperand {
     fn operand(self) -> Arg<Val, Scalar>;
 }
@@ -166,7 +165,7 @@ impl<const N: usize> IntoOperand for [i64; N] {
     }
 }
 
-/// One call of a composition: `emit!(e, "aten.add.Tensor", a, b)?` is its first result.
+/// Adds a call to a composition and returns its first result: `emit!(e, "aten.add.Tensor", a, b)?`.
 macro_rules! emit {
     ($e:expr, $op:expr $(, $arg:expr)* $(,)?) => {
         $crate::support::first($e.call($op, &[$($crate::support::IntoOperand::operand($arg)),*]), $op)
@@ -174,7 +173,7 @@ macro_rules! emit {
 }
 pub(crate) use emit;
 
-/// One call of a composition with all its results.
+/// Adds a call to a composition and returns all results.
 macro_rules! emit_all {
     ($e:expr, $op:expr $(, $arg:expr)* $(,)?) => {
         $e.call($op, &[$($crate::support::IntoOperand::operand($arg)),*])
@@ -187,7 +186,7 @@ pub(crate) fn first(results: Vals, op: &str) -> Result<Val> {
     results?.first().copied().ok_or_else(|| OpError::new(format!("{op} has no result")))
 }
 
-/// An argument of a composition passed on as it is.
+/// Passes an argument of a composition on unchanged.
 pub(crate) fn pass(a: &ValArgs<'_>, i: usize) -> Arg<Val, Scalar> {
     a.0.get(i).cloned().unwrap_or(Arg::None)
 }
@@ -197,13 +196,13 @@ pub(crate) fn sizes(e: &dyn Emit, v: Val) -> Vec<i64> {
     e.meta(v).sizes().to_vec()
 }
 
-/// The kernel's view of samples: a few forms of one shape (row-major, transposed, strided).
+/// Sample tensors of one shape in three layouts: row-major, transposed, strided.
 pub(crate) fn forms(dtype: DType, sizes: &[i64], seed: u64) -> [RawTensor; 3] {
     use crate::support::sample::{strided, tensor, transposed};
     [tensor(dtype, sizes, seed), transposed(dtype, sizes, seed + 1), strided(dtype, sizes, seed + 2)]
 }
 
-/// A channels-last tensor of 4 or 5 dimensions.
+/// A channels-last sample tensor of 4 or 5 dimensions.
 pub(crate) fn nhwc(dtype: DType, sizes: &[i64], seed: u64) -> RawTensor {
     crate::support::sample::laid(dtype, strides::channels_last(sizes), seed)
 }

@@ -1,13 +1,13 @@
-//! PyTorch's type promotion: operands with dimensions decide before 0-d tensors, these before plain numbers.
+//! PyTorch's type promotion: operands with dimensions take precedence over 0-d tensors, and these over plain numbers.
 
 use restride_ir::{Args, Layout, Meta, OpError, Scalar};
 use restride_tensor::{DType, View};
 
-/// Anything with an element type and a layout: a type for shape rules, a view for kernels.
+/// A tensor's element type and layout: of a type in shape rules, of a view in kernels.
 pub(crate) trait AsTensor {
     /// Element type.
     fn dtype(&self) -> DType;
-    /// Where the elements are.
+    /// Sizes, strides and offset.
     fn layout(&self) -> &Layout;
 }
 impl AsTensor for Meta {
@@ -27,8 +27,7 @@ impl AsTensor for View<'_> {
     }
 }
 
-/// An operand that PyTorch's schemas call a tensor or a number: exported programs also put plain numbers where the
-/// schema says `Tensor`.
+/// A tensor or a number; exported programs also pass plain numbers where the schema says `Tensor`.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Operand<'a> {
     /// A tensor.
@@ -42,7 +41,7 @@ impl<'a> Operand<'a> {
     pub(crate) fn of<T: AsTensor>(t: &'a T) -> Self {
         Operand::Tensor(t.dtype(), t.layout())
     }
-    /// The argument at a position.
+    /// Reads the argument at a position.
     #[inline]
     pub(crate) fn read<T: AsTensor>(args: &Args<'a, T>, i: usize) -> Result<Self, OpError> {
         match args.as_tensor(i) {
@@ -50,7 +49,7 @@ impl<'a> Operand<'a> {
             None => args.scalar(i).map(Operand::Number).or_else(|_| args.tensor(i).map(Operand::of)),
         }
     }
-    /// Its own element type (that of a 0-d tensor made of it, for a number).
+    /// Element type; for a number, that of a 0-d tensor made of it.
     pub(crate) fn dtype(&self) -> DType {
         match self {
             Operand::Tensor(d, _) => *d,
@@ -62,7 +61,7 @@ impl<'a> Operand<'a> {
 /// `torch.result_type` of any number of operands.
 ///
 /// # Errors
-/// Half precision with a complex number of lower category: PyTorch has complex types of halves.
+/// A half type meets a complex number of lower category: PyTorch then promotes to complex halves.
 pub(crate) fn result_type(operands: &[Operand<'_>]) -> Result<DType, OpError> {
     let (mut dims, mut zero, mut number) = (None, None, None);
     for op in operands {
@@ -74,7 +73,7 @@ pub(crate) fn result_type(operands: &[Operand<'_>]) -> Result<DType, OpError> {
         *place = promote(*place, Some(op.dtype()));
     }
     let lower = combine(zero, number);
-    // The operands that say how wide a complex number's parts are.
+    // Operands that decide the width of a complex number's parts.
     let (wide, complex) = match dims {
         Some(d) if d.is_float() => (dims, lower),
         Some(d) if d.is_complex() => (None, None),
@@ -96,7 +95,7 @@ fn promote(a: Option<DType>, b: Option<DType>) -> Option<DType> {
     }
 }
 
-/// The type of a higher category with that of a lower one: the lower decides only on a higher kind of number.
+/// Combines the types of two categories: the lower one decides only if it has a higher kind of number.
 fn combine(higher: Option<DType>, lower: Option<DType>) -> Option<DType> {
     match (higher, lower) {
         (Some(h), _) if h.is_complex() => Some(h),
@@ -106,13 +105,13 @@ fn combine(higher: Option<DType>, lower: Option<DType>) -> Option<DType> {
     }
 }
 
-/// The type in which functions of real numbers (`sin`, `div`) compute: integers become the default float type.
+/// The compute type of real functions (`sin`, `div`): integers become the default float type.
 pub(crate) fn to_float(dtype: DType) -> DType {
     if dtype.is_float() || dtype.is_complex() { dtype } else { DType::F32 }
 }
 
-/// Refuses a number that an element type cannot hold, as PyTorch does where it converts a plain number (`fill`,
-/// bounds, thresholds). Fractions are cut, and negative numbers wrap in unsigned types.
+/// Refuses a number that an element type cannot hold, as PyTorch does when it converts a plain number (`fill`, bounds,
+/// thresholds). Fractions truncate, and negative numbers wrap in unsigned types.
 pub(crate) fn check_holds(dtype: DType, s: Scalar) -> Result<(), OpError> {
     let x = s.as_f64();
     let fits = match dtype {
@@ -150,7 +149,7 @@ pub(crate) fn check_holds(dtype: DType, s: Scalar) -> Result<(), OpError> {
     Err(OpError::new(format!("value cannot be converted to type {c} without overflow")))
 }
 
-/// PyTorch's name of an element type in its messages.
+/// PyTorch's name for an element type in messages.
 pub(crate) fn name(d: DType) -> &'static str {
     d.scalar_type()
 }

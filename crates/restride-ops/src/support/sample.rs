@@ -1,10 +1,10 @@
-//! Building sample calls: deterministic tensors of every form that the generic tests want to see.
+//! Builders of sample calls: deterministic tensors of every layout that the generic tests need.
 
 use restride_ir::{Arg, Sample, SampleArg, Scalar};
 use restride_tensor::{DType, Layout, RawTensor};
 use std::sync::Arc;
 
-/// Bits that depend on a seed and an index only.
+/// Pseudo-random bits of a seed and an index.
 fn bits(seed: u64, i: u64) -> u64 {
     let mut z = (seed << 32 ^ i).wrapping_add(0x9E37_79B9_7F4A_7C15);
     z = (z ^ (z >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
@@ -12,17 +12,17 @@ fn bits(seed: u64, i: u64) -> u64 {
     z ^ (z >> 31)
 }
 
-/// A number in `lo..hi`.
+/// A pseudo-random number in `lo..hi`.
 fn uniform(seed: u64, i: u64, lo: f64, hi: f64) -> f64 {
     lo + (hi - lo) * ((bits(seed, i) >> 11) as f64 / (1u64 << 53) as f64)
 }
 
-/// A tensor of the given layout with numbers of `lo..hi` (integers: cut towards zero; `bool`: of both kinds).
+/// A tensor of a layout with numbers in `lo..hi`; integers truncate towards zero, `bool` mixes both values.
 pub(crate) fn in_range(dtype: DType, layout: Layout, seed: u64, lo: f64, hi: f64) -> RawTensor {
     let t = RawTensor::zeros(dtype, layout);
     let cells = t.storage().len() / dtype.size();
     let number = |i: usize| uniform(seed, i as u64, lo, hi);
-    // Every cell gets a number, those that the layout skips too: what is read wrongly is then seen.
+    // Every cell gets a number, even cells that the layout skips: wrong reads then show.
     let all = t.alias(dtype, Layout::contiguous(&[cells as i64])).expect("the storage has these cells");
     match dtype {
         DType::Bool => {
@@ -42,7 +42,7 @@ pub(crate) fn in_range(dtype: DType, layout: Layout, seed: u64, lo: f64, hi: f64
     t
 }
 
-/// A tensor of the given layout with numbers between -2 and 2 (unsigned: 0 to 4; other integers: -5 to 5).
+/// A tensor of a layout with numbers between -2 and 2 (unsigned: 0 to 4; other integers: -5 to 5).
 pub(crate) fn laid(dtype: DType, layout: Layout, seed: u64) -> RawTensor {
     let (lo, hi) = match dtype {
         DType::U8 => (0.0, 4.0),
@@ -57,7 +57,7 @@ pub(crate) fn tensor(dtype: DType, sizes: &[i64], seed: u64) -> RawTensor {
     laid(dtype, Layout::contiguous(sizes), seed)
 }
 
-/// A tensor whose first and last dimensions lie the other way round.
+/// A tensor whose first and last dimensions are transposed in memory.
 pub(crate) fn transposed(dtype: DType, sizes: &[i64], seed: u64) -> RawTensor {
     let mut perm: Vec<usize> = (0..sizes.len()).collect();
     let last = sizes.len().saturating_sub(1);
@@ -65,7 +65,7 @@ pub(crate) fn transposed(dtype: DType, sizes: &[i64], seed: u64) -> RawTensor {
     laid(dtype, Layout::permuted(sizes, &perm), seed)
 }
 
-/// A tensor in a larger one: every second element of each dimension, not from the first cell.
+/// A view of a larger tensor: every second element of each dimension, with an offset.
 pub(crate) fn strided(dtype: DType, sizes: &[i64], seed: u64) -> RawTensor {
     let wide: Vec<i64> = sizes.iter().map(|n| 2 * n).collect();
     let mut layout = Layout::contiguous(&wide);
@@ -75,19 +75,19 @@ pub(crate) fn strided(dtype: DType, sizes: &[i64], seed: u64) -> RawTensor {
     laid(dtype, layout, seed)
 }
 
-/// A tensor whose first dimension is one element, expanded.
+/// A tensor whose first dimension is expanded.
 pub(crate) fn expanded(dtype: DType, sizes: &[i64], seed: u64) -> RawTensor {
     let mut one = sizes.to_vec();
     one[0] = 1;
     laid(dtype, Layout::contiguous(&one).expand(sizes).expect("a size of 1 expands"), seed)
 }
 
-/// A row-major tensor of given integers.
+/// A row-major tensor of the given integers.
 pub(crate) fn ints(data: &[i64], sizes: &[i64]) -> RawTensor {
     RawTensor::from_slice(data, sizes)
 }
 
-/// What becomes an argument of a sample call.
+/// A Rust value that converts to an argument of a sample call.
 pub(crate) trait IntoArg {
     fn arg(self) -> SampleArg;
 }

@@ -1,4 +1,4 @@
-//! Sizes and strides of results as PyTorch's `TensorIterator` and `empty_like` give them.
+//! Sizes and strides of results, as PyTorch's `TensorIterator` and `empty_like` choose them.
 
 pub(crate) use restride_ir::dense_like;
 use restride_ir::{Dims, Layout, MemoryFormat, OpError, fastest_first};
@@ -6,7 +6,7 @@ use smallvec::SmallVec;
 
 type Result<T> = std::result::Result<T, OpError>;
 
-/// Sizes that all of the given sizes broadcast to.
+/// Sizes to which all given sizes broadcast.
 pub(crate) fn broadcast_sizes(operands: &[&[i64]]) -> Result<Dims<i64>> {
     let mut out: Dims<i64> = Dims::<i64>::new();
     for (k, sizes) in operands.iter().enumerate() {
@@ -33,10 +33,10 @@ pub(crate) fn broadcast_sizes(operands: &[&[i64]]) -> Result<Dims<i64>> {
     Ok(out)
 }
 
-/// A layout stretched to broadcast sizes: new and stretched dimensions get stride 0.
+/// A layout broadcast to sizes: new and expanded dimensions have stride 0.
 ///
 /// # Panics
-/// If it does not broadcast to them.
+/// The layout does not broadcast to these sizes.
 pub(crate) fn broadcast(layout: &Layout, sizes: &[i64]) -> Layout {
     let lead = sizes.len() - layout.rank();
     let mut strides: Dims<i64> = Dims::<i64>::from_elem(0, sizes.len());
@@ -50,11 +50,11 @@ pub(crate) fn broadcast(layout: &Layout, sizes: &[i64]) -> Layout {
     Layout { sizes: sizes.iter().copied().collect(), strides, offset: layout.offset }
 }
 
-/// Layout of a pointwise result: the sizes that the operands broadcast to, in the order of dimensions that their
-/// strides suggest. Plain numbers among the operands take part as 0-d layouts.
+/// Layout of a pointwise result: broadcast sizes, in the dimension order that the operands' strides suggest. Plain numbers
+/// count as 0-d layouts.
 pub(crate) fn pointwise(operands: &[&Layout]) -> Result<Layout> {
     let sizes = broadcast_sizes(&operands.iter().map(|l| &l.sizes[..]).collect::<SmallVec<[&[i64]; 4]>>())?;
-    // What the general case comes to, where there is no order to choose, or one operand alone has one.
+    // Fast paths with the general case's result: no operand, or one only, has an order of dimensions.
     let mut orders = operands.iter().filter(|l| l.rank() > 0);
     let row_major = |l: &&&Layout| l.strides == Layout::contiguous(&sizes).strides;
     if sizes.len() < 2 || orders.next().is_some_and(|l| row_major(&l)) && orders.next().is_none() {
@@ -67,7 +67,7 @@ pub(crate) fn pointwise(operands: &[&Layout]) -> Result<Layout> {
     Ok(ordered(&sizes, &wide.iter().collect::<SmallVec<[&Layout; 4]>>()))
 }
 
-/// The layout where all operands have the result's sizes and agree in a dense order of dimensions.
+/// The layout if all operands have the result's sizes and agree on a dense dimension order.
 fn same_shape(sizes: &[i64], operands: &[&Layout]) -> Option<Layout> {
     if operands.iter().any(|l| l.sizes[..] != *sizes) {
         return None;
@@ -85,7 +85,7 @@ fn same_shape(sizes: &[i64], operands: &[&Layout]) -> Option<Layout> {
     None
 }
 
-/// The general case: dimensions sorted by the operands' strides, ambiguities left in row-major order.
+/// The general case: sorts dimensions by the operands' strides and leaves ambiguous ones in row-major order.
 fn ordered(sizes: &[i64], operands: &[&Layout]) -> Layout {
     let rank = sizes.len();
     let strides: SmallVec<[&[i64]; 4]> = operands.iter().map(|l| &l.strides[..]).collect();
@@ -102,7 +102,7 @@ fn ordered(sizes: &[i64], operands: &[&Layout]) -> Layout {
     Layout::strided(sizes, &strides, 0)
 }
 
-/// NHWC strides of 4 dimensions, as PyTorch's `is_contiguous(memory_format=torch.channels_last)`.
+/// Whether 4 dimensions have NHWC strides, as PyTorch's `is_contiguous(memory_format=torch.channels_last)`.
 pub(crate) fn is_channels_last(l: &Layout) -> bool {
     l.rank() == 4 && follows(l, &[1, 3, 2, 0])
 }
@@ -118,7 +118,7 @@ fn follows(l: &Layout, fastest_first: &[usize]) -> bool {
     })
 }
 
-/// A dense layout with channels (dimension 1) fastest, of 4 or 5 dimensions.
+/// A dense layout of 4 or 5 dimensions with dimension 1 (channels) fastest.
 pub(crate) fn channels_last(sizes: &[i64]) -> Layout {
     let mut strides: Dims<i64> = Dims::<i64>::from_elem(1, sizes.len());
     let mut next = sizes[1].max(1);
@@ -130,7 +130,7 @@ pub(crate) fn channels_last(sizes: &[i64]) -> Layout {
     Layout::strided(sizes, &strides, 0)
 }
 
-/// A dense layout of the sizes in a memory format; `Preserve` follows `like`.
+/// A dense layout in a memory format; `Preserve` follows `like`.
 pub(crate) fn in_format(format: MemoryFormat, like: &Layout) -> Result<Layout> {
     match format {
         MemoryFormat::Contiguous => Ok(Layout::contiguous(&like.sizes)),
@@ -150,7 +150,7 @@ mod tests {
         pointwise(operands).unwrap().strides.to_vec()
     }
 
-    // The numbers are what `torch.add` of tensors with these strides was seen to give.
+    // Expected strides are those of `torch.add` on tensors with these strides.
     #[test]
     fn results_follow_the_operands() {
         let row = Layout::contiguous(&[2i64, 3, 4]);

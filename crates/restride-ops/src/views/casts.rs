@@ -1,4 +1,4 @@
-//! Views that change the element type or the memory format, and the copies that they are where they cannot be views.
+//! Views of the element type or the memory format, and the copies made where no view exists.
 
 use restride_ir::{
     Args, Exactness, Kernel, MathView, MemoryFormat, Meta, Movement, OpDef, Sample, SampleFn, TensorType, ViewArgs,
@@ -18,7 +18,7 @@ use crate::views::{
 
 type Metas = SmallVec<[Meta; 1]>;
 
-/// A rule that may change the element type.
+/// Declares a rule that may change the element type.
 macro_rules! typed_rule {
     ($(#[$doc:meta])* $name:ident, |$a:ident, $t:ident| $body:expr) => {
         $(#[$doc])*
@@ -37,7 +37,7 @@ typed_rule!(ViewDType, |a, t| match a.opt_dtype(1)? {
     None => fail("view: an element type must be given"),
 });
 typed_rule!(
-    /// All of the same elements, which have conjugates.
+    /// The same elements, conjugated.
     Conj,
     |_a, t| if t.dtype.is_complex() {
         Ok(view(t.dtype, t.layout.clone()))
@@ -46,7 +46,7 @@ typed_rule!(
     }
 );
 typed_rule!(
-    /// All of the same elements, which have a sign.
+    /// The same elements, negated.
     Negated,
     |_a, t| if t.dtype == DType::Bool {
         fail("_neg_view of truth values")
@@ -80,7 +80,7 @@ typed_rule!(Imag, |_a, t| if t.dtype.is_complex() {
     fail("imag is not implemented for tensors with non-complex dtypes.")
 });
 
-/// `to` in its forms: an alias if nothing changes.
+/// `to` in its overloads: an alias if nothing changes.
 fn cast<D: Dim>(t: &TensorType<D>, to: Option<DType>, copy: bool, format: Option<MemoryFormat>) -> ViewOutcome<D> {
     let kept = match format {
         None | Some(MemoryFormat::Preserve) => Some(true),
@@ -127,7 +127,7 @@ fn flag<D: Dim>(a: &ViewArgs<'_, D>, i: usize) -> Result<bool> {
     Ok(!a.is_none(i) && a.known(i)? != 0)
 }
 
-/// Whether a layout is contiguous in a memory format; `None` if that depends on sizes that are not known.
+/// Whether a layout is contiguous in a memory format; `None` if unknown sizes decide.
 fn has_format<D: Dim>(l: &Layout<D>, format: MemoryFormat) -> Result<Option<bool>> {
     let proved = match format {
         MemoryFormat::Contiguous => l.is_contiguous(),
@@ -138,12 +138,12 @@ fn has_format<D: Dim>(l: &Layout<D>, format: MemoryFormat) -> Result<Option<bool
     Ok(if proved || l.known().is_some() { Some(proved) } else { None })
 }
 
-/// Whether PyTorch's `suggest_memory_format` of a layout is this one.
+/// Whether PyTorch's `suggest_memory_format` returns this format for a layout.
 fn suggests<D: Dim>(l: &Layout<D>, format: MemoryFormat) -> Option<bool> {
     Some(suggested(l)? == format)
 }
 
-/// PyTorch's `suggest_memory_format`, of known sizes.
+/// PyTorch's `suggest_memory_format` for known sizes.
 fn suggested<D: Dim>(l: &Layout<D>) -> Option<MemoryFormat> {
     let l = l.known()?;
     Some(match (suggests_channels_last(&l), l.rank()) {
@@ -371,7 +371,7 @@ fn s_contiguous() -> Vec<Sample> {
 
 /// A cast: the tensor itself where the type stays, otherwise a conversion in the same logical order.
 const fn a_cast<R: Rule>(schema: &'static str, infer: restride_ir::InferFn, samples: Option<SampleFn>) -> OpDef {
-    // The elements change with the type: this is no mere movement.
+    // The cast changes the elements, so the operator is no movement.
     OpDef { movement: None, itself: true, ..view_or_copy::<R>(schema, infer, samples) }
 }
 
@@ -400,7 +400,7 @@ pub(crate) static OPS: &[OpDef] = &[
     a_cast::<ToDevice>("to.device", infer_to_device, samples!(s_to_device)),
     a_cast::<ToLayout>("to.dtype_layout", infer_to_layout, samples!(s_to_layout)),
     a_cast::<ToOther>("to.other", infer_to_other, samples!(s_to_other)),
-    // Says nothing of the alias that it gives where the types agree.
+    // PyTorch's schema omits the alias that this operator returns where the types agree.
     a_cast::<TypeAs>("aten::type_as(Tensor(a) self, Tensor other) -> Tensor(a)", infer_type_as, samples!(s_to_other)),
     OpDef { detaches: true, asks_for_strides: true, ..a_view::<ViewDType>("view.dtype", samples!(s_view_dtype)) },
     a_view::<ViewAsReal>("view_as_real", samples!(s_complex)),
@@ -413,7 +413,7 @@ pub(crate) static OPS: &[OpDef] = &[
     conjugate::<MatrixH>("matrix_H", samples!(s_matrix)),
     conjugate::<Adjoint>("adjoint", samples!(s_matrix)),
     OpDef { math: Some(MathView::Neg), ..a_view::<Negated>("_neg_view", samples!(s_signed)) },
-    // The identity where no lazy bit is set, and a shape rule sees none.
+    // The identity, because shape rules see no tensor with a lazy bit.
     OpDef { math: Some(MathView::ResolveConj), itself: true, ..a_view::<Identity>("resolve_conj", samples!(s_any)) },
     OpDef { math: Some(MathView::ResolveNeg), itself: true, ..a_view::<Identity>("resolve_neg", samples!(s_any)) },
     a_copy::<ViewDType>("view_copy.dtype", samples!(s_view_dtype)),
@@ -430,7 +430,7 @@ const fn resize(schema: &'static str) -> OpDef {
     OpDef { grows: true, ..in_place::<Resize>(schema) }
 }
 
-/// Sizes as given on the same storage, in the format (or as it was, if nothing changes); memory grows where it must.
+/// The given sizes on the same storage, in the given format if sizes change; the storage grows if necessary.
 fn resized<D: Dim>(t: &TensorType<D>, sizes: &[D], format: Option<MemoryFormat>) -> Result<ViewOutcome<D>> {
     let l = &t.layout;
     if let Some(bad) = sizes.iter().find(|s| s.less(&D::from(0)) == Some(true)) {
@@ -453,7 +453,7 @@ fn resized<D: Dim>(t: &TensorType<D>, sizes: &[D], format: Option<MemoryFormat>)
     Ok(view(t.dtype, Layout { offset: l.offset.clone(), ..layout }))
 }
 
-/// Sizes with channels (dimension 1) fastest, symbolic ones too.
+/// Layout with dimension 1 (channels) fastest, for known and symbolic sizes.
 fn channels_last<D: Dim>(sizes: &[D], rank: usize) -> Result<Layout<D>> {
     if sizes.len() != rank {
         return fail(format!(

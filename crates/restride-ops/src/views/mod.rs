@@ -1,4 +1,4 @@
-//! Views: rules that give the layout of a view from that of its base, and how operators are declared with them.
+//! Views: reshapes, parts and casts, and the rules that compute a view's layout from its base's.
 //!
 //! A rule is a type with one generic function, used with known sizes and with symbolic ones.
 
@@ -15,24 +15,24 @@ use smallvec::{SmallVec, smallvec};
 
 use crate::movement;
 
-/// No numbers, as an argument of a sample.
+/// An empty list of numbers, as a sample argument.
 pub(crate) const NO: [i64; 0] = [];
 
 pub(crate) type Result<T> = std::result::Result<T, OpError>;
 
 /// A view rule, generic over known and symbolic sizes.
 pub(crate) trait Rule {
-    /// Where the results' elements are.
+    /// Type and layout of each view of a call.
     fn run<D: Dim>(a: &ViewArgs<'_, D>) -> Result<ViewOutcome<D>>;
 }
 
-/// Both forms of a rule.
+/// A rule for known and for symbolic sizes.
 pub(crate) const fn rule<R: Rule>() -> ViewRule {
     ViewRule { known: R::run::<i64>, symbolic: R::run::<Expr> }
 }
 
-/// Declares a rule: a type of this name whose function maps the arguments to the layout of the one result, which
-/// has argument 0's element type.
+/// Declares a rule: a type of this name whose function maps the arguments to the layout of the only result.
+/// The result has argument 0's element type.
 macro_rules! layout_rule {
     ($(#[$doc:meta])* $name:ident, |$a:ident, $l:ident| $body:expr) => {
         $(#[$doc])*
@@ -50,7 +50,7 @@ macro_rules! layout_rule {
 }
 pub(crate) use layout_rule;
 
-/// One view.
+/// The outcome of a rule with one view.
 pub(crate) fn view<D: Dim>(dtype: restride_tensor::DType, layout: Layout<D>) -> ViewOutcome<D> {
     ViewOutcome::Views(smallvec![TensorType { dtype, layout }])
 }
@@ -59,27 +59,27 @@ pub(crate) fn fail<T>(message: impl Into<String>) -> Result<T> {
     Err(OpError::new(message))
 }
 
-/// A view and nothing else.
+/// Declares an operator that always returns a view.
 pub(crate) const fn a_view<R: Rule>(schema: &'static str, samples: Option<SampleFn>) -> OpDef {
     OpDef { view: Some(rule::<R>()), exactness: Exactness::Exact, samples, ..OpDef::new(schema) }
 }
 
-/// A view that gives its operand itself where nothing changes.
+/// Marks a view that returns its operand itself where nothing changes.
 pub(crate) const fn itself(def: OpDef) -> OpDef {
     OpDef { itself: true, ..def }
 }
 
-/// A view that PyTorch refuses for some strides of its operand.
+/// Marks a view that PyTorch refuses for some strides of its operand.
 pub(crate) const fn asks_for_strides(def: OpDef) -> OpDef {
     OpDef { asks_for_strides: true, ..def }
 }
 
-/// A view that PyTorch does not know to be one.
+/// Marks a composite view that PyTorch resolves first: of a lazily mapped tensor, it views a copy.
 pub(crate) const fn resolves(def: OpDef) -> OpDef {
     OpDef { resolves: true, ..def }
 }
 
-/// A view where strides allow, otherwise a copy that `infer` describes, of the same elements in the same order.
+/// Declares a view that copies where strides do not allow one; `infer` types the copy, in the same order.
 pub(crate) const fn view_or_copy<R: Rule>(
     schema: &'static str,
     infer: restride_ir::InferFn,
@@ -93,12 +93,12 @@ pub(crate) const fn view_or_copy<R: Rule>(
     }
 }
 
-/// What a rule gives for known sizes.
+/// The outcome of a rule for known sizes.
 pub(crate) fn outcome<R: Rule>(a: &Args<'_, Meta>) -> Result<ViewOutcome<i64>> {
     R::run::<i64>(&Args(&view_args(a.0)))
 }
 
-/// The views that a rule gives for known sizes.
+/// The views of a rule for known sizes.
 pub(crate) fn views_of<R: Rule>(a: &Args<'_, Meta>) -> Result<SmallVec<[Meta; 1]>> {
     match outcome::<R>(a)? {
         ViewOutcome::Views(v) => Ok(v),
@@ -123,7 +123,7 @@ fn copy_kernel<R: Rule>(c: &Call<'_>) -> Result<()> {
     Ok(())
 }
 
-/// A `_copy` form whose result has the operand's elements in their order, whatever the sizes.
+/// Marks a `_copy` form whose result has the operand's elements in their order, whatever the sizes.
 pub(crate) const fn in_order(def: OpDef) -> OpDef {
     OpDef { kernel: Kernel::Fixed(movement::same_order), scratch: Some(order_scratch), ..def }
 }
@@ -132,8 +132,8 @@ fn order_scratch(a: &Args<'_, Meta>, outs: &[Meta]) -> Result<usize> {
     Ok(restride_kernels::movement::copy::same_order_room((t.dtype, &t.layout), &outs[0].layout))
 }
 
-/// A `_copy` form of which a function of the arguments and the operand's layout gives what each result reads: the rule, without
-/// the lists that a rule's arguments are.
+/// Declares a `_copy` form by a function that returns the layout each result reads, from arguments and operand layout.
+/// The form avoids the argument lists that a view rule needs.
 macro_rules! reading {
     ($def:expr, |$c:ident, $l:ident| $layouts:expr) => {
         restride_ir::OpDef {
@@ -147,7 +147,7 @@ macro_rules! reading {
 }
 pub(crate) use reading;
 
-/// Copies to each result what one of the layouts reads in argument 0's memory.
+/// Copies the cells of argument 0's memory that each layout names to the result of the same position.
 pub(crate) fn read(c: &Call<'_>, layouts: impl Iterator<Item = Result<Layout>>) -> Result<()> {
     let from = c.args.tensor(0)?;
     for (out, layout) in c.outs.iter().zip(layouts) {
@@ -168,12 +168,12 @@ pub(crate) const fn a_copy<R: Rule>(schema: &'static str, samples: Option<Sample
     }
 }
 
-/// A view that changes argument 0 itself.
+/// Declares a view that changes the metadata of argument 0 itself.
 pub(crate) const fn in_place<R: Rule>(schema: &'static str) -> OpDef {
     OpDef { view: Some(rule::<R>()), metadata: true, exactness: Exactness::Exact, ..OpDef::new(schema) }
 }
 
-/// `self` under other sizes: a view if it can be one, `None` where that cannot be proved either way.
+/// `self` under other sizes: `Some(None)` if only a copy can have them, `None` if unknown sizes decide.
 pub(crate) fn reshaped<D: Dim>(l: &Layout<D>, sizes: &[D]) -> Result<Option<Option<Layout<D>>>> {
     let sizes = l.infer_sizes(sizes)?;
     if let Some(negative) = sizes.iter().find(|s| s.less(&D::from(0)) == Some(true)) {
@@ -186,18 +186,18 @@ pub(crate) fn reshaped<D: Dim>(l: &Layout<D>, sizes: &[D]) -> Result<Option<Opti
     }
 }
 
-/// A layout under its own sizes: PyTorch computes strides anew, which shows in those of dimensions of one index.
+/// A layout viewed under its own sizes: PyTorch recomputes strides, which shows in dimensions of size 1.
 fn restated<D: Dim>(l: &Layout<D>) -> Layout<D> {
     let ones = l.sizes.iter().any(|n| n.is(1)) && l.numel().less(&D::from(1)) == Some(false);
     if !ones {
         return l.clone();
     }
-    // With a dimension before them, which goes again, they are other sizes.
+    // A leading dimension of size 1 makes the sizes differ; it is removed afterwards.
     let lead: Vec<D> = std::iter::once(D::from(1)).chain(l.sizes.iter().cloned()).collect();
     l.view(&lead).and_then(|v| v.select(0, &D::from(0)).ok()).unwrap_or_else(|| l.clone())
 }
 
-/// The outcome of a `view`, which must be one.
+/// The outcome of `view`, which refuses sizes that need a copy.
 pub(crate) fn must_view<D: Dim>(t: &TensorType<D>, sizes: &[D]) -> Result<ViewOutcome<D>> {
     match reshaped(&t.layout, sizes)? {
         Some(Some(l)) => Ok(view(t.dtype, l)),
@@ -209,7 +209,7 @@ pub(crate) fn must_view<D: Dim>(t: &TensorType<D>, sizes: &[D]) -> Result<ViewOu
     }
 }
 
-/// The outcome of a `reshape`, which copies where it must.
+/// The outcome of `reshape`, which copies if it must.
 pub(crate) fn may_view<D: Dim>(t: &TensorType<D>, sizes: &[D]) -> Result<ViewOutcome<D>> {
     Ok(match reshaped(&t.layout, sizes)? {
         Some(Some(l)) => view(t.dtype, l),
@@ -218,7 +218,7 @@ pub(crate) fn may_view<D: Dim>(t: &TensorType<D>, sizes: &[D]) -> Result<ViewOut
     })
 }
 
-/// The order of dimensions of `movedim`.
+/// A layout with its dimensions in the order that `movedim` gives.
 pub(crate) fn move_dims<D: Dim>(l: &Layout<D>, from: &[i64], to: &[i64]) -> Result<Layout<D>> {
     let rank = l.rank();
     if from.len() != to.len() {
@@ -249,7 +249,7 @@ pub(crate) fn move_dims<D: Dim>(l: &Layout<D>, from: &[i64], to: &[i64]) -> Resu
     Ok(l.permute(&order)?)
 }
 
-/// Whether a squeeze can be decided: every size that it looks at is 1 or is not.
+/// The outcome of a squeeze; unknown if a size that it examines may or may not be 1.
 pub(crate) fn squeezed<D: Dim>(t: &TensorType<D>, dims: Option<&[i64]>) -> Result<ViewOutcome<D>> {
     let l = &t.layout;
     let looked_at: Vec<usize> = match dims {
@@ -267,7 +267,7 @@ pub(crate) fn squeezed<D: Dim>(t: &TensorType<D>, dims: Option<&[i64]>) -> Resul
     Ok(view(t.dtype, l.squeeze(dims)?))
 }
 
-/// Both of two layouts as PyTorch's `is_contiguous(memory_format)`: strides in an order of dimensions, fastest first.
+/// PyTorch's `is_contiguous(memory_format)`: whether strides follow an order of dimensions, fastest first.
 pub(crate) fn follows<D: Dim>(l: &Layout<D>, fastest_first: &[usize]) -> bool {
     let mut expected = D::from(1);
     l.rank() == fastest_first.len()
@@ -280,7 +280,7 @@ pub(crate) fn follows<D: Dim>(l: &Layout<D>, fastest_first: &[usize]) -> bool {
         })
 }
 
-/// Sizes and strides with one dimension cut to `length` elements from `start`.
+/// A layout with one dimension cut to `length` elements from `start`.
 pub(crate) fn cut<D: Dim>(l: &Layout<D>, d: usize, start: &D, length: &D) -> Layout<D> {
     let mut out = l.clone();
     out.offset = l.offset.plus(&start.times(&l.strides[d]));
@@ -288,7 +288,7 @@ pub(crate) fn cut<D: Dim>(l: &Layout<D>, d: usize, start: &D, length: &D) -> Lay
     out
 }
 
-/// Names that PyTorch has besides for operators of this family.
+/// Other names of PyTorch for operators of this family.
 static ALIASES: &[(&str, &str)] = &[
     ("swapaxes", "transpose.int"),
     ("swapdims", "transpose.int"),

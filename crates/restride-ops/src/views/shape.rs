@@ -10,7 +10,7 @@ use crate::views::{
     move_dims, must_view, reading, resolves, rule, squeezed, view, view_or_copy,
 };
 
-/// A rule that is a function of the arguments.
+/// Declares a rule by a function of the arguments.
 macro_rules! rule_type {
     ($(#[$doc:meta])* $name:ident, |$a:ident| $body:expr) => {
         $(#[$doc])*
@@ -56,12 +56,12 @@ rule_type!(SqueezeDim, |a| squeezed(a.tensor(0)?, Some(&[a.known(1)?])));
 rule_type!(SqueezeDims, |a| squeezed(a.tensor(0)?, Some(&a.knowns(1)?)));
 
 layout_rule!(
-    /// All of the same elements.
+    /// The operand's own layout.
     Identity,
     |_a, l| l.clone()
 );
 layout_rule!(
-    /// As `Identity`, of what has a sign.
+    /// The operand's own layout, for types that have a sign.
     Positive,
     |a, l| {
         if a.dtype()? == DType::Bool {
@@ -88,7 +88,7 @@ layout_rule!(Expand, |a, l| expand(l, a.numbers(1)?)?);
 layout_rule!(ExpandAs, |a, l| expand(l, a.tensor(1)?.sizes())?);
 layout_rule!(Unsqueeze, |a, l| l.unsqueeze(a.known(1)?)?);
 layout_rule!(
-    /// Sizes and strides as given, where they fit.
+    /// The given sizes and strides, if they fit.
     ReshapeAlias,
     |a, l| Layout::strided(a.numbers(1)?, a.numbers(2)?, l.offset.clone())
 );
@@ -112,7 +112,7 @@ fn matrix_transpose<D: Dim>(l: &Layout<D>, what: &str, only_2d: bool) -> Result<
     }
 }
 
-/// Sizes after `flatten`, `None` if nothing changes.
+/// Sizes after `flatten`; `None` if nothing changes.
 fn flat_sizes<D: Dim>(l: &Layout<D>, start: i64, end: i64) -> Result<Option<Vec<D>>> {
     let (start, end) = (l.dim(start)?, l.dim(end)?);
     if start > end {
@@ -162,7 +162,7 @@ fn at_least<D: Dim>(t: &TensorType<D>, rank: usize) -> Result<ViewOutcome<D>> {
     })
 }
 
-/// A fresh row-major result of other sizes.
+/// A fresh row-major result of the given sizes.
 fn fresh(t: &Meta, sizes: &[i64]) -> Result<SmallVec<[Meta; 1]>> {
     Ok(smallvec![TensorType::contiguous(t.dtype, &t.layout.infer_sizes(sizes)?)])
 }
@@ -326,7 +326,7 @@ fn s_reshape_alias() -> Vec<Sample> {
 
 pub(crate) static OPS: &[OpDef] = &[
     asks_for_strides(a_view::<View>("view", samples!(s_view))),
-    // Says nothing of the alias that it is.
+    // PyTorch's schema omits the alias.
     asks_for_strides(a_view::<View>(
         "aten::_unsafe_view(Tensor(a) self, SymInt[] size) -> Tensor(a)",
         samples!(s_view),
@@ -367,7 +367,7 @@ pub(crate) static OPS: &[OpDef] = &[
         asks_for_strides: true,
         ..a_view::<ReshapeAlias>("_reshape_alias", samples!(s_reshape_alias))
     },
-    // These say nothing of the alias that they give.
+    // PyTorch's schemas omit the alias that these operators return.
     itself(a_view::<AtLeast1>("aten::atleast_1d(Tensor(a) self) -> Tensor(a)", samples!(s_any))),
     itself(a_view::<AtLeast2>("aten::atleast_2d(Tensor(a) self) -> Tensor(a)", samples!(s_any))),
     itself(a_view::<AtLeast3>("aten::atleast_3d(Tensor(a) self) -> Tensor(a)", samples!(s_any))),

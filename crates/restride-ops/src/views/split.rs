@@ -1,4 +1,4 @@
-//! Views of parts: slices, splits, windows, diagonals, and any strides at all.
+//! Views of parts: slices, splits, windows, diagonals, and `as_strided`.
 
 use restride_ir::{OpDef, OpError, Sample, TensorType, ViewArgs, ViewOutcome};
 use restride_tensor::{DType, Dim, Layout, ViewMut};
@@ -20,7 +20,7 @@ layout_rule!(Narrow, |a, l| narrow(l, a.known(1)?, a.number(2)?, a.number(3)?)?)
 layout_rule!(Unfold, |a, l| unfold(l, a.known(1)?, a.number(2)?, a.number(3)?)?);
 layout_rule!(Diagonal, |a, l| l.diagonal(a.known(1)?, a.known(2)?, a.known(3)?)?);
 layout_rule!(
-    /// Size, stride and offset in cells of the storage as given.
+    /// The given size, stride and offset in cells of the storage.
     AsStrided,
     |a, l| as_strided(l, a.numbers(1)?, a.numbers(2)?, a.opt_number(3)?)?
 );
@@ -76,7 +76,7 @@ pub(crate) fn as_strided<D: Dim>(l: &Layout<D>, sizes: &[D], strides: &[D], offs
     Ok(Layout::strided(sizes, strides, offset.clone()))
 }
 
-/// The parts that a layout is split into along a dimension, which are as long as the results are.
+/// Consecutive parts of a layout along a dimension, each as long as its result.
 fn one_by_one<'a>(l: &'a Layout, d: usize, outs: &'a [ViewMut<'_>]) -> impl Iterator<Item = Result<Layout>> {
     outs.iter().scan(0, move |at, out| {
         let (start, length) = (*at, out.sizes().get(d).copied().unwrap_or(0));
@@ -85,10 +85,10 @@ fn one_by_one<'a>(l: &'a Layout, d: usize, outs: &'a [ViewMut<'_>]) -> impl Iter
     })
 }
 
-/// A call has no more results than this.
+/// Maximum number of results of a call.
 const MOST_PARTS: i64 = 1 << 17;
 
-/// Refuses counts of parts that no program means, before a type is made for each of them.
+/// Refuses counts of parts above the maximum, before each part gets a type.
 fn few(count: i64, what: &str) -> Result<()> {
     if count > MOST_PARTS {
         let why = format!("{what} into {count} parts: no more than {MOST_PARTS} are supported");
@@ -97,7 +97,7 @@ fn few(count: i64, what: &str) -> Result<()> {
     Ok(())
 }
 
-/// Views along a dimension from where each part starts and how long it is.
+/// Views along a dimension, from the start and length of each part.
 fn parts<D: Dim>(t: &TensorType<D>, d: usize, parts: impl IntoIterator<Item = (D, D)>) -> ViewOutcome<D> {
     let one = |(start, length): (D, D)| TensorType::new(t.dtype, cut(&t.layout, d, &start, &length));
     ViewOutcome::Views(parts.into_iter().map(one).collect())
@@ -110,7 +110,7 @@ fn splittable<D: Dim>(l: &Layout<D>, dim: i64, what: &str) -> Result<usize> {
     Ok(l.dim(dim)?)
 }
 
-/// Parts of equal size, the last one shorter.
+/// Parts of equal size; the last may be shorter.
 fn equal_parts<D: Dim>(t: &TensorType<D>, d: usize, part: &D) -> Result<ViewOutcome<D>> {
     let size = &t.layout.sizes[d];
     let zero = D::from(0);
@@ -170,7 +170,7 @@ fn chunks<D: Dim>(t: &TensorType<D>, d: usize, count: i64) -> Result<ViewOutcome
     }
 }
 
-/// `tensor_split`: a given number of parts whose sizes differ by at most one.
+/// `tensor_split` into a number of parts whose sizes differ by at most one.
 fn sections<D: Dim>(t: &TensorType<D>, d: usize, count: &D) -> Result<ViewOutcome<D>> {
     let Some(count) = count.known() else { return Ok(ViewOutcome::Unknown) };
     if count <= 0 {
@@ -190,7 +190,7 @@ fn sections<D: Dim>(t: &TensorType<D>, d: usize, count: &D) -> Result<ViewOutcom
     Ok(parts(t, d, out))
 }
 
-/// `tensor_split` at indices, with a slice's clamping.
+/// `tensor_split` at indices, clamped as in a slice.
 fn at_indices<D: Dim>(t: &TensorType<D>, d: usize, indices: &[D]) -> Result<ViewOutcome<D>> {
     let one = D::from(1);
     let mut out: SmallVec<[TensorType<D>; 1]> = SmallVec::new();
@@ -226,7 +226,7 @@ fn split_dim(rank: usize, what: &str) -> Option<usize> {
     }
 }
 
-/// A rule with several results: `|arguments, tensor| outcome`.
+/// Declares a rule with several results: `|arguments, tensor| outcome`.
 macro_rules! multi_rule {
     ($name:ident, |$a:ident, $t:ident| $body:expr) => {
         pub(crate) struct $name;
@@ -387,7 +387,7 @@ const fn strided_op(def: OpDef) -> OpDef {
     OpDef { strided: true, ..def }
 }
 
-/// A list of views that PyTorch makes one by one.
+/// Marks a view operator whose list of results PyTorch creates one by one.
 const fn apart(def: OpDef) -> OpDef {
     OpDef { one_by_one: true, ..def }
 }
@@ -399,7 +399,7 @@ pub(crate) static OPS: &[OpDef] = &[
     a_view::<Split>("split.Tensor", samples!(s_split)),
     a_view::<SplitSizes>("split_with_sizes", samples!(s_split_sizes)),
     a_view::<Chunk>("chunk", samples!(s_chunk)),
-    // PyTorch's schemas of these three are silent about the alias.
+    // PyTorch's schemas of these three omit the alias.
     resolves(a_view::<Split>(
         "aten::unsafe_split.Tensor(Tensor(a -> *) self, SymInt split_size, int dim=0) -> Tensor(a)[]",
         samples!(s_split),
