@@ -1,4 +1,4 @@
-//! Assertions: operators that compute nothing and fail where the program's author expected something else.
+//! Assertions: operators without results that fail if a condition does not hold.
 
 use restride_ir::{Arg, Args, Call, Exactness, Expr, Kernel, Meta, OpDef, OpError, Scalar, within};
 use smallvec::SmallVec;
@@ -30,7 +30,7 @@ fn assert_async_msg(c: &Call<'_>) -> Result<()> {
     if truth(c)? { Ok(()) } else { Err(OpError::new(c.args.str(1)?)) }
 }
 
-/// Everything is checked where types are, strides among it: a placed tensor may have others than eager's.
+/// The shape rule checks everything, strides included: a placed tensor may have strides other than eager's.
 fn metadata_infer(a: &Args<'_, Meta>) -> Result<SmallVec<[Meta; 1]>> {
     let t = a.tensor(0)?;
     let check = |what: &str, want: Option<restride_ir::Ints>, have: &[i64]| match want {

@@ -1,5 +1,7 @@
-//! Higher-order operators: calls that take subgraphs. `Graph` arguments and mixed lists have no schema type of
-//! their own; operands are lists of values (tensors, and numbers where a program passes them).
+//! Control flow: higher-order operators, assertions, and arithmetic on numbers.
+//!
+//! Higher-order operators take subgraphs. `Graph` arguments and mixed lists have no schema type; operands are lists of values
+//! (tensors, and numbers where a program passes them).
 
 mod asserts;
 mod scalars;

@@ -1,7 +1,7 @@
-//! Numbers: Python's arithmetic on sizes and scalars, and numbers read off tensors.
+//! Python's arithmetic on sizes and scalars, and numbers read from tensors.
 //!
-//! A program computes with them where PyTorch traced a Python expression over symbolic sizes. Integers are 64 bits;
-//! what does not fit is an error, as is what Python refuses (a division by zero).
+//! PyTorch traces Python expressions over symbolic sizes as these operators. Integers have 64 bits; overflow is an error,
+//! and so is every error of Python (a division by zero).
 
 use restride_ir::{Call, Kernel, OpDef, OpError, Scalar};
 use std::cmp::Ordering;
@@ -16,7 +16,7 @@ fn zero_division() -> OpError {
     OpError::new("division by zero")
 }
 
-/// Two numbers as Python meets them: as floats if one is.
+/// Two numbers converted as in Python: both floats if one is a float.
 enum Pair {
     Ints(i64, i64),
     Floats(f64, f64),
@@ -70,7 +70,7 @@ fn modulo(c: &Call<'_>) -> Result<Scalar> {
     match pair(c)? {
         Pair::Ints(_, 0) => Err(zero_division()),
         Pair::Floats(_, 0.0) => Err(zero_division()),
-        // The remainder of any number by -1 is 0; the hardware's own division of i64::MIN by it overflows.
+        // Any number modulo -1 is 0; the hardware division of i64::MIN by -1 overflows.
         Pair::Ints(a, b) => {
             let r = a.checked_rem(b).unwrap_or(0);
             Ok(Scalar::Int(if r != 0 && (r < 0) != (b < 0) { r + b } else { r }))
@@ -78,7 +78,7 @@ fn modulo(c: &Call<'_>) -> Result<Scalar> {
         Pair::Floats(a, b) => {
             let r = a % b;
             let r = if r != 0.0 && (r < 0.0) != (b < 0.0) { r + b } else { r };
-            // Python gives a zero the divisor's sign.
+            // In Python a zero remainder has the divisor's sign.
             Ok(Scalar::Float(if r == 0.0 { 0.0f64.copysign(b) } else { r }))
         }
     }
@@ -115,7 +115,7 @@ fn neg(c: &Call<'_>) -> Result<Scalar> {
     }
 }
 
-/// Order of two numbers, `None` where one is NaN. An integer meets a float exactly, as in Python.
+/// Order of two numbers; `None` if one is NaN. An integer and a float compare exactly, as in Python.
 fn order(c: &Call<'_>) -> Result<Option<Ordering>> {
     compare(c.args.scalar(0)?, c.args.scalar(1)?)
 }
@@ -135,7 +135,7 @@ fn int_float(a: i64, y: f64) -> Option<Ordering> {
     if y.is_nan() {
         return None;
     }
-    // 2^63 is the first float that no i64 reaches.
+    // 2^63 is the smallest float above every i64.
     if y >= 9_223_372_036_854_775_808.0 {
         return Some(Ordering::Less);
     }
@@ -206,7 +206,7 @@ fn not(c: &Call<'_>) -> Result<Scalar> {
     Ok(Scalar::Bool(!c.args.scalar(0)?.as_bool()))
 }
 
-/// `min` and `max` keep the type of the one taken unless one is a float, which makes both floats.
+/// `min` and `max` keep the type of the chosen number; if one is a float, the result is a float.
 fn pick(c: &Call<'_>, want: Ordering) -> Result<Scalar> {
     let (a, b) = (c.args.scalar(0)?, c.args.scalar(1)?);
     let first = compare(a, b)? != Some(want.reverse());

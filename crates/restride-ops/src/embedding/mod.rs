@@ -1,4 +1,4 @@
-//! Embeddings: rows of a table by index, alone and in bags.
+//! Embeddings: rows of a table by index, single or reduced in bags, and their gradient.
 
 use crate::support::sample::{ints, sample, strided, tensor, transposed};
 use crate::support::scratch::lies;
@@ -35,7 +35,7 @@ fn scratch(a: &Args<'_, Meta>, outs: &[Meta]) -> Result<usize> {
     Ok(embedding::rows_room(lies(a.tensor(0)?), lies(a.tensor(1)?), lies(&outs[0])))
 }
 
-/// `(grad_output, indices, num_weights, padding_idx, scale_grad_by_freq)`
+/// `embedding_dense_backward(grad_output, indices, num_weights, padding_idx, scale_grad_by_freq)`
 fn backward_infer(a: &Args<'_, Meta>) -> Metas {
     let (g, i) = (a.tensor(0)?, a.tensor(1)?);
     check_indices(i, "indices")?;
@@ -79,7 +79,7 @@ fn renorm_scratch(a: &Args<'_, Meta>, _: &[Meta]) -> Result<usize> {
     Ok(embedding::renorm_room(lies(a.tensor(0)?), &a.tensor(1)?.layout))
 }
 
-/// What `padding_idx` says is left out: `embedding_bag.padding_idx` counts from the end, `_embedding_bag` has -1 for nothing.
+/// The index that `padding_idx` excludes: `embedding_bag` counts from the end if `wraps`, `_embedding_bag` uses -1 for none.
 fn padding<V>(a: &Args<'_, V>, rows: i64, wraps: bool) -> Result<Option<i64>> {
     let Some(p) = a.opt_int(8)? else { return Ok(None) };
     if !wraps {
@@ -102,10 +102,10 @@ fn mode(m: i64) -> Result<Bag> {
     }
 }
 
-/// `(weight, indices, offsets, scale_grad_by_freq, mode, sparse, per_sample_weights, include_last_offset, padding_idx)`: rows
-/// of the bags, the bag of each index, number of indices of each bag, and where maxima came from.
+/// Arguments `(weight, indices, offsets, scale_grad_by_freq, mode, sparse, per_sample_weights, include_last_offset,
+/// padding_idx)`. Results: rows of the bags, bag of each index, size of each bag, and source rows of maxima.
 ///
-/// `keeps` is whether more than the rows is wanted for a gradient.
+/// `keeps`: whether a gradient needs more than the rows.
 fn bag_infer(a: &Args<'_, Meta>, wraps: bool, keeps: bool) -> Metas {
     let (w, i, o) = (a.tensor(0)?, a.tensor(1)?, a.tensor(2)?);
     ensure!(w.rank() == 2, "embedding_bag: the weight must be 2-D");
@@ -127,7 +127,7 @@ fn bag_infer(a: &Args<'_, Meta>, wraps: bool, keeps: bool) -> Metas {
     ensure!(bags >= 0, "include_last_offset: number of offsets should be at least 1");
     let skip = padding(a, w.sizes()[0], wraps)?;
     let index = if i.dtype == o.dtype { i.dtype } else { DType::I64 };
-    // PyTorch's fast sum does not find out which bag an index is in.
+    // PyTorch's fast sum does not compute the bag of each index.
     let direct = |l: &Layout, d: usize| l.strides[d] == 1;
     let fast = what == Bag::Sum
         && w.dtype != DType::F64
@@ -135,7 +135,7 @@ fn bag_infer(a: &Args<'_, Meta>, wraps: bool, keeps: bool) -> Metas {
         && scaled.is_none_or(|s| direct(&s.layout, 0))
         && skip.is_none();
     let width = w.sizes()[1];
-    // A sum has no use for the sizes of bags, and PyTorch does not cut them to the number of bags.
+    // A sum ignores bag sizes, and PyTorch does not truncate them to the number of bags.
     let counts = if what == Bag::Sum && !keeps { o.sizes()[0] } else { bags };
     let places: &[i64] = if what == Bag::Max { &[bags, width] } else { &[counts] };
     Ok(smallvec![
@@ -164,7 +164,7 @@ fn run_bag(c: &Call<'_>, wraps: bool) -> Result<()> {
         "offsets must not decrease and not be greater than the number of indices {count}, got {:?}",
         &starts[..]
     );
-    // The end of the last bag: what is included, or all that is left.
+    // The last bag ends at the included last offset, else at the end of the indices.
     let bags = starts.len() - c.args.bool(7)? as usize;
     let offsets = Temp::gather(bags + 1, starts[..bags].iter().copied().chain([count]));
     let weights = c.args.opt_tensor(6)?.map(pack::<f64>);
@@ -248,7 +248,7 @@ fn bag_samples(wraps: bool) -> Samples {
     }
     let w = tensor(DType::F32, &[6, 4], 1);
     let s = tensor(DType::F32, &[5], 3);
-    // Gradients by frequency.
+    // Gradients scaled by frequency.
     for (mode, padding) in [(0, crate::support::sample::IntoArg::arg(1)), (1, none())] {
         out.insert(1, sample![&w, &at, &starts, true, mode, false, (), false, padding]);
     }
@@ -264,7 +264,7 @@ fn bag_samples(wraps: bool) -> Samples {
     out
 }
 
-/// Without the padding index.
+/// Sample calls without the padding index.
 fn short_bag_samples() -> Samples {
     let mut out = bag_samples(true);
     out.retain(|s| matches!(s.args[8], restride_ir::Arg::None));

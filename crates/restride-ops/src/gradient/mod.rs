@@ -1,5 +1,4 @@
-//! Gradients of calls: the operator's rule, and what every rule shares: gradients are summed to the operand's sizes where
-//! it was broadcast, and cast to its type.
+//! Gradients of calls: the search for an operator's rule, its run, and the language in which rules are written.
 
 mod saved;
 pub(crate) mod terms;
@@ -11,10 +10,10 @@ type Result<T> = std::result::Result<T, OpError>;
 
 pub use saved::{Kept, KeptArg, kept};
 
-/// Declared gradients: names of operators that share a rule, and the rule.
+/// Declared gradients: operator names that share a rule, and the rule.
 pub type Rules = &'static [(&'static [&'static str], Grad)];
 
-/// Operators from floating numbers to floating numbers without a gradient, and why.
+/// Floating-point operators without a gradient, and the reason.
 static WITHOUT: &[(&[&str], &str)] = &[
     (
         &[
@@ -56,12 +55,12 @@ static WITHOUT: &[(&[&str], &str)] = &[
     ),
 ];
 
-/// Why an operator has no gradient, where there is a reason.
+/// The reason why an operator has no gradient, if one is declared.
 pub fn without(name: &str) -> Option<&'static str> {
     WITHOUT.iter().find(|(names, _)| names.contains(&name)).map(|(_, why)| *why)
 }
 
-/// How an operator is differentiated: as declared, through its view rule, or through its composition.
+/// The gradient rule of an operator: declared, from its view rule, or from its composition.
 pub(crate) fn of(def: &OpDef, name: &str) -> Option<Grad> {
     let mut tables = crate::FAMILIES.iter().flat_map(|f| f.gradients).copied().flatten();
     let declared = tables.find(|(names, _)| names.contains(&name)).map(|(_, g)| *g);
@@ -72,10 +71,10 @@ pub(crate) fn of(def: &OpDef, name: &str) -> Option<Grad> {
         .or((def.decompose.is_some() && without(name).is_none()).then_some(Grad::Composed))
 }
 
-/// The gradients of a call's operands, each of its operand's sizes and element type; `None` is zero.
+/// Gradients of a call's operands, each with its operand's sizes and element type; `None` is zero.
 ///
 /// # Errors
-/// An operator without a rule; a composed one, which is to be taken apart first; what a rule cannot do.
+/// The operator has no rule, or is composed and must be decomposed first, or its rule does not support the call.
 pub fn gradients(emit: &mut dyn GradEmit, call: &GradCall<'_>) -> Result<Vec<Option<Val>>> {
     let found = match call.op.def().grad {
         Some(Grad::Zero) => return Ok(vec![None; call.needs.len()]),
@@ -108,8 +107,7 @@ fn one(emit: &mut dyn GradEmit, op: &str, args: &[Arg<Val, Expr>]) -> Result<Val
     made.first().copied().ok_or_else(|| OpError::new(format!("{op} has no result")))
 }
 
-/// The gradient as one of an operand of this type: summed where the operand was broadcast, the real part for a real
-/// operand, cast to its element type.
+/// Converts a gradient to an operand's type: sums broadcast dimensions, takes the real part for a real operand, casts.
 pub fn fit(emit: &mut dyn GradEmit, gradient: Val, to: &TensorType) -> Result<Val> {
     let mut g = gradient;
     if emit.ty(g).dtype.is_complex() && !to.dtype.is_complex() {
@@ -152,7 +150,7 @@ pub fn fit(emit: &mut dyn GradEmit, gradient: Val, to: &TensorType) -> Result<Va
     Ok(g)
 }
 
-/// The arguments of a call, to be read by view rules.
+/// The arguments of a call, for view rules.
 fn view_args(emit: &dyn GradEmit, call: &GradCall<'_>) -> Result<Vec<Arg<TensorType, Expr>>> {
     call.args.iter().map(|a| a.try_map(|v| Ok(emit.ty(*v)), |e| Ok(e.clone()))).collect()
 }

@@ -1,6 +1,5 @@
-//! What PyTorch's autograd keeps of calls for their backward passes, as data: `saved.txt`, which `scripts/check/saved_values.py` writes from
-//! PyTorch's formulas. Rules here read less or other values; a tape that is to be as strict as PyTorch guards those that
-//! PyTorch keeps.
+//! Values that PyTorch's autograd saves for backward passes. `scripts/check/saved_values.py` writes `saved.txt` from PyTorch's
+//! formulas. Rules of this crate read fewer or other values; a tape as strict as PyTorch guards the saved ones.
 
 use restride_ir::Op;
 use std::collections::BTreeMap;
@@ -8,27 +7,29 @@ use std::sync::OnceLock;
 
 static TEXT: &str = include_str!("saved.txt");
 
-/// What PyTorch keeps of an operator's calls.
+/// The values that PyTorch saves of an operator's calls.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Kept {
-    /// Arguments.
+    /// Saved arguments.
     pub args: Vec<KeptArg>,
-    /// Positions of results.
+    /// Positions of saved results.
     pub results: Vec<usize>,
-    /// PyTorch has no gradient of it and says so in the backward pass.
+    /// PyTorch has no gradient of this operator and says so in the backward pass.
     pub without: bool,
 }
 
-/// An argument that PyTorch keeps.
+/// An argument that PyTorch saves.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct KeptArg {
-    /// Its position.
+    /// Position of the argument.
     pub arg: usize,
-    /// It is kept if the gradient of one of these arguments is asked for; always, if there are none.
+    /// PyTorch saves the argument if one of these arguments needs a gradient; an empty list means always.
     pub asked: Vec<usize>,
 }
 
-/// What PyTorch keeps of calls of an operator; `None` where it does not differentiate it, composes it, or where that is not known.
+/// The values that PyTorch saves of an operator's calls.
+///
+/// `None` if PyTorch does not differentiate the operator or composes it, or if the values are unknown.
 pub fn kept(op: Op) -> Option<&'static Kept> {
     static TABLE: OnceLock<BTreeMap<&'static str, Kept>> = OnceLock::new();
     let table = TABLE.get_or_init(|| lines().filter_map(|l| parse(l).ok()).collect());
@@ -39,7 +40,7 @@ fn lines() -> impl Iterator<Item = &'static str> {
     TEXT.lines().filter(|l| !l.starts_with('#'))
 }
 
-/// A line of the file: an operator, and what is kept of it.
+/// Parses a line of the file: an operator and its saved values.
 fn parse(line: &'static str) -> Result<(&'static str, Kept), String> {
     let mut words = line.split(' ');
     let name = words.next().unwrap_or_default();

@@ -1,7 +1,7 @@
 //! The adjoint of any view: the gradient of an element of the base is the sum of those of the elements that show it.
 //!
-//! The view rule is asked where the elements are on a row-major base. A permutation of it is turned back, what was expanded
-//! is summed, a region of it is put into zeros, and cells that are shown several times sum up.
+//! The view rule gives the view's layout on a row-major base. The adjoint inverts a permutation, sums expanded dimensions,
+//! writes a region into zeros, and accumulates cells that the view shows several times.
 
 use super::terms::{Cx, T, op, run};
 use super::view_args;
@@ -38,10 +38,10 @@ pub(super) fn adjoint(emit: &mut dyn GradEmit, call: &GradCall<'_>) -> Result<Ve
             if let Some(total) = total {
                 c.set(base, total);
             }
-            // Operands that only say a size (`view_as`).
+            // The other operands only provide a size (`view_as`).
             (0..args.len()).filter(|i| *i != base).for_each(|i| c.zero(i));
         }
-        // The same elements in the same order: the kernel of such a call copies, or may.
+        // The call copies, or may copy, the same elements in the same order.
         ViewOutcome::Copy | ViewOutcome::Unknown if c.results() == 1 => {
             c.set(base, c.grad().reshape(from.layout.sizes.to_vec()))
         }
@@ -49,7 +49,7 @@ pub(super) fn adjoint(emit: &mut dyn GradEmit, call: &GradCall<'_>) -> Result<Ve
     })
 }
 
-/// The gradient of a row-major base from that of a view of it.
+/// Gradient of a row-major base, from the gradient of a view.
 fn back<'c>(c: &'c Cx<'c>, g: T<'c>, view: &Layout<Expr>, base: &TensorType) -> T<'c> {
     let repeated: Vec<i64> =
         (0..view.rank()).filter(|&d| view.strides[d].is(0) && !view.sizes[d].is(1)).map(|d| d as i64).collect();
@@ -79,7 +79,7 @@ fn back<'c>(c: &'c Cx<'c>, g: T<'c>, view: &Layout<Expr>, base: &TensorType) -> 
     flat.reshape(sizes)
 }
 
-/// The order of dimensions in which the layout is row-major from cell 0 over that many cells.
+/// The dimension order in which the layout is row-major from cell 0 over `cells` cells.
 fn permutation(layout: &Layout<Expr>, cells: &Expr) -> Option<Vec<i64>> {
     if !layout.offset.is(0) || layout.numel().equals(cells) != Some(true) {
         return None;
@@ -88,7 +88,7 @@ fn permutation(layout: &Layout<Expr>, cells: &Expr) -> Option<Vec<i64>> {
     let mut order = Vec::with_capacity(left.len());
     let mut stride = Expr::Int(1);
     while !left.is_empty() {
-        // The last of those that fit, and dimensions of one element first: what is in order stays so.
+        // Prefer the last fitting dimension, and dimensions of size 1 first: dimensions already in order keep their positions.
         let one = left.iter().rposition(|&d| layout.sizes[d].is(1));
         let next = one.or_else(|| left.iter().rposition(|&d| layout.strides[d].equals(&stride) == Some(true)))?;
         let d = left.remove(next);

@@ -1,4 +1,4 @@
-//! What decompositions check of a factorisation: `_linalg_check_errors`, with PyTorch's words.
+//! `_linalg_check_errors`: the check of a factorisation's status, with PyTorch's messages.
 
 use restride_ir::{Call, Exactness, Kernel, OpDef, OpError};
 use smallvec::SmallVec;

@@ -1,5 +1,5 @@
-//! Matrices as products of triangles and of reflections: Cholesky, QR. LU is in `lu.rs`, eigenvectors and singular
-//! vectors are in `spectral.rs`.
+//! Cholesky and QR decompositions and Householder products. LU is in `lu.rs`, eigenvectors and singular vectors are in
+//! `spectral.rs`.
 
 use crate::linalg::samples::{definite_samples, factor_samples, qr_samples, reflected, regular, symmetric, turned};
 use crate::linalg::spectral::mh;
@@ -64,7 +64,7 @@ fn cholesky_scratch(a: &Args<'_, Meta>, outs: &[Meta]) -> Result<usize> {
     Ok(all + pieces_room(outs) + if a.bool(1)? { 4 } else { 2 } * one)
 }
 
-/// `cholesky_inverse(self, upper)`: the inverse of the matrix whose factor is given.
+/// `cholesky_inverse(self, upper)`: the inverse of a matrix from its Cholesky factor.
 fn cholesky_inverse_infer(a: &Args<'_, Meta>) -> Metas {
     let x = a.tensor(0)?;
     check(x, "cholesky_inverse", true)?;
@@ -92,7 +92,7 @@ fn cholesky_inverse_scratch(a: &Args<'_, Meta>, outs: &[Meta]) -> Result<usize> 
     Ok(all + pieces_room(outs) + 6 * one)
 }
 
-/// `cholesky_solve(self, input2, upper)`: the factor's triangles, one after the other.
+/// `cholesky_solve(self, input2, upper)`: solves with the factor and then its adjoint.
 fn cholesky_solve(e: &mut dyn Emit, a: &ValArgs<'_>) -> Vals {
     let (b, l, upper) = (*a.tensor(0)?, *a.tensor(1)?, a.bool(2)?);
     let (sb, sl) = (sizes(e, b), sizes(e, l));
@@ -116,7 +116,7 @@ fn cholesky_solve(e: &mut dyn Emit, a: &ValArgs<'_>) -> Vals {
     Ok(smallvec![emit!(e, "aten.linalg_solve_triangular.default", second, y, true, true, false)?])
 }
 
-/// Whether Q is wanted, and whether it is square.
+/// Whether the mode requests Q, and whether Q is complete (square).
 fn qr_mode<V>(a: &Args<'_, V>) -> Result<(bool, bool)> {
     match a.str(1)? {
         "reduced" => Ok((true, false)),
@@ -160,7 +160,7 @@ fn qr_scratch(a: &Args<'_, Meta>, outs: &[Meta]) -> Result<usize> {
     Ok(all + pieces_room(outs) + one + with_field!(x.dtype, T => k::qr_room::<T>(m, n, complete)))
 }
 
-/// `geqrf(self)`: reflections as LAPACK keeps them, and their factors.
+/// `geqrf(self)`: Householder vectors in LAPACK's storage, and their factors.
 fn geqrf_infer(a: &Args<'_, Meta>) -> Metas {
     let x = a.tensor(0)?;
     check(x, "torch.geqrf", false)?;
@@ -185,7 +185,7 @@ fn geqrf_scratch(a: &Args<'_, Meta>, outs: &[Meta]) -> Result<usize> {
     Ok(all + pieces_room(outs) + one + with_field!(x.dtype, T => room::<T>(m.min(n))))
 }
 
-/// What `householder_product` and `ormqr` ask of reflections and their factors.
+/// Checks Householder vectors and factors as `householder_product` and `ormqr` do.
 fn check_reflections(x: &Meta, tau: &Meta, what: &str) -> Result<()> {
     check(x, what, false)?;
     ensure!(
@@ -234,7 +234,7 @@ fn orgqr(e: &mut dyn Emit, a: &ValArgs<'_>) -> Vals {
     Ok(smallvec![emit!(e, "aten.linalg_householder_product.default", pass(a, 0), pass(a, 1))?])
 }
 
-/// `ormqr(self, input2, input3, left, transpose)`: reflections, their factors, and what they are applied to.
+/// `ormqr(self, input2, input3, left, transpose)`: multiplies a matrix by the Householder product.
 fn ormqr_infer(a: &Args<'_, Meta>) -> Metas {
     let (x, tau, c, left) = (a.tensor(0)?, a.tensor(1)?, a.tensor(2)?, a.bool(3)?);
     check(x, "torch.ormqr", false)?;
@@ -275,7 +275,7 @@ fn ormqr_scratch(a: &Args<'_, Meta>, outs: &[Meta]) -> Result<usize> {
     Ok(all + others + elements_room(tau) + pieces_room(outs) + one + other + each)
 }
 
-/// Cholesky's factors, in either triangle.
+/// Sample Cholesky factors in either triangle.
 fn factor_forms() -> Vec<Sample> {
     let d = DType::F32;
     vec![

@@ -1,4 +1,4 @@
-//! Functions of matrices: exponentials, powers; equations and inverses of tensors; products of vectors.
+//! Matrix exponentials and powers, tensor equations and inverses, and products of vectors.
 
 use crate::linalg::samples::{regular, regular_samples, turned};
 use crate::linalg::spectral::conj;
@@ -49,7 +49,7 @@ fn exp(e: &mut dyn Emit, a: &ValArgs<'_>) -> Vals {
     Ok(smallvec![emit!(e, "aten.linalg_matrix_exp.default", pass(a, 0))?])
 }
 
-/// `linalg_matrix_power(self, n)`: by squaring.
+/// `linalg_matrix_power(self, n)` by repeated squaring.
 fn power(e: &mut dyn Emit, a: &ValArgs<'_>) -> Vals {
     let (x, n) = (*a.tensor(0)?, a.int(1)?);
     let meta = e.meta(x);
@@ -137,7 +137,7 @@ fn tensorsolve(e: &mut dyn Emit, a: &ValArgs<'_>) -> Vals {
 /// `linalg_vander(x, *, N)`: powers along a new last dimension.
 fn vander(e: &mut dyn Emit, a: &ValArgs<'_>) -> Vals {
     let x = *a.tensor(0)?;
-    // A number is a row of one.
+    // A number becomes a row of length one.
     let x = if e.meta(x).rank() == 0 { emit!(e, "aten.unsqueeze.default", x, -1)? } else { x };
     let own = sizes(e, x);
     let n = if a.is_none(1) { own[own.len() - 1] } else { a.int(1)? };
@@ -190,7 +190,7 @@ fn triangular_solve(e: &mut dyn Emit, a: &ValArgs<'_>) -> Vals {
     let solved = emit!(e, "aten.linalg_solve_triangular.default", own, b, upper != turned, true, unit)?;
     let batch = crate::support::strides::broadcast_sizes(&[parts(&meta).0, parts(&other).0])?;
     let (_, n, _) = parts(&meta);
-    // By columns, as the solution.
+    // The matrices are stored by columns, as the solution is.
     let rows = emit!(e, "aten.transpose.int", m, -2, -1)?;
     let all = emit!(e, "aten.expand.default", rows, crate::linalg::with(&batch, &[n, n]))?;
     let copy = emit!(e, "aten.clone.default", all, Arg::MemoryFormat(MemoryFormat::Contiguous))?;
@@ -209,12 +209,12 @@ fn powers() -> Vec<Sample> {
 }
 fn exponentials() -> Vec<Sample> {
     let mut out: Vec<Sample> = regular_samples();
-    // Half types overflow on the way in PyTorch.
+    // PyTorch's intermediate values overflow in half types.
     out.retain(|s| !matches!(&s.args[0], Arg::Value(t) if t.dtype() == DType::F16));
     out.push(sample![tensor(DType::C64, &[2, 1, 1], 4)]);
     out
 }
-/// Six by six elements of a matrix far from singular, under other sizes.
+/// A well-conditioned 6 × 6 matrix under other sizes.
 fn shaped(d: DType, sizes: &[i64]) -> RawTensor {
     let t = regular(d, &[], 6, 1);
     t.alias(d, Layout::contiguous(sizes)).expect("as many elements")

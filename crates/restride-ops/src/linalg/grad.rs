@@ -1,4 +1,4 @@
-//! Gradients of matrix functions, distances, Fourier transforms and what rearranges windows.
+//! Gradients of matrix functions, distances, Fourier transforms and window operators.
 
 use crate::gradient::Rules;
 use crate::gradient::terms::{Cx, Operand, T, form, op, rule, wrap};
@@ -14,12 +14,12 @@ fn inv_h<'c>(a: T<'c>) -> T<'c> {
     op!(a.cx(), "aten.linalg_inv_ex.default", a).mh()
 }
 
-/// A scalar for each matrix, as one that matrices are multiplied by.
+/// Adds two dimensions so that each scalar multiplies its matrix.
 fn each(t: T<'_>) -> T<'_> {
     t.unsqueeze(-1).unsqueeze(-1)
 }
 
-/// Solves `Aᴴ X = d I`. The derivative of a determinant is continuous: a pivot that is zero counts as a very small one.
+/// Gradient of `det`: solves `Aᴴ X = d I`. A zero pivot counts as a tiny one, because the derivative is continuous.
 fn det<'c>(c: &'c Cx<'c>) {
     let a = c.arg(0);
     let made = c.calls("aten.linalg_lu_factor_ex.default", &[a.operand()]);
@@ -33,7 +33,7 @@ fn det<'c>(c: &'c Cx<'c>) {
     c.set(0, op!(c, "aten.linalg_lu_solve.default", lu, pivots, d * eye, true, true));
 }
 
-/// The logarithm's part along the real axis, the sign's along the imaginary one; a sign of a real matrix is constant.
+/// The logarithm's gradient acts along the real axis, the sign's along the imaginary one; a real sign is constant.
 fn slogdet<'c>(c: &'c Cx<'c>) {
     let a = c.arg(0);
     let mut total: Option<T<'c>> = None;
@@ -81,14 +81,14 @@ fn solve_triangular<'c>(c: &'c Cx<'c>) {
     });
 }
 
-/// A strict triangle with its mirror image, and the real part of a diagonal between them.
+/// A strict triangle plus its mirror image, with the real part of the diagonal between them.
 fn mirrored<'c>(strict: T<'c>, diagonal_of: T<'c>) -> T<'c> {
     let c = strict.cx();
     let diagonal = op!(c, "aten.diagonal.default", diagonal_of, 0, -2, -1).real().to(strict.dtype());
     op!(c, "aten.diagonal_scatter.default", strict + strict.mh(), diagonal, 0, -2, -1)
 }
 
-/// `linalg_cholesky_ex(A, upper)`: of a Hermitian matrix, whichever half is read.
+/// `linalg_cholesky_ex(A, upper)`: the gradient of a Hermitian matrix, whichever triangle the operator reads.
 fn cholesky<'c>(c: &'c Cx<'c>) {
     let upper = c.flag(1);
     let turn = |t: T<'c>| if upper { t.mh() } else { t };
@@ -99,19 +99,19 @@ fn cholesky<'c>(c: &'c Cx<'c>) {
     c.set(0, op!(c, "aten.linalg_solve_triangular.default", l, half, false, false, false));
 }
 
-/// A matrix and its mirror image.
+/// The sum of a matrix and its mirror image.
 fn both(t: T<'_>) -> T<'_> {
     t + t.mh()
 }
 
-/// `cholesky_inverse(L, upper)`: as PyTorch has it, of all elements of the factor.
+/// `cholesky_inverse(L, upper)`: the gradient of all elements of the factor, as in PyTorch.
 fn cholesky_inverse<'c>(c: &'c Cx<'c>) {
     let (l, inverse) = (c.arg(0), c.result());
     let common = inverse.matmul(both(c.grad()).matmul(inverse));
     c.set(0, if c.flag(1) { -l.matmul(common) } else { -common.matmul(l) });
 }
 
-/// `cholesky_solve(B, L, upper)`: as PyTorch has it, of all elements of the factor.
+/// `cholesky_solve(B, L, upper)`: the gradient of all elements of the factor, as in PyTorch.
 fn cholesky_solve<'c>(c: &'c Cx<'c>) {
     let l = c.arg(1);
     let gb = op!(c, "aten.cholesky_solve.default", c.grad(), l, c.flag(2));
@@ -122,19 +122,19 @@ fn cholesky_solve<'c>(c: &'c Cx<'c>) {
     });
 }
 
-/// The vectors of reflections: what is kept below the diagonal, and ones on it.
+/// Householder vectors: the part below the diagonal, with ones on the diagonal.
 fn vectors<'c>(x: T<'c>) -> T<'c> {
     let c = x.cx();
     op!(c, "aten.tril.default", x, -1) + op!(c, "aten.eye.m", x.size(-2), x.size(-1), x.dtype())
 }
 
-/// One reflection's vector, as a column, and its factor.
+/// Vector `j`, as a column, and its factor.
 fn reflection<'c>(v: T<'c>, tau: T<'c>, j: i64) -> (T<'c>, T<'c>) {
     let one = |t: T<'c>| t.slice(-1, Expr::Int(j), Expr::Int(j + 1));
     (one(v), one(tau).unsqueeze(-1))
 }
 
-/// The number of reflections, where it is known.
+/// The number of reflections, which must be known.
 fn reflections<'c>(c: &'c Cx<'c>, tau: T<'c>) -> i64 {
     tau.size(-1).constant().map_or_else(
         || {
@@ -145,7 +145,7 @@ fn reflections<'c>(c: &'c Cx<'c>, tau: T<'c>) -> i64 {
     )
 }
 
-/// `linalg_householder_product(input, tau)`, one reflection after the other.
+/// `linalg_householder_product(input, tau)`, composed of one reflection after the other.
 fn householder_product<'c>(c: &'c Cx<'c>) -> Vec<T<'c>> {
     let (x, tau) = (c.arg(0), c.arg(1));
     let v = vectors(x);
@@ -158,7 +158,7 @@ fn householder_product<'c>(c: &'c Cx<'c>) -> Vec<T<'c>> {
     vec![q]
 }
 
-/// `ormqr(input, tau, other, left, transpose)`, one reflection after the other.
+/// `ormqr(input, tau, other, left, transpose)`, composed of one reflection after the other.
 fn ormqr<'c>(c: &'c Cx<'c>) -> Vec<T<'c>> {
     let (x, tau, mut out) = (c.arg(0), c.arg(1), c.arg(2));
     let (left, adjoint) = (c.is_none(3) || c.flag(3), c.flag(4));
@@ -186,7 +186,7 @@ fn qr<'c>(c: &'c Cx<'c>) {
     }
     let (q, r) = (c.result_at(0), c.result_at(1));
     let (mut gq, gr) = (c.opt_grad(0), c.opt_grad(1));
-    // The first columns determine Q; the others are Q times the rest of R.
+    // The leading columns determine Q; the remaining columns are Q times the rest of R.
     let columns = |t: T<'c>, from: i64, to: i64| t.slice(-1, Expr::Int(from), Expr::Int(to));
     let first = |t: T<'c>| if m < n { columns(t, 0, m) } else { t };
     let mut rest = None;
@@ -211,7 +211,7 @@ fn qr<'c>(c: &'c Cx<'c>) {
     c.set(0, rest.map_or(g, |rest| c.cat(&[g, rest], -1)));
 }
 
-/// A triangle with nothing but zeros around it, of these sizes.
+/// Pads a triangle with zeros to these sizes.
 fn padded<'c>(t: T<'c>, rows: &Expr, cols: &Expr) -> T<'c> {
     let more = |to: &Expr, dim: i64| to.minus(&t.size(dim));
     let (down, right) = (more(rows, -2), more(cols, -1));
@@ -225,12 +225,12 @@ fn upper(t: T<'_>) -> T<'_> {
     op!(t.cx(), "aten.triu.default", t, 0)
 }
 
-/// Below the diagonal.
+/// The strict lower triangle.
 fn lower(t: T<'_>) -> T<'_> {
     op!(t.cx(), "aten.tril.default", t, -1)
 }
 
-/// `lu_unpack(LU_data, LU_pivots, unpack_data, unpack_pivots)`: the permutation is constant.
+/// `lu_unpack(LU_data, LU_pivots, unpack_data, unpack_pivots)`: the permutation has no gradient.
 fn lu_unpack<'c>(c: &'c Cx<'c>) {
     let x = c.arg(0);
     let (rows, cols) = (x.size(-2), x.size(-1));
@@ -244,8 +244,8 @@ fn lu_unpack<'c>(c: &'c Cx<'c>) {
     }
 }
 
-/// `linalg_lu_factor_ex(A, pivot, check_errors)`: from `PᵀA = L U`, as PyTorch has it, with the first rows and columns of L and
-/// U where A is not square.
+/// `linalg_lu_factor_ex(A, pivot, check_errors)`: from `PᵀA = L U`, as in PyTorch; if A is not square, the rule uses the
+/// leading rows and columns of L and U.
 fn lu_factor<'c>(c: &'c Cx<'c>) {
     let (lu, g) = (c.result(), c.grad());
     let (Some(m), Some(n)) = (lu.size(-2).constant(), lu.size(-1).constant()) else {
@@ -258,7 +258,7 @@ fn lu_factor<'c>(c: &'c Cx<'c>) {
     let [p, l, u] = parts[..] else { return };
     let part = |t: T<'c>, dim: i64, from: i64, to: i64| t.slice(dim, Expr::Int(from), Expr::Int(to));
     let (gl, gu) = (lower(part(g, -1, 0, shorter)), upper(part(g, -2, 0, shorter)));
-    // Divided by Uᵀ from the right, and by Lᵀ from the left.
+    // Solve with Uᵀ from the right, and with Lᵀ from the left.
     let by_u = |t: T<'c>, u: T<'c>| op!(c, "aten.linalg_solve_triangular.default", u.mh(), t, false, false, false);
     let by_l = |t: T<'c>, l: T<'c>| op!(c, "aten.linalg_solve_triangular.default", l.mh(), t, true, true, true);
     let (of_l, of_u) = (l.mh().matmul(gl), gu.matmul(u.mh()));
@@ -274,7 +274,7 @@ fn lu_factor<'c>(c: &'c Cx<'c>) {
     c.set(0, p.matmul(inner));
 }
 
-/// `cdist(x1, x2, p)`: the slope of a p-norm along each difference.
+/// `cdist(x1, x2, p)`: the derivative of a p-norm along each difference.
 fn cdist<'c>(c: &'c Cx<'c>) {
     let p = c.float(2);
     let d = c.arg(0).unsqueeze(-2) - c.arg(1).unsqueeze(-3);
@@ -322,7 +322,7 @@ fn r2c<'c>(c: &'c Cx<'c>) {
     c.set(0, op!(c, "aten._fft_c2c.default", g, c.raw(1), c.raw(2), false).real());
 }
 
-/// `_fft_c2r(self, dim, normalization, last_dim_size)`: inner frequencies stand for two each.
+/// `_fft_c2r(self, dim, normalization, last_dim_size)`: each inner frequency also stands for its conjugate.
 fn c2r<'c>(c: &'c Cx<'c>) {
     let g = op!(c, "aten._fft_r2c.default", c.grad(), c.raw(1), c.raw(2), true);
     let last = *c.ints(1).last().unwrap_or(&-1);
@@ -348,7 +348,7 @@ fn col2im<'c>(c: &'c Cx<'c>) {
 /// `take_along_dim` as `gather` of broadcast operands.
 fn take_along_dim<'c>(c: &'c Cx<'c>) -> Vec<T<'c>> {
     let x = c.arg(0);
-    // Indices from the end count from the front.
+    // Negative indices count from the end.
     let n = if c.is_none(2) { x.numel() } else { x.size(c.int(2)) };
     let at = op!(c, "aten.remainder.Scalar", c.arg(1), n);
     if c.is_none(2) {

@@ -1,4 +1,4 @@
-//! `L D Lᵀ` of symmetric and Hermitian matrices, and what is solved with it.
+//! `L D Lᵀ` factorisations of symmetric and Hermitian matrices, and solves with them.
 
 use crate::linalg::samples::{regular, square_samples, symmetric, turned, with_args};
 use crate::linalg::solve::indices;
@@ -24,7 +24,7 @@ fields! {
     solve_run => solve_of;
 }
 
-/// `(self, *, hermitian, check_errors)`
+/// `linalg_ldl_factor_ex(self, *, hermitian, check_errors)`
 fn factor_infer(a: &Args<'_, Meta>) -> Metas {
     let x = a.tensor(0)?;
     check(x, "torch.linalg.ldl_factor_ex", true)?;
@@ -45,7 +45,7 @@ fn factor_of<T: Field>(c: &Call<'_>) -> Result<()> {
                 made.info
             ));
         }
-        // What is above the diagonal is no part of the factors.
+        // The factors do not include elements above the diagonal.
         (0..ms.rows).for_each(|r| (r + 1..ms.rows).for_each(|c| made.ld[(r, c)] = T::ZERO));
         ld.put(i, &made.ld.data);
         pivots.put(i, &made.pivots);
@@ -61,7 +61,7 @@ fn factor_scratch(a: &Args<'_, Meta>, outs: &[Meta]) -> Result<usize> {
     Ok(all + pieces_room(outs) + one + room::<i64>(n))
 }
 
-/// `(LD, pivots, B, *, hermitian)`
+/// `linalg_ldl_solve(LD, pivots, B, *, hermitian)`
 fn solve_infer(a: &Args<'_, Meta>) -> Metas {
     let (ld, pivots, b) = (a.tensor(0)?, a.tensor(1)?, a.tensor(2)?);
     check(ld, "torch.linalg.ldl_solve", true)?;
@@ -118,7 +118,7 @@ fn solve_scratch(a: &Args<'_, Meta>, outs: &[Meta]) -> Result<usize> {
 fn factor_samples() -> Vec<Sample> {
     let mut out = square_samples();
     let d = DType::F64;
-    // Small diagonals ask for pivots of two rows.
+    // Small diagonal elements force 2 × 2 pivots.
     let mixed = [0.0, 1.0, 4.0, 2.0, 1.0, 0.0, 0.5, 3.0, 4.0, 0.5, 0.0, 1.0, 2.0, 3.0, 1.0, 0.1];
     out.push(sample![RawTensor::from_slice(&mixed, &[4, 4])]);
     out.push(sample![turned(&tensor(d, &[2, 6, 6], 3))]);
@@ -129,7 +129,7 @@ fn factor_samples() -> Vec<Sample> {
     ));
     out
 }
-/// Factors of matrices far from singular.
+/// Sample factors of well-conditioned matrices.
 fn factored(d: DType, batch: &[i64], n: i64, hermitian: bool) -> (RawTensor, RawTensor) {
     restride_kernels::with_field!(d, T => {
         let x = regular(d, batch, n, 1);

@@ -1,4 +1,4 @@
-//! LU decompositions, what they are made of, and what is solved with them.
+//! LU decompositions, their unpacked factors, and solves with them.
 
 use crate::linalg::samples::{factor_samples, regular};
 use crate::linalg::spectral::mh;
@@ -14,7 +14,7 @@ use restride_kernels::linalg::{self as k, Field};
 use restride_tensor::RawTensor;
 use smallvec::smallvec;
 
-/// `(A, *, pivot, check_errors)`.
+/// `linalg_lu_factor_ex(A, *, pivot, check_errors)`
 fn lu_factor_infer(a: &Args<'_, Meta>) -> Metas {
     let x = a.tensor(0)?;
     check(x, "torch.lu_factor", false)?;
@@ -40,7 +40,7 @@ fn lu_factor_of<T: Field>(c: &Call<'_>) -> Result<()> {
     Ok(())
 }
 
-/// `(LU_data, LU_pivots, unpack_data, unpack_pivots)`; what is not asked for has no elements.
+/// `lu_unpack(LU_data, LU_pivots, unpack_data, unpack_pivots)`; results not requested are empty.
 fn unpack_infer(a: &Args<'_, Meta>) -> Metas {
     let (x, p, data, pivots) = (a.tensor(0)?, a.tensor(1)?, a.bool(2)?, a.bool(3)?);
     check(x, "torch.lu_unpack", false)?;
@@ -93,7 +93,7 @@ fn old_lu_solve(e: &mut dyn Emit, a: &ValArgs<'_>) -> Vals {
     solve(e, (*a.tensor(1)?, *a.tensor(2)?), *a.tensor(0)?, true, false)
 }
 
-/// `A X = B` (`X A = B` unless `left`) with the factors of A; with its adjoint's in place of it if `adjoint`.
+/// Solves `A X = B` (`X A = B` unless `left`) with the factors of A; with `adjoint`, Aᴴ replaces A.
 fn solve(e: &mut dyn Emit, (lu, pivots): (Val, Val), b: Val, left: bool, adjoint: bool) -> Vals {
     let (own, right) = (sizes(e, lu), sizes(e, b));
     ensure!(own.len() >= 2 && right.len() >= 2, "linalg.lu_solve: expected matrices, got {own:?} and {right:?}");
@@ -106,7 +106,7 @@ fn solve(e: &mut dyn Emit, (lu, pivots): (Val, Val), b: Val, left: bool, adjoint
     let triangle = |e: &mut dyn Emit, t: Val, b: Val, upper: bool| {
         emit!(e, "aten.linalg_solve_triangular.default", t, b, upper, true, false)
     };
-    // `X A = B` is `Aᴴ Xᴴ = Bᴴ`; so the result lies by columns from the left and by rows from the right, as PyTorch's.
+    // `X A = B` is `Aᴴ Xᴴ = Bᴴ`: so the result is column-major from the left and row-major from the right, as in PyTorch.
     let (b, adjoint) = if left { (b, adjoint) } else { (mh(e, b)?, !adjoint) };
     let x = if adjoint {
         // Uᴴ Lᴴ Pᵀ X = B
@@ -126,7 +126,7 @@ fn solve(e: &mut dyn Emit, (lu, pivots): (Val, Val), b: Val, left: bool, adjoint
     Ok(smallvec![if left { x } else { mh(e, x)? }])
 }
 
-/// Square matrices, taller and wider ones.
+/// Square, tall and wide sample matrices.
 pub(crate) fn matrix_samples() -> Vec<Sample> {
     let d = DType::F32;
     vec![
@@ -139,12 +139,12 @@ pub(crate) fn matrix_samples() -> Vec<Sample> {
     ]
 }
 
-/// Factors, and row exchanges that stand for themselves.
+/// Sample factors with valid row exchanges.
 fn factors(d: DType, batch: &[i64], m: i64, n: i64, seed: u64) -> (RawTensor, RawTensor) {
     let lu = if m == n { regular(d, batch, n, seed) } else { tensor(d, &with(batch, &[m, n]), seed) };
     let shorter = m.min(n);
     let count = batch.iter().product::<i64>() * shorter;
-    // Each row with itself or one below.
+    // Exchanges each row with itself or a lower row.
     let rows: Vec<i32> = (0..count).map(|i| (i % shorter + i * 5 % (m - i % shorter) + 1) as i32).collect();
     (lu, RawTensor::from_slice(&rows, &with(batch, &[shorter])))
 }
@@ -169,7 +169,7 @@ fn unpack_samples() -> Vec<Sample> {
     out
 }
 
-/// `left`, `adjoint` in all ways, as matrices from the left first where `from_left`.
+/// Sample calls with all values of `left` and `adjoint`; `plain` makes those of `lu_solve`, which has neither.
 fn solve_samples(plain: bool) -> Vec<Sample> {
     let mut out = Vec::new();
     for d in [DType::F32, DType::F64, DType::C64, DType::C128] {

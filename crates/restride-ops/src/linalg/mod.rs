@@ -1,4 +1,4 @@
-//! Dense linear algebra over the last two dimensions: what its families share, inverses and determinants.
+//! Dense linear algebra over the last two dimensions: decompositions, solves, inverses, determinants and matrix functions.
 
 mod check;
 mod decompose;
@@ -23,7 +23,7 @@ use restride_kernels::with_field;
 use restride_tensor::ViewMut;
 use smallvec::smallvec;
 
-/// What an operator takes: matrices of real or complex numbers (of no half type), square if they are to be.
+/// Refuses anything but matrices of `f32`, `f64` or complex numbers, and non-square ones if `square`.
 pub(crate) fn check(x: &Meta, what: &str, square: bool) -> Result<()> {
     ensure!(x.rank() >= 2, "{what}: The input tensor A must have at least 2 dimensions.");
     ensure!(
@@ -41,7 +41,7 @@ pub(crate) fn check(x: &Meta, what: &str, square: bool) -> Result<()> {
     Ok(())
 }
 
-/// Batch dimensions, rows and columns.
+/// Batch dimensions, rows and columns of matrices.
 pub(crate) fn parts(x: &Meta) -> (&[i64], i64, i64) {
     let (batch, last) = x.sizes().split_at(x.rank() - 2);
     (batch, last[0], last[1])
@@ -51,7 +51,7 @@ pub(crate) fn with(batch: &[i64], rest: &[i64]) -> Vec<i64> {
     [batch, rest].concat()
 }
 
-/// Matrices that lie column by column.
+/// Type of column-major matrices.
 pub(crate) fn by_columns(dtype: DType, sizes: &[i64]) -> Meta {
     let mut l = Layout::contiguous(sizes);
     let rank = sizes.len();
@@ -64,7 +64,7 @@ pub(crate) fn rows(dtype: DType, batch: &[i64], rest: &[i64]) -> Meta {
     fresh(dtype, &with(batch, rest))
 }
 
-/// Numbers for a result that come in equal pieces, one for each matrix of a batch.
+/// A buffer of equal pieces of a result, one piece per matrix of a batch.
 pub(crate) struct Pieces<'a, T: Copy> {
     pub all: Temp<T>,
     each: usize,
@@ -86,25 +86,25 @@ impl<'a, T: restride_kernels::support::pack::Compute> Pieces<'a, T> {
     }
 }
 
-/// The room of all elements of a tensor in the type that they are computed in; indices are as wide as real numbers.
+/// Scratch bytes for all elements of a tensor in the compute type; indices are as wide as real numbers.
 pub(crate) fn elements_room(x: &Meta) -> usize {
     let n = x.layout.numel() as usize;
     with_field!(x.dtype, T => room::<T>(n))
 }
 
-/// The room of the [`Pieces`] of results.
+/// Scratch bytes of the [`Pieces`] of results.
 pub(crate) fn pieces_room(outs: &[Meta]) -> usize {
     outs.iter().map(elements_room).sum()
 }
 
-/// The room of the elements of an operand, rows and columns of its matrices, and the room of one.
+/// Scratch bytes of an operand's elements, rows and columns of its matrices, and scratch bytes of one matrix.
 pub(crate) fn matrices_room(x: &Meta) -> (usize, usize, usize, usize) {
     let (_, m, n) = parts(x);
     let one = with_field!(x.dtype, T => k::matrix_room::<T>(m as usize, n as usize));
     (elements_room(x), m as usize, n as usize, one)
 }
 
-/// The element type of absolute values.
+/// The element type of an absolute value.
 pub(crate) fn real_of(dtype: DType) -> DType {
     match dtype {
         DType::C64 => DType::F32,
@@ -113,7 +113,7 @@ pub(crate) fn real_of(dtype: DType) -> DType {
     }
 }
 
-/// A kernel on matrices of either field, chosen by the type of its first operand.
+/// Declares a kernel for real or complex matrices, chosen by the type of the first operand.
 macro_rules! fields {
     ($($run:ident => $of:ident;)*) => {$(
         fn $run(c: &restride_ir::Call<'_>) -> $crate::support::Result<()> {
@@ -128,7 +128,7 @@ fields! {
     slogdet_run => slogdet_of;
 }
 
-/// PyTorch names the batch element only where there is a batch.
+/// The batch element in an error message; PyTorch names it only if a batch exists.
 pub(crate) fn element(i: usize, sizes: &[i64]) -> String {
     if sizes.len() > 2 { format!("(Batch element {i}): ") } else { String::new() }
 }
@@ -184,7 +184,7 @@ fn slogdet_infer(a: &Args<'_, Meta>) -> Metas {
         pivots(x)
     ])
 }
-/// The factors of all matrices, which are the results from `at`; each matrix's are shown to `f`.
+/// Factors all matrices into the results from `at` on, and passes each matrix's factors to `f`.
 pub(crate) fn factors<'a, T: Field>(
     c: &Call<'a>,
     at: usize,
@@ -204,15 +204,15 @@ pub(crate) fn finish_both<T: Field>((lus, pivots): (Pieces<'_, T>, Pieces<'_, i6
     lus.finish();
     pivots.finish();
 }
-/// The room of [`factors`] for its results.
+/// Scratch bytes of [`factors`] for its results.
 pub(crate) fn factors_room(x: &Meta, outs: &[Meta]) -> usize {
     let (all, m, n, one) = matrices_room(x);
     all + pieces_room(outs) + 2 * one + room::<i64>(m.min(n))
 }
-/// Determinants of all matrices, from factors which are the results from `at`.
+/// Determinants of all matrices, from factors that are the results from `at` on.
 ///
-/// PyTorch factors the transpose of row-major matrices of real numbers, to spare a copy. The determinant is that of the transpose
-/// whatever the strides: only the factors depend on them.
+/// PyTorch factors the transpose of a row-major real matrix, to avoid a copy. The determinant is the same; only the factors
+/// depend on the strides.
 fn determinants<T: Field>(c: &Call<'_>, at: usize, mut f: impl FnMut(usize, &k::Lu<T>)) -> Result<()> {
     let x = c.args.tensor(0)?;
     let row_major = x.layout().is_contiguous();
@@ -258,7 +258,7 @@ pub(crate) fn factors_scratch(a: &Args<'_, Meta>, outs: &[Meta]) -> Result<usize
     Ok(factors_room(a.tensor(0)?, outs))
 }
 
-// Operators that are others with something left out.
+// Operators that return some results of another one.
 
 pub(crate) fn pick(
     e: &mut dyn Emit,
@@ -286,7 +286,7 @@ picks! {
     slogdet => "aten._linalg_slogdet.default" [|a| pass(a, 0)] [0, 1];
 }
 
-/// The logarithm of a determinant that is real and negative is no number.
+/// `logdet`: the logarithm of a real, negative determinant is NaN.
 fn logdet(e: &mut dyn Emit, a: &ValArgs<'_>) -> Vals {
     let made = emit_all!(e, "aten.linalg_slogdet.default", pass(a, 0))?;
     let [sign, log] = made[..] else { return fail("linalg_slogdet has two results") };
@@ -321,7 +321,7 @@ pub(crate) static OPS: &[OpDef] = &[
     composite!(logdet, regular_samples(), "logdet"),
 ];
 
-/// Names that PyTorch has besides for operators of this family.
+/// Other names of PyTorch for operators of this family.
 static ALIASES: &[(&str, &str)] = &[
     ("det", "linalg_det"),
     ("inverse", "linalg_inv"),

@@ -1,16 +1,16 @@
-//! Calls of the operators of dense linear algebra.
+//! Sample matrices and sample calls for dense linear algebra.
 
 use crate::support::forms;
 use crate::support::sample::{expanded, laid, sample, strided, tensor, transposed};
 use restride_ir::{DType, Layout, Sample};
 use restride_tensor::{C64, RawTensor};
 
-/// Square matrices far from singular.
+/// Well-conditioned square matrices.
 pub(crate) fn regular(d: DType, batch: &[i64], n: i64, seed: u64) -> RawTensor {
     symmetric(d, batch, n, seed, false)
 }
 
-/// Matrices with large numbers on the diagonal; Hermitian and positive definite if `mirrored`.
+/// Diagonally dominant matrices; Hermitian and positive definite if `mirrored`.
 pub(crate) fn symmetric(d: DType, batch: &[i64], n: i64, seed: u64, mirrored: bool) -> RawTensor {
     let sizes = [batch, &[n, n]].concat();
     let noise = laid(DType::C128, Layout::contiguous(&sizes), seed).to_elements::<C64>();
@@ -171,7 +171,7 @@ pub(crate) fn eigh_samples() -> Vec<Sample> {
     out
 }
 
-/// Reflections and their factors, as `geqrf` gives them.
+/// Householder vectors and their factors, as `geqrf` returns them.
 pub(crate) fn reflected(d: DType, sizes: &[i64], seed: u64) -> (RawTensor, RawTensor) {
     restride_kernels::with_field!(d, T => {
         let x = tensor(d, sizes, seed);

@@ -1,4 +1,4 @@
-//! What is solved: equations with square and with triangular matrices.
+//! Linear systems with square or triangular matrices.
 
 use crate::linalg::samples::{solve_samples, triangular_samples};
 use crate::linalg::{
@@ -20,9 +20,9 @@ picks! {
     solve_ex => "aten._linalg_solve_ex.default" [|a| pass(a, 0), |a| pass(a, 1), |a| pass(a, 2), |a| pass(a, 3)] [0, 3];
 }
 
-/// How the right side of an equation stands to the matrices.
+/// Geometry of an equation's right side.
 struct Sides {
-    /// The right side is a vector for each matrix.
+    /// Whether the right side is one vector per matrix.
     vector: bool,
     /// Batch dimensions of the result.
     batch: Dims<i64>,
@@ -39,12 +39,12 @@ fn sides(a: &[i64], b: &[i64]) -> Result<Sides> {
     Ok(Sides { vector, batch })
 }
 
-/// For every element of a batch, the element of a smaller one that broadcasts to it.
+/// For each element of a batch, the index in a smaller batch that broadcasts to it.
 pub(crate) fn indices(own: &[i64], batch: &[i64]) -> Temp<isize> {
     cells(&crate::support::strides::broadcast(&Layout::contiguous(own), batch))
 }
 
-/// `(A, B, *, left, check_errors)`.
+/// `_linalg_solve_ex(A, B, *, left, check_errors)`
 fn solve_infer(a: &Args<'_, Meta>) -> Metas {
     let (x, b, left) = (a.tensor(0)?, a.tensor(1)?, a.bool(2)?);
     check(x, "linalg.solve", true)?;
@@ -63,7 +63,7 @@ fn solve_infer(a: &Args<'_, Meta>) -> Metas {
     let result = if s.vector {
         let len = b.sizes()[b.rank() - 1];
         ensure!(len == n, "linalg.solve: Incompatible shapes of A and B for the equation AX = B ({n} and {len})");
-        // PyTorch lays the vectors out as if they were the rows of a matrix by columns.
+        // PyTorch stores the vectors as if they were rows of a column-major matrix.
         let sizes = with(&s.batch, &[n]);
         if sizes.len() > 1 { by_columns(x.dtype, &sizes) } else { fresh(x.dtype, &sizes) }
     } else {
@@ -125,14 +125,14 @@ fn solve_scratch(a: &Args<'_, Meta>, outs: &[Meta]) -> Result<usize> {
     let s = sides(x.sizes(), b.sizes())?;
     let (n, batch) = (parts(x).1, s.batch.iter().product::<i64>() as usize);
     let side = if s.vector { n } else { parts(b).1 * parts(b).2 };
-    // The right side of one system, turned and turned again; and the factors, turned.
+    // Scratch: the right side of one system and its two transposes, and the transposed factors.
     let (_, _, _, own) = matrices_room(x);
     let one = restride_kernels::with_field!(x.dtype, T => 3 * room::<T>(side as usize)) + own + room::<i64>(n as usize);
     let rhs = elements_room(b);
     Ok(factors_room(x, outs) + 2 * room::<isize>(batch) + rhs + one)
 }
 
-/// `(self, B, *, upper, left, unitriangular)`.
+/// `linalg_solve_triangular(self, B, *, upper, left, unitriangular)`
 fn triangular_infer(a: &Args<'_, Meta>) -> Metas {
     let (x, b, left) = (a.tensor(0)?, a.tensor(1)?, a.bool(3)?);
     check(x, "linalg.solve_triangular", true)?;

@@ -1,5 +1,5 @@
-//! Eigenvectors and singular vectors, and what is defined by them: pseudo-inverses, ranks, condition numbers, polar factors
-//! and roots.
+//! Eigenvalue and singular value decompositions, and operators composed of them: pseudo-inverses, ranks, condition numbers,
+//! polar factors and matrix roots.
 
 use crate::linalg::samples::*;
 use crate::linalg::{
@@ -15,7 +15,7 @@ use restride_kernels::with_field;
 use restride_tensor::C64;
 use smallvec::smallvec;
 
-/// Conjugated where it is complex.
+/// The complex conjugate; a real tensor stays as it is.
 pub(crate) fn conj(e: &mut dyn Emit, x: Val) -> Result<Val> {
     if e.meta(x).dtype.is_complex() { emit!(e, "aten.conj_physical.default", x) } else { Ok(x) }
 }
@@ -77,7 +77,7 @@ fn eigh_scratch(a: &Args<'_, Meta>, outs: &[Meta]) -> Result<usize> {
     Ok(all + pieces_room(outs) + one + with_field!(x.dtype, T => k::eigh_room::<T>(n)))
 }
 
-/// `(A, full_matrices, compute_uv, *, driver)`.
+/// `_linalg_svd(A, full_matrices, compute_uv, *, driver)`
 fn svd_infer(a: &Args<'_, Meta>) -> Metas {
     let x = a.tensor(0)?;
     check(x, "linalg.svd", false)?;
@@ -126,7 +126,7 @@ fn svd_scratch(a: &Args<'_, Meta>, outs: &[Meta]) -> Result<usize> {
     Ok(all + pieces_room(outs) + one + own)
 }
 
-/// `svd(self, some, compute_uv)`: with V in place of its conjugate transpose, and zeros for what is not wanted.
+/// `svd(self, some, compute_uv)`: returns V instead of its conjugate transpose, and zeros for vectors not requested.
 fn old_svd(e: &mut dyn Emit, a: &ValArgs<'_>) -> Vals {
     let (x, some, wanted) = (*a.tensor(0)?, a.bool(1)?, a.bool(2)?);
     ensure!(sizes(e, x).len() >= 2, "linalg.svd: input should have at least 2 dimensions");
@@ -187,12 +187,12 @@ fn eig_scratch(a: &Args<'_, Meta>, outs: &[Meta]) -> Result<usize> {
     Ok(all + pieces_room(outs) + k::matrix_room::<C64>(n, n) + k::eig_room(n))
 }
 
-/// A number as a tensor.
+/// A number as a 0-d tensor.
 fn number(e: &mut dyn Emit, x: f64) -> Result<Val> {
     emit!(e, "aten.full.default", [0i64; 0], x, DType::F64)
 }
 
-/// An optional tolerance that may be a number.
+/// An optional tolerance, given as a number or a tensor.
 fn tolerance(e: &mut dyn Emit, a: &ValArgs<'_>, i: usize) -> Result<Option<Val>> {
     match a.0.get(i) {
         None | Some(Arg::None) => Ok(None),
@@ -201,7 +201,7 @@ fn tolerance(e: &mut dyn Emit, a: &ValArgs<'_>, i: usize) -> Result<Option<Val>>
     }
 }
 
-/// The size under which singular values count as zero: `max(atol, rtol * largest)`, by default relative to the largest alone.
+/// Threshold for zero singular values: `max(atol, rtol * largest)`, by default relative to the largest alone.
 fn bound(e: &mut dyn Emit, x: Val, atol: Option<Val>, rtol: Option<Val>, largest: Val) -> Result<Val> {
     let meta = e.meta(x);
     let (_, m, n) = parts(&meta);
@@ -211,7 +211,7 @@ fn bound(e: &mut dyn Emit, x: Val, atol: Option<Val>, rtol: Option<Val>, largest
         (Some(rtol), _) => rtol,
         (None, None) => number(e, default)?,
         (None, Some(atol)) => {
-            // An absolute tolerance alone is the only one.
+            // If only an absolute tolerance is set, it alone counts.
             let set = emit!(e, "aten.gt.Scalar", atol, 0.0)?;
             let zero = emit!(e, "aten.mul.Scalar", atol, 0.0)?;
             let default = emit!(e, "aten.add.Scalar", zero, default)?;
@@ -225,7 +225,7 @@ fn bound(e: &mut dyn Emit, x: Val, atol: Option<Val>, rtol: Option<Val>, largest
     emit!(e, "aten.maximum.default", atol, relative)
 }
 
-/// Singular values, by eigenvalues where the matrix is Hermitian.
+/// Singular values; for a Hermitian matrix, from its eigenvalues.
 fn values(e: &mut dyn Emit, x: Val, hermitian: bool) -> Result<Val> {
     if hermitian {
         let l = emit!(e, "aten.linalg_eigvalsh.default", x, "L")?;
@@ -339,14 +339,14 @@ fn cond(e: &mut dyn Emit, a: &ValArgs<'_>) -> Vals {
     Ok(smallvec![emit!(e, "aten.mul.Tensor", own, other)?])
 }
 
-/// `(x + xᴴ) / 2`: Hermitian to the last bit.
+/// `(x + xᴴ) / 2`: exactly Hermitian.
 fn mirrored(e: &mut dyn Emit, x: Val) -> Result<Val> {
     let other = mh(e, x)?;
     let sum = emit!(e, "aten.add.Tensor", x, other)?;
     emit!(e, "aten.mul.Scalar", sum, 0.5)
 }
 
-/// `linalg_polar(A)`: a unitary matrix and a positive one, by singular vectors.
+/// `linalg_polar(A)`: a unitary and a positive semidefinite factor, from singular vectors.
 fn polar(e: &mut dyn Emit, a: &ValArgs<'_>) -> Vals {
     let x = *a.tensor(0)?;
     let meta = e.meta(x);
@@ -362,7 +362,7 @@ fn polar(e: &mut dyn Emit, a: &ValArgs<'_>) -> Vals {
     Ok(smallvec![unitary, mirrored(e, positive)?])
 }
 
-/// `linalg_matrix_sqrth(self)`: the root of a Hermitian matrix; eigenvalues below zero count as zero.
+/// `linalg_matrix_sqrth(self)`: the root of a Hermitian matrix; negative eigenvalues count as zero.
 fn sqrth(e: &mut dyn Emit, a: &ValArgs<'_>) -> Vals {
     let x = *a.tensor(0)?;
     check(&e.meta(x), "linalg.matrix_sqrth", true)?;
@@ -376,8 +376,8 @@ fn sqrth(e: &mut dyn Emit, a: &ValArgs<'_>) -> Vals {
     Ok(smallvec![mirrored(e, out)?])
 }
 
-/// Vectors are determined but for their signs (and phases), eigenvalues of any matrix but for their order: only sizes
-/// compare, the values are a matter of the kernels' tests.
+/// Vectors are unique up to signs or phases, general eigenvalues up to order: only sizes compare here.
+/// The kernels' tests check the values.
 const UP_TO_SIGN: Exactness = Exactness::Random;
 
 fn any_samples() -> Vec<Sample> {
@@ -393,7 +393,7 @@ fn any_samples() -> Vec<Sample> {
         sample![tensor(DType::I64, &[3, 3], 6)],
     ]
 }
-/// Hermitian matrices, and others, with an option.
+/// Hermitian and other sample matrices, with further options.
 fn hermitian_samples(more: &[restride_ir::SampleArg]) -> Vec<Sample> {
     let args = |x: restride_tensor::RawTensor| {
         let mut s = sample![x];

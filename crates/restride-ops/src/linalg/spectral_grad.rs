@@ -1,10 +1,10 @@
-//! Gradients of eigenvectors and singular vectors, of what is defined by them, and of the exponential function.
+//! Gradients of eigenvectors and singular vectors, of operators composed of them, and of the matrix exponential.
 
 use crate::gradient::Rules;
 use crate::gradient::terms::{Cx, Operand, T, op, rule};
 use restride_ir::{Dim, Expr};
 
-/// What of a change is a rotation, twice.
+/// `t - tᴴ`: twice the rotation part of a change.
 fn skew(t: T<'_>) -> T<'_> {
     t - t.mh()
 }
@@ -13,12 +13,12 @@ fn diagonal(t: T<'_>) -> T<'_> {
     op!(t.cx(), "aten.diagonal.default", t, 0, -2, -1)
 }
 
-/// A matrix with another diagonal.
+/// Replaces the diagonal of a matrix.
 fn with_diagonal<'c>(t: T<'c>, d: T<'c>) -> T<'c> {
     op!(t.cx(), "aten.diagonal_scatter.default", t, d, 0, -2, -1)
 }
 
-/// Divides by numbers that are zero on the diagonal; the quotient is zero there.
+/// Divides by `numbers`, whose diagonal is zero; the quotient's diagonal is zero.
 fn apart<'c>(t: T<'c>, numbers: T<'c>) -> T<'c> {
     let ones = diagonal(numbers);
     let numbers = with_diagonal(numbers, ones.zeros_like() + 1.0);
@@ -26,7 +26,7 @@ fn apart<'c>(t: T<'c>, numbers: T<'c>) -> T<'c> {
     with_diagonal(quotient, diagonal(quotient).zeros_like())
 }
 
-/// `_linalg_eigh(A, UPLO, compute_v)`: eigenvalues and vectors of a Hermitian matrix.
+/// `_linalg_eigh(A, UPLO, compute_v)`: eigenvalues and eigenvectors of a Hermitian matrix.
 fn eigh<'c>(c: &'c Cx<'c>) {
     let a = c.arg(0);
     let (l, v) = if c.is_none(2) || c.flag(2) {
@@ -41,7 +41,7 @@ fn eigh<'c>(c: &'c Cx<'c>) {
         (None, None) => return c.zero(0),
         (Some(g), None) => return c.set(0, (v * g.unsqueeze(-2)).matmul(vh)),
         (gl, Some(g)) => {
-            // Vectors move within the rotations.
+            // The vectors change only by rotations.
             let turned = skew(vh.matmul(g)) * 0.5;
             let inner = apart(turned, (l.unsqueeze(-2) - l.unsqueeze(-1)).to(v.dtype()));
             match gl {
@@ -53,7 +53,7 @@ fn eigh<'c>(c: &'c Cx<'c>) {
     c.set(0, v.matmul(inner).matmul(vh));
 }
 
-/// `linalg_eig(A)`: eigenvalues and vectors of norm 1 of any matrix.
+/// `linalg_eig(A)`: eigenvalues and unit eigenvectors of any square matrix.
 fn eig<'c>(c: &'c Cx<'c>) {
     let (l, v) = (c.result_at(0), c.result_at(1));
     let vh = v.mh();
@@ -75,7 +75,7 @@ fn eig<'c>(c: &'c Cx<'c>) {
     c.set(0, op!(c, "aten.linalg_solve.default", vh, inner));
 }
 
-/// `_linalg_svd(A, full_matrices, compute_uv, driver)`: only the vectors that belong to singular values have a gradient.
+/// `_linalg_svd(A, full_matrices, compute_uv, driver)`: only vectors of singular values have a gradient.
 fn svd<'c>(c: &'c Cx<'c>) {
     let a = c.arg(0);
     let (mut gu, gs, mut gvh) = (c.opt_grad(0), c.opt_grad(1), c.opt_grad(2));
@@ -111,7 +111,7 @@ fn svd<'c>(c: &'c Cx<'c>) {
         add(column * apart(skew(vh.matmul(g.mh())), squares));
     }
     let Some(mut inner) = inner else { return };
-    // On the diagonal: the values' gradient, and what phases make of both vectors' at once.
+    // The diagonal holds the gradient of the values and that of the common phase of both vectors.
     let mut along = gs.map(|g| g.to(u.dtype()));
     if let (Some(turned), true) = (of_u.filter(|_| gvh.is_some()), u.dtype().is_complex()) {
         let phases = diagonal(turned) / (s * 2.0);
@@ -135,7 +135,7 @@ fn svd<'c>(c: &'c Cx<'c>) {
     c.set(0, out);
 }
 
-/// `linalg_pinv.atol_rtol_tensor(A)`: the derivative where the rank does not change (Golub and Pereyra, 1973).
+/// `linalg_pinv.atol_rtol_tensor(A)`: the derivative at constant rank (Golub and Pereyra, 1973).
 fn pinv<'c>(c: &'c Cx<'c>) {
     let (a, p, gh) = (c.arg(0), c.result(), c.grad().mh());
     let ph = p.mh();
@@ -152,12 +152,12 @@ fn pinv<'c>(c: &'c Cx<'c>) {
             -p.matmul(k).mh() + kp - a.matmul(p).matmul(kp) + ph.matmul(p).matmul(gh - k.matmul(a))
         },
     );
-    // A tolerance decides between ranks: it has no gradient.
+    // The tolerances select the rank and have no gradient.
     c.zero(1);
     c.zero(2);
 }
 
-/// Solves `H X + X H = R` for a Hermitian H, by its eigenvectors; what both sides leave open is zero.
+/// Solves `H X + X H = R` for a Hermitian H, by its eigenvectors; undetermined components are zero.
 fn sylvester<'c>(l: T<'c>, v: T<'c>, r: T<'c>) -> T<'c> {
     let c = r.cx();
     let sums = l.unsqueeze(-2) + l.unsqueeze(-1);
@@ -167,7 +167,7 @@ fn sylvester<'c>(l: T<'c>, v: T<'c>, r: T<'c>) -> T<'c> {
     v.matmul(inner).matmul(v.mh())
 }
 
-/// Eigenvalues and vectors of a Hermitian matrix.
+/// Eigenvalues and eigenvectors of a Hermitian matrix.
 fn spectrum<'c>(h: T<'c>) -> Option<(T<'c>, T<'c>)> {
     let made = h.cx().calls("aten._linalg_eigh.default", &[h.operand(), "L".operand(), true.operand()]);
     let [l, v] = made[..] else { return None };
@@ -178,7 +178,7 @@ fn spectrum<'c>(h: T<'c>) -> Option<(T<'c>, T<'c>)> {
 fn polar<'c>(c: &'c Cx<'c>) {
     let (u, h) = (c.result_at(0), c.result_at(1));
     let Some((l, v)) = spectrum(h) else { return };
-    // U changes by what H does not explain, over H.
+    // The change of U is the part of the gradient that H does not explain, divided by H.
     let over = c.opt_grad(0).map(|g| (g.matmul(v) / l.unsqueeze(-2)).matmul(v.mh()));
     let of_h = match (c.opt_grad(1), over) {
         (None, None) => return c.zero(0),
@@ -198,7 +198,7 @@ fn sqrth<'c>(c: &'c Cx<'c>) {
     c.set(0, sylvester(l, v, (g + g.mh()) * 0.5));
 }
 
-/// `linalg_matrix_exp(A)`: the derivative stands beside the exponential of a block matrix (Mathias, 1996).
+/// `linalg_matrix_exp(A)`: the derivative is a block of the exponential of a block matrix (Mathias, 1996).
 fn exp<'c>(c: &'c Cx<'c>) {
     let (a, n) = (c.arg(0).mh(), c.arg(0).size(-1));
     let above = c.cat(&[a, c.grad()], -1);

@@ -1,4 +1,4 @@
-//! `histogram`, `histogramdd` and `segment_reduce`: what falls between edges, counted or joined.
+//! `histogram`, `histogramdd` and `segment_reduce`: counts between edges, and reductions over segments.
 
 use crate::support::composite::composite;
 use crate::support::promote::name;
@@ -8,7 +8,7 @@ use restride_ir::{Arg, DType, Emit, OpDef, Val};
 use restride_tensor::RawTensor;
 use smallvec::smallvec;
 
-/// The input as points (rows) of some dimensions.
+/// Reshapes the input to a matrix of points and returns their number of coordinates.
 fn points(e: &mut dyn Emit, x: Val) -> Result<(Val, i64)> {
     let m = e.meta(x);
     ensure!(matches!(m.dtype, DType::F32 | DType::F64), "\"histogramdd\" not implemented for '{}'", name(m.dtype));
@@ -19,7 +19,7 @@ fn points(e: &mut dyn Emit, x: Val) -> Result<(Val, i64)> {
     Ok((emit!(e, "aten.reshape.default", x, [n, d])?, d))
 }
 
-/// Even edges of each dimension: over a given range, or that of the data.
+/// Evenly spaced edges of each dimension, over the given range or the data's.
 fn even_edges(e: &mut dyn Emit, x: Val, bins: &[i64], range: Option<Vec<f64>>) -> Result<Vec<Val>> {
     let (x, d) = points(e, x)?;
     let dtype = e.meta(x).dtype;
@@ -72,7 +72,7 @@ fn even_edges(e: &mut dyn Emit, x: Val, bins: &[i64], range: Option<Vec<f64>>) -
     Ok(out)
 }
 
-/// How many points (or what weight) each cell between edges has; the last edges belong to their cells.
+/// The number or weight of points in each cell between edges; the last cell includes its upper edge.
 fn counted(e: &mut dyn Emit, x: Val, edges: &[Val], weight: Option<Val>, density: bool) -> Result<Val> {
     let (x, d) = points(e, x)?;
     let m = e.meta(x);
@@ -140,7 +140,7 @@ fn counted(e: &mut dyn Emit, x: Val, edges: &[Val], weight: Option<Val>, density
     Ok(out)
 }
 
-/// A tensor of one dimension more, for operators that take numbers.
+/// Adds a dimension for operators that compare with numbers.
 fn column(e: &mut dyn Emit, x: Val) -> Result<Val> {
     let n: i64 = sizes(e, x).iter().product();
     emit!(e, "aten.reshape.default", x, [n, 1])
@@ -200,8 +200,8 @@ fn counts_by_edges(e: &mut dyn Emit, a: &ValArgs<'_>) -> Vals {
     Ok(smallvec![counted(e, *a.tensor(0)?, &edges, a.opt_tensor(2)?.copied(), a.bool(3)?)?])
 }
 
-/// `segment_reduce(data, reduce, lengths, indices, offsets, axis, unsafe, initial)`: runs along a dimension joined to one element
-/// each. Their bounds are lengths or offsets, for each place of the dimensions before.
+/// `segment_reduce(data, reduce, lengths, indices, offsets, axis, unsafe, initial)`: reduces each segment of a dimension.
+/// Lengths or offsets bound the segments, separately for each index of the leading dimensions.
 fn segments(e: &mut dyn Emit, a: &ValArgs<'_>) -> Vals {
     let x = *a.tensor(0)?;
     let m = e.meta(x);
@@ -211,7 +211,7 @@ fn segments(e: &mut dyn Emit, a: &ValArgs<'_>) -> Vals {
     let axis = m.layout.dim(a.int(5)?)?;
     let how = a.str(1)?;
     let bounds = match (a.opt_tensor(2)?, a.opt_tensor(4)?) {
-        // Of both, PyTorch takes the offsets.
+        // PyTorch prefers the offsets if both are given.
         (_, Some(&o)) => {
             let n = sizes(e, o).last().copied().unwrap_or(0);
             ensure!(n >= 1, "segment_reduce(): offsets must not be empty");
@@ -232,7 +232,7 @@ fn segments(e: &mut dyn Emit, a: &ValArgs<'_>) -> Vals {
     );
     let (runs, n) = (mb.sizes()[axis], m.sizes()[axis]);
     let lead = m.sizes()[..axis].to_vec();
-    // The run of each place: how many runs end there or before. One run more takes what is behind the last one.
+    // An element's segment is the number of segments that end at or before it. One extra segment takes the trailing elements.
     let bounds = emit!(e, "aten.contiguous.default", bounds)?;
     let places = emit!(e, "aten.arange.default", n, DType::I64)?;
     let rows: Vec<i64> = lead.iter().copied().chain([n]).collect();

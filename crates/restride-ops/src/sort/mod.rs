@@ -1,5 +1,6 @@
-//! Sorting: `sort`, `argsort`, `topk`, `kthvalue`. Ties have the lower index first; those of
-//! `topk` are as PyTorch's selection happens to leave them.
+//! Sorting and search: `sort`, `argsort`, `topk`, `kthvalue`, histograms and distinct elements.
+//!
+//! A stable sort keeps ties in index order; `topk` returns ties as PyTorch's selection does.
 
 mod histogram;
 mod search;
@@ -21,7 +22,7 @@ fn check_type(what: &str, dtype: DType, bools: bool) -> Result<()> {
     Ok(())
 }
 
-/// A sorted tensor and the positions of its elements, in the operand's order of dimensions.
+/// Types of the sorted tensor and of its indices, both with the operand's dimension order.
 fn sorted(a: &Args<'_, Meta>, dim: i64) -> Result<(Meta, Meta)> {
     let t = a.tensor(0)?;
     check_type("Sort", t.dtype, true)?;
@@ -30,7 +31,7 @@ fn sorted(a: &Args<'_, Meta>, dim: i64) -> Result<(Meta, Meta)> {
     Ok((Meta::new(t.dtype, layout.clone()), Meta::new(DType::I64, layout)))
 }
 
-/// Positions of the dimension and of `descending` among the arguments differ between overloads.
+/// Declares a sorting operator; overloads differ in the positions of the dimension and of `descending`.
 macro_rules! sorts {
     ($($infer:ident, $run:ident, $infer_arg:ident, $run_arg:ident, $room:ident: $dim:literal, $descending:literal;)*) => {$(
         fn $room(a: &Args<'_, Meta>, outs: &[Meta]) -> Result<usize> {
@@ -87,7 +88,7 @@ fn infer_topk(a: &Args<'_, Meta>) -> Metas {
 }
 fn top<V>(a: &Args<'_, V>, layout: &Layout) -> Result<(usize, Pick)> {
     let (k, d) = (a.int(1)?, layout.dim(a.int(2)?)?);
-    // A 0-d tensor gives its element for k = 0 too.
+    // A 0-d tensor returns its element even for k = 0.
     let k = if layout.rank() == 0 { 1 } else { k as usize };
     Ok((d, Pick::Top { k, largest: a.bool(3)?, sorted: a.bool(4)? }))
 }
@@ -165,7 +166,7 @@ fn s_stable() -> Vec<Sample> {
         all.push(sample![&t, true, 0, true]);
         all.push(sample![&t, (), -1, false]);
     }
-    // Where stability is not asked for, ties would be PyTorch's own.
+    // An unstable sort orders ties as PyTorch's implementation happens to.
     all.retain(|s| !matches!((&s.args[0], &s.args[1]), (restride_ir::Arg::Value(t), restride_ir::Arg::None) if !t.dtype().is_float() || t.layout().strides.contains(&0)));
     all.push(sample![tensor(DType::C64, &[3], 1), true]);
     all

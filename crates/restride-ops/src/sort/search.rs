@@ -1,4 +1,4 @@
-//! Finding numbers among others: `searchsorted`, `bucketize`, `isin`, `histc`, `bincount`.
+//! Search and counting by value: `searchsorted`, `bucketize`, `isin`, `histc`, `bincount`.
 
 use crate::support::promote::{AsTensor, name};
 use crate::support::sample::{expanded, in_range, ints, sample, strided, tensor, transposed};
@@ -14,7 +14,7 @@ fn index_type<V>(a: &Args<'_, V>, i: usize) -> Result<DType> {
     Ok(if a.opt_bool(i)?.unwrap_or(false) { DType::I32 } else { DType::I64 })
 }
 
-/// Calls `f` with a number as a 0-d tensor, of the other operand's type where that holds it.
+/// Calls `f` with a number as a 0-d tensor, in the other operand's type if it holds the number.
 fn boxed<R>(s: Scalar, other: DType, f: impl FnOnce(&View<'_>) -> R) -> R {
     scratch::tensor(box_type(s, other), &Layout::contiguous(&[]), |t| {
         match s {
@@ -29,7 +29,7 @@ fn box_type(s: Scalar, other: DType) -> DType {
     if whole || other.is_float() { other } else { s.dtype() }
 }
 
-/// An operand beside another one: a tensor, or a number as one.
+/// Scratch bytes and type of an operand beside another one; a number counts as a 0-d tensor.
 fn beside(a: &Args<'_, Meta>, i: usize, other: DType) -> Result<(usize, Meta)> {
     match a.as_tensor(i) {
         Some(t) => Ok((0, t.clone())),
@@ -67,7 +67,7 @@ fn comparable(dtypes: &[DType]) -> Result<()> {
     Ok(())
 }
 
-/// `searchsorted`: the sorted rows, and what is looked for (`None` for a plain number).
+/// `searchsorted`: the sorted rows, and the values to find (`None` for a plain number).
 fn check<V: AsTensor>(
     a: &Args<'_, V>,
     rows: &V,
@@ -205,7 +205,7 @@ fn run_count(c: &Call<'_>) -> Result<Vec<RawTensor>> {
 
 const F: DType = DType::F32;
 
-/// A sorted row of some types.
+/// A sorted row of an element type.
 fn sorted(dtype: DType, sizes: &[i64]) -> RawTensor {
     let t = RawTensor::zeros(dtype, Layout::contiguous(sizes));
     let data: Vec<f64> =
@@ -246,7 +246,7 @@ fn number_samples() -> Vec<Sample> {
         sample![sorted(F, &[2, 6]), 1],
     ]
 }
-/// `bucketize` has the boundaries second.
+/// Swaps the first two arguments: `bucketize` takes the boundaries second.
 fn swapped(samples: Vec<Sample>) -> Vec<Sample> {
     let mut samples: Vec<Sample> = samples.into_iter().filter(|s| s.args.len() <= 4).collect();
     samples.iter_mut().for_each(|s| s.args.swap(0, 1));

@@ -1,4 +1,4 @@
-//! Distinct elements and slices: `unique` in its forms. How many there are depends on the data.
+//! Distinct elements and slices: `unique` in its forms. The data decides the result's size.
 
 use restride_ir::{Call, DType, Exactness, Kernel, Layout, OpDef, OpError, Sample, SampleFn};
 use restride_kernels::index::{Axes, take_at, take_flat};
@@ -24,7 +24,7 @@ fn listed(data: &[i64], sizes: &[i64]) -> Result<RawTensor> {
     Ok(t)
 }
 
-/// Values, inverse and counts of the distinct elements; what is not asked for is empty.
+/// Values, inverse indices and counts of the distinct elements; results not requested are empty.
 fn flat(t: &View<'_>, neighbours: bool, inverse: bool, counts: bool) -> Result<Vec<RawTensor>> {
     check_type("unique", t.dtype())?;
     let g = groups(t, 1, neighbours).map_err(OpError::new)?;
@@ -38,7 +38,7 @@ fn flat(t: &View<'_>, neighbours: bool, inverse: bool, counts: bool) -> Result<V
     ])
 }
 
-/// The same of slices along a dimension.
+/// Values, inverse indices and counts of the distinct slices along a dimension.
 fn sliced(t: &View<'_>, dim: i64, neighbours: bool) -> Result<Vec<RawTensor>> {
     let rank = t.sizes().len();
     ensure!(rank > 0, "Dimension specified as {dim} but tensor has no dimensions");
@@ -51,7 +51,7 @@ fn sliced(t: &View<'_>, dim: i64, neighbours: bool) -> Result<Vec<RawTensor>> {
         return Ok(vec![values, listed(&[], &[0])?, listed(&[], &[0])?]);
     }
     ensure!(zeros == 0, "There are 0 sized dimensions, and they aren't selected, so unique cannot be applied");
-    // The dimension in front, as a row-major copy: its slices are rows.
+    // A row-major copy with the dimension first: its slices are rows.
     let mut order: Vec<i64> = (0..rank as i64).filter(|i| *i != d as i64).collect();
     order.insert(0, d as i64);
     let turned = t.layout().permute(&order)?;
@@ -70,7 +70,7 @@ fn sliced(t: &View<'_>, dim: i64, neighbours: bool) -> Result<Vec<RawTensor>> {
         &picked.write().view_mut(),
     )
     .map_err(OpError::new)?;
-    // The dimension back in its place, on the same memory.
+    // Moves the dimension back, on the same memory.
     let mut back: Vec<i64> = (1..rank as i64).collect();
     back.insert(d, 0);
     let layout = picked.layout().permute(&back)?;
@@ -100,7 +100,7 @@ fn run_dim_consecutive(c: &Call<'_>) -> Result<Vec<RawTensor>> {
     sliced(c.args.tensor(0)?, c.args.int(1)?, true)
 }
 
-/// Tensors with equal elements.
+/// Sample tensors with repeated elements.
 fn operands() -> Vec<RawTensor> {
     vec![
         ints(&[3, 1, 2, 1, 3, 3], &[6]),
@@ -135,7 +135,7 @@ fn s_consecutive() -> Vec<Sample> {
     all
 }
 fn s_dim() -> Vec<Sample> {
-    // Rows with no-numbers have no order in PyTorch.
+    // PyTorch defines no order for rows with NaN.
     let all = operands().into_iter().filter(|t| t.layout().sizes[..] != [6] || t.dtype() != DType::F32);
     let mut all: Vec<Sample> = all.flat_map(|t| [sample![&t, 0, true, true, true], sample![&t, -1]]).collect();
     all.push(sample![ints(&[1, 2, 0, 3, 1, 2], &[3, 2]), 0, true, true, true]);

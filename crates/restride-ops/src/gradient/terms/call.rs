@@ -1,4 +1,4 @@
-//! The call that a rule differentiates: its operands, results and arguments, and what the rule says of it.
+//! `Cx`, the call that a rule differentiates: its operands, results, arguments, and declared gradients.
 
 use super::{Core, FAILED, Operand, T, op};
 use restride_ir::{Arg, Expr, GradCall, OpError, Val};
@@ -19,7 +19,7 @@ impl<'c> Cx<'c> {
         self.term(FAILED)
     }
 
-    /// Stops the rule: what it cannot do.
+    /// Stops the rule with an error.
     pub fn fail(&self, what: impl Into<String>) {
         self.core.fail(OpError::new(what.into()));
     }
@@ -29,7 +29,7 @@ impl<'c> Cx<'c> {
         self.grad_at(0)
     }
 
-    /// Gradient of result `k`: zeros where there is none.
+    /// Gradient of result `k`; zeros if it has none.
     pub fn grad_at(&'c self, k: usize) -> T<'c> {
         match self.call.grads.get(k).copied().flatten() {
             Some(v) => self.term(v),
@@ -37,7 +37,7 @@ impl<'c> Cx<'c> {
         }
     }
 
-    /// Gradient of result `k`, if there is one.
+    /// Gradient of result `k`, if it has one.
     pub fn opt_grad(&'c self, k: usize) -> Option<T<'c>> {
         self.call.grads.get(k).copied().flatten().map(|v| self.term(v))
     }
@@ -47,7 +47,7 @@ impl<'c> Cx<'c> {
         self.call.grads.get(k).copied().flatten().is_some()
     }
 
-    /// Whether the first result alone has a gradient; the rule is stopped where others have one.
+    /// Whether the first result has a gradient; stops the rule if another result has one.
     pub fn only_first(&self) -> bool {
         let others = (1..self.results()).any(|k| self.has_grad(k));
         if others {
@@ -74,7 +74,7 @@ impl<'c> Cx<'c> {
         }
     }
 
-    /// The tensor at argument `i`. A number in a tensor's place is one without dimensions.
+    /// The tensor at argument `i`; a number becomes a 0-d tensor.
     pub fn arg(&'c self, i: usize) -> T<'c> {
         match self.call.args.get(i) {
             Some(Arg::Value(v)) => self.term(*v),
@@ -86,7 +86,7 @@ impl<'c> Cx<'c> {
         }
     }
 
-    /// The tensor at argument `i`, if it is one.
+    /// The tensor at argument `i`, unless it is `None`.
     pub fn opt(&'c self, i: usize) -> Option<T<'c>> {
         match self.call.args.get(i) {
             Some(Arg::Value(v)) => Some(self.term(*v)),
@@ -94,12 +94,12 @@ impl<'c> Cx<'c> {
         }
     }
 
-    /// The tensors at argument `i`; holes are left out.
+    /// The tensors at argument `i`, without `None` elements.
     pub fn list(&'c self, i: usize) -> Vec<T<'c>> {
         self.call.args.get(i).map_or_else(Vec::new, |a| a.values().map(|v| self.term(*v)).collect())
     }
 
-    /// Argument `i` as it is.
+    /// Argument `i` unchanged.
     pub fn raw(&self, i: usize) -> Arg<Val, Expr> {
         self.call.args.get(i).cloned().unwrap_or(Arg::None)
     }
@@ -117,7 +117,7 @@ impl<'c> Cx<'c> {
         })
     }
 
-    /// The known integer at argument `i`, or this where it is `None`.
+    /// The known integer at argument `i`, or `default` if it is `None`.
     pub fn int_or(&self, i: usize, default: i64) -> i64 {
         if self.is_none(i) { default } else { self.int(i) }
     }
@@ -144,12 +144,12 @@ impl<'c> Cx<'c> {
         }
     }
 
-    /// The known float at argument `i`, unless it is `None`.
+    /// The known float at argument `i`; `None` if the argument is.
     pub fn opt_float(&self, i: usize) -> Option<f64> {
         (!self.is_none(i)).then(|| self.float(i))
     }
 
-    /// The known bool at argument `i`; `None` is false.
+    /// The known bool at argument `i`; false if it is `None`.
     pub fn flag(&self, i: usize) -> bool {
         self.int_or(i, 0) != 0
     }
@@ -162,12 +162,12 @@ impl<'c> Cx<'c> {
         }
     }
 
-    /// The numbers at argument `i`; none where it is `None`.
+    /// The numbers at argument `i`; empty if it is `None`.
     pub fn nums(&self, i: usize) -> Vec<Expr> {
         self.call.args.get(i).map_or_else(Vec::new, |a| a.scalars().to_vec())
     }
 
-    /// The known integers at argument `i`; none where it is `None`.
+    /// The known integers at argument `i`; empty if it is `None`.
     pub fn ints(&self, i: usize) -> Vec<i64> {
         let known: Option<Vec<i64>> = self.nums(i).iter().map(|e| e.constant().map(|s| s.as_i64())).collect();
         known.unwrap_or_else(|| {
@@ -176,12 +176,12 @@ impl<'c> Cx<'c> {
         })
     }
 
-    /// Whether the operand at argument `i` is differentiated.
+    /// Whether the operand at argument `i` needs a gradient.
     pub fn needs(&self, i: usize) -> bool {
         self.needs_item(i, 0)
     }
 
-    /// Whether the `k`-th tensor of the list at argument `i` is differentiated.
+    /// Whether the `k`-th tensor of the list at argument `i` needs a gradient.
     pub fn needs_item(&self, i: usize, k: usize) -> bool {
         let at = self.call.first_operand(i) + k;
         let own = self.call.args.get(i).map_or(0, |a| a.values().count());
@@ -193,7 +193,7 @@ impl<'c> Cx<'c> {
         self.set_item(i, 0, gradient);
     }
 
-    /// Declares the gradient of argument `i` where it is needed.
+    /// Declares the gradient of argument `i` if it is needed.
     pub fn give(&'c self, i: usize, gradient: impl FnOnce() -> T<'c>) {
         if self.needs(i) {
             self.set(i, gradient());
@@ -219,22 +219,22 @@ impl<'c> Cx<'c> {
         }
     }
 
-    /// A call with all its results.
+    /// All results of a new call.
     pub fn calls(&'c self, op: &str, args: &[Arg<Val, Expr>]) -> Vec<T<'c>> {
         self.core.call(op, args).into_iter().map(|v| self.term(v)).collect()
     }
 
-    /// Result `k` of a call.
+    /// Result `k` of a new call.
     pub fn call_at(&'c self, op: &str, args: &[Arg<Val, Expr>], k: usize) -> T<'c> {
         self.core.call(op, args).get(k).map_or(self.term(FAILED), |v| self.term(*v))
     }
 
-    /// The first result of a call.
+    /// The first result of a new call.
     pub fn call(&'c self, op: &str, args: &[Arg<Val, Expr>]) -> T<'c> {
         self.call_at(op, args, 0)
     }
 
-    /// Concatenated tensors.
+    /// Concatenates tensors.
     pub fn cat(&'c self, parts: &[T<'c>], dim: i64) -> T<'c> {
         let list = Arg::Values(parts.iter().map(|t| Some(t.v)).collect());
         self.call("aten.cat.default", &[list, dim.operand()])

@@ -1,7 +1,6 @@
-//! The language that gradient rules are written in: tensors as terms with arithmetic.
+//! The language of gradient rules: tensors as terms with arithmetic.
 //!
-//! A call that fails is remembered, and what follows from it is not computed; [`run`] reports the first one. So rules read
-//! like formulas.
+//! The context records the first failing call and skips the rest; [`run`] reports the failure. So rules read like formulas.
 
 mod call;
 mod tensor;
@@ -15,10 +14,10 @@ use std::cell::RefCell;
 
 type Result<T> = std::result::Result<T, OpError>;
 
-/// Stands for what could not be computed.
+/// Placeholder for a value that failed to compute.
 const FAILED: Val = Val(u32::MAX);
 
-/// What a rule does to the world.
+/// The graph operations that a rule performs.
 trait Core {
     fn call(&self, op: &str, args: &[Arg<Val, Expr>]) -> SmallVec<[Val; 1]>;
     fn ty(&self, v: Val) -> TensorType;
@@ -29,7 +28,7 @@ trait Core {
 struct Sink<'e> {
     emit: RefCell<&'e mut dyn GradEmit>,
     failed: RefCell<Option<OpError>>,
-    /// What the rule said of each operand: nothing, that the gradient is zero, or the gradient.
+    /// The gradient declared for each operand: none yet, zero, or a value.
     out: RefCell<Vec<Option<Option<Val>>>>,
 }
 
@@ -70,14 +69,14 @@ pub(crate) fn run(
         return Err(e);
     }
     let said = sink.out.into_inner();
-    // A gradient that a rule forgets would be silently zero.
+    // An undeclared gradient would silently count as zero.
     if let Some(i) = said.iter().zip(call.needs).position(|(g, needs)| *needs && g.is_none()) {
         return Err(OpError::unsupported(format!("{} has no gradient for its operand {i}", call.op)));
     }
     Ok(said.into_iter().map(Option::flatten).collect())
 }
 
-/// Runs a form.
+/// Runs a decomposition written as a form.
 pub(crate) fn run_form(
     emit: &mut dyn GradEmit,
     call: &GradCall<'_>,
@@ -91,7 +90,7 @@ pub(crate) fn run_form(
     }
 }
 
-/// A form as an operator declares it: a function from the call to its results.
+/// Declares a form: a function from the call to its results.
 macro_rules! form {
     (|$c:ident| $body:expr) => {
         restride_ir::Grad::Form(|emit, call| $crate::gradient::terms::run_form(emit, call, &|$c| $body))
@@ -102,7 +101,7 @@ macro_rules! form {
 }
 pub(crate) use form;
 
-/// A rule as an operator declares it: `rule!(|c| c.set(0, c.grad() * c.arg(0).cos()))`.
+/// Declares a rule: `rule!(|c| c.set(0, c.grad() * c.arg(0).cos()))`.
 macro_rules! rule {
     (|$c:ident| $body:expr) => {
         restride_ir::Grad::Rule(|emit, call| {
@@ -115,7 +114,7 @@ macro_rules! rule {
 }
 pub(crate) use rule;
 
-/// What becomes an argument of a call in a rule.
+/// A Rust value that converts to an argument of a call.
 pub(crate) trait Operand {
     fn operand(self) -> Arg<Val, Expr>;
 }
@@ -157,7 +156,7 @@ impl<const N: usize> Operand for [bool; N] {
     }
 }
 
-/// A call in a rule: `op!(c, "aten.add.Tensor", a, b)`.
+/// Adds a call: `op!(c, "aten.add.Tensor", a, b)`.
 macro_rules! op {
     ($c:expr, $op:expr $(, $arg:expr)* $(,)?) => {
         $c.call($op, &[$($crate::gradient::terms::Operand::operand($arg)),*])
@@ -165,18 +164,18 @@ macro_rules! op {
 }
 pub(crate) use op;
 
-/// A dimension counted from the front; that of a tensor without dimensions is 0.
+/// The dimension counted from the front; 0 for a 0-d tensor.
 pub(crate) fn wrap(dim: i64, rank: usize) -> usize {
     let rank = rank.max(1) as i64;
     (if dim < 0 { dim + rank } else { dim }).clamp(0, rank - 1) as usize
 }
 
-/// A product of numbers that may be symbolic.
+/// The product of numbers, which may be symbolic.
 pub(crate) fn product<'a>(sizes: impl IntoIterator<Item = &'a Expr>) -> Expr {
     sizes.into_iter().fold(Expr::Int(1), |p, s| p.times(s))
 }
 
-/// A number as a float.
+/// Converts a number to a float.
 pub(crate) fn as_float(n: &Expr) -> Expr {
     match n.constant() {
         Some(s) => Expr::float(s.as_f64()),

@@ -1,4 +1,4 @@
-//! Tensors in a rule: operators as methods, and arithmetic.
+//! `T`, a tensor in a rule: operators as methods, and arithmetic.
 
 use super::{Cx, Operand, op, wrap};
 use restride_ir::{DType, Dim, Expr, TensorType, Val};
@@ -16,7 +16,7 @@ impl<'c> T<'c> {
     pub fn cx(self) -> &'c Cx<'c> {
         self.cx
     }
-    /// The value itself, for a list of them.
+    /// The value of this term.
     pub fn val(self) -> Val {
         self.v
     }
@@ -36,7 +36,7 @@ impl<'c> T<'c> {
     pub fn rank(self) -> usize {
         self.ty().rank()
     }
-    /// Size of a dimension; negative ones count from the end. A tensor without dimensions has one of size 1.
+    /// Size of a dimension; negative ones count from the end. A 0-d tensor has one dimension of size 1.
     pub fn size(self, dim: i64) -> Expr {
         let sizes = self.sizes();
         sizes.get(wrap(dim, sizes.len())).cloned().unwrap_or(Expr::Int(1))
@@ -45,20 +45,20 @@ impl<'c> T<'c> {
     pub fn numel(self) -> Expr {
         self.ty().layout.numel()
     }
-    /// An operator of this tensor alone.
+    /// Applies an operator with this tensor as its only argument.
     pub fn unary(self, op: &str) -> T<'c> {
         op!(self.cx, op, self)
     }
-    /// Zeros of this tensor's type.
+    /// Zeros with this tensor's type.
     pub fn zeros_like(self) -> T<'c> {
         let ty = self.ty();
         op!(self.cx, "aten.full.default", ty.layout.sizes.to_vec(), 0, ty.dtype)
     }
-    /// Complex conjugate; real tensors are their own.
+    /// Complex conjugate; a real tensor stays as it is.
     pub fn conj(self) -> T<'c> {
         if self.dtype().is_complex() { self.unary("aten.conj_physical.default") } else { self }
     }
-    /// Real part of what may be complex.
+    /// Real part; a real tensor stays as it is.
     pub fn real(self) -> T<'c> {
         if !self.dtype().is_complex() {
             return self;
@@ -66,7 +66,7 @@ impl<'c> T<'c> {
         let pairs = self.unary("aten.view_as_real.default");
         op!(self.cx, "aten.select.int", pairs, -1, 0)
     }
-    /// Imaginary part of what is complex.
+    /// Imaginary part of a complex tensor.
     pub fn imag(self) -> T<'c> {
         let pairs = self.unary("aten.view_as_real.default");
         op!(self.cx, "aten.select.int", pairs, -1, 1)
@@ -102,31 +102,31 @@ impl<'c> T<'c> {
     pub fn square(self) -> T<'c> {
         self * self
     }
-    /// To the power of a number.
+    /// This tensor raised to a power.
     pub fn pow(self, e: impl Operand) -> T<'c> {
         op!(self.cx, "aten.pow.Tensor_Scalar", self, e)
     }
-    /// This where the mask is true, zero elsewhere.
+    /// This tensor where the mask is true, zero elsewhere.
     pub fn only(self, mask: T<'c>) -> T<'c> {
         op!(self.cx, "aten.where.ScalarOther", mask, self, 0)
     }
-    /// Zero where the mask is true, this elsewhere.
+    /// Zero where the mask is true, this tensor elsewhere.
     pub fn except(self, mask: T<'c>) -> T<'c> {
         op!(self.cx, "aten.masked_fill.Scalar", self, mask, 0)
     }
-    /// A comparison (`gt`, `eq`, …) with a number.
+    /// Compares (`gt`, `eq`, …) with a number.
     pub fn is(self, how: &str, n: impl Operand) -> T<'c> {
         op!(self.cx, &format!("aten.{how}.Scalar"), self, n)
     }
-    /// A comparison with a tensor.
+    /// Compares with a tensor.
     pub fn than(self, how: &str, other: T<'c>) -> T<'c> {
         op!(self.cx, &format!("aten.{how}.Tensor"), self, other)
     }
-    /// As this element type.
+    /// Casts to an element type.
     pub fn to(self, dtype: DType) -> T<'c> {
         if self.dtype() == dtype { self } else { op!(self.cx, "aten._to_copy.default", self, dtype) }
     }
-    /// Under other sizes.
+    /// Reshapes to these sizes.
     pub fn reshape(self, sizes: Vec<Expr>) -> T<'c> {
         let own = self.sizes();
         let same = own.len() == sizes.len() && own.iter().zip(&sizes).all(|(a, b)| a.equals(b) == Some(true));
@@ -138,19 +138,19 @@ impl<'c> T<'c> {
         let same = own.len() == sizes.len() && own.iter().zip(&sizes).all(|(a, b)| a.equals(b) == Some(true));
         if same { self } else { op!(self.cx, "aten.expand.default", self, sizes) }
     }
-    /// With a dimension of size 1 at `dim`.
+    /// Inserts a dimension of size 1 at `dim`.
     pub fn unsqueeze(self, dim: i64) -> T<'c> {
         op!(self.cx, "aten.unsqueeze.default", self, dim)
     }
-    /// Without the dimension of size 1 at `dim`.
+    /// Removes the dimension of size 1 at `dim`.
     pub fn squeeze(self, dim: i64) -> T<'c> {
         op!(self.cx, "aten.squeeze.dim", self, dim)
     }
-    /// With two dimensions exchanged.
+    /// Exchanges two dimensions.
     pub fn transpose(self, a: i64, b: i64) -> T<'c> {
         op!(self.cx, "aten.transpose.int", self, a, b)
     }
-    /// With the last two dimensions exchanged.
+    /// Exchanges the last two dimensions.
     pub fn mt(self) -> T<'c> {
         self.transpose(-2, -1)
     }
@@ -158,15 +158,15 @@ impl<'c> T<'c> {
     pub fn mh(self) -> T<'c> {
         self.mt().conj()
     }
-    /// With dimensions in another order.
+    /// Reorders dimensions.
     pub fn permute(self, dims: Vec<i64>) -> T<'c> {
         op!(self.cx, "aten.permute.default", self, dims)
     }
-    /// Summed over dimensions; over none it is itself.
+    /// Sums over dimensions; an empty list leaves the tensor as it is.
     pub fn sum(self, dims: Vec<i64>, keep: bool) -> T<'c> {
         if dims.is_empty() { self } else { op!(self.cx, "aten.sum.dim_IntList", self, dims, keep) }
     }
-    /// Summed over all dimensions.
+    /// Sums over all dimensions.
     pub fn sum_all(self) -> T<'c> {
         self.unary("aten.sum.default")
     }
@@ -182,14 +182,14 @@ impl<'c> T<'c> {
     pub fn select(self, dim: i64, at: impl Operand) -> T<'c> {
         op!(self.cx, "aten.select.int", self, dim, at)
     }
-    /// Times a number, which may be symbolic.
+    /// Multiplies by a number, which may be symbolic.
     pub fn times(self, n: &Expr) -> T<'c> {
         if matches!(n.constant().map(|s| s.as_f64()), Some(1.0)) {
             return self;
         }
         op!(self.cx, "aten.mul.Scalar", self, n)
     }
-    /// Divided by a number, which may be symbolic.
+    /// Divides by a number, which may be symbolic.
     pub fn over(self, n: &Expr) -> T<'c> {
         op!(self.cx, "aten.div.Scalar", self, n)
     }
