@@ -26,7 +26,7 @@ fn backward_scratch(a: &Args<'_, Meta>, outs: &[Meta]) -> Result<usize> {
     Ok(conv::conv_backward_room([g, x, w].map(lies), &window, conv.transposed, out(0), out(1), out(2)))
 }
 
-/// The three gradients; one that the mask leaves out is a tensor without elements.
+/// Types of the three gradients; one that the mask omits is an empty tensor.
 fn backward_infer(a: &Args<'_, Meta>) -> Metas {
     let (g, x, w) = (a.tensor(0)?, a.tensor(1)?, a.tensor(2)?);
     let c = Conv::read(a, &BACKWARD, x.sizes(), w.sizes())?;

@@ -1,4 +1,4 @@
-//! Convolutions. Results are channels-last where the input's or the weight's strides suggest it, as on PyTorch's CPU.
+//! Convolutions. Results are channels-last if the strides of input or weight suggest it, as on PyTorch's CPU.
 
 mod backward;
 
@@ -12,7 +12,7 @@ use restride_kernels::conv::window::Window;
 use restride_kernels::conv::{self};
 use smallvec::smallvec;
 
-/// Where an operator has its arguments.
+/// Argument positions of one operator.
 pub(crate) struct Positions {
     pub stride: usize,
     pub padding: usize,
@@ -41,17 +41,17 @@ const GENERAL: Positions = Positions {
 const TRANSPOSED: Positions =
     Positions { stride: 3, padding: 4, dilation: 7, groups: 6, transposed: Transposed::Yes, output_padding: Some(5) };
 
-/// A convolution with everything checked.
+/// The checked sizes and options of a convolution.
 #[derive(Debug)]
 pub(crate) struct Conv {
     stride: Ints,
-    /// Before the first element.
+    /// Padding before the first element.
     pad: Ints,
     dilation: Ints,
     pub groups: i64,
     pub transposed: bool,
     output_padding: Ints,
-    /// Sizes of the result, without the batch where the input has none.
+    /// Sizes of the result, without the batch if the input has none.
     pub out: Ints,
     /// Number of spatial dimensions.
     spatial: usize,
@@ -125,7 +125,7 @@ impl Conv {
             show(x)
         );
         let mut out = Ints::from_slice(&x[..lead]);
-        // PyTorch's answer for no input channels at all.
+        // PyTorch's result for an input without channels.
         out.push(if channels == 0 { 0 } else { cout });
         for d in 0..spatial {
             let (n, k) = (x[lead + 1 + d], dilation[d] * (kernel[d] - 1) + 1);
@@ -165,14 +165,14 @@ impl Conv {
         Window::new(wide, &w[2..], narrow, &self.stride, &self.pad, &self.dilation)
     }
 
-    /// Whether the results are channels-last, as PyTorch's CPU decides it.
+    /// Whether the results are channels-last, as on PyTorch's CPU.
     pub fn channels_last(&self, x: &Meta, w: &Meta) -> Result<bool> {
         let batched = if x.rank() < w.rank() { x.layout.unsqueeze(0)? } else { x.layout.clone() };
         Ok(match self.spatial {
-            // The input is made row-major before it becomes an image of one line.
+            // The input becomes row-major before it becomes an image of one line.
             1 => suggests_channels_last(&w.layout.unsqueeze(2)?),
             2 => suggests_channels_last(&batched) || suggests_channels_last(&w.layout),
-            // Only oneDNN's kernels keep NDHWC, and PyTorch takes them for f32 of some size.
+            // Only oneDNN's kernels keep NDHWC; PyTorch selects them for large f32 tensors.
             _ => {
                 let n = batched.sizes[0];
                 let padded = self.output_padding.iter().zip(&self.stride).any(|(p, s)| p >= s);
@@ -184,7 +184,7 @@ impl Conv {
         })
     }
 
-    /// Layout of a result with these sizes.
+    /// Layout of a result of the given sizes.
     pub fn layout(&self, sizes: &[i64], channels_last: bool) -> Result<Layout> {
         let batched = sizes.len() == self.spatial + 2;
         if !channels_last {
@@ -256,7 +256,7 @@ fn scratch(a: &Args<'_, Meta>, outs: &[Meta], p: &Positions) -> Result<usize> {
     Ok(if outs[0].layout.numel() == 0 { 0 } else { f(lies(x), lies(w), bias.map(lies), &window, lies(&outs[0])) })
 }
 
-/// A result over its input: of one sample, with windows of one element.
+/// Scratch bytes with which the result may take over the input's memory; `None` if it may not.
 fn trailing(a: &Args<'_, Meta>, p: &Positions) -> Option<usize> {
     let (x, w, bias) = (a.tensor(0).ok()?, a.tensor(1).ok()?, a.opt_tensor(2).ok()?);
     let conv = Conv::read(a, p, x.sizes(), w.sizes()).ok()?;

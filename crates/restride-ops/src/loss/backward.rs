@@ -1,4 +1,4 @@
-//! Gradients of losses over classes, as PyTorch's operators, composed.
+//! Compositions of the gradient operators of losses over classes.
 
 use crate::support::composite::composite;
 use crate::support::sample::{IntoArg, in_range, ints, sample, tensor};
@@ -26,7 +26,7 @@ fn nll(e: &mut dyn Emit, a: &ValArgs<'_>) -> Vals {
     }
     let mut v = emit!(e, "aten.expand.default", v, &ts[..])?;
     v = emit!(e, "aten.masked_fill.Scalar", v, ignored, 0)?;
-    // One sample has no dimension of samples.
+    // A single sample has no batch dimension.
     let place = |e: &mut dyn Emit, t| match shape.len() {
         1 => emit!(e, "aten.reshape.default", t, [1]),
         _ => emit!(e, "aten.unsqueeze.default", t, 1),

@@ -1,4 +1,4 @@
-//! Connectionist temporal classification.
+//! Connectionist temporal classification loss and its gradient.
 
 use crate::gradient::Rules;
 use crate::gradient::terms::{Cx, T, op, rule};
@@ -13,8 +13,7 @@ use restride_kernels::loss::ctc::{self, Ctc, Forward};
 use restride_tensor::RawTensor;
 use smallvec::smallvec;
 
-/// Checks a call of these `log_probs` and `targets`, whose lengths are arguments `lengths` and the next. The length of the
-/// longest target.
+/// Checks `log_probs`, `targets` and the lengths at arguments `lengths` and `lengths + 1`; returns the maximum target length.
 fn check<V>(a: &Args<'_, V>, (x, t): (&Meta, &Meta), lengths: usize, blank: i64) -> Result<i64> {
     let (inputs, targets) = (a.ints(lengths)?, a.ints(lengths + 1)?);
     ensure!(matches!(x.dtype, DType::F32 | DType::F64), "\"ctc_loss_cpu\" not implemented for '{}'", name(x.dtype));
@@ -106,7 +105,7 @@ fn ctc(e: &mut dyn Emit, a: &ValArgs<'_>) -> Vals {
         v = emit!(e, "aten.masked_fill.Scalar", v, lost, 0)?;
     }
     if a.int(5)? == 1 {
-        // The mean over the batch of losses divided by lengths.
+        // The mean over the batch of losses divided by target lengths.
         let lengths: Vec<i64> = a.ints(3)?.into_iter().map(|n| n.max(1)).collect();
         let (dtype, n) = (e.meta(x).dtype, lengths.len() as i64);
         let mut parts = Vec::new();
@@ -121,7 +120,7 @@ fn ctc(e: &mut dyn Emit, a: &ValArgs<'_>) -> Vals {
     Ok(smallvec![reduced(e, v, a.int(5)?)?])
 }
 
-/// PyTorch leaves forward variables of shorter samples undefined: without `whole`, all are of one length.
+/// PyTorch leaves forward variables of shorter samples undefined: without `whole`, all samples have one length.
 fn ctc_samples(whole: bool) -> Samples {
     let mut out = Samples::new();
     for (d, flat) in [(DType::F32, false), (DType::F64, true)] {
@@ -147,7 +146,7 @@ fn ctc_samples(whole: bool) -> Samples {
     out
 }
 
-/// What forward gives is what the gradient is asked with.
+/// Feeds the results of the forward operator to the gradient.
 fn back_samples() -> Samples {
     let mut out = Samples::new();
     for (d, lengths, zero) in [
@@ -199,7 +198,7 @@ pub(crate) static OPS: &[OpDef] = &[
 ];
 
 /// `_ctc_loss(log_probs, targets, input_lengths, target_lengths, blank, zero_infinity)`. PyTorch's gradient is that of the
-/// scores whose softmax has been taken: it has the classes' probabilities too much, which the softmax's gradient takes away.
+/// scores before the softmax: it includes the class probabilities, which the softmax's gradient subtracts.
 fn ctc_grad<'c>(c: &'c Cx<'c>) {
     if !c.only_first() {
         return;

@@ -1,4 +1,5 @@
-//! Cross entropy of a linear layer's results, which PyTorch computes for some rows at a time (`torch.nn.functional.linear_cross_entropy`).
+//! Cross entropy of a linear layer's results, computed for a chunk of rows at a time
+//! (`torch.nn.functional.linear_cross_entropy`).
 
 use crate::support::composite::composite;
 use crate::support::sample::{in_range, ints, sample, tensor};
@@ -7,7 +8,7 @@ use restride_ir::{DType, Emit, OpDef, Val};
 use restride_tensor::Layout;
 use smallvec::smallvec;
 
-/// The operands in the type that is summed in.
+/// The operands in the accumulation type.
 struct Wide {
     x: Val,
     matrix: Val,
@@ -17,7 +18,7 @@ struct Wide {
 }
 
 impl Wide {
-    /// Of `(input, linear_weight, target, linear_bias, weight, …)`, and the type of the results.
+    /// Reads `(input, linear_weight, target, linear_bias, weight, …)`, and the type of the results.
     fn of(e: &mut dyn Emit, a: &ValArgs<'_>, wide: DType) -> Result<(Wide, DType)> {
         let own = e.meta(*a.tensor(0)?).dtype;
         let rank = e.meta(*a.tensor(0)?).rank();
@@ -39,7 +40,7 @@ impl Wide {
         emit!(e, "aten.cross_entropy_loss.default", logits, self.target, self.weight, reduction, ignore, 0.0)
     }
 
-    /// The gradient of the loss for the logits: `(softmax * sum(m) - m) / count`, where the loss is `-sum(m * log_softmax) / count`.
+    /// Gradient of the loss by the logits: `(softmax * sum(m) - m) / count` for the loss `-sum(m * log_softmax) / count`.
     fn slope(&self, e: &mut dyn Emit, logits: Val, mean: bool, ignore: i64) -> Result<Val> {
         let meta = e.meta(logits);
         let (rows, classes) = (meta.sizes()[0], meta.sizes()[1]);
@@ -55,7 +56,7 @@ impl Wide {
             let counted = emit!(e, "aten.ne.Scalar", self.target, ignore)?;
             let counted = emit!(e, "aten._to_copy.default", counted, meta.dtype)?;
             let ignored = emit!(e, "aten.eq.Scalar", self.target, ignore)?;
-            // What is ignored has class 0 for the moment.
+            // Ignored targets take class 0 until they are masked out.
             let t = emit!(e, "aten.masked_fill.Scalar", self.target, ignored, 0)?;
             let each = emit!(e, "aten.index_select.default", w, 0, t)?;
             let each = emit!(e, "aten.mul.Tensor", each, counted)?;
@@ -78,8 +79,8 @@ fn narrow(e: &mut dyn Emit, v: Val, dtype: DType) -> Result<Val> {
 }
 
 /// `(input, linear_weight, target, linear_bias, weight, reduction, ignore_index, label_smoothing, batch_chunk_size, acc_policy,
-/// acc_dtype, allow_retain_graph, compute_input_grad, compute_linear_weight_grad, compute_linear_bias_grad)`: the loss, and its
-/// gradients where they are asked for.
+/// acc_dtype, allow_retain_graph, compute_input_grad, compute_linear_weight_grad, compute_linear_bias_grad)`: the loss and the
+/// requested gradients.
 fn chunked(e: &mut dyn Emit, a: &ValArgs<'_>) -> Vals {
     let reduction = match a.str(5)? {
         "mean" => 1,

@@ -8,7 +8,7 @@ use crate::support::*;
 use restride_ir::{DType, Emit, OpDef, Val};
 use smallvec::smallvec;
 
-/// Rows and classes of an input of at most two dimensions.
+/// Rows and classes of an input with at most two dimensions.
 fn rows(s: &[i64], what: &str) -> Result<(i64, i64)> {
     match *s {
         [] => Ok((1, 1)),
@@ -24,7 +24,7 @@ fn floats(e: &dyn Emit, x: Val, what: &str) -> Result<DType> {
     Ok(d)
 }
 
-/// `multi_margin_loss(self, target, p, margin, weight, reduction)`: how far the other classes come within the margin of the target.
+/// `multi_margin_loss(self, target, p, margin, weight, reduction)`: sums by how much other classes violate the margin.
 fn multi(e: &mut dyn Emit, a: &ValArgs<'_>) -> Vals {
     let what = "multi_margin_loss";
     let (x, t) = (*a.tensor(0)?, *a.tensor(1)?);
@@ -64,7 +64,7 @@ fn multi(e: &mut dyn Emit, a: &ValArgs<'_>) -> Vals {
     Ok(smallvec![reduced(e, v, reduction)?])
 }
 
-/// `multilabel_margin_loss_forward(self, target, reduction)`: the targets of a row end with -1. Also which classes are targets.
+/// `multilabel_margin_loss_forward(self, target, reduction)`: -1 ends a row's targets. Also returns the mask of targets.
 fn multilabel_forward(e: &mut dyn Emit, a: &ValArgs<'_>) -> Vals {
     let what = "multilabel_margin_loss";
     let (x, t) = (*a.tensor(0)?, *a.tensor(1)?);
@@ -78,7 +78,7 @@ fn multilabel_forward(e: &mut dyn Emit, a: &ValArgs<'_>) -> Vals {
     let there = emit!(e, "aten.ge.Scalar", at, 0)?;
     let there = emit!(e, "aten.to.dtype", there, DType::I64)?;
     let there = emit!(e, "aten.cumprod.default", there, 1)?;
-    // What stands behind the end does not count, wherever it points.
+    // Targets after the end do not count, whatever their index.
     let at = emit!(e, "aten.mul.Tensor", at, there)?;
     let zeros = emit!(e, "aten.full.default", [n, c], 0, DType::I64)?;
     let named = emit!(e, "aten.scatter_add.default", zeros, 1, at, there)?;

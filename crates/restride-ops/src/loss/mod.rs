@@ -1,4 +1,4 @@
-//! Losses and distances, composed of pointwise operators and reductions.
+//! Losses on numbers, classes and sequences, composed of pointwise operators and reductions.
 
 mod backward;
 mod ctc;
@@ -14,7 +14,7 @@ use restride_ir::{DType, Emit, Layout, OpDef, Sample, Val};
 use restride_tensor::RawTensor;
 use smallvec::smallvec;
 
-/// `mean`, `sum` or nothing.
+/// Reduces a loss by `mean`, `sum` or not at all.
 pub(crate) fn reduced(e: &mut dyn Emit, v: Val, reduction: i64) -> Result<Val> {
     match reduction {
         0 => Ok(v),
@@ -36,7 +36,7 @@ fn floats(e: &dyn Emit, vs: &[Val], what: &str) -> Result<()> {
     Ok(())
 }
 
-/// Shorthands for the operators that losses are made of.
+/// Shorthands for operators that losses use.
 trait Math {
     fn add(&mut self, a: impl IntoOperand, b: impl IntoOperand) -> Result<Val>;
     fn sub(&mut self, a: impl IntoOperand, b: impl IntoOperand) -> Result<Val>;
@@ -310,7 +310,7 @@ fn pair_samples(extra: fn(i64) -> Vec<restride_ir::SampleArg>) -> Samples {
     let mut out = Samples::new();
     for (i, (x, y)) in calls.into_iter().enumerate() {
         for reduction in 0..3 {
-            // All three for the first, one for each of the others.
+            // The first case takes all three reductions, each other case one.
             if i == 0 || reduction == i as i64 % 3 {
                 let mut s = sample![&x, &y];
                 s.args.extend(extra(reduction));
@@ -321,7 +321,7 @@ fn pair_samples(extra: fn(i64) -> Vec<restride_ir::SampleArg>) -> Samples {
     out
 }
 
-/// Targets of 1 and -1.
+/// Sample targets of 1 and -1.
 fn signs(sizes: &[i64]) -> RawTensor {
     let n: i64 = sizes.iter().product();
     let data: Vec<f32> = (0..n).map(|i| if i % 3 == 1 { -1.0 } else { 1.0 }).collect();

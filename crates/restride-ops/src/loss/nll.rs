@@ -1,4 +1,4 @@
-//! Losses over classes: negative log likelihood, cross entropy, and those whose data must be checked.
+//! Losses over classes: negative log likelihood and cross entropy, and losses that check their data.
 
 use crate::loss::reduced;
 use crate::support::composite::composite;
@@ -20,7 +20,7 @@ fn reduction<V>(a: &Args<'_, V>, i: usize) -> Result<Reduction> {
     }
 }
 
-/// `spatial`: 0 for N × C (or C alone), 2 for N × C × H × W.
+/// Shape rule; `spatial` is 0 for N × C (or C alone), 2 for N × C × H × W.
 fn nll_infer(a: &Args<'_, Meta>, spatial: usize) -> Metas {
     let (x, t, w, r) = (a.tensor(0)?, a.tensor(1)?, a.opt_tensor(2)?, reduction(a, 3)?);
     ensure!(x.dtype.is_float(), "\"nll_loss_out_frame\" not implemented for '{}'", name(x.dtype));
@@ -137,7 +137,7 @@ fn cross_entropy(e: &mut dyn Emit, a: &ValArgs<'_>) -> Vals {
     ensure!(!xs.is_empty(), "Expected 1 or more dimensions (got 0)");
     ensure!((0.0..=1.0).contains(&smoothing), "label_smoothing must be between 0.0 and 1.0. Got: {smoothing}");
     let classes = xs[class];
-    // Along the classes of the input.
+    // Views a vector along the class dimension of the input.
     let along = |e: &mut dyn Emit, w: Val| {
         let mut shape = vec![1; xs.len()];
         shape[class] = classes;
@@ -194,7 +194,7 @@ fn cross_entropy(e: &mut dyn Emit, a: &ValArgs<'_>) -> Vals {
             let counted = emit!(e, "aten.logical_not.default", ignored)?;
             let count = match w {
                 Some(w) => {
-                    // The weights of what is counted; what is not has class 0 for the moment.
+                    // Weights of the counted targets; ignored targets take class 0 until they are masked out.
                     let t = emit!(e, "aten.masked_fill.Scalar", t, ignored, 0)?;
                     let n: i64 = ts.iter().product();
                     let flat = emit!(e, "aten.reshape.default", t, [n])?;

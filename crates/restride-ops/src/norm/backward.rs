@@ -1,4 +1,4 @@
-//! Gradients of normalisations. One that the mask leaves out is a tensor without elements.
+//! Gradients of normalisations. A result that the mask omits is an empty tensor.
 
 use crate::norm::{FLOATS, rows};
 use crate::support::sample::{IntoArg, in_range, sample, tensor, transposed};
@@ -11,7 +11,7 @@ use restride_kernels::support::scratch::room;
 use restride_tensor::RawTensor;
 use smallvec::smallvec;
 
-/// Results by the mask at `at`: with respect to the operand, and of `params` for weight and bias.
+/// Result types by the mask at `at`: the operand's gradient, then the gradients of weight and bias.
 fn results(a: &Args<'_, Meta>, at: usize, input: Meta, params: Meta) -> Metas {
     let mask = a.ints(at)?;
     let none = |d: DType| fresh(d, &[0]);
@@ -28,7 +28,7 @@ fn gradients<'a>(c: &Call<'a>, at: usize) -> Result<Gradients<'a>> {
     Ok(Gradients { input: out(0), weight: out(1), bias: out(2) })
 }
 
-/// Where the results of a call lie, by its mask at `at`.
+/// Storage of the results of a call, by its mask at `at`.
 fn lie<'a>(a: &Args<'a, Meta>, x: usize, at: usize, outs: &'a [Meta]) -> Result<Lies<'a>> {
     let mask = a.ints(at)?;
     let asked = |i: usize| mask.get(i).is_some_and(|m| *m != 0);
@@ -59,7 +59,7 @@ fn check_pair(g: &Meta, x: &Meta) -> Result<()> {
     Ok(())
 }
 
-/// Type of the parameters' gradients: the statistics' where there are no parameters.
+/// Type of the parameters' gradients; without parameters, the statistics' type.
 fn param_type(weight: Option<&Meta>, stats: &Meta) -> DType {
     weight.map_or(stats.dtype, |w| w.dtype)
 }
@@ -125,7 +125,7 @@ fn group(c: &Call<'_>) -> Result<()> {
     ran(backward::channels(g, x, over, &mean, &rstd, w, &gradients(c, 9)?, c.ctx.threads))
 }
 
-/// Where a form of batch normalisation's gradient has its last arguments.
+/// Argument positions of one form of the batch normalisation gradient.
 #[derive(Clone, Copy)]
 struct Batch {
     train: usize,
@@ -197,7 +197,7 @@ fn layer_samples() -> Samples {
     out
 }
 
-/// Row-major: PyTorch composes it of operators that keep other strides.
+/// Row-major samples: PyTorch's composition keeps other strides.
 fn rms_samples() -> Samples {
     let mut out = Vec::new();
     for d in [DType::F32, DType::F64, DType::F16] {

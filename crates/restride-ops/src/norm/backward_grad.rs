@@ -1,23 +1,23 @@
-//! Second gradients of normalisations: their backward operators through what they are composed of.
+//! Second gradients of normalisations: compositions of their backward operators.
 //!
-//! The backward operators are given mean and deviation of their input. They are functions of it, so they are computed anew,
-//! with the epsilon that the given deviation says.
+//! A backward operator takes the mean and deviation of its input. The rule recomputes both from the input, with the epsilon
+//! that the given deviation implies.
 
 use crate::gradient::Rules;
 use crate::gradient::terms::{Cx, T, form, op, product};
 use restride_ir::{Dim, Expr};
 
-/// Means over dimensions, which stay with size 1.
+/// Means over dimensions, kept with size 1.
 fn mean<'c>(t: T<'c>, dims: &[i64]) -> T<'c> {
     let sizes: Vec<Expr> = dims.iter().map(|d| t.size(*d)).collect();
     t.sum(dims.to_vec(), true).over(&product(&sizes))
 }
 
-/// The input without its mean, divided by its deviation, and the inverse deviation.
+/// The normalised input and its inverse deviation.
 struct Normal<'c> {
     hat: T<'c>,
     inverse: T<'c>,
-    /// Whether the mean was taken away.
+    /// Whether the mean was subtracted.
     centred: bool,
 }
 
@@ -32,7 +32,7 @@ fn normal<'c>(x: T<'c>, dims: &[i64], given: T<'c>) -> Normal<'c> {
 }
 
 impl<'c> Normal<'c> {
-    /// The gradient of the input, from that of the normalised one.
+    /// Gradient of the input, from the gradient of the normalised input.
     fn backward(&self, g: T<'c>, dims: &[i64]) -> T<'c> {
         let along = self.hat * mean(g * self.hat, dims);
         let flat = if self.centred { g - mean(g, dims) } else { g };
@@ -40,7 +40,7 @@ impl<'c> Normal<'c> {
     }
 }
 
-/// What a mask leaves out.
+/// The empty tensor in place of a result that the mask omits.
 fn nothing<'c>(c: &'c Cx<'c>, like: T<'c>) -> T<'c> {
     op!(c, "aten.full.default", [0], 0, like.dtype())
 }
@@ -79,7 +79,7 @@ fn rms_norm<'c>(c: &'c Cx<'c>) -> Vec<T<'c>> {
     let inner = c.nums(2).len() as i64;
     let dims: Vec<i64> = (-inner..0).collect();
     let outer: Vec<i64> = (0..x.rank() as i64 - inner).collect();
-    // The forward operator is composed of others, so that the deviation has a gradient of its own.
+    // The forward operator is composed of others, so its deviation has a gradient.
     let sizes = x.sizes().into_iter().enumerate().map(|(d, n)| if d < outer.len() { n } else { Expr::Int(1) });
     let inverse = c.arg(3).reshape(sizes.collect());
     let own = Normal { hat: x * inverse, inverse, centred: false };
@@ -122,7 +122,7 @@ fn group_norm<'c>(c: &'c Cx<'c>) -> Vec<T<'c>> {
 }
 
 /// `native_batch_norm_backward(grad_out, input, weight, running_mean, running_var, save_mean, save_invstd, train, eps,
-/// output_mask)`, and `batch_norm_backward`, which has the same arguments in the same places and a reserve behind them.
+/// output_mask)`, and `batch_norm_backward`, which adds a reserve as its last argument.
 fn batch_norm<'c>(c: &'c Cx<'c>) -> Vec<T<'c>> {
     let (g, x, weight, eps) = (c.arg(0), c.arg(1), c.opt(2), c.float(8));
     let dims: Vec<i64> = (0..x.rank() as i64).filter(|d| *d != 1).collect();

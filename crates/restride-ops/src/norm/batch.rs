@@ -1,7 +1,7 @@
-//! Batch normalisation in its many forms. Results are channels-last where the operand's strides suggest it.
+//! Batch and instance normalisation in their forms. Results are channels-last if the operand's strides suggest it.
 //!
-//! PyTorch's schemas of `batch_norm`, `native_batch_norm` and `instance_norm` do not say that training changes the running
-//! statistics: the functional forms are declared here.
+//! PyTorch's schemas of `batch_norm`, `native_batch_norm` and `instance_norm` omit the mutation of running statistics. This
+//! file declares their functional forms.
 
 use crate::norm::{FLOATS, IN_PLACE, stats_type};
 use crate::support::composite::composed;
@@ -16,10 +16,10 @@ use restride_kernels::norm::{self, Affine, BatchStats, Running};
 use restride_tensor::RawTensor;
 use smallvec::smallvec;
 
-/// Where a form of batch normalisation has its arguments; input, weight and bias are the first three.
+/// Argument positions of one form; input, weight and bias are the first three.
 #[derive(Clone, Copy)]
 struct Form {
-    /// Of the running mean; the variance follows.
+    /// Position of the running mean; the variance follows.
     running: Option<usize>,
     training: Training,
     momentum: usize,
@@ -54,14 +54,14 @@ impl Form {
     }
 }
 
-/// Result, statistics of the batch (without elements unless it trains) and the type of statistics.
+/// Types of the result, of the batch statistics (empty outside training) and of the running statistics.
 fn checked(a: &Args<'_, Meta>, f: &Form) -> Result<(Meta, Meta, Meta)> {
     let (x, w, b) = (a.tensor(0)?, a.opt_tensor(1)?, a.opt_tensor(2)?);
     let (mean, var) = f.running(a)?;
     let nothing = x.layout.numel() == 0;
     ensure!(x.rank() >= 2 || nothing, "batch_norm: expected at least 2 dimensions, got input of shape {:?}", x.sizes());
     if nothing && x.rank() < 2 {
-        // What has no elements is given back, whatever the parameters.
+        // An empty input returns unchanged, whatever the parameters.
         let stats = mean.map_or_else(|| fresh(x.dtype, &[0]), |m| fresh(m.dtype, m.sizes()));
         return Ok((fresh(x.dtype, x.sizes()), fresh(x.dtype, &[0]), stats));
     }
@@ -92,14 +92,14 @@ fn infer(a: &Args<'_, Meta>, f: &Form) -> Metas {
     Ok(smallvec![y, saved.clone(), saved])
 }
 
-/// With a reserved result, which the CPU leaves without elements.
+/// Adds a reserve, which is empty on the CPU.
 fn infer_reserve(a: &Args<'_, Meta>, f: &Form) -> Metas {
     let mut out = infer(a, f)?;
     out.push(fresh(DType::U8, &[0]));
     Ok(out)
 }
 
-/// With new running statistics.
+/// Adds the new running statistics.
 fn infer_functional(a: &Args<'_, Meta>) -> Metas {
     let (y, saved, stats) = checked(a, &GENERAL)?;
     Ok(smallvec![y, saved.clone(), saved, stats.clone(), stats])
@@ -110,7 +110,7 @@ fn infer_update(a: &Args<'_, Meta>) -> Metas {
     Ok(smallvec![y, saved.clone(), saved, fresh(DType::U8, &[0]), stats.clone(), stats])
 }
 
-/// Writes the results; `new` is the position of the new running mean, where there is one.
+/// Writes the results; `new` is the position of the new running mean, if the call has one.
 fn run(c: &Call<'_>, f: &Form, new: Option<usize>) -> Result<()> {
     let x = c.args.tensor(0)?;
     let affine = Affine { weight: c.args.opt_tensor(1)?.copied(), bias: c.args.opt_tensor(2)?.copied() };
@@ -148,7 +148,7 @@ fn scratch(a: &Args<'_, Meta>, outs: &[Meta], f: &Form) -> Result<usize> {
     Ok(if f.trains(a)? { norm::batch_norm_train_room(x, out) } else { norm::batch_norm_room(x, out) })
 }
 
-/// Whether a call with training at `training` changes running statistics.
+/// Whether a call updates running statistics; `training` is an argument position.
 fn updates(a: &Args<'_, (), Expr>, training: usize) -> bool {
     let trains = a.number(training).is_ok_and(|t| t.constant().is_none_or(|t| t.as_bool()));
     trains && !a.is_none(3) && !a.is_none(4)
@@ -164,7 +164,7 @@ const fn legit(returns: &'static [TwinReturn]) -> Option<TwinDecl> {
     })
 }
 
-/// Result, new running mean and variance. Every sample and channel is a channel of its own.
+/// Result, new running mean and variance. Each pair of sample and channel is normalised as a channel.
 fn instance_parts(e: &mut dyn Emit, a: &ValArgs<'_>) -> Result<(Val, Option<(Val, Val)>)> {
     let x = *a.tensor(0)?;
     let s = sizes(e, x);
@@ -209,12 +209,12 @@ fn instance_functional(e: &mut dyn Emit, a: &ValArgs<'_>) -> Vals {
     Ok(smallvec![y, mean, var])
 }
 
-/// A variance for `channels`.
+/// A sample variance of `channels` elements.
 fn variance(d: DType, channels: i64) -> RawTensor {
     in_range(d, Layout::contiguous(&[channels]), 9, 0.5, 2.0)
 }
 
-/// Operands of many forms with the type of their parameters.
+/// Sample operands of several layouts, with the type of their parameters.
 fn operands() -> Vec<(RawTensor, DType)> {
     let mut out = Vec::new();
     for d in FLOATS {
@@ -236,7 +236,7 @@ fn operands() -> Vec<(RawTensor, DType)> {
     out
 }
 
-/// Samples of the forms that may train; what a call writes besides its results is not looked at.
+/// Samples of the forms that may train; the tests compare results, not mutated arguments.
 fn general_samples(last: bool) -> Samples {
     let mut out = Vec::new();
     for (x, d) in operands() {
@@ -293,7 +293,7 @@ fn instance_samples() -> Samples {
     out
 }
 
-/// The result may lie on the operand, new running statistics on the old ones.
+/// The result may take over the operand, new running statistics the old ones.
 static WITH_RUNNING: &[Reuse] = &[
     Reuse { arg: 0, result: 0, kind: ReuseKind::SameIndex },
     Reuse { arg: 3, result: 3, kind: ReuseKind::SameIndex },
@@ -408,7 +408,7 @@ mod tests {
         for name in ["aten.batch_norm.default", "aten.native_batch_norm.default", "aten.instance_norm.default"] {
             let op = lookup(name).unwrap();
             assert!(op.mutates(&args(true, Some(true))), "{name}");
-            // What is not known might.
+            // A flag unknown at compile time may be true.
             assert!(op.mutates(&args(true, None)), "{name}");
             assert!(!op.mutates(&args(true, Some(false))), "{name}");
             assert!(!op.mutates(&args(false, Some(true))), "{name}");

@@ -58,7 +58,7 @@ fn native_layer_norm<'c>(c: &'c Cx<'c>) {
     set_masked(c, &[0, 2, 3], c.calls("aten.native_layer_norm_backward.default", &args));
 }
 
-/// In plain arithmetic: PyTorch has no gradient operator for it on every device.
+/// Composed of plain arithmetic: PyTorch has no gradient operator for all devices.
 fn fused_rms_norm<'c>(c: &'c Cx<'c>) -> Vec<T<'c>> {
     let x = c.arg(0);
     let dtype = x.dtype();
@@ -105,10 +105,10 @@ fn native_group_norm<'c>(c: &'c Cx<'c>) {
     set_masked(c, &[0, 1, 2], c.calls("aten.native_group_norm_backward.default", &args));
 }
 
-/// `batch_norm(input, weight, bias, running_mean, running_var, training, momentum, eps, cudnn_enabled)`; one that updates
-/// running statistics is another operator in a functional program.
+/// `batch_norm(input, weight, bias, running_mean, running_var, training, momentum, eps, cudnn_enabled)`. In a functional
+/// program, a call that updates running statistics is another operator.
 fn batch_norm<'c>(c: &'c Cx<'c>) -> Vec<T<'c>> {
-    // What has no elements is given back.
+    // An empty input returns unchanged.
     if c.arg(0).rank() < 2 {
         return vec![c.arg(0) * 1.0];
     }
@@ -122,7 +122,7 @@ fn batch_norm<'c>(c: &'c Cx<'c>) -> Vec<T<'c>> {
     vec![c.call("aten._native_batch_norm_legit_no_training.default", &args)]
 }
 
-/// Batch normalisation with statistics of the batch (results 1 and 2) or running ones (arguments 3 and 4).
+/// Batch normalisation with batch statistics (results 1 and 2) or running statistics (arguments 3 and 4).
 fn native_batch_norm<'c>(c: &'c Cx<'c>, running: bool, train: bool, eps: usize) {
     if !c.only_first() {
         return;
@@ -152,14 +152,14 @@ fn native_batch_norm<'c>(c: &'c Cx<'c>, running: bool, train: bool, eps: usize) 
     set_masked(c, &[0, 1, 2], c.calls("aten.native_batch_norm_backward.default", &args));
 }
 
-/// A grid of numbers whose scale and zero are learnt.
+/// Quantization with a learnt scale and zero point.
 fn learnable<'c>(c: &'c Cx<'c>, arguments: usize, back: &'static str) {
     let mut args = vec![c.grad().operand()];
     args.extend((0..arguments).map(|i| c.raw(i)));
     set_masked(c, &[0, 1, 2], c.calls(back, &args));
 }
 
-/// `v` with the length `g`, over all dimensions but `dim`.
+/// Scales `v` to the norms `g`, computed over all dimensions but `dim`.
 fn weight_norm<'c>(c: &'c Cx<'c>) -> Vec<T<'c>> {
     let (v, g) = (c.arg(0), c.arg(1));
     let rank = v.rank();
@@ -180,7 +180,7 @@ fn max_pool3d<'c>(c: &'c Cx<'c>) -> Vec<T<'c>> {
     max_pool(c, "aten.max_pool3d_with_indices.default")
 }
 
-/// A list of one number with another before it.
+/// The numbers at argument `i` with `first` in front; an empty list stays empty.
 fn before(c: &Cx<'_>, i: usize, first: i64) -> Arg<restride_ir::Val, Expr> {
     let mut given = c.nums(i);
     if !given.is_empty() {
@@ -189,7 +189,7 @@ fn before(c: &Cx<'_>, i: usize, first: i64) -> Arg<restride_ir::Val, Expr> {
     Arg::Scalars(given)
 }
 
-/// Pooling of rows is pooling of images one high.
+/// Pools rows as images of height one.
 fn max_pool1d<'c>(c: &'c Cx<'c>) -> Vec<T<'c>> {
     let x = c.arg(0).unsqueeze(-2);
     let (k, s, p, d) = (before(c, 1, 1), before(c, 2, 1), before(c, 3, 0), before(c, 4, 1));
@@ -219,7 +219,7 @@ fn adaptive_max_pool1d<'c>(c: &'c Cx<'c>) -> Vec<T<'c>> {
     c.calls("aten.adaptive_max_pool2d.default", &args).into_iter().map(|t| t.squeeze(-2)).collect()
 }
 
-/// The gradient of a pooling: its backward takes the gradient, the operand and the numbers from argument 1 on.
+/// Gradient of a pooling: its backward operator takes the gradient, the operand, and the numbers from argument 1 on.
 fn pool_backward<'c>(c: &'c Cx<'c>, name: &str, numbers: usize, indices: bool) {
     let mut args = vec![c.grad().operand(), c.arg(0).operand()];
     args.extend((1..=numbers).map(|i| c.raw(i)));
@@ -229,7 +229,7 @@ fn pool_backward<'c>(c: &'c Cx<'c>, name: &str, numbers: usize, indices: bool) {
     c.set(0, c.call(name, &args));
 }
 
-/// The gradient of a linear pooling's backward is the pooling.
+/// The backward of a linear pooling has the pooling as its gradient.
 fn pool_again<'c>(c: &'c Cx<'c>, name: &str, numbers: usize) {
     c.zero(1);
     c.give(0, || {
@@ -239,7 +239,7 @@ fn pool_again<'c>(c: &'c Cx<'c>, name: &str, numbers: usize) {
     });
 }
 
-/// The gradient of the backward of a pooling with indices: what the indices say.
+/// Gradient of an indexed pooling's backward: gathers the elements at the indices.
 fn indexed_again<'c>(c: &'c Cx<'c>, indices: usize, dims: usize) {
     c.zero(1);
     c.give(0, || {
@@ -254,7 +254,7 @@ fn indexed_again<'c>(c: &'c Cx<'c>, indices: usize, dims: usize) {
     });
 }
 
-/// Interpolation is linear and works dimension by dimension: the matrix of each is what it makes of the identity.
+/// Interpolation is linear and separable: each dimension's matrix is the interpolated identity.
 fn upsample<'c>(c: &'c Cx<'c>, name: &str, dims: usize, aligns: bool) {
     let x = c.arg(0);
     let out = c.nums(1);
@@ -265,7 +265,7 @@ fn upsample<'c>(c: &'c Cx<'c>, name: &str, dims: usize, aligns: bool) {
     let scales = 2 + usize::from(aligns);
     let mut g = c.grad();
     let dtype = g.dtype();
-    // Where all sizes are the same, elements are copied, whatever the scales say.
+    // If all sizes are equal, the operator copies the elements, whatever the scales.
     let copies = (0..dims).all(|d| x.size(d as i64 + 2).equals(&out[d]) == Some(true));
     for d in 0..dims {
         let n = x.size(d as i64 + 2);
@@ -299,7 +299,7 @@ fn embedding<'c>(c: &'c Cx<'c>) {
     c.set(0, op!(c, "aten.embedding_dense_backward.default", c.grad(), c.arg(1), rows, c.raw(2), c.raw(3)));
 }
 
-/// How often each index into a table of this many rows occurs.
+/// Number of occurrences of each index into a table of `rows` rows.
 fn frequency<'c>(at: T<'c>, rows: Expr, dtype: DType) -> T<'c> {
     let c = at.cx();
     let filled = |n: Expr, with: i64| op!(c, "aten.full.default", vec![n], with, dtype);
@@ -321,7 +321,7 @@ fn embedding_again<'c>(c: &'c Cx<'c>) {
 }
 
 /// `embedding_bag(weight, indices, offsets, scale_grad_by_freq, mode, sparse, per_sample_weights, include_last_offset,
-/// padding_idx)`; a padding index from the end counts where it `wraps`, and is none otherwise.
+/// padding_idx)`; a negative padding index counts from the end if `wraps`, otherwise it means none.
 fn embedding_bag<'c>(c: &'c Cx<'c>, wraps: bool) {
     let (table, at, g) = (c.arg(0), c.arg(1).to(DType::I64), c.grad());
     if at.rank() != 1 {
@@ -329,7 +329,7 @@ fn embedding_bag<'c>(c: &'c Cx<'c>, wraps: bool) {
     }
     let mode = c.int(4);
     if mode == 2 {
-        // The rows that the largest came from; an empty bag has none.
+        // Source rows of the maxima; an empty bag has none.
         let empty = c.result_at(2).is("eq", 0).unsqueeze(1);
         return c.give(0, || {
             op!(c, "aten.scatter_add.default", table.zeros_like(), 0, c.result_at(3).to(DType::I64), g.except(empty))
@@ -376,7 +376,7 @@ fn embedding_bag<'c>(c: &'c Cx<'c>, wraps: bool) {
 
 /// `nll_loss_forward(self, target, weight, reduction, ignore_index)`
 fn nll_loss<'c>(c: &'c Cx<'c>, backward: &str) {
-    // The total weight is made of the classes' weights, which have no gradient.
+    // The total weight depends on the class weights alone, which have no gradient.
     if !c.has_grad(0) {
         return c.zero(0);
     }
@@ -440,7 +440,7 @@ fn pad<'c>(c: &'c Cx<'c>) -> Vec<T<'c>> {
         let value = if c.is_none(3) { 0.0.operand() } else { c.raw(3) };
         return vec![op!(c, "aten.constant_pad_nd.default", c.arg(0), c.raw(1), value)];
     }
-    // Modes that there are not were refused when types were inferred.
+    // Shape rules have already refused unknown modes.
     let name = crate::movement::pad::moving(mode, c.nums(1).len() / 2).unwrap_or("aten._pad_circular.default");
     vec![op!(c, name, c.arg(0), c.raw(1))]
 }

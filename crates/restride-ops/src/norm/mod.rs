@@ -1,4 +1,4 @@
-//! Normalisations over the last dimensions or over groups of channels, and of weights.
+//! Normalisations over the last dimensions or over groups of channels, softmax, and weight normalisation.
 
 mod backward;
 mod backward_grad;
@@ -15,7 +15,7 @@ use restride_kernels::norm::{self, Affine};
 use restride_tensor::View;
 use smallvec::smallvec;
 
-/// Element type of statistics. Parameters are of the operand's type, or all of them `f32` beside a half type.
+/// Element type of statistics. Parameters have the operand's type, or are all `f32` beside a half type.
 pub(crate) fn stats_type(x: DType, params: &[Option<&Meta>]) -> Result<DType> {
     ensure!(x.is_float(), "normalization is not implemented for '{}'", promote::name(x));
     let mut given = params.iter().flatten().map(|p| p.dtype);
@@ -28,7 +28,7 @@ pub(crate) fn stats_type(x: DType, params: &[Option<&Meta>]) -> Result<DType> {
     Ok(stats)
 }
 
-/// The dimensions that are normalised over: how many, and the sizes of the others.
+/// Number of normalised dimensions, and the sizes of the others.
 pub(crate) struct Rows {
     outer: Vec<i64>,
     rank: usize,
@@ -56,7 +56,7 @@ pub(crate) fn rows(x: &[i64], normalized: &[i64], params: &[(&str, Option<&[i64]
 }
 
 impl Rows {
-    /// Sizes of the statistics: the normalised dimensions are 1.
+    /// Sizes of the statistics: normalised dimensions have size 1.
     pub(crate) fn stats(&self) -> Vec<i64> {
         self.outer.iter().copied().chain(std::iter::repeat_n(1, self.rank)).collect()
     }
@@ -93,7 +93,7 @@ fn rms_scratch(a: &Args<'_, Meta>, outs: &[Meta]) -> Result<usize> {
     Ok(norm::rms_norm_room(lies(a.tensor(0)?), len, opt_lies(a, 2)?.as_ref(), lies(&outs[0]), stats))
 }
 
-/// Of complex numbers, whose squares are complex.
+/// RMS normalisation of complex numbers, whose squares are complex.
 fn complex_rms(e: &mut dyn Emit, a: &ValArgs<'_>) -> Vals {
     let x = *a.tensor(0)?;
     let dtype = e.meta(x).dtype;
@@ -116,7 +116,7 @@ fn of_complex(a: &Args<'_, Meta>) -> bool {
     a.tensor(0).is_ok_and(|t| t.dtype.is_complex())
 }
 
-/// Result and inverse root of the mean square. The result is channels-last where the operand is.
+/// Result and inverse root mean square. The result is channels-last if the operand is.
 fn rms_infer(a: &Args<'_, Meta>) -> Metas {
     let (x, w) = (a.tensor(0)?, a.opt_tensor(2)?);
     let r = rows(x.sizes(), &a.ints(1)?, &[("weight", opt_sizes(w))])?;
@@ -197,7 +197,7 @@ fn group_scratch(a: &Args<'_, Meta>, outs: &[Meta], groups: i64) -> Result<usize
     Ok(norm::group_norm_room(lies(a.tensor(0)?), groups as usize, lies(&outs[0])))
 }
 
-/// The dimension whose slices have norms of their own; none for all together.
+/// The dimension whose slices have separate norms; `None` for one norm of all elements.
 fn kept_dim(a: i64, rank: usize) -> Result<Option<usize>> {
     if a == -1 {
         return Ok(None);
@@ -223,7 +223,7 @@ fn weight_infer(a: &Args<'_, Meta>) -> Metas {
     one(fresh(v.dtype, v.sizes()))
 }
 
-/// With the norms as a second result.
+/// Adds the norms as a second result.
 fn weight_interface_infer(a: &Args<'_, Meta>) -> Metas {
     let (v, g) = (a.tensor(0)?, a.tensor(1)?);
     let dim = a.int(2)?;
@@ -247,7 +247,7 @@ fn weight_scratch(a: &Args<'_, Meta>, outs: &[Meta]) -> Result<usize> {
 
 pub(crate) const FLOATS: [DType; 4] = [DType::F32, DType::F64, DType::F16, DType::BF16];
 
-/// Operand, sizes normalised over, weight and bias of many calls.
+/// Sample operands with their normalised sizes, and the type of weight and bias.
 fn layer_cases() -> Vec<(restride_tensor::RawTensor, Vec<i64>, DType)> {
     let mut out = Vec::new();
     for d in FLOATS {
@@ -327,7 +327,7 @@ fn native_group_samples() -> Samples {
     out
 }
 
-/// PyTorch's kernel takes row-major operands for granted.
+/// Row-major samples: PyTorch's kernel assumes row-major operands.
 fn weight_interface_samples() -> Samples {
     let mut out = Vec::new();
     for d in [DType::F32, DType::F64] {
@@ -348,7 +348,7 @@ fn weight_samples() -> Samples {
     out
 }
 
-/// Statistics are taken before the first element is written, and parameters copied.
+/// The kernel takes statistics before it writes the first element, and copies parameters.
 pub(crate) static IN_PLACE: &[Reuse] = &[Reuse { arg: 0, result: 0, kind: ReuseKind::SameIndex }];
 
 pub(crate) static OPS: &[OpDef] = &[
@@ -421,7 +421,7 @@ pub(crate) static OPS: &[OpDef] = &[
     },
 ];
 
-/// Names that PyTorch has besides for operators of this family.
+/// Other names of PyTorch for operators of this family.
 static ALIASES: &[(&str, &str)] = &[("special_softmax", "softmax.int"), ("special_log_softmax", "log_softmax.int")];
 
 /// The operators and gradients of this family.

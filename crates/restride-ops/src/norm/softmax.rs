@@ -1,4 +1,4 @@
-//! Softmax and its logarithm. Results are row-major, whatever the operand's strides, as on PyTorch's CPU.
+//! Softmax and its logarithm. Results are row-major for any operand strides, as on PyTorch's CPU.
 
 use crate::support::sample::{expanded, in_range, ints, sample, tensor, transposed};
 use crate::support::scratch::{lies, packed};
@@ -8,7 +8,7 @@ use restride_kernels::norm::softmax::{self, Softmax};
 use restride_kernels::support::scratch::room;
 use restride_tensor::RawTensor;
 
-/// The dimension argument, counted from the start (a 0-d tensor has one dimension).
+/// The dimension argument, counted from the front; a 0-d tensor has one dimension.
 fn dimension<V>(a: &Args<'_, V>, i: usize, layout: &Layout) -> Result<usize> {
     Ok(layout.dim(a.int(i)?)?)
 }
@@ -20,12 +20,12 @@ fn infer_as(a: &Args<'_, Meta>, dtype: DType, what: &str) -> Metas {
     one(fresh(dtype, x.sizes()))
 }
 
-/// With a type to convert to, `softmax.int`.
+/// Shape rule of `softmax.int`, with an optional type to convert to.
 fn infer(a: &Args<'_, Meta>) -> Metas {
     infer_as(a, a.opt_dtype(2)?.unwrap_or(a.tensor(0)?.dtype), "softmax")
 }
 
-/// `_softmax`.
+/// Shape rule of `_softmax`.
 fn infer_plain(a: &Args<'_, Meta>) -> Metas {
     ensure!(!a.bool(2)?, "softmax with half to float conversion is not supported on CPU");
     infer_as(a, a.tensor(0)?.dtype, "softmax")
@@ -36,7 +36,7 @@ fn run(c: &Call<'_>, what: Softmax) -> Result<()> {
     let dim = dimension(&c.args, 1, x.layout())?;
     let half = matches!(out.dtype(), DType::F16 | DType::BF16);
     if half && x.dtype() != out.dtype() {
-        // Converted first, and rounded by that.
+        // The operand is converted, and thereby rounded, first.
         let layout = Layout::contiguous(x.sizes());
         return restride_kernels::support::scratch::tensor(out.dtype(), &layout, |narrow| {
             ran(restride_kernels::movement::copy::same_order(x, narrow))?;
@@ -50,7 +50,7 @@ fn scratch(a: &Args<'_, Meta>, outs: &[Meta]) -> Result<usize> {
     let (x, out) = (a.tensor(0)?, &outs[0]);
     let dim = dimension(a, 1, &x.layout)?;
     let half = matches!(out.dtype, DType::F16 | DType::BF16) && x.dtype != out.dtype;
-    // Converted first, on memory of its own.
+    // The kernel converts the operand first, in scratch.
     if half {
         let narrow = Layout::contiguous(x.sizes());
         let bytes = room::<u8>(narrow.numel() as usize * out.dtype.size());
@@ -86,7 +86,7 @@ fn backward(c: &Call<'_>, log: bool) -> Result<()> {
     ran(softmax::softmax_backward(g, y, dim, log, &c.outs[0], c.ctx.threads))
 }
 
-/// Calls over each dimension of each form, followed by `extra`.
+/// Sample calls over each dimension of each layout, followed by `extra`.
 fn samples(extra: fn(DType) -> restride_ir::SampleArg) -> Samples {
     let mut out = Vec::new();
     for d in [DType::F32, DType::F64, DType::F16, DType::BF16] {
@@ -144,10 +144,10 @@ fn backward_samples() -> Samples {
     out
 }
 
-/// A row is read before it is written.
+/// The kernel reads each row before it writes the row.
 static ROWS: &[Reuse] = &[Reuse { arg: 0, result: 0, kind: ReuseKind::RowWise { dim: 1 } }];
 
-/// The same of the gradient.
+/// The kernel reads each row of the gradient before it writes the row.
 static GRADIENT_ROWS: &[Reuse] = &[Reuse { arg: 0, result: 0, kind: ReuseKind::RowWise { dim: 2 } }];
 
 macro_rules! softmax {

@@ -1,4 +1,4 @@
-//! Activation functions, their derivatives, and rounding to what quantized numbers can be.
+//! Activation functions, their derivatives, and rounding to quantized values.
 
 use crate::pointwise::samples::*;
 use crate::pointwise::{Metas, Result, Rule, as_empty_like, compute, infer, input, not_for, op, own, run};
@@ -12,7 +12,7 @@ use smallvec::{SmallVec, smallvec};
 fn infer_one(a: &Args<'_, Meta>, op: &Pointwise) -> Result<Metas> {
     infer(a, &[0], &[], Rule::NoBool, op)
 }
-/// The operand and parameters that do not stand in the call.
+/// Runs a kernel with the operand and parameters that the call does not list.
 fn run_with(c: &Call<'_>, op: &Pointwise, params: &[f64]) -> Result<()> {
     let mut inputs: SmallVec<[Input<'_>; 5]> = smallvec![input(&c.args, 0)?];
     inputs.extend(params.iter().map(|&p| Input::Parameter(Scalar::Float(p))));
@@ -47,7 +47,7 @@ fn run_celu(c: &Call<'_>) -> Result<()> {
     run_with(c, &k::ELU, &[alpha, 1.0, 1.0 / alpha])
 }
 
-/// Whether `gelu` is to be approximated, by the argument at a position.
+/// The variant of `gelu`, by its `approximate` argument.
 fn gelu<V>(
     a: &Args<'_, V>,
     at: usize,
@@ -61,7 +61,7 @@ fn gelu<V>(
     }
 }
 
-/// `prelu` has one weight, or one for each channel (dimension 1).
+/// `prelu` with one weight, or with one per channel (dimension 1).
 fn prelu(e: &mut dyn Emit, a: &Args<'_, Val>) -> Result<SmallVec<[Val; 1]>> {
     let (x, weight) = (*a.tensor(0)?, *a.tensor(1)?);
     let (t, w) = (e.meta(x), e.meta(weight));
@@ -94,7 +94,7 @@ fn prelu(e: &mut dyn Emit, a: &Args<'_, Val>) -> Result<SmallVec<[Val; 1]>> {
     e.call("aten._prelu_kernel.default", &[Arg::Value(x), Arg::Value(shaped)])
 }
 
-/// `glu`: one half times the sigmoid of the other.
+/// `glu`: multiplies one half by the sigmoid of the other.
 fn glu(e: &mut dyn Emit, a: &Args<'_, Val>) -> Result<SmallVec<[Val; 1]>> {
     let x = *a.tensor(0)?;
     let t = e.meta(x);
@@ -115,7 +115,7 @@ fn glu(e: &mut dyn Emit, a: &Args<'_, Val>) -> Result<SmallVec<[Val; 1]>> {
     e.call("aten.mul.Tensor", &[Arg::Value(first), Arg::Value(gate)])
 }
 
-/// Numbers rounded to the grid of a quantized type, and which of them lie within its range.
+/// Types of the numbers rounded to a quantized grid, and of the mask of numbers within range.
 fn infer_fake_quantize(a: &Args<'_, Meta>) -> Result<Metas> {
     let t = a.tensor(0)?;
     if !t.dtype.is_float() {
@@ -154,7 +154,7 @@ fn quantized() -> Vec<Sample> {
     ]
 }
 
-/// `elu_backward` is told whether it gets the result or the operand.
+/// `elu_backward` takes the result or the operand; an argument says which.
 fn elu_backward<V>(a: &Args<'_, V, Scalar>) -> Result<&'static Pointwise> {
     let is_result = match a.0.get(4) {
         Some(Arg::Scalar(s)) => s.as_bool(),
@@ -182,12 +182,12 @@ fn run_logit_backward(c: &Call<'_>) -> Result<()> {
     }
 }
 
-/// `log_sigmoid` gives row-major results on the CPU.
+/// `log_sigmoid` returns row-major results on the CPU.
 fn infer_log_sigmoid(a: &Args<'_, Meta>) -> Result<Metas> {
     let out = infer_one(a, &k::LOG_SIGMOID)?;
     Ok(smallvec![Meta::contiguous(out[0].dtype, out[0].sizes())])
 }
-/// `log_sigmoid` with the buffer that its derivative takes on the CPU.
+/// `log_sigmoid` with the buffer that its derivative reads on the CPU.
 fn infer_log_sigmoid_forward(a: &Args<'_, Meta>) -> Result<Metas> {
     let out = infer_log_sigmoid(a)?;
     Ok(smallvec![out[0].clone(), out[0].clone()])
@@ -226,7 +226,7 @@ fn gelus() -> Vec<Sample> {
     out.push(sample![tensor(F32, &[2], 1), "sigmoid"]);
     out
 }
-/// A gradient and a tensor of equal sizes and element types, with arguments after them.
+/// Sample calls with a gradient and a tensor of equal type, followed by arguments.
 fn gradients(params: &[Scalar]) -> Vec<Sample> {
     let mut out = Vec::new();
     for (i, x) in forms(REAL, -4.0, 4.0).into_iter().enumerate() {
@@ -238,7 +238,7 @@ fn gradients(params: &[Scalar]) -> Vec<Sample> {
     }
     out
 }
-/// Gradients of functions whose results lie between 0 and 1.
+/// Sample gradients of functions with results between 0 and 1.
 fn gradients_of_results() -> Vec<Sample> {
     gradients(&[]).into_iter().take(6).collect()
 }

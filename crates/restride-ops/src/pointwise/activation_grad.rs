@@ -1,4 +1,4 @@
-//! Gradients of activations, and of the operators that give these gradients.
+//! Gradients of activations and of their backward operators.
 
 use crate::gradient::Rules;
 use crate::gradient::terms::{Cx, T, op, rule};
@@ -7,7 +7,7 @@ use std::f64::consts::{FRAC_2_SQRT_PI, PI, SQRT_2};
 const SELU_ALPHA: f64 = 1.673_263_242_354_377_2;
 const SELU_SCALE: f64 = 1.050_700_987_355_480_5;
 
-/// `elu` and its kin as `elu_backward` takes them.
+/// `elu` and its like, by `elu_backward`.
 fn elu<'c>(c: &'c Cx<'c>, alpha: f64, scale: f64, input_scale: f64) {
     c.set(0, op!(c, "aten.elu_backward.default", c.grad(), alpha, scale, input_scale, false, c.arg(0)));
 }
@@ -26,7 +26,7 @@ fn elu_backward<'c>(c: &'c Cx<'c>) {
     });
 }
 
-/// `threshold_backward`, `hardtanh_backward` and their like: a mask on the gradient by the operand.
+/// `threshold_backward`, `hardtanh_backward` and their like: the operand masks the gradient.
 fn masked<'c>(c: &'c Cx<'c>, name: &str, numbers: usize) {
     c.zero(1);
     c.give(0, || {
@@ -36,7 +36,7 @@ fn masked<'c>(c: &'c Cx<'c>, name: &str, numbers: usize) {
     });
 }
 
-/// The second derivative times the two gradients, for `f_backward(grad, self)`.
+/// The second derivative times both gradients, for `f_backward(grad, self)`.
 fn second<'c>(c: &'c Cx<'c>, name: &str, curve: impl FnOnce(T<'c>) -> T<'c>) {
     c.give(0, || op!(c, name, c.grad(), c.arg(1)));
     c.give(1, || c.grad() * c.arg(0) * curve(c.arg(1)));
@@ -96,7 +96,7 @@ fn hardswish_backward<'c>(c: &'c Cx<'c>) {
 }
 
 fn log_sigmoid_backward<'c>(c: &'c Cx<'c>) {
-    // What the forward kept follows from the operand.
+    // The saved buffer is a function of the operand and has no gradient.
     c.zero(2);
     c.give(0, || op!(c, "aten.log_sigmoid_backward.default", c.grad(), c.arg(1), c.arg(2)));
     c.give(1, || {
@@ -131,7 +131,7 @@ fn arg(t: T<'_>) -> restride_ir::Arg<restride_ir::Val, restride_ir::Expr> {
     crate::gradient::terms::Operand::operand(t)
 }
 
-/// `_prelu_kernel_backward(grad, self, weight)` gives the gradients of self and weight.
+/// `_prelu_kernel_backward(grad, self, weight)` returns the gradients of self and weight.
 fn prelu_backward<'c>(c: &'c Cx<'c>) {
     let (g, x, w) = (c.arg(0), c.arg(1), c.arg(2));
     let right = x.is("gt", 0);
@@ -156,7 +156,7 @@ fn prelu_backward<'c>(c: &'c Cx<'c>) {
     }
 }
 
-/// The gradient by an operator that takes it, the operand, and these arguments of the call.
+/// A rule that calls a backward operator with the gradient, the operand, and these arguments of the call.
 macro_rules! by {
     ($name:literal $(, $at:literal)*) => {
         rule!(|c| c.set(0, op!(c, $name, c.grad(), c.arg(0) $(, c.raw($at))*)))
@@ -205,7 +205,7 @@ pub(crate) static GRADS: Rules = &[
             "aten._fake_quantize_per_tensor_affine_cachemask_tensor_qparams.default",
         ],
         rule!(|c| {
-            // The grid is constant.
+            // The grid has no gradient.
             (1..3).for_each(|i| c.zero(i));
             let back = "aten.fake_quantize_per_tensor_affine_cachemask_backward.default";
             c.give(0, || op!(c, back, c.grad(), c.result_at(1)));
@@ -218,7 +218,7 @@ pub(crate) static GRADS: Rules = &[
         ],
         rule!(|c| c.set(0, c.grad().only(c.arg(1)))),
     ),
-    // The gradients' gradients.
+    // Second derivatives.
     (
         &["aten.sigmoid_backward.default"],
         rule!(|c| {

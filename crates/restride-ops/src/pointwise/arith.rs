@@ -1,4 +1,4 @@
-//! Arithmetic of two and more operands.
+//! Arithmetic of two or more operands.
 
 use crate::pointwise::samples::*;
 use crate::pointwise::{
@@ -10,7 +10,7 @@ use restride_ir::{Args, Call, Layout, Meta, OpDef, OpError, Sample, Scalar};
 use restride_kernels::pointwise::{self as k, Input, Pointwise};
 use restride_tensor::{DType, DType::*};
 
-/// `add`, `sub` and `rsub`: two operands and `alpha` after them.
+/// `add`, `sub` and `rsub`: two operands followed by `alpha`.
 fn infer_scaled(a: &Args<'_, Meta>) -> Result<Metas> {
     let out = infer(a, &[0, 1], &[], Rule::Same, &k::ADD)?;
     check_alpha(out[0].dtype, a.opt_scalar(2)?.unwrap_or(Scalar::Int(1)))?;
@@ -32,13 +32,13 @@ fn infer_sub(a: &Args<'_, Meta>) -> Result<Metas> {
     infer_scaled(a)
 }
 
-/// `rsub` is `sub` with its operands exchanged.
+/// `rsub` is `sub` with exchanged operands.
 fn infer_rsub(a: &Args<'_, Meta>) -> Result<Metas> {
     infer_sub(a)?;
     infer(a, &[1, 0], &[], Rule::Same, &k::SUB)
 }
 
-/// Without the multiplication where `alpha` is 1.
+/// Skips the multiplication if `alpha` is 1.
 fn run_scaled(c: &Call<'_>, plain: &Pointwise, scaled: &Pointwise) -> Result<()> {
     match c.args.opt_scalar(2)? {
         None | Some(Scalar::Int(1)) => run(c, &[0, 1], &[], Rule::Same, plain),
@@ -60,7 +60,7 @@ fn run_rsub(c: &Call<'_>) -> Result<()> {
     compute(c, &k::RSUB, dtype, &[a, b, Input::Parameter(alpha)])
 }
 
-/// How `div` rounds, by its last argument.
+/// The rounding of `div`, from its last argument.
 fn rounding<V>(a: &Args<'_, V>) -> Result<(Rule, &'static Pointwise)> {
     match a.opt_str(2)? {
         None => Ok((Rule::Float, &k::DIV)),
@@ -80,7 +80,7 @@ fn run_div_mode(c: &Call<'_>) -> Result<()> {
     run(c, &[0, 1], &[], rule, op)
 }
 
-/// `addcmul` and `addcdiv`.
+/// Shape rule of `addcmul` and `addcdiv`.
 fn infer_addc(a: &Args<'_, Meta>, divides: bool) -> Result<Metas> {
     let operands = operands(a, &[0, 1, 2])?;
     let dtype = common(&operands, Rule::Same)?;
@@ -104,7 +104,7 @@ fn run_addc(c: &Call<'_>, op: &Pointwise) -> Result<()> {
     compute(c, op, dtype, &all)
 }
 
-/// `lerp` takes operands of one element type.
+/// `lerp` requires operands of one element type.
 fn infer_lerp(a: &Args<'_, Meta>) -> Result<Metas> {
     let (x, y) = (a.tensor(0)?, a.tensor(1)?);
     let weight = a.tensor(2).ok().map(|w| w.dtype);
@@ -126,7 +126,7 @@ fn run_lerp(c: &Call<'_>) -> Result<()> {
     compute(c, &k::LERP, c.outs[0].dtype(), &[input(&c.args, 0)?, input(&c.args, 1)?, weight])
 }
 
-/// `isclose` compares in the operands' own type.
+/// `isclose` compares in the operands' own element type.
 fn infer_isclose(a: &Args<'_, Meta>) -> Result<Metas> {
     let (x, y) = (a.tensor(0)?, a.tensor(1)?);
     if x.dtype != y.dtype {
@@ -147,7 +147,7 @@ fn run_isclose(c: &Call<'_>) -> Result<()> {
     k::decide(&k::IS_CLOSE, dtype, &all, &c.outs[0]).map_err(|e| OpError::new(e.to_string()))
 }
 
-/// Calls with `alpha`.
+/// Sample calls with `alpha`.
 fn scaled(types: Types) -> Vec<Sample> {
     let mut out = binary_mixed(types);
     out.push(sample![tensor(F32, &[2, 3], 1), tensor(F32, &[3], 2), 0.5]);
@@ -175,7 +175,7 @@ fn with_mode(samples: Vec<Sample>) -> Vec<Sample> {
     }));
     out
 }
-/// Divisors of both signs, and for floats zero.
+/// Sample divisors of both signs, and zero for floats.
 fn divisions(types: Types) -> Vec<Sample> {
     let mut out = binary_mixed(types);
     let (a, b): (Vec<i64>, Vec<i64>) = (-4..5).flat_map(|a| [-3, -1, 2].map(|b| (a, b))).unzip();
@@ -297,7 +297,7 @@ pub(crate) static OPS: &[OpDef] = &[
     own!("isclose", infer_isclose, run_isclose, (), closeness),
 ];
 
-/// `heaviside` takes operands of one element type.
+/// `heaviside` requires operands of one element type.
 fn infer_heaviside(a: &Args<'_, Meta>) -> Result<Metas> {
     if a.tensor(0)?.dtype != a.tensor(1)?.dtype {
         return Err(OpError::new("heaviside is not yet implemented for tensors with different dtypes."));

@@ -15,13 +15,13 @@ use restride_tensor::RawTensor;
 use smallvec::smallvec;
 use std::f64::consts::{FRAC_2_PI, PI};
 
-/// As `Rule::Float`, but PyTorch has these functions in neither half type.
+/// As `Rule::Float`, but refuses both half types, as PyTorch does.
 fn infer_full(a: &Args<'_, Meta>, at: &[usize], op: &Pointwise) -> Result<Metas> {
     let out = infer(a, at, &[], Rule::Float, op)?;
     if matches!(out[0].dtype, F16 | BF16) { not_for(out[0].dtype) } else { Ok(out) }
 }
 
-/// Declares a function that is not defined for half types: schema, positions of operands, function, sample calls.
+/// Declares a function without half types: schema, positions of operands, function, sample calls.
 macro_rules! full {
     ($schema:literal, ($($x:literal),+), $f:expr, $samples:expr) => {
         own!(
@@ -34,7 +34,7 @@ macro_rules! full {
     };
 }
 
-/// `mvlgamma(self, p)`: a sum of `lgamma` of `self` less halves.
+/// `mvlgamma(self, p)`: sums `lgamma` of `self` minus multiples of one half.
 fn mvlgamma(e: &mut dyn Emit, a: &ValArgs<'_>) -> Vals {
     let (x, p) = (*a.tensor(0)?, a.int(1)?);
     ensure!(p >= 1, "p has to be greater than or equal to 1");
@@ -56,7 +56,7 @@ fn gammaincc(e: &mut dyn Emit, a: &ValArgs<'_>) -> Vals {
     Ok(smallvec![emit!(e, "aten.igammac.default", pass(a, 0), pass(a, 1))?])
 }
 
-/// What has no half types, with zeros, infinities and NaN among the numbers.
+/// Sample tensors without half types, with zeros, infinities and NaN.
 fn full(lo: f64, hi: f64) -> Vec<Sample> {
     let mut out = unary(ALL_REAL, lo, hi);
     let odd = [f64::NAN, f64::INFINITY, f64::NEG_INFINITY, 0.0, -0.0, 1.0, -1.0, 1e-30, 90.0, -90.0, -2.5, 1.1];
@@ -64,14 +64,14 @@ fn full(lo: f64, hi: f64) -> Vec<Sample> {
     out
 }
 
-/// Without an infinity, where PyTorch's value is NaN instead of the limit.
+/// Samples without infinities, for which PyTorch returns NaN instead of the limit.
 fn finite(lo: f64, hi: f64) -> Vec<Sample> {
     let mut out = unary(ALL_REAL, lo, hi);
     out.push(sample![RawTensor::from_slice(&[f64::NAN, f64::NEG_INFINITY, 0.0, -0.0, 1e-30, 90.0, -90.0], &[7])]);
     out
 }
 
-/// Arguments within -1..1 and beyond, degrees on both sides of where formulas change.
+/// Sample arguments inside and outside -1..1, with degrees on both sides of each change of formula.
 fn degrees() -> Vec<Sample> {
     let mut out = binary(NO_BOOL);
     let x: Vec<f64> = (-12..=12).map(|i| f64::from(i) / 8.0).collect();
@@ -82,7 +82,7 @@ fn degrees() -> Vec<Sample> {
     out
 }
 
-/// Pairs of numbers above zero, and what lies at the ends of a function's range.
+/// Sample pairs of positive numbers, and values at the ends of the function's range.
 fn positive(types: Types, ends: &[f64]) -> Vec<Sample> {
     let mut out = Vec::new();
     for (a, b) in pairs(types) {
@@ -170,7 +170,7 @@ pub(crate) static OPS: &[OpDef] = &[
     full!("special_legendre_polynomial_p.n_scalar", (0, 1), k::LEGENDRE, || { with_number(NO_BOOL) }),
 ];
 
-/// `d(x) * grad`, of a function of one number.
+/// Declares `d(x) * grad` as the rule of a function of one number.
 macro_rules! slope {
     ($name:literal, |$c:ident, $x:ident| $d:expr) => {
         (
@@ -183,7 +183,7 @@ macro_rules! slope {
     };
 }
 
-/// Of a Bessel function of order 1, by that of order 0; at 0, where the formula divides by it, the limit.
+/// Derivative of a Bessel function of order 1 from the one of order 0; at 0, where the formula divides by 0, its limit.
 fn of_order_one<'c>(c: &'c Cx<'c>, zero: &str, limit: f64) {
     let x = c.arg(0);
     let origin = x.is("eq", 0);
@@ -192,7 +192,7 @@ fn of_order_one<'c>(c: &'c Cx<'c>, zero: &str, limit: f64) {
     c.set(0, c.grad() * call!(c, "aten.masked_fill.Scalar", d, origin, limit));
 }
 
-/// Of incomplete gamma functions PyTorch has the gradient of the bound alone.
+/// PyTorch differentiates incomplete gamma functions by the bound alone.
 fn incomplete<'c>(c: &'c Cx<'c>, sign: f64, name: &str) {
     if c.needs(0) {
         return c.fail(format!("the derivative for '{name}: input' is not implemented"));
@@ -202,7 +202,7 @@ fn incomplete<'c>(c: &'c Cx<'c>, sign: f64, name: &str) {
     c.give(1, || c.grad() * density * sign);
 }
 
-/// Of the Hurwitz zeta function PyTorch has the gradient of the second operand alone.
+/// PyTorch differentiates the Hurwitz zeta function by the second operand alone.
 fn zeta<'c>(c: &'c Cx<'c>, other: Option<T<'c>>, name: &str) {
     let Some(q) = other.filter(|_| !c.needs(0)) else {
         return c.fail("the derivative for 'zeta' is not implemented");
@@ -236,7 +236,7 @@ pub(crate) static GRADS: Rules = &[
     (&["aten.special_zeta.other_scalar"], rule!(|c| zeta(c, None, "aten.special_zeta.default"))),
     (&["aten.igamma.default"], rule!(|c| incomplete(c, 1.0, "igamma"))),
     (&["aten.igammac.default"], rule!(|c| incomplete(c, -1.0, "igammac"))),
-    // What PyTorch does not differentiate: a gradient through it is zero.
+    // PyTorch does not differentiate these functions; their gradient is zero.
     (
         &[
             "aten.special_airy_ai.default",

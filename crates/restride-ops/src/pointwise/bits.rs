@@ -1,4 +1,4 @@
-//! Bits: `and`, `or`, `xor` and shifts.
+//! Bitwise `and`, `or`, `xor` and shifts.
 
 use crate::pointwise::op;
 use crate::pointwise::samples::*;

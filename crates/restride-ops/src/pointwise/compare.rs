@@ -1,4 +1,4 @@
-//! Comparisons, logic and choices.
+//! Comparisons, logic and selections.
 
 use crate::pointwise::samples::*;
 use crate::pointwise::{Metas, Result, Rule, ask, common, compute, input, layout, not_for, operands, own};
@@ -27,7 +27,7 @@ fn run_where(c: &Call<'_>) -> Result<()> {
     compute(c, &k::WHERE, c.outs[0].dtype(), &[inputs[0].as_mask(), inputs[1], inputs[2]])
 }
 
-/// `masked_fill` gives a row-major copy of its first operand, whose element type stays.
+/// `masked_fill` returns a row-major copy of its first operand in the same element type.
 fn infer_masked_fill(a: &Args<'_, Meta>) -> Result<Metas> {
     let (x, mask) = (a.tensor(0)?, a.tensor(1)?);
     if mask.dtype != Bool {
@@ -60,13 +60,13 @@ fn run_masked_fill(c: &Call<'_>) -> Result<()> {
     compute(c, &k::MASKED_FILL, dtype, &[input(&c.args, 0)?, mask, Input::Number(value)])
 }
 
-/// Bounds of `clamp` and its like: those that are not `None`.
+/// Positions of the bounds of `clamp` and its like that are not `None`.
 fn bounds<V>(a: &Args<'_, V>, at: &[usize]) -> SmallVec<[usize; 3]> {
     std::iter::once(0).chain(at.iter().copied().filter(|&i| !a.is_none(i))).collect()
 }
-/// `clamp_max` has no lower bound.
+/// Position of a missing lower bound, as in `clamp_max`.
 const NO_LOWER: usize = usize::MAX;
-/// The numbers that an integer type holds.
+/// Smallest and largest number of an integer type.
 fn range(dtype: DType) -> Option<(i64, i64)> {
     match dtype {
         U8 => Some((0, 255)),
@@ -77,7 +77,7 @@ fn range(dtype: DType) -> Option<(i64, i64)> {
         _ => None,
     }
 }
-/// A bound outside an integer type's range is either none at all or nothing can keep it.
+/// Refuses a bound that every number of the integer type violates.
 fn check_bound(dtype: DType, s: Scalar, lower: bool) -> Result<()> {
     let Some((least, most)) = range(dtype) else { return check_holds(dtype, s) };
     let x = s.as_i64();
@@ -90,14 +90,14 @@ fn check_bound(dtype: DType, s: Scalar, lower: bool) -> Result<()> {
     }
     Ok(())
 }
-/// The same bound within the element type's range.
+/// A bound limited to the element type's range.
 fn within(dtype: DType, x: Input<'_>) -> Input<'_> {
     match (x, range(dtype)) {
         (Input::Number(s), Some((least, most))) => Input::Number(Scalar::Int(s.as_i64().clamp(least, most))),
         _ => x,
     }
 }
-/// `lower` is the position of the lower bound, if there is one.
+/// Shape rule of `clamp`; `lower` is the position of the lower bound, if it has one.
 fn infer_clamp(a: &Args<'_, Meta>, at: &[usize], lower: usize) -> Result<Metas> {
     let at = bounds(a, at);
     if at.len() == 1 {
@@ -105,7 +105,7 @@ fn infer_clamp(a: &Args<'_, Meta>, at: &[usize], lower: usize) -> Result<Metas> 
     }
     let all = operands(a, &at)?;
     let dtype = common(&all, Rule::Same)?;
-    // By one tensor it is a maximum or minimum, which truth values have.
+    // With one tensor as its bound, a clamp is a maximum or minimum, which `bool` supports.
     let extreme = at.len() == 2 && a.as_tensor(1).is_some();
     if dtype == Bool && !extreme {
         return not_for(dtype);

@@ -1,4 +1,4 @@
-//! What `_foreach_*` operators apply to the members of their lists where PyTorch has no operator of its own for it.
+//! Member operators of `_foreach_*` operators for which PyTorch has no operator of its own.
 
 use restride_ir::{Arg, Args, Emit, OpDef, OpError, Scalar, Val};
 use smallvec::{SmallVec, smallvec};

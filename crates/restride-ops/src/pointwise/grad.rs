@@ -1,11 +1,11 @@
-//! Gradients of arithmetic, of functions of one number, and of choices between elements.
+//! Gradients of arithmetic, unary functions, and selections.
 
 use crate::gradient::Rules;
 use crate::gradient::terms::{Cx, T, op, rule};
 use restride_ir::Grad;
 use std::f64::consts::{LN_2, LN_10, PI};
 
-/// `add` and the like: the second operand times `alpha`.
+/// `add` and its like: the second operand is multiplied by `alpha`.
 fn added<'c>(c: &'c Cx<'c>, sign: f64) {
     c.give(0, || c.grad());
     c.give(1, || {
@@ -24,7 +24,7 @@ fn mul<'c>(c: &'c Cx<'c>) {
     c.give(1, || c.grad() * c.arg(0).conj());
 }
 
-/// A plain number at argument `i`, as it is; conjugated where it is complex.
+/// The plain number at argument `i`, conjugated if it is complex.
 fn number(c: &Cx<'_>, i: usize) -> restride_ir::Arg<restride_ir::Val, restride_ir::Expr> {
     match c.raw(i) {
         restride_ir::Arg::Complex(re, im) => restride_ir::Arg::Complex(re, -im),
@@ -37,7 +37,7 @@ fn div<'c>(c: &'c Cx<'c>) {
     c.give(1, || -c.grad() * (c.arg(0) / c.arg(1) / c.arg(1)).conj());
 }
 
-/// `div` with a rounding mode: the gradient of what is rounded is zero.
+/// `div` with a rounding mode: a rounded result has gradient zero.
 fn div_mode<'c>(c: &'c Cx<'c>) {
     if c.is_none(2) {
         div(c);
@@ -55,7 +55,7 @@ fn div_scalar_mode<'c>(c: &'c Cx<'c>) {
     }
 }
 
-/// `remainder` and `fmod`: what is left over moves with the operand, and with the rounded quotient of the divisor.
+/// `remainder` and `fmod`: the dividend has slope 1, the divisor minus the rounded quotient.
 fn remainder<'c>(c: &'c Cx<'c>, mode: &str) {
     c.give(0, || c.grad());
     c.give(1, || -c.grad() * op!(c, "aten.div.Tensor_mode", c.arg(0), c.arg(1), mode));
@@ -95,10 +95,10 @@ fn pow<'c>(c: &'c Cx<'c>) {
     });
 }
 
-/// A plain number to the power of a tensor.
+/// Gradient of a plain number raised to a tensor.
 fn number_pow<'c>(c: &'c Cx<'c>) {
     let base = c.float(0);
-    // Of base 0 the slope is 0 but at exponents below 0, where it has no meaning.
+    // Base 0 has slope 0; at negative exponents the slope is undefined.
     if base == 0.0 {
         c.zero(1);
     } else {
@@ -120,14 +120,14 @@ fn copysign<'c>(c: &'c Cx<'c>) {
     c.give(0, || c.grad() * (c.result() / x).except(x.is("eq", 0)));
 }
 
-/// `log(exp(a) + exp(b))`, and the same to base 2.
+/// `log(exp(a) + exp(b))`, and its base-2 form.
 fn logaddexp<'c>(c: &'c Cx<'c>, scale: f64) {
     let d = (c.arg(0) - c.arg(1)) * scale;
     c.give(0, || c.grad() * d.sigmoid().conj());
     c.give(1, || c.grad() * (-d).sigmoid().conj());
 }
 
-/// `x * log(y)`, with 0 where x is.
+/// `x * log(y)`, which is 0 where x is 0.
 fn xlogy<'c>(c: &'c Cx<'c>) {
     let (x, y) = (c.arg(0), c.arg(1));
     c.give(0, || {
@@ -154,7 +154,7 @@ fn extreme<'c>(c: &'c Cx<'c>, loses: &str) {
     c.give(1, || half().except(y.than(loses, x)));
 }
 
-/// `fmax` and `fmin`: the first operand wins where they are equal, and over a NaN.
+/// `fmax` and `fmin`: the first operand wins if both are equal or the second is NaN.
 fn fextreme<'c>(c: &'c Cx<'c>, wins: &str) {
     let (x, y) = (c.arg(0), c.arg(1));
     let first = op!(c, "aten.logical_or.default", x.than(wins, y), y.than("ne", y));
@@ -196,7 +196,7 @@ fn ldexp<'c>(c: &'c Cx<'c>) {
     c.give(1, || c.grad() * c.result() * LN_2);
 }
 
-/// `clamp` with plain bounds.
+/// `clamp` with plain numbers as bounds.
 fn clamp<'c>(c: &'c Cx<'c>) {
     let x = c.arg(0);
     let low = (!c.is_none(1)).then(|| op!(c, "aten.ge.Scalar", x, c.raw(1)));
@@ -204,7 +204,7 @@ fn clamp<'c>(c: &'c Cx<'c>) {
     c.set(0, within(c, low, high));
 }
 
-/// The gradient where both conditions hold.
+/// The gradient where both conditions hold, zero elsewhere.
 fn within<'c>(c: &'c Cx<'c>, low: Option<T<'c>>, high: Option<T<'c>>) -> T<'c> {
     match (low, high) {
         (Some(a), Some(b)) => c.grad().only(op!(c, "aten.logical_and.default", a, b)),
@@ -232,7 +232,7 @@ fn clamp_tensor<'c>(c: &'c Cx<'c>) {
     }
 }
 
-/// `clamp_min` and `clamp_max` with a plain bound.
+/// `clamp_min` and `clamp_max` with a plain number as the bound.
 fn bound<'c>(c: &'c Cx<'c>, keeps: &str) {
     c.set(0, c.grad().only(op!(c, &format!("aten.{keeps}.Scalar"), c.arg(0), c.raw(1))));
 }
@@ -243,7 +243,7 @@ fn bound_tensor<'c>(c: &'c Cx<'c>, keeps: &str) {
     c.give(1, || c.grad().except(inside));
 }
 
-/// `where`: which operands are tensors depends on the overload.
+/// `where`: the overload decides which operands are tensors.
 fn where_(c: &Cx<'_>, first: Option<usize>, second: Option<usize>) {
     if let Some(i) = first {
         give_plain(c, i, true);
@@ -302,7 +302,7 @@ fn sinc<'c>(c: &'c Cx<'c>) {
     c.set(0, c.grad() * d.except(x.is("eq", 0)).conj());
 }
 
-/// `i1` and `i1e`, whose formulas divide by the operand.
+/// `i1` and `i1e`, whose derivatives divide by the operand.
 fn i1<'c>(c: &'c Cx<'c>, scaled: bool) {
     let x = c.arg(0);
     let small = x.unary("aten.abs.default").is("lt", f64::EPSILON);
@@ -315,7 +315,7 @@ fn i1<'c>(c: &'c Cx<'c>, scaled: bool) {
     c.set(0, c.grad() * op!(c, "aten.masked_fill.Scalar", d, small, 0.5));
 }
 
-/// One operand times a factor.
+/// A rule that multiplies the gradient of one operand by a factor.
 macro_rules! factor {
     (|$c:ident, $x:ident| $d:expr) => {
         rule!(|$c| {
@@ -437,7 +437,7 @@ pub(crate) static GRADS: Rules = &[
     (
         &["aten.acosh.default"],
         factor!(|_c, x| {
-            // Of complex numbers the root of the square is not the product of the roots.
+            // For complex numbers the root of the square is not the product of the roots.
             if x.dtype().is_complex() {
                 ((x - 1.0).sqrt() * (x + 1.0).sqrt()).reciprocal()
             } else {

@@ -1,4 +1,4 @@
-//! Element by element operators: what their declarations share.
+//! Pointwise operators: arithmetic, functions of one number, comparisons, activations, and their declarations.
 
 mod activation;
 mod activation_grad;
@@ -25,18 +25,18 @@ use smallvec::{SmallVec, smallvec};
 pub(crate) type Result<T> = std::result::Result<T, OpError>;
 pub(crate) type Metas = SmallVec<[Meta; 1]>;
 
-/// How the element type that an operator computes in follows from its operands'.
+/// How the compute type of an operator follows from the operands' types.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Rule {
     /// `torch.result_type`.
     Same,
-    /// The same, and `bool` is refused.
+    /// `torch.result_type`; `bool` is refused.
     NoBool,
-    /// The same, and integers become the default float type.
+    /// `torch.result_type`; integers become the default float type.
     Float,
 }
 
-/// Reads operands at positions.
+/// Reads the operands at some positions.
 #[inline(always)] // lists that are given back by a call are copied more than once
 pub(crate) fn operands<'a, T: AsTensor>(args: &Args<'a, T>, at: &[usize]) -> Result<SmallVec<[Operand<'a>; 3]>> {
     let mut out = SmallVec::new();
@@ -56,12 +56,12 @@ pub(crate) fn common(operands: &[Operand<'_>], rule: Rule) -> Result<DType> {
     }
 }
 
-/// PyTorch's refusal of an element type.
+/// Refuses an element type with PyTorch's message.
 pub(crate) fn not_for<T>(dtype: DType) -> Result<T> {
     Err(OpError::new(format!("not implemented for '{}'", promote::name(dtype))))
 }
 
-/// Layout of the result of these operands; plain numbers take part as 0-d tensors.
+/// Layout of the result of some operands; plain numbers count as 0-d tensors.
 pub(crate) fn layout(operands: &[Operand<'_>]) -> Result<Layout> {
     let number = Layout::contiguous(&[] as &[i64]);
     let layouts: SmallVec<[&Layout; 3]> = operands
@@ -74,7 +74,7 @@ pub(crate) fn layout(operands: &[Operand<'_>]) -> Result<Layout> {
     strides::pointwise(&layouts)
 }
 
-/// Shape rule of an operator on numbers.
+/// Shape rule of an operator that returns numbers.
 pub(crate) fn infer(
     args: &Args<'_, Meta>,
     at: &[usize],
@@ -93,14 +93,13 @@ pub(crate) fn infer(
     Ok(smallvec![Meta::new(dtype, layout(&operands)?)])
 }
 
-/// The same type with the strides that `empty_like` gives, for operators that PyTorch does not leave to `TensorIterator`.
+/// Gives results the strides of `empty_like`, for operators that PyTorch computes without `TensorIterator`.
 pub(crate) fn as_empty_like(a: &Args<'_, Meta>, mut out: Metas) -> Result<Metas> {
     out[0].layout = strides::dense_like(&a.tensor(0)?.layout);
     Ok(out)
 }
 
-/// Kernel of an operator on numbers: tensors and numbers at positions `at` decide the element type, then come
-/// parameters.
+/// Kernel of an operator that returns numbers. The operands at positions `at` decide the element type; `params` follow.
 pub(crate) fn run(c: &Call<'_>, at: &[usize], params: &[usize], rule: Rule, op: &Pointwise) -> Result<()> {
     let dtype = common(&operands(&c.args, at)?, rule)?;
     let mut inputs: SmallVec<[Input<'_>; 5]> = SmallVec::new();
@@ -118,7 +117,7 @@ pub(crate) fn compute(c: &Call<'_>, op: &Pointwise, dtype: DType, inputs: &[Inpu
     k::compute(op, dtype, inputs, &c.outs[0]).map_err(|e| OpError::new(e.to_string()))
 }
 
-/// Operands as the kernels take them.
+/// The operands at some positions, as kernel inputs.
 #[inline(always)] // as `operands`
 pub(crate) fn inputs<'a>(args: &Args<'a, View<'a>>, at: &[usize]) -> Result<SmallVec<[Input<'a>; 5]>> {
     let mut out = SmallVec::new();
@@ -128,7 +127,7 @@ pub(crate) fn inputs<'a>(args: &Args<'a, View<'a>>, at: &[usize]) -> Result<Smal
     Ok(out)
 }
 
-/// One operand as the kernels take it.
+/// The operand at a position, as a kernel input.
 pub(crate) fn input<'a>(args: &Args<'a, View<'a>>, i: usize) -> Result<Input<'a>> {
     match args.as_tensor(i) {
         Some(v) => Ok(Input::View(*v)),
@@ -136,7 +135,7 @@ pub(crate) fn input<'a>(args: &Args<'a, View<'a>>, i: usize) -> Result<Input<'a>
     }
 }
 
-/// Shape rule of a question.
+/// Shape rule of a predicate.
 pub(crate) fn infer_ask(args: &Args<'_, Meta>, at: &[usize], op: &Predicate) -> Result<Metas> {
     let operands = operands(args, at)?;
     let dtype = result_type(&operands)?;
@@ -146,13 +145,13 @@ pub(crate) fn infer_ask(args: &Args<'_, Meta>, at: &[usize], op: &Predicate) -> 
     Ok(smallvec![Meta::new(DType::Bool, layout(&operands)?)])
 }
 
-/// Kernel of a question.
+/// Kernel of a predicate.
 pub(crate) fn run_ask(c: &Call<'_>, at: &[usize], op: &Predicate) -> Result<()> {
     let dtype = result_type(&operands(&c.args, at)?)?;
     k::decide(op, dtype, &inputs(&c.args, at)?, &c.outs[0]).map_err(|e| OpError::new(e.to_string()))
 }
 
-/// Refuses `alpha` where it would not be an integer among integers.
+/// Refuses an `alpha` that the element type cannot represent exactly.
 pub(crate) fn check_alpha(dtype: DType, alpha: Scalar) -> Result<()> {
     let text = match alpha {
         Scalar::Bool(_) if dtype != DType::Bool => "Boolean alpha only supported for Boolean results.",
@@ -167,14 +166,14 @@ pub(crate) fn check_alpha(dtype: DType, alpha: Scalar) -> Result<()> {
     Err(OpError::new(text))
 }
 
-/// Licences for the result to lie on any of the operands.
+/// Licences for the result to take over any of the operands.
 macro_rules! same_index {
     ($($x:literal),+) => {
         &[$(restride_ir::Reuse { arg: $x, result: 0, kind: restride_ir::ReuseKind::SameIndex }),+]
     };
 }
 
-/// Declares an operator on numbers: schema, rule with the positions of operands and (after `;`) parameters, function,
+/// Declares an operator that returns numbers: schema, rule with operand and (after `;`) parameter positions, function,
 /// sample calls.
 macro_rules! op {
     ($schema:literal, $rule:ident($($x:literal),+ $(; $($p:literal),+)?), $f:expr, $samples:expr) => {
@@ -193,7 +192,7 @@ macro_rules! op {
     };
 }
 
-/// Declares an operator that has functions of its own: schema, shape rule, kernel, positions of tensors, sample calls.
+/// Declares an operator with its own functions: schema, shape rule, kernel, positions of tensors, sample calls.
 macro_rules! own {
     ($schema:literal, $infer:expr, $kernel:expr, ($($x:literal),*), $samples:expr) => {
         restride_ir::OpDef {
@@ -207,7 +206,7 @@ macro_rules! own {
     };
 }
 
-/// Declares a question: schema, positions of operands, function, sample calls.
+/// Declares a predicate: schema, positions of operands, function, sample calls.
 macro_rules! ask {
     ($schema:literal, ($($x:literal),+), $f:expr, $samples:expr) => {
         restride_ir::OpDef {
@@ -223,7 +222,7 @@ macro_rules! ask {
 }
 pub(crate) use {ask, op, own, same_index};
 
-/// Names that PyTorch has besides for operators of this family.
+/// Other names of PyTorch for operators of this family.
 static ALIASES: &[(&str, &str)] = &[
     ("multiply", "mul"),
     ("subtract", "sub"),

@@ -9,7 +9,7 @@ use restride_kernels::pointwise::{self as k, Input};
 use restride_tensor::DType::*;
 use smallvec::smallvec;
 
-/// Powers: integers take no negative plain number as exponent.
+/// Shape rule of powers: integers refuse a negative plain number as the exponent.
 fn infer_pow(a: &Args<'_, Meta>) -> Result<Metas> {
     let out = infer(a, &[0, 1], &[], Rule::NoBool, &k::POW)?;
     if let Operand::Number(Scalar::Int(e)) = Operand::read(a, 1)?
@@ -20,12 +20,12 @@ fn infer_pow(a: &Args<'_, Meta>) -> Result<Metas> {
     }
     Ok(out)
 }
-/// A plain number to the power of a tensor: PyTorch gives it row-major strides.
+/// A plain number raised to a tensor: PyTorch's result has row-major strides.
 fn infer_number_pow(a: &Args<'_, Meta>, infer: restride_ir::InferFn) -> Result<Metas> {
     let out = infer(a)?;
     Ok(smallvec![Meta::contiguous(out[0].dtype, out[0].sizes())])
 }
-/// The exponents that programs use most are products and roots.
+/// Kernel of powers: the most common exponents become products and roots.
 fn run_pow(c: &Call<'_>) -> Result<()> {
     let dtype = common(&operands(&c.args, &[0, 1])?, Rule::NoBool)?;
     let x = input(&c.args, 0)?;
@@ -52,7 +52,7 @@ fn run_pow(c: &Call<'_>) -> Result<()> {
     }
 }
 
-/// `float_power` computes in double precision whatever comes.
+/// `float_power` computes every operand in double precision.
 fn infer_float_power(a: &Args<'_, Meta>) -> Result<Metas> {
     let operands = operands(a, &[0, 1])?;
     let dtype = if operands.iter().any(|o| o.dtype().is_complex()) { C128 } else { F64 };
@@ -62,10 +62,10 @@ fn run_float_power(c: &Call<'_>) -> Result<()> {
     compute(c, &k::POW, c.outs[0].dtype(), &inputs(&c.args, &[0, 1])?)
 }
 
-/// `ldexp`: the first operand times two to the power of the second.
+/// `ldexp`: the first operand times two to the second.
 fn infer_ldexp(a: &Args<'_, Meta>) -> Result<Metas> {
     let operands = operands(a, &[0, 1])?;
-    // An integer exponent has no say in the result's type.
+    // An integer exponent does not affect the result's type.
     let whole = operands[1].dtype().is_int() || operands[1].dtype() == Bool;
     let dtype = to_float(if whole { operands[0].dtype() } else { result_type(&operands)? });
     Ok(smallvec![Meta::new(dtype, crate::pointwise::layout(&operands)?)])

@@ -1,4 +1,4 @@
-//! Numbers rounded to the grid of a quantized type whose scale and zero are tensors: of the whole, or of each channel.
+//! Fake quantization with tensors as scale and zero point, per tensor or per channel.
 
 use crate::support::composite::composite;
 use crate::support::promote::name;
@@ -8,7 +8,7 @@ use restride_ir::{DType, Emit, OpDef, Val};
 use restride_tensor::Layout;
 use smallvec::smallvec;
 
-/// Results and which numbers lie within the range. Scale and zero broadcast to the operand.
+/// The rounded numbers and the mask of those within range. Scale and zero point broadcast to the operand.
 fn rounded(e: &mut dyn Emit, x: Val, scale: Val, zero: Val, (low, high): (i64, i64)) -> Result<(Val, Val)> {
     let own = e.meta(x).dtype;
     ensure!(own.is_float(), "\"fake_quantize\" not implemented for '{}'", name(own));
@@ -21,7 +21,7 @@ fn rounded(e: &mut dyn Emit, x: Val, scale: Val, zero: Val, (low, high): (i64, i
     let q = emit!(e, "aten.add.Tensor", q, zero)?;
     let (above, below) = (emit!(e, "aten.ge.Scalar", q, low)?, emit!(e, "aten.le.Scalar", q, high)?);
     let mask = emit!(e, "aten.logical_and.default", above, below)?;
-    // What is no number becomes the least one.
+    // NaN becomes the smallest number.
     let q = emit!(e, "aten.nan_to_num.default", q, low as f64, high as f64, low as f64)?;
     let q = emit!(e, "aten.clamp.default", q, low, high)?;
     let q = emit!(e, "aten.sub.Tensor", q, zero)?;
@@ -76,9 +76,10 @@ fn by_tensors_alone(e: &mut dyn Emit, a: &ValArgs<'_>) -> Vals {
     Ok(smallvec![emit!(e, op, pass(a, 0), pass(a, 1), pass(a, 2), on, pass(a, 3), pass(a, 4))?])
 }
 
-/// Scale and zero of a learnable grid, the zero a whole number of the range: as tensors that broadcast to the operand.
+/// Scale and zero point of a learnable grid, as tensors that broadcast to the operand. The zero point becomes an integer
+/// within range.
 ///
-/// PyTorch rounds a zero half to even, but half up in the backward form per tensor.
+/// PyTorch rounds half-way zero points to even, but the backward operator per tensor rounds them up.
 fn learnt(e: &mut dyn Emit, a: &ValArgs<'_>, at: usize, axis: Option<i64>, back: bool) -> Result<(Val, Val)> {
     let (x, scale, zero) = (*a.tensor(at)?, *a.tensor(at + 1)?, *a.tensor(at + 2)?);
     let bounds = at + 3 + usize::from(axis.is_some());
@@ -134,7 +135,7 @@ fn learnable_channel(e: &mut dyn Emit, a: &ValArgs<'_>) -> Vals {
     learnable(e, a, Some(a.int(3)?))
 }
 
-/// `(grad, self, scale, zero_point, [axis,] quant_min, quant_max, grad_factor)`: the gradients of operand, scale and zero.
+/// `(grad, self, scale, zero_point, [axis,] quant_min, quant_max, grad_factor)`: gradients of operand, scale, zero point.
 fn learnable_back(e: &mut dyn Emit, a: &ValArgs<'_>, axis: Option<i64>) -> Vals {
     let (g, x) = (*a.tensor(0)?, *a.tensor(1)?);
     for i in 0..4 {
@@ -151,7 +152,7 @@ fn learnable_back(e: &mut dyn Emit, a: &ValArgs<'_>, axis: Option<i64>) -> Vals 
     let (small, big) = (emit!(e, "aten.lt.Scalar", q, low)?, emit!(e, "aten.gt.Scalar", q, high)?);
     let outside = emit!(e, "aten.logical_or.default", small, big)?;
     let for_x = emit!(e, "aten.masked_fill.Scalar", g, outside, 0)?;
-    // Inside, the scale moves a number by what it was rounded by; outside, by the bound's distance from zero.
+    // The scale's gradient is the rounding error within range, and the bound's distance from the zero point outside.
     let clamped = emit!(e, "aten.clamp.default", q, low, high)?;
     let steps = emit!(e, "aten.sub.Tensor", clamped, zero)?;
     let value = emit!(e, "aten.mul.Tensor", steps, scale)?;
@@ -219,7 +220,7 @@ fn by_tensor_samples(enabled: bool) -> Samples {
     out
 }
 
-/// Calls with zeros between whole numbers; of the backward form where `back`.
+/// Sample calls with fractional zero points; `back` selects the backward operator.
 fn learnable_samples(channels: bool, back: bool) -> Samples {
     let d = F;
     let grid = |n: i64| {

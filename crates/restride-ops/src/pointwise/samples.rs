@@ -1,11 +1,11 @@
-//! Sample calls that pointwise operators share.
+//! Sample calls for pointwise operators.
 
 use crate::support::sample::{expanded, in_range, laid, sample, strided, tensor, transposed};
 use crate::support::strides::channels_last;
 use restride_ir::{Layout, Sample, Scalar};
 use restride_tensor::{DType, DType::*, RawTensor};
 
-/// Which element types a sample set is to have.
+/// The element types of a sample set.
 #[derive(Clone, Copy)]
 pub(crate) struct Types {
     floats: bool,
@@ -20,9 +20,9 @@ pub(crate) const REAL: Types = Types { floats: true, ints: false, bools: false, 
 pub(crate) const ALL_REAL: Types = Types { floats: true, ints: true, bools: true, complex: false };
 /// Floats and integers.
 pub(crate) const NO_BOOL: Types = Types { floats: true, ints: true, bools: false, complex: false };
-/// Everything but `bool`, complex numbers too.
+/// Every type but `bool`, complex types included.
 pub(crate) const NUMBERS: Types = Types { floats: true, ints: true, bools: false, complex: true };
-/// Everything.
+/// Every element type.
 pub(crate) const ALL: Types = Types { floats: true, ints: true, bools: true, complex: true };
 /// Integers and `bool`.
 pub(crate) const BITS: Types = Types { floats: false, ints: true, bools: true, complex: false };
@@ -32,7 +32,7 @@ pub(crate) const INTS: Types = Types { floats: false, ints: true, bools: false, 
 pub(crate) const FLOATS: Types = Types { floats: true, ints: false, bools: false, complex: true };
 
 impl Types {
-    /// One element type for the cases that are about layouts.
+    /// The element type of cases that test layouts.
     pub(crate) fn main(self) -> DType {
         if self.floats { F32 } else { I64 }
     }
@@ -55,11 +55,11 @@ impl Types {
     }
 }
 
-/// One tensor of every form: contiguous, transposed, strided, expanded, channels last, 0-d, empty; every element type.
+/// One tensor per layout (contiguous, transposed, strided, expanded, channels-last, 0-d, empty) and per element type.
 pub(crate) fn forms(types: Types, lo: f64, hi: f64) -> Vec<RawTensor> {
     let d = types.main();
     let put = |t: RawTensor, seed| match t.dtype() {
-        // The range is of real numbers; integers keep theirs.
+        // The range holds for floats and complex numbers; integers keep their own.
         d if d.is_float() || d.is_complex() => in_range(d, t.layout().clone(), seed, lo, hi),
         _ => t,
     };
@@ -95,7 +95,7 @@ pub(crate) fn unary_with(types: Types, lo: f64, hi: f64, params: &[f64]) -> Vec<
     samples
 }
 
-/// Numbers that a divisor may be: none is zero.
+/// A divisor without zeros.
 fn divisor(dtype: DType, sizes: &[i64], seed: u64) -> RawTensor {
     match dtype {
         Bool => RawTensor::zeros(Bool, Layout::contiguous(sizes)),
@@ -103,7 +103,7 @@ fn divisor(dtype: DType, sizes: &[i64], seed: u64) -> RawTensor {
     }
 }
 
-/// Pairs of tensors that broadcast, of every form and of mixed element types.
+/// Pairs of tensors that broadcast, of all layouts and mixed element types.
 pub(crate) fn pairs(types: Types) -> Vec<(RawTensor, RawTensor)> {
     let d = types.main();
     let mut out = vec![
@@ -118,7 +118,7 @@ pub(crate) fn pairs(types: Types) -> Vec<(RawTensor, RawTensor)> {
         (tensor(d, &[0, 3], 15), divisor(d, &[3], 16)),
         (tensor(d, &[1100], 17), divisor(d, &[1100], 18)),
     ];
-    // Orders of dimensions that contradict each other or that sizes of 1 and strides of 0 leave open.
+    // Dimension orders that contradict each other, or that sizes of 1 and strides of 0 leave ambiguous.
     let stretched = Layout::contiguous(&[3, 1, 4]).expand(&[3, 2, 4]).expect("a size of 1 expands");
     let layouts = [
         (Layout::permuted(&[2, 1, 3, 4], &[3, 0, 2, 1]), Layout::permuted(&[2, 5, 3, 4], &[1, 0, 3, 2])),
@@ -140,7 +140,7 @@ pub(crate) fn pairs(types: Types) -> Vec<(RawTensor, RawTensor)> {
     for (i, &a) in others.iter().enumerate() {
         let seed = 20 + 2 * i as u64;
         out.push((tensor(a, &[5], seed), divisor(a, &[5], seed + 1)));
-        // With its neighbour, once as a tensor with dimensions and once as a 0-d one.
+        // Pairs each type with the next one, as a tensor with dimensions and as a 0-d tensor.
         let b = others[(i + 1) % others.len()];
         if a != Bool && b != Bool {
             out.push((tensor(a, &[2, 2], seed), divisor(b, &[2, 1], seed)));
@@ -155,7 +155,7 @@ pub(crate) fn binary(types: Types) -> Vec<Sample> {
     pairs(types).into_iter().map(|(a, b)| sample![a, b]).collect()
 }
 
-/// Calls with two tensors, and with a plain number in a tensor's place, as exported programs have them.
+/// Calls with two tensors, and with a plain number in place of a tensor, as in exported programs.
 pub(crate) fn binary_mixed(types: Types) -> Vec<Sample> {
     let mut out = binary(types);
     out.extend(with_number(types));
@@ -187,12 +187,12 @@ pub(crate) fn number_first(types: Types) -> Vec<Sample> {
     for s in &mut out {
         s.args.swap(0, 1);
     }
-    // What was a dividend may now divide: none is zero.
+    // Tensors may become divisors here: keep floats, because integers cannot be divided by zero.
     out.retain(|s| matches!(&s.args[1], restride_ir::Arg::Value(t) if t.dtype().is_float()));
     out
 }
 
-/// Calls whose answer depends on where two tensors are equal, infinite or no number.
+/// Calls whose results depend on equal elements, infinities or NaN.
 pub(crate) fn comparisons(types: Types) -> Vec<Sample> {
     let mut out = binary_mixed(types);
     if types.floats {
@@ -207,7 +207,7 @@ pub(crate) fn comparisons(types: Types) -> Vec<Sample> {
     out
 }
 
-/// Calls with one tensor of special numbers among others.
+/// Calls with one tensor that includes special numbers.
 pub(crate) fn special(types: Types) -> Vec<Sample> {
     let mut out = unary(types, -2.0, 2.0);
     if types.floats {
@@ -223,7 +223,7 @@ pub(crate) fn special(types: Types) -> Vec<Sample> {
 
 const C64_NAN: restride_tensor::C64 = restride_tensor::C64::new(f64::NAN, 1.0);
 
-/// Calls with tensors only: PyTorch takes no plain number in a tensor's place there.
+/// Calls with tensors only, for operators that refuse a plain number in place of a tensor.
 pub(crate) fn tensors(mut out: Vec<Sample>) -> Vec<Sample> {
     out.retain(|s| s.args.iter().all(|a| matches!(a, restride_ir::Arg::Value(_))));
     out

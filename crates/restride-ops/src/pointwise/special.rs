@@ -1,4 +1,4 @@
-//! Special functions, derivatives with more than one result, and operators made of others element by element.
+//! Derivatives with several results, drawn activations, windows, and other compositions of pointwise operators.
 
 use crate::pointwise::samples::*;
 use crate::pointwise::{Metas, Result, Rule, compute, infer, input, layout, not_for, op, operands, own, run};
@@ -32,7 +32,7 @@ fn same_types(a: &Args<'_, Meta>, at: &[usize]) -> Result<()> {
     Ok(())
 }
 
-/// The gradient comes first, then the operand, and a buffer that is not needed.
+/// Operands: the gradient, the operand, and a buffer that the derivative does not need.
 fn infer_log_sigmoid_backward(a: &Args<'_, Meta>) -> Result<Metas> {
     same_types(a, &[0, 1])?;
     let out = infer(a, &[0, 1], &[], Rule::Same, &k::LOG_SIGMOID_BACKWARD)?;
@@ -46,7 +46,7 @@ fn run_log_sigmoid_backward(c: &Call<'_>) -> Result<()> {
     run(c, &[0, 1], &[], Rule::Same, &k::LOG_SIGMOID_BACKWARD)
 }
 
-/// Gradients for the operand and, not yet summed, for the weight.
+/// Types of the gradients of the operand and of the weight, the latter not yet summed.
 fn infer_prelu_backward(a: &Args<'_, Meta>) -> Result<Metas> {
     same_types(a, &[0, 1, 2])?;
     let out = infer(a, &[1, 2, 0], &[], Rule::NoBool, &k::PRELU_BACKWARD)?;
@@ -59,7 +59,7 @@ fn run_prelu_backward(c: &Call<'_>) -> Result<()> {
     compute(c, &k::PRELU_BACKWARD, dtype, &[g, x, w])
 }
 
-/// A gradient where a mask says so.
+/// A gradient multiplied by a mask.
 fn infer_masked(a: &Args<'_, Meta>) -> Result<Metas> {
     let (g, mask) = (a.tensor(0)?, a.tensor(1)?);
     if mask.dtype != Bool {
@@ -76,7 +76,7 @@ fn run_masked(c: &Call<'_>) -> Result<()> {
     compute(c, &k::MASKED_SCALED, c.outs[0].dtype(), &inputs)
 }
 
-/// A gradient where a mask says so, scaled.
+/// A gradient multiplied by a mask and a scale.
 fn dropout_backward(e: &mut dyn Emit, a: &Args<'_, Val>) -> Result<Vals> {
     let (g, mask) = (Arg::Value(*a.tensor(0)?), Arg::Value(*a.tensor(1)?));
     let kept = one(e, "aten.mul.Tensor", &[g, mask])?;
@@ -105,11 +105,11 @@ fn glu_backward(e: &mut dyn Emit, a: &Args<'_, Val>) -> Result<Vals> {
     let for_gate = one(e, "aten.mul.Tensor", &[Arg::Value(g), Arg::Value(first)])?;
     let for_second = one(e, "aten.sigmoid_backward.default", &[Arg::Value(for_gate), Arg::Value(gate)])?;
     let both = one(e, "aten.cat.default", &[Arg::Values(vec![Some(for_first), Some(for_second)]), n(dim as i64)])?;
-    // PyTorch's result is row-major whatever the operands are.
+    // PyTorch's result is row-major for any operand strides.
     one(e, "aten.contiguous.default", &[Arg::Value(both)]).map(|v| smallvec![v])
 }
 
-/// Of negative numbers a slope: drawn for each where it trains, the middle of the range otherwise. Also the slopes.
+/// Multiplies negative numbers by a slope: drawn for each in training, else the middle of the range. Also returns the slopes.
 fn sloped(e: &mut dyn Emit, x: Val, noise: Option<Val>, bounds: (f64, f64), train: bool) -> Result<(Val, Option<Val>)> {
     let (low, high) = bounds;
     if low > high {
@@ -141,11 +141,11 @@ fn rrelu_with_noise(e: &mut dyn Emit, a: &Args<'_, Val>) -> Result<Vals> {
     Ok(smallvec![out, slope.unwrap_or(noise)])
 }
 
-/// `(grad_output, self, noise, lower, upper, training, self_is_result)`; the noise is the slopes.
+/// `(grad_output, self, noise, lower, upper, training, self_is_result)`; `noise` holds the slopes.
 fn rrelu_with_noise_backward(e: &mut dyn Emit, a: &Args<'_, Val>) -> Result<Vals> {
     let (low, high) = (a.float(3)?, a.float(4)?);
     let arg = |i: usize| a.0.get(i).cloned().unwrap_or(Arg::None);
-    // A range without width draws nothing.
+    // An empty range has one slope only.
     if a.bool(5)? && high - low > 1e-6 {
         return Ok(smallvec![one(e, "aten.mul.Tensor", &[arg(0), arg(2)])?]);
     }
@@ -153,12 +153,12 @@ fn rrelu_with_noise_backward(e: &mut dyn Emit, a: &Args<'_, Val>) -> Result<Vals
     Ok(smallvec![one(e, "aten.leaky_relu_backward.default", &[arg(0), arg(1), slope, arg(6)])?])
 }
 
-/// Two calls are not the same draw.
+/// Marks an operator whose calls draw different numbers each time.
 const fn drawn(def: OpDef) -> OpDef {
     OpDef { random: true, exactness: Exactness::Random, ..def }
 }
 
-/// Real numbers are real; of complex ones those without an imaginary part.
+/// True for every real number, and for complex numbers with imaginary part zero.
 fn isreal(e: &mut dyn Emit, a: &Args<'_, Val>) -> Result<Vals> {
     let x = *a.tensor(0)?;
     let out = if e.meta(x).dtype.is_complex() {
@@ -170,7 +170,7 @@ fn isreal(e: &mut dyn Emit, a: &Args<'_, Val>) -> Result<Vals> {
     Ok(smallvec![out])
 }
 
-/// Each tensor stretched to the sizes that all broadcast to.
+/// Expands each tensor to the sizes that all broadcast to.
 fn broadcast_tensors(e: &mut dyn Emit, a: &Args<'_, Val>) -> Result<Vals> {
     let tensors: Vec<Val> = a.tensors(0)?.into_iter().copied().collect();
     let metas: Vec<Meta> = tensors.iter().map(|t| e.meta(*t)).collect();
@@ -179,7 +179,7 @@ fn broadcast_tensors(e: &mut dyn Emit, a: &Args<'_, Val>) -> Result<Vals> {
     tensors.iter().map(|t| one(e, "aten.expand.default", &[Arg::Value(*t), Arg::Scalars(sizes.clone())])).collect()
 }
 
-/// `kaiser_window`: Bessel functions of a parabola.
+/// `kaiser_window`: a ratio of Bessel functions.
 fn infer_kaiser(a: &Args<'_, Meta>, dtype_at: usize) -> Result<Metas> {
     let n = a.int(0)?;
     if n < 0 {
@@ -211,7 +211,7 @@ fn room_kaiser(_: &Args<'_, Meta>, outs: &[Meta]) -> Result<usize> {
     Ok(room::<f64>(outs[0].layout.numel() as usize))
 }
 
-/// Bits shifted of a plain number.
+/// Sample calls that shift a plain number.
 fn shifts_of_numbers() -> Vec<Sample> {
     let by = crate::support::sample::ints(&[0, 1, 3, 7], &[4]);
     vec![sample![5, &by], sample![-300, &by], sample![true, by]]
@@ -227,7 +227,7 @@ fn gradients_with_buffer() -> Vec<Sample> {
         out.push(triple(transposed(d, &[2, 3, 4], 1), tensor(d, &[2, 3, 4], 2)));
         out.push(triple(tensor(d, &[2, 3, 4], 1), transposed(d, &[2, 3, 4], 2)));
     }
-    // The buffer is as PyTorch's forward gives it: `exp(-|x|)`.
+    // PyTorch's forward operator fills the buffer with `exp(-|x|)`.
     for s in &mut out {
         if let Arg::Value(x) = &s.args[1] {
             let z = restride_tensor::RawTensor::zeros(x.dtype(), Layout::contiguous(&x.layout().sizes));

@@ -27,13 +27,13 @@ fn run_neg(c: &Call<'_>) -> Result<()> {
 fn infer_not(a: &Args<'_, Meta>) -> Result<Metas> {
     infer(a, &[0], &[], Rule::Same, &k::NOT)
 }
-/// `bool` has two values only.
+/// Kernel of `bitwise_not`; `bool` has a function of its own.
 fn run_not(c: &Call<'_>) -> Result<()> {
     let op = if c.args.tensor(0)?.dtype() == Bool { &k::NOT_BOOL } else { &k::NOT };
     run(c, &[0], &[], Rule::Same, op)
 }
 
-/// A real number of each complex one; `real` says what real numbers give.
+/// One real number per complex number; `real` is the rule for real operands.
 fn infer_part(a: &Args<'_, Meta>, real: Rule) -> Result<Metas> {
     let operand = Operand::read(a, 0)?;
     let dtype = operand.dtype();
@@ -62,7 +62,7 @@ fn run_angle(c: &Call<'_>) -> Result<()> {
     run(c, &[0], &[], Rule::Float, &k::ANGLE)
 }
 
-/// `complex` and `polar`.
+/// Shape rule of `complex` and `polar`.
 fn infer_join(a: &Args<'_, Meta>) -> Result<Metas> {
     let (x, y) = (a.tensor(0)?, a.tensor(1)?);
     if x.dtype != y.dtype || !matches!(x.dtype, F32 | F64) {
@@ -79,7 +79,7 @@ fn run_join(c: &Call<'_>, how: Join) -> Result<()> {
     k::join(how, x.dtype(), *x, *y, &c.outs[0]).map_err(|e| OpError::new(e.to_string()))
 }
 
-/// A real tensor is its own conjugate: PyTorch gives back the tensor itself.
+/// View rule: a real tensor is its own conjugate, and PyTorch returns the tensor itself.
 struct ConjPhysical;
 impl ViewRules for ConjPhysical {
     fn run<D: Dim>(a: &ViewArgs<'_, D>) -> Result<ViewOutcome<D>> {
@@ -94,7 +94,7 @@ fn run_conj(c: &Call<'_>) -> Result<()> {
     run(c, &[0], &[], Rule::Same, &k::CONJ)
 }
 
-/// PyTorch rounds integers without decimals only.
+/// PyTorch rounds integers only if `decimals` is absent.
 fn infer_round(a: &Args<'_, Meta>) -> Result<Metas> {
     let dtype = a.tensor(0)?.dtype;
     if !dtype.is_float() {
@@ -117,7 +117,7 @@ fn infer_logit(a: &Args<'_, Meta>) -> Result<Metas> {
 fn run_logit(c: &Call<'_>) -> Result<()> {
     let dtype = to_float(c.args.tensor(0)?.dtype());
     match c.args.opt_float(1)? {
-        // PyTorch takes a negative bound for none.
+        // PyTorch ignores a negative bound.
         Some(eps) if eps >= 0.0 => {
             compute(c, &k::LOGIT_EPS, dtype, &[input(&c.args, 0)?, Input::Parameter(Scalar::Float(eps))])
         }
@@ -138,7 +138,7 @@ fn run_polygamma(c: &Call<'_>) -> Result<()> {
     compute(c, &k::POLYGAMMA, dtype, &[input(&c.args, 1)?, Input::Parameter(n)])
 }
 
-/// `frexp`: a mantissa and a power of 2.
+/// `frexp`: a mantissa and an exponent of 2.
 fn infer_frexp(a: &Args<'_, Meta>) -> Result<Metas> {
     let x = a.tensor(0)?;
     if !x.dtype.is_float() {
@@ -154,7 +154,7 @@ fn run_frexp(c: &Call<'_>) -> Result<()> {
     compute(c, &k::MANTISSA, dtype, &[x])
 }
 
-/// `square`: a product, of `bool` an integer.
+/// `square`: a product, which is an integer for `bool`.
 fn infer_square(a: &Args<'_, Meta>) -> Result<Metas> {
     let mut out = infer(a, &[0], &[], Rule::Same, &k::SQUARE)?;
     if out[0].dtype == Bool {
@@ -184,7 +184,7 @@ fn run_nan_to_num(c: &Call<'_>) -> Result<()> {
     compute(c, &k::NAN_TO_NUM, dtype, &inputs)
 }
 
-/// Special numbers besides a range.
+/// Sample tensors with special numbers beside a range.
 fn odd(types: Types, lo: f64, hi: f64) -> Vec<Sample> {
     let mut out = unary(types, lo, hi);
     out.extend(special(REAL).split_off(forms(REAL, lo, hi).len()));
@@ -211,7 +211,7 @@ fn decimals() -> Vec<Sample> {
 fn derivatives() -> Vec<Sample> {
     let of = |types, n: i64, lo, hi| forms(types, lo, hi).into_iter().map(move |t| sample![n, t]);
     let mut out: Vec<Sample> = of(ALL_REAL, 0, 0.4, 5.0).collect();
-    // What it is at its poles, which integers are, is rounding in PyTorch.
+    // Near integers, the poles, PyTorch's values are rounding errors.
     out.extend((1..4).flat_map(|n| of(REAL, n, 0.4, 5.0)));
     out.extend(of(REAL, 1, -0.8, -0.2));
     out.push(sample![-1, tensor(F64, &[2], 1)]);
