@@ -1,4 +1,4 @@
-//! Discrete Fourier transforms.
+//! Discrete and short-time Fourier transforms, frequencies and shifts.
 
 mod stft;
 
@@ -11,7 +11,7 @@ use restride_ir::{Args, Call, DType, Emit, Kernel, Layout, Meta, OpDef, Val};
 use restride_kernels::fft::{self, Axes, Transform};
 use smallvec::smallvec;
 
-/// Transformed dimensions as positions, each once.
+/// The transformed dimensions as distinct positions.
 fn dims<V>(a: &Args<'_, V>, i: usize, l: &Layout) -> Result<Axes> {
     let mut out = Axes::new();
     for d in a.ints(i)? {
@@ -34,11 +34,11 @@ fn transform<V>(a: &Args<'_, V>, l: &Layout, signal: &[i64], forward: bool) -> R
     Ok(Transform { dims, forward, scale })
 }
 
-/// The layout that PyTorch's transforms give: dimensions that are not transformed first, by the strides of the input.
+/// Type of a transform's result as in PyTorch: untransformed dimensions first, ordered by the input's strides.
 fn result(dtype: DType, input: &Layout, sizes: &[i64], transformed: &[usize]) -> Meta {
     let rank = sizes.len();
     let mut order: Vec<usize> = (0..rank).collect();
-    // `std::partition` of two ends, as the order of equal strides follows from it.
+    // Mirrors `std::partition` on bidirectional iterators, which decides the order of equal strides.
     let (mut first, mut last) = (0, rank);
     loop {
         while first != last && !transformed.contains(&order[first]) {
@@ -63,7 +63,7 @@ fn result(dtype: DType, input: &Layout, sizes: &[i64], transformed: &[usize]) ->
     Meta::new(dtype, Layout::permuted(sizes, &order))
 }
 
-/// Transformed dimensions by stride, widest first; the last one stays the last if it is to.
+/// Transformed dimensions by descending stride; `keep_last` keeps the last one last.
 fn sorted(dims: &[usize], l: &Layout, keep_last: bool) -> Vec<usize> {
     let mut out = dims.to_vec();
     let n = out.len() - (keep_last && !out.is_empty()) as usize;
@@ -126,7 +126,7 @@ fn c2r_infer(a: &Args<'_, Meta>) -> Metas {
     let Some((&last, rest)) = dims.split_last() else { return fail("_fft_c2r needs a dimension") };
     ensure!((1..1 << 40).contains(&n), "Invalid number of data points ({n}) specified");
     check_sizes(&x.layout, &dims)?;
-    // The other dimensions are transformed first, into a result of their own.
+    // The other dimensions transform first, into a separate result.
     let between = match rest {
         [] => x.clone(),
         rest => result(x.dtype, &x.layout, x.sizes(), &sorted(rest, &x.layout, false)),
@@ -164,7 +164,7 @@ fn windows(c: &Call<'_>) -> Result<()> {
     ran(fft::add_windows(c.args.tensor(0)?, dim, c.args.int(4)? as usize, &c.outs[0]))
 }
 
-/// What an FFT takes: floats, complex if it is to be.
+/// Promotes an operand to a float or, if `complex`, complex type.
 fn promoted(e: &mut dyn Emit, x: Val, complex: bool) -> Result<Val> {
     let own = e.meta(x).dtype;
     let dtype = if own.is_float() || own.is_complex() { own } else { DType::F32 };
@@ -173,7 +173,7 @@ fn promoted(e: &mut dyn Emit, x: Val, complex: bool) -> Result<Val> {
     if dtype == own { Ok(x) } else { emit!(e, "aten.to.dtype", x, dtype) }
 }
 
-/// PyTorch's normalization modes: none, by the root, by the size.
+/// PyTorch's normalization modes: none, by the root of the size, or by the size.
 fn norm(a: &ValArgs<'_>, i: usize, forward: bool) -> Result<i64> {
     match a.opt_str(i)? {
         None | Some("backward") => Ok(if forward { 0 } else { 2 }),
@@ -183,7 +183,7 @@ fn norm(a: &ValArgs<'_>, i: usize, forward: bool) -> Result<i64> {
     }
 }
 
-/// A dimension cut, or padded with zeros, to a size.
+/// Truncates or zero-pads a dimension to a size.
 fn resized(e: &mut dyn Emit, x: Val, dim: usize, n: i64) -> Result<Val> {
     let s = sizes(e, x);
     ensure!((1..1 << 40).contains(&n), "Invalid number of data points ({n}) specified");
@@ -197,18 +197,18 @@ fn resized(e: &mut dyn Emit, x: Val, dim: usize, n: i64) -> Result<Val> {
     emit!(e, "aten.constant_pad_nd.default", x, pad, 0)
 }
 
-/// Which transform.
+/// Kinds of transforms.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Kind {
-    /// Of complex (or real) numbers.
+    /// Complex (or real) numbers to complex ones.
     Plain,
-    /// Of real numbers, the first half.
+    /// Real numbers to the first half of their spectrum.
     Real,
-    /// Back to real numbers.
+    /// Half of a spectrum to real numbers.
     ToReal,
 }
 
-/// Sizes and dimensions of a transform of several dimensions.
+/// Sizes and dimensions of a transform over several dimensions.
 fn shape(a: &ValArgs<'_>, l: &Layout) -> Result<(Vec<Option<i64>>, Vec<usize>)> {
     let (s, d) = (a.opt_ints(1)?, a.opt_ints(2)?);
     let rank = l.rank();
@@ -237,7 +237,7 @@ fn shape(a: &ValArgs<'_>, l: &Layout) -> Result<(Vec<Option<i64>>, Vec<usize>)> 
     Ok((n, dims))
 }
 
-/// Sizes asked for and dimensions, of a transform of several or of one.
+/// Requested sizes and dimensions of a transform over one or several dimensions.
 fn selected(a: &ValArgs<'_>, given: &Meta, several: bool) -> Result<(Vec<Option<i64>>, Vec<usize>)> {
     if several {
         return shape(a, &given.layout);
@@ -246,7 +246,7 @@ fn selected(a: &ValArgs<'_>, given: &Meta, several: bool) -> Result<(Vec<Option<
     Ok((vec![a.opt_int(1)?], vec![given.layout.dim(a.int(2)?)?]))
 }
 
-/// All transforms but the hermitian ones; `several` dimensions or one.
+/// Every transform except the Hermitian ones, over one dimension or several.
 fn run(e: &mut dyn Emit, a: &ValArgs<'_>, kind: Kind, forward: bool, several: bool) -> Vals {
     let x = *a.tensor(0)?;
     let given = e.meta(x);
@@ -257,7 +257,7 @@ fn run(e: &mut dyn Emit, a: &ValArgs<'_>, kind: Kind, forward: bool, several: bo
     );
     let (n, dims) = selected(a, &given, several)?;
     let norm = norm(a, 3, forward)?;
-    // One dimension of real numbers is transformed as such.
+    // A one-dimensional transform of real numbers uses the real transform.
     let real = kind == Kind::Real || kind == Kind::Plain && !several && !given.dtype.is_complex();
     let mut x = promoted(e, x, !real)?;
     let mut last_size = 0;
@@ -307,7 +307,7 @@ transforms! {
     irfftn, Kind::ToReal, false, true;
 }
 
-/// From half of a spectrum that is its own conjugate mirrored, forward to real numbers: back, of the conjugate.
+/// A Hermitian half spectrum, transformed forward to real numbers: the inverse transform of its conjugate.
 fn hermitian(e: &mut dyn Emit, a: &ValArgs<'_>, several: bool) -> Vals {
     let given = e.meta(*a.tensor(0)?);
     let (n, dims) = selected(a, &given, several)?;
@@ -339,7 +339,7 @@ fn hfftn(e: &mut dyn Emit, a: &ValArgs<'_>) -> Vals {
     hermitian(e, a, true)
 }
 
-/// The inverse of [`hermitian`]: half of the spectrum of real numbers, conjugated.
+/// The inverse of [`hermitian`]: the conjugate of the half spectrum of real numbers.
 fn to_hermitian(e: &mut dyn Emit, a: &ValArgs<'_>, several: bool) -> Vals {
     let given = e.meta(*a.tensor(0)?);
     ensure!(!given.dtype.is_complex(), "ihfft expects a real input tensor, but got {}", name(given.dtype));
@@ -387,7 +387,7 @@ fn ifftshift(e: &mut dyn Emit, a: &ValArgs<'_>) -> Vals {
     shift(e, a, 1)
 }
 
-/// `(n, d, dtype, …)`.
+/// `(n, d, dtype, …)`
 fn rfftfreq(e: &mut dyn Emit, a: &ValArgs<'_>) -> Vals {
     let (n, d, dtype) = (a.int(0)?, a.float(1)?, a.opt_dtype(2)?.unwrap_or(DType::F32));
     let v = emit!(e, "aten.arange.default", n / 2 + 1, dtype)?;

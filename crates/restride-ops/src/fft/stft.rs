@@ -1,4 +1,4 @@
-//! Short-time Fourier transforms.
+//! Short-time Fourier transforms and their inverse.
 
 use crate::support::composite::composite;
 use crate::support::sample::{in_range, sample, strided, tensor};
@@ -7,7 +7,7 @@ use restride_ir::{DType, Emit, Layout, OpDef, Val};
 use restride_tensor::RawTensor;
 use smallvec::smallvec;
 
-/// Lengths that both directions share.
+/// Frame lengths that both directions use.
 struct Frames {
     n_fft: i64,
     hop: i64,
@@ -23,7 +23,7 @@ impl Frames {
         ensure!(f.win > 0 && f.win <= n_fft, "expected 0 < win_length <= n_fft, but got win_length={}", f.win);
         Ok(f)
     }
-    /// The window in the middle of a frame; none if it is all ones.
+    /// The window centred in a frame; `None` if it is all ones.
     fn window(&self, e: &mut dyn Emit, given: Option<Val>, dtype: DType) -> Result<Option<Val>> {
         if let Some(w) = given {
             let s = sizes(e, w);
@@ -45,7 +45,7 @@ impl Frames {
     }
 }
 
-/// What `stft` is asked for besides frames and window.
+/// Options of `stft` beside frames and window.
 struct Forward {
     pad: Option<String>,
     normalized: bool,
@@ -125,7 +125,7 @@ fn stft_center(e: &mut dyn Emit, a: &ValArgs<'_>) -> Vals {
     stft_with(e, a, &how)
 }
 
-/// `(self, n_fft, hop_length, win_length, window, center, normalized, onesided, length, return_complex)`.
+/// `(self, n_fft, hop_length, win_length, window, center, normalized, onesided, length, return_complex)`
 fn istft(e: &mut dyn Emit, a: &ValArgs<'_>) -> Vals {
     let (x, window) = (*a.tensor(0)?, a.opt_tensor(4)?.copied());
     let (center, normalized, length, return_complex) = (a.bool(5)?, a.bool(6)?, a.opt_int(8)?, a.bool(9)?);
@@ -202,7 +202,7 @@ fn stft_samples(center: bool) -> Samples {
     let d = DType::F32;
     let arg = |b: bool| crate::support::sample::IntoArg::arg(b);
     let none = || restride_ir::Arg::None;
-    // Every call up to the window, then what follows.
+    // Each call up to its window, then the remaining arguments.
     let calls: Vec<(restride_ir::Sample, [restride_ir::SampleArg; 3])> = vec![
         (sample![tensor(d, &[2, 40], 1), 16, 4, 16, window(16)], [arg(false), none(), arg(true)]),
         (sample![strided(d, &[40], 1), 16, (), 10, window(10)], [arg(true), arg(false), arg(true)]),

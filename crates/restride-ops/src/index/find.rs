@@ -1,4 +1,4 @@
-//! Operators whose results are as large as the data says: `nonzero`, `masked_select`, repetition by a tensor.
+//! Operators whose result sizes depend on data: `nonzero`, `masked_select`, `repeat_interleave` by a tensor.
 
 use restride_ir::{
     Arg, Args, Call, DType, Emit, Exactness, Kernel, Layout, Meta, OpDef, OpError, Sample, SampleFn, Scalar,
@@ -14,10 +14,10 @@ use crate::support::promote::name;
 use crate::support::sample::{expanded, ints, sample, strided, tensor, transposed};
 use crate::support::{Metas, Result, ValArgs, Vals, emit, ensure, fail, fresh, one};
 
-/// Above this many bytes memory is asked for before it is taken, so that there is an error instead of an abort.
+/// Above this size an allocation is fallible, so that it returns an error instead of an abort.
 const SURE: u128 = 1 << 28;
 
-/// Memory for a result whose sizes were just learnt.
+/// Allocates a result whose sizes the data has just decided.
 pub(crate) fn allocate(dtype: DType, layout: Layout) -> Result<RawTensor> {
     let cells = layout.sizes.iter().fold(1u128, |n, s| n.saturating_mul((*s).max(0) as u128));
     let bytes = cells.saturating_mul(dtype.size() as u128);
@@ -28,7 +28,7 @@ pub(crate) fn allocate(dtype: DType, layout: Layout) -> Result<RawTensor> {
     Ok(RawTensor::zeros(dtype, layout))
 }
 
-/// Indices of the elements that are not zero, a row each; columns lie in one piece, as PyTorch makes them.
+/// Indices of the nonzero elements, one row each, with contiguous columns as in PyTorch.
 fn positions(c: &Call<'_>) -> Result<RawTensor> {
     let t = c.args.tensor(0)?;
     let flat = nonzero(t);
@@ -39,7 +39,7 @@ fn positions(c: &Call<'_>) -> Result<RawTensor> {
     scatter(&rows, &out.write().view_mut());
     Ok(out)
 }
-/// The indices of elements with these positions in row-major order, a row each, as many as there is room for.
+/// Converts row-major positions to indices, one row each, up to the capacity of `rows`.
 fn unflatten(flat: &[i64], sizes: &[i64], rows: &mut [i64]) {
     for (&i, row) in flat.iter().zip(rows.chunks_exact_mut(sizes.len().max(1))) {
         let mut rest = i;
@@ -85,7 +85,7 @@ fn run_masked_select(c: &Call<'_>) -> Result<Vec<RawTensor>> {
     let (t, mask) = (c.args.tensor(0)?, c.args.tensor(1)?);
     ensure!(mask.dtype() == DType::Bool, "masked_select: expected BoolTensor for mask");
     let sizes = crate::support::strides::broadcast_sizes(&[t.sizes(), mask.sizes()])?;
-    // Row-major copies: of the mask, then of the elements that it leaves.
+    // Row-major copies of the mask and of the elements to select.
     let wide = |v: &restride_tensor::View<'_>| -> Result<RawTensor> {
         let own = allocate(v.dtype(), Layout::contiguous(&sizes))?;
         copy::stretched(v, &own.write().view_mut()).map_err(OpError::new)?;
@@ -99,7 +99,7 @@ fn run_masked_select(c: &Call<'_>) -> Result<Vec<RawTensor>> {
     Ok(vec![out])
 }
 
-/// Each index as often as it is repeated.
+/// Repeats each index by its count.
 fn repeated(repeats: &restride_tensor::View<'_>, size: Option<i64>) -> Result<Vec<i64>> {
     ensure!(repeats.sizes().len() == 1, "repeat_interleave only accept 1D vector as repeat");
     let counts = gather::<i64>(*repeats);
@@ -136,7 +136,7 @@ fn run_known_repeats(c: &Call<'_>) -> Result<()> {
     Ok(())
 }
 
-/// Of how many repeats that start at or before a place the last one is: PyTorch's operators for `repeat_index(repeats, size)`.
+/// PyTorch's operators for `repeat_index(repeats, size)`: each result element is the last repeat that starts at or before it.
 fn known_repeats(e: &mut dyn Emit, a: &ValArgs<'_>) -> Vals {
     let (repeats, size) = (*a.tensor(0)?, a.int(1)?);
     let dtype = e.meta(repeats).dtype;
@@ -145,7 +145,7 @@ fn known_repeats(e: &mut dyn Emit, a: &ValArgs<'_>) -> Vals {
     Ok(smallvec![emit!(e, "aten.searchsorted.Tensor", ends, places, dtype == DType::I32, true)?])
 }
 
-/// `repeat_interleave` by a tensor: an index of what is repeated, then a selection.
+/// `repeat_interleave` by a tensor: computes the indices, then selects.
 fn repeat_by(e: &mut dyn Emit, a: &ValArgs<'_>) -> Vals {
     let (mut t, mut repeats, dim, size) = (*a.tensor(0)?, *a.tensor(1)?, a.opt_int(2)?, a.opt_int(3)?);
     if dim.is_none() {
@@ -238,7 +238,7 @@ fn s_repeat_by() -> Vec<Sample> {
     ]
 }
 
-/// An operator that learns its result's sizes.
+/// Declares an operator that learns its result's sizes from data.
 const fn found(schema: &'static str, run: fn(&Call<'_>) -> Result<Vec<RawTensor>>, samples: Option<SampleFn>) -> OpDef {
     OpDef { kernel: Kernel::Dynamic(run), exactness: Exactness::Exact, samples, ..OpDef::new(schema) }
 }
@@ -268,7 +268,7 @@ pub(crate) static OPS: &[OpDef] = &[
     found("repeat_interleave.Tensor", run_repeats, samples!(s_repeats)),
     OpDef {
         decompose: Some(repeat_by),
-        // How many there are is data: the run finds it, whatever the program says of the result.
+        // The data decides the size: the run computes it, even if the program states an `output_size`.
         composed: Some(|a| a.is_none(3)),
         exactness: Exactness::Exact,
         samples: samples!(s_repeat_by),

@@ -1,4 +1,4 @@
-//! Reading by indices: along a dimension (`gather`, `take_along_dim`) and flat (`take`).
+//! Indexed reads: along a dimension (`gather`, `take_along_dim`) and flat (`take`).
 
 use crate::index::scatter::{F, flat, has_elements, index, is_index, nonempty, odd_index, p};
 use crate::support::promote::name;
@@ -57,7 +57,7 @@ fn room_take(a: &Args<'_, Meta>, _: &[Meta]) -> Result<usize> {
     Ok(gather_room(n) + take_flat_room(n))
 }
 
-/// Sizes of an operand and its indices, broadcast but for the dimension.
+/// Sizes of operand and indices, broadcast in all dimensions but `d`.
 fn along_sizes(t: &[i64], index: &[i64], d: usize) -> Result<(Dims<i64>, Dims<i64>)> {
     let set = |sizes: &[i64], n: i64| {
         let mut out = Dims::<i64>::from_slice(sizes);
@@ -115,7 +115,7 @@ fn run_along(c: &Call<'_>) -> Result<()> {
     }
     let d = t.layout().dim(dim)?;
     let (from, to) = along_sizes(t.sizes(), index.sizes(), d)?;
-    // Along a dimension PyTorch takes indices modulo its size; of all elements in one row it does not.
+    // PyTorch wraps indices along a dimension modulo its size, but not flat indices.
     let all =
         copy::expanded(t, &from, |t| copy::expanded(index, &to, |index| gather(t, d, index, Outside::Wrapped, out)));
     all.map_err(OpError::new)

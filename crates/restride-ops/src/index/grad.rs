@@ -1,4 +1,4 @@
-//! Gradients of reading and writing by index: `index`, `gather`, `scatter`, masks and their kin.
+//! Gradients of indexed reads and writes: `index`, `gather`, `scatter`, masks and their like.
 
 use crate::gradient::Rules;
 use crate::gradient::terms::{Cx, Operand, T, form, op, rule, wrap};
@@ -8,8 +8,8 @@ fn index<'c>(c: &'c Cx<'c>) {
     c.set(0, op!(c, "aten.index_put.default", c.arg(0).zeros_like(), c.raw(1), c.grad(), true));
 }
 
-/// The gradient of what was written: of elements that are written to one place the last one is there. `put` writes into a
-/// tensor of the target's sizes, `g` is what is read there.
+/// Gradient of written elements: of several elements written to one position, the last remains. `put` writes into a tensor
+/// of the target's sizes; `g` is the gradient gathered from it.
 fn landed<'c>(
     c: &'c Cx<'c>,
     g: T<'c>,
@@ -38,7 +38,7 @@ fn index_put<'c>(c: &'c Cx<'c>) {
     }
     c.give(2, || {
         let read = |t: T<'c>| op!(c, "aten.index.Tensor", t, c.raw(1));
-        // A mask names no element twice.
+        // A mask selects each element once.
         if adds || c.list(1).iter().any(|t| t.dtype() == DType::Bool) {
             return read(c.grad());
         }
@@ -46,7 +46,7 @@ fn index_put<'c>(c: &'c Cx<'c>) {
     });
 }
 
-/// The gradient of values put where one mask says so: how many places that are is known by the values alone.
+/// Gradient of values put by one mask; only the size of the values states the number of selected positions.
 fn masked<'c>(c: &'c Cx<'c>) -> Option<T<'c>> {
     let Arg::Values(list) = c.raw(1) else { return None };
     let [mask] = c.list(1)[..] else { return None };
@@ -64,7 +64,7 @@ fn masked<'c>(c: &'c Cx<'c>) -> Option<T<'c>> {
             let index = std::iter::repeat_n(None, before).chain(columns).collect();
             Some(op!(c, "aten.index.Tensor", g, Arg::Values(index)))
         }
-        // One value for all places.
+        // One value for all positions.
         _ => {
             let shape: Vec<Expr> = std::iter::repeat_n(Expr::Int(1), before)
                 .chain(mask.sizes())
@@ -76,7 +76,7 @@ fn masked<'c>(c: &'c Cx<'c>) -> Option<T<'c>> {
     }
 }
 
-/// `repeat_interleave(self, repeats, dim)` by a tensor: every copy's gradient is added where it came from.
+/// `repeat_interleave(self, repeats, dim)` by a tensor: adds each copy's gradient to its source element.
 fn interleave_by<'c>(c: &'c Cx<'c>) {
     let (x, mut repeats, g) = (c.arg(0), c.arg(1), c.grad());
     let flat = c.is_none(2);
@@ -95,7 +95,7 @@ fn index_add<'c>(c: &'c Cx<'c>) {
     c.give(3, || picked(c, 3).times(&c.num(4)));
 }
 
-/// The gradient at the index of argument 2, for a source at argument `i` that may have no dimension.
+/// Gathers the gradient by the index at argument 2, for a source at argument `i` that may be 0-d.
 fn picked<'c>(c: &'c Cx<'c>, i: usize) -> T<'c> {
     let g = op!(c, "aten.index_select.default", c.grad(), c.raw(1), c.arg(2));
     if c.arg(i).rank() < g.rank() { g.reshape(c.arg(i).sizes()) } else { g }
@@ -113,7 +113,7 @@ fn index_copy<'c>(c: &'c Cx<'c>) {
 fn index_fill<'c>(c: &'c Cx<'c>, tensor: bool) {
     c.give(0, || op!(c, "aten.index_fill.int_Scalar", c.grad(), c.raw(1), c.arg(2), 0));
     if tensor {
-        // What is filled is read as often as it is named: once.
+        // The fill value's gradient counts each filled element once, however often the index names it.
         c.give(3, || {
             let filled = op!(c, "aten.index_fill.int_Scalar", c.grad(), c.raw(1), c.arg(2), 0);
             (c.grad() - filled).sum_all()
@@ -135,7 +135,7 @@ fn gathered<'c>(c: &'c Cx<'c>, g: T<'c>) -> T<'c> {
     op!(c, "aten.gather.default", g, c.raw(1), c.arg(2))
 }
 
-/// The source's gradient: the gathered one, in a source that may be larger than the index.
+/// The source's gradient: the gathered one, zero where the source exceeds the index.
 fn source<'c>(c: &'c Cx<'c>, g: T<'c>) -> T<'c> {
     let (src, have) = (c.arg(3), g.sizes());
     let want = src.sizes();
@@ -196,8 +196,7 @@ fn scatter_reduce<'c>(c: &'c Cx<'c>) {
     }
 }
 
-/// A product's gradient is the product of the others: the result divided by the factor, and the result without the factor
-/// where that is the only zero.
+/// Gradient of a product: the result divided by the factor; for the only zero factor, the product of the others.
 fn product<'c>(c: &'c Cx<'c>, own: bool) {
     let (x, src) = (c.arg(0), c.arg(3));
     let reduced = |x: T<'c>, src: T<'c>| op!(c, "aten.scatter_reduce.two", x, c.raw(1), c.arg(2), src, "prod", own);
@@ -256,7 +255,7 @@ fn put<'c>(c: &'c Cx<'c>) {
 
 fn masked_select<'c>(c: &'c Cx<'c>) {
     let (x, mask) = (c.arg(0), c.arg(1));
-    // The mask and the operand are broadcast to each other.
+    // Mask and operand broadcast to each other.
     let both = op!(c, "aten.logical_or.default", mask, x.is("ne", 0).unary("aten.zeros_like.default"));
     let zeros = op!(c, "aten.full.default", both.sizes(), 0, x.dtype());
     c.set(0, op!(c, "aten.masked_scatter.default", zeros, mask, c.grad()));

@@ -1,4 +1,4 @@
-//! Indexing that looks only where a mask says so, and combinations of elements.
+//! Masked indexing, and combinations of elements.
 
 use restride_ir::{Arg, Args, Call, DType, Emit, Exactness, Kernel, Meta, OpDef, OpError, Sample, Scalar, Val};
 use restride_kernels::index::{take_flat, take_flat_room};
@@ -10,7 +10,7 @@ use crate::support::sample::{ints, sample, strided, tensor, transposed};
 use crate::support::{Metas, Result, ValArgs, Vals, ensure, fail, fresh, one};
 use restride_tensor::RawTensor;
 
-/// Indices cut to what there is: where the mask says no, they may be anything.
+/// Indices clamped to valid ones; where the mask is false, any value may occur.
 fn clamped(e: &mut dyn Emit, a: &ValArgs<'_>, what: &str) -> Result<Arg<Val, Scalar>> {
     let t = e.meta(*a.tensor(0)?);
     let indices: Vec<Option<Val>> = a.opt_tensors(2)?.into_iter().map(|i| i.copied()).collect();
@@ -29,7 +29,7 @@ fn clamped(e: &mut dyn Emit, a: &ValArgs<'_>, what: &str) -> Result<Arg<Val, Sca
     Ok(Arg::Values(out))
 }
 
-/// A tensor with a number where the mask says no.
+/// A tensor with a number where the mask is false.
 fn filled(e: &mut dyn Emit, t: Val, mask: Val, fill: Arg<Val, Scalar>) -> Vals {
     let outside = e.call("aten.logical_not.default", &[Arg::Value(mask)])?[0];
     e.call("aten.masked_fill.Scalar", &[Arg::Value(t), Arg::Value(outside), fill])
@@ -55,7 +55,7 @@ fn masked_put(e: &mut dyn Emit, a: &ValArgs<'_>) -> Vals {
     e.call("aten.index_put.default", &[Arg::Value(t), indices, Arg::Value(values), add])
 }
 
-/// How many ways there are to choose `r` of `n`; with replacement if `again`.
+/// The number of ways to choose `r` of `n`; with replacement if `again`.
 fn ways(n: i64, r: i64, again: bool) -> Option<i64> {
     let n = if again && r > 0 { n.checked_add(r - 1)? } else { n };
     if r > n {
@@ -72,7 +72,7 @@ fn infer_combinations(a: &Args<'_, Meta>) -> Metas {
     if r == 0 {
         return one(fresh(t.dtype, &[0]));
     }
-    // More could not be held anyway.
+    // Larger numbers do not fit in memory.
     let n = t.sizes()[0];
     match (r <= 64).then(|| if n == 0 { Some(0) } else { ways(n, r, again) }).flatten() {
         Some(rows) if rows.checked_mul(r).is_some() => one(fresh(t.dtype, &[rows, r])),
@@ -89,7 +89,7 @@ fn run_combinations(c: &Call<'_>) -> Result<()> {
     let mut chosen: Temp<i64> = (0..r as i64).map(|i| if again { 0 } else { i }).collect();
     for row in all.chunks_exact_mut(r) {
         row.copy_from_slice(&chosen);
-        // The last place that can go on does, and those after it start from there.
+        // Increment the last position that can advance; later positions restart from it.
         let last = |i: usize| if again { n - 1 } else { n - (r - i) as i64 };
         let Some(i) = (0..r).rev().find(|&i| chosen[i] < last(i)) else { break };
         let next = chosen[i] + 1;

@@ -1,4 +1,4 @@
-//! Advanced indexing: `index`, `index_put` and their like, with PyTorch's checks, order of dimensions and strides.
+//! Indexing: `index` and `index_put` with PyTorch's checks, dimension order and strides; `gather`, `scatter`, `nonzero`.
 
 pub(crate) mod find;
 mod gather;
@@ -32,7 +32,7 @@ fn is_mask(d: DType) -> bool {
     matches!(d, DType::Bool | DType::U8)
 }
 
-/// PyTorch's checks of indices before any is looked at; gives how many dimensions they cover.
+/// Checks the types and ranks of indices as PyTorch does; returns the number of dimensions that they cover.
 fn check_indices(rank: usize, sizes: &[i64], indices: &[Option<(DType, &Layout)>]) -> Result<()> {
     let too_many = |n: usize| {
         ensure!(n <= rank, "too many indices for tensor of dimension {rank} (got {n})");
@@ -71,8 +71,9 @@ fn check_indices(rank: usize, sizes: &[i64], indices: &[Option<(DType, &Layout)>
     Ok(())
 }
 
-/// Which dimensions are indexed, and the others before and after the indices' in the result: in front of them only if
-/// the indexed ones stand together.
+/// Indexed dimensions, then the result's other dimensions before and after those of the indices.
+///
+/// Other dimensions come first only if the indexed ones are adjacent.
 fn arrange(rank: usize, given: &[bool]) -> (SomeDims, SomeDims, SomeDims) {
     let is = |d: &usize| given.get(*d).copied().unwrap_or(false);
     let indexed: SomeDims = (0..rank).filter(is).collect();
@@ -102,8 +103,8 @@ fn check_empty(sizes: &[i64], indexed: &[usize], shape: &[i64]) -> Result<()> {
     Ok(())
 }
 
-/// What an index of the given layouts picks: PyTorch walks over the operand, standing still along indexed dimensions,
-/// and the indices together, and the result's strides follow from theirs.
+/// Type of an indexed result. PyTorch iterates over operand (with stride 0 in indexed dimensions) and indices together; the
+/// result's strides follow from theirs.
 fn picked(t: &Meta, indices: &[Option<&Meta>]) -> Result<Meta> {
     let of = |m: &&'_ Meta| (m.dtype, m.layout.clone());
     let given: Vec<Option<(DType, Layout)>> = indices.iter().map(|i| i.as_ref().map(of)).collect();
@@ -141,7 +142,7 @@ fn infer_index(a: &Args<'_, Meta>) -> Metas {
     one(picked(a.tensor(0)?, &a.opt_tensors(1)?)?)
 }
 
-/// The indices of a call as numbers: masks as the positions of what they pick, everything in one shape, from 0 on.
+/// The indices of a call as non-negative numbers of one shape; masks become the positions that they select.
 fn axes(sizes: &[i64], indices: &[Option<&View<'_>>]) -> Result<Axes> {
     let types: Operands<Option<(DType, &Layout)>> =
         indices.iter().map(|i| i.map(|v| (v.dtype(), v.layout()))).collect();
@@ -181,19 +182,19 @@ fn axes(sizes: &[i64], indices: &[Option<&View<'_>>]) -> Result<Axes> {
     Ok(Axes { indexed, before, after, shape, at })
 }
 
-/// Working memory of indices, argument 1: their numbers, and where they lead on both sides.
+/// Scratch bytes for the indices at argument 1: their numbers, and their offsets in operand and result.
 fn room_of_indices(a: &Args<'_, Meta>, picked: i64) -> Result<usize> {
     let given = a.opt_tensors(1)?;
     let count = picked.max(0) as usize;
     let own: usize = given.iter().flatten().map(|i| room::<i64>(i.layout.numel() as usize)).sum();
-    // Stretched to a common shape, they are there twice.
+    // Indices that broadcast need their numbers twice.
     let shapes = given.iter().flatten().map(|i| i.sizes()).collect::<Operands<_>>();
     let same = shapes.windows(2).all(|w| w[0] == w[1]);
     let stretched = if same { 0 } else { 2 * shapes.len() * room::<i64>(count) };
     Ok(own + stretched + 2 * room::<isize>(count))
 }
 
-/// How many places indices lead to.
+/// Number of positions that the indices select.
 fn places(a: &Args<'_, Meta>) -> Result<i64> {
     let given = a.opt_tensors(1)?;
     let shapes = given.iter().flatten().map(|i| i.sizes()).collect::<Operands<_>>();
@@ -213,7 +214,7 @@ fn has_mask(a: &Args<'_, Meta>) -> bool {
     a.opt_tensors(1).is_ok_and(|indices| indices.iter().flatten().any(|m| is_mask(m.dtype)))
 }
 
-/// An index with masks: each becomes the positions of what it picks.
+/// Composes an index with masks: each mask becomes the positions that it selects.
 fn unmasked(e: &mut dyn Emit, a: &ValArgs<'_>) -> Vals {
     let t = e.meta(*a.tensor(0)?);
     let indices: Vec<Option<Val>> = a.opt_tensors(1)?.into_iter().map(|i| i.copied()).collect();
@@ -236,7 +237,7 @@ fn unmasked(e: &mut dyn Emit, a: &ValArgs<'_>) -> Vals {
     e.call("aten.index.Tensor", &[a.0[0].clone(), Arg::Values(plain)])
 }
 
-/// Whether an `index_put` is a `masked_fill`: one mask, one value, which is converted then.
+/// Whether an `index_put` is a `masked_fill`: one mask and one value, which PyTorch then converts.
 fn is_fill(indices: &[Option<DType>], values: i64, accumulate: bool) -> bool {
     let mut given = indices.iter().flatten();
     !accumulate && values == 1 && matches!((given.next(), given.next()), (Some(d), None) if is_mask(*d))
@@ -292,7 +293,7 @@ fn put_scratch(a: &Args<'_, Meta>, _: &[Meta]) -> Result<usize> {
     if !has_mask(a) {
         return Ok(room_of_indices(a, places(a)?)? + own);
     }
-    // How many elements masks pick is not known: all of them at most.
+    // Unknown number of selected elements: at most all of them.
     let given = a.opt_tensors(1)?;
     let count = |m: &Meta| if is_mask(m.dtype) { m.layout.numel().max(1) } else { 1 };
     let shapes = given.iter().flatten().filter(|m| !is_mask(m.dtype)).map(|i| i.sizes()).collect::<Operands<_>>();
@@ -312,7 +313,7 @@ fn put_scratch(a: &Args<'_, Meta>, _: &[Meta]) -> Result<usize> {
     Ok(given.iter().flatten().map(|m| numbers(m)).sum::<usize>() + stretched + 2 * room::<isize>(most_places) + own)
 }
 
-/// Writes values, stretched to the sizes that are picked and converted.
+/// Writes values, broadcast to the selected sizes and converted.
 pub(crate) fn put_stretched(
     values: &View<'_>,
     axes: &Axes,
@@ -332,7 +333,7 @@ pub(crate) fn put_stretched(
     })
 }
 
-/// Working memory of [`put_stretched`] for its values.
+/// Scratch bytes of [`put_stretched`] for its values.
 pub(crate) fn stretched_room(values: &Meta, to: DType) -> usize {
     if values.dtype == to { 0 } else { tensor_room(to, values.layout.numel()) }
 }
@@ -350,7 +351,7 @@ fn mask(sizes: &[i64], seed: u64) -> Option<RawTensor> {
 fn i32s(data: &[i32]) -> Option<RawTensor> {
     Some(RawTensor::from_slice(data, &[data.len() as i64]))
 }
-/// Indices below 2 in a transposed tensor.
+/// Sample indices 0 and 1 in a transposed tensor.
 fn turned(sizes: &[i64]) -> Option<RawTensor> {
     let mut perm: Vec<usize> = (0..sizes.len()).collect();
     perm.reverse();
@@ -458,7 +459,7 @@ const fn an_index(schema: &'static str, samples: Option<SampleFn>) -> OpDef {
         infer: Some(infer_index),
         kernel: Kernel::Fixed(run_index),
         scratch: Some(index_scratch),
-        // With masks the sizes depend on the data.
+        // With masks the data decides the sizes.
         decompose: Some(unmasked),
         composed: Some(has_mask),
         exactness: Exactness::Exact,
@@ -487,7 +488,7 @@ pub(crate) static OPS: &[OpDef] = &[
     a_put("_index_put_impl", samples!(s_put)),
 ];
 
-/// Names that PyTorch has besides for operators of this family.
+/// Other names of PyTorch for operators of this family.
 static ALIASES: &[(&str, &str)] = &[("argwhere", "nonzero")];
 
 /// The operators and gradients of this family.

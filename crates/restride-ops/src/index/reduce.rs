@@ -1,4 +1,4 @@
-//! `index_reduce`: `scatter_reduce` with one index for each slice.
+//! `index_reduce`: a `scatter_reduce` with one index per slice.
 
 use crate::index::select::check_source;
 use crate::support::composite::composed;
@@ -23,7 +23,7 @@ fn index_reduce(e: &mut dyn Emit, a: &ValArgs<'_>) -> Vals {
         "\"index_func_\" not implemented for '{}'",
         name(own.dtype)
     );
-    // Along the indexed dimension, the same for all of a slice.
+    // The index of each slice, expanded over the slice.
     let mut sizes = vec![1; from.rank()];
     if let Some(n) = sizes.get_mut(dim) {
         *n = at.layout.numel();

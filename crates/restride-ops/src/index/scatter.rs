@@ -1,4 +1,4 @@
-//! Writing by indices: along a dimension, flat, by masks. Reading is in `gather.rs`.
+//! Indexed writes: along a dimension, flat, or by masks. `gather.rs` has the reads.
 
 use restride_ir::{
     Args, Call, DType, Exactness, Layout, Meta, OpDef, OpError, OverlapCheck, Sample, SampleFn, Scalar, ScratchFn,
@@ -17,7 +17,7 @@ use crate::support::scratch::lies;
 use crate::support::strides::{broadcast_sizes, dense_like};
 use crate::support::{Metas, Result, ensure, exact, fail, fresh, one};
 
-/// Sizes with one dimension at least.
+/// Sizes with at least one dimension.
 pub(crate) fn nonempty(sizes: &[i64]) -> &[i64] {
     if sizes.is_empty() { &[1] } else { sizes }
 }
@@ -28,7 +28,7 @@ pub(crate) fn has_elements(m: &Meta) -> bool {
     !m.sizes().contains(&0)
 }
 
-/// PyTorch's checks of a scatter.
+/// Checks a scatter as PyTorch does.
 fn check_scatter(t: &Meta, dim: i64, index: &Meta, src: Option<&Meta>) -> Metas {
     let d = t.layout.dim(dim)?;
     if let Some(src) = src {
@@ -118,7 +118,7 @@ fn run(c: &Call<'_>, how: Reduce, keep: bool) -> Result<()> {
     if index.numel() == 0 {
         return Ok(());
     }
-    // A number is first what the element type makes of it.
+    // A number first converts to the element type.
     let src = match c.args.as_tensor(3) {
         Some(src) => Source::Tensor(*src),
         None => Source::Number(copy::held(t.dtype(), c.args.scalar(3)?)),
@@ -154,7 +154,7 @@ fn room_two(a: &Args<'_, Meta>, outs: &[Meta]) -> Result<usize> {
     room(a, outs, new_reduce(a.str(4)?)?, a.bool(5)?)
 }
 
-/// Flat indices of a tensor of `n` elements, those from the end wrapped.
+/// Flat indices into `n` elements, with negative ones counted from the end.
 pub(crate) fn flat(index: &View<'_>, n: i64) -> Result<Temp<i64>> {
     let mut at = values_of::<i64>(*index);
     for i in &mut at {
@@ -232,7 +232,7 @@ pub(crate) const F: DType = DType::F32;
 pub(crate) fn index(sizes: &[i64], below: i64, seed: u64) -> RawTensor {
     crate::support::sample::in_range(DType::I64, Layout::contiguous(sizes), seed, 0.0, below as f64)
 }
-/// Indices in every second cell of a transposed tensor.
+/// Sample indices in every second cell of a transposed tensor.
 pub(crate) fn odd_index(sizes: &[i64], below: i64, seed: u64) -> RawTensor {
     let mut perm: Vec<usize> = (0..sizes.len()).collect();
     perm.reverse();
@@ -345,7 +345,7 @@ fn s_masked() -> Vec<Sample> {
     ]
 }
 
-/// A write: what is not reached is carried over.
+/// Declares a write; the result carries unwritten elements over.
 const fn writes(
     schema: &'static str,
     infer: restride_ir::InferFn,
@@ -355,11 +355,11 @@ const fn writes(
 ) -> OpDef {
     OpDef { reuse: CARRIED, overlap: OverlapCheck::Any, ..exact(schema, infer, run, room, samples) }
 }
-/// A write whose in-place form PyTorch does in `f32` for 16-bit floats, on all of the target.
+/// Marks a write that PyTorch computes in place on the whole target in `f32` for 16-bit floats.
 const fn aside(def: OpDef) -> OpDef {
     OpDef { halves_aside: true, ..def }
 }
-/// A write that computes.
+/// Marks a write that computes sums or products.
 const fn sums(def: OpDef) -> OpDef {
     OpDef { exactness: Exactness::Within { rtol: 1e-5, atol: 1e-6 }, ..def }
 }

@@ -1,4 +1,4 @@
-//! Indexing along one dimension by a vector: `index_select`, `index_add`, `index_copy`, `index_fill`.
+//! Indexing of one dimension by a vector: `index_select`, `index_add`, `index_copy`, `index_fill`.
 
 use restride_ir::{
     Args, Call, DType, Exactness, Kernel, Meta, OpDef, OpError, OverlapCheck, Sample, SampleFn, Scalar, ScratchFn,
@@ -16,12 +16,12 @@ use crate::support::sample::{expanded, ints, sample, strided, tensor, transposed
 use crate::support::strides::dense_like;
 use crate::support::{Metas, Result, ensure, fail, fresh, one};
 
-/// Runs on a 0-d operand as on one of a single element: `f(operand, result)`.
+/// Runs `f(operand, result)`; a 0-d operand counts as a vector of one element.
 fn on_lifted(t: &View<'_>, out: &ViewMut<'_>, f: impl FnOnce(&View<'_>, &ViewMut<'_>) -> Result<()>) -> Result<()> {
     copy::with_dimension(t, |t| copy::with_dimension_mut(out, |out| f(t, out)))
 }
 
-/// Working memory of indices along one dimension, argument 2: their numbers, and where they lead on both sides.
+/// Scratch bytes for a vector of indices at argument 2: their numbers, and their offsets in operand and result.
 fn room_of_vector(a: &Args<'_, Meta>) -> Result<usize> {
     let count = a.tensor(2)?.layout.numel() as usize;
     Ok(room::<i64>(count) + 2 * room::<isize>(count))
@@ -29,17 +29,17 @@ fn room_of_vector(a: &Args<'_, Meta>) -> Result<usize> {
 fn vector_scratch(a: &Args<'_, Meta>, _: &[Meta]) -> Result<usize> {
     room_of_vector(a)
 }
-/// The same with values, argument 3.
+/// Scratch bytes for a vector of indices, and for values at argument 3.
 fn values_scratch(a: &Args<'_, Meta>, _: &[Meta]) -> Result<usize> {
     Ok(room_of_vector(a)? + stretched_room(a.tensor(3)?, a.tensor(0)?.dtype))
 }
-/// The same with a number.
+/// Scratch bytes for a vector of indices, and for a number.
 fn number_scratch(a: &Args<'_, Meta>, _: &[Meta]) -> Result<usize> {
     let dtype = a.tensor(0)?.dtype;
     Ok(room_of_vector(a)? + tensor_room(dtype, 1))
 }
 
-/// The indices of a call that takes none from the end, with PyTorch's complaint about the first bad one.
+/// The indices of a call that refuses negative ones, with PyTorch's message for the first invalid index.
 fn vector(index: &View<'_>, size: i64, bad: impl Fn(i64) -> String) -> Result<Temp<i64>> {
     let at = gather::<i64>(*index);
     match at.iter().find(|i| !(0..size).contains(*i)) {
@@ -89,7 +89,7 @@ fn without(sizes: &[i64], d: usize) -> Vec<i64> {
     sizes.iter().enumerate().filter(|(i, _)| *i != d).map(|(_, n)| *n).collect()
 }
 
-/// Checks what comes to places along dimension `dim` of a tensor, as PyTorch does for `what`; gives the dimension.
+/// Checks the source of a write along `dim` as PyTorch's `what` does; returns the dimension.
 pub(crate) fn check_source(t: &Meta, dim: i64, index: &Meta, source: &Meta, what: &str) -> Result<usize> {
     let d = t.layout.dim(dim)?;
     ensure!(
@@ -137,7 +137,7 @@ fn infer_add(a: &Args<'_, Meta>) -> Metas {
 fn run_add(c: &Call<'_>) -> Result<()> {
     let (t, index, source, out) = (c.args.tensor(0)?, c.args.tensor(2)?, c.args.tensor(3)?, &c.outs[0]);
     let (d, alpha) = (t.layout().dim(c.args.int(1)?)?, c.args.scalar(4)?);
-    // A plain sum needs no product, which rounds nothing but may make a NaN of an infinity.
+    // A factor of 1 skips the product, which could turn an infinity into NaN.
     let plain = matches!(alpha, Scalar::Int(1) | Scalar::Bool(true)) || alpha == Scalar::Float(1.0);
     on_lifted(t, out, |t, out| {
         let at = vector(index, t.sizes()[d], |_| "index out of range in self".into())?;
@@ -339,7 +339,7 @@ fn s_fill_tensor() -> Vec<Sample> {
     ]
 }
 
-/// A write along a dimension: what is not indexed is carried over.
+/// Declares a write along a dimension; the result carries other slices over.
 const fn writes(
     schema: &'static str,
     infer: restride_ir::InferFn,

@@ -1,4 +1,4 @@
-//! Products of several matrices, and other names of the product of two.
+//! Products of several matrices, and aliases of the product of two.
 
 use crate::support::composite::composite;
 use crate::support::sample::{sample, tensor, transposed};
@@ -6,7 +6,7 @@ use crate::support::*;
 use restride_ir::{DType, Emit, OpDef, Val};
 use smallvec::smallvec;
 
-/// The cheapest order to multiply matrices of sizes `d[i]` × `d[i + 1]` in: where each stretch of them is cut in two.
+/// The cheapest order of products of matrices `d[i]` × `d[i + 1]`: the split point of each subsequence.
 fn cuts(d: &[i64]) -> Vec<Vec<usize>> {
     let n = d.len() - 1;
     let mut cost = vec![vec![0i128; n]; n];
@@ -31,7 +31,7 @@ fn product(e: &mut dyn Emit, ms: &[Val], cut: &[Vec<usize>], i: usize, j: usize)
     emit!(e, "aten.mm.default", a, b)
 }
 
-/// The product of matrices of two dimensions each.
+/// The product of several matrices.
 fn chained(e: &mut dyn Emit, ms: &[Val]) -> Result<Val> {
     let mut d = vec![sizes(e, ms[0])[0]];
     for (i, &m) in ms.iter().enumerate() {
@@ -57,7 +57,7 @@ fn chain(e: &mut dyn Emit, a: &ValArgs<'_>) -> Vals {
     Ok(smallvec![chained(e, &ms)?])
 }
 
-/// The first and the last may be vectors: a row and a column.
+/// `multi_dot`: the first and last operands may be vectors, a row and a column.
 fn multi_dot(e: &mut dyn Emit, a: &ValArgs<'_>) -> Vals {
     let mut ms: Vec<Val> = a.tensors(0)?.into_iter().copied().collect();
     let n = ms.len();
@@ -122,7 +122,7 @@ pub(crate) static OPS: &[OpDef] = &[
 mod tests {
     #[test]
     fn the_cheapest_order_is_found() {
-        // (10 × 100) (100 × 5) (5 × 50): the first two first.
+        // (10 × 100) (100 × 5) (5 × 50): the first product comes first.
         assert_eq!(super::cuts(&[10, 100, 5, 50])[0][2], 1);
         assert_eq!(super::cuts(&[50, 5, 100, 10])[0][2], 0);
     }

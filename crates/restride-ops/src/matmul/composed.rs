@@ -1,4 +1,4 @@
-//! Products that are put together of others: `outer`, `addr`, `addbmm`, `bilinear`, `inner`, `tensordot`.
+//! Products composed of others: `outer`, `addr`, `addbmm`, `bilinear`, `inner`, `tensordot`.
 
 use crate::matmul::bmm_meta;
 use crate::support::composite::composite;
@@ -20,7 +20,7 @@ fn outer(e: &mut dyn Emit, a: &ValArgs<'_>) -> Vals {
 fn addr(e: &mut dyn Emit, a: &ValArgs<'_>) -> Vals {
     let truth = (0..3).map(|i| Ok(e.meta(*a.tensor(i)?).dtype == DType::Bool)).collect::<Result<Vec<_>>>()?;
     let sum = sum_of_products(e, a)?[0];
-    // Of truth values the result is one, whatever it is computed in.
+    // With `bool` operands the result is `bool`, whatever the compute type.
     let truth = truth.iter().all(|&t| t);
     Ok(smallvec![if truth { emit!(e, "aten.to.dtype", sum, DType::Bool)? } else { sum }])
 }
@@ -28,7 +28,7 @@ fn addr(e: &mut dyn Emit, a: &ValArgs<'_>) -> Vals {
 fn sum_of_products(e: &mut dyn Emit, a: &ValArgs<'_>) -> Vals {
     let product = outer(e, &Args(&a.0[1..3]))?[0];
     let product = emit!(e, "aten.mul.Scalar", product, pass(a, 4))?;
-    // Nothing is read of what is multiplied by zero, as in the other products.
+    // A factor of zero skips its operand, as in the other products.
     if !a.scalar(3)?.as_bool() {
         return Ok(smallvec![product]);
     }
@@ -36,7 +36,7 @@ fn sum_of_products(e: &mut dyn Emit, a: &ValArgs<'_>) -> Vals {
     Ok(smallvec![emit!(e, "aten.add.Tensor", scaled, product)?])
 }
 
-/// The sum over the batch is one longer sum: `[n, b m] @ [b m, p]`.
+/// `addbmm` as one matrix product with a longer sum: `[n, b m] @ [b m, p]`.
 fn addbmm(e: &mut dyn Emit, a: &ValArgs<'_>) -> Vals {
     let (x, y) = (*a.tensor(1)?, *a.tensor(2)?);
     bmm_meta(&e.meta(x), &e.meta(y))?;
@@ -100,7 +100,7 @@ fn tensordot(e: &mut dyn Emit, a: &ValArgs<'_>) -> Vals {
     let mut shared = 1;
     for (&i, &j) in dx.iter().zip(&dy) {
         let (m, n) = (mx.sizes()[i], my.sizes()[j]);
-        // A dimension that broadcasts is summed right away.
+        // A dimension that broadcasts is summed before the product.
         if n == 1 {
             x = emit!(e, "aten.sum.dim_IntList", x, [i as i64], true, ())?;
         } else if m == 1 {
@@ -125,7 +125,7 @@ fn tensordot(e: &mut dyn Emit, a: &ValArgs<'_>) -> Vals {
     Ok(smallvec![emit!(e, "aten.reshape.default", product, out)?])
 }
 
-/// The sum over some dimensions of a product of three, each with new dimensions where the result has more.
+/// Sums a product of three tensors over some dimensions; each first gets dimensions of size 1 at the given positions.
 fn trilinear(e: &mut dyn Emit, a: &ValArgs<'_>) -> Vals {
     let mut factors = Vec::new();
     for k in 0..3 {

@@ -1,7 +1,6 @@
-//! `einsum`: operands brought to a common order of dimensions, then multiplied pair by pair as `bmm`.
+//! `einsum`: permutes operands to a common dimension order, then multiplies them pairwise by `bmm`.
 //!
-//! The steps are PyTorch's own, so that the result has PyTorch's strides (and is a view of the operand where
-//! PyTorch's is).
+//! The steps are PyTorch's, so the result has PyTorch's strides and is a view of the operand where PyTorch's is.
 
 use crate::support::composite::composed;
 use crate::support::sample::{sample, strided, tensor, transposed};
@@ -9,7 +8,7 @@ use crate::support::*;
 use restride_ir::{DType, Emit, OpDef, Val};
 use smallvec::smallvec;
 
-/// Letters in PyTorch's order: upper case first.
+/// Index of a letter in PyTorch's order: upper case first.
 fn letter(c: char) -> usize {
     if c.is_ascii_uppercase() { c as usize - 'A' as usize } else { 26 + c as usize - 'a' as usize }
 }
@@ -22,7 +21,7 @@ enum Subscript {
     Ellipsis,
 }
 
-/// Subscripts of one operand or of the output.
+/// Parses the subscripts of one operand or of the output.
 fn subscripts(text: &str, whose: &str) -> Result<Vec<Subscript>> {
     let mut out = Vec::new();
     let mut rest = text;
@@ -48,7 +47,7 @@ fn subscripts(text: &str, whose: &str) -> Result<Vec<Subscript>> {
     Ok(out)
 }
 
-/// Where the dimensions of all operands go: output dimensions first, then those that are summed.
+/// Position of every dimension: output dimensions first, then summed ones.
 struct Plan {
     /// Position of each letter.
     position: [Option<usize>; LETTERS],
@@ -128,7 +127,7 @@ fn plan(inputs: &[Vec<Subscript>], ranks: &[usize], output: Option<Vec<Subscript
     Ok(p)
 }
 
-/// An operand with its dimensions in the plan's order, missing ones of size 1.
+/// An operand with its dimensions in the plan's order; missing dimensions have size 1.
 fn align(e: &mut dyn Emit, mut v: Val, labels: &[Subscript], p: &Plan, i: usize) -> Result<Val> {
     let rank = e.meta(v).rank();
     let mut from: Vec<Option<i64>> = vec![None; p.all];
@@ -158,7 +157,7 @@ fn align(e: &mut dyn Emit, mut v: Val, labels: &[Subscript], p: &Plan, i: usize)
                             n[before as usize]
                         );
                         let d = emit!(e, "aten.diagonal.default", v, 0, before, dim)?;
-                        // The diagonal is the last dimension; it goes back to where the letter was.
+                        // The diagonal becomes the last dimension; this permutation moves it to the letter's position.
                         let mut perm: Vec<i64> = (0..n.len() as i64 - 2).collect();
                         perm.insert(before as usize, n.len() as i64 - 2);
                         v = emit!(e, "aten.permute.default", d, perm)?;
@@ -176,12 +175,12 @@ fn align(e: &mut dyn Emit, mut v: Val, labels: &[Subscript], p: &Plan, i: usize)
     emit!(e, "aten.permute.default", v, perm)
 }
 
-/// Multiplies two aligned operands, summing over some dimensions (kept with size 1).
+/// Multiplies two aligned operands and sums over some dimensions, kept with size 1.
 fn pair(e: &mut dyn Emit, mut a: Val, mut b: Val, sum: &[usize]) -> Result<Val> {
     if sum.is_empty() {
         return emit!(e, "aten.mul.Tensor", a, b);
     }
-    // Dimensions that both have, that only one has, and that are summed.
+    // Dimensions of both operands, of one operand only, and summed ones.
     let (mut both, mut left, mut right) = (Vec::new(), Vec::new(), Vec::new());
     let (mut batch, mut rows, mut cols, mut shared) = (1, 1, 1, 1);
     for d in 0..sizes(e, a).len() {
@@ -210,8 +209,7 @@ fn pair(e: &mut dyn Emit, mut a: Val, mut b: Val, sum: &[usize]) -> Result<Val> 
             }
         }
     }
-    // Where the right operand's dimensions all come first in the output, the product is made the other way round, so that it
-    // need not be permuted.
+    // If the output lists all dimensions of the right operand first, exchanged operands save a permutation.
     if let (Some(&first), Some(&last)) = (left.first(), right.last())
         && last < first
     {
@@ -266,7 +264,7 @@ fn einsum(e: &mut dyn Emit, a: &ValArgs<'_>) -> Vals {
     for (i, (&v, labels)) in operands.iter().zip(&inputs).enumerate() {
         ops.push(align(e, v, labels, &p, i)?);
     }
-    // How many operands have more than one index in a dimension.
+    // Number of operands whose size in a dimension is not 1.
     let mut many = vec![0usize; p.all];
     let mut width = vec![1i64; p.all];
     for (i, &v) in ops.iter().enumerate() {

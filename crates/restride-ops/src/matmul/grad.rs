@@ -28,7 +28,7 @@ fn mv<'c>(c: &'c Cx<'c>, m: usize, v: usize, scale: Option<Expr>) {
     c.give(v, || scaled(op!(c, "aten.mv.default", c.arg(m).mh(), c.grad())));
 }
 
-/// All dimensions but the last as one.
+/// Flattens all dimensions but the last.
 fn rows(t: T<'_>) -> T<'_> {
     let sizes = t.sizes();
     match sizes.split_last() {
@@ -80,7 +80,7 @@ fn linear<'c>(c: &'c Cx<'c>) {
     }
 }
 
-/// A list argument as `n` numbers, where one stands for all.
+/// A list argument as `n` numbers; a single number stands for all.
 fn spread(c: &Cx<'_>, i: usize, n: usize, default: i64) -> Vec<Expr> {
     let given = c.nums(i);
     match given.as_slice() {
@@ -90,7 +90,7 @@ fn spread(c: &Cx<'_>, i: usize, n: usize, default: i64) -> Vec<Expr> {
     }
 }
 
-/// How a convolution is called.
+/// Arguments of a convolution call.
 struct ConvCall {
     stride: Vec<Expr>,
     padding: Vec<Expr>,
@@ -116,13 +116,13 @@ fn convolution<'c>(x: T<'c>, w: T<'c>, b: Option<T<'c>>, v: ConvCall) -> T<'c> {
     )
 }
 
-/// One image is a batch of one.
+/// Runs `conv` on a batch; a single image becomes a batch of one.
 fn batched<'c>(c: &'c Cx<'c>, n: usize, conv: impl FnOnce(T<'c>) -> T<'c>) -> Vec<T<'c>> {
     let x = c.arg(0);
     vec![if x.rank() == n + 1 { conv(x.unsqueeze(0)).squeeze(0) } else { conv(x) }]
 }
 
-/// `conv1d` and its kin: `(input, weight, bias, stride, padding, dilation, groups)`, the padding numbers or a word.
+/// `conv1d` and its like: `(input, weight, bias, stride, padding, dilation, groups)`, with padding as numbers or a word.
 fn conv_n<'c>(c: &'c Cx<'c>) -> Vec<T<'c>> {
     let n = c.arg(1).rank().saturating_sub(2);
     let dilation = spread(c, 5, n, 1);
@@ -144,7 +144,7 @@ fn conv_n<'c>(c: &'c Cx<'c>) -> Vec<T<'c>> {
         }
     }
     batched(c, n, |x| {
-        // What does not fit evenly comes after.
+        // The surplus of uneven padding goes after the input.
         let x = if extra.iter().any(|e| *e != 0) {
             let pad: Vec<i64> = extra.iter().rev().flat_map(|e| [0, *e]).collect();
             op!(c, "aten.constant_pad_nd.default", x, pad)
@@ -174,7 +174,7 @@ fn conv_transpose<'c>(c: &'c Cx<'c>) -> Vec<T<'c>> {
     })
 }
 
-/// `_convolution` has switches after what `convolution` has.
+/// `_convolution`: the arguments of `convolution`, followed by flags.
 fn plain_convolution<'c>(c: &'c Cx<'c>) -> Vec<T<'c>> {
     let args: Vec<_> = (0..9).map(|i| c.raw(i)).collect();
     vec![c.call("aten.convolution.default", &args)]
@@ -195,8 +195,8 @@ fn convolution_grad<'c>(c: &'c Cx<'c>) {
     }
 }
 
-/// `convolution_backward(grad_output, input, weight, bias_sizes, stride, …, groups, output_mask)`: of each of its results
-/// linear in two operands, whose adjoints are a convolution and the other result.
+/// `convolution_backward(grad_output, input, weight, bias_sizes, stride, …, groups, output_mask)`. Each result is linear in
+/// two operands, whose adjoints are a convolution and the other result.
 fn convolution_again<'c>(c: &'c Cx<'c>) {
     let (g, x, w) = (c.arg(0), c.arg(1), c.arg(2));
     let (of_x, of_w, of_b) = (c.opt_grad(0), c.opt_grad(1), c.opt_grad(2));
@@ -234,7 +234,7 @@ fn convolution_again<'c>(c: &'c Cx<'c>) {
     }
 }
 
-/// `grouped_mm_fallback(input, weight, offs)`: rows up to each end times that group's matrix.
+/// `grouped_mm_fallback(input, weight, offs)`: multiplies the rows up to each offset by that group's matrix.
 fn grouped<'c>(c: &'c Cx<'c>) {
     let (x, w, ends, g) = (c.arg(0), c.arg(1), c.arg(2), c.grad());
     c.give(0, || op!(c, "transformers.grouped_mm_fallback.default", g, w.mt(), ends));
@@ -245,7 +245,7 @@ fn grouped<'c>(c: &'c Cx<'c>) {
         let starts = c.cat(&[zero, ends], 0).slice(0, Expr::Int(0), groups);
         let (after, before) = (row.than("ge", starts.unsqueeze(1)), row.than("lt", ends.unsqueeze(1)));
         let own = op!(c, "aten.logical_and.default", after, before);
-        // Of each group the rows of its own, zeros elsewhere.
+        // The rows of each group; zeros elsewhere.
         x.unsqueeze(0).only(own.unsqueeze(-1)).mt().matmul(g)
     });
 }

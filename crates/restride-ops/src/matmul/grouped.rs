@@ -1,4 +1,4 @@
-//! Products of rows in groups, as mixtures of experts compute them.
+//! Grouped matrix products, as in mixtures of experts.
 
 use crate::support::sample::{sample, strided, tensor};
 use crate::support::*;

@@ -1,4 +1,4 @@
-//! Matrix products: `mm`, `bmm`, `linear`, `matmul` and their relatives. Results are row-major.
+//! Matrix products: `mm`, `bmm`, `linear`, `matmul`, `einsum` and their like. Results are row-major.
 
 mod chain;
 mod composed;
@@ -204,7 +204,7 @@ fn linear_kernel(c: &Call<'_>) -> Result<()> {
     ran(matmul::product(c.args.tensor(0)?, c.args.tensor(1)?, true, &added, &c.outs[0], c.ctx.threads))
 }
 
-/// Working memory of a product of two arguments, to which a third may be added.
+/// Scratch bytes of a product of two arguments, with an optional third that is added.
 fn room(a: &Args<'_, Meta>, outs: &[Meta], x: usize, y: usize, c: Option<usize>) -> Result<usize> {
     let c = c.map_or(Ok(None), |c| a.opt_tensor(c))?;
     Ok(matmul::product_room(lies(a.tensor(x)?), lies(a.tensor(y)?), c.map(lies), lies(&outs[0])))
@@ -222,7 +222,7 @@ fn of_linear(a: &Args<'_, Meta>, outs: &[Meta]) -> Result<usize> {
     room(a, outs, 0, 1, Some(2))
 }
 
-/// The operands in order, and conjugates of the first.
+/// Scratch bytes of `vdot`: both operands in row-major order, and the conjugate of the first.
 fn of_vdot(a: &Args<'_, Meta>, outs: &[Meta]) -> Result<usize> {
     Ok(packed(a, outs)? + restride_kernels::support::pack::compute_room(outs[0].dtype, a.tensor(0)?.layout.numel()))
 }
@@ -404,7 +404,7 @@ pub(crate) static OPS: &[OpDef] = &[
     OpDef { samples: samples!(addmv_samples), ..kernel("addmv", addmv, added, of_added) },
 ];
 
-/// Names that PyTorch has besides for operators of this family.
+/// Other names of PyTorch for operators of this family.
 static ALIASES: &[(&str, &str)] = &[("ger", "outer")];
 
 /// The operators and gradients of this family.

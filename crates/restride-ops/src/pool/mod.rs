@@ -1,5 +1,7 @@
-//! Pooling over one to three dimensions, and its gradients. Two-dimensional results are channels-last where the operand's
-//! strides suggest it; of the three-dimensional ones only maxima are, as on PyTorch's CPU.
+//! Pooling over one to three dimensions, its gradients, and unpooling.
+//!
+//! Two-dimensional results are channels-last if the operand's strides suggest it. In three dimensions only maxima are, as on
+//! PyTorch's CPU.
 
 mod samples;
 mod unpool;
@@ -12,33 +14,33 @@ use restride_kernels::pool::{self, Span, Spans};
 use restride_kernels::support::scratch::{Temp, room};
 use smallvec::{SmallVec, smallvec};
 
-/// How an operator's windows are given, and which layout its results have.
+/// Where one operator takes its windows from, and the layout of its results.
 #[derive(Clone, Copy)]
 struct Form {
-    /// Number of dimensions that windows slide over.
+    /// Number of dimensions over which windows slide.
     spatial: usize,
     windows: Windows,
     layout: Order,
     types: Types,
 }
 
-/// Where the arguments that make the windows are.
+/// Source of the windows.
 #[derive(Clone, Copy)]
 enum Windows {
-    /// Kernel size, stride and padding from this argument on; then dilation, if there is one, and `ceil_mode`.
+    /// Kernel size, stride and padding from argument `at` on, then an optional dilation, then `ceil_mode`.
     Sliding { at: usize, dilated: bool },
-    /// Sizes of the result in this argument.
+    /// The argument with the result sizes.
     Adaptive(usize),
-    /// As many windows as this operand has elements (the gradient of adaptive pooling).
+    /// One window per element of this operand (the gradient of adaptive pooling).
     Like(usize),
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Order {
     RowMajor,
-    /// Channels-last where the operand's strides suggest it.
+    /// Channels-last if the operand's strides suggest it.
     Suggested,
-    /// The same, only for a result of one element per channel (it is a mean over dimensions).
+    /// As `Suggested`, but only for a result with one element per channel, which PyTorch computes as a mean over dimensions.
     SuggestedIfGlobal,
 }
 
@@ -53,13 +55,13 @@ enum Types {
     WideOrLong,
 }
 
-/// Windows and result of a call with everything checked.
+/// The checked windows and result sizes of a call.
 struct Pool {
     spans: Spans,
     sizes: Ints,
 }
 
-/// A list argument, which an empty list leaves to a default.
+/// A list argument; an empty list means the default.
 fn list<V>(a: &Args<'_, V>, i: usize, n: usize, what: &str, default: &[i64]) -> Result<Ints> {
     if a.is_none(i) || a.ints(i)?.is_empty() { Ok(Ints::from_slice(default)) } else { spread(a, i, n, what) }
 }
@@ -76,7 +78,7 @@ fn check_type(types: Types, d: DType) -> Result<()> {
 }
 
 impl Form {
-    /// Windows and sizes of the result for an operand of sizes `x`; `like` gives the sizes of another argument.
+    /// Windows and result sizes for an operand of sizes `x`; `like` returns the sizes of another argument.
     fn read<V>(&self, a: &Args<'_, V>, x: &[i64], like: impl Fn(&V) -> Ints) -> Result<Pool> {
         let n = self.spatial;
         ensure!(
@@ -136,7 +138,7 @@ impl Form {
         let pad = spread(a, at + 2, n, "padding")?;
         let dilation = if dilated { spread(a, at + 3, n, "dilation")? } else { smallvec![1; n] };
         let ceil = a.bool(at + 3 + dilated as usize)?;
-        // Without padding among what is divided by; maxima divide by nothing.
+        // Whether padding counts in the divisor; maxima have none.
         let include = dilated || a.bool(at + 4)?;
         ensure!(kernel.iter().all(|&k| k > 0), "kernel size should be greater than zero, but got {kernel:?}");
         ensure!(stride.iter().all(|&s| s > 0), "stride should be greater than zero, but got {stride:?}");
@@ -159,7 +161,7 @@ impl Form {
             );
             let span = |o: i64| {
                 let first = o * s - p;
-                // The last window of `ceil_mode` may reach over the padding, which does not count.
+                // The last window of `ceil_mode` may extend past the padding; that part does not count.
                 let end = (first + by * (k - 1) + 1).min(size + p);
                 let start = if first < 0 { first + (-first + by - 1) / by * by } else { first };
                 let inside = end.min(size).max(start);
@@ -171,7 +173,7 @@ impl Form {
         Ok(out)
     }
 
-    /// Layout of results with the given sizes, of an operand's.
+    /// Layout of results of the given sizes for an operand's layout.
     fn order(&self, x: &Layout, sizes: &[i64]) -> Result<Layout> {
         let batched = x.rank() == self.spatial + 2;
         let global = sizes[sizes.len() - self.spatial..].iter().all(|&n| n == 1);
@@ -182,7 +184,7 @@ impl Form {
         if self.spatial > 1 {
             return Ok(suggested(x, DType::F32, sizes).layout);
         }
-        // One dimension is pooled as an image of one line.
+        // One-dimensional pooling treats a row as an image of one line.
         let image: Vec<i64> = [sizes[0], sizes[1], 1, sizes[2]].to_vec();
         Ok(suggested(&x.unsqueeze(2)?, DType::F32, &image).layout.select(2, &0)?)
     }
@@ -191,7 +193,7 @@ impl Form {
         let x = a.tensor(operand)?;
         check_type(self.types, x.dtype)?;
         let pool = self.read(a, x.sizes(), |m| Ints::from_slice(m.sizes()))?;
-        // PyTorch's kernel does not know what to do with a row of NHWC images as a volume.
+        // PyTorch's kernel does not support NHWC strides for a volume without a batch.
         ensure!(
             !(self.spatial == 3
                 && self.layout == Order::Suggested
@@ -207,14 +209,14 @@ impl Form {
     }
 }
 
-/// Sizes that adaptive pooling is asked for.
+/// The requested sizes of an adaptive pooling.
 fn adaptive_sizes<V>(a: &Args<'_, V>, i: usize, n: usize) -> Result<Ints> {
     let sizes = a.ints(i)?;
     ensure!(sizes.len() == n, "adaptive pooling: output_size must be {n}");
     Ok(sizes)
 }
 
-/// `out` windows that cover `n` elements.
+/// `out` windows that together cover `n` elements.
 fn adaptive_spans(n: i64, out: i64) -> Temp<Span> {
     let span = |o: i64| {
         let (start, end) = ((o * n / out) as usize, ((o + 1) * n + out - 1) as usize / out as usize);
@@ -226,10 +228,10 @@ fn adaptive_spans(n: i64, out: i64) -> Temp<Span> {
 /// The windows of each dimension.
 type Windowed = SmallVec<[Temp<Span>; 3]>;
 
-/// Working memory: the windows, operands and results in order, and for maxima where they are.
+/// Scratch bytes of the windows, of packed operands and results, and of indices if `places`.
 fn scratch(a: &Args<'_, Meta>, outs: &[Meta], f: &Form, operand: usize, places: bool) -> Result<usize> {
     let spans = f.read(a, a.tensor(operand)?.sizes(), |m| Ints::from_slice(m.sizes()))?.spans;
-    // One for each dimension that there is, and one for each that there is not.
+    // The windows of each dimension; the sum below adds one window for each of up to three missing dimensions.
     let windows: usize = spans.windows.iter().map(|w| room::<Span>(w.len())).sum();
     let places = if places { room::<i64>(outs[0].layout.numel() as usize) } else { 0 };
     Ok(windows + 3 * room::<Span>(1) + places + packed(a, outs)?)
@@ -249,13 +251,13 @@ fn run_max(f: &Form, c: &Call<'_>) -> Result<()> {
     ran(pool::max(c.args.tensor(0)?, &f.spans(c, 0)?, &c.outs[0], c.outs.get(1), c.ctx.threads))
 }
 
-/// `by` is the position of `divisor_override`.
+/// Kernel of mean pooling; `by` is the position of `divisor_override`.
 fn run_mean(f: &Form, by: Option<usize>, c: &Call<'_>) -> Result<()> {
     let by = by.map_or(Ok(None), |i| c.args.opt_int(i))?;
     ran(pool::mean(c.args.tensor(0)?, &f.spans(c, 0)?, by, &c.outs[0], c.ctx.threads))
 }
 
-/// The gradient has the operand's sizes; that of the result (argument 0) must fit.
+/// The gradient has the operand's sizes; argument 0, the result's gradient, must match them.
 fn backward_infer(f: &Form, a: &Args<'_, Meta>) -> Metas {
     let (g, x) = (a.tensor(0)?, a.tensor(1)?);
     let (_, pool) = f.infer(a, 1)?;
@@ -275,7 +277,7 @@ fn run_mean_backward(f: &Form, by: Option<usize>, c: &Call<'_>) -> Result<()> {
     ran(pool::mean_backward(c.args.tensor(0)?, &f.spans(c, 1)?, by, &c.outs[0], c.ctx.threads))
 }
 
-/// The gradient of maxima, with the indices at `at`.
+/// Shape rule of the gradient of maxima, with the indices at `at`.
 fn max_backward_infer(f: &Form, at: usize, a: &Args<'_, Meta>) -> Metas {
     let (g, i) = (a.tensor(0)?, a.tensor(at)?);
     ensure!(

@@ -5,7 +5,7 @@ use crate::support::*;
 use restride_ir::{DType, Layout, SampleArg};
 use restride_tensor::RawTensor;
 
-/// Operands with `n` dimensions to pool over.
+/// Sample operands with `n` dimensions to pool over.
 fn operands(n: usize) -> Vec<RawTensor> {
     let d = DType::F32;
     let sizes = |n: usize| -> Vec<i64> { [2, 3].into_iter().chain([7, 8, 9][3 - n..].iter().copied()).collect() };
@@ -13,7 +13,7 @@ fn operands(n: usize) -> Vec<RawTensor> {
     let mut out: Vec<RawTensor> = forms(d, &x, 1).into();
     out.push(expanded(d, &x, 4));
     out.push(tensor(d, &x[1..], 5));
-    // Channels nearest, in the order that counts as channels-last from two dimensions on.
+    // Channels fastest, which counts as channels-last from two dimensions on.
     let mut perm: Vec<usize> = (0..x.len()).collect();
     let channels = perm.remove(1);
     perm.push(channels);
@@ -30,7 +30,7 @@ fn operands(n: usize) -> Vec<RawTensor> {
     out
 }
 
-/// Kernel size, stride, padding, whether rounded up.
+/// Kernel size, stride, padding and `ceil_mode`.
 fn settings(n: usize) -> Vec<(Vec<i64>, Vec<i64>, Vec<i64>, bool)> {
     let first = |v: [i64; 3]| v[..n].to_vec();
     vec![
@@ -103,7 +103,7 @@ pub(crate) fn adaptive(n: usize) -> Samples {
     out
 }
 
-/// An operand, and a gradient of a result that has `sizes` in the pooled dimensions.
+/// Pairs of an operand and a gradient whose pooled dimensions have `sizes`.
 fn pairs(n: usize, sizes: &[i64]) -> Vec<(RawTensor, RawTensor)> {
     let with = |x: RawTensor| {
         let rank = x.read().view().sizes().len();
@@ -115,10 +115,10 @@ fn pairs(n: usize, sizes: &[i64]) -> Vec<(RawTensor, RawTensor)> {
     operands(n).into_iter().map(with).collect()
 }
 
-/// Kernel 3, stride 2, padding 1: windows of each dimension, and the one element that all their maxima are said to be.
+/// Result sizes in the pooled dimensions, for kernel 3, stride 2 and padding 1.
 const HALVED: [i64; 3] = [4, 4, 5];
 
-/// Indices that a maximum of every window could have: any element of the plane does.
+/// Valid indices of maxima: any element of the plane serves.
 fn indices(g: &RawTensor, n: usize, x: &RawTensor) -> RawTensor {
     let plane: i64 = x.read().view().sizes()[x.read().view().sizes().len() - n..].iter().product();
     in_range(DType::I64, Layout::contiguous(g.read().view().sizes()), 11, 0.0, plane as f64)

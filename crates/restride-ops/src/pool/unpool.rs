@@ -1,4 +1,4 @@
-//! Pooling with places: `max_unpool*`, which writes maxima back to where they came from, and `fractional_max_pool*`, whose windows
+//! Indexed pooling: `max_unpool*`, which writes maxima back to their positions, and `fractional_max_pool*`, whose windows
 //! are drawn.
 
 use crate::support::composite::composite;
@@ -54,14 +54,14 @@ fn unpool3d(e: &mut dyn Emit, a: &ValArgs<'_>) -> Vals {
     unpool(e, a, 3)
 }
 
-/// First elements of the windows along a dimension: `N × C × windows`, of samples that are `N × C`.
+/// Start of each window along a dimension: `N × C × windows`, for random samples of `N × C`.
 fn starts(e: &mut dyn Emit, sample: Val, input: i64, output: i64, pool: i64) -> Result<Val> {
     let m = e.meta(sample);
     let last = emit!(e, "aten.full.default", [m.sizes()[0], m.sizes()[1], 1], input - pool, DType::I64)?;
     if output <= 1 {
         return Ok(last);
     }
-    // In the samples' type, as PyTorch rounds it.
+    // Computed in the samples' type, to round as PyTorch does.
     let step = (input - pool) as f64 / (output - 1) as f64;
     let step = emit!(e, "aten.full.default", &[][..] as &[i64], step, m.dtype)?;
     let sample = emit!(e, "aten.unsqueeze.default", sample, -1)?;
@@ -76,7 +76,7 @@ fn starts(e: &mut dyn Emit, sample: Val, input: i64, output: i64, pool: i64) -> 
     emit!(e, "aten.cat.default", vec![first, last], -1)
 }
 
-/// `fractional_max_poolNd(self, kernel_size, output_size, random_samples)`: maxima, and their places in their planes.
+/// `fractional_max_poolNd(self, kernel_size, output_size, random_samples)`: maxima, and their indices in their planes.
 fn fractional(e: &mut dyn Emit, a: &ValArgs<'_>, n: usize) -> Vals {
     let (x, samples) = (*a.tensor(0)?, *a.tensor(3)?);
     let (mx, ms) = (e.meta(x), e.meta(samples));
@@ -108,10 +108,10 @@ fn fractional(e: &mut dyn Emit, a: &ValArgs<'_>, n: usize) -> Vals {
     }
     let samples = emit!(e, "aten.slice.Tensor", samples, 0, 0, batch, 1)?;
     let samples = emit!(e, "aten.slice.Tensor", samples, 1, 0, channels, 1)?;
-    // Places of the windows' elements, outer dimensions first: N × C × windows × elements, dimension by dimension.
+    // Indices of the windows' elements, outer dimensions first: N × C × windows × elements, dimension by dimension.
     let mut places: Option<Val> = None;
     for d in 0..n {
-        // In two dimensions PyTorch takes the first sample for the last dimension.
+        // In two dimensions PyTorch uses the first sample for the last dimension.
         let which = if n == 2 { 1 - d } else { d };
         let sample = emit!(e, "aten.select.int", samples, 2, which as i64)?;
         let first = starts(e, sample, inner[d], output[d], kernel[d])?;

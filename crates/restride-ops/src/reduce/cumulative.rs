@@ -1,4 +1,4 @@
-//! Running sums and their like, differences, and what follows from them.
+//! Cumulative sums, products and extremes, differences, traces and trapezoids.
 
 use crate::pointwise::samples::{ALL, ALL_REAL, REAL};
 use crate::reduce::samples::over_dim;
@@ -13,7 +13,7 @@ use restride_kernels::reduce::cumulative::{Scan, extremes, extremes_room, scan, 
 use restride_tensor::{DType, RawTensor};
 use smallvec::smallvec;
 
-/// Dimension, and the type that elements are read as and results have.
+/// Dimension, and the element type of reads and results.
 fn read<V: AsTensor>(a: &Args<'_, V>, what: Scan) -> Result<(usize, DType)> {
     let x = a.tensor(0)?;
     let own = x.dtype();
@@ -51,7 +51,7 @@ fn run_extreme(c: &Call<'_>, max: bool) -> Result<()> {
     extremes(x, dim, max, &c.outs[0], &c.outs[1], c.ctx.threads).map_err(OpError::new)
 }
 
-/// `diff`: neighbours subtracted, n times over.
+/// `diff`: subtracts neighbours, `n` times.
 fn diff(e: &mut dyn Emit, a: &ValArgs<'_>) -> Vals {
     let x = *a.tensor(0)?;
     let (n, dim) = (a.opt_int(1)?.unwrap_or(1), a.opt_int(2)?.unwrap_or(-1));
@@ -64,7 +64,7 @@ fn diff(e: &mut dyn Emit, a: &ValArgs<'_>) -> Vals {
     parts.extend(a.opt_tensor(4)?);
     let mut y = x;
     if n == 0 {
-        // A result of its own, as no view is declared.
+        // A fresh copy, because the schema declares no view.
         return Ok(smallvec![emit!(e, "aten.clone.default", x)?]);
     }
     if parts.len() > 1 {
@@ -94,7 +94,7 @@ fn trace(e: &mut dyn Emit, a: &ValArgs<'_>) -> Vals {
     Ok(smallvec![emit!(e, "aten.sum.default", d)?])
 }
 
-/// `trapezoid`: areas between neighbours, each `dx` or a distance in `x` wide.
+/// `trapezoid`: areas between neighbours of distance `dx`, or of distances from `x`.
 fn areas(e: &mut dyn Emit, a: &ValArgs<'_>, running: bool) -> Vals {
     let y = *a.tensor(0)?;
     let by_points = a.as_tensor(1).is_some();
@@ -107,7 +107,7 @@ fn areas(e: &mut dyn Emit, a: &ValArgs<'_>, running: bool) -> Vals {
     let d = wrapped(dim, sizes(e, y).len())? as i64;
     let n = sizes(e, y)[d as usize];
     if n == 0 {
-        // Nothing has no area.
+        // An empty tensor has area zero.
         let mut rest = sizes(e, y);
         rest.remove(d as usize);
         let dtype = e.meta(y).dtype;
@@ -121,7 +121,7 @@ fn areas(e: &mut dyn Emit, a: &ValArgs<'_>, running: bool) -> Vals {
         let x = *a.tensor(1)?;
         let points = sizes(e, x);
         let rank = sizes(e, y).len();
-        // A vector runs along the dimension; what has fewer dimensions gets leading ones.
+        // A vector extends along the dimension; other coordinates get leading dimensions.
         let shape = match points.len() {
             1 => {
                 ensure!(points[0] == n, "There must be one `x` value for each sample point");
@@ -184,7 +184,7 @@ macro_rules! composition {
     };
 }
 
-/// Calls over one dimension without `keepdim`.
+/// Sample calls over one dimension, without `keepdim`.
 fn along(types: crate::pointwise::samples::Types) -> Vec<Sample> {
     let mut out = over_dim(types);
     out.iter_mut().for_each(|s| s.args.truncate(2));

@@ -32,7 +32,7 @@ fn mixed(e: &mut dyn Emit, parts: &[(Val, f64)]) -> Result<Val> {
     sum.ok_or_else(|| restride_ir::OpError::new("a sum of nothing"))
 }
 
-/// On coordinates that are `dx` apart.
+/// Derivative on even coordinates with distance `dx`.
 fn even(e: &mut dyn Emit, x: Val, d: usize, dx: Scalar, order: i64) -> Result<Val> {
     differentiated(&sizes(e, x), d, order)?;
     let (after, before) = (part(e, x, d, 2, 0)?, part(e, x, d, 0, -2)?);
@@ -58,12 +58,12 @@ fn even(e: &mut dyn Emit, x: Val, d: usize, dx: Scalar, order: i64) -> Result<Va
     emit!(e, "aten.cat.default", vec![first, center, last], d as i64)
 }
 
-/// Arithmetic of distances.
+/// Applies an arithmetic operator to distances.
 fn binary(e: &mut dyn Emit, op: &str, a: Val, b: Val) -> Result<Val> {
     emit!(e, &format!("aten.{op}.Tensor"), a, b)
 }
 
-/// On given coordinates.
+/// Derivative on given coordinates.
 fn uneven(e: &mut dyn Emit, x: Val, d: usize, at: Val, order: i64) -> Result<Val> {
     let own = sizes(e, x);
     let points = sizes(e, at);
@@ -81,7 +81,7 @@ fn uneven(e: &mut dyn Emit, x: Val, d: usize, at: Val, order: i64) -> Result<Val
     );
     let rank = own.len();
     let dx = emit!(e, "aten.diff.default", at, 1, 0)?;
-    // Three neighbours with weights that are vectors along the dimension.
+    // Three neighbours, with weights that are vectors along the dimension.
     let weighted = |e: &mut dyn Emit, weights: [Val; 3], parts: [Val; 3]| -> Result<Val> {
         let mut sum = None;
         for (w, p) in weights.into_iter().zip(parts) {
@@ -117,7 +117,7 @@ fn uneven(e: &mut dyn Emit, x: Val, d: usize, at: Val, order: i64) -> Result<Val
         let (first, last) = (part(e, dx, 0, 0, 1)?, part(e, dx, 0, -1, 0)?);
         [pair(e, 0, 1, 2, first)?, pair(e, -2, -1, 0, last)?]
     } else {
-        // The parabola through three points at an end, whose distances from outside in are `p` and `q`.
+        // At an end, the slope of the parabola through three points; `p` and `q` are their distances from outside in.
         let end = |e: &mut dyn Emit, p: Val, q: Val, sign: f64, parts: [Val; 3]| -> Result<Val> {
             let both = binary(e, "add", p, q)?;
             let twice = binary(e, "add", p, both)?;
@@ -138,14 +138,14 @@ fn uneven(e: &mut dyn Emit, x: Val, d: usize, at: Val, order: i64) -> Result<Val
     emit!(e, "aten.cat.default", vec![ends[0], center, ends[1]], d as i64)
 }
 
-/// What tells the coordinates.
+/// Source of the coordinates.
 enum Spacing {
     One(Scalar),
     Each(Vec<Scalar>),
     Points(Vec<Val>),
 }
 
-/// Derivatives along the dimensions in the list at argument `at`, or along one, or along all.
+/// Derivatives along the dimensions at argument `at`, either a list, one dimension, or all.
 fn slopes(e: &mut dyn Emit, a: &ValArgs<'_>, spacing: Spacing, dim: usize) -> Vals {
     let x = *a.tensor(0)?;
     let layout = e.meta(x).layout;

@@ -1,4 +1,4 @@
-//! Distances between rows and norms of matrices.
+//! Distances between rows, and norms of vectors and matrices.
 
 use crate::reduce::wrapped;
 use crate::support::composite::composite;
@@ -17,7 +17,7 @@ fn order(p: f64) -> Result<f64> {
     Ok(p)
 }
 
-/// Both operands' layouts, their batches broadcast, and the batch.
+/// Layouts of both operands with broadcast batches, and the batch sizes.
 fn batched(a: &Layout, b: &Layout) -> Result<(Layout, Layout, Vec<i64>)> {
     ensure!(
         a.rank() >= 2 && b.rank() >= 2,
@@ -63,7 +63,7 @@ fn run_cdist(c: &Call<'_>) -> Result<()> {
     let done = copy::expanded(x, &wide(x), |x| copy::expanded(y, &wide(y), |y| distances(x, y, p, out, c.ctx.threads)));
     done.map_err(OpError::new)
 }
-/// A matrix's own sizes behind the batch of the result.
+/// A matrix's own sizes behind the batch sizes of the result.
 fn wide_sizes(own: &[i64], out: &[i64]) -> Dims<i64> {
     out[..out.len() - 2].iter().chain(&own[own.len() - 2..]).copied().collect()
 }
@@ -92,13 +92,13 @@ fn room_pdist(a: &Args<'_, Meta>, outs: &[Meta]) -> Result<usize> {
     Ok(room(&[lies(a.tensor(0)?)], lies(&outs[0])))
 }
 
-/// `dist`: the norm of a difference.
+/// `dist`: norm of a difference.
 fn dist(e: &mut dyn Emit, a: &ValArgs<'_>) -> Vals {
     let d = emit!(e, "aten.sub.Tensor", *a.tensor(0)?, *a.tensor(1)?)?;
     Ok(smallvec![emit!(e, "aten.norm.Scalar", d, pass(a, 2))?])
 }
 
-/// Norms of a matrix beside those of its entries.
+/// Matrix norms that are not norms of the entries.
 #[derive(Clone, Copy, PartialEq)]
 enum MatrixNorm {
     Frobenius,
@@ -114,7 +114,7 @@ fn named(s: &str) -> Result<MatrixNorm> {
     }
 }
 
-/// The norm over a pair of dimensions.
+/// A matrix norm over a pair of dimensions.
 fn matrix_norm(e: &mut dyn Emit, x: Val, norm: MatrixNorm, dims: &[i64], keep: bool, dtype: Option<DType>) -> Vals {
     let rank = sizes(e, x).len();
     ensure!(rank >= 2, "linalg.matrix_norm: The input tensor A must have at least 2 dimensions.");
@@ -165,7 +165,7 @@ fn matrix_norm(e: &mut dyn Emit, x: Val, norm: MatrixNorm, dims: &[i64], keep: b
     Ok(smallvec![out])
 }
 
-/// The largest of nothing, where numbers are not negative.
+/// The maximum of an empty dimension of non-negative numbers: zero.
 fn nothing(e: &mut dyn Emit, v: Val, dim: usize, keep: bool) -> Result<Val> {
     let m = e.meta(v);
     let mut shape = m.sizes().to_vec();
@@ -182,7 +182,7 @@ fn number(s: Scalar) -> Result<f64> {
     Ok(s.as_f64())
 }
 
-/// `linalg_norm` without or with a number as order: of all entries, of vectors or of matrices.
+/// `linalg_norm` without an order or with a number: of all entries, of vectors or of matrices.
 fn linalg_norm(e: &mut dyn Emit, a: &ValArgs<'_>) -> Vals {
     let x = *a.tensor(0)?;
     let ord = a.opt_scalar(1)?.map(number).transpose()?;
@@ -321,7 +321,7 @@ macro_rules! kernel {
             infer: Some($infer),
             kernel: Kernel::Fixed($run),
             scratch: Some($room),
-            // Roots of small differences lose half of their digits in PyTorch's way over products.
+            // PyTorch computes distances from products; the root of a small difference loses half of its digits.
             exactness: Exactness::Within { rtol: 1e-4, atol: 1e-4 },
             samples: samples!($samples),
             ..OpDef::new($schema)

@@ -1,10 +1,10 @@
-//! Gradients of sums, means, deviations, norms and extremes, and of what runs along a dimension.
+//! Gradients of sums, means, deviations, norms, extremes and cumulative operators.
 
 use crate::gradient::Rules;
 use crate::gradient::terms::{Cx, T, as_float, form, op, product, rule, wrap};
 use restride_ir::{Dim, Expr, Grad};
 
-/// The dimensions at argument `i`: all where it is `None` or empty.
+/// The dimensions at argument `i`; all if it is `None` or empty.
 fn dims(c: &Cx<'_>, i: usize, x: T<'_>) -> Vec<usize> {
     let rank = x.rank();
     let given = c.ints(i);
@@ -16,13 +16,13 @@ fn all(x: T<'_>) -> Vec<usize> {
     (0..x.rank()).collect()
 }
 
-/// A reduced tensor with its dimensions kept, as size 1.
+/// A reduced tensor with its reduced dimensions restored as size 1.
 fn kept<'c>(t: T<'c>, x: T<'c>, dims: &[usize]) -> T<'c> {
     let sizes = x.sizes().into_iter().enumerate().map(|(d, n)| if dims.contains(&d) { Expr::Int(1) } else { n });
     t.reshape(sizes.collect())
 }
 
-/// Number of elements that one result is made of.
+/// Number of elements per result.
 fn count(x: T<'_>, dims: &[usize]) -> Expr {
     let sizes = x.sizes();
     product(dims.iter().filter_map(|d| sizes.get(*d)))
@@ -40,7 +40,7 @@ fn sum<'c>(c: &'c Cx<'c>, dims: &[usize]) {
 fn nansum<'c>(c: &'c Cx<'c>) {
     let x = c.arg(0);
     let g = kept(c.grad(), x, &dims(c, 1, x)).expand(x.sizes());
-    // By a product: what is not finite for a slice of NaN alone stays so, as in PyTorch.
+    // Multiplies by the mask, so that a non-finite gradient stays non-finite, as in PyTorch.
     c.set(0, g.to(x.dtype()) * op!(c, "aten.logical_not.default", x.unary("aten.isnan.default")));
 }
 
@@ -49,7 +49,7 @@ fn mean<'c>(c: &'c Cx<'c>, dims: &[usize]) {
     c.set(0, kept(c.grad(), x, dims).expand(x.sizes()).over(&count(x, dims)));
 }
 
-/// Products of the others: those before times those after, along a dimension.
+/// Product of the other elements along a dimension: of those before times those after.
 fn product_of_others<'c>(x: T<'c>, dim: usize) -> T<'c> {
     let c = x.cx();
     let (d, n) = (dim as i64, x.size(dim as i64));
@@ -84,7 +84,7 @@ fn prod_all<'c>(c: &'c Cx<'c>) {
     c.set(0, c.grad() * product_of_others(flat, 0).conj().reshape(x.sizes()));
 }
 
-/// Extremes: elements that are equally extreme share the gradient.
+/// Maxima and minima: equal extremes share the gradient.
 fn extreme<'c>(c: &'c Cx<'c>, k: usize, dims: &[usize]) -> T<'c> {
     let x = c.arg(0);
     let mask = x.than("eq", kept(c.result_at(k), x, dims));
@@ -92,7 +92,7 @@ fn extreme<'c>(c: &'c Cx<'c>, k: usize, dims: &[usize]) -> T<'c> {
     (kept(c.grad_at(k), x, dims) / n).only(mask)
 }
 
-/// Values chosen along a dimension: the gradient goes to where each came from.
+/// Values selected along a dimension: the gradient goes to the selected elements.
 fn chosen<'c>(c: &'c Cx<'c>, dim: i64, keep: bool, values: usize, indices: usize) {
     let x = c.arg(0);
     let Some(g) = c.opt_grad(values) else { return };
@@ -130,12 +130,12 @@ fn logsumexp<'c>(c: &'c Cx<'c>) {
     let x = c.arg(0);
     let dims = dims(c, 1, x);
     let r = kept(c.result(), x, &dims);
-    // Of nothing but minus infinities each has its share of 0.
+    // A row of only -inf has shares of 0.
     let r = if x.dtype().is_complex() { r } else { r.except(r.unary("aten.isinf.default")) };
     c.set(0, kept(c.grad(), x, &dims) * (x - r).exp().conj());
 }
 
-/// How `var` and its kin are called: the dimensions, and what is taken off the count.
+/// Dimensions and correction of a call of `var` and its like.
 fn deviation<'c>(c: &'c Cx<'c>, overload: &str) -> (Vec<usize>, Expr) {
     let x = c.arg(0);
     let unbiased = |i: usize| Expr::Int(if c.is_none(i) { 1 } else { i64::from(c.flag(i)) });
@@ -164,7 +164,7 @@ impl<'c> T<'c> {
     }
 }
 
-/// `var`, `std`, and with the mean beside it.
+/// Gradient of `var` and `std`, optionally with the mean as a second result.
 fn spread<'c>(c: &'c Cx<'c>, overload: &str, root: bool, mean: bool) {
     let x = c.arg(0);
     let (dims, n) = deviation(c, overload);
@@ -211,7 +211,7 @@ fn norm<'c>(c: &'c Cx<'c>, p: f64, dims: &[usize]) {
     c.set(0, d);
 }
 
-/// The order of a norm at argument `i`: 2 where it is `None`.
+/// The order of a norm at argument `i`, by default 2.
 fn order(c: &Cx<'_>, i: usize) -> f64 {
     if c.is_none(i) { 2.0 } else { c.float(i) }
 }
@@ -224,7 +224,7 @@ fn cumsum_back<'c>(g: T<'c>, dim: i64) -> T<'c> {
     flipped(op!(g.cx(), "aten.cumsum.default", flipped(g, dim), dim), dim)
 }
 
-/// `cumprod`: product i of others, for each later result. Quadratic in the dimension, as zeros forbid division.
+/// `cumprod`: the product of the other factors of each later result. Quadratic in the dimension, since zeros forbid division.
 fn cumprod<'c>(c: &'c Cx<'c>) {
     let x = c.arg(0).to(c.result().dtype());
     if x.rank() == 0 {
@@ -254,7 +254,7 @@ fn cumprod<'c>(c: &'c Cx<'c>) {
     c.set(0, (sums * before.conj()).transpose(dim, last));
 }
 
-/// `logcumsumexp`: the share of each element in each later result. Quadratic in the dimension, as sums of gradients of both
+/// `logcumsumexp`: the share of each element in each later result. Quadratic in the dimension, because gradients of both
 /// signs have no logarithm.
 fn logcumsumexp<'c>(c: &'c Cx<'c>) {
     let (x, r, g) = (c.arg(0), c.result(), c.grad());
@@ -271,17 +271,17 @@ fn logcumsumexp<'c>(c: &'c Cx<'c>) {
     c.set(0, (share * row(g).unsqueeze(-2)).sum(vec![-1], false).transpose(dim, last));
 }
 
-/// The results of a whole-tensor reduction of pairs, without an indices result.
+/// Gradient of the values of a sort, by its indices.
 fn sorted<'c>(c: &'c Cx<'c>, dim: i64) {
     chosen(c, dim, true, 0, 1);
 }
 
-/// `msort` as `sort`, whose indices the gradient needs.
+/// Composes `msort` of `sort`, whose indices the gradient needs.
 fn msort<'c>(c: &'c Cx<'c>) -> Vec<T<'c>> {
     vec![op!(c, "aten.sort.stable", c.arg(0), false, 0, false)]
 }
 
-/// `quantile(self, q, dim, keepdim, interpolation)`: of sorted rows, the elements at a place, or between two of them.
+/// `quantile(self, q, dim, keepdim, interpolation)`: elements of sorted rows, interpolated between two if necessary.
 fn quantile<'c>(c: &'c Cx<'c>, skips: bool) -> Vec<T<'c>> {
     let (given, keep) = (c.arg(0), c.flag(3));
     let q = match c.opt(1) {
@@ -303,7 +303,7 @@ fn quantile<'c>(c: &'c Cx<'c>, skips: bool) -> Vec<T<'c>> {
         let some = nan.unary("aten.logical_not.default").to(x.dtype()).sum(vec![-1], true);
         marks * op!(c, "aten.clamp_min.default", some - 1.0, 0)
     } else {
-        // A row with a NaN gives NaN, which comes last.
+        // A row with NaN returns NaN, which sorts last.
         let last = n.minus(&Expr::Int(1));
         let any = op!(c, "aten.any.dim", nan, -1, true);
         let mut sizes = x.sizes();
@@ -325,7 +325,7 @@ fn quantile<'c>(c: &'c Cx<'c>, skips: bool) -> Vec<T<'c>> {
             op!(c, "aten.lerp.Tensor", below, above, part)
         }
     };
-    // The quantiles come first.
+    // The dimension of quantiles comes first.
     let rank = values.rank() as i64;
     let mut out = values.permute(std::iter::once(rank - 1).chain(0..rank - 1).collect());
     if keep {

@@ -1,4 +1,4 @@
-//! Reductions: sums, means, extremes, truth, variances and norms over dimensions.
+//! Reductions: sums, means, extremes, `any` and `all`, variances, norms, quantiles, distances and cumulative operators.
 
 mod cumulative;
 mod differences;
@@ -19,24 +19,24 @@ use restride_kernels::reduce::{Reduction, reduce, reduce_room};
 use restride_tensor::DType;
 use smallvec::{SmallVec, smallvec};
 
-/// Which dimensions are meant.
+/// For each dimension, whether it is reduced.
 pub(crate) type Marks = SmallVec<[bool; 8]>;
 
-/// One reduction, read off a call.
+/// A reduction with its checked options.
 pub(crate) struct Spec {
     /// Which dimensions are reduced.
     pub marks: Marks,
-    /// They stay, with size 1.
+    /// Whether reduced dimensions stay, with size 1.
     pub keep: bool,
-    /// What becomes of a row.
+    /// The function that reduces a row.
     pub what: Reduction,
-    /// The element type that elements are read as.
+    /// The element type of reads.
     pub read: DType,
     /// The result's element type.
     pub out: DType,
 }
 
-/// Marks dimensions, which may count from the end; no list and an empty one stand for all.
+/// Marks dimensions, negative ones counted from the end; no list or an empty one marks all.
 pub(crate) fn marked(dims: Option<&[i64]>, rank: usize) -> Result<Marks> {
     match dims {
         None | Some([]) => Ok(smallvec![true; rank]),
@@ -55,7 +55,7 @@ pub(crate) fn marked_exactly(dims: &[i64], rank: usize) -> Result<Marks> {
     Ok(marks)
 }
 
-/// A dimension counted from the front; a 0-d tensor has one.
+/// A dimension counted from the front; a 0-d tensor has one dimension.
 pub(crate) fn wrapped(dim: i64, rank: usize) -> Result<usize> {
     let n = rank.max(1) as i64;
     ensure!(
@@ -84,10 +84,10 @@ fn flag<V>(a: &Args<'_, V>, i: usize) -> Result<bool> {
     Ok(a.opt_bool(i)?.unwrap_or(false))
 }
 
-/// Where a reduction finds its dimensions and whether they stay: positions of arguments.
+/// Argument positions of the dimensions and of `keepdim`.
 enum Over {
     All,
-    /// A list or one number at a position, then the flag.
+    /// A list of dimensions or a number, then `keepdim`.
     Dims(usize, usize),
 }
 
@@ -108,13 +108,13 @@ fn run(c: &Call<'_>, s: &Spec) -> Result<()> {
     reduce(c.args.tensor(0)?, &s.marks, s.what, s.read, &c.outs[0], c.ctx.threads).map_err(OpError::new)
 }
 
-/// The results of one call are computed one after the other.
+/// Scratch bytes; the results of one call are computed one after the other.
 fn scratch(a: &Args<'_, Meta>, s: &Spec, outs: &[Meta]) -> Result<usize> {
     let x = lies(a.tensor(0)?);
     Ok(outs.iter().map(|out| reduce_room(x, &s.marks, s.what, s.read, lies(out))).max().unwrap_or(0))
 }
 
-/// Integers add up in 64 bits.
+/// The accumulation type of sums: integers accumulate in 64 bits.
 fn summed(dtype: DType) -> DType {
     if dtype.is_int() || dtype == DType::Bool { DType::I64 } else { dtype }
 }
@@ -139,7 +139,7 @@ fn mean<V: AsTensor>(a: &Args<'_, V>, over: Over, dtype: usize) -> Result<Spec> 
     spec(a, over, Reduction::Mean, out, out)
 }
 
-/// Largest and smallest have no value for nothing.
+/// Maxima and minima, which have no value for an empty row.
 fn extreme<V: AsTensor>(a: &Args<'_, V>, over: Over, what: Reduction) -> Result<Spec> {
     let x = a.tensor(0)?;
     let given = matches!(over, Over::Dims(i, _) if !a.opt_ints(i)?.unwrap_or_default().is_empty());
@@ -150,7 +150,7 @@ fn extreme<V: AsTensor>(a: &Args<'_, V>, over: Over, what: Reduction) -> Result<
     Ok(s)
 }
 
-/// Refuses to take an element of nothing.
+/// Refuses to select an element of an empty row.
 pub(crate) fn nonempty<V: AsTensor>(x: &V, marks: &[bool], given: bool) -> Result<()> {
     let sizes = &x.layout().sizes;
     ensure!(
@@ -169,7 +169,7 @@ fn truth<V: AsTensor>(a: &Args<'_, V>, over: Over, what: Reduction) -> Result<Sp
     let none = matches!(over, Over::Dims(i, _) if a.opt_ints(i)?.is_some_and(|d| d.is_empty()));
     let mut s = spec(a, over, what, x.dtype(), out)?;
     if none {
-        // Of these operators alone an empty list reduces nothing.
+        // In these operators an empty list reduces no dimension.
         s.marks.fill(false);
     }
     Ok(s)
@@ -196,7 +196,7 @@ fn infer_log_sum_exp(a: &Args<'_, Meta>) -> Metas {
     Ok(smallvec![infer(&log_sum_exp(a)?, a.tensor(0)?)])
 }
 
-/// Of complex numbers: with the largest real part taken off first.
+/// Log-sum-exp of complex numbers: subtracts the largest real part first.
 fn complex_log_sum_exp(e: &mut dyn Emit, a: &ValArgs<'_>) -> Vals {
     let x = *a.tensor(0)?;
     ensure!(sizes(e, x).is_empty() || !a.ints(1)?.is_empty(), "logsumexp over an empty list of dimensions is refused");
@@ -247,7 +247,7 @@ fn norm<V: AsTensor>(a: &Args<'_, V>, over: Over, dtype: Option<DType>) -> Resul
     );
     let p = order(a.opt_scalar(1)?)?;
     let s = spec(a, over, Reduction::Norm(p), read, read.real())?;
-    // What has no element that norms of nothing could be.
+    // These orders have no value for an empty row.
     if p < 0.0 || p == f64::INFINITY {
         let empty = x.layout().sizes.iter().zip(&s.marks).any(|(&n, &m)| m && n == 0);
         ensure!(
@@ -268,7 +268,7 @@ fn norm_dims<V: AsTensor>(a: &Args<'_, V>) -> Result<Spec> {
     norm(a, Over::Dims(2, 3), a.opt_dtype(4)?)
 }
 
-/// Variances: dimensions, the correction, and where the flag is.
+/// Variances: dimensions, correction, and position of `keepdim`.
 fn variance<V: AsTensor>(a: &Args<'_, V>, form: Form, root: bool) -> Result<Spec> {
     let dtype = a.tensor(0)?.dtype();
     ensure!(dtype.is_float() || dtype.is_complex(), "std and var only support floating point and complex dtypes");
@@ -289,7 +289,7 @@ enum Form {
     Correction,
 }
 
-/// With the mean beside it.
+/// Adds the type of the mean.
 fn infer_with_mean(s: &Spec, x: &Meta) -> Metas {
     Ok(smallvec![infer(s, x), fresh(x.dtype, &kept(x.sizes(), &s.marks, s.keep))])
 }
@@ -298,7 +298,7 @@ fn run_with_mean(c: &Call<'_>, s: &Spec) -> Result<()> {
     reduce(c.args.tensor(0)?, &s.marks, Reduction::Mean, s.read, &c.outs[1], c.ctx.threads).map_err(OpError::new)
 }
 
-/// Declares a reduction by the function that reads a call.
+/// Declares a reduction by the function that reads its call.
 macro_rules! reduction {
     ($schema:literal, |$a:ident| $spec:expr, $exactness:expr, $samples:expr) => {
         OpDef {
@@ -333,7 +333,7 @@ macro_rules! with_mean {
 const CLOSE: Exactness = Exactness::Within { rtol: 1e-4, atol: 1e-5 };
 const EXACT: Exactness = Exactness::Exact;
 
-/// Samples of norms: every order.
+/// Sample calls of norms of every order.
 fn norms(rest: &'static [i64]) -> Vec<restride_ir::Sample> {
     let mut out = Vec::new();
     for p in [2.0, 1.0, 0.0, 3.0, 0.5, -1.0, f64::INFINITY, f64::NEG_INFINITY] {
@@ -471,7 +471,7 @@ pub(crate) static OPS: &[OpDef] = &[
     with_mean!("std_mean.correction", |a| variance(a, Form::Correction, true), || variances(Form::Correction)),
 ];
 
-/// Names that PyTorch has besides for operators of this family.
+/// Other names of PyTorch for operators of this family.
 static ALIASES: &[(&str, &str)] = &[("special_logsumexp", "logsumexp"), ("trapz", "trapezoid")];
 
 /// The operators and gradients of this family.

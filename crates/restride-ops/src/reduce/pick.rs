@@ -1,4 +1,4 @@
-//! Reductions that take one element of a row and say which: `max`, `argmax`, `median`, `mode`, quantiles.
+//! Reductions that select an element: `max`, `argmax`, `median`, `mode`, quantiles.
 
 use crate::pointwise::samples::{ALL_REAL, NO_BOOL, REAL};
 use crate::reduce::samples::{over_all, over_dim, with_last};
@@ -14,7 +14,7 @@ use restride_kernels::support::scratch::{Temp, room};
 use restride_tensor::{DType, Layout, RawTensor};
 use smallvec::smallvec;
 
-/// Marks of the reduced dimensions: the one at a position, or all if there is none.
+/// Marks the dimension at a position, or all dimensions without one.
 fn marks<V: AsTensor>(a: &Args<'_, V>, dim: Option<usize>) -> Result<crate::reduce::Marks> {
     let rank = a.tensor(0)?.layout().rank();
     match dim.map(|i| a.opt_int(i)).transpose()?.flatten() {
@@ -32,7 +32,7 @@ fn no_bool(dtype: DType) -> Result<()> {
     no_complex(dtype)
 }
 
-/// Values and indices over one dimension: `keepdim` at a position after the dimension's.
+/// Shape rule for values and indices over one dimension, with `keepdim` at position `keep`.
 fn infer_dim(a: &Args<'_, Meta>, dim: usize, keep: usize) -> Metas {
     let x = a.tensor(0)?;
     no_complex(x.dtype)?;
@@ -77,7 +77,7 @@ fn run_value(c: &Call<'_>, what: Pick) -> Result<()> {
     pick(c.args.tensor(0)?, &marks, what, Some(&c.outs[0]), None, c.ctx.threads).map_err(OpError::new)
 }
 
-/// Smallest and largest: the dimension's position, if it has one, and that of `keepdim`.
+/// Shape rule of minimum and maximum together; `at` has the positions of dimension and `keepdim`.
 fn infer_both(a: &Args<'_, Meta>, at: Option<(usize, usize)>) -> Metas {
     let x = a.tensor(0)?;
     no_complex(x.dtype)?;
@@ -96,7 +96,7 @@ fn run_both(c: &Call<'_>, dim: Option<usize>) -> Result<()> {
     Ok(())
 }
 
-/// How a quantile between two elements is made.
+/// The interpolation of a quantile between two elements.
 fn between<V>(a: &Args<'_, V>) -> Result<Between> {
     Ok(match a.opt_str(4)?.unwrap_or("linear") {
         "linear" => Between::Linear,
@@ -124,7 +124,7 @@ fn infer_quantile(a: &Args<'_, Meta>) -> Metas {
         ensure!(q.layout.rank() < 2, "quantile() q must be a scalar or 1D tensor");
         ensure!(q.dtype == x.dtype, "quantile() q tensor must be same dtype as the input tensor");
         sizes.splice(0..0, q.sizes().iter().copied());
-        // The quantiles of a row lie side by side.
+        // The quantiles of a row are adjacent in memory.
         let order: Vec<usize> = (q.layout.rank()..sizes.len()).chain(0..q.layout.rank()).collect();
         return one(Meta::new(x.dtype, Layout::permuted(&sizes, &order)));
     }
@@ -176,7 +176,7 @@ fn run_is_nonzero(c: &Call<'_>) -> Result<Scalar> {
 fn room_pick(a: &Args<'_, Meta>, dim: Option<usize>, what: Pick) -> Result<usize> {
     Ok(pick_room(lies(a.tensor(0)?), &marks(a, dim)?, what))
 }
-/// The two are found one after the other.
+/// Scratch bytes; minimum and maximum are computed one after the other.
 fn room_both(a: &Args<'_, Meta>, outs: &[Meta], dim: Option<usize>) -> Result<usize> {
     let x = a.tensor(0)?;
     Ok(reduce_room(lies(x), &marks(a, dim)?, Reduction::Max, x.dtype, lies(&outs[0])))
@@ -207,7 +207,7 @@ fn specials() -> Vec<RawTensor> {
         tensor(DType::Bool, &[3, 4], 5),
     ]
 }
-/// Calls over one dimension, also of rows with equal and special elements.
+/// Sample calls over one dimension, including rows with equal and special elements.
 fn dims() -> Vec<Sample> {
     let mut out = over_dim(ALL_REAL);
     for t in specials() {
@@ -225,7 +225,7 @@ fn indices() -> Vec<Sample> {
     }
     out
 }
-/// Rows without equal elements, because PyTorch does not say which of several equal ones it takes.
+/// Sample rows without equal elements: PyTorch does not specify which of them it selects.
 fn different(dtypes: &[DType]) -> Vec<RawTensor> {
     let order = |n: usize, step: usize| (0..n).map(|i| (i * step % n) as i64).collect::<Vec<_>>();
     let mut out: Vec<RawTensor> = vec![

@@ -1,4 +1,4 @@
-//! Sample calls that reductions share.
+//! Sample calls for reductions.
 
 use crate::pointwise::samples::{Types, unary};
 use crate::support::sample::{IntoArg, call, sample, tensor};
@@ -13,7 +13,7 @@ pub(crate) fn over_all(types: Types) -> Vec<Sample> {
     unary(types, -2.0, 2.0)
 }
 
-/// The call with one more argument.
+/// Adds an argument to a sample call.
 pub(crate) fn with_last(mut s: Sample, arg: impl IntoArg) -> Sample {
     s.args.push(arg.arg());
     s
@@ -59,7 +59,7 @@ pub(crate) fn over_dim(types: Types) -> Vec<Sample> {
     out
 }
 
-/// Calls with other result types added: without dimensions, or with the given argument and `keepdim` between.
+/// Adds sample calls with other result types: without dimensions, or with the given arguments between.
 pub(crate) fn with_dtype(mut samples: Vec<Sample>, between: &[SampleArg]) -> Vec<Sample> {
     let types = [
         (DType::F32, DType::F64),

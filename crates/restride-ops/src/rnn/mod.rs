@@ -1,4 +1,4 @@
-//! Recurrent networks, composed of linear layers and pointwise operators step by step, as PyTorch's CPU does it.
+//! Recurrent networks and cells: composed step by step, as on PyTorch's CPU, or one kernel for packed sequences.
 
 mod packed;
 mod packed_grad;
@@ -10,7 +10,7 @@ use restride_ir::{Arg, DType, Emit, OpDef, Sample, SampleArg, Val};
 use restride_tensor::RawTensor;
 use smallvec::{SmallVec, smallvec};
 
-/// Which cell.
+/// The kinds of recurrent cells.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Cell {
     Lstm,
@@ -34,7 +34,7 @@ struct Layer {
 type State = SmallVec<[Val; 2]>;
 
 impl Cell {
-    /// One step from the projected input.
+    /// Computes one step from the projected input.
     fn step(self, e: &mut dyn Emit, gates: Val, state: &State, p: &Layer) -> Result<State> {
         let h = state[0];
         let recurrent = emit!(e, "aten.linear.default", h, p.w_hh, p.b_hh)?;
@@ -105,7 +105,7 @@ fn cell(e: &mut dyn Emit, a: &ValArgs<'_>, cell: Cell) -> Vals {
     Ok(cell.step(e, gates, &state, &p)?.into_iter().collect())
 }
 
-/// What a network is called with besides its tensors.
+/// Options of a network call.
 struct Net {
     cell: Cell,
     layers: usize,
@@ -115,7 +115,7 @@ struct Net {
     batch_first: bool,
 }
 
-/// One layer in one direction over a whole sequence, time first: outputs step by step, and the last state.
+/// Runs one layer in one direction over a time-first sequence; returns the outputs by step and the last state.
 fn run(e: &mut dyn Emit, cell: Cell, x: Val, mut state: State, p: &Layer, reverse: bool) -> Result<(Vec<Val>, State)> {
     let steps = sizes(e, x)[0];
     let gates = emit!(e, "aten.linear.default", x, p.w_ih, p.b_ih)?;
@@ -132,7 +132,7 @@ fn run(e: &mut dyn Emit, cell: Cell, x: Val, mut state: State, p: &Layer, revers
     Ok((out, state))
 }
 
-/// `states`: for each kind of state, the states of all layers and directions.
+/// Runs a network; each of `states` holds the states of all layers and directions.
 fn network(e: &mut dyn Emit, net: &Net, input: Val, states: &[Val], params: &[Layer]) -> Vals {
     let directions = 1 + net.bidirectional as usize;
     let mut x = if net.batch_first { emit!(e, "aten.transpose.int", input, 0, 1)? } else { input };
@@ -165,7 +165,7 @@ fn network(e: &mut dyn Emit, net: &Net, input: Val, states: &[Val], params: &[La
     Ok(out)
 }
 
-/// `(input, hx, params, has_biases, num_layers, dropout, train, bidirectional, batch_first)`.
+/// `(input, hx, params, has_biases, num_layers, dropout, train, bidirectional, batch_first)`
 fn sequence(e: &mut dyn Emit, a: &ValArgs<'_>, cell: Cell) -> Vals {
     let input = *a.tensor(0)?;
     let states: Vec<Val> = match cell {
@@ -304,7 +304,7 @@ fn sequence_samples(cell: Cell) -> Samples {
     if cell == Cell::Lstm {
         out.push(call(d, 2, true, true, true, true));
     } else {
-        // PyTorch's LSTM does not look.
+        // PyTorch's LSTM does not check this.
         let mut wrong = call(d, 1, true, false, false, false);
         wrong.args[3] = crate::support::sample::IntoArg::arg(false);
         out.push(wrong);

@@ -1,4 +1,4 @@
-//! Recurrent networks over packed sequences.
+//! Recurrent networks over packed sequences, as one kernel.
 
 use crate::support::promote::name;
 use crate::support::sample::{IntoArg, ints, sample, tensor};
@@ -10,7 +10,7 @@ use restride_kernels::support::scratch::room;
 use restride_tensor::Dims;
 use smallvec::{SmallVec, smallvec};
 
-/// `(data, batch_sizes, hx, params, has_biases, num_layers, dropout, train, bidirectional)`, checked.
+/// Checked `(data, batch_sizes, hx, params, has_biases, num_layers, dropout, train, bidirectional)`.
 fn network<V>(a: &Args<'_, V>, cell: Cell, sizes: impl Fn(&V) -> Dims<i64>) -> Result<(Network, Dims<i64>)> {
     let states = states(a, cell)?;
     ensure!(states.len() == if cell == Cell::Lstm { 2 } else { 1 }, "expected two hidden states");

@@ -1,14 +1,14 @@
-//! Gradients of recurrent networks over packed sequences: the steps one by one, on batches as wide as the first one.
+//! Gradients of recurrent networks over packed sequences: composed step by step on full batches.
 //!
-//! How many sequences are still there at a step is known only when it runs. So all of them take every step, and those that
-//! have ended keep their state.
+//! Only the run knows the batch size of each step. So every sequence takes every step, and finished sequences keep their
+//! state.
 
 use crate::gradient::Rules;
 use crate::gradient::terms::{Cx, Operand, T, form, op};
 use restride_ir::{DType, Dim, Expr};
 use restride_kernels::rnn::Cell;
 
-/// The operator of one step.
+/// The cell operator that computes one step.
 fn step(cell: Cell) -> &'static str {
     match cell {
         Cell::Lstm => "aten.lstm_cell.default",
@@ -18,15 +18,15 @@ fn step(cell: Cell) -> &'static str {
     }
 }
 
-/// Where packed rows are in batches of one size.
+/// Maps between packed rows and batches of one size.
 struct Batches<'c> {
     steps: i64,
     width: Expr,
-    /// For each step and sequence, the packed row: the first one where there is none.
+    /// The packed row of each step and sequence; the first row if it has none.
     rows: T<'c>,
-    /// Whether there is one: steps × sequences × 1.
+    /// Whether the row exists: steps × sequences × 1.
     live: T<'c>,
-    /// For each packed row, its step and sequence, counted together.
+    /// The flat index of step and sequence for each packed row.
     places: T<'c>,
 }
 
@@ -46,21 +46,21 @@ impl<'c> Batches<'c> {
         Batches { steps, width, rows: rows.reshape(vec![all]), live: live.unsqueeze(-1), places }
     }
 
-    /// Packed rows as steps × sequences × features.
+    /// Unpacks rows to steps × sequences × features.
     fn spread(&self, x: T<'c>) -> T<'c> {
         let sizes = vec![Expr::Int(self.steps), self.width.clone(), x.size(-1)];
         op!(x.cx(), "aten.index_select.default", x, 0, self.rows).reshape(sizes)
     }
 
-    /// And back.
+    /// Packs steps × sequences × features to rows.
     fn packed(&self, x: T<'c>) -> T<'c> {
         let sizes = vec![Expr::Int(self.steps).times(&self.width), x.size(-1)];
         op!(x.cx(), "aten.index_select.default", x.reshape(sizes), 0, self.places)
     }
 }
 
-/// `(data, batch_sizes, hx, params, has_biases, num_layers, dropout, train, bidirectional)`; there is no dropout, or types
-/// were refused.
+/// `(data, batch_sizes, hx, params, has_biases, num_layers, dropout, train, bidirectional)`. Type inference has already
+/// refused dropout.
 fn packed<'c>(c: &'c Cx<'c>, cell: Cell) -> Vec<T<'c>> {
     let states = c.list(2);
     let Some(steps) = c.arg(1).size(0).constant() else {

@@ -4,7 +4,7 @@ use crate::gradient::Rules;
 use crate::gradient::terms::{Cx, Operand, T, form, op, rule};
 use restride_ir::{DType, Dim, Expr};
 
-/// `roi_align(input, rois, spatial_scale, pooled_height, pooled_width, sampling_ratio, aligned)`. Regions are constants, as
+/// `roi_align(input, rois, spatial_scale, pooled_height, pooled_width, sampling_ratio, aligned)`. Regions have no gradient, as
 /// in torchvision.
 fn roi_align<'c>(c: &'c Cx<'c>) {
     let x = c.arg(0);
@@ -17,7 +17,7 @@ fn roi_align<'c>(c: &'c Cx<'c>) {
     });
 }
 
-/// It is linear: its gradient is the pooling again.
+/// The operator is linear: its gradient is the pooling itself.
 fn roi_align_backward<'c>(c: &'c Cx<'c>) {
     c.zero(1);
     c.give(0, || {
@@ -26,8 +26,8 @@ fn roi_align_backward<'c>(c: &'c Cx<'c>) {
     });
 }
 
-/// One of the four elements around each position: its part in what is sampled there, the element itself, and its place in
-/// the image; the part and the element are zero outside of the image.
+/// One of the four pixels around each position: its weight in the sample, its value, and its index in the image. Weight and
+/// value are zero outside the image.
 struct Corner<'c> {
     part: T<'c>,
     value: T<'c>,
@@ -48,12 +48,12 @@ fn deform_conv2d<'c>(c: &'c Cx<'c>) {
 }
 
 /// `_deform_conv2d_backward(grad, input, weight, offset, mask, bias, stride_h, stride_w, pad_h, pad_w, dilation_h,
-/// dilation_w, groups, offset_groups, use_mask)`: the gradients of a matrix product with columns that are sampled from the
-/// image, as in `im2col`.
+/// dilation_w, groups, offset_groups, use_mask)`. Differentiates a matrix product whose columns are sampled from the image,
+/// as in `im2col`.
 fn deform_conv2d_backward<'c>(c: &'c Cx<'c>) -> Vec<T<'c>> {
     let (x, weight, offset) = (c.arg(1), c.arg(2), c.arg(3));
     let dtype = x.dtype();
-    // Positions have more digits than half floats.
+    // Half floats have too few digits for positions.
     let wide = match dtype {
         DType::F16 | DType::BF16 => DType::F32,
         d => d,
@@ -66,7 +66,7 @@ fn deform_conv2d_backward<'c>(c: &'c Cx<'c>) -> Vec<T<'c>> {
     let (points, taps) = (oh.times(&ow), kh.times(&kw));
     let each = channels.floor_div(&shifts);
 
-    // Where samples are taken: offset groups × kernel × result.
+    // Positions of the samples: offset groups × kernel × result.
     let grid = vec![n.clone(), shifts.clone(), kh.clone(), kw.clone(), oh.clone(), ow.clone()];
     let along = |count: &Expr, step: usize, before: Option<usize>, dim: usize| {
         let mut at = op!(c, "aten.arange.default", count).times(&c.num(step));
@@ -91,7 +91,7 @@ fn deform_conv2d_backward<'c>(c: &'c Cx<'c>) -> Vec<T<'c>> {
     let (ly, lx) = (y - y0, x_at - x0);
     let (hy, hx) = (1.0 - ly, 1.0 - lx);
 
-    // All samples of a group of channels one after the other.
+    // All samples of a channel group, consecutively.
     let samples = taps.times(&points);
     let flat = |t: T<'c>| t.reshape(vec![n.clone(), shifts.clone(), Expr::Int(1), samples.clone()]);
     let rows = vec![n.clone(), shifts.clone(), each.clone(), samples.clone()];
@@ -101,7 +101,7 @@ fn deform_conv2d_backward<'c>(c: &'c Cx<'c>) -> Vec<T<'c>> {
         let (yi, xi) = (at(y0, down), at(x0, right));
         let there = both(both(yi.is("ge", 0), yi.is("lt", &h)), both(xi.is("ge", 0), xi.is("lt", &w)));
         let there = both(inside, there);
-        // Rows and columns are counted in integers: large images have more elements than floats have digits.
+        // Integer arithmetic, because large images have more elements than floats have digits.
         let (yi, xi) = (yi.only(there).to(DType::I64), xi.only(there).to(DType::I64));
         let place = flat(yi.times(&w) + xi).expand(rows.clone());
         let part = (if down { ly } else { hy }) * (if right { lx } else { hx });
@@ -116,7 +116,7 @@ fn deform_conv2d_backward<'c>(c: &'c Cx<'c>) -> Vec<T<'c>> {
     let mask = c.flag(14).then(|| flat(c.arg(4).to(wide)));
     let masked = |t: T<'c>| mask.map_or(t, |m| t * m);
 
-    // The product's two sides, by groups of the weight.
+    // Both sides of the product, by weight group.
     let inner = channels.floor_div(&groups).times(&taps);
     let outer = filters.floor_div(&groups);
     let of_bias = g.sum(vec![0, 2, 3], false);

@@ -1,4 +1,4 @@
-//! Sampling of images at given positions.
+//! Grid sampling: affine grids, and images sampled at given positions.
 
 use crate::support::composite::composite;
 use crate::support::promote::name;
@@ -81,7 +81,7 @@ fn grid_sampler(e: &mut dyn Emit, a: &ValArgs<'_>) -> Vals {
     Ok(smallvec![emit!(e, op, pass(a, 0), pass(a, 1), pass(a, 2), pass(a, 3), pass(a, 4))?])
 }
 
-/// Positions of a dimension's elements between -1 and 1, as a tensor for the last but `back` dimension.
+/// Positions between -1 and 1 of a dimension's elements, shaped for dimension `back` from the end.
 fn line(e: &mut dyn Emit, n: i64, dtype: DType, aligned: bool, rank: usize, back: usize) -> Result<Val> {
     let v = if n <= 1 {
         emit!(e, "aten.zeros.default", [n], dtype)?
@@ -94,7 +94,7 @@ fn line(e: &mut dyn Emit, n: i64, dtype: DType, aligned: bool, rank: usize, back
     emit!(e, "aten.view.default", v, shape)
 }
 
-/// `(theta, size, align_corners)`: the base grid of homogeneous coordinates times the matrices.
+/// `(theta, size, align_corners)`: the base grid of homogeneous coordinates multiplied by the matrices.
 fn affine(e: &mut dyn Emit, a: &ValArgs<'_>) -> Vals {
     let (theta, size, aligned) = (*a.tensor(0)?, a.ints(1)?, a.bool(2)?);
     let dims = size.len().wrapping_sub(2);

@@ -1,28 +1,28 @@
-//! Gradients of sampling at given positions.
+//! Gradients of grid sampling.
 //!
-//! A sample is a sum over taps: of each dimension some elements near the position, with weights that depend on it. So is its
-//! gradient, with respect to the image and, through the slopes of the weights, to the positions.
+//! A sample is a sum over taps: a few elements per dimension, weighted by their distance from the position. The rule
+//! differentiates it by the image and, through the slopes of the weights, by the positions.
 
 use crate::gradient::Rules;
 use crate::gradient::terms::{Cx, T, op, product, rule};
 use restride_ir::{DType, Expr};
 
-/// One element that counts, in one dimension: where it is (as a float and outside of the image where it is), its weight,
-/// and the weight's slope along the position.
+/// One tap of a dimension: its index (as a float, possibly outside the image), its weight, and the weight's slope by the
+/// position.
 struct GridWeight<'c> {
     at: T<'c>,
     weight: Option<T<'c>>,
     slope: Option<T<'c>>,
 }
 
-/// Places and their slopes along what the grid says.
+/// Positions, and their slopes by the values of the grid.
 #[derive(Clone, Copy)]
 struct GridPositions<'c> {
     at: T<'c>,
     slope: Option<T<'c>>,
 }
 
-/// How a dimension is sampled.
+/// Interpolation, padding and alignment of a dimension.
 #[derive(Clone, Copy)]
 struct GridMode {
     interpolation: i64,
@@ -40,7 +40,7 @@ fn number(c: &Cx<'_>, n: &Expr) -> f64 {
     }
 }
 
-/// A place inside of the image, for padding with its edge (1) or mirrored (2).
+/// Maps a position into the image: clamps it to the edge (1) or reflects it (2).
 fn inside<'c>(p: GridPositions<'c>, n: f64, how: GridMode) -> GridPositions<'c> {
     let c = p.at.cx();
     let mut p = p;
@@ -70,23 +70,23 @@ fn inside<'c>(p: GridPositions<'c>, n: f64, how: GridMode) -> GridPositions<'c> 
     p
 }
 
-/// The cubic convolution's weights of the four taps around a position that is `t` behind the second, and their slopes.
+/// Weights and slopes of the four cubic taps around a position at distance `t` after the second tap.
 fn cubic<'c>(t: T<'c>) -> Vec<(T<'c>, T<'c>)> {
     let a = -0.75;
-    // Of distances up to 1, and from 1 to 2.
+    // Polynomials for distances up to 1, and from 1 to 2.
     let near = |x: T<'c>| ((x * (a + 2.0) - (a + 3.0)) * x * x + 1.0, (x * (3.0 * (a + 2.0)) - 2.0 * (a + 3.0)) * x);
     let far = |x: T<'c>| (((x - 5.0) * x + 8.0) * x * a - 4.0 * a, ((x * 3.0 - 10.0) * x + 8.0) * a);
     let turned = |(w, s): (T<'c>, T<'c>)| (w, -s);
     vec![far(t + 1.0), near(t), turned(near(1.0 - t)), turned(far(2.0 - t))]
 }
 
-/// The taps of a dimension of `n` elements, at what the grid says.
+/// The taps of a dimension of `n` elements for the values of the grid.
 fn taps<'c>(given: T<'c>, n: f64, how: GridMode) -> Vec<GridWeight<'c>> {
     let scale = if how.aligned { (n - 1.0) / 2.0 } else { n / 2.0 };
     let at = (given + 1.0) * scale - if how.aligned { 0.0 } else { 0.5 };
     let floor = |t: T<'c>| t.unary("aten.floor.default");
     if how.interpolation == 2 {
-        // Every tap by itself is taken from inside of the image.
+        // Each tap is mapped into the image separately.
         let low = floor(at);
         let one = |(k, (weight, slope)): (usize, (T<'c>, T<'c>))| {
             let place = inside(GridPositions { at: low + (k as f64 - 1.0), slope: None }, n, how);
@@ -117,7 +117,7 @@ fn grid_sampler<'c>(c: &'c Cx<'c>, dims: usize) {
     let flat = |t: T<'c>| t.to(wide).reshape(vec![batch.clone(), channels.clone(), product(&t.sizes()[2..])]);
     let (image, g) = (flat(x), flat(c.grad()));
     let sizes: Vec<f64> = x.sizes()[2..].iter().map(|n| number(c, n)).collect();
-    // The grid has the last dimension's position first.
+    // The grid lists the position in the last dimension first.
     let each: Vec<Vec<GridWeight<'c>>> = (0..dims)
         .map(|d| {
             let at = grid.to(wide).select(-1, (dims - 1 - d) as i64).reshape(vec![batch.clone(), points.clone()]);

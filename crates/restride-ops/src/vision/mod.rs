@@ -1,4 +1,4 @@
-//! torchvision's operators of object detection.
+//! Vision: torchvision's detection operators, grid sampling and interpolation.
 
 mod grad;
 mod grid;
@@ -35,7 +35,7 @@ fn ran_with<T>(r: std::result::Result<T, String>) -> Result<T> {
     r.map_err(restride_ir::OpError::new)
 }
 
-/// `(input, rois, spatial_scale, pooled_height, pooled_width, sampling_ratio, aligned)`.
+/// `roi_align(input, rois, spatial_scale, pooled_height, pooled_width, sampling_ratio, aligned)`
 fn roi_infer(a: &Args<'_, Meta>) -> Metas {
     let (x, r, h, w) = (a.tensor(0)?, a.tensor(1)?, a.int(3)?, a.int(4)?);
     ensure!(x.rank() == 4, "roi_align expects an input of 4 dimensions, got {}", x.rank());
@@ -58,7 +58,7 @@ fn roi(c: &Call<'_>) -> Result<()> {
     ran(vision::roi_align(a.tensor(0)?, a.tensor(1)?, how, &c.outs[0], c.ctx.threads))
 }
 
-/// `(grad, rois, spatial_scale, pooled_height, pooled_width, batch_size, channels, height, width, sampling_ratio, aligned)`.
+/// `(grad, rois, spatial_scale, pooled_height, pooled_width, batch_size, channels, height, width, sampling_ratio, aligned)`
 fn roi_back_infer(a: &Args<'_, Meta>) -> Metas {
     let (g, r, h, w) = (a.tensor(0)?, a.tensor(1)?, a.int(3)?, a.int(4)?);
     let mut sizes = [0; 4];
@@ -90,7 +90,7 @@ fn roi_back(c: &Call<'_>) -> Result<()> {
     ran(vision::roi_align_backward(a.tensor(0)?, a.tensor(1)?, how, &c.outs[0], c.ctx.threads))
 }
 
-/// The geometry of a call whose numbers begin at argument `from`, and the sizes of its windows' positions.
+/// Geometry of a deformable convolution whose numbers start at argument `from`, and the number of window positions.
 fn deform_read<V>(a: &Args<'_, V>, from: usize, x: &[i64], w: &[i64]) -> Result<(Deform, [i64; 2])> {
     let n = |i: usize| -> Result<i64> {
         let v = a.int(from + i)?;
@@ -117,7 +117,7 @@ fn deform_read<V>(a: &Args<'_, V>, from: usize, x: &[i64], w: &[i64]) -> Result<
     Ok((how, out))
 }
 
-/// The sizes of the result of a call whose `input, weight, offset, mask, bias` begin at argument `at`, its numbers behind them.
+/// Result sizes; `input, weight, offset, mask, bias` start at argument `at`, followed by the numbers.
 fn deform_sizes(a: &Args<'_, Meta>, at: usize) -> Result<[i64; 4]> {
     let [x, w, o, m, b] = [a.tensor(at)?, a.tensor(at + 1)?, a.tensor(at + 2)?, a.tensor(at + 3)?, a.tensor(at + 4)?];
     ensure!(x.rank() == 4 && w.rank() == 4 && o.rank() == 4, "deform_conv2d expects 4 dimensions");
@@ -156,7 +156,8 @@ fn deform_sizes(a: &Args<'_, Meta>, at: usize) -> Result<[i64; 4]> {
     Ok([n, w.sizes()[0], oh, ow])
 }
 
-/// `(input, weight, offset, mask, bias, stride_h, stride_w, pad_h, pad_w, dilation_h, dilation_w, groups, offset_groups, use_mask)`.
+/// `(input, weight, offset, mask, bias, stride_h, stride_w, pad_h, pad_w, dilation_h, dilation_w, groups, offset_groups,
+/// use_mask)`
 fn deform_infer(a: &Args<'_, Meta>) -> Metas {
     one(fresh(a.tensor(0)?.dtype, &deform_sizes(a, 0)?))
 }
@@ -174,7 +175,7 @@ fn deform_scratch(a: &Args<'_, Meta>, outs: &[Meta]) -> Result<usize> {
     Ok(k::deform_room(&operands.map(lies), lies(&outs[0])))
 }
 
-/// `(grad, input, weight, offset, mask, bias, …)`, further as `deform_conv2d`; gradients of the tensors behind the first.
+/// `(grad, input, weight, offset, mask, bias, …)`, then as `deform_conv2d`: gradients of the tensors after the first.
 fn deform_back_infer(a: &Args<'_, Meta>) -> Metas {
     let (g, sizes) = (a.tensor(0)?, deform_sizes(a, 1)?);
     ensure!(
@@ -207,7 +208,7 @@ fn deform_back_scratch(a: &Args<'_, Meta>, outs: &[Meta]) -> Result<usize> {
     Ok(k::deform_backward_room(&operands.map(lies), &outs))
 }
 
-/// Boxes with their corners in order.
+/// Sample boxes with ordered corners.
 fn boxes(d: DType, n: i64, seed: u64) -> RawTensor {
     let at = in_range(DType::F64, Layout::contiguous(&[n, 2]), seed, 0.0, 6.0).to_elements::<f64>();
     let size = in_range(DType::F64, Layout::contiguous(&[n, 2]), seed + 1, 1.0, 5.0).to_elements::<f64>();
@@ -233,7 +234,7 @@ fn nms_samples() -> Samples {
     out
 }
 
-/// Regions of two images in turn.
+/// Sample regions that alternate between two images.
 fn rois(d: DType, n: i64) -> RawTensor {
     let b = boxes(DType::F64, n, 3).to_elements::<f64>();
     let data: Vec<f64> =
@@ -321,7 +322,7 @@ fn deform_back_samples() -> Samples {
         let metas: Vec<_> = s.args.iter().map(|a| a.map_values(|t| Meta::new(t.dtype(), t.layout().clone()))).collect();
         let Ok(sizes) = deform_sizes(&Args(&metas), 0) else { continue };
         let d = s.args[0].values().next().map_or(DType::F32, RawTensor::dtype);
-        // Every other gradient lies in another order.
+        // Every other gradient is transposed.
         let g = if out.len().is_multiple_of(2) { tensor(d, &sizes, 7) } else { transposed(d, &sizes, 7) };
         s.args.insert(0, restride_ir::Arg::Value(g));
         out.push(s);

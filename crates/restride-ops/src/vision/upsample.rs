@@ -1,4 +1,4 @@
-//! Scaling of the last dimensions: nearest neighbours, linear, cubic, antialiased.
+//! Interpolation of the last dimensions: nearest, linear, cubic, antialiased.
 
 use crate::support::promote::name;
 use crate::support::sample::{expanded, sample, tensor};
@@ -15,19 +15,19 @@ fn show(sizes: &[i64]) -> String {
     format!("[{}]", sizes.iter().map(i64::to_string).collect::<Vec<_>>().join(", "))
 }
 
-/// Which elements a result's element comes from.
+/// How a result element follows from input elements.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Mode {
-    /// The one that lies over its corner.
+    /// The element below its corner.
     Nearest,
-    /// The one that lies over its centre.
+    /// The element below its centre.
     NearestExact,
-    /// Weighted neighbours.
+    /// A weighted sum of neighbours.
     Filter(Filter),
 }
 
 impl Mode {
-    /// Position of the first scale: after the sizes, and `align_corners` where there is one.
+    /// Position of the first scale: after the sizes and an optional `align_corners`.
     fn scales(self) -> usize {
         if matches!(self, Mode::Filter(_)) { 3 } else { 2 }
     }
@@ -60,11 +60,11 @@ fn infer(a: &Args<'_, Meta>, mode: Mode, dims: usize) -> Metas {
     one(if dims == 1 { fresh(x.dtype, &sizes) } else { suggested(&x.layout, x.dtype, &sizes) })
 }
 
-/// The index that each index of the result reads.
+/// The input index that each result index reads.
 fn nearest_map(input: usize, output: usize, scale: Option<f64>, exact: bool, dtype: DType) -> Temp<usize> {
     let shift = if exact { 0.5 } else { 0.0 };
     let scale = scale.filter(|&s| s > 0.0);
-    // Positions are computed in the precision of the elements, as PyTorch does.
+    // Positions have the elements' precision, as in PyTorch.
     if dtype == DType::F64 {
         let ratio = scale.map_or(input as f64 / output as f64, |s| 1.0 / s);
         return (0..output).map(|i| (((i as f64 + shift) * ratio).floor() as usize).min(input - 1)).collect();
@@ -83,7 +83,7 @@ fn run(c: &Call<'_>, mode: Mode, dims: usize) -> Result<()> {
             let mut maps: PerDim<Temp<usize>> = x.sizes()[..2].iter().map(|&n| (0..n as usize).collect()).collect();
             let exact = mode == Mode::NearestExact;
             maps.extend(each.into_iter().map(|(n, m, s)| match m {
-                // Whatever the factors that were given, PyTorch takes the sizes' here.
+                // PyTorch ignores the given scales here and uses the sizes.
                 _ if dims == 2 && !exact && (m == n || m == 2 * n) => (0..m).map(|i| i * n / m).collect(),
                 _ => nearest_map(n, m, s, exact, x.dtype()),
             }));
@@ -93,7 +93,7 @@ fn run(c: &Call<'_>, mode: Mode, dims: usize) -> Result<()> {
     ran(resample(x, &scalings(each, filter, c.args.bool(2)?), out, c.ctx.threads))
 }
 
-/// Per dimension: sizes of the operand and of the result, and the factor.
+/// Operand size, result size and scale of each dimension.
 type Scaled = SmallVec<[(usize, usize, Option<f64>); 3]>;
 
 fn scaled<V>(a: &Args<'_, V>, mode: Mode, dims: usize, from: &[i64], to: &[i64]) -> Result<Scaled> {
@@ -108,7 +108,7 @@ fn scratch(a: &Args<'_, Meta>, outs: &[Meta], mode: Mode, dims: usize) -> Result
     Ok(resample_room(lies(x), &scalings(each, filter, a.bool(2)?), lies(&outs[0])))
 }
 
-/// The form with either sizes or factors.
+/// The `vec` overload, with either sizes or scales.
 fn vec(e: &mut dyn Emit, a: &ValArgs<'_>, op: &str, mode: Mode, dims: usize) -> Vals {
     let x = *a.tensor(0)?;
     let factors = a.opt_floats(mode.scales())?;
