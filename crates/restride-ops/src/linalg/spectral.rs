@@ -211,7 +211,7 @@ fn bound(e: &mut dyn Emit, x: Val, atol: Option<Val>, rtol: Option<Val>, largest
         (Some(rtol), _) => rtol,
         (None, None) => number(e, default)?,
         (None, Some(atol)) => {
-            // If only an absolute tolerance is set, it alone counts.
+            // An absolute tolerance above zero replaces the default relative one.
             let set = emit!(e, "aten.gt.Scalar", atol, 0.0)?;
             let zero = emit!(e, "aten.mul.Scalar", atol, 0.0)?;
             let default = emit!(e, "aten.add.Scalar", zero, default)?;

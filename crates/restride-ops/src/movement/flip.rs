@@ -41,7 +41,7 @@ fn shifts(l: &Layout, shifts: &[i64], dims: &[i64]) -> Result<PerDim<(usize, i64
 fn infer_roll(a: &Args<'_, Meta>) -> Metas {
     let t = a.tensor(0)?;
     let of_dims = shifts(&t.layout, &a.ints(1)?, &a.ints(2)?)?;
-    // PyTorch clones an empty operand, but a roll as one row returns a contiguous result.
+    // PyTorch clones an empty operand in its dimension order; other results are row-major.
     if t.layout.numel() == 0 && of_dims.len() <= 1 {
         return one(Meta::new(t.dtype, crate::support::strides::dense_like(&t.layout)));
     }

@@ -55,7 +55,7 @@ fn div_scalar_mode<'c>(c: &'c Cx<'c>) {
     }
 }
 
-/// `remainder` and `fmod`: the dividend has slope 1, the divisor minus the rounded quotient.
+/// `remainder` and `fmod`: slope 1 for the dividend, minus the rounded quotient for the divisor.
 fn remainder<'c>(c: &'c Cx<'c>, mode: &str) {
     c.give(0, || c.grad());
     c.give(1, || -c.grad() * op!(c, "aten.div.Tensor_mode", c.arg(0), c.arg(1), mode));

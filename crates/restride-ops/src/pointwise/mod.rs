@@ -37,7 +37,7 @@ pub(crate) enum Rule {
 }
 
 /// Reads the operands at some positions.
-#[inline(always)] // lists that are given back by a call are copied more than once
+#[inline(always)] // a list that a call returns is copied more than once
 pub(crate) fn operands<'a, T: AsTensor>(args: &Args<'a, T>, at: &[usize]) -> Result<SmallVec<[Operand<'a>; 3]>> {
     let mut out = SmallVec::new();
     for &i in at {

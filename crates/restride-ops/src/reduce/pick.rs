@@ -225,7 +225,7 @@ fn indices() -> Vec<Sample> {
     }
     out
 }
-/// Sample rows without equal elements: PyTorch does not specify which of them it selects.
+/// Sample rows without equal elements: PyTorch does not specify which of several equal elements it selects.
 fn different(dtypes: &[DType]) -> Vec<RawTensor> {
     let order = |n: usize, step: usize| (0..n).map(|i| (i * step % n) as i64).collect::<Vec<_>>();
     let mut out: Vec<RawTensor> = vec![

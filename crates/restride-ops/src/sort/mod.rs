@@ -138,7 +138,7 @@ fn room_kth(a: &Args<'_, Meta>, _: &[Meta]) -> Result<usize> {
 
 const F: DType = DType::F32;
 
-/// Tensors without ties.
+/// Sample tensors without ties.
 fn operands() -> Vec<restride_tensor::RawTensor> {
     vec![
         transposed(F, &[4, 5, 3], 1),
