@@ -172,7 +172,7 @@ fn loops_have_to_end() {
     let placed = Compiled::new(joint, Some(&inputs), &CompileOptions::default()).expect("compiles");
     let e =
         placed.instance().expect("an instance").run(&inputs, &RunOptions::default()).expect_err("too many").to_string();
-    assert!(e.contains("the loop goes on after 3 trips"), "{e}");
+    assert!(e.contains("the loop runs more than 3 iterations"), "{e}");
 }
 
 /// A condition within a scan within a scan.

@@ -69,7 +69,7 @@ const NAMELESS: &[(&str, &[&str])] = &[
     ("restride-passes/src", &["peephole.rs", "portable"]),
     ("restride-check/src", &[]),
     ("restride-exec/src", &[]),
-    ("restride-pt2/src/export", &["graph.rs", "ranges.rs"]),
+    ("restride-pt2/src/export", &["graph.rs", "range_asserts.rs"]),
 ];
 
 /// The sources below a folder, without comments and tests.

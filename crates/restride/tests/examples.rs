@@ -46,7 +46,7 @@ fn the_written_program_mutates_nothing() {
 fn copies_are_explained() {
     let lines = explain::explain(&fixture("llama_decode.pt2")).expect("explains");
     let [copies @ .., totals] = &lines[..] else { panic!("no lines") };
-    assert!(copies.iter().any(|l| l.contains("not part built in place")), "{copies:?}");
+    assert!(copies.iter().any(|l| l.contains("`cat` operand not computed in place")), "{copies:?}");
     assert!(totals.contains("bytes saved in place"), "{totals}");
 }
 
