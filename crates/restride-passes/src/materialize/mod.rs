@@ -6,7 +6,7 @@
 //! of a `cat` are computed in place (`destinations.rs`, `assemble.rs`). Copies that change nothing are left out
 //! (`copies.rs`). `copy_` moves the rest.
 //!
-//! [`crate::place`] decides the same questions, and the two share declarations: [`Movement`](restride_ir::Movement), view
+//! [`place`](crate::place()) decides the same questions, and the two share declarations: [`Movement`](restride_ir::Movement), view
 //! rules, and the values that inputs become. The answers are separate, because a placement holds for one binding of the
 //! symbols and a file for all of them, and because kernels differ: PyTorch's give their own strides and write by forms,
 //! ours write any placed layout by `Reuse` licences. So overlap is decided by storages here and by cells there: memory is

@@ -2,18 +2,18 @@
 //!
 //! [`place`] has these stages:
 //!
-//! 1. [`facts`]: types, readers, makers and the caller's demands of each graph, computed once.
-//! 2. `place_inputs` ([`boundary`]): each input is stored in the memory that the caller gives.
+//! 1. `facts`: types, readers, makers and the caller's demands of each graph, computed once.
+//! 2. `place_inputs` (`boundary`): each input is stored in the memory that the caller gives.
 //! 3. `place_node`, for each node in order. The first of these that applies places its results:
-//!    `place_call` ([`bodies`]) for higher-order operators, `place_numbers`, `place_view` ([`views`]), `place_movement`
-//!    ([`movement`], [`assemble`]) for operators that only move data, `place_kernel` ([`kernels`]) for all others.
-//! 4. `move_outputs` ([`boundary`]): what the caller gets is moved to where the caller looks, unless it is there.
-//! 5. [`revise`]: stages 2 to 4 again without the choices that stood in the way of better ones; the best attempt counts.
+//!    `place_call` (`bodies`) for higher-order operators, `place_numbers`, `place_view` (`views`), `place_movement`
+//!    (`movement`, `assemble`) for operators that only move data, `place_kernel` (`kernels`) for all others.
+//! 4. `move_outputs` (`boundary`): what the caller gets is moved to where the caller looks, unless it is there.
+//! 5. `revise`: stages 2 to 4 again without the choices that stood in the way of better ones; the best attempt counts.
 //!
-//! A result is stored, by preference, at a place that [`hints`] names (the input whose new content it is, an output, a region of a
-//! scatter's base, a part of a `cat`), on an operand that dies, or in a buffer of its own with the layout that [`layouts`]
-//! chooses for its readers. A place is taken unless a value that is still read would lose a cell, which [`overwrite`] decides
-//! by exact overlap of regions on the [`places`] so far. Every candidate that is declined is a remark.
+//! A result is stored, by preference, at a place that `hints` names (the input whose new content it is, an output, a region of a
+//! scatter's base, a part of a `cat`), on an operand that dies, or in a buffer of its own with the layout that `layouts`
+//! chooses for its readers. A place is taken unless a value that is still read would lose a cell, which `overwrite` decides
+//! by exact overlap of regions on the `places` so far. Every candidate that is declined is a remark.
 //!
 //! Sizes are known here: a program with symbolic sizes is placed once per binding.
 

@@ -4,7 +4,7 @@
 //! The result is a sequence of the nodes of a graph, some of them several times. A node reads the latest run of each
 //! operand, so a sequence means the same as the graph, however often it repeats nodes: the same node makes the same value
 //! of the same operands, and random draws depend on the node's number in the program ([`restride_ir::Origin::key`]).
-//! [`recompute`] finds a sequence that needs less memory at once, [`backward_keeps`] one in which backward keeps less of
+//! [`recompute`] finds a sequence that needs less memory at once, `backward_keeps` one in which backward keeps less of
 //! forward, and [`again`] makes the program that runs a sequence.
 
 mod backward_keeps;
