@@ -155,7 +155,9 @@ fn scan<B: Bodies>(
         if out.len() < count {
             return Err(short(out.len()));
         }
-        rows.push(out.split_off(count));
+        // PyTorch writes each iteration's results into the stacked ones before the next iteration, which may change their memory.
+        let ys = out.split_off(count);
+        rows.push(ys.iter().map(|y| copied(bodies, y)).collect::<Result<_>>()?);
         carry = out;
     }
     carry.extend(stacked(bodies, &rows)?);
