@@ -1,10 +1,15 @@
 //! The macro that declares sample calls, defined before all families.
 
-/// `Some` function that makes an operator's sample calls, with the feature `samples`; else `None`.
+/// `Some` function that makes an operator's sample calls, with the feature `samples`; else `None`. Its names are those of the
+/// file's module `samples`.
 #[cfg(feature = "samples")]
 macro_rules! samples {
     ($of:expr) => {
-        Some($of)
+        Some({
+            #[allow(unused_imports)]
+            use self::samples::*;
+            $of
+        })
     };
 }
 /// `None`: the product is built without sample calls.

@@ -4,8 +4,6 @@
 //! `FAMILIES`. [`lookup`] finds an operator by its full name: declared, derived from PyTorch's schemas (in-place, `out=` and
 //! `_foreach_*` forms), or known by its schema alone.
 #![forbid(unsafe_code)]
-// Sample calls are declared beside their operators. Without the feature no declaration names them, so none is compiled in.
-#![cfg_attr(not(feature = "samples"), allow(dead_code, unused_imports))]
 
 #[macro_use]
 mod declare;

@@ -4,12 +4,10 @@
 
 mod grad;
 
-use crate::support::sample::{in_range, sample, strided, tensor, transposed};
 use crate::support::scratch::{lies, opt_lies};
 use crate::support::*;
 use restride_ir::{Arg, Args, ByBatch, Call, DType, Emit, Kernel, Layout, Meta, OpDef, Scalar, Val};
 use restride_kernels::attention::{self, Results, Settings};
-use restride_tensor::RawTensor;
 use smallvec::smallvec;
 
 /// Argument positions of one form; query, key and value are the first three.
@@ -282,119 +280,6 @@ fn math_decompose(e: &mut dyn Emit, a: &ValArgs<'_>) -> Vals {
     Ok(smallvec![out, weights])
 }
 
-/// Query, key and value of each element type and in several shapes.
-fn operands() -> Vec<[RawTensor; 3]> {
-    let mut out = Vec::new();
-    for d in [DType::F32, DType::F64, DType::F16, DType::BF16] {
-        out.push([tensor(d, &[2, 3, 4, 8], 1), tensor(d, &[2, 3, 5, 8], 2), tensor(d, &[2, 3, 5, 8], 3)]);
-        let heads_inside =
-            |l: i64, seed| crate::support::sample::laid(d, Layout::permuted(&[2, 3, l, 8], &[0, 2, 1, 3]), seed);
-        out.push([heads_inside(4, 1), heads_inside(5, 2), heads_inside(5, 3)]);
-        out.push([strided(d, &[2, 3, 4, 8], 1), tensor(d, &[2, 3, 5, 8], 2), transposed(d, &[2, 3, 5, 8], 3)]);
-    }
-    let d = DType::F32;
-    out.push([tensor(d, &[1, 2, 70, 16], 1), tensor(d, &[1, 2, 70, 16], 2), tensor(d, &[1, 2, 70, 16], 3)]);
-    out
-}
-
-/// Query, key and value of the given shapes.
-fn of(q: &[i64], k: &[i64], v: &[i64]) -> [RawTensor; 3] {
-    let d = DType::F32;
-    [tensor(d, q, 1), tensor(d, k, 2), tensor(d, v, 3)]
-}
-
-/// Boolean mask: the second row selects no score, every other row selects at least the first.
-fn mask(sizes: &[i64]) -> RawTensor {
-    let t = tensor(DType::Bool, sizes, 77);
-    let (n, rows) = (sizes[sizes.len() - 1] as usize, sizes[sizes.len() - 2] as usize);
-    let mut bits: Vec<u8> = t.to_elements::<u8>();
-    for (i, row) in bits.chunks_mut(n.max(1)).enumerate() {
-        row[0] = 1;
-        if rows > 1 && i % rows == 1 {
-            row.fill(0);
-        }
-    }
-    t.storage().write(&bits);
-    t
-}
-
-fn samples() -> Samples {
-    let mut out = Vec::new();
-    for [q, k, v] in operands() {
-        let d = q.dtype();
-        let scores = [q.read().view().sizes()[2], k.read().view().sizes()[2]];
-        out.push(sample![&q, &k, &v]);
-        out.push(sample![&q, &k, &v, (), 0.0, true]);
-        out.push(sample![&q, &k, &v, mask(&scores), 0.0, false, 0.3]);
-        out.push(sample![&q, &k, &v, tensor(d, &scores, 9)]);
-    }
-    let [q, k, v] = of(&[2, 3, 4, 8], &[2, 3, 5, 8], &[2, 3, 5, 8]);
-    let d = DType::F32;
-    for m in [&[4, 1][..], &[1, 5], &[2, 1, 4, 5], &[2, 3, 1, 5], &[3, 4, 5]] {
-        out.push(sample![&q, &k, &v, mask(m)]);
-        out.push(sample![&q, &k, &v, in_range(d, Layout::contiguous(m), 3, -3.0, 3.0)]);
-    }
-    out.push(sample![&q, &k, &v, transposed(d, &[4, 5], 3)]);
-    out.push(sample![&q, &k, &v, crate::support::sample::expanded(d, &[2, 3, 4, 5], 3)]);
-    // Refused: a mask of another type, a mask that does not broadcast, and a mask together with is_causal.
-    out.push(sample![&q, &k, &v, tensor(DType::F64, &[4, 5], 3)]);
-    out.push(sample![&q, &k, &v, tensor(d, &[3, 5], 3)]);
-    out.push(sample![&q, &k, &v, tensor(d, &[4, 5], 3), 0.0, true]);
-    for (q, k, v) in [
-        (&[2, 3, 4, 8][..], &[2, 3, 5, 8][..], &[2, 3, 5, 6][..]),
-        (&[3, 4, 8], &[3, 5, 8], &[3, 5, 8]),
-        (&[4, 8], &[5, 8], &[5, 8]),
-        (&[1, 2, 3, 4, 8], &[1, 2, 3, 5, 8], &[1, 2, 3, 5, 8]),
-        (&[1, 3, 4, 8], &[2, 3, 5, 8], &[2, 3, 5, 8]),
-        (&[2, 3, 4, 8], &[1, 3, 5, 8], &[1, 3, 5, 8]),
-        (&[2, 3, 4, 8], &[2, 1, 5, 8], &[2, 1, 5, 8]),
-        (&[2, 3, 0, 8], &[2, 3, 5, 8], &[2, 3, 5, 8]),
-        (&[2, 3, 4, 8], &[2, 3, 0, 8], &[2, 3, 0, 8]),
-        (&[0, 3, 4, 8], &[0, 3, 5, 8], &[0, 3, 5, 8]),
-        (&[2, 6, 4, 8], &[2, 2, 5, 8], &[2, 2, 5, 8]),
-        (&[2, 3, 4, 8], &[2, 3, 5, 7], &[2, 3, 5, 8]),
-    ] {
-        let [q, k, v] = of(q, k, v);
-        out.push(sample![&q, &k, &v]);
-    }
-    for (q, k, v) in [
-        (&[2, 6, 4, 8][..], &[2, 2, 5, 8][..], &[2, 2, 5, 8][..]),
-        (&[2, 6, 4, 8], &[2, 2, 5, 8], &[2, 3, 5, 8]),
-        (&[6, 4, 8], &[2, 5, 8], &[2, 5, 8]),
-        (&[2, 5, 4, 8], &[2, 2, 5, 8], &[2, 2, 5, 8]),
-    ] {
-        let [q, k, v] = of(q, k, v);
-        out.push(sample![&q, &k, &v, (), 0.0, true, (), true]);
-    }
-    out
-}
-
-fn flash_samples() -> Samples {
-    let mut out = Vec::new();
-    for [q, k, v] in operands().into_iter().filter(|[_, _, v]| v.read().view().strides()[3] == 1) {
-        let d = q.dtype();
-        let scores = [q.read().view().sizes()[2], k.read().view().sizes()[2]];
-        out.push(sample![&q, &k, &v]);
-        out.push(sample![&q, &k, &v, 0.0, true, (), 0.2]);
-        out.push(sample![&q, &k, &v, 0.0, false, tensor(d, &scores, 5)]);
-    }
-    let [q, k, v] = of(&[2, 6, 4, 8], &[2, 2, 5, 8], &[2, 2, 5, 8]);
-    out.push(sample![&q, &k, &v]);
-    out.push(sample![&q, &k, &v, 0.5]);
-    out
-}
-
-fn math_samples() -> Samples {
-    let mut out = Vec::new();
-    for [q, k, v] in operands() {
-        let scores = [q.read().view().sizes()[2], k.read().view().sizes()[2]];
-        out.push(sample![&q, &k, &v]);
-        out.push(sample![&q, &k, &v, (), 0.0, true]);
-        out.push(sample![&q, &k, &v, mask(&scores), 0.0, false, (), 0.3]);
-    }
-    out
-}
-
 pub(crate) static OPS: &[OpDef] = &[
     OpDef {
         infer: Some(infer),
@@ -444,3 +329,121 @@ pub(crate) static OPS: &[OpDef] = &[
 
 /// The operators and gradients of this family.
 pub(crate) static FAMILY: crate::Family = crate::Family { ops: &[OPS], gradients: &[grad::GRADS], aliases: &[] };
+
+#[cfg(feature = "samples")]
+pub(crate) mod samples {
+    pub(super) use crate::support::samples::*;
+
+    /// Query, key and value of each element type and in several shapes.
+    pub(crate) fn operands() -> Vec<[RawTensor; 3]> {
+        let mut out = Vec::new();
+        for d in [DType::F32, DType::F64, DType::F16, DType::BF16] {
+            out.push([tensor(d, &[2, 3, 4, 8], 1), tensor(d, &[2, 3, 5, 8], 2), tensor(d, &[2, 3, 5, 8], 3)]);
+            let heads_inside =
+                |l: i64, seed| crate::support::samples::laid(d, Layout::permuted(&[2, 3, l, 8], &[0, 2, 1, 3]), seed);
+            out.push([heads_inside(4, 1), heads_inside(5, 2), heads_inside(5, 3)]);
+            out.push([strided(d, &[2, 3, 4, 8], 1), tensor(d, &[2, 3, 5, 8], 2), transposed(d, &[2, 3, 5, 8], 3)]);
+        }
+        let d = DType::F32;
+        out.push([tensor(d, &[1, 2, 70, 16], 1), tensor(d, &[1, 2, 70, 16], 2), tensor(d, &[1, 2, 70, 16], 3)]);
+        out
+    }
+
+    /// Query, key and value of the given shapes.
+    pub(crate) fn of(q: &[i64], k: &[i64], v: &[i64]) -> [RawTensor; 3] {
+        let d = DType::F32;
+        [tensor(d, q, 1), tensor(d, k, 2), tensor(d, v, 3)]
+    }
+
+    /// Boolean mask: the second row selects no score, every other row selects at least the first.
+    pub(crate) fn mask(sizes: &[i64]) -> RawTensor {
+        let t = tensor(DType::Bool, sizes, 77);
+        let (n, rows) = (sizes[sizes.len() - 1] as usize, sizes[sizes.len() - 2] as usize);
+        let mut bits: Vec<u8> = t.to_elements::<u8>();
+        for (i, row) in bits.chunks_mut(n.max(1)).enumerate() {
+            row[0] = 1;
+            if rows > 1 && i % rows == 1 {
+                row.fill(0);
+            }
+        }
+        t.storage().write(&bits);
+        t
+    }
+
+    pub(crate) fn samples() -> Samples {
+        let mut out = Vec::new();
+        for [q, k, v] in operands() {
+            let d = q.dtype();
+            let scores = [q.read().view().sizes()[2], k.read().view().sizes()[2]];
+            out.push(sample![&q, &k, &v]);
+            out.push(sample![&q, &k, &v, (), 0.0, true]);
+            out.push(sample![&q, &k, &v, mask(&scores), 0.0, false, 0.3]);
+            out.push(sample![&q, &k, &v, tensor(d, &scores, 9)]);
+        }
+        let [q, k, v] = of(&[2, 3, 4, 8], &[2, 3, 5, 8], &[2, 3, 5, 8]);
+        let d = DType::F32;
+        for m in [&[4, 1][..], &[1, 5], &[2, 1, 4, 5], &[2, 3, 1, 5], &[3, 4, 5]] {
+            out.push(sample![&q, &k, &v, mask(m)]);
+            out.push(sample![&q, &k, &v, in_range(d, Layout::contiguous(m), 3, -3.0, 3.0)]);
+        }
+        out.push(sample![&q, &k, &v, transposed(d, &[4, 5], 3)]);
+        out.push(sample![&q, &k, &v, crate::support::samples::expanded(d, &[2, 3, 4, 5], 3)]);
+        // Refused: a mask of another type, a mask that does not broadcast, and a mask together with is_causal.
+        out.push(sample![&q, &k, &v, tensor(DType::F64, &[4, 5], 3)]);
+        out.push(sample![&q, &k, &v, tensor(d, &[3, 5], 3)]);
+        out.push(sample![&q, &k, &v, tensor(d, &[4, 5], 3), 0.0, true]);
+        for (q, k, v) in [
+            (&[2, 3, 4, 8][..], &[2, 3, 5, 8][..], &[2, 3, 5, 6][..]),
+            (&[3, 4, 8], &[3, 5, 8], &[3, 5, 8]),
+            (&[4, 8], &[5, 8], &[5, 8]),
+            (&[1, 2, 3, 4, 8], &[1, 2, 3, 5, 8], &[1, 2, 3, 5, 8]),
+            (&[1, 3, 4, 8], &[2, 3, 5, 8], &[2, 3, 5, 8]),
+            (&[2, 3, 4, 8], &[1, 3, 5, 8], &[1, 3, 5, 8]),
+            (&[2, 3, 4, 8], &[2, 1, 5, 8], &[2, 1, 5, 8]),
+            (&[2, 3, 0, 8], &[2, 3, 5, 8], &[2, 3, 5, 8]),
+            (&[2, 3, 4, 8], &[2, 3, 0, 8], &[2, 3, 0, 8]),
+            (&[0, 3, 4, 8], &[0, 3, 5, 8], &[0, 3, 5, 8]),
+            (&[2, 6, 4, 8], &[2, 2, 5, 8], &[2, 2, 5, 8]),
+            (&[2, 3, 4, 8], &[2, 3, 5, 7], &[2, 3, 5, 8]),
+        ] {
+            let [q, k, v] = of(q, k, v);
+            out.push(sample![&q, &k, &v]);
+        }
+        for (q, k, v) in [
+            (&[2, 6, 4, 8][..], &[2, 2, 5, 8][..], &[2, 2, 5, 8][..]),
+            (&[2, 6, 4, 8], &[2, 2, 5, 8], &[2, 3, 5, 8]),
+            (&[6, 4, 8], &[2, 5, 8], &[2, 5, 8]),
+            (&[2, 5, 4, 8], &[2, 2, 5, 8], &[2, 2, 5, 8]),
+        ] {
+            let [q, k, v] = of(q, k, v);
+            out.push(sample![&q, &k, &v, (), 0.0, true, (), true]);
+        }
+        out
+    }
+
+    pub(crate) fn flash_samples() -> Samples {
+        let mut out = Vec::new();
+        for [q, k, v] in operands().into_iter().filter(|[_, _, v]| v.read().view().strides()[3] == 1) {
+            let d = q.dtype();
+            let scores = [q.read().view().sizes()[2], k.read().view().sizes()[2]];
+            out.push(sample![&q, &k, &v]);
+            out.push(sample![&q, &k, &v, 0.0, true, (), 0.2]);
+            out.push(sample![&q, &k, &v, 0.0, false, tensor(d, &scores, 5)]);
+        }
+        let [q, k, v] = of(&[2, 6, 4, 8], &[2, 2, 5, 8], &[2, 2, 5, 8]);
+        out.push(sample![&q, &k, &v]);
+        out.push(sample![&q, &k, &v, 0.5]);
+        out
+    }
+
+    pub(crate) fn math_samples() -> Samples {
+        let mut out = Vec::new();
+        for [q, k, v] in operands() {
+            let scores = [q.read().view().sizes()[2], k.read().view().sizes()[2]];
+            out.push(sample![&q, &k, &v]);
+            out.push(sample![&q, &k, &v, (), 0.0, true]);
+            out.push(sample![&q, &k, &v, mask(&scores), 0.0, false, (), 0.3]);
+        }
+        out
+    }
+}

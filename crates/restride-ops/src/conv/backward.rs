@@ -1,10 +1,9 @@
 //! `convolution_backward`: the gradients of a convolution's input, weight and bias.
 
 use crate::conv::{Conv, Positions, Transposed, check_types, show};
-use crate::support::sample::{sample, tensor};
 use crate::support::scratch::lies;
 use crate::support::*;
-use restride_ir::{Arg, Args, Call, DType, Kernel, Meta, OpDef, Scalar};
+use restride_ir::{Args, Call, Kernel, Meta, OpDef};
 use restride_kernels::conv::{self, Gradients};
 use smallvec::smallvec;
 
@@ -62,68 +61,6 @@ fn backward(c: &Call<'_>) -> Result<()> {
     ran(conv::conv_backward(g, x, w, &window, conv.transposed, conv.groups as usize, &grads, c.ctx.threads))
 }
 
-fn backward_samples() -> Samples {
-    let d = DType::F32;
-    let all = || Arg::Scalars(vec![Scalar::Bool(true); 3]);
-    let (x, w) = (tensor(d, &[2, 4, 7, 8], 1), tensor(d, &[6, 2, 3, 3], 7));
-    let g = tensor(d, &[2, 6, 4, 6], 3);
-    vec![
-        sample![&g, &x, &w, [6], [2, 1], [1, 0], [1, 1], false, [0, 0], 2, all()],
-        sample![
-            nhwc(d, &[2, 6, 4, 6], 1),
-            nhwc(d, &[2, 4, 7, 8], 1),
-            &w,
-            [6],
-            [2, 1],
-            [1, 0],
-            [1, 1],
-            false,
-            [0, 0],
-            2,
-            all()
-        ],
-        sample![
-            tensor(d, &[2, 6, 13, 9], 3),
-            &x,
-            tensor(d, &[4, 3, 3, 2], 7),
-            [6],
-            [2, 1],
-            [1, 0],
-            [1, 1],
-            true,
-            [0, 0],
-            2,
-            all()
-        ],
-        sample![
-            tensor(d, &[2, 5, 7], 3),
-            tensor(d, &[2, 4, 9], 1),
-            tensor(d, &[5, 4, 3], 7),
-            [5],
-            [1],
-            [0],
-            [1],
-            false,
-            [0],
-            1,
-            all()
-        ],
-        sample![
-            tensor(DType::F64, &[1, 3, 5, 5], 3),
-            tensor(DType::F64, &[1, 3, 5, 5], 1),
-            tensor(DType::F64, &[3, 1, 3, 3], 7),
-            [3],
-            [1, 1],
-            [1, 1],
-            [1, 1],
-            false,
-            [0, 0],
-            3,
-            all()
-        ],
-    ]
-}
-
 pub(crate) static OPS: &[OpDef] = &[OpDef {
     infer: Some(backward_infer),
     kernel: Kernel::Fixed(backward),
@@ -132,3 +69,70 @@ pub(crate) static OPS: &[OpDef] = &[OpDef {
     doc: "A gradient that the mask leaves out is a tensor without elements",
     ..OpDef::new("convolution_backward")
 }];
+
+#[cfg(feature = "samples")]
+pub(crate) mod samples {
+    pub(super) use crate::support::samples::*;
+
+    pub(crate) fn backward_samples() -> Samples {
+        let d = DType::F32;
+        let all = || Arg::Scalars(vec![Scalar::Bool(true); 3]);
+        let (x, w) = (tensor(d, &[2, 4, 7, 8], 1), tensor(d, &[6, 2, 3, 3], 7));
+        let g = tensor(d, &[2, 6, 4, 6], 3);
+        vec![
+            sample![&g, &x, &w, [6], [2, 1], [1, 0], [1, 1], false, [0, 0], 2, all()],
+            sample![
+                nhwc(d, &[2, 6, 4, 6], 1),
+                nhwc(d, &[2, 4, 7, 8], 1),
+                &w,
+                [6],
+                [2, 1],
+                [1, 0],
+                [1, 1],
+                false,
+                [0, 0],
+                2,
+                all()
+            ],
+            sample![
+                tensor(d, &[2, 6, 13, 9], 3),
+                &x,
+                tensor(d, &[4, 3, 3, 2], 7),
+                [6],
+                [2, 1],
+                [1, 0],
+                [1, 1],
+                true,
+                [0, 0],
+                2,
+                all()
+            ],
+            sample![
+                tensor(d, &[2, 5, 7], 3),
+                tensor(d, &[2, 4, 9], 1),
+                tensor(d, &[5, 4, 3], 7),
+                [5],
+                [1],
+                [0],
+                [1],
+                false,
+                [0],
+                1,
+                all()
+            ],
+            sample![
+                tensor(DType::F64, &[1, 3, 5, 5], 3),
+                tensor(DType::F64, &[1, 3, 5, 5], 1),
+                tensor(DType::F64, &[3, 1, 3, 3], 7),
+                [3],
+                [1, 1],
+                [1, 1],
+                [1, 1],
+                false,
+                [0, 0],
+                3,
+                all()
+            ],
+        ]
+    }
+}

@@ -3,10 +3,9 @@
 mod backward;
 
 use crate::support::promote;
-use crate::support::sample::{expanded, sample, strided, tensor, transposed};
 use crate::support::scratch::lies;
 use crate::support::*;
-use restride_ir::{Arg, Args, Call, DType, Ints, Kernel, Layout, Meta, OpDef, Reuse, ReuseKind, Scalar};
+use restride_ir::{Arg, Args, Call, DType, Ints, Kernel, Layout, Meta, OpDef, Reuse, ReuseKind};
 use restride_kernels::conv::in_place;
 use restride_kernels::conv::window::Window;
 use restride_kernels::conv::{self};
@@ -268,142 +267,6 @@ fn trailing(a: &Args<'_, Meta>, p: &Positions) -> Option<usize> {
     in_place::room(x.dtype, channels, &conv.window(x.sizes(), w.sizes()), conv.groups as usize)
 }
 
-const TYPES: [DType; 4] = [DType::F64, DType::F16, DType::BF16, DType::C64];
-
-fn conv2d_samples() -> Samples {
-    let d = DType::F32;
-    let (w, b) = (tensor(d, &[4, 3, 3, 3], 7), tensor(d, &[4], 8));
-    let x = tensor(d, &[2, 3, 7, 8], 1);
-    let mut out: Samples = forms(d, &[2, 3, 7, 8], 1).into_iter().map(|x| sample![x, &w, &b]).collect();
-    out.extend([
-        sample![&x, &w],
-        sample![nhwc(d, &[2, 3, 7, 8], 2), &w, &b, [2, 1], [1, 0]],
-        sample![&x, nhwc(d, &[4, 3, 3, 3], 2), &b, [1, 1], [2, 2], [2, 2]],
-        sample![nhwc(d, &[1, 3, 7, 8], 2), &w, &b, 2, 1],
-        sample![tensor(d, &[3, 7, 8], 1), &w, &b],
-        sample![&x, tensor(d, &[4, 3, 1, 1], 2), &b],
-        sample![&x, tensor(d, &[4, 3, 1, 1], 2), (), 2],
-        sample![nhwc(d, &[2, 3, 7, 8], 1), tensor(d, &[6, 1, 3, 3], 2), tensor(d, &[6], 3), 1, 1, 1, 3],
-        sample![tensor(d, &[2, 4, 5, 5], 1), tensor(d, &[6, 2, 2, 3], 2), (), [1, 2], [0, 1], [2, 1], 2],
-        sample![tensor(d, &[0, 3, 7, 8], 1), &w, &b],
-        sample![expanded(d, &[2, 3, 7, 8], 1), transposed(d, &[4, 3, 3, 3], 2), strided(d, &[4], 3)],
-        sample![tensor(d, &[1, 16, 20, 20], 1), tensor(d, &[24, 16, 3, 3], 2), (), 1, 1],
-    ]);
-    out.extend(
-        TYPES
-            .iter()
-            .map(|&d| sample![nhwc(d, &[2, 2, 5, 6], 1), tensor(d, &[3, 2, 3, 3], 2), tensor(d, &[3], 3), 1, 1]),
-    );
-    out.push(sample![tensor(DType::I64, &[1, 2, 5, 6], 1), tensor(DType::I64, &[3, 2, 3, 3], 2)]);
-    out
-}
-
-fn padding2d_samples() -> Samples {
-    let d = DType::F32;
-    let (x, w, b) = (tensor(d, &[2, 3, 7, 8], 1), tensor(d, &[4, 3, 3, 4], 7), tensor(d, &[4], 8));
-    vec![
-        sample![&x, &w, &b, 1, "same"],
-        sample![nhwc(d, &[2, 3, 7, 8], 1), &w, &b, [1, 1], "same", [2, 1]],
-        sample![&x, &w, (), [2, 1], "valid"],
-        sample![tensor(d, &[3, 7, 8], 1), &w, &b, 1, "same"],
-    ]
-}
-
-fn conv1d_samples() -> Samples {
-    let d = DType::F32;
-    let (w, b) = (tensor(d, &[4, 3, 3], 7), tensor(d, &[4], 8));
-    let mut out: Samples = forms(d, &[2, 3, 9], 1).into_iter().map(|x| sample![x, &w, &b, 2, 1]).collect();
-    out.extend([
-        sample![tensor(d, &[3, 9], 1), &w],
-        sample![tensor(d, &[2, 3, 9], 1), tensor(d, &[4, 3, 3], 7).clone(), (), 1, 0, 2],
-        sample![
-            tensor(d, &[2, 3, 9], 1),
-            crate::support::sample::laid(d, Layout::permuted(&[4, 3, 3], &[0, 2, 1]), 2),
-            &b
-        ],
-        sample![tensor(d, &[2, 4, 9], 1), tensor(d, &[4, 1, 4], 7), &b, 1, 3, 1, 4],
-    ]);
-    out
-}
-
-fn padding1d_samples() -> Samples {
-    let d = DType::F32;
-    vec![
-        sample![tensor(d, &[2, 3, 9], 1), tensor(d, &[4, 3, 4], 7), (), 1, "same"],
-        sample![tensor(d, &[2, 3, 9], 1), tensor(d, &[4, 3, 3], 7), tensor(d, &[4], 8), 2, "valid"],
-    ]
-}
-
-fn conv3d_samples() -> Samples {
-    let d = DType::F32;
-    let (w, b) = (tensor(d, &[4, 2, 2, 3, 2], 7), tensor(d, &[4], 8));
-    vec![
-        sample![tensor(d, &[1, 2, 4, 5, 6], 1), &w, &b],
-        sample![nhwc(d, &[2, 2, 4, 5, 6], 1), &w, &b, [1, 2, 1], [1, 0, 1]],
-        sample![nhwc(d, &[1, 2, 4, 5, 6], 1), &w, &b],
-        sample![tensor(d, &[2, 4, 5, 6], 1), &w, &b, 1, 1, 2],
-        sample![nhwc(DType::F64, &[2, 2, 4, 5, 6], 1), tensor(DType::F64, &[4, 2, 2, 3, 2], 7)],
-    ]
-}
-
-fn padding3d_samples() -> Samples {
-    let d = DType::F32;
-    vec![sample![tensor(d, &[1, 2, 4, 5, 6], 1), tensor(d, &[4, 2, 2, 3, 2], 7), tensor(d, &[4], 8), 1, "same"]]
-}
-
-fn general_samples() -> Samples {
-    let d = DType::F32;
-    let (x, w, b) = (tensor(d, &[2, 4, 7, 8], 1), tensor(d, &[4, 2, 3, 3], 7), tensor(d, &[4], 8));
-    let one: &[i64] = &[1];
-    vec![
-        sample![&x, &w, &b, [2, 1], [1, 0], [1, 1], false, [0, 0], 2],
-        sample![&x, &w, (), [2, 1], [1, 0], [1, 2], true, [1, 0], 2],
-        sample![nhwc(d, &[2, 4, 7, 8], 1), &w, &b, [1, 1], [1, 1], [1, 1], false, [0, 0], 2],
-        sample![tensor(d, &[2, 4, 9], 1), tensor(d, &[4, 4, 3], 7), &b, one, one, one, false, [0], 1],
-        sample![tensor(d, &[2, 4, 9], 1), tensor(d, &[4, 4, 3], 7), &b, [3], [0], [2], true, [2], 1],
-    ]
-}
-
-fn underscore_samples() -> Samples {
-    let mut out = general_samples();
-    for s in &mut out {
-        s.args.extend([false, false, true, true].map(|b| Arg::Scalar(Scalar::Bool(b))));
-    }
-    out
-}
-
-fn transpose2d_samples() -> Samples {
-    let d = DType::F32;
-    let (w, b) = (tensor(d, &[3, 4, 3, 2], 7), tensor(d, &[4], 8));
-    let mut out: Samples = forms(d, &[2, 3, 5, 6], 1).into_iter().map(|x| sample![x, &w, &b]).collect();
-    out.extend([
-        sample![nhwc(d, &[2, 3, 5, 6], 1), &w, (), 2, 1, [1, 0]],
-        sample![tensor(d, &[3, 5, 6], 1), &w, &b, [2, 3], [1, 0], [0, 2], 1, [2, 1]],
-        sample![tensor(d, &[2, 4, 5, 6], 1), tensor(d, &[4, 3, 2, 2], 7), (), 2, 0, 0, 2],
-        sample![tensor(d, &[1, 16, 9, 9], 1), tensor(d, &[16, 20, 3, 3], 7), (), 1, 1],
-        sample![nhwc(DType::F64, &[2, 3, 5, 6], 1), tensor(DType::F64, &[3, 4, 3, 2], 7)],
-        sample![tensor(DType::BF16, &[2, 3, 5, 6], 1), tensor(DType::BF16, &[3, 4, 3, 2], 7)],
-    ]);
-    out
-}
-
-fn transpose1d_samples() -> Samples {
-    let d = DType::F32;
-    let (w, b) = (tensor(d, &[3, 4, 3], 7), tensor(d, &[4], 8));
-    let mut out: Samples = forms(d, &[2, 3, 9], 1).into_iter().map(|x| sample![x, &w, &b, 2, 1]).collect();
-    out.push(sample![tensor(d, &[3, 9], 1), &w, (), 2, 1, 1]);
-    out
-}
-
-fn transpose3d_samples() -> Samples {
-    let d = DType::F32;
-    let w = tensor(d, &[2, 3, 2, 3, 2], 7);
-    vec![
-        sample![tensor(d, &[1, 2, 3, 4, 5], 1), &w, tensor(d, &[3], 8), 2, 1, [1, 0, 1]],
-        sample![nhwc(d, &[2, 2, 3, 4, 5], 1), &w],
-    ]
-}
-
 macro_rules! convolution {
     ($schema:literal, $positions:expr, $samples:expr) => {
         OpDef {
@@ -443,3 +306,144 @@ pub(crate) static OPS: &[OpDef] = &[
 
 /// The operators and gradients of this family.
 pub(crate) static FAMILY: crate::Family = crate::Family { ops: &[OPS, backward::OPS], gradients: &[], aliases: &[] };
+
+#[cfg(feature = "samples")]
+pub(crate) mod samples {
+    pub(super) use crate::support::samples::*;
+
+    pub(crate) const TYPES: [DType; 4] = [DType::F64, DType::F16, DType::BF16, DType::C64];
+
+    pub(crate) fn conv2d_samples() -> Samples {
+        let d = DType::F32;
+        let (w, b) = (tensor(d, &[4, 3, 3, 3], 7), tensor(d, &[4], 8));
+        let x = tensor(d, &[2, 3, 7, 8], 1);
+        let mut out: Samples = forms(d, &[2, 3, 7, 8], 1).into_iter().map(|x| sample![x, &w, &b]).collect();
+        out.extend([
+            sample![&x, &w],
+            sample![nhwc(d, &[2, 3, 7, 8], 2), &w, &b, [2, 1], [1, 0]],
+            sample![&x, nhwc(d, &[4, 3, 3, 3], 2), &b, [1, 1], [2, 2], [2, 2]],
+            sample![nhwc(d, &[1, 3, 7, 8], 2), &w, &b, 2, 1],
+            sample![tensor(d, &[3, 7, 8], 1), &w, &b],
+            sample![&x, tensor(d, &[4, 3, 1, 1], 2), &b],
+            sample![&x, tensor(d, &[4, 3, 1, 1], 2), (), 2],
+            sample![nhwc(d, &[2, 3, 7, 8], 1), tensor(d, &[6, 1, 3, 3], 2), tensor(d, &[6], 3), 1, 1, 1, 3],
+            sample![tensor(d, &[2, 4, 5, 5], 1), tensor(d, &[6, 2, 2, 3], 2), (), [1, 2], [0, 1], [2, 1], 2],
+            sample![tensor(d, &[0, 3, 7, 8], 1), &w, &b],
+            sample![expanded(d, &[2, 3, 7, 8], 1), transposed(d, &[4, 3, 3, 3], 2), strided(d, &[4], 3)],
+            sample![tensor(d, &[1, 16, 20, 20], 1), tensor(d, &[24, 16, 3, 3], 2), (), 1, 1],
+        ]);
+        out.extend(
+            TYPES
+                .iter()
+                .map(|&d| sample![nhwc(d, &[2, 2, 5, 6], 1), tensor(d, &[3, 2, 3, 3], 2), tensor(d, &[3], 3), 1, 1]),
+        );
+        out.push(sample![tensor(DType::I64, &[1, 2, 5, 6], 1), tensor(DType::I64, &[3, 2, 3, 3], 2)]);
+        out
+    }
+
+    pub(crate) fn padding2d_samples() -> Samples {
+        let d = DType::F32;
+        let (x, w, b) = (tensor(d, &[2, 3, 7, 8], 1), tensor(d, &[4, 3, 3, 4], 7), tensor(d, &[4], 8));
+        vec![
+            sample![&x, &w, &b, 1, "same"],
+            sample![nhwc(d, &[2, 3, 7, 8], 1), &w, &b, [1, 1], "same", [2, 1]],
+            sample![&x, &w, (), [2, 1], "valid"],
+            sample![tensor(d, &[3, 7, 8], 1), &w, &b, 1, "same"],
+        ]
+    }
+
+    pub(crate) fn conv1d_samples() -> Samples {
+        let d = DType::F32;
+        let (w, b) = (tensor(d, &[4, 3, 3], 7), tensor(d, &[4], 8));
+        let mut out: Samples = forms(d, &[2, 3, 9], 1).into_iter().map(|x| sample![x, &w, &b, 2, 1]).collect();
+        out.extend([
+            sample![tensor(d, &[3, 9], 1), &w],
+            sample![tensor(d, &[2, 3, 9], 1), tensor(d, &[4, 3, 3], 7).clone(), (), 1, 0, 2],
+            sample![
+                tensor(d, &[2, 3, 9], 1),
+                crate::support::samples::laid(d, Layout::permuted(&[4, 3, 3], &[0, 2, 1]), 2),
+                &b
+            ],
+            sample![tensor(d, &[2, 4, 9], 1), tensor(d, &[4, 1, 4], 7), &b, 1, 3, 1, 4],
+        ]);
+        out
+    }
+
+    pub(crate) fn padding1d_samples() -> Samples {
+        let d = DType::F32;
+        vec![
+            sample![tensor(d, &[2, 3, 9], 1), tensor(d, &[4, 3, 4], 7), (), 1, "same"],
+            sample![tensor(d, &[2, 3, 9], 1), tensor(d, &[4, 3, 3], 7), tensor(d, &[4], 8), 2, "valid"],
+        ]
+    }
+
+    pub(crate) fn conv3d_samples() -> Samples {
+        let d = DType::F32;
+        let (w, b) = (tensor(d, &[4, 2, 2, 3, 2], 7), tensor(d, &[4], 8));
+        vec![
+            sample![tensor(d, &[1, 2, 4, 5, 6], 1), &w, &b],
+            sample![nhwc(d, &[2, 2, 4, 5, 6], 1), &w, &b, [1, 2, 1], [1, 0, 1]],
+            sample![nhwc(d, &[1, 2, 4, 5, 6], 1), &w, &b],
+            sample![tensor(d, &[2, 4, 5, 6], 1), &w, &b, 1, 1, 2],
+            sample![nhwc(DType::F64, &[2, 2, 4, 5, 6], 1), tensor(DType::F64, &[4, 2, 2, 3, 2], 7)],
+        ]
+    }
+
+    pub(crate) fn padding3d_samples() -> Samples {
+        let d = DType::F32;
+        vec![sample![tensor(d, &[1, 2, 4, 5, 6], 1), tensor(d, &[4, 2, 2, 3, 2], 7), tensor(d, &[4], 8), 1, "same"]]
+    }
+
+    pub(crate) fn general_samples() -> Samples {
+        let d = DType::F32;
+        let (x, w, b) = (tensor(d, &[2, 4, 7, 8], 1), tensor(d, &[4, 2, 3, 3], 7), tensor(d, &[4], 8));
+        let one: &[i64] = &[1];
+        vec![
+            sample![&x, &w, &b, [2, 1], [1, 0], [1, 1], false, [0, 0], 2],
+            sample![&x, &w, (), [2, 1], [1, 0], [1, 2], true, [1, 0], 2],
+            sample![nhwc(d, &[2, 4, 7, 8], 1), &w, &b, [1, 1], [1, 1], [1, 1], false, [0, 0], 2],
+            sample![tensor(d, &[2, 4, 9], 1), tensor(d, &[4, 4, 3], 7), &b, one, one, one, false, [0], 1],
+            sample![tensor(d, &[2, 4, 9], 1), tensor(d, &[4, 4, 3], 7), &b, [3], [0], [2], true, [2], 1],
+        ]
+    }
+
+    pub(crate) fn underscore_samples() -> Samples {
+        let mut out = general_samples();
+        for s in &mut out {
+            s.args.extend([false, false, true, true].map(|b| Arg::Scalar(Scalar::Bool(b))));
+        }
+        out
+    }
+
+    pub(crate) fn transpose2d_samples() -> Samples {
+        let d = DType::F32;
+        let (w, b) = (tensor(d, &[3, 4, 3, 2], 7), tensor(d, &[4], 8));
+        let mut out: Samples = forms(d, &[2, 3, 5, 6], 1).into_iter().map(|x| sample![x, &w, &b]).collect();
+        out.extend([
+            sample![nhwc(d, &[2, 3, 5, 6], 1), &w, (), 2, 1, [1, 0]],
+            sample![tensor(d, &[3, 5, 6], 1), &w, &b, [2, 3], [1, 0], [0, 2], 1, [2, 1]],
+            sample![tensor(d, &[2, 4, 5, 6], 1), tensor(d, &[4, 3, 2, 2], 7), (), 2, 0, 0, 2],
+            sample![tensor(d, &[1, 16, 9, 9], 1), tensor(d, &[16, 20, 3, 3], 7), (), 1, 1],
+            sample![nhwc(DType::F64, &[2, 3, 5, 6], 1), tensor(DType::F64, &[3, 4, 3, 2], 7)],
+            sample![tensor(DType::BF16, &[2, 3, 5, 6], 1), tensor(DType::BF16, &[3, 4, 3, 2], 7)],
+        ]);
+        out
+    }
+
+    pub(crate) fn transpose1d_samples() -> Samples {
+        let d = DType::F32;
+        let (w, b) = (tensor(d, &[3, 4, 3], 7), tensor(d, &[4], 8));
+        let mut out: Samples = forms(d, &[2, 3, 9], 1).into_iter().map(|x| sample![x, &w, &b, 2, 1]).collect();
+        out.push(sample![tensor(d, &[3, 9], 1), &w, (), 2, 1, 1]);
+        out
+    }
+
+    pub(crate) fn transpose3d_samples() -> Samples {
+        let d = DType::F32;
+        let w = tensor(d, &[2, 3, 2, 3, 2], 7);
+        vec![
+            sample![tensor(d, &[1, 2, 3, 4, 5], 1), &w, tensor(d, &[3], 8), 2, 1, [1, 0, 1]],
+            sample![nhwc(d, &[2, 2, 3, 4, 5], 1), &w],
+        ]
+    }
+}

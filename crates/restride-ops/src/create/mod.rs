@@ -4,14 +4,12 @@ mod range;
 mod triangle;
 mod window;
 
-use crate::pointwise::samples::{ALL, forms};
 use crate::pointwise::{Metas, Result};
 use crate::support::promote::check_holds;
-use crate::support::sample::{sample, strided, tensor, transposed};
-use crate::support::strides::{channels_last, dense_like, in_format};
+use crate::support::strides::{dense_like, in_format};
 use restride_ir::{
-    Arg, Args, Call, Exactness, Kernel, Layout, MemoryFormat, Meta, OpDef, OpError, OverlapCheck, Reuse, ReuseKind,
-    Sample, SampleFn, Scalar,
+    Args, Call, Exactness, Kernel, Layout, MemoryFormat, Meta, OpDef, OpError, OverlapCheck, Reuse, ReuseKind,
+    SampleFn, Scalar,
 };
 use restride_kernels::pointwise::{self as k, Input};
 use restride_tensor::{DType, DType::*, ViewMut};
@@ -189,153 +187,6 @@ fn infer_zero(a: &Args<'_, Meta>) -> Result<Metas> {
     Ok(smallvec![Meta::new(t.dtype, dense_like(&t.layout))])
 }
 
-/// Element type, layout, device and flag arguments of a creation call.
-fn options(dtype: Option<DType>) -> [Arg<restride_tensor::RawTensor, Scalar>; 4] {
-    [dtype.map_or(Arg::None, Arg::DType), Arg::None, Arg::None, Arg::None]
-}
-fn with_options(mut s: Sample, dtype: Option<DType>) -> Sample {
-    s.args.extend(options(dtype));
-    s
-}
-fn s_sized() -> Vec<Sample> {
-    let mut out = vec![sample![[2, 3]], sample![Arg::Scalars(vec![])], sample![[0, 2]], sample![[-1]]];
-    out.extend(DType::ALL.map(|d| with_options(sample![[2, 3]], Some(d))));
-    out
-}
-fn s_empty() -> Vec<Sample> {
-    let mut out = s_sized();
-    let formats = [MemoryFormat::Contiguous, MemoryFormat::ChannelsLast, MemoryFormat::ChannelsLast3d];
-    for (i, f) in formats.into_iter().enumerate() {
-        let sizes = [2, 3, 4, 5, 2];
-        let mut s = with_options(sample![&sizes[..if i == 1 { 4 } else { 5 }]], None);
-        s.args.push(Arg::MemoryFormat(f));
-        out.push(s);
-    }
-    out
-}
-fn s_full() -> Vec<Sample> {
-    let mut out = vec![
-        sample![[2, 3], 3],
-        sample![[2], true],
-        sample![Arg::Scalars(vec![]), 0.5],
-        sample![[0], f64::NAN],
-        sample![[2], f64::NEG_INFINITY],
-        sample![[2], Scalar::Complex(restride_tensor::C64::new(0.5, -1.0))],
-    ];
-    for d in DType::ALL {
-        for x in [Scalar::Int(3), Scalar::Float(2.7), Scalar::Int(-1), Scalar::Int(300), Scalar::Bool(true)] {
-            out.push(with_options(sample![[2], x], Some(d)));
-        }
-    }
-    out.push(with_options(sample![[2], 0.5], Some(Bool)));
-    out.push(with_options(sample![[2], f64::NAN], Some(I64)));
-    out.push(with_options(sample![[2], 1e10], Some(F16)));
-    out
-}
-/// Sample calls with a tensor, `values`, and options: with and without element type, and all memory formats.
-fn s_like_with(values: &[Scalar]) -> Vec<Sample> {
-    let mut out = Vec::new();
-    for t in forms(ALL, -2.0, 2.0) {
-        let mut s = sample![t];
-        s.args.extend(values.iter().map(|v| Arg::Scalar(*v)));
-        out.push(s.clone());
-        out.push(with_options(s, Some(F64)));
-    }
-    for f in [MemoryFormat::Contiguous, MemoryFormat::ChannelsLast, MemoryFormat::Preserve] {
-        for t in [tensor(F32, &[2, 3, 4, 5], 1), crate::support::sample::laid(F32, channels_last(&[2, 3, 4, 5]), 2)] {
-            let mut s = sample![t];
-            s.args.extend(values.iter().map(|v| Arg::Scalar(*v)));
-            let mut s = with_options(s, None);
-            s.args.push(Arg::MemoryFormat(f));
-            out.push(s);
-        }
-    }
-    out
-}
-fn s_like() -> Vec<Sample> {
-    s_like_with(&[])
-}
-fn s_full_like() -> Vec<Sample> {
-    let mut out = s_like_with(&[Scalar::Int(3)]);
-    out.push(sample![tensor(I64, &[2], 1), 1.5]);
-    out.push(sample![tensor(U8, &[2], 1), 300]);
-    out
-}
-fn s_new() -> Vec<Sample> {
-    vec![
-        sample![tensor(F32, &[2], 1), [2, 3]],
-        sample![tensor(I64, &[2], 1), Arg::Scalars(vec![])],
-        with_options(sample![tensor(Bool, &[2], 1), [2, 0]], None),
-        with_options(sample![transposed(F32, &[2, 3], 1), [2, 3]], Some(F16)),
-    ]
-}
-fn s_new_full() -> Vec<Sample> {
-    let mut out = s_new();
-    for s in &mut out {
-        s.args.insert(2, Arg::Scalar(Scalar::Float(1.5)));
-    }
-    out.push(sample![tensor(U8, &[2], 1), [2], 300]);
-    out
-}
-fn s_permuted() -> Vec<Sample> {
-    vec![
-        sample![[2, 3, 4], [2, 0, 1]],
-        sample![[2, 0, 4], [0, 2, 1]],
-        sample![[2, 3], [0, 0]],
-        sample![[2, 3], [0]],
-        with_options(sample![[2, 3], [1, 0]], Some(I64)),
-    ]
-}
-fn s_strided() -> Vec<Sample> {
-    vec![
-        sample![[2, 3], [1, 2]],
-        sample![[2, 3], [7, 2]],
-        sample![[2, 3], [0, 1]],
-        sample![[2, 0], [5, 3]],
-        sample![[2, 3], [-1, 1]],
-        sample![[2, 3], [1]],
-        with_options(sample![[2, 3], [3, 1]], Some(C64)),
-    ]
-}
-fn s_new_strided() -> Vec<Sample> {
-    let mut out = s_strided();
-    for s in &mut out {
-        s.args.insert(0, Arg::Value(tensor(F16, &[2], 1)));
-    }
-    out
-}
-fn s_scalar() -> Vec<Sample> {
-    let mut out = vec![sample![3], sample![true], sample![2.5]];
-    for d in DType::ALL {
-        out.push(with_options(sample![2.7], Some(d)));
-        out.push(with_options(sample![-1], Some(d)));
-    }
-    out
-}
-fn s_fill(number: bool) -> Vec<Sample> {
-    let mut out = Vec::new();
-    for t in forms(ALL, -2.0, 2.0).into_iter().chain([strided(F32, &[2, 3, 4], 1), transposed(I64, &[2, 3], 1)]) {
-        if number {
-            out.push(sample![&t, 3]);
-            out.push(sample![t, 2.7]);
-        } else {
-            out.push(sample![&t, tensor(F32, &[], 1)]);
-            out.push(sample![t, crate::support::sample::ints(&[300], &[])]);
-        }
-    }
-    if number {
-        out.push(sample![tensor(U8, &[2], 1), 300]);
-    } else {
-        out.push(sample![tensor(F32, &[2], 1), tensor(F32, &[1], 1)]);
-        // A conversion to `bool` must not truncate to an integer first.
-        out.push(sample![tensor(Bool, &[2], 1), restride_tensor::RawTensor::from_slice(&[0.5f32], &[])]);
-    }
-    out
-}
-fn s_zero() -> Vec<Sample> {
-    forms(ALL, -2.0, 2.0).into_iter().map(|t| sample![t]).collect()
-}
-
 const fn make(
     schema: &'static str,
     infer: restride_ir::InferFn,
@@ -398,3 +249,177 @@ pub(crate) static OPS: &[OpDef] = &[
 /// The operators and gradients of this family.
 pub(crate) static FAMILY: crate::Family =
     crate::Family { ops: &[OPS, range::OPS, window::OPS, triangle::OPS], gradients: &[], aliases: &[] };
+
+#[cfg(feature = "samples")]
+pub(crate) mod samples {
+    use super::*;
+    pub(super) use crate::pointwise::samples::*;
+    pub(super) use crate::support::samples::*;
+    use crate::support::strides::channels_last;
+
+    /// Element type, layout, device and flag arguments of a creation call.
+    pub(crate) fn options(dtype: Option<DType>) -> [Arg<restride_tensor::RawTensor, Scalar>; 4] {
+        [dtype.map_or(Arg::None, Arg::DType), Arg::None, Arg::None, Arg::None]
+    }
+
+    pub(crate) fn with_options(mut s: Sample, dtype: Option<DType>) -> Sample {
+        s.args.extend(options(dtype));
+        s
+    }
+
+    pub(crate) fn s_sized() -> Vec<Sample> {
+        let mut out = vec![sample![[2, 3]], sample![Arg::Scalars(vec![])], sample![[0, 2]], sample![[-1]]];
+        out.extend(DType::ALL.map(|d| with_options(sample![[2, 3]], Some(d))));
+        out
+    }
+
+    pub(crate) fn s_empty() -> Vec<Sample> {
+        let mut out = s_sized();
+        let formats = [MemoryFormat::Contiguous, MemoryFormat::ChannelsLast, MemoryFormat::ChannelsLast3d];
+        for (i, f) in formats.into_iter().enumerate() {
+            let sizes = [2, 3, 4, 5, 2];
+            let mut s = with_options(sample![&sizes[..if i == 1 { 4 } else { 5 }]], None);
+            s.args.push(Arg::MemoryFormat(f));
+            out.push(s);
+        }
+        out
+    }
+
+    pub(crate) fn s_full() -> Vec<Sample> {
+        let mut out = vec![
+            sample![[2, 3], 3],
+            sample![[2], true],
+            sample![Arg::Scalars(vec![]), 0.5],
+            sample![[0], f64::NAN],
+            sample![[2], f64::NEG_INFINITY],
+            sample![[2], Scalar::Complex(restride_tensor::C64::new(0.5, -1.0))],
+        ];
+        for d in DType::ALL {
+            for x in [Scalar::Int(3), Scalar::Float(2.7), Scalar::Int(-1), Scalar::Int(300), Scalar::Bool(true)] {
+                out.push(with_options(sample![[2], x], Some(d)));
+            }
+        }
+        out.push(with_options(sample![[2], 0.5], Some(Bool)));
+        out.push(with_options(sample![[2], f64::NAN], Some(I64)));
+        out.push(with_options(sample![[2], 1e10], Some(F16)));
+        out
+    }
+
+    /// Sample calls with a tensor, `values`, and options: with and without element type, and all memory formats.
+    pub(crate) fn s_like_with(values: &[Scalar]) -> Vec<Sample> {
+        let mut out = Vec::new();
+        for t in every_layout(ALL, -2.0, 2.0) {
+            let mut s = sample![t];
+            s.args.extend(values.iter().map(|v| Arg::Scalar(*v)));
+            out.push(s.clone());
+            out.push(with_options(s, Some(F64)));
+        }
+        for f in [MemoryFormat::Contiguous, MemoryFormat::ChannelsLast, MemoryFormat::Preserve] {
+            for t in
+                [tensor(F32, &[2, 3, 4, 5], 1), crate::support::samples::laid(F32, channels_last(&[2, 3, 4, 5]), 2)]
+            {
+                let mut s = sample![t];
+                s.args.extend(values.iter().map(|v| Arg::Scalar(*v)));
+                let mut s = with_options(s, None);
+                s.args.push(Arg::MemoryFormat(f));
+                out.push(s);
+            }
+        }
+        out
+    }
+
+    pub(crate) fn s_like() -> Vec<Sample> {
+        s_like_with(&[])
+    }
+
+    pub(crate) fn s_full_like() -> Vec<Sample> {
+        let mut out = s_like_with(&[Scalar::Int(3)]);
+        out.push(sample![tensor(I64, &[2], 1), 1.5]);
+        out.push(sample![tensor(U8, &[2], 1), 300]);
+        out
+    }
+
+    pub(crate) fn s_new() -> Vec<Sample> {
+        vec![
+            sample![tensor(F32, &[2], 1), [2, 3]],
+            sample![tensor(I64, &[2], 1), Arg::Scalars(vec![])],
+            with_options(sample![tensor(Bool, &[2], 1), [2, 0]], None),
+            with_options(sample![transposed(F32, &[2, 3], 1), [2, 3]], Some(F16)),
+        ]
+    }
+
+    pub(crate) fn s_new_full() -> Vec<Sample> {
+        let mut out = s_new();
+        for s in &mut out {
+            s.args.insert(2, Arg::Scalar(Scalar::Float(1.5)));
+        }
+        out.push(sample![tensor(U8, &[2], 1), [2], 300]);
+        out
+    }
+
+    pub(crate) fn s_permuted() -> Vec<Sample> {
+        vec![
+            sample![[2, 3, 4], [2, 0, 1]],
+            sample![[2, 0, 4], [0, 2, 1]],
+            sample![[2, 3], [0, 0]],
+            sample![[2, 3], [0]],
+            with_options(sample![[2, 3], [1, 0]], Some(I64)),
+        ]
+    }
+
+    pub(crate) fn s_strided() -> Vec<Sample> {
+        vec![
+            sample![[2, 3], [1, 2]],
+            sample![[2, 3], [7, 2]],
+            sample![[2, 3], [0, 1]],
+            sample![[2, 0], [5, 3]],
+            sample![[2, 3], [-1, 1]],
+            sample![[2, 3], [1]],
+            with_options(sample![[2, 3], [3, 1]], Some(C64)),
+        ]
+    }
+
+    pub(crate) fn s_new_strided() -> Vec<Sample> {
+        let mut out = s_strided();
+        for s in &mut out {
+            s.args.insert(0, Arg::Value(tensor(F16, &[2], 1)));
+        }
+        out
+    }
+
+    pub(crate) fn s_scalar() -> Vec<Sample> {
+        let mut out = vec![sample![3], sample![true], sample![2.5]];
+        for d in DType::ALL {
+            out.push(with_options(sample![2.7], Some(d)));
+            out.push(with_options(sample![-1], Some(d)));
+        }
+        out
+    }
+
+    pub(crate) fn s_fill(number: bool) -> Vec<Sample> {
+        let mut out = Vec::new();
+        for t in
+            every_layout(ALL, -2.0, 2.0).into_iter().chain([strided(F32, &[2, 3, 4], 1), transposed(I64, &[2, 3], 1)])
+        {
+            if number {
+                out.push(sample![&t, 3]);
+                out.push(sample![t, 2.7]);
+            } else {
+                out.push(sample![&t, tensor(F32, &[], 1)]);
+                out.push(sample![t, crate::support::samples::ints(&[300], &[])]);
+            }
+        }
+        if number {
+            out.push(sample![tensor(U8, &[2], 1), 300]);
+        } else {
+            out.push(sample![tensor(F32, &[2], 1), tensor(F32, &[1], 1)]);
+            // A conversion to `bool` must not truncate to an integer first.
+            out.push(sample![tensor(Bool, &[2], 1), restride_tensor::RawTensor::from_slice(&[0.5f32], &[])]);
+        }
+        out
+    }
+
+    pub(crate) fn s_zero() -> Vec<Sample> {
+        every_layout(ALL, -2.0, 2.0).into_iter().map(|t| sample![t]).collect()
+    }
+}

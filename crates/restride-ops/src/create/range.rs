@@ -3,8 +3,7 @@
 use crate::create::{put, row_major};
 use crate::pointwise::{Metas, Result, not_for};
 use crate::support::fail;
-use crate::support::sample::{ints, sample, tensor};
-use restride_ir::{Arg, Args, Call, Exactness, Kernel, Meta, OpDef, Sample, SampleFn, Scalar};
+use restride_ir::{Args, Call, Exactness, Kernel, Meta, OpDef, SampleFn, Scalar};
 use restride_kernels::pointwise::complex_math;
 use restride_kernels::support::convert::{round_scalar, scatter};
 use restride_kernels::support::scratch::{Temp, room};
@@ -240,125 +239,6 @@ fn run_indices(c: &Call<'_>, lower: bool) -> Result<()> {
     Ok(())
 }
 
-pub(crate) fn typed(mut s: Sample, dtype: DType) -> Sample {
-    s.args.push(Arg::DType(dtype));
-    s
-}
-const NUMBERS: [DType; 9] = [U8, I8, I16, I32, I64, F16, BF16, F32, F64];
-
-fn s_arange_end() -> Vec<Sample> {
-    let mut out = vec![sample![5], sample![2.5], sample![0], sample![true], sample![1500], sample![-1]];
-    out.extend(DType::ALL.map(|d| typed(sample![5], d)));
-    out.push(sample![f64::INFINITY]);
-    out
-}
-fn s_arange_start() -> Vec<Sample> {
-    let mut out = vec![sample![2, 7], sample![-1.5, 3], sample![3, 3], sample![3, 1]];
-    out.extend(NUMBERS.map(|d| typed(sample![1, 5], d)));
-    out
-}
-fn s_arange_step() -> Vec<Sample> {
-    let mut out = vec![
-        sample![0, 10, 3],
-        sample![10, 0, -3],
-        sample![0.0, 1.0, 0.1],
-        sample![0, 1, 0.3],
-        sample![5, 0, 1],
-        sample![0, 5, 0],
-        typed(sample![0, 7.9, 2], I64),
-        typed(sample![0.5, 7, 2], I32),
-        typed(sample![0, 2.5, 0.5], I64),
-        sample![0.0, 700.0, 0.37],
-        sample![i64::MAX - 3, i64::MAX, 2],
-    ];
-    out.extend(NUMBERS.map(|d| typed(sample![1, 9, 2], d)));
-    out.extend([F16, BF16, F64].map(|d| typed(sample![0.0, 2.0, 0.125], d)));
-    out
-}
-fn s_range_end(mut out: Vec<Sample>) -> Vec<Sample> {
-    out.extend([F64, I64].map(|d| {
-        let mut s = out[0].clone();
-        s.args.push(Arg::DType(d));
-        s
-    }));
-    out
-}
-fn s_spaced() -> Vec<Sample> {
-    let mut out = vec![
-        sample![0, 10, 5],
-        sample![0.0, 1.0, 7],
-        sample![-3.5, 2.25, 100],
-        sample![1, 2, 1],
-        sample![1, 2, 0],
-        sample![1, 2, -1],
-        sample![3.0, -3.0, 4],
-    ];
-    out.extend(NUMBERS.map(|d| typed(sample![0, 3, 4], d)));
-    out.extend(NUMBERS.map(|d| typed(sample![0.0, 2.5, 6], d)));
-    out
-}
-fn s_linspace() -> Vec<Sample> {
-    let mut out = s_spaced();
-    let i = Scalar::Complex(Complex::new(1.0, 2.0));
-    out.push(sample![0, i, 3]);
-    out.push(typed(sample![0, i, 3], C128));
-    out.push(typed(sample![0, i, 3], F32));
-    out.push(typed(sample![0, 1, 3], C64));
-    out.push(typed(sample![0, 1, 3], Bool));
-    out
-}
-fn s_logspace() -> Vec<Sample> {
-    let mut out = s_spaced();
-    for s in &mut out {
-        let dtype = s.args.split_off(3);
-        s.args.push(Arg::Scalar(Scalar::Float(2.0)));
-        s.args.extend(dtype);
-    }
-    out.push(sample![0, 3, 4]);
-    let z = |re, im| Scalar::Complex(Complex::new(re, im));
-    out.push(sample![z(1.0, 1.0), 2, 4, 2.0]);
-    out.push(sample![0, z(0.5, -1.0), 1, 3.0]);
-    out
-}
-fn with_tensors(mut out: Vec<Sample>, start: bool, end: bool) -> Vec<Sample> {
-    // A tensor bound takes part in type promotion, so only floats keep their type.
-    for s in &mut out {
-        for (i, there) in [start, end].into_iter().enumerate() {
-            let one = match (there, &s.args[i]) {
-                (true, Arg::Scalar(Scalar::Float(x))) => restride_tensor::RawTensor::from_slice(&[*x], &[]),
-                (true, Arg::Scalar(x)) => ints(&[x.as_i64()], &[]),
-                (true, Arg::Complex(re, im)) => restride_tensor::RawTensor::from_slice(&[Complex::new(*re, *im)], &[]),
-                _ => continue,
-            };
-            s.args[i] = Arg::Value(one);
-        }
-    }
-    out.push({
-        let number = |there: bool| if there { Arg::Value(tensor(F32, &[1], 1)) } else { Arg::Scalar(Scalar::Int(1)) };
-        Sample { args: vec![number(start), number(end), Arg::Scalar(Scalar::Int(3))] }
-    });
-    out
-}
-fn s_eye(two: bool) -> Vec<Sample> {
-    let mut out = Vec::new();
-    for (n, m) in [(3, 3), (2, 4), (4, 2), (0, 3), (2, 0), (-1, 2)] {
-        let s = if two { sample![n, m] } else { sample![n] };
-        out.push(s.clone());
-        out.extend([Bool, I64, F16, C64].map(|d| typed(s.clone(), d)));
-    }
-    out
-}
-fn s_indices() -> Vec<Sample> {
-    let mut out = Vec::new();
-    for (n, m) in [(3, 3), (2, 5), (5, 2), (0, 3), (3, 0), (-1, 2)] {
-        for offset in [-6, -1, 0, 1, 6] {
-            out.push(sample![n, m, offset]);
-        }
-    }
-    out.extend([I32, I64, F32, I16].map(|d| typed(sample![3, 3, 0], d)));
-    out
-}
-
 pub(crate) const fn made(
     schema: &'static str,
     infer: restride_ir::InferFn,
@@ -439,3 +319,141 @@ pub(crate) static OPS: &[OpDef] = &[
         ..made("triu_indices", |a| infer_indices(a, false), |c| run_indices(c, false), samples!(s_indices))
     },
 ];
+
+#[cfg(feature = "samples")]
+pub(crate) mod samples {
+    use super::*;
+    pub(super) use crate::support::samples::*;
+
+    pub(crate) fn typed(mut s: Sample, dtype: DType) -> Sample {
+        s.args.push(Arg::DType(dtype));
+        s
+    }
+
+    pub(crate) const NUMBERS: [DType; 9] = [U8, I8, I16, I32, I64, F16, BF16, F32, F64];
+
+    pub(crate) fn s_arange_end() -> Vec<Sample> {
+        let mut out = vec![sample![5], sample![2.5], sample![0], sample![true], sample![1500], sample![-1]];
+        out.extend(DType::ALL.map(|d| typed(sample![5], d)));
+        out.push(sample![f64::INFINITY]);
+        out
+    }
+
+    pub(crate) fn s_arange_start() -> Vec<Sample> {
+        let mut out = vec![sample![2, 7], sample![-1.5, 3], sample![3, 3], sample![3, 1]];
+        out.extend(NUMBERS.map(|d| typed(sample![1, 5], d)));
+        out
+    }
+
+    pub(crate) fn s_arange_step() -> Vec<Sample> {
+        let mut out = vec![
+            sample![0, 10, 3],
+            sample![10, 0, -3],
+            sample![0.0, 1.0, 0.1],
+            sample![0, 1, 0.3],
+            sample![5, 0, 1],
+            sample![0, 5, 0],
+            typed(sample![0, 7.9, 2], I64),
+            typed(sample![0.5, 7, 2], I32),
+            typed(sample![0, 2.5, 0.5], I64),
+            sample![0.0, 700.0, 0.37],
+            sample![i64::MAX - 3, i64::MAX, 2],
+        ];
+        out.extend(NUMBERS.map(|d| typed(sample![1, 9, 2], d)));
+        out.extend([F16, BF16, F64].map(|d| typed(sample![0.0, 2.0, 0.125], d)));
+        out
+    }
+
+    pub(crate) fn s_range_end(mut out: Vec<Sample>) -> Vec<Sample> {
+        out.extend([F64, I64].map(|d| {
+            let mut s = out[0].clone();
+            s.args.push(Arg::DType(d));
+            s
+        }));
+        out
+    }
+
+    pub(crate) fn s_spaced() -> Vec<Sample> {
+        let mut out = vec![
+            sample![0, 10, 5],
+            sample![0.0, 1.0, 7],
+            sample![-3.5, 2.25, 100],
+            sample![1, 2, 1],
+            sample![1, 2, 0],
+            sample![1, 2, -1],
+            sample![3.0, -3.0, 4],
+        ];
+        out.extend(NUMBERS.map(|d| typed(sample![0, 3, 4], d)));
+        out.extend(NUMBERS.map(|d| typed(sample![0.0, 2.5, 6], d)));
+        out
+    }
+
+    pub(crate) fn s_linspace() -> Vec<Sample> {
+        let mut out = s_spaced();
+        let i = Scalar::Complex(Complex::new(1.0, 2.0));
+        out.push(sample![0, i, 3]);
+        out.push(typed(sample![0, i, 3], C128));
+        out.push(typed(sample![0, i, 3], F32));
+        out.push(typed(sample![0, 1, 3], C64));
+        out.push(typed(sample![0, 1, 3], Bool));
+        out
+    }
+
+    pub(crate) fn s_logspace() -> Vec<Sample> {
+        let mut out = s_spaced();
+        for s in &mut out {
+            let dtype = s.args.split_off(3);
+            s.args.push(Arg::Scalar(Scalar::Float(2.0)));
+            s.args.extend(dtype);
+        }
+        out.push(sample![0, 3, 4]);
+        let z = |re, im| Scalar::Complex(Complex::new(re, im));
+        out.push(sample![z(1.0, 1.0), 2, 4, 2.0]);
+        out.push(sample![0, z(0.5, -1.0), 1, 3.0]);
+        out
+    }
+
+    pub(crate) fn with_tensors(mut out: Vec<Sample>, start: bool, end: bool) -> Vec<Sample> {
+        // A tensor bound takes part in type promotion, so only floats keep their type.
+        for s in &mut out {
+            for (i, there) in [start, end].into_iter().enumerate() {
+                let one = match (there, &s.args[i]) {
+                    (true, Arg::Scalar(Scalar::Float(x))) => restride_tensor::RawTensor::from_slice(&[*x], &[]),
+                    (true, Arg::Scalar(x)) => ints(&[x.as_i64()], &[]),
+                    (true, Arg::Complex(re, im)) => {
+                        restride_tensor::RawTensor::from_slice(&[Complex::new(*re, *im)], &[])
+                    }
+                    _ => continue,
+                };
+                s.args[i] = Arg::Value(one);
+            }
+        }
+        out.push({
+            let number =
+                |there: bool| if there { Arg::Value(tensor(F32, &[1], 1)) } else { Arg::Scalar(Scalar::Int(1)) };
+            Sample { args: vec![number(start), number(end), Arg::Scalar(Scalar::Int(3))] }
+        });
+        out
+    }
+
+    pub(crate) fn s_eye(two: bool) -> Vec<Sample> {
+        let mut out = Vec::new();
+        for (n, m) in [(3, 3), (2, 4), (4, 2), (0, 3), (2, 0), (-1, 2)] {
+            let s = if two { sample![n, m] } else { sample![n] };
+            out.push(s.clone());
+            out.extend([Bool, I64, F16, C64].map(|d| typed(s.clone(), d)));
+        }
+        out
+    }
+
+    pub(crate) fn s_indices() -> Vec<Sample> {
+        let mut out = Vec::new();
+        for (n, m) in [(3, 3), (2, 5), (5, 2), (0, 3), (3, 0), (-1, 2)] {
+            for offset in [-6, -1, 0, 1, 6] {
+                out.push(sample![n, m, offset]);
+            }
+        }
+        out.extend([I32, I64, F32, I16].map(|d| typed(sample![3, 3, 0], d)));
+        out
+    }
+}

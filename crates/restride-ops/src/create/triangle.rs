@@ -1,17 +1,15 @@
 //! Triangles of matrices, `one_hot`, and `meshgrid`.
 
 use crate::create::row_major;
-use crate::pointwise::samples::{ALL, forms};
 use crate::pointwise::{Metas, Result};
 use crate::support::fail;
-use crate::support::sample::{ints, sample, strided, tensor, transposed};
 use restride_ir::{
-    Arg, Args, Call, Emit, Exactness, Kernel, Layout, Meta, OpDef, OpError, Reuse, ReuseKind, Sample, Scalar, Val,
+    Arg, Args, Call, Emit, Exactness, Kernel, Layout, Meta, OpDef, OpError, Reuse, ReuseKind, Scalar, Val,
 };
 use restride_kernels::pointwise::{self as k, Input};
 use restride_kernels::support::convert::{gather, scatter};
 use restride_kernels::support::scratch::{self, Temp, room};
-use restride_tensor::{DType, DType::*, RawTensor};
+use restride_tensor::DType::*;
 use smallvec::SmallVec;
 
 fn infer_tri(a: &Args<'_, Meta>, name: &str) -> Result<Metas> {
@@ -122,55 +120,6 @@ fn meshgrid(e: &mut dyn Emit, a: &Args<'_, Val>) -> Result<SmallVec<[Val; 1]>> {
     Ok(out)
 }
 
-fn s_tri() -> Vec<Sample> {
-    let mut out: Vec<Sample> = forms(ALL, -2.0, 2.0).into_iter().map(|t| sample![t]).collect();
-    for d in [-7, -2, -1, 1, 2, 7] {
-        out.push(sample![tensor(F32, &[3, 4], 1), d]);
-        out.push(sample![transposed(I64, &[4, 3, 2], 2), d]);
-        out.push(sample![strided(C64, &[2, 3, 2], 3), d]);
-    }
-    out.push(sample![RawTensor::from_slice(&[f32::NAN, f32::INFINITY, f32::NAN, -1.0], &[2, 2])]);
-    out.extend(DType::ALL.map(|d| sample![tensor(d, &[3, 3], 4)]));
-    out.push(sample![tensor(F32, &[0, 3], 1)]);
-    out
-}
-fn s_one_hot() -> Vec<Sample> {
-    let classes = ints(&[0, 3, 1, 1, 2, 0], &[2, 3]);
-    let turned = classes.alias(I64, classes.layout().transpose(0, 1).expect("a matrix")).expect("the same cells");
-    vec![
-        sample![&classes, 4],
-        sample![turned, 5],
-        sample![&classes, 3],
-        sample![&classes, 0],
-        sample![ints(&[2], &[]), 3],
-        sample![ints(&[], &[0, 2]), 3],
-        sample![ints(&[], &[0]), 0],
-        sample![ints(&[-1], &[1]), 3],
-        sample![tensor(I32, &[2], 1), 9],
-    ]
-}
-fn s_meshgrid() -> Vec<Sample> {
-    let (a, b, c) = (tensor(F32, &[2], 1), strided(F32, &[3], 2), tensor(F32, &[], 3));
-    vec![
-        sample![vec![a.clone(), b.clone(), c.clone()]],
-        sample![vec![a.clone()]],
-        sample![vec![a.clone(), tensor(F32, &[0], 1)]],
-        sample![vec![a.clone(), tensor(I64, &[2], 1)]],
-        sample![vec![a, tensor(F32, &[2, 2], 1)]],
-        sample![Vec::<RawTensor>::new()],
-    ]
-}
-fn s_meshgrid_indexed() -> Vec<Sample> {
-    let mut out = Vec::new();
-    for how in ["ij", "xy", "yx"] {
-        out.extend(s_meshgrid().into_iter().map(|mut s| {
-            s.args.push(Arg::Str(how.into()));
-            s
-        }));
-    }
-    out
-}
-
 pub(crate) static OPS: &[OpDef] = &[
     OpDef {
         infer: Some(|a| infer_tri(a, "tril")),
@@ -213,3 +162,62 @@ pub(crate) static OPS: &[OpDef] = &[
         ..OpDef::new("meshgrid.indexing")
     },
 ];
+
+#[cfg(feature = "samples")]
+pub(crate) mod samples {
+    use super::*;
+    pub(super) use crate::pointwise::samples::*;
+    pub(super) use crate::support::samples::*;
+
+    pub(crate) fn s_tri() -> Vec<Sample> {
+        let mut out: Vec<Sample> = every_layout(ALL, -2.0, 2.0).into_iter().map(|t| sample![t]).collect();
+        for d in [-7, -2, -1, 1, 2, 7] {
+            out.push(sample![tensor(F32, &[3, 4], 1), d]);
+            out.push(sample![transposed(I64, &[4, 3, 2], 2), d]);
+            out.push(sample![strided(C64, &[2, 3, 2], 3), d]);
+        }
+        out.push(sample![RawTensor::from_slice(&[f32::NAN, f32::INFINITY, f32::NAN, -1.0], &[2, 2])]);
+        out.extend(DType::ALL.map(|d| sample![tensor(d, &[3, 3], 4)]));
+        out.push(sample![tensor(F32, &[0, 3], 1)]);
+        out
+    }
+
+    pub(crate) fn s_one_hot() -> Vec<Sample> {
+        let classes = ints(&[0, 3, 1, 1, 2, 0], &[2, 3]);
+        let turned = classes.alias(I64, classes.layout().transpose(0, 1).expect("a matrix")).expect("the same cells");
+        vec![
+            sample![&classes, 4],
+            sample![turned, 5],
+            sample![&classes, 3],
+            sample![&classes, 0],
+            sample![ints(&[2], &[]), 3],
+            sample![ints(&[], &[0, 2]), 3],
+            sample![ints(&[], &[0]), 0],
+            sample![ints(&[-1], &[1]), 3],
+            sample![tensor(I32, &[2], 1), 9],
+        ]
+    }
+
+    pub(crate) fn s_meshgrid() -> Vec<Sample> {
+        let (a, b, c) = (tensor(F32, &[2], 1), strided(F32, &[3], 2), tensor(F32, &[], 3));
+        vec![
+            sample![vec![a.clone(), b.clone(), c.clone()]],
+            sample![vec![a.clone()]],
+            sample![vec![a.clone(), tensor(F32, &[0], 1)]],
+            sample![vec![a.clone(), tensor(I64, &[2], 1)]],
+            sample![vec![a, tensor(F32, &[2, 2], 1)]],
+            sample![Vec::<RawTensor>::new()],
+        ]
+    }
+
+    pub(crate) fn s_meshgrid_indexed() -> Vec<Sample> {
+        let mut out = Vec::new();
+        for how in ["ij", "xy", "yx"] {
+            out.extend(s_meshgrid().into_iter().map(|mut s| {
+                s.args.push(Arg::Str(how.into()));
+                s
+            }));
+        }
+        out
+    }
+}

@@ -1,11 +1,10 @@
 //! Window functions of signal processing.
 
-use crate::create::range::{made, typed};
+use crate::create::range::made;
 use crate::create::{put, row_major};
 use crate::pointwise::{Metas, Result};
 use crate::support::fail;
-use crate::support::sample::sample;
-use restride_ir::{Arg, Args, Call, Meta, OpDef, Sample, Scalar};
+use restride_ir::{Args, Call, Meta, OpDef, Scalar};
 use restride_kernels::support::convert::scatter;
 use restride_kernels::support::scratch::Temp;
 use restride_tensor::DType::*;
@@ -51,26 +50,6 @@ fn run_window(c: &Call<'_>, window: Window, periodic: bool, alpha: f64, beta: f6
 /// Whether a window is periodic: argument 1, if the call has it.
 fn periodic(c: &Call<'_>) -> Result<bool> {
     c.args.bool(1)
-}
-
-fn s_window(extra: &[Arg<restride_tensor::RawTensor, Scalar>]) -> Vec<Sample> {
-    let mut out = Vec::new();
-    for n in [0, 1, 2, 5, 16, -1] {
-        let mut s = sample![n];
-        s.args.extend(extra.iter().cloned());
-        out.push(s.clone());
-        out.extend([F64, I64].map(|d| typed(s.clone(), d)));
-    }
-    out
-}
-fn s_window_flagged(more: &[f64]) -> Vec<Sample> {
-    let flagged = |flag: bool| {
-        let flag = std::iter::once(Arg::Scalar(Scalar::Bool(flag)));
-        s_window(&flag.chain(more.iter().map(|x| Arg::Scalar(Scalar::Float(*x)))).collect::<Vec<_>>())
-    };
-    let mut out = flagged(true);
-    out.extend(flagged(false));
-    out
 }
 
 pub(crate) static OPS: &[OpDef] = &[
@@ -135,3 +114,31 @@ pub(crate) static OPS: &[OpDef] = &[
         samples!(|| s_window_flagged(&[0.6, 0.3])),
     ),
 ];
+
+#[cfg(feature = "samples")]
+pub(crate) mod samples {
+    use super::*;
+    use crate::create::range::samples::typed;
+    pub(super) use crate::support::samples::*;
+
+    pub(crate) fn s_window(extra: &[Arg<restride_tensor::RawTensor, Scalar>]) -> Vec<Sample> {
+        let mut out = Vec::new();
+        for n in [0, 1, 2, 5, 16, -1] {
+            let mut s = sample![n];
+            s.args.extend(extra.iter().cloned());
+            out.push(s.clone());
+            out.extend([F64, I64].map(|d| typed(s.clone(), d)));
+        }
+        out
+    }
+
+    pub(crate) fn s_window_flagged(more: &[f64]) -> Vec<Sample> {
+        let flagged = |flag: bool| {
+            let flag = std::iter::once(Arg::Scalar(Scalar::Bool(flag)));
+            s_window(&flag.chain(more.iter().map(|x| Arg::Scalar(Scalar::Float(*x)))).collect::<Vec<_>>())
+        };
+        let mut out = flagged(true);
+        out.extend(flagged(false));
+        out
+    }
+}

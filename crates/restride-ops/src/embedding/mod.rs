@@ -1,13 +1,12 @@
 //! Embeddings: rows of a table by index, single or reduced in bags, and their gradient.
 
-use crate::support::sample::{ints, sample, strided, tensor, transposed};
 use crate::support::scratch::lies;
 use crate::support::*;
 use restride_ir::{Args, Call, DType, Kernel, Meta, OpDef};
 use restride_kernels::embedding::{self, Bag, Entries};
 use restride_kernels::support::pack::{pack, packed_rooms, unpack};
 use restride_kernels::support::scratch::{Temp, room};
-use restride_tensor::{Layout, RawTensor, ViewMut};
+use restride_tensor::{Layout, ViewMut};
 use smallvec::smallvec;
 
 fn check_indices(i: &Meta, name: &str) -> Result<()> {
@@ -195,83 +194,6 @@ fn bag_scratch(a: &Args<'_, Meta>, outs: &[Meta]) -> Result<usize> {
     Ok(lists + embedding::bags_room(table, mode(a.int(4)?)?, lies(&outs[0])).max(found))
 }
 
-fn samples() -> Samples {
-    let at = ints(&[0, 3, 5, 3, 1, 0], &[2, 3]);
-    let mut out = Vec::new();
-    for d in [DType::F32, DType::F64, DType::F16, DType::BF16, DType::I64, DType::C64] {
-        out.extend(forms(d, &[6, 4], 1).into_iter().map(|w| sample![w, &at]));
-    }
-    let w = tensor(DType::F32, &[6, 4], 1);
-    out.insert(1, sample![&w, &at, 1, true]);
-    out.push(sample![&w, tensor(DType::I32, &[0, 3], 1), 2]);
-    out.push(sample![&w, ints(&[5], &[]), 2, true]);
-    out.push(sample![&w, transposed(DType::U8, &[2, 2], 1)]);
-    let turned = at.alias(DType::I64, at.layout().transpose(0, 1).expect("two dimensions")).expect("a view");
-    out.push(sample![&w, turned]);
-    out.push(sample![&w, ints(&[6], &[1])]);
-    out.push(sample![&w, ints(&[-1], &[1])]);
-    out.push(sample![tensor(DType::F32, &[6], 1), &at]);
-    out
-}
-
-fn backward_samples() -> Samples {
-    let at = ints(&[0, 3, 5, 3, 1, 0], &[2, 3]);
-    let mut out = Vec::new();
-    for d in [DType::F32, DType::F64] {
-        for g in forms(d, &[2, 3, 4], 1) {
-            out.push(sample![&g, &at, 7, -1, false]);
-            out.push(sample![&g, &at, 7, 3, true]);
-        }
-    }
-    out
-}
-
-fn renorm_samples() -> Samples {
-    let at = ints(&[0, 3, 5, 3], &[2, 2]);
-    let table = |t: RawTensor| sample![t, &at, 1.0, 2.0];
-    let mut out: Samples = forms(DType::F32, &[6, 4], 1).into_iter().map(table).collect();
-    out.push(sample![tensor(DType::F64, &[6, 4], 1), &at, 0.5, 1.0]);
-    out
-}
-
-fn bag_samples(wraps: bool) -> Samples {
-    let (at, starts) = (ints(&[1, 2, 0, 5, 5], &[5]), ints(&[0, 2, 2, 4], &[4]));
-    let ends = ints(&[0, 2, 2, 4, 5], &[5]);
-    let mut out = Vec::new();
-    let none = || if wraps { restride_ir::Arg::None } else { crate::support::sample::IntoArg::arg(-1) };
-    for d in [DType::F32, DType::F64, DType::BF16, DType::F16] {
-        for mode in [0, 1, 2] {
-            for w in forms(d, &[6, 4], 1) {
-                out.push(sample![w, &at, &starts, false, mode, false, (), false, none()]);
-            }
-        }
-    }
-    let w = tensor(DType::F32, &[6, 4], 1);
-    let s = tensor(DType::F32, &[5], 3);
-    // Gradients scaled by frequency.
-    for (mode, padding) in [(0, crate::support::sample::IntoArg::arg(1)), (1, none())] {
-        out.insert(1, sample![&w, &at, &starts, true, mode, false, (), false, padding]);
-    }
-    for mode in [0, 1, 2] {
-        out.push(sample![&w, &at, &ends, false, mode, false, (), true, 5]);
-        out.push(sample![&w, &at, &starts, false, mode, false, &s, false, none()]);
-    }
-    out.push(sample![&w, &at, &starts, false, 0, false, strided(DType::F32, &[5], 3), false, 5]);
-    out.push(sample![&w, ints(&[], &[0]), ints(&[0, 0], &[2]), false, 1, false, (), false, none()]);
-    out.push(sample![&w, &at, ints(&[1, 2], &[2]), false, 1, false, (), false, none()]);
-    out.push(sample![&w, &at, ints(&[0, 9], &[2]), false, 1, false, (), false, none()]);
-    out.push(sample![&w, ints(&[6], &[1]), ints(&[0], &[1]), false, 1, false, (), false, none()]);
-    out
-}
-
-/// Sample calls without the padding index.
-fn short_bag_samples() -> Samples {
-    let mut out = bag_samples(true);
-    out.retain(|s| matches!(s.args[8], restride_ir::Arg::None));
-    out.iter_mut().for_each(|s| s.args.truncate(8));
-    out
-}
-
 macro_rules! bag {
     ($schema:literal, $wraps:literal, $keeps:literal, $samples:expr) => {
         OpDef {
@@ -316,3 +238,85 @@ pub(crate) static OPS: &[OpDef] = &[
 
 /// The operators and gradients of this family.
 pub(crate) static FAMILY: crate::Family = crate::Family { ops: &[OPS], gradients: &[], aliases: &[] };
+
+#[cfg(feature = "samples")]
+pub(crate) mod samples {
+    pub(super) use crate::support::samples::*;
+
+    pub(crate) fn samples() -> Samples {
+        let at = ints(&[0, 3, 5, 3, 1, 0], &[2, 3]);
+        let mut out = Vec::new();
+        for d in [DType::F32, DType::F64, DType::F16, DType::BF16, DType::I64, DType::C64] {
+            out.extend(forms(d, &[6, 4], 1).into_iter().map(|w| sample![w, &at]));
+        }
+        let w = tensor(DType::F32, &[6, 4], 1);
+        out.insert(1, sample![&w, &at, 1, true]);
+        out.push(sample![&w, tensor(DType::I32, &[0, 3], 1), 2]);
+        out.push(sample![&w, ints(&[5], &[]), 2, true]);
+        out.push(sample![&w, transposed(DType::U8, &[2, 2], 1)]);
+        let turned = at.alias(DType::I64, at.layout().transpose(0, 1).expect("two dimensions")).expect("a view");
+        out.push(sample![&w, turned]);
+        out.push(sample![&w, ints(&[6], &[1])]);
+        out.push(sample![&w, ints(&[-1], &[1])]);
+        out.push(sample![tensor(DType::F32, &[6], 1), &at]);
+        out
+    }
+
+    pub(crate) fn backward_samples() -> Samples {
+        let at = ints(&[0, 3, 5, 3, 1, 0], &[2, 3]);
+        let mut out = Vec::new();
+        for d in [DType::F32, DType::F64] {
+            for g in forms(d, &[2, 3, 4], 1) {
+                out.push(sample![&g, &at, 7, -1, false]);
+                out.push(sample![&g, &at, 7, 3, true]);
+            }
+        }
+        out
+    }
+
+    pub(crate) fn renorm_samples() -> Samples {
+        let at = ints(&[0, 3, 5, 3], &[2, 2]);
+        let table = |t: RawTensor| sample![t, &at, 1.0, 2.0];
+        let mut out: Samples = forms(DType::F32, &[6, 4], 1).into_iter().map(table).collect();
+        out.push(sample![tensor(DType::F64, &[6, 4], 1), &at, 0.5, 1.0]);
+        out
+    }
+
+    pub(crate) fn bag_samples(wraps: bool) -> Samples {
+        let (at, starts) = (ints(&[1, 2, 0, 5, 5], &[5]), ints(&[0, 2, 2, 4], &[4]));
+        let ends = ints(&[0, 2, 2, 4, 5], &[5]);
+        let mut out = Vec::new();
+        let none = || if wraps { restride_ir::Arg::None } else { crate::support::samples::IntoArg::arg(-1) };
+        for d in [DType::F32, DType::F64, DType::BF16, DType::F16] {
+            for mode in [0, 1, 2] {
+                for w in forms(d, &[6, 4], 1) {
+                    out.push(sample![w, &at, &starts, false, mode, false, (), false, none()]);
+                }
+            }
+        }
+        let w = tensor(DType::F32, &[6, 4], 1);
+        let s = tensor(DType::F32, &[5], 3);
+        // Gradients scaled by frequency.
+        for (mode, padding) in [(0, crate::support::samples::IntoArg::arg(1)), (1, none())] {
+            out.insert(1, sample![&w, &at, &starts, true, mode, false, (), false, padding]);
+        }
+        for mode in [0, 1, 2] {
+            out.push(sample![&w, &at, &ends, false, mode, false, (), true, 5]);
+            out.push(sample![&w, &at, &starts, false, mode, false, &s, false, none()]);
+        }
+        out.push(sample![&w, &at, &starts, false, 0, false, strided(DType::F32, &[5], 3), false, 5]);
+        out.push(sample![&w, ints(&[], &[0]), ints(&[0, 0], &[2]), false, 1, false, (), false, none()]);
+        out.push(sample![&w, &at, ints(&[1, 2], &[2]), false, 1, false, (), false, none()]);
+        out.push(sample![&w, &at, ints(&[0, 9], &[2]), false, 1, false, (), false, none()]);
+        out.push(sample![&w, ints(&[6], &[1]), ints(&[0], &[1]), false, 1, false, (), false, none()]);
+        out
+    }
+
+    /// Sample calls without the padding index.
+    pub(crate) fn short_bag_samples() -> Samples {
+        let mut out = bag_samples(true);
+        out.retain(|s| matches!(s.args[8], restride_ir::Arg::None));
+        out.iter_mut().for_each(|s| s.args.truncate(8));
+        out
+    }
+}

@@ -4,7 +4,6 @@ mod stft;
 
 use crate::support::composite::composite;
 use crate::support::promote::name;
-use crate::support::sample::{sample, strided, tensor, transposed};
 use crate::support::scratch::lies;
 use crate::support::*;
 use restride_ir::{Args, Call, DType, Emit, Kernel, Layout, Meta, OpDef, Val};
@@ -402,54 +401,13 @@ fn fftfreq(e: &mut dyn Emit, a: &ValArgs<'_>) -> Vals {
     Ok(smallvec![emit!(e, "aten.mul.Tensor", v, 1.0 / (n as f64 * d))?])
 }
 
-const SHAPE: [i64; 3] = [3, 4, 5];
-
-fn raw_samples(d: DType, last: restride_ir::SampleArg) -> Samples {
-    let mut out = Samples::new();
-    for (i, x) in forms(d, &SHAPE, 1).into_iter().enumerate() {
-        for dims in [&[2i64][..], &[0], &[1, 2], &[2, 0]] {
-            let mut s = sample![&x, dims, i as i64 % 3];
-            s.args.push(last.clone());
-            out.push(s);
-        }
-    }
-    out
-}
-
-fn one_samples(d: &[DType]) -> Samples {
-    let mut out = Samples::new();
-    for &d in d {
-        out.push(sample![tensor(d, &SHAPE, 1)]);
-        out.push(sample![transposed(d, &SHAPE, 1), 6, 0]);
-        out.push(sample![strided(d, &SHAPE, 1), 3, 1, "ortho"]);
-        out.push(sample![tensor(d, &[8], 1), (), -1, "forward"]);
-    }
-    out.push(sample![tensor(d[0], &[8], 1), 0]);
-    out.push(sample![tensor(d[0], &[8], 1), (), 0, "none"]);
-    out
-}
-
-fn many_samples(d: &[DType]) -> Samples {
-    let mut out = Samples::new();
-    for &d in d {
-        out.push(sample![tensor(d, &SHAPE, 1)]);
-        out.push(sample![transposed(d, &SHAPE, 1), (), [0, 1]]);
-        out.push(sample![tensor(d, &SHAPE, 1), [6, -1], [0, 2], "ortho"]);
-        out.push(sample![tensor(d, &SHAPE, 1), [3, 4], [2, 0], "forward"]);
-    }
-    out
-}
-
-const ANY: &[DType] = &[DType::F32, DType::C64, DType::F64, DType::I64];
-const REALS: &[DType] = &[DType::F32, DType::F64, DType::I32];
-
 pub(crate) static OPS: &[OpDef] = &[
     OpDef {
         infer: Some(c2c_infer),
         kernel: Kernel::Fixed(c2c),
         scratch: Some(c2c_scratch),
         samples: samples!(|| {
-            let arg = crate::support::sample::IntoArg::arg;
+            let arg = crate::support::samples::IntoArg::arg;
             let mut out = raw_samples(DType::C64, arg(true));
             out.extend(raw_samples(DType::C128, arg(false)));
             out
@@ -461,7 +419,7 @@ pub(crate) static OPS: &[OpDef] = &[
         kernel: Kernel::Fixed(r2c),
         scratch: Some(r2c_scratch),
         samples: samples!(|| {
-            let arg = crate::support::sample::IntoArg::arg;
+            let arg = crate::support::samples::IntoArg::arg;
             let mut out = raw_samples(DType::F32, arg(true));
             out.extend(raw_samples(DType::F64, arg(false)));
             out
@@ -529,3 +487,50 @@ pub(crate) static OPS: &[OpDef] = &[
 
 /// The operators and gradients of this family.
 pub(crate) static FAMILY: crate::Family = crate::Family { ops: &[OPS, stft::OPS], gradients: &[], aliases: &[] };
+
+#[cfg(feature = "samples")]
+pub(crate) mod samples {
+    pub(super) use crate::support::samples::*;
+
+    pub(crate) const SHAPE: [i64; 3] = [3, 4, 5];
+
+    pub(crate) fn raw_samples(d: DType, last: restride_ir::SampleArg) -> Samples {
+        let mut out = Samples::new();
+        for (i, x) in forms(d, &SHAPE, 1).into_iter().enumerate() {
+            for dims in [&[2i64][..], &[0], &[1, 2], &[2, 0]] {
+                let mut s = sample![&x, dims, i as i64 % 3];
+                s.args.push(last.clone());
+                out.push(s);
+            }
+        }
+        out
+    }
+
+    pub(crate) fn one_samples(d: &[DType]) -> Samples {
+        let mut out = Samples::new();
+        for &d in d {
+            out.push(sample![tensor(d, &SHAPE, 1)]);
+            out.push(sample![transposed(d, &SHAPE, 1), 6, 0]);
+            out.push(sample![strided(d, &SHAPE, 1), 3, 1, "ortho"]);
+            out.push(sample![tensor(d, &[8], 1), (), -1, "forward"]);
+        }
+        out.push(sample![tensor(d[0], &[8], 1), 0]);
+        out.push(sample![tensor(d[0], &[8], 1), (), 0, "none"]);
+        out
+    }
+
+    pub(crate) fn many_samples(d: &[DType]) -> Samples {
+        let mut out = Samples::new();
+        for &d in d {
+            out.push(sample![tensor(d, &SHAPE, 1)]);
+            out.push(sample![transposed(d, &SHAPE, 1), (), [0, 1]]);
+            out.push(sample![tensor(d, &SHAPE, 1), [6, -1], [0, 2], "ortho"]);
+            out.push(sample![tensor(d, &SHAPE, 1), [3, 4], [2, 0], "forward"]);
+        }
+        out
+    }
+
+    pub(crate) const ANY: &[DType] = &[DType::F32, DType::C64, DType::F64, DType::I64];
+
+    pub(crate) const REALS: &[DType] = &[DType::F32, DType::F64, DType::I32];
+}

@@ -1,10 +1,8 @@
 //! Short-time Fourier transforms and their inverse.
 
 use crate::support::composite::composite;
-use crate::support::sample::{in_range, sample, strided, tensor};
 use crate::support::*;
-use restride_ir::{DType, Emit, Layout, OpDef, Val};
-use restride_tensor::RawTensor;
+use restride_ir::{DType, Emit, OpDef, Val};
 use smallvec::smallvec;
 
 /// Frame lengths that both directions use.
@@ -194,50 +192,55 @@ fn istft(e: &mut dyn Emit, a: &ValArgs<'_>) -> Vals {
     Ok(smallvec![y])
 }
 
-fn window(n: i64) -> RawTensor {
-    in_range(DType::F32, Layout::contiguous(&[n]), 9, 0.2, 1.0)
-}
-
-fn stft_samples(center: bool) -> Samples {
-    let d = DType::F32;
-    let arg = |b: bool| crate::support::sample::IntoArg::arg(b);
-    let none = || restride_ir::Arg::None;
-    // Each call up to its window, then the remaining arguments.
-    let calls: Vec<(restride_ir::Sample, [restride_ir::SampleArg; 3])> = vec![
-        (sample![tensor(d, &[2, 40], 1), 16, 4, 16, window(16)], [arg(false), none(), arg(true)]),
-        (sample![strided(d, &[40], 1), 16, (), 10, window(10)], [arg(true), arg(false), arg(true)]),
-        (sample![tensor(d, &[2, 40], 1), 9, 5, (), ()], [arg(false), arg(true), arg(false)]),
-        (sample![tensor(DType::F64, &[40], 1), 8, (), 6, ()], [arg(false), none(), arg(true)]),
-        (sample![tensor(DType::C64, &[40], 1), 8, (), (), ()], [arg(false), none(), none()]),
-        (sample![tensor(d, &[40], 1), 82, (), (), ()], [arg(false), none(), arg(true)]),
-        (sample![tensor(d, &[40], 1), 8, (), (), ()], [arg(false), none(), none()]),
-    ];
-    let full = |(mut s, rest): (restride_ir::Sample, [restride_ir::SampleArg; 3])| {
-        if center {
-            s.args.extend([arg(true), crate::support::sample::IntoArg::arg("reflect")]);
-        }
-        s.args.extend(rest);
-        s
-    };
-    calls.into_iter().map(full).collect()
-}
-
-fn istft_samples() -> Samples {
-    let c = DType::C64;
-    vec![
-        sample![tensor(c, &[2, 9, 6], 1), 16, 4, 16, window(16)],
-        sample![tensor(c, &[9, 6], 1), 16, (), (), (), true, true, true, 30],
-        sample![tensor(c, &[9, 6], 1), 16, (), 12, window(12), true, false, (), 18],
-        sample![tensor(c, &[16, 6], 1), 16, 4, (), (), false, false, (), (), true],
-        sample![tensor(c, &[16, 6], 1), 16, 4, (), ()],
-        sample![tensor(c, &[9, 6], 1), 16, 4, 16, RawTensor::zeros(DType::F32, Layout::contiguous(&[16]))],
-        sample![tensor(c, &[8, 6], 1), 16, 4],
-        sample![tensor(DType::C128, &[2, 9, 6], 1), 16],
-    ]
-}
-
 pub(crate) static OPS: &[OpDef] = &[
     composite!(stft, stft_samples(false), "stft"),
     composite!(stft_center, stft_samples(true), "stft.center"),
     composite!(istft, istft_samples(), "istft"),
 ];
+
+#[cfg(feature = "samples")]
+pub(crate) mod samples {
+    pub(super) use crate::support::samples::*;
+
+    pub(crate) fn window(n: i64) -> RawTensor {
+        in_range(DType::F32, Layout::contiguous(&[n]), 9, 0.2, 1.0)
+    }
+
+    pub(crate) fn stft_samples(center: bool) -> Samples {
+        let d = DType::F32;
+        let arg = |b: bool| crate::support::samples::IntoArg::arg(b);
+        let none = || restride_ir::Arg::None;
+        // Each call up to its window, then the remaining arguments.
+        let calls: Vec<(restride_ir::Sample, [restride_ir::SampleArg; 3])> = vec![
+            (sample![tensor(d, &[2, 40], 1), 16, 4, 16, window(16)], [arg(false), none(), arg(true)]),
+            (sample![strided(d, &[40], 1), 16, (), 10, window(10)], [arg(true), arg(false), arg(true)]),
+            (sample![tensor(d, &[2, 40], 1), 9, 5, (), ()], [arg(false), arg(true), arg(false)]),
+            (sample![tensor(DType::F64, &[40], 1), 8, (), 6, ()], [arg(false), none(), arg(true)]),
+            (sample![tensor(DType::C64, &[40], 1), 8, (), (), ()], [arg(false), none(), none()]),
+            (sample![tensor(d, &[40], 1), 82, (), (), ()], [arg(false), none(), arg(true)]),
+            (sample![tensor(d, &[40], 1), 8, (), (), ()], [arg(false), none(), none()]),
+        ];
+        let full = |(mut s, rest): (restride_ir::Sample, [restride_ir::SampleArg; 3])| {
+            if center {
+                s.args.extend([arg(true), crate::support::samples::IntoArg::arg("reflect")]);
+            }
+            s.args.extend(rest);
+            s
+        };
+        calls.into_iter().map(full).collect()
+    }
+
+    pub(crate) fn istft_samples() -> Samples {
+        let c = DType::C64;
+        vec![
+            sample![tensor(c, &[2, 9, 6], 1), 16, 4, 16, window(16)],
+            sample![tensor(c, &[9, 6], 1), 16, (), (), (), true, true, true, 30],
+            sample![tensor(c, &[9, 6], 1), 16, (), 12, window(12), true, false, (), 18],
+            sample![tensor(c, &[16, 6], 1), 16, 4, (), (), false, false, (), (), true],
+            sample![tensor(c, &[16, 6], 1), 16, 4, (), ()],
+            sample![tensor(c, &[9, 6], 1), 16, 4, 16, RawTensor::zeros(DType::F32, Layout::contiguous(&[16]))],
+            sample![tensor(c, &[8, 6], 1), 16, 4],
+            sample![tensor(DType::C128, &[2, 9, 6], 1), 16],
+        ]
+    }
+}

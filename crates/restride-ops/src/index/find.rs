@@ -1,8 +1,6 @@
 //! Operators whose result sizes depend on data: `nonzero`, `masked_select`, `repeat_interleave` by a tensor.
 
-use restride_ir::{
-    Arg, Args, Call, DType, Emit, Exactness, Kernel, Layout, Meta, OpDef, OpError, Sample, SampleFn, Scalar,
-};
+use restride_ir::{Arg, Args, Call, DType, Emit, Exactness, Kernel, Layout, Meta, OpDef, OpError, SampleFn, Scalar};
 use restride_kernels::index::{nonzero, nonzero_room};
 use restride_kernels::movement::copy;
 use restride_kernels::support::convert::{gather, scatter};
@@ -11,7 +9,6 @@ use restride_tensor::RawTensor;
 use smallvec::smallvec;
 
 use crate::support::promote::name;
-use crate::support::sample::{expanded, ints, sample, strided, tensor, transposed};
 use crate::support::{Metas, Result, ValArgs, Vals, emit, ensure, fail, fresh, one};
 
 /// Above this size an allocation is fallible, so that it returns an error instead of an abort.
@@ -178,66 +175,6 @@ fn repeat_by(e: &mut dyn Emit, a: &ValArgs<'_>) -> Vals {
     Ok(smallvec![e.call("aten.index_select.default", &[Arg::Value(t), dim, Arg::Value(index)])?[0]])
 }
 
-const F: DType = DType::F32;
-
-fn s_nonzero() -> Vec<Sample> {
-    vec![
-        sample![transposed(DType::Bool, &[3, 4, 2], 1)],
-        sample![strided(DType::I64, &[3, 4], 1)],
-        sample![expanded(F, &[2, 3], 1)],
-        sample![tensor(DType::C64, &[4], 1)],
-        sample![tensor(DType::BF16, &[], 1)],
-        sample![ints(&[0], &[])],
-        sample![ints(&[0, 0], &[1, 2])],
-        sample![tensor(F, &[0, 3], 1)],
-    ]
-}
-fn s_nonzero_static() -> Vec<Sample> {
-    vec![
-        sample![ints(&[0, 1, 1, 0, 2, 0], &[2, 3]), 2],
-        sample![ints(&[0, 1, 1, 0, 2, 0], &[2, 3]), 5],
-        sample![ints(&[0, 1, 1, 0, 2, 0], &[2, 3]), 4, 7],
-        sample![transposed(DType::Bool, &[3, 4], 1), 0],
-        sample![ints(&[1], &[]), 2],
-    ]
-}
-fn s_masked_select() -> Vec<Sample> {
-    vec![
-        sample![transposed(F, &[3, 4], 1), tensor(DType::Bool, &[3, 4], 2)],
-        sample![strided(DType::C64, &[3, 4], 1), tensor(DType::Bool, &[4], 2)],
-        sample![tensor(DType::I16, &[4], 1), transposed(DType::Bool, &[3, 4], 2)],
-        sample![tensor(F, &[], 1), tensor(DType::Bool, &[3], 2)],
-        sample![tensor(F, &[], 1), tensor(DType::Bool, &[], 2)],
-        sample![tensor(F, &[0, 3], 1), tensor(DType::Bool, &[3], 2)],
-        sample![tensor(F, &[3, 4], 1), tensor(DType::Bool, &[3], 2)],
-        sample![tensor(F, &[3, 4], 1), tensor(DType::U8, &[3, 4], 2)],
-    ]
-}
-fn s_repeats() -> Vec<Sample> {
-    vec![
-        sample![ints(&[2, 0, 3], &[3])],
-        sample![RawTensor::from_slice(&[1i32, 2], &[2]), 3],
-        sample![ints(&[], &[0])],
-        sample![ints(&[2, 1], &[2]), 4],
-        sample![ints(&[2, -1], &[2])],
-        sample![tensor(F, &[2], 1)],
-        sample![ints(&[2], &[])],
-    ]
-}
-fn s_repeat_by() -> Vec<Sample> {
-    vec![
-        sample![transposed(F, &[3, 4], 1), ints(&[2, 0, 3], &[3]), 0],
-        sample![strided(DType::I64, &[3, 4], 1), RawTensor::from_slice(&[2i32, 0, 3, 1], &[4]), -1],
-        sample![transposed(F, &[2, 3], 1), ints(&[2, 0, 3, 1, 1, 1], &[6])],
-        sample![tensor(F, &[3, 4], 1), ints(&[2], &[1]), 1],
-        sample![tensor(F, &[3, 4], 1), ints(&[2], &[])],
-        sample![tensor(F, &[3, 4], 1), ints(&[2, 0, 3], &[3]), 0, 5],
-        sample![tensor(F, &[3, 4], 1), ints(&[2, 0, 3], &[3]), 0, 6],
-        sample![tensor(F, &[3, 4], 1), ints(&[2, 0], &[2]), 0],
-        sample![tensor(F, &[3, 4], 1), ints(&[2, 0, -3], &[3]), 0],
-    ]
-}
-
 /// Declares an operator that learns its result's sizes from data.
 const fn found(schema: &'static str, run: fn(&Call<'_>) -> Result<Vec<RawTensor>>, samples: Option<SampleFn>) -> OpDef {
     OpDef { kernel: Kernel::Dynamic(run), exactness: Exactness::Exact, samples, ..OpDef::new(schema) }
@@ -283,3 +220,72 @@ pub(crate) static OPS: &[OpDef] = &[
         ..OpDef::new("restride::repeat_index(Tensor repeats, SymInt size) -> Tensor")
     },
 ];
+
+#[cfg(feature = "samples")]
+pub(crate) mod samples {
+    pub(super) use crate::support::samples::*;
+
+    pub(crate) const F: DType = DType::F32;
+
+    pub(crate) fn s_nonzero() -> Vec<Sample> {
+        vec![
+            sample![transposed(DType::Bool, &[3, 4, 2], 1)],
+            sample![strided(DType::I64, &[3, 4], 1)],
+            sample![expanded(F, &[2, 3], 1)],
+            sample![tensor(DType::C64, &[4], 1)],
+            sample![tensor(DType::BF16, &[], 1)],
+            sample![ints(&[0], &[])],
+            sample![ints(&[0, 0], &[1, 2])],
+            sample![tensor(F, &[0, 3], 1)],
+        ]
+    }
+
+    pub(crate) fn s_nonzero_static() -> Vec<Sample> {
+        vec![
+            sample![ints(&[0, 1, 1, 0, 2, 0], &[2, 3]), 2],
+            sample![ints(&[0, 1, 1, 0, 2, 0], &[2, 3]), 5],
+            sample![ints(&[0, 1, 1, 0, 2, 0], &[2, 3]), 4, 7],
+            sample![transposed(DType::Bool, &[3, 4], 1), 0],
+            sample![ints(&[1], &[]), 2],
+        ]
+    }
+
+    pub(crate) fn s_masked_select() -> Vec<Sample> {
+        vec![
+            sample![transposed(F, &[3, 4], 1), tensor(DType::Bool, &[3, 4], 2)],
+            sample![strided(DType::C64, &[3, 4], 1), tensor(DType::Bool, &[4], 2)],
+            sample![tensor(DType::I16, &[4], 1), transposed(DType::Bool, &[3, 4], 2)],
+            sample![tensor(F, &[], 1), tensor(DType::Bool, &[3], 2)],
+            sample![tensor(F, &[], 1), tensor(DType::Bool, &[], 2)],
+            sample![tensor(F, &[0, 3], 1), tensor(DType::Bool, &[3], 2)],
+            sample![tensor(F, &[3, 4], 1), tensor(DType::Bool, &[3], 2)],
+            sample![tensor(F, &[3, 4], 1), tensor(DType::U8, &[3, 4], 2)],
+        ]
+    }
+
+    pub(crate) fn s_repeats() -> Vec<Sample> {
+        vec![
+            sample![ints(&[2, 0, 3], &[3])],
+            sample![RawTensor::from_slice(&[1i32, 2], &[2]), 3],
+            sample![ints(&[], &[0])],
+            sample![ints(&[2, 1], &[2]), 4],
+            sample![ints(&[2, -1], &[2])],
+            sample![tensor(F, &[2], 1)],
+            sample![ints(&[2], &[])],
+        ]
+    }
+
+    pub(crate) fn s_repeat_by() -> Vec<Sample> {
+        vec![
+            sample![transposed(F, &[3, 4], 1), ints(&[2, 0, 3], &[3]), 0],
+            sample![strided(DType::I64, &[3, 4], 1), RawTensor::from_slice(&[2i32, 0, 3, 1], &[4]), -1],
+            sample![transposed(F, &[2, 3], 1), ints(&[2, 0, 3, 1, 1, 1], &[6])],
+            sample![tensor(F, &[3, 4], 1), ints(&[2], &[1]), 1],
+            sample![tensor(F, &[3, 4], 1), ints(&[2], &[])],
+            sample![tensor(F, &[3, 4], 1), ints(&[2, 0, 3], &[3]), 0, 5],
+            sample![tensor(F, &[3, 4], 1), ints(&[2, 0, 3], &[3]), 0, 6],
+            sample![tensor(F, &[3, 4], 1), ints(&[2, 0], &[2]), 0],
+            sample![tensor(F, &[3, 4], 1), ints(&[2, 0, -3], &[3]), 0],
+        ]
+    }
+}

@@ -1,16 +1,14 @@
 //! Indexed reads: along a dimension (`gather`, `take_along_dim`) and flat (`take`).
 
-use crate::index::scatter::{F, flat, has_elements, index, is_index, nonempty, odd_index, p};
+use crate::index::scatter::{flat, has_elements, is_index, nonempty};
 use crate::support::promote::name;
-use crate::support::sample::{expanded, ints, sample, strided, tensor};
 use crate::support::strides::broadcast_sizes;
 use crate::support::{Metas, Result, ensure, exact, fail, fresh, one};
-use restride_ir::{Args, Call, DType, Dims, Meta, OpDef, OpError, Sample};
+use restride_ir::{Args, Call, DType, Dims, Meta, OpDef, OpError};
 use restride_kernels::index::scatter::{Outside, gather, gather_room};
 use restride_kernels::index::{take_flat, take_flat_room};
 use restride_kernels::movement::copy;
 use restride_kernels::support::convert::gather as values_of;
-use restride_tensor::RawTensor;
 
 fn infer_gather(a: &Args<'_, Meta>) -> Metas {
     let (t, index) = (a.tensor(0)?, a.tensor(2)?);
@@ -125,55 +123,61 @@ fn room_along(a: &Args<'_, Meta>, outs: &[Meta]) -> Result<usize> {
     Ok(gather_room(n) + if a.is_none(2) { take_flat_room(n) } else { 0 })
 }
 
-fn s_gather() -> Vec<Sample> {
-    vec![
-        sample![p(), 1, odd_index(&[3, 2, 3], 5, 2)],
-        sample![strided(DType::C64, &[4, 3], 1), 0, index(&[7, 2], 4, 2)],
-        sample![expanded(DType::Bool, &[4, 3], 1), -1, index(&[4, 4], 3, 2)],
-        sample![tensor(DType::I8, &[4], 1), 0, RawTensor::from_slice(&[3i32, 0], &[2])],
-        sample![tensor(F, &[], 1), 0, ints(&[0], &[])],
-        sample![tensor(F, &[], 1), 0, ints(&[0, 0], &[2])],
-        sample![tensor(F, &[3], 1), -1, ints(&[2], &[])],
-        sample![p(), 1, ints(&[], &[0])],
-        sample![p(), 1, index(&[5, 2, 3], 5, 2)],
-        sample![p(), 1, index(&[5, 2], 5, 2)],
-        sample![p(), 1, ints(&[5], &[1, 1, 1])],
-        sample![p(), 1, ints(&[-1], &[1, 1, 1])],
-        sample![tensor(F, &[0, 3], 1), 0, ints(&[0], &[1, 1])],
-    ]
-}
-
-fn s_take() -> Vec<Sample> {
-    vec![
-        sample![p(), odd_index(&[2, 3], 60, 2)],
-        sample![strided(DType::C64, &[4, 3], 1), ints(&[-1, 0, -12], &[3])],
-        sample![expanded(DType::I16, &[4, 3], 1), ints(&[5], &[])],
-        sample![tensor(F, &[], 1), ints(&[0], &[1])],
-        sample![tensor(F, &[0], 1), ints(&[], &[0])],
-        sample![tensor(F, &[0], 1), ints(&[0], &[1])],
-        sample![p(), ints(&[60], &[1])],
-        sample![p(), ints(&[-61], &[1])],
-        sample![p(), RawTensor::from_slice(&[1i32], &[1])],
-    ]
-}
-
-fn s_along() -> Vec<Sample> {
-    vec![
-        sample![p(), index(&[1, 2, 3], 5, 2), 1],
-        sample![strided(DType::I64, &[1, 5], 1), index(&[4, 2], 5, 2), -1],
-        sample![p(), ints(&[-1], &[1, 1, 1]), 1],
-        sample![tensor(F, &[2, 3], 1), ints(&[5, 0, -1], &[3])],
-        sample![tensor(F, &[2, 3], 1), ints(&[5, 0, 1, 2], &[2, 2])],
-        sample![p(), ints(&[5, 0], &[2])],
-        sample![p(), ints(&[5, 0], &[2]), 1],
-        sample![p(), ints(&[5], &[1, 1, 1]), 1],
-        sample![p(), index(&[2, 2, 3], 5, 2), 1],
-        sample![p(), RawTensor::from_slice(&[1i32], &[1, 1, 1]), 1],
-    ]
-}
-
 pub(crate) static OPS: &[OpDef] = &[
     exact("gather", infer_gather, run_gather, room_gather, samples!(s_gather)),
     exact("take", infer_take, run_take, room_take, samples!(s_take)),
     exact("take_along_dim", infer_along, run_along, room_along, samples!(s_along)),
 ];
+
+#[cfg(feature = "samples")]
+pub(crate) mod samples {
+    use crate::index::scatter::samples::{F, index, odd_index, p};
+    pub(super) use crate::support::samples::*;
+
+    pub(crate) fn s_gather() -> Vec<Sample> {
+        vec![
+            sample![p(), 1, odd_index(&[3, 2, 3], 5, 2)],
+            sample![strided(DType::C64, &[4, 3], 1), 0, index(&[7, 2], 4, 2)],
+            sample![expanded(DType::Bool, &[4, 3], 1), -1, index(&[4, 4], 3, 2)],
+            sample![tensor(DType::I8, &[4], 1), 0, RawTensor::from_slice(&[3i32, 0], &[2])],
+            sample![tensor(F, &[], 1), 0, ints(&[0], &[])],
+            sample![tensor(F, &[], 1), 0, ints(&[0, 0], &[2])],
+            sample![tensor(F, &[3], 1), -1, ints(&[2], &[])],
+            sample![p(), 1, ints(&[], &[0])],
+            sample![p(), 1, index(&[5, 2, 3], 5, 2)],
+            sample![p(), 1, index(&[5, 2], 5, 2)],
+            sample![p(), 1, ints(&[5], &[1, 1, 1])],
+            sample![p(), 1, ints(&[-1], &[1, 1, 1])],
+            sample![tensor(F, &[0, 3], 1), 0, ints(&[0], &[1, 1])],
+        ]
+    }
+
+    pub(crate) fn s_take() -> Vec<Sample> {
+        vec![
+            sample![p(), odd_index(&[2, 3], 60, 2)],
+            sample![strided(DType::C64, &[4, 3], 1), ints(&[-1, 0, -12], &[3])],
+            sample![expanded(DType::I16, &[4, 3], 1), ints(&[5], &[])],
+            sample![tensor(F, &[], 1), ints(&[0], &[1])],
+            sample![tensor(F, &[0], 1), ints(&[], &[0])],
+            sample![tensor(F, &[0], 1), ints(&[0], &[1])],
+            sample![p(), ints(&[60], &[1])],
+            sample![p(), ints(&[-61], &[1])],
+            sample![p(), RawTensor::from_slice(&[1i32], &[1])],
+        ]
+    }
+
+    pub(crate) fn s_along() -> Vec<Sample> {
+        vec![
+            sample![p(), index(&[1, 2, 3], 5, 2), 1],
+            sample![strided(DType::I64, &[1, 5], 1), index(&[4, 2], 5, 2), -1],
+            sample![p(), ints(&[-1], &[1, 1, 1]), 1],
+            sample![tensor(F, &[2, 3], 1), ints(&[5, 0, -1], &[3])],
+            sample![tensor(F, &[2, 3], 1), ints(&[5, 0, 1, 2], &[2, 2])],
+            sample![p(), ints(&[5, 0], &[2])],
+            sample![p(), ints(&[5, 0], &[2]), 1],
+            sample![p(), ints(&[5], &[1, 1, 1]), 1],
+            sample![p(), index(&[2, 2, 3], 5, 2), 1],
+            sample![p(), RawTensor::from_slice(&[1i32], &[1, 1, 1]), 1],
+        ]
+    }
+}

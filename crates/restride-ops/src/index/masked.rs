@@ -1,14 +1,12 @@
 //! Masked indexing, and combinations of elements.
 
-use restride_ir::{Arg, Args, Call, DType, Emit, Exactness, Kernel, Meta, OpDef, OpError, Sample, Scalar, Val};
+use restride_ir::{Arg, Args, Call, DType, Emit, Exactness, Kernel, Meta, OpDef, OpError, Scalar, Val};
 use restride_kernels::index::{take_flat, take_flat_room};
 use restride_kernels::support::scratch::{Temp, room};
 
 use crate::support::composite::{composed, composite};
 use crate::support::promote::name;
-use crate::support::sample::{ints, sample, strided, tensor, transposed};
 use crate::support::{Metas, Result, ValArgs, Vals, ensure, fail, fresh, one};
-use restride_tensor::RawTensor;
 
 /// Indices clamped to valid ones; where the mask is false, any value may occur.
 fn clamped(e: &mut dyn Emit, a: &ValArgs<'_>, what: &str) -> Result<Arg<Val, Scalar>> {
@@ -104,46 +102,6 @@ fn room_combinations(a: &Args<'_, Meta>, outs: &[Meta]) -> Result<usize> {
     Ok(room::<i64>(n as usize) + room::<i64>(a.int(1)?.max(0) as usize) + take_flat_room(n))
 }
 
-const F: DType = DType::F32;
-
-fn bools(data: &[u8], sizes: &[i64]) -> RawTensor {
-    let t = tensor(DType::Bool, sizes, 1);
-    t.storage().write(data);
-    t
-}
-fn s_masked_index() -> Vec<Sample> {
-    let at = |data: &[i64]| Some(ints(data, &[data.len() as i64]));
-    vec![
-        sample![transposed(F, &[3, 4], 1), bools(&[1, 0, 1], &[3]), vec![at(&[0, 9, -9]), at(&[1, 1, 1])], -1.0],
-        sample![strided(F, &[3, 4], 1), bools(&[1, 0, 1], &[3, 1]), vec![at(&[0, 9, -9])], 2],
-        sample![tensor(DType::I64, &[3, 4], 1), bools(&[1, 0], &[2]), vec![None, at(&[0, 9])], 2],
-        sample![tensor(F, &[3, 4], 1), bools(&[1, 0], &[2]), vec![Some(bools(&[1, 0, 1], &[3]))], 2],
-    ]
-}
-fn s_masked_put() -> Vec<Sample> {
-    let at = |data: &[i64]| Some(ints(data, &[data.len() as i64]));
-    vec![
-        sample![
-            transposed(F, &[3, 4], 1),
-            bools(&[1, 0, 1], &[3]),
-            vec![at(&[0, 9, 0]), at(&[1, 1, 1])],
-            tensor(F, &[3], 2)
-        ],
-        sample![tensor(F, &[0, 4], 1), bools(&[0], &[1]), vec![at(&[0]), at(&[0])], tensor(F, &[1], 2)],
-    ]
-}
-fn s_combinations() -> Vec<Sample> {
-    let mut all: Vec<Sample> = Vec::new();
-    for r in [0, 1, 2, 3, 5, -1] {
-        for again in [false, true] {
-            all.push(sample![strided(F, &[4], 1), r, again]);
-        }
-    }
-    all.push(sample![tensor(F, &[0], 1)]);
-    all.push(sample![tensor(F, &[2, 2], 1)]);
-    all
-}
-
 pub(crate) static OPS: &[OpDef] = &[
     OpDef {
         infer: composed!(masked_index),
@@ -162,6 +120,54 @@ pub(crate) static OPS: &[OpDef] = &[
         ..OpDef::new("combinations")
     },
 ];
+
+#[cfg(feature = "samples")]
+pub(crate) mod samples {
+    pub(super) use crate::support::samples::*;
+
+    pub(crate) const F: DType = DType::F32;
+
+    pub(crate) fn bools(data: &[u8], sizes: &[i64]) -> RawTensor {
+        let t = tensor(DType::Bool, sizes, 1);
+        t.storage().write(data);
+        t
+    }
+
+    pub(crate) fn s_masked_index() -> Vec<Sample> {
+        let at = |data: &[i64]| Some(ints(data, &[data.len() as i64]));
+        vec![
+            sample![transposed(F, &[3, 4], 1), bools(&[1, 0, 1], &[3]), vec![at(&[0, 9, -9]), at(&[1, 1, 1])], -1.0],
+            sample![strided(F, &[3, 4], 1), bools(&[1, 0, 1], &[3, 1]), vec![at(&[0, 9, -9])], 2],
+            sample![tensor(DType::I64, &[3, 4], 1), bools(&[1, 0], &[2]), vec![None, at(&[0, 9])], 2],
+            sample![tensor(F, &[3, 4], 1), bools(&[1, 0], &[2]), vec![Some(bools(&[1, 0, 1], &[3]))], 2],
+        ]
+    }
+
+    pub(crate) fn s_masked_put() -> Vec<Sample> {
+        let at = |data: &[i64]| Some(ints(data, &[data.len() as i64]));
+        vec![
+            sample![
+                transposed(F, &[3, 4], 1),
+                bools(&[1, 0, 1], &[3]),
+                vec![at(&[0, 9, 0]), at(&[1, 1, 1])],
+                tensor(F, &[3], 2)
+            ],
+            sample![tensor(F, &[0, 4], 1), bools(&[0], &[1]), vec![at(&[0]), at(&[0])], tensor(F, &[1], 2)],
+        ]
+    }
+
+    pub(crate) fn s_combinations() -> Vec<Sample> {
+        let mut all: Vec<Sample> = Vec::new();
+        for r in [0, 1, 2, 3, 5, -1] {
+            for again in [false, true] {
+                all.push(sample![strided(F, &[4], 1), r, again]);
+            }
+        }
+        all.push(sample![tensor(F, &[0], 1)]);
+        all.push(sample![tensor(F, &[2, 2], 1)]);
+        all
+    }
+}
 
 #[cfg(test)]
 mod tests {

@@ -10,7 +10,7 @@ mod select;
 
 use restride_ir::{Arg, SampleFn, Scalar};
 use restride_ir::{
-    Args, Call, DType, Dims, Emit, Exactness, Kernel, Layout, Meta, OpDef, OpError, Operands, OverlapCheck, Sample, Val,
+    Args, Call, DType, Dims, Emit, Exactness, Kernel, Layout, Meta, OpDef, OpError, Operands, OverlapCheck, Val,
 };
 use restride_kernels::index::{Axes, SomeDims, nonzero, nonzero_room, put_at, take_at};
 use restride_kernels::movement::copy;
@@ -18,13 +18,12 @@ use restride_kernels::support::convert::gather;
 use restride_kernels::support::rows::cells;
 use restride_kernels::support::scratch::{self, Temp, room, tensor_room};
 use restride_tensor::PerDim;
-use restride_tensor::{RawTensor, View};
+use restride_tensor::View;
 use smallvec::{SmallVec, smallvec};
 
 use crate::movement::CARRIED;
 use crate::reduce::Marks;
 use crate::support::promote::name;
-use crate::support::sample::{expanded, ints, laid, sample, strided, tensor, transposed};
 use crate::support::strides;
 use crate::support::{Metas, Result, ValArgs, Vals, ensure, fail, one};
 
@@ -338,122 +337,6 @@ pub(crate) fn stretched_room(values: &Meta, to: DType) -> usize {
     if values.dtype == to { 0 } else { tensor_room(to, values.layout.numel()) }
 }
 
-const F: DType = DType::F32;
-
-type Indices = Vec<Option<RawTensor>>;
-
-fn at(data: &[i64]) -> Option<RawTensor> {
-    Some(ints(data, &[data.len() as i64]))
-}
-fn mask(sizes: &[i64], seed: u64) -> Option<RawTensor> {
-    Some(tensor(DType::Bool, sizes, seed))
-}
-fn i32s(data: &[i32]) -> Option<RawTensor> {
-    Some(RawTensor::from_slice(data, &[data.len() as i64]))
-}
-/// Sample indices 0 and 1 in a transposed tensor.
-fn turned(sizes: &[i64]) -> Option<RawTensor> {
-    let mut perm: Vec<usize> = (0..sizes.len()).collect();
-    perm.reverse();
-    Some(crate::support::sample::in_range(DType::I64, Layout::permuted(sizes, &perm), 9, 0.0, 2.0))
-}
-fn mixed(sizes: &[i64]) -> RawTensor {
-    laid(F, Layout::permuted(sizes, &[2, 0, 3, 1]), 1)
-}
-
-fn s_index_plain() -> Vec<Sample> {
-    let four = [2i64, 3, 4, 5];
-    let mut all: Vec<Sample> = Vec::new();
-    let patterns: Vec<Indices> = vec![
-        vec![at(&[0, 1, -1])],
-        vec![None, at(&[0, 1, -1])],
-        vec![None, None, at(&[0, 1])],
-        vec![None, None, None, at(&[0, 1])],
-        vec![at(&[0, 1]), at(&[1, 2])],
-        vec![None, at(&[0, 1]), at(&[1, 2])],
-        vec![at(&[0, 1]), None, at(&[1, 2])],
-        vec![None, at(&[0, 1]), None, at(&[1, 2])],
-        vec![at(&[0, 1]), None, None, at(&[1, 2])],
-        vec![None, turned(&[2, 3])],
-        vec![turned(&[2, 3]), turned(&[3])],
-        vec![turned(&[2, 3]), turned(&[2, 1]), turned(&[]), turned(&[2, 3])],
-        vec![Some(ints(&[1], &[]))],
-        vec![None, Some(ints(&[1], &[])), None, at(&[1, 2])],
-        vec![at(&[])],
-        vec![i32s(&[0, -2])],
-        vec![None, i32s(&[0, 1]), at(&[3, 3])],
-        vec![None, at(&[3])],
-        vec![at(&[0, 1]), at(&[0, 1, 1])],
-        vec![at(&[-3])],
-        vec![at(&[0]); 5],
-        vec![Some(tensor(F, &[2], 1))],
-        vec![Some(tensor(DType::I16, &[2], 1))],
-        vec![None, None],
-        vec![],
-    ];
-    for indices in patterns {
-        all.push(sample![tensor(F, &four, 1), indices.clone()]);
-        all.push(sample![mixed(&four), indices.clone()]);
-        all.push(sample![strided(DType::I64, &four, 1), indices]);
-    }
-    all.push(sample![laid(F, strides::channels_last(&four), 1), vec![at(&[1, 0])]]);
-    all.push(sample![expanded(DType::C64, &[4, 3], 1), vec![at(&[1, 0])]]);
-    all.push(sample![expanded(DType::BF16, &[4, 3], 1), vec![None, at(&[1, 0])]]);
-    all.push(sample![transposed(DType::Bool, &[4, 3], 1), vec![turned(&[2, 2])]]);
-    all.push(sample![tensor(F, &[0, 3], 1), vec![at(&[])]]);
-    all.push(sample![tensor(F, &[0, 3], 1), vec![at(&[0])]]);
-    all.push(sample![tensor(F, &[2, 0], 1), vec![at(&[1])]]);
-    all
-}
-fn s_index() -> Vec<Sample> {
-    let mut all = s_index_plain();
-    let p = || transposed(F, &[4, 5, 3], 1);
-    all.extend([
-        sample![p(), vec![mask(&[4, 5, 3], 2)]],
-        sample![p(), vec![mask(&[4, 5], 2)]],
-        sample![p(), vec![mask(&[4], 2)]],
-        sample![p(), vec![None, mask(&[5, 3], 2)]],
-        sample![p(), vec![None, mask(&[5], 2)]],
-        sample![p(), vec![Some(tensor(DType::Bool, &[4], 2)), None, at(&[0])]],
-        sample![p(), vec![Some(tensor(DType::U8, &[4], 2))]],
-        sample![tensor(F, &[0, 3], 1), vec![mask(&[0], 2)]],
-        sample![p(), vec![mask(&[5], 2)]],
-        sample![p(), vec![None, None, mask(&[3, 2], 2)]],
-    ]);
-    all
-}
-fn s_put() -> Vec<Sample> {
-    let p = || transposed(F, &[4, 5, 3], 1);
-    vec![
-        sample![p(), vec![at(&[0, -1])], tensor(F, &[5, 3], 2)],
-        sample![p(), vec![None, at(&[0, 0, 2])], strided(F, &[4, 3, 3], 2)],
-        sample![p(), vec![None, at(&[0, 0, 2])], strided(F, &[4, 3, 3], 2), true],
-        sample![p(), vec![at(&[0, 1]), None, at(&[2, 2])], tensor(F, &[2, 5], 2)],
-        sample![p(), vec![turned(&[2, 3]), turned(&[3])], tensor(F, &[], 2), true],
-        sample![tensor(DType::I8, &[3], 1), vec![at(&[1, 1, 1])], tensor(DType::I8, &[3], 2)],
-        sample![tensor(DType::I8, &[3], 1), vec![at(&[1, 1, 1])], tensor(DType::I8, &[3], 2), true],
-        sample![tensor(DType::Bool, &[3], 1), vec![at(&[1, 1])], tensor(DType::Bool, &[2], 2), true],
-        sample![tensor(DType::C64, &[3, 2], 1), vec![at(&[1, 1])], tensor(DType::C64, &[2, 2], 2), true],
-        sample![tensor(DType::BF16, &[3], 1), vec![i32s(&[1, 0])], tensor(DType::BF16, &[1], 2), true],
-        sample![strided(F, &[4, 3], 1), vec![at(&[0])], tensor(F, &[3], 2)],
-        sample![expanded(F, &[4, 3], 1), vec![at(&[0])], tensor(F, &[3], 2)],
-        sample![p(), vec![mask(&[4, 5, 3], 2)], tensor(F, &[], 3)],
-        sample![p(), vec![mask(&[4, 5, 3], 2)], tensor(DType::F64, &[1], 3)],
-        sample![tensor(DType::I64, &[4], 1), vec![mask(&[4], 2)], tensor(F, &[], 3)],
-        sample![p(), vec![mask(&[4, 5, 3], 2)], tensor(F, &[], 3), true],
-        sample![p(), vec![None, mask(&[5], 2)], tensor(F, &[3], 3)],
-        sample![p(), vec![mask(&[4], 2), None, at(&[1])], tensor(F, &[5], 3)],
-        sample![tensor(F, &[5], 1), vec![mask(&[5], 3)], tensor(F, &[4], 3)],
-        sample![p(), vec![at(&[])], tensor(F, &[], 2)],
-        sample![tensor(F, &[0, 3], 1), vec![at(&[])], tensor(F, &[3], 2)],
-        sample![p(), vec![at(&[0, 1])], tensor(DType::F64, &[3], 2)],
-        sample![p(), vec![at(&[0, 1])], tensor(F, &[4], 2)],
-        sample![p(), vec![at(&[0, 1])], tensor(F, &[1, 1, 1, 3], 2)],
-        sample![p(), vec![at(&[4])], tensor(F, &[3], 2)],
-        sample![tensor(F, &[0, 3], 1), vec![at(&[0])], tensor(F, &[3], 2)],
-    ]
-}
-
 const fn an_index(schema: &'static str, samples: Option<SampleFn>) -> OpDef {
     OpDef {
         infer: Some(infer_index),
@@ -498,9 +381,138 @@ pub(crate) static FAMILY: crate::Family = crate::Family {
     aliases: ALIASES,
 };
 
+#[cfg(feature = "samples")]
+pub(crate) mod samples {
+    use super::*;
+    pub(super) use crate::support::samples::*;
+
+    pub(crate) const F: DType = DType::F32;
+
+    pub(crate) type Indices = Vec<Option<RawTensor>>;
+
+    pub(crate) fn at(data: &[i64]) -> Option<RawTensor> {
+        Some(ints(data, &[data.len() as i64]))
+    }
+
+    pub(crate) fn mask(sizes: &[i64], seed: u64) -> Option<RawTensor> {
+        Some(tensor(DType::Bool, sizes, seed))
+    }
+
+    pub(crate) fn i32s(data: &[i32]) -> Option<RawTensor> {
+        Some(RawTensor::from_slice(data, &[data.len() as i64]))
+    }
+
+    /// Sample indices 0 and 1 in a transposed tensor.
+    pub(crate) fn turned(sizes: &[i64]) -> Option<RawTensor> {
+        let mut perm: Vec<usize> = (0..sizes.len()).collect();
+        perm.reverse();
+        Some(crate::support::samples::in_range(DType::I64, Layout::permuted(sizes, &perm), 9, 0.0, 2.0))
+    }
+
+    pub(crate) fn mixed(sizes: &[i64]) -> RawTensor {
+        laid(F, Layout::permuted(sizes, &[2, 0, 3, 1]), 1)
+    }
+
+    pub(crate) fn s_index_plain() -> Vec<Sample> {
+        let four = [2i64, 3, 4, 5];
+        let mut all: Vec<Sample> = Vec::new();
+        let patterns: Vec<Indices> = vec![
+            vec![at(&[0, 1, -1])],
+            vec![None, at(&[0, 1, -1])],
+            vec![None, None, at(&[0, 1])],
+            vec![None, None, None, at(&[0, 1])],
+            vec![at(&[0, 1]), at(&[1, 2])],
+            vec![None, at(&[0, 1]), at(&[1, 2])],
+            vec![at(&[0, 1]), None, at(&[1, 2])],
+            vec![None, at(&[0, 1]), None, at(&[1, 2])],
+            vec![at(&[0, 1]), None, None, at(&[1, 2])],
+            vec![None, turned(&[2, 3])],
+            vec![turned(&[2, 3]), turned(&[3])],
+            vec![turned(&[2, 3]), turned(&[2, 1]), turned(&[]), turned(&[2, 3])],
+            vec![Some(ints(&[1], &[]))],
+            vec![None, Some(ints(&[1], &[])), None, at(&[1, 2])],
+            vec![at(&[])],
+            vec![i32s(&[0, -2])],
+            vec![None, i32s(&[0, 1]), at(&[3, 3])],
+            vec![None, at(&[3])],
+            vec![at(&[0, 1]), at(&[0, 1, 1])],
+            vec![at(&[-3])],
+            vec![at(&[0]); 5],
+            vec![Some(tensor(F, &[2], 1))],
+            vec![Some(tensor(DType::I16, &[2], 1))],
+            vec![None, None],
+            vec![],
+        ];
+        for indices in patterns {
+            all.push(sample![tensor(F, &four, 1), indices.clone()]);
+            all.push(sample![mixed(&four), indices.clone()]);
+            all.push(sample![strided(DType::I64, &four, 1), indices]);
+        }
+        all.push(sample![laid(F, strides::channels_last(&four), 1), vec![at(&[1, 0])]]);
+        all.push(sample![expanded(DType::C64, &[4, 3], 1), vec![at(&[1, 0])]]);
+        all.push(sample![expanded(DType::BF16, &[4, 3], 1), vec![None, at(&[1, 0])]]);
+        all.push(sample![transposed(DType::Bool, &[4, 3], 1), vec![turned(&[2, 2])]]);
+        all.push(sample![tensor(F, &[0, 3], 1), vec![at(&[])]]);
+        all.push(sample![tensor(F, &[0, 3], 1), vec![at(&[0])]]);
+        all.push(sample![tensor(F, &[2, 0], 1), vec![at(&[1])]]);
+        all
+    }
+
+    pub(crate) fn s_index() -> Vec<Sample> {
+        let mut all = s_index_plain();
+        let p = || transposed(F, &[4, 5, 3], 1);
+        all.extend([
+            sample![p(), vec![mask(&[4, 5, 3], 2)]],
+            sample![p(), vec![mask(&[4, 5], 2)]],
+            sample![p(), vec![mask(&[4], 2)]],
+            sample![p(), vec![None, mask(&[5, 3], 2)]],
+            sample![p(), vec![None, mask(&[5], 2)]],
+            sample![p(), vec![Some(tensor(DType::Bool, &[4], 2)), None, at(&[0])]],
+            sample![p(), vec![Some(tensor(DType::U8, &[4], 2))]],
+            sample![tensor(F, &[0, 3], 1), vec![mask(&[0], 2)]],
+            sample![p(), vec![mask(&[5], 2)]],
+            sample![p(), vec![None, None, mask(&[3, 2], 2)]],
+        ]);
+        all
+    }
+
+    pub(crate) fn s_put() -> Vec<Sample> {
+        let p = || transposed(F, &[4, 5, 3], 1);
+        vec![
+            sample![p(), vec![at(&[0, -1])], tensor(F, &[5, 3], 2)],
+            sample![p(), vec![None, at(&[0, 0, 2])], strided(F, &[4, 3, 3], 2)],
+            sample![p(), vec![None, at(&[0, 0, 2])], strided(F, &[4, 3, 3], 2), true],
+            sample![p(), vec![at(&[0, 1]), None, at(&[2, 2])], tensor(F, &[2, 5], 2)],
+            sample![p(), vec![turned(&[2, 3]), turned(&[3])], tensor(F, &[], 2), true],
+            sample![tensor(DType::I8, &[3], 1), vec![at(&[1, 1, 1])], tensor(DType::I8, &[3], 2)],
+            sample![tensor(DType::I8, &[3], 1), vec![at(&[1, 1, 1])], tensor(DType::I8, &[3], 2), true],
+            sample![tensor(DType::Bool, &[3], 1), vec![at(&[1, 1])], tensor(DType::Bool, &[2], 2), true],
+            sample![tensor(DType::C64, &[3, 2], 1), vec![at(&[1, 1])], tensor(DType::C64, &[2, 2], 2), true],
+            sample![tensor(DType::BF16, &[3], 1), vec![i32s(&[1, 0])], tensor(DType::BF16, &[1], 2), true],
+            sample![strided(F, &[4, 3], 1), vec![at(&[0])], tensor(F, &[3], 2)],
+            sample![expanded(F, &[4, 3], 1), vec![at(&[0])], tensor(F, &[3], 2)],
+            sample![p(), vec![mask(&[4, 5, 3], 2)], tensor(F, &[], 3)],
+            sample![p(), vec![mask(&[4, 5, 3], 2)], tensor(DType::F64, &[1], 3)],
+            sample![tensor(DType::I64, &[4], 1), vec![mask(&[4], 2)], tensor(F, &[], 3)],
+            sample![p(), vec![mask(&[4, 5, 3], 2)], tensor(F, &[], 3), true],
+            sample![p(), vec![None, mask(&[5], 2)], tensor(F, &[3], 3)],
+            sample![p(), vec![mask(&[4], 2), None, at(&[1])], tensor(F, &[5], 3)],
+            sample![tensor(F, &[5], 1), vec![mask(&[5], 3)], tensor(F, &[4], 3)],
+            sample![p(), vec![at(&[])], tensor(F, &[], 2)],
+            sample![tensor(F, &[0, 3], 1), vec![at(&[])], tensor(F, &[3], 2)],
+            sample![p(), vec![at(&[0, 1])], tensor(DType::F64, &[3], 2)],
+            sample![p(), vec![at(&[0, 1])], tensor(F, &[4], 2)],
+            sample![p(), vec![at(&[0, 1])], tensor(F, &[1, 1, 1, 3], 2)],
+            sample![p(), vec![at(&[4])], tensor(F, &[3], 2)],
+            sample![tensor(F, &[0, 3], 1), vec![at(&[0])], tensor(F, &[3], 2)],
+        ]
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::support::samples::{RawTensor, ints};
 
     #[test]
     fn indexed_dimensions_go_first_unless_they_stand_together() {

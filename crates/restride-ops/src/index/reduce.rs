@@ -3,10 +3,8 @@
 use crate::index::select::check_source;
 use crate::support::composite::composed;
 use crate::support::promote::name;
-use crate::support::sample::{expanded, ints, sample, strided, tensor, transposed};
 use crate::support::*;
-use restride_ir::{DType, Emit, Exactness, OpDef, Sample};
-use restride_tensor::RawTensor;
+use restride_ir::{DType, Emit, Exactness, OpDef};
 use smallvec::smallvec;
 
 /// `(self, dim, index, source, reduce, include_self)`
@@ -35,48 +33,6 @@ fn index_reduce(e: &mut dyn Emit, a: &ValArgs<'_>) -> Vals {
     Ok(smallvec![emit!(e, op, t, dim as i64, index, source, how, a.bool(5)?)?])
 }
 
-fn samples() -> Vec<Sample> {
-    let f = DType::F32;
-    let mut out = Vec::new();
-    for how in ["prod", "mean", "amax", "amin"] {
-        for keep in [true, false] {
-            let t = || transposed(f, &[4, 5, 3], 1);
-            out.push(sample![t(), 1, ints(&[4, 0, 0], &[3]), strided(f, &[4, 3, 3], 2), how, keep]);
-            out.push(sample![
-                tensor(DType::F64, &[3], 1),
-                0,
-                ints(&[1, 1], &[2]),
-                tensor(DType::F64, &[2], 3),
-                how,
-                keep
-            ]);
-            let index = RawTensor::from_slice(&[2i32, 2], &[2]);
-            out.push(sample![expanded(f, &[4, 3], 1), -1, index, tensor(f, &[4, 2], 2), how, keep]);
-            out.push(sample![
-                tensor(DType::I8, &[3], 1),
-                0,
-                ints(&[2, 0], &[2]),
-                tensor(DType::I8, &[2], 2),
-                how,
-                keep
-            ]);
-            let half = DType::BF16;
-            out.push(sample![tensor(half, &[3], 1), 0, ints(&[2, 0], &[2]), tensor(half, &[2], 2), how, keep]);
-        }
-    }
-    out.extend([
-        sample![tensor(f, &[], 1), 0, ints(&[0], &[1]), tensor(f, &[], 2), "prod"],
-        sample![tensor(f, &[3], 1), 0, ints(&[1], &[]), tensor(f, &[1], 2), "mean"],
-        sample![tensor(f, &[0, 3], 1), 0, ints(&[], &[0]), tensor(f, &[0, 3], 2), "amax"],
-        sample![tensor(f, &[3], 1), 0, ints(&[1], &[1]), tensor(f, &[], 2), "amax"],
-        sample![tensor(f, &[3], 1), 0, ints(&[3], &[1]), tensor(f, &[1], 2), "amax"],
-        sample![tensor(f, &[3], 1), 0, ints(&[1], &[1]), tensor(f, &[1], 2), "sum"],
-        sample![tensor(DType::Bool, &[3], 1), 0, ints(&[1], &[1]), tensor(DType::Bool, &[1], 2), "prod"],
-        sample![tensor(f, &[3, 2], 1), 0, ints(&[1], &[1]), tensor(f, &[1, 3], 2), "prod"],
-    ]);
-    out
-}
-
 pub(crate) static OPS: &[OpDef] = &[OpDef {
     infer: composed!(index_reduce),
     decompose: Some(index_reduce),
@@ -84,3 +40,50 @@ pub(crate) static OPS: &[OpDef] = &[OpDef {
     samples: samples!(samples),
     ..OpDef::new("index_reduce")
 }];
+
+#[cfg(feature = "samples")]
+pub(crate) mod samples {
+    pub(super) use crate::support::samples::*;
+
+    pub(crate) fn samples() -> Vec<Sample> {
+        let f = DType::F32;
+        let mut out = Vec::new();
+        for how in ["prod", "mean", "amax", "amin"] {
+            for keep in [true, false] {
+                let t = || transposed(f, &[4, 5, 3], 1);
+                out.push(sample![t(), 1, ints(&[4, 0, 0], &[3]), strided(f, &[4, 3, 3], 2), how, keep]);
+                out.push(sample![
+                    tensor(DType::F64, &[3], 1),
+                    0,
+                    ints(&[1, 1], &[2]),
+                    tensor(DType::F64, &[2], 3),
+                    how,
+                    keep
+                ]);
+                let index = RawTensor::from_slice(&[2i32, 2], &[2]);
+                out.push(sample![expanded(f, &[4, 3], 1), -1, index, tensor(f, &[4, 2], 2), how, keep]);
+                out.push(sample![
+                    tensor(DType::I8, &[3], 1),
+                    0,
+                    ints(&[2, 0], &[2]),
+                    tensor(DType::I8, &[2], 2),
+                    how,
+                    keep
+                ]);
+                let half = DType::BF16;
+                out.push(sample![tensor(half, &[3], 1), 0, ints(&[2, 0], &[2]), tensor(half, &[2], 2), how, keep]);
+            }
+        }
+        out.extend([
+            sample![tensor(f, &[], 1), 0, ints(&[0], &[1]), tensor(f, &[], 2), "prod"],
+            sample![tensor(f, &[3], 1), 0, ints(&[1], &[]), tensor(f, &[1], 2), "mean"],
+            sample![tensor(f, &[0, 3], 1), 0, ints(&[], &[0]), tensor(f, &[0, 3], 2), "amax"],
+            sample![tensor(f, &[3], 1), 0, ints(&[1], &[1]), tensor(f, &[], 2), "amax"],
+            sample![tensor(f, &[3], 1), 0, ints(&[3], &[1]), tensor(f, &[1], 2), "amax"],
+            sample![tensor(f, &[3], 1), 0, ints(&[1], &[1]), tensor(f, &[1], 2), "sum"],
+            sample![tensor(DType::Bool, &[3], 1), 0, ints(&[1], &[1]), tensor(DType::Bool, &[1], 2), "prod"],
+            sample![tensor(f, &[3, 2], 1), 0, ints(&[1], &[1]), tensor(f, &[1, 3], 2), "prod"],
+        ]);
+        out
+    }
+}

@@ -1,18 +1,15 @@
 //! Indexed writes: along a dimension, flat, or by masks. `gather.rs` has the reads.
 
-use restride_ir::{
-    Args, Call, DType, Exactness, Layout, Meta, OpDef, OpError, OverlapCheck, Sample, SampleFn, Scalar, ScratchFn,
-};
+use restride_ir::{Args, Call, DType, Exactness, Meta, OpDef, OpError, OverlapCheck, SampleFn, ScratchFn};
 use restride_kernels::index::scatter::{Reduce, Source, gather_room, scatter, scatter_room};
 use restride_kernels::index::{nonzero, nonzero_room, put_flat, put_flat_room};
 use restride_kernels::movement::copy;
 use restride_kernels::support::convert::gather as values_of;
 use restride_kernels::support::scratch::Temp;
-use restride_tensor::{RawTensor, View};
+use restride_tensor::View;
 
 use crate::movement::CARRIED;
 use crate::support::promote::{check_holds, name};
-use crate::support::sample::{expanded, ints, sample, strided, tensor, transposed};
 use crate::support::scratch::lies;
 use crate::support::strides::{broadcast_sizes, dense_like};
 use crate::support::{Metas, Result, ensure, exact, fail, fresh, one};
@@ -227,124 +224,6 @@ fn room_masked(a: &Args<'_, Meta>, outs: &[Meta]) -> Result<usize> {
     Ok(found + all.max(put_flat_room(n, values)))
 }
 
-pub(crate) const F: DType = DType::F32;
-
-pub(crate) fn index(sizes: &[i64], below: i64, seed: u64) -> RawTensor {
-    crate::support::sample::in_range(DType::I64, Layout::contiguous(sizes), seed, 0.0, below as f64)
-}
-/// Sample indices in every second cell of a transposed tensor.
-pub(crate) fn odd_index(sizes: &[i64], below: i64, seed: u64) -> RawTensor {
-    let mut perm: Vec<usize> = (0..sizes.len()).collect();
-    perm.reverse();
-    crate::support::sample::in_range(DType::I64, Layout::permuted(sizes, &perm), seed, 0.0, below as f64)
-}
-pub(crate) fn p() -> RawTensor {
-    transposed(F, &[4, 5, 3], 1)
-}
-fn scatters(extra: &[restride_ir::SampleArg]) -> Vec<Sample> {
-    let all = vec![
-        sample![p(), 1, odd_index(&[3, 2, 3], 5, 2), strided(F, &[3, 4, 3], 3)],
-        sample![strided(DType::I64, &[4, 3], 1), 0, index(&[7, 2], 4, 2), transposed(DType::I64, &[7, 2], 3)],
-        sample![expanded(DType::BF16, &[4, 3], 1), -1, index(&[4, 4], 3, 2), tensor(DType::BF16, &[4, 4], 3)],
-        sample![tensor(DType::U8, &[4], 1), 0, RawTensor::from_slice(&[3i32, 0, 3], &[3]), tensor(DType::U8, &[3], 3)],
-        sample![tensor(F, &[], 1), 0, ints(&[0], &[]), tensor(F, &[], 3)],
-        sample![tensor(F, &[], 1), 0, ints(&[0], &[1]), tensor(F, &[1], 3)],
-        sample![p(), 1, ints(&[], &[0]), tensor(F, &[2], 3)],
-        sample![p(), 1, index(&[5, 2, 3], 5, 2), tensor(F, &[5, 2, 3], 3)],
-        sample![p(), 1, index(&[2, 2, 3], 5, 2), tensor(F, &[2, 1, 3], 3)],
-        sample![p(), 1, index(&[2, 2], 5, 2), tensor(F, &[2, 2], 3)],
-        sample![p(), 1, ints(&[5], &[1, 1, 1]), tensor(F, &[1, 1, 1], 3)],
-        sample![p(), 1, ints(&[-1], &[1, 1, 1]), tensor(F, &[1, 1, 1], 3)],
-        sample![p(), 1, ints(&[1], &[1, 1, 1]), tensor(DType::F64, &[1, 1, 1], 3)],
-    ];
-    all.into_iter()
-        .map(|mut s| {
-            s.args.extend(extra.iter().cloned());
-            s
-        })
-        .collect()
-}
-fn s_src() -> Vec<Sample> {
-    let mut all = scatters(&[]);
-    all.push(sample![tensor(DType::C64, &[4], 1), 0, ints(&[3, 0, 3], &[3]), tensor(DType::C64, &[3], 3)]);
-    all.push(sample![tensor(DType::Bool, &[4], 1), 0, ints(&[3, 0, 3], &[3]), tensor(DType::Bool, &[3], 3)]);
-    all
-}
-fn with_numbers(extra: &[restride_ir::SampleArg]) -> Vec<Sample> {
-    let mut all = scatters(&[]);
-    all.push(sample![tensor(DType::I32, &[4], 1), 0, ints(&[3, 0, 3], &[3]), ()]);
-    let numbers = [Scalar::Float(2.5), Scalar::Int(3)];
-    for (i, s) in all.iter_mut().enumerate() {
-        s.args.truncate(3);
-        s.args.push(restride_ir::Arg::Scalar(numbers[i % 2]));
-        s.args.extend(extra.iter().cloned());
-    }
-    all
-}
-fn s_value() -> Vec<Sample> {
-    let mut all = with_numbers(&[]);
-    all.push(sample![tensor(DType::U8, &[4], 1), 0, ints(&[3], &[1]), 300]);
-    all
-}
-fn word(s: &str) -> restride_ir::SampleArg {
-    restride_ir::Arg::Str(s.into())
-}
-fn flag(b: bool) -> restride_ir::SampleArg {
-    restride_ir::Arg::Scalar(Scalar::Bool(b))
-}
-fn s_reduce() -> Vec<Sample> {
-    let mut all = scatters(&[word("add")]);
-    all.extend(scatters(&[word("multiply")]));
-    all.extend(scatters(&[word("sum")]).into_iter().take(1));
-    all
-}
-fn s_value_reduce() -> Vec<Sample> {
-    let mut all = with_numbers(&[word("add")]);
-    all.extend(with_numbers(&[word("multiply")]));
-    all
-}
-fn s_two() -> Vec<Sample> {
-    let mut all = Vec::new();
-    for how in ["sum", "prod", "mean", "amax", "amin"] {
-        for keep in [true, false] {
-            all.extend(scatters(&[word(how), flag(keep)]));
-            for dtype in [DType::Bool, DType::C64, DType::F16, DType::I8] {
-                let (t, src) = (tensor(dtype, &[4], 1), tensor(dtype, &[3], 3));
-                all.push(sample![t, 0, ints(&[3, 0, 3], &[3]), src, word(how), keep]);
-            }
-        }
-    }
-    all.extend(scatters(&[word("add"), flag(true)]).into_iter().take(1));
-    all
-}
-fn s_put() -> Vec<Sample> {
-    vec![
-        sample![p(), odd_index(&[2, 3], 60, 2), strided(F, &[3, 2], 3)],
-        sample![strided(DType::C64, &[4, 3], 1), ints(&[-1, 0, -12], &[3]), tensor(DType::C64, &[3], 3)],
-        sample![strided(DType::I8, &[4, 3], 1), ints(&[-1, 0, 11], &[3]), tensor(DType::I8, &[3], 3), true],
-        sample![expanded(F, &[4, 3], 1), ints(&[5], &[]), tensor(F, &[1], 3)],
-        sample![tensor(F, &[], 1), ints(&[0], &[1]), tensor(F, &[], 3), true],
-        sample![tensor(F, &[0], 1), ints(&[], &[0]), tensor(F, &[0], 3)],
-        sample![tensor(F, &[0], 1), ints(&[0], &[1]), tensor(F, &[1], 3)],
-        sample![p(), ints(&[60], &[1]), tensor(F, &[1], 3)],
-        sample![p(), ints(&[6], &[1]), tensor(F, &[2], 3)],
-        sample![p(), ints(&[6], &[1]), tensor(DType::F64, &[1], 3)],
-    ]
-}
-fn s_masked() -> Vec<Sample> {
-    vec![
-        sample![p(), tensor(DType::Bool, &[4, 5, 3], 2), strided(F, &[60], 3)],
-        sample![strided(DType::C64, &[4, 3], 1), tensor(DType::Bool, &[3], 2), transposed(DType::C64, &[4, 5], 3)],
-        sample![tensor(F, &[3], 1), transposed(DType::Bool, &[4, 3], 2), tensor(F, &[4, 5], 3)],
-        sample![tensor(F, &[], 1), tensor(DType::Bool, &[], 2), tensor(F, &[1], 3)],
-        sample![tensor(F, &[0, 3], 1), tensor(DType::Bool, &[3], 2), tensor(F, &[0], 3)],
-        sample![p(), tensor(DType::Bool, &[4, 5, 3], 2), tensor(F, &[3], 3)],
-        sample![p(), tensor(DType::Bool, &[4], 2), tensor(F, &[60], 3)],
-        sample![p(), tensor(DType::U8, &[4, 5, 3], 2), tensor(F, &[60], 3)],
-        sample![p(), tensor(DType::Bool, &[4, 5, 3], 2), tensor(DType::F64, &[60], 3)],
-    ]
-}
-
 /// Declares a write; the result carries unwritten elements over.
 const fn writes(
     schema: &'static str,
@@ -377,3 +256,144 @@ pub(crate) static OPS: &[OpDef] = &[
         ..writes("masked_scatter", infer_masked, run_masked, room_masked, samples!(s_masked))
     },
 ];
+
+#[cfg(feature = "samples")]
+pub(crate) mod samples {
+    pub(super) use crate::support::samples::*;
+
+    pub(crate) const F: DType = DType::F32;
+
+    pub(crate) fn index(sizes: &[i64], below: i64, seed: u64) -> RawTensor {
+        crate::support::samples::in_range(DType::I64, Layout::contiguous(sizes), seed, 0.0, below as f64)
+    }
+
+    /// Sample indices in every second cell of a transposed tensor.
+    pub(crate) fn odd_index(sizes: &[i64], below: i64, seed: u64) -> RawTensor {
+        let mut perm: Vec<usize> = (0..sizes.len()).collect();
+        perm.reverse();
+        crate::support::samples::in_range(DType::I64, Layout::permuted(sizes, &perm), seed, 0.0, below as f64)
+    }
+
+    pub(crate) fn p() -> RawTensor {
+        transposed(F, &[4, 5, 3], 1)
+    }
+
+    pub(crate) fn scatters(extra: &[restride_ir::SampleArg]) -> Vec<Sample> {
+        let all = vec![
+            sample![p(), 1, odd_index(&[3, 2, 3], 5, 2), strided(F, &[3, 4, 3], 3)],
+            sample![strided(DType::I64, &[4, 3], 1), 0, index(&[7, 2], 4, 2), transposed(DType::I64, &[7, 2], 3)],
+            sample![expanded(DType::BF16, &[4, 3], 1), -1, index(&[4, 4], 3, 2), tensor(DType::BF16, &[4, 4], 3)],
+            sample![
+                tensor(DType::U8, &[4], 1),
+                0,
+                RawTensor::from_slice(&[3i32, 0, 3], &[3]),
+                tensor(DType::U8, &[3], 3)
+            ],
+            sample![tensor(F, &[], 1), 0, ints(&[0], &[]), tensor(F, &[], 3)],
+            sample![tensor(F, &[], 1), 0, ints(&[0], &[1]), tensor(F, &[1], 3)],
+            sample![p(), 1, ints(&[], &[0]), tensor(F, &[2], 3)],
+            sample![p(), 1, index(&[5, 2, 3], 5, 2), tensor(F, &[5, 2, 3], 3)],
+            sample![p(), 1, index(&[2, 2, 3], 5, 2), tensor(F, &[2, 1, 3], 3)],
+            sample![p(), 1, index(&[2, 2], 5, 2), tensor(F, &[2, 2], 3)],
+            sample![p(), 1, ints(&[5], &[1, 1, 1]), tensor(F, &[1, 1, 1], 3)],
+            sample![p(), 1, ints(&[-1], &[1, 1, 1]), tensor(F, &[1, 1, 1], 3)],
+            sample![p(), 1, ints(&[1], &[1, 1, 1]), tensor(DType::F64, &[1, 1, 1], 3)],
+        ];
+        all.into_iter()
+            .map(|mut s| {
+                s.args.extend(extra.iter().cloned());
+                s
+            })
+            .collect()
+    }
+
+    pub(crate) fn s_src() -> Vec<Sample> {
+        let mut all = scatters(&[]);
+        all.push(sample![tensor(DType::C64, &[4], 1), 0, ints(&[3, 0, 3], &[3]), tensor(DType::C64, &[3], 3)]);
+        all.push(sample![tensor(DType::Bool, &[4], 1), 0, ints(&[3, 0, 3], &[3]), tensor(DType::Bool, &[3], 3)]);
+        all
+    }
+
+    pub(crate) fn with_numbers(extra: &[restride_ir::SampleArg]) -> Vec<Sample> {
+        let mut all = scatters(&[]);
+        all.push(sample![tensor(DType::I32, &[4], 1), 0, ints(&[3, 0, 3], &[3]), ()]);
+        let numbers = [Scalar::Float(2.5), Scalar::Int(3)];
+        for (i, s) in all.iter_mut().enumerate() {
+            s.args.truncate(3);
+            s.args.push(restride_ir::Arg::Scalar(numbers[i % 2]));
+            s.args.extend(extra.iter().cloned());
+        }
+        all
+    }
+
+    pub(crate) fn s_value() -> Vec<Sample> {
+        let mut all = with_numbers(&[]);
+        all.push(sample![tensor(DType::U8, &[4], 1), 0, ints(&[3], &[1]), 300]);
+        all
+    }
+
+    pub(crate) fn word(s: &str) -> restride_ir::SampleArg {
+        restride_ir::Arg::Str(s.into())
+    }
+
+    pub(crate) fn flag(b: bool) -> restride_ir::SampleArg {
+        restride_ir::Arg::Scalar(Scalar::Bool(b))
+    }
+
+    pub(crate) fn s_reduce() -> Vec<Sample> {
+        let mut all = scatters(&[word("add")]);
+        all.extend(scatters(&[word("multiply")]));
+        all.extend(scatters(&[word("sum")]).into_iter().take(1));
+        all
+    }
+
+    pub(crate) fn s_value_reduce() -> Vec<Sample> {
+        let mut all = with_numbers(&[word("add")]);
+        all.extend(with_numbers(&[word("multiply")]));
+        all
+    }
+
+    pub(crate) fn s_two() -> Vec<Sample> {
+        let mut all = Vec::new();
+        for how in ["sum", "prod", "mean", "amax", "amin"] {
+            for keep in [true, false] {
+                all.extend(scatters(&[word(how), flag(keep)]));
+                for dtype in [DType::Bool, DType::C64, DType::F16, DType::I8] {
+                    let (t, src) = (tensor(dtype, &[4], 1), tensor(dtype, &[3], 3));
+                    all.push(sample![t, 0, ints(&[3, 0, 3], &[3]), src, word(how), keep]);
+                }
+            }
+        }
+        all.extend(scatters(&[word("add"), flag(true)]).into_iter().take(1));
+        all
+    }
+
+    pub(crate) fn s_put() -> Vec<Sample> {
+        vec![
+            sample![p(), odd_index(&[2, 3], 60, 2), strided(F, &[3, 2], 3)],
+            sample![strided(DType::C64, &[4, 3], 1), ints(&[-1, 0, -12], &[3]), tensor(DType::C64, &[3], 3)],
+            sample![strided(DType::I8, &[4, 3], 1), ints(&[-1, 0, 11], &[3]), tensor(DType::I8, &[3], 3), true],
+            sample![expanded(F, &[4, 3], 1), ints(&[5], &[]), tensor(F, &[1], 3)],
+            sample![tensor(F, &[], 1), ints(&[0], &[1]), tensor(F, &[], 3), true],
+            sample![tensor(F, &[0], 1), ints(&[], &[0]), tensor(F, &[0], 3)],
+            sample![tensor(F, &[0], 1), ints(&[0], &[1]), tensor(F, &[1], 3)],
+            sample![p(), ints(&[60], &[1]), tensor(F, &[1], 3)],
+            sample![p(), ints(&[6], &[1]), tensor(F, &[2], 3)],
+            sample![p(), ints(&[6], &[1]), tensor(DType::F64, &[1], 3)],
+        ]
+    }
+
+    pub(crate) fn s_masked() -> Vec<Sample> {
+        vec![
+            sample![p(), tensor(DType::Bool, &[4, 5, 3], 2), strided(F, &[60], 3)],
+            sample![strided(DType::C64, &[4, 3], 1), tensor(DType::Bool, &[3], 2), transposed(DType::C64, &[4, 5], 3)],
+            sample![tensor(F, &[3], 1), transposed(DType::Bool, &[4, 3], 2), tensor(F, &[4, 5], 3)],
+            sample![tensor(F, &[], 1), tensor(DType::Bool, &[], 2), tensor(F, &[1], 3)],
+            sample![tensor(F, &[0, 3], 1), tensor(DType::Bool, &[3], 2), tensor(F, &[0], 3)],
+            sample![p(), tensor(DType::Bool, &[4, 5, 3], 2), tensor(F, &[3], 3)],
+            sample![p(), tensor(DType::Bool, &[4], 2), tensor(F, &[60], 3)],
+            sample![p(), tensor(DType::U8, &[4, 5, 3], 2), tensor(F, &[60], 3)],
+            sample![p(), tensor(DType::Bool, &[4, 5, 3], 2), tensor(DType::F64, &[60], 3)],
+        ]
+    }
+}

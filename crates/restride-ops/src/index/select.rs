@@ -1,18 +1,17 @@
 //! Indexing of one dimension by a vector: `index_select`, `index_add`, `index_copy`, `index_fill`.
 
 use restride_ir::{
-    Args, Call, DType, Exactness, Kernel, Meta, OpDef, OpError, OverlapCheck, Sample, SampleFn, Scalar, ScratchFn,
+    Args, Call, DType, Exactness, Kernel, Meta, OpDef, OpError, OverlapCheck, SampleFn, Scalar, ScratchFn,
 };
 use restride_kernels::index::{Axes, add_scaled, put_at, take_at};
 use restride_kernels::movement::copy;
 use restride_kernels::support::convert::gather;
 use restride_kernels::support::scratch::{Temp, room, tensor_room};
-use restride_tensor::{RawTensor, View, ViewMut};
+use restride_tensor::{View, ViewMut};
 
 use crate::index::{put_stretched, stretched_room};
 use crate::movement::CARRIED;
 use crate::support::promote::{check_holds, name};
-use crate::support::sample::{expanded, ints, sample, strided, tensor, transposed};
 use crate::support::strides::dense_like;
 use crate::support::{Metas, Result, ensure, fail, fresh, one};
 
@@ -248,97 +247,6 @@ fn run_fill_tensor(c: &Call<'_>) -> Result<()> {
     fill(c, c.args.tensor(3)?)
 }
 
-const F: DType = DType::F32;
-
-fn p() -> RawTensor {
-    transposed(F, &[4, 5, 3], 1)
-}
-fn s_select() -> Vec<Sample> {
-    vec![
-        sample![p(), 1, ints(&[4, 0, 0], &[3])],
-        sample![strided(DType::I64, &[4, 3], 1), -1, RawTensor::from_slice(&[2i32, 1], &[2])],
-        sample![expanded(DType::C64, &[4, 3], 1), 0, ints(&[1, 1], &[2])],
-        sample![p(), 0, ints(&[1], &[])],
-        sample![tensor(F, &[], 1), 0, ints(&[0], &[1])],
-        sample![tensor(F, &[], 1), 0, ints(&[0, 0], &[2])],
-        sample![tensor(F, &[], 1), 0, ints(&[1], &[1])],
-        sample![tensor(DType::Bool, &[5], 1), 0, tensor(DType::U8, &[2], 1)],
-        sample![p(), 2, ints(&[], &[0])],
-        sample![tensor(F, &[0, 3], 1), 0, ints(&[0], &[1])],
-        sample![tensor(F, &[0, 3], 1), 1, ints(&[2, 2], &[2])],
-        sample![p(), 1, ints(&[5], &[1])],
-        sample![p(), 1, ints(&[-1], &[1])],
-        sample![tensor(F, &[3], 1), 0, ints(&[3], &[1])],
-        sample![p(), 1, ints(&[1, 1], &[2, 1])],
-    ]
-}
-fn s_add() -> Vec<Sample> {
-    vec![
-        sample![p(), 1, ints(&[4, 0, 0], &[3]), strided(F, &[4, 3, 3], 2)],
-        sample![p(), -1, ints(&[1, 1], &[2]), tensor(F, &[4, 5, 2], 2), 2.5],
-        sample![
-            strided(DType::I8, &[3, 2], 1),
-            0,
-            RawTensor::from_slice(&[2i32, 2], &[2]),
-            tensor(DType::I8, &[2, 2], 2),
-            100
-        ],
-        sample![tensor(DType::C64, &[3], 1), 0, ints(&[2, 2], &[2]), tensor(DType::C64, &[2], 2)],
-        sample![tensor(DType::BF16, &[3, 2], 1), 0, ints(&[2, 2], &[2]), tensor(DType::BF16, &[2, 2], 2), 0.5],
-        sample![tensor(DType::Bool, &[3], 1), 0, ints(&[2, 0], &[2]), tensor(DType::Bool, &[2], 2)],
-        sample![tensor(DType::I64, &[3], 1), 0, ints(&[2, 0], &[2]), tensor(DType::I64, &[2], 2), 1.5],
-        sample![tensor(DType::I64, &[3, 1], 1), 0, ints(&[2, 0], &[2]), tensor(DType::I64, &[2, 1], 2), 1.5],
-        sample![expanded(F, &[4, 3], 1), 0, ints(&[0], &[1]), tensor(F, &[1, 3], 2)],
-        sample![tensor(F, &[], 1), 0, ints(&[0], &[1]), tensor(F, &[], 2)],
-        sample![tensor(F, &[3], 1), 0, ints(&[1], &[]), tensor(F, &[1], 2)],
-        sample![tensor(F, &[0, 3], 1), 0, ints(&[], &[0]), tensor(F, &[0, 3], 2)],
-        sample![tensor(F, &[3], 1), 0, ints(&[1], &[1]), tensor(F, &[], 2)],
-        sample![p(), 1, ints(&[5], &[1]), tensor(F, &[4, 1, 3], 2)],
-        sample![p(), 1, ints(&[1], &[1]), tensor(F, &[4, 2, 3], 2)],
-        sample![p(), 1, ints(&[1], &[1]), tensor(F, &[3, 1, 3], 2)],
-        sample![p(), 1, ints(&[1], &[1]), tensor(DType::F64, &[4, 1, 3], 2)],
-    ]
-}
-fn s_copy() -> Vec<Sample> {
-    vec![
-        sample![p(), 1, ints(&[4, 0, 0], &[3]), strided(F, &[4, 3, 3], 2)],
-        sample![strided(DType::C64, &[3, 2], 1), 0, ints(&[2], &[]), tensor(DType::C64, &[1, 2], 2)],
-        sample![expanded(DType::Bool, &[4, 3], 1), 0, ints(&[0], &[1]), tensor(DType::Bool, &[1, 3], 2)],
-        sample![tensor(F, &[], 1), 0, ints(&[0], &[1]), tensor(F, &[], 2)],
-        sample![tensor(F, &[], 1), 0, ints(&[0], &[1]), tensor(F, &[1], 2)],
-        sample![tensor(F, &[3], 1), 0, ints(&[1], &[1]), tensor(F, &[], 2)],
-        sample![tensor(F, &[3], 1), 0, ints(&[1, 2], &[2]), tensor(F, &[], 2)],
-        sample![p(), 1, ints(&[5], &[1]), tensor(F, &[4, 1, 3], 2)],
-        sample![p(), 1, ints(&[-1], &[1]), tensor(F, &[4, 1, 3], 2)],
-        sample![p(), 1, ints(&[1], &[1]), tensor(F, &[4, 2, 3], 2)],
-        sample![p(), 1, ints(&[1], &[1]), tensor(F, &[3, 1, 3], 2)],
-        sample![p(), 1, ints(&[1], &[1]), tensor(DType::F64, &[4, 1, 3], 2)],
-        sample![p(), 1, RawTensor::from_slice(&[1i32], &[1]), tensor(F, &[4, 1, 3], 2)],
-    ]
-}
-fn s_fill() -> Vec<Sample> {
-    vec![
-        sample![p(), 1, ints(&[4, 0, -2], &[3]), 1.5],
-        sample![strided(DType::I32, &[3, 2], 1), 0, ints(&[2], &[]), 2.7],
-        sample![expanded(DType::C64, &[4, 3], 1), 0, ints(&[0], &[1]), 3],
-        sample![tensor(DType::Bool, &[3], 1), 0, ints(&[1], &[1]), 2],
-        sample![tensor(F, &[], 1), 0, ints(&[0], &[1]), 7],
-        sample![tensor(F, &[0, 3], 1), 1, ints(&[0], &[1]), 7],
-        sample![p(), 2, ints(&[], &[0]), 7],
-        sample![p(), 1, ints(&[5], &[1]), 1],
-        sample![p(), 1, ints(&[1], &[1, 1]), 1],
-        sample![p(), 1, RawTensor::from_slice(&[1i32], &[1]), 1],
-    ]
-}
-fn s_fill_tensor() -> Vec<Sample> {
-    vec![
-        sample![p(), 1, ints(&[4, 0, -2], &[3]), tensor(DType::F64, &[], 2)],
-        sample![strided(DType::I32, &[3, 2], 1), 0, ints(&[2], &[]), tensor(F, &[], 2)],
-        sample![tensor(F, &[], 1), 0, ints(&[0], &[1]), tensor(DType::I64, &[], 2)],
-        sample![p(), 1, ints(&[1], &[1]), tensor(F, &[1], 2)],
-    ]
-}
-
 /// Declares a write along a dimension; the result carries other slices over.
 const fn writes(
     schema: &'static str,
@@ -392,3 +300,104 @@ pub(crate) static OPS: &[OpDef] = &[
         samples!(s_fill_tensor),
     ),
 ];
+
+#[cfg(feature = "samples")]
+pub(crate) mod samples {
+    pub(super) use crate::support::samples::*;
+
+    pub(crate) const F: DType = DType::F32;
+
+    pub(crate) fn p() -> RawTensor {
+        transposed(F, &[4, 5, 3], 1)
+    }
+
+    pub(crate) fn s_select() -> Vec<Sample> {
+        vec![
+            sample![p(), 1, ints(&[4, 0, 0], &[3])],
+            sample![strided(DType::I64, &[4, 3], 1), -1, RawTensor::from_slice(&[2i32, 1], &[2])],
+            sample![expanded(DType::C64, &[4, 3], 1), 0, ints(&[1, 1], &[2])],
+            sample![p(), 0, ints(&[1], &[])],
+            sample![tensor(F, &[], 1), 0, ints(&[0], &[1])],
+            sample![tensor(F, &[], 1), 0, ints(&[0, 0], &[2])],
+            sample![tensor(F, &[], 1), 0, ints(&[1], &[1])],
+            sample![tensor(DType::Bool, &[5], 1), 0, tensor(DType::U8, &[2], 1)],
+            sample![p(), 2, ints(&[], &[0])],
+            sample![tensor(F, &[0, 3], 1), 0, ints(&[0], &[1])],
+            sample![tensor(F, &[0, 3], 1), 1, ints(&[2, 2], &[2])],
+            sample![p(), 1, ints(&[5], &[1])],
+            sample![p(), 1, ints(&[-1], &[1])],
+            sample![tensor(F, &[3], 1), 0, ints(&[3], &[1])],
+            sample![p(), 1, ints(&[1, 1], &[2, 1])],
+        ]
+    }
+
+    pub(crate) fn s_add() -> Vec<Sample> {
+        vec![
+            sample![p(), 1, ints(&[4, 0, 0], &[3]), strided(F, &[4, 3, 3], 2)],
+            sample![p(), -1, ints(&[1, 1], &[2]), tensor(F, &[4, 5, 2], 2), 2.5],
+            sample![
+                strided(DType::I8, &[3, 2], 1),
+                0,
+                RawTensor::from_slice(&[2i32, 2], &[2]),
+                tensor(DType::I8, &[2, 2], 2),
+                100
+            ],
+            sample![tensor(DType::C64, &[3], 1), 0, ints(&[2, 2], &[2]), tensor(DType::C64, &[2], 2)],
+            sample![tensor(DType::BF16, &[3, 2], 1), 0, ints(&[2, 2], &[2]), tensor(DType::BF16, &[2, 2], 2), 0.5],
+            sample![tensor(DType::Bool, &[3], 1), 0, ints(&[2, 0], &[2]), tensor(DType::Bool, &[2], 2)],
+            sample![tensor(DType::I64, &[3], 1), 0, ints(&[2, 0], &[2]), tensor(DType::I64, &[2], 2), 1.5],
+            sample![tensor(DType::I64, &[3, 1], 1), 0, ints(&[2, 0], &[2]), tensor(DType::I64, &[2, 1], 2), 1.5],
+            sample![expanded(F, &[4, 3], 1), 0, ints(&[0], &[1]), tensor(F, &[1, 3], 2)],
+            sample![tensor(F, &[], 1), 0, ints(&[0], &[1]), tensor(F, &[], 2)],
+            sample![tensor(F, &[3], 1), 0, ints(&[1], &[]), tensor(F, &[1], 2)],
+            sample![tensor(F, &[0, 3], 1), 0, ints(&[], &[0]), tensor(F, &[0, 3], 2)],
+            sample![tensor(F, &[3], 1), 0, ints(&[1], &[1]), tensor(F, &[], 2)],
+            sample![p(), 1, ints(&[5], &[1]), tensor(F, &[4, 1, 3], 2)],
+            sample![p(), 1, ints(&[1], &[1]), tensor(F, &[4, 2, 3], 2)],
+            sample![p(), 1, ints(&[1], &[1]), tensor(F, &[3, 1, 3], 2)],
+            sample![p(), 1, ints(&[1], &[1]), tensor(DType::F64, &[4, 1, 3], 2)],
+        ]
+    }
+
+    pub(crate) fn s_copy() -> Vec<Sample> {
+        vec![
+            sample![p(), 1, ints(&[4, 0, 0], &[3]), strided(F, &[4, 3, 3], 2)],
+            sample![strided(DType::C64, &[3, 2], 1), 0, ints(&[2], &[]), tensor(DType::C64, &[1, 2], 2)],
+            sample![expanded(DType::Bool, &[4, 3], 1), 0, ints(&[0], &[1]), tensor(DType::Bool, &[1, 3], 2)],
+            sample![tensor(F, &[], 1), 0, ints(&[0], &[1]), tensor(F, &[], 2)],
+            sample![tensor(F, &[], 1), 0, ints(&[0], &[1]), tensor(F, &[1], 2)],
+            sample![tensor(F, &[3], 1), 0, ints(&[1], &[1]), tensor(F, &[], 2)],
+            sample![tensor(F, &[3], 1), 0, ints(&[1, 2], &[2]), tensor(F, &[], 2)],
+            sample![p(), 1, ints(&[5], &[1]), tensor(F, &[4, 1, 3], 2)],
+            sample![p(), 1, ints(&[-1], &[1]), tensor(F, &[4, 1, 3], 2)],
+            sample![p(), 1, ints(&[1], &[1]), tensor(F, &[4, 2, 3], 2)],
+            sample![p(), 1, ints(&[1], &[1]), tensor(F, &[3, 1, 3], 2)],
+            sample![p(), 1, ints(&[1], &[1]), tensor(DType::F64, &[4, 1, 3], 2)],
+            sample![p(), 1, RawTensor::from_slice(&[1i32], &[1]), tensor(F, &[4, 1, 3], 2)],
+        ]
+    }
+
+    pub(crate) fn s_fill() -> Vec<Sample> {
+        vec![
+            sample![p(), 1, ints(&[4, 0, -2], &[3]), 1.5],
+            sample![strided(DType::I32, &[3, 2], 1), 0, ints(&[2], &[]), 2.7],
+            sample![expanded(DType::C64, &[4, 3], 1), 0, ints(&[0], &[1]), 3],
+            sample![tensor(DType::Bool, &[3], 1), 0, ints(&[1], &[1]), 2],
+            sample![tensor(F, &[], 1), 0, ints(&[0], &[1]), 7],
+            sample![tensor(F, &[0, 3], 1), 1, ints(&[0], &[1]), 7],
+            sample![p(), 2, ints(&[], &[0]), 7],
+            sample![p(), 1, ints(&[5], &[1]), 1],
+            sample![p(), 1, ints(&[1], &[1, 1]), 1],
+            sample![p(), 1, RawTensor::from_slice(&[1i32], &[1]), 1],
+        ]
+    }
+
+    pub(crate) fn s_fill_tensor() -> Vec<Sample> {
+        vec![
+            sample![p(), 1, ints(&[4, 0, -2], &[3]), tensor(DType::F64, &[], 2)],
+            sample![strided(DType::I32, &[3, 2], 1), 0, ints(&[2], &[]), tensor(F, &[], 2)],
+            sample![tensor(F, &[], 1), 0, ints(&[0], &[1]), tensor(DType::I64, &[], 2)],
+            sample![p(), 1, ints(&[1], &[1]), tensor(F, &[1], 2)],
+        ]
+    }
+}

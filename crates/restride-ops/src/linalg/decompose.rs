@@ -1,16 +1,14 @@
 //! Cholesky and QR decompositions and Householder products. LU is in `lu.rs`, eigenvectors and singular vectors are in
 //! `spectral.rs`.
 
-use crate::linalg::samples::{definite_samples, factor_samples, qr_samples, reflected, regular, symmetric, turned};
 use crate::linalg::spectral::mh;
 use crate::linalg::{
     Pieces, by_columns, check, element, elements_room, fields, kernel, matrices_room, parts, picks, pieces_room, rows,
     with,
 };
 use crate::support::composite::composite;
-use crate::support::sample::{sample, tensor};
 use crate::support::*;
-use restride_ir::{Args, Call, DType, Emit, Kernel, Meta, OpDef, Sample};
+use restride_ir::{Args, Call, DType, Emit, Kernel, Meta, OpDef};
 use restride_kernels::linalg::{self as k, Field, Matrices, Matrix};
 use restride_kernels::support::scratch::room;
 use restride_kernels::with_field;
@@ -275,70 +273,6 @@ fn ormqr_scratch(a: &Args<'_, Meta>, outs: &[Meta]) -> Result<usize> {
     Ok(all + others + elements_room(tau) + pieces_room(outs) + one + other + each)
 }
 
-/// Sample Cholesky factors in either triangle.
-fn factor_forms() -> Vec<Sample> {
-    let d = DType::F32;
-    vec![
-        sample![symmetric(d, &[2], 4, 1, true)],
-        sample![turned(&regular(DType::F64, &[], 3, 2)), true],
-        sample![symmetric(DType::C64, &[2], 3, 2, true), true],
-        sample![symmetric(DType::C128, &[], 4, 2, true)],
-        sample![regular(d, &[2], 0, 2)],
-        sample![tensor(d, &[3, 4], 2)],
-    ]
-}
-fn cholesky_solve_samples() -> Vec<Sample> {
-    let d = DType::F32;
-    vec![
-        sample![tensor(d, &[4, 2], 1), regular(d, &[], 4, 1)],
-        sample![tensor(d, &[2, 4, 3], 1), regular(d, &[], 4, 1), true],
-        sample![tensor(DType::F64, &[4, 3], 1), turned(&regular(DType::F64, &[2], 4, 1))],
-        sample![tensor(DType::C64, &[3, 2], 1), regular(DType::C64, &[], 3, 1), true],
-        sample![tensor(DType::C128, &[2, 3, 2], 1), regular(DType::C128, &[2], 3, 1)],
-        sample![tensor(d, &[2, 0, 3], 1), regular(d, &[2], 0, 1)],
-        sample![tensor(d, &[3, 2], 1), regular(d, &[], 4, 1)],
-    ]
-}
-fn product_samples() -> Vec<Sample> {
-    let d = DType::F32;
-    let mut out = Vec::new();
-    for (dtype, sizes) in [
-        (d, &[4, 3][..]),
-        (DType::F64, &[2, 4, 4]),
-        (DType::C64, &[2, 5, 3]),
-        (DType::C128, &[3, 3]),
-        (d, &[3, 0]),
-        (d, &[0, 4, 3]),
-    ] {
-        let (x, tau) = reflected(dtype, sizes, 1);
-        out.push(sample![x, tau]);
-    }
-    let (x, tau) = reflected(d, &[5, 3], 2);
-    let shorter =
-        tau.alias(d, tau.layout().slice(0, Some(&0), Some(&2), &1).expect("two of three")).expect("the same cells");
-    out.push(sample![x, shorter]);
-    out.push(sample![tensor(d, &[3, 4], 1), tensor(d, &[3], 1)]);
-    out
-}
-fn ormqr_samples() -> Vec<Sample> {
-    let mut out = Vec::new();
-    for (i, (dtype, sizes)) in
-        [(DType::F32, &[4, 3][..]), (DType::F64, &[2, 4, 4]), (DType::C64, &[2, 5, 3]), (DType::C128, &[3, 3])]
-            .into_iter()
-            .enumerate()
-    {
-        let (batch, last) = sizes.split_at(sizes.len() - 2);
-        for (left, adjoint) in [(true, false), (true, true), (false, false), (false, true)] {
-            let (x, tau) = reflected(dtype, sizes, 1 + i as u64);
-            let other = if left { [last[0], 2] } else { [2, last[0]] };
-            out.push(sample![x, tau, tensor(dtype, &with(batch, &other), 3), left, adjoint]);
-        }
-    }
-    let (x, tau) = reflected(DType::F32, &[4, 3], 1);
-    out.push(sample![x, tau, tensor(DType::F32, &[3, 2], 3)]);
-    out
-}
-
 pub(crate) static OPS: &[OpDef] = &[
     kernel!(cholesky_infer, cholesky_run, cholesky_scratch, definite_samples(), "linalg_cholesky_ex"),
     composite!(cholesky, definite_samples(), "linalg_cholesky"),
@@ -350,3 +284,76 @@ pub(crate) static OPS: &[OpDef] = &[
     composite!(orgqr, product_samples(), "orgqr"),
     kernel!(ormqr_infer, ormqr_run, ormqr_scratch, ormqr_samples(), "ormqr"),
 ];
+
+#[cfg(feature = "samples")]
+pub(crate) mod samples {
+    use super::*;
+    pub(super) use crate::linalg::samples::*;
+
+    /// Sample Cholesky factors in either triangle.
+    pub(crate) fn factor_forms() -> Vec<Sample> {
+        let d = DType::F32;
+        vec![
+            sample![symmetric(d, &[2], 4, 1, true)],
+            sample![turned(&regular(DType::F64, &[], 3, 2)), true],
+            sample![symmetric(DType::C64, &[2], 3, 2, true), true],
+            sample![symmetric(DType::C128, &[], 4, 2, true)],
+            sample![regular(d, &[2], 0, 2)],
+            sample![tensor(d, &[3, 4], 2)],
+        ]
+    }
+
+    pub(crate) fn cholesky_solve_samples() -> Vec<Sample> {
+        let d = DType::F32;
+        vec![
+            sample![tensor(d, &[4, 2], 1), regular(d, &[], 4, 1)],
+            sample![tensor(d, &[2, 4, 3], 1), regular(d, &[], 4, 1), true],
+            sample![tensor(DType::F64, &[4, 3], 1), turned(&regular(DType::F64, &[2], 4, 1))],
+            sample![tensor(DType::C64, &[3, 2], 1), regular(DType::C64, &[], 3, 1), true],
+            sample![tensor(DType::C128, &[2, 3, 2], 1), regular(DType::C128, &[2], 3, 1)],
+            sample![tensor(d, &[2, 0, 3], 1), regular(d, &[2], 0, 1)],
+            sample![tensor(d, &[3, 2], 1), regular(d, &[], 4, 1)],
+        ]
+    }
+
+    pub(crate) fn product_samples() -> Vec<Sample> {
+        let d = DType::F32;
+        let mut out = Vec::new();
+        for (dtype, sizes) in [
+            (d, &[4, 3][..]),
+            (DType::F64, &[2, 4, 4]),
+            (DType::C64, &[2, 5, 3]),
+            (DType::C128, &[3, 3]),
+            (d, &[3, 0]),
+            (d, &[0, 4, 3]),
+        ] {
+            let (x, tau) = reflected(dtype, sizes, 1);
+            out.push(sample![x, tau]);
+        }
+        let (x, tau) = reflected(d, &[5, 3], 2);
+        let shorter =
+            tau.alias(d, tau.layout().slice(0, Some(&0), Some(&2), &1).expect("two of three")).expect("the same cells");
+        out.push(sample![x, shorter]);
+        out.push(sample![tensor(d, &[3, 4], 1), tensor(d, &[3], 1)]);
+        out
+    }
+
+    pub(crate) fn ormqr_samples() -> Vec<Sample> {
+        let mut out = Vec::new();
+        for (i, (dtype, sizes)) in
+            [(DType::F32, &[4, 3][..]), (DType::F64, &[2, 4, 4]), (DType::C64, &[2, 5, 3]), (DType::C128, &[3, 3])]
+                .into_iter()
+                .enumerate()
+        {
+            let (batch, last) = sizes.split_at(sizes.len() - 2);
+            for (left, adjoint) in [(true, false), (true, true), (false, false), (false, true)] {
+                let (x, tau) = reflected(dtype, sizes, 1 + i as u64);
+                let other = if left { [last[0], 2] } else { [2, last[0]] };
+                out.push(sample![x, tau, tensor(dtype, &with(batch, &other), 3), left, adjoint]);
+            }
+        }
+        let (x, tau) = reflected(DType::F32, &[4, 3], 1);
+        out.push(sample![x, tau, tensor(DType::F32, &[3, 2], 3)]);
+        out
+    }
+}

@@ -1,16 +1,13 @@
 //! Matrix exponentials and powers, tensor equations and inverses, and products of vectors.
 
-use crate::linalg::samples::{regular, regular_samples, turned};
 use crate::linalg::spectral::conj;
 use crate::linalg::{Pieces, check, fields, kernel, matrices_room, parts, pieces_room};
 use crate::support::composite::composite;
 use crate::support::promote::name;
-use crate::support::sample::{sample, strided, tensor, transposed};
 use crate::support::*;
-use restride_ir::{Arg, Args, Call, DType, Emit, Ints, Kernel, Layout, MemoryFormat, Meta, OpDef, Sample, Val};
+use restride_ir::{Arg, Args, Call, DType, Emit, Ints, Kernel, MemoryFormat, Meta, OpDef, Val};
 use restride_kernels::linalg::{self as k, Field, Matrices};
 use restride_kernels::with_field;
-use restride_tensor::RawTensor;
 use smallvec::smallvec;
 
 fields! {
@@ -197,87 +194,6 @@ fn triangular_solve(e: &mut dyn Emit, a: &ValArgs<'_>) -> Vals {
     Ok(smallvec![solved, emit!(e, "aten.transpose.int", copy, -2, -1)?])
 }
 
-fn powers() -> Vec<Sample> {
-    let mut out = Vec::new();
-    for n in [-3, -2, -1, 0, 1, 2, 3, 4, 7] {
-        out.push(sample![regular(DType::F32, &[2], 3, 1), n]);
-        out.push(sample![turned(&regular(DType::C128, &[], 3, 1)), n]);
-    }
-    out.push(sample![regular(DType::F64, &[2], 0, 1), 3]);
-    out.push(sample![tensor(DType::F32, &[3, 4], 1), 2]);
-    out
-}
-fn exponentials() -> Vec<Sample> {
-    let mut out: Vec<Sample> = regular_samples();
-    // PyTorch's intermediate values overflow in half types.
-    out.retain(|s| !matches!(&s.args[0], Arg::Value(t) if t.dtype() == DType::F16));
-    out.push(sample![tensor(DType::C64, &[2, 1, 1], 4)]);
-    out
-}
-/// A well-conditioned 6 × 6 matrix under other sizes.
-fn shaped(d: DType, sizes: &[i64]) -> RawTensor {
-    let t = regular(d, &[], 6, 1);
-    t.alias(d, Layout::contiguous(sizes)).expect("as many elements")
-}
-fn tensor_inverses() -> Vec<Sample> {
-    vec![
-        sample![shaped(DType::F64, &[2, 3, 6]), 2],
-        sample![shaped(DType::C64, &[6, 3, 2]), 1],
-        sample![tensor(DType::F32, &[2, 3, 4], 1), 2],
-        sample![tensor(DType::F32, &[2, 2], 1), 0],
-    ]
-}
-fn tensor_equations() -> Vec<Sample> {
-    vec![
-        sample![shaped(DType::F64, &[2, 3, 6]), tensor(DType::F64, &[2, 3], 2)],
-        sample![shaped(DType::C64, &[6, 3, 2]), tensor(DType::C64, &[6], 2)],
-        sample![shaped(DType::F32, &[2, 6, 3]), tensor(DType::F32, &[3, 2], 2), [0i64]],
-        sample![tensor(DType::F32, &[2, 3, 4], 1), tensor(DType::F32, &[2, 3], 2)],
-    ]
-}
-fn vanders() -> Vec<Sample> {
-    let mut out = Vec::new();
-    for x in [
-        tensor(DType::F32, &[4], 1),
-        transposed(DType::F64, &[3, 2], 1),
-        tensor(DType::I32, &[3], 1),
-        tensor(DType::Bool, &[3], 1),
-        tensor(DType::C64, &[2, 3], 1),
-    ] {
-        out.push(sample![&x]);
-        out.push(sample![x, 5]);
-    }
-    out.push(sample![tensor(DType::F32, &[3], 1), 1]);
-    out.push(sample![tensor(DType::F64, &[], 1), 3]);
-    out
-}
-fn dots() -> Vec<Sample> {
-    let d = DType::F32;
-    vec![
-        sample![tensor(d, &[2, 4], 1), tensor(d, &[2, 4], 2)],
-        sample![strided(DType::F64, &[3, 4], 1), tensor(DType::F64, &[4], 2), 1],
-        sample![tensor(DType::C64, &[2, 3, 4], 1), tensor(DType::C64, &[2, 1, 4], 2), 0],
-        sample![tensor(DType::C128, &[3], 1), tensor(DType::C128, &[3], 2)],
-        sample![tensor(d, &[2, 0], 1), tensor(d, &[2, 0], 2)],
-        sample![tensor(d, &[3], 1), tensor(DType::F64, &[3], 2)],
-        sample![tensor(DType::I64, &[3], 1), tensor(DType::I64, &[3], 2)],
-    ]
-}
-fn triangles() -> Vec<Sample> {
-    let mut out = Vec::new();
-    for (upper, turned, unit) in [(true, false, false), (false, true, false), (true, true, true), (false, false, true)]
-    {
-        for (d, batch) in [(DType::F32, &[][..]), (DType::C128, &[2])] {
-            let b = tensor(d, &[2, 4, 3], 2);
-            out.push(sample![b, regular(d, batch, 4, 1), upper, turned, unit]);
-        }
-    }
-    out.push(sample![tensor(DType::F32, &[4, 2], 1), regular(DType::F32, &[], 4, 1)]);
-    out.push(sample![tensor(DType::F32, &[2, 0, 2], 1), regular(DType::F32, &[2], 0, 1)]);
-    out.push(sample![tensor(DType::F32, &[3, 2], 1), regular(DType::F32, &[], 4, 1)]);
-    out
-}
-
 pub(crate) static OPS: &[OpDef] = &[
     kernel!(exp_infer, exp_run, exp_scratch, exponentials(), "linalg_matrix_exp"),
     composite!(exp, exponentials(), "matrix_exp"),
@@ -288,3 +204,97 @@ pub(crate) static OPS: &[OpDef] = &[
     composite!(vecdot, dots(), "linalg_vecdot"),
     composite!(triangular_solve, triangles(), "triangular_solve"),
 ];
+
+#[cfg(feature = "samples")]
+pub(crate) mod samples {
+    pub(super) use crate::linalg::samples::*;
+
+    pub(crate) fn powers() -> Vec<Sample> {
+        let mut out = Vec::new();
+        for n in [-3, -2, -1, 0, 1, 2, 3, 4, 7] {
+            out.push(sample![regular(DType::F32, &[2], 3, 1), n]);
+            out.push(sample![turned(&regular(DType::C128, &[], 3, 1)), n]);
+        }
+        out.push(sample![regular(DType::F64, &[2], 0, 1), 3]);
+        out.push(sample![tensor(DType::F32, &[3, 4], 1), 2]);
+        out
+    }
+
+    pub(crate) fn exponentials() -> Vec<Sample> {
+        let mut out: Vec<Sample> = regular_samples();
+        // PyTorch's intermediate values overflow in half types.
+        out.retain(|s| !matches!(&s.args[0], Arg::Value(t) if t.dtype() == DType::F16));
+        out.push(sample![tensor(DType::C64, &[2, 1, 1], 4)]);
+        out
+    }
+
+    /// A well-conditioned 6 × 6 matrix under other sizes.
+    pub(crate) fn shaped(d: DType, sizes: &[i64]) -> RawTensor {
+        let t = regular(d, &[], 6, 1);
+        t.alias(d, Layout::contiguous(sizes)).expect("as many elements")
+    }
+
+    pub(crate) fn tensor_inverses() -> Vec<Sample> {
+        vec![
+            sample![shaped(DType::F64, &[2, 3, 6]), 2],
+            sample![shaped(DType::C64, &[6, 3, 2]), 1],
+            sample![tensor(DType::F32, &[2, 3, 4], 1), 2],
+            sample![tensor(DType::F32, &[2, 2], 1), 0],
+        ]
+    }
+
+    pub(crate) fn tensor_equations() -> Vec<Sample> {
+        vec![
+            sample![shaped(DType::F64, &[2, 3, 6]), tensor(DType::F64, &[2, 3], 2)],
+            sample![shaped(DType::C64, &[6, 3, 2]), tensor(DType::C64, &[6], 2)],
+            sample![shaped(DType::F32, &[2, 6, 3]), tensor(DType::F32, &[3, 2], 2), [0i64]],
+            sample![tensor(DType::F32, &[2, 3, 4], 1), tensor(DType::F32, &[2, 3], 2)],
+        ]
+    }
+
+    pub(crate) fn vanders() -> Vec<Sample> {
+        let mut out = Vec::new();
+        for x in [
+            tensor(DType::F32, &[4], 1),
+            transposed(DType::F64, &[3, 2], 1),
+            tensor(DType::I32, &[3], 1),
+            tensor(DType::Bool, &[3], 1),
+            tensor(DType::C64, &[2, 3], 1),
+        ] {
+            out.push(sample![&x]);
+            out.push(sample![x, 5]);
+        }
+        out.push(sample![tensor(DType::F32, &[3], 1), 1]);
+        out.push(sample![tensor(DType::F64, &[], 1), 3]);
+        out
+    }
+
+    pub(crate) fn dots() -> Vec<Sample> {
+        let d = DType::F32;
+        vec![
+            sample![tensor(d, &[2, 4], 1), tensor(d, &[2, 4], 2)],
+            sample![strided(DType::F64, &[3, 4], 1), tensor(DType::F64, &[4], 2), 1],
+            sample![tensor(DType::C64, &[2, 3, 4], 1), tensor(DType::C64, &[2, 1, 4], 2), 0],
+            sample![tensor(DType::C128, &[3], 1), tensor(DType::C128, &[3], 2)],
+            sample![tensor(d, &[2, 0], 1), tensor(d, &[2, 0], 2)],
+            sample![tensor(d, &[3], 1), tensor(DType::F64, &[3], 2)],
+            sample![tensor(DType::I64, &[3], 1), tensor(DType::I64, &[3], 2)],
+        ]
+    }
+
+    pub(crate) fn triangles() -> Vec<Sample> {
+        let mut out = Vec::new();
+        for (upper, turned, unit) in
+            [(true, false, false), (false, true, false), (true, true, true), (false, false, true)]
+        {
+            for (d, batch) in [(DType::F32, &[][..]), (DType::C128, &[2])] {
+                let b = tensor(d, &[2, 4, 3], 2);
+                out.push(sample![b, regular(d, batch, 4, 1), upper, turned, unit]);
+            }
+        }
+        out.push(sample![tensor(DType::F32, &[4, 2], 1), regular(DType::F32, &[], 4, 1)]);
+        out.push(sample![tensor(DType::F32, &[2, 0, 2], 1), regular(DType::F32, &[2], 0, 1)]);
+        out.push(sample![tensor(DType::F32, &[3, 2], 1), regular(DType::F32, &[], 4, 1)]);
+        out
+    }
+}

@@ -1,19 +1,16 @@
 //! `L D Lᵀ` factorisations of symmetric and Hermitian matrices, and solves with them.
 
-use crate::linalg::samples::{regular, square_samples, symmetric, turned, with_args};
 use crate::linalg::solve::indices;
 use crate::linalg::{
     Pieces, by_columns, check, element, elements_room, fields, kernel, matrices_room, parts, picks, pieces_room, rows,
     with,
 };
 use crate::support::composite::composite;
-use crate::support::sample::{sample, tensor};
 use crate::support::*;
-use restride_ir::{Args, Call, DType, Emit, Kernel, Meta, OpDef, Sample};
+use restride_ir::{Args, Call, DType, Emit, Kernel, Meta, OpDef};
 use restride_kernels::linalg::{self as k, Field, Matrices};
 use restride_kernels::support::pack::pack_owned;
 use restride_kernels::support::scratch::room;
-use restride_tensor::RawTensor;
 use smallvec::smallvec;
 
 picks! {
@@ -115,52 +112,63 @@ fn solve_scratch(a: &Args<'_, Meta>, outs: &[Meta]) -> Result<usize> {
     Ok(l + b + elements_room(a.tensor(1)?) + 2 * room::<isize>(batch) + pieces_room(outs) + square + side)
 }
 
-fn factor_samples() -> Vec<Sample> {
-    let mut out = square_samples();
-    let d = DType::F64;
-    // Small diagonal elements force 2 × 2 pivots.
-    let mixed = [0.0, 1.0, 4.0, 2.0, 1.0, 0.0, 0.5, 3.0, 4.0, 0.5, 0.0, 1.0, 2.0, 3.0, 1.0, 0.1];
-    out.push(sample![RawTensor::from_slice(&mixed, &[4, 4])]);
-    out.push(sample![turned(&tensor(d, &[2, 6, 6], 3))]);
-    out.push(sample![tensor(DType::C128, &[5, 5], 3)]);
-    out.extend(with_args(
-        vec![sample![tensor(DType::C128, &[5, 5], 4)], sample![symmetric(d, &[], 4, 1, true)]],
-        vec![crate::support::sample::IntoArg::arg(true)],
-    ));
-    out
-}
-/// Sample factors of well-conditioned matrices.
-fn factored(d: DType, batch: &[i64], n: i64, hermitian: bool) -> (RawTensor, RawTensor) {
-    restride_kernels::with_field!(d, T => {
-        let x = regular(d, batch, n, 1);
-        let all = Matrices::<T>::of(&x.read().view());
-        let (mut data, mut pivots) = (Vec::new(), Vec::new());
-        for i in 0..all.count {
-            let made = k::ldl(all.get(i), hermitian && T::COMPLEX);
-            data.extend_from_slice(&made.ld.data);
-            pivots.extend(made.pivots.iter().map(|&p| p as i32));
-        }
-        let ld = RawTensor::zeros(d, restride_ir::Layout::contiguous(&with(batch, &[n, n])));
-        restride_kernels::support::convert::scatter(&data, &ld.write().view_mut());
-        (ld, RawTensor::from_slice(&pivots, &with(batch, &[n])))
-    })
-}
-fn solve_samples() -> Vec<Sample> {
-    let mut out = Vec::new();
-    for (d, batch, hermitian) in
-        [(DType::F32, &[][..], false), (DType::F64, &[2], false), (DType::C64, &[2], true), (DType::C128, &[], false)]
-    {
-        let (ld, pivots) = factored(d, batch, 4, hermitian);
-        out.push(sample![&ld, &pivots, tensor(d, &with(batch, &[4, 3]), 2), hermitian]);
-        out.push(sample![ld, pivots, tensor(d, &[2, 4, 1], 3), hermitian]);
-    }
-    let (ld, pivots) = factored(DType::F32, &[2], 0, false);
-    out.push(sample![ld, pivots, tensor(DType::F32, &[2, 0, 3], 2)]);
-    out
-}
-
 pub(crate) static OPS: &[OpDef] = &[
     kernel!(factor_infer, factor_run, factor_scratch, factor_samples(), "linalg_ldl_factor_ex"),
     composite!(factor, factor_samples(), "linalg_ldl_factor"),
     kernel!(solve_infer, solve_run, solve_scratch, solve_samples(), "linalg_ldl_solve"),
 ];
+
+#[cfg(feature = "samples")]
+pub(crate) mod samples {
+    use super::*;
+    pub(super) use crate::linalg::samples::*;
+
+    pub(crate) fn factor_samples() -> Vec<Sample> {
+        let mut out = square_samples();
+        let d = DType::F64;
+        // Small diagonal elements force 2 × 2 pivots.
+        let mixed = [0.0, 1.0, 4.0, 2.0, 1.0, 0.0, 0.5, 3.0, 4.0, 0.5, 0.0, 1.0, 2.0, 3.0, 1.0, 0.1];
+        out.push(sample![RawTensor::from_slice(&mixed, &[4, 4])]);
+        out.push(sample![turned(&tensor(d, &[2, 6, 6], 3))]);
+        out.push(sample![tensor(DType::C128, &[5, 5], 3)]);
+        out.extend(with_args(
+            vec![sample![tensor(DType::C128, &[5, 5], 4)], sample![symmetric(d, &[], 4, 1, true)]],
+            vec![crate::support::samples::IntoArg::arg(true)],
+        ));
+        out
+    }
+
+    /// Sample factors of well-conditioned matrices.
+    pub(crate) fn factored(d: DType, batch: &[i64], n: i64, hermitian: bool) -> (RawTensor, RawTensor) {
+        restride_kernels::with_field!(d, T => {
+            let x = regular(d, batch, n, 1);
+            let all = Matrices::<T>::of(&x.read().view());
+            let (mut data, mut pivots) = (Vec::new(), Vec::new());
+            for i in 0..all.count {
+                let made = k::ldl(all.get(i), hermitian && T::COMPLEX);
+                data.extend_from_slice(&made.ld.data);
+                pivots.extend(made.pivots.iter().map(|&p| p as i32));
+            }
+            let ld = RawTensor::zeros(d, restride_ir::Layout::contiguous(&with(batch, &[n, n])));
+            restride_kernels::support::convert::scatter(&data, &ld.write().view_mut());
+            (ld, RawTensor::from_slice(&pivots, &with(batch, &[n])))
+        })
+    }
+
+    pub(crate) fn solve_samples() -> Vec<Sample> {
+        let mut out = Vec::new();
+        for (d, batch, hermitian) in [
+            (DType::F32, &[][..], false),
+            (DType::F64, &[2], false),
+            (DType::C64, &[2], true),
+            (DType::C128, &[], false),
+        ] {
+            let (ld, pivots) = factored(d, batch, 4, hermitian);
+            out.push(sample![&ld, &pivots, tensor(d, &with(batch, &[4, 3]), 2), hermitian]);
+            out.push(sample![ld, pivots, tensor(d, &[2, 4, 1], 3), hermitian]);
+        }
+        let (ld, pivots) = factored(DType::F32, &[2], 0, false);
+        out.push(sample![ld, pivots, tensor(DType::F32, &[2, 0, 3], 2)]);
+        out
+    }
+}

@@ -1,17 +1,14 @@
 //! LU decompositions, their unpacked factors, and solves with them.
 
-use crate::linalg::samples::{factor_samples, regular};
 use crate::linalg::spectral::mh;
 use crate::linalg::{
     self, Pieces, by_columns, check, factors_scratch, fields, finish_both, kernel, parts, picks, pivots, rows, with,
 };
 use crate::support::composite::composite;
-use crate::support::sample::{sample, tensor, transposed};
 use crate::support::scratch::lies;
 use crate::support::*;
-use restride_ir::{Args, Call, DType, Emit, Kernel, Layout, Meta, OpDef, Sample, Val};
+use restride_ir::{Args, Call, DType, Emit, Kernel, Meta, OpDef, Val};
 use restride_kernels::linalg::{self as k, Field};
-use restride_tensor::RawTensor;
 use smallvec::smallvec;
 
 /// `linalg_lu_factor_ex(A, *, pivot, check_errors)`
@@ -126,69 +123,6 @@ fn solve(e: &mut dyn Emit, (lu, pivots): (Val, Val), b: Val, left: bool, adjoint
     Ok(smallvec![if left { x } else { mh(e, x)? }])
 }
 
-/// Square, tall and wide sample matrices.
-pub(crate) fn matrix_samples() -> Vec<Sample> {
-    let d = DType::F32;
-    vec![
-        sample![regular(d, &[], 4, 1)],
-        sample![tensor(DType::F64, &[2, 5, 3], 3)],
-        sample![transposed(d, &[2, 3, 5], 4)],
-        sample![regular(DType::F64, &[2], 3, 5)],
-        sample![tensor(DType::C64, &[2, 3, 4], 6)],
-        sample![tensor(DType::C128, &[0, 3], 6)],
-    ]
-}
-
-/// Sample factors with valid row exchanges.
-fn factors(d: DType, batch: &[i64], m: i64, n: i64, seed: u64) -> (RawTensor, RawTensor) {
-    let lu = if m == n { regular(d, batch, n, seed) } else { tensor(d, &with(batch, &[m, n]), seed) };
-    let shorter = m.min(n);
-    let count = batch.iter().product::<i64>() * shorter;
-    // Exchanges each row with itself or a lower row.
-    let rows: Vec<i32> = (0..count).map(|i| (i % shorter + i * 5 % (m - i % shorter) + 1) as i32).collect();
-    (lu, RawTensor::from_slice(&rows, &with(batch, &[shorter])))
-}
-
-fn unpack_samples() -> Vec<Sample> {
-    let d = DType::F32;
-    let mut out = Vec::new();
-    for (lu, pivots) in [
-        factors(d, &[], 4, 4, 1),
-        factors(DType::F64, &[2], 5, 3, 2),
-        factors(d, &[2, 2], 3, 5, 3),
-        factors(DType::F64, &[], 3, 3, 4),
-        factors(DType::C64, &[2], 4, 3, 5),
-    ] {
-        out.push(sample![&lu, &pivots]);
-        out.push(sample![&lu, &pivots, true, false]);
-        out.push(sample![lu, pivots, false, true]);
-    }
-    let (_, pivots) = factors(d, &[], 4, 4, 1);
-    out.push(sample![transposed(d, &[4, 4], 3), &pivots]);
-    out.push(sample![RawTensor::zeros(d, Layout::contiguous(&[3, 3])), pivots]);
-    out
-}
-
-/// Sample calls with all values of `left` and `adjoint`; `plain` makes those of `lu_solve`, which has neither.
-fn solve_samples(plain: bool) -> Vec<Sample> {
-    let mut out = Vec::new();
-    for d in [DType::F32, DType::F64, DType::C64, DType::C128] {
-        for (left, adjoint) in [(true, false), (true, true), (false, false), (false, true)] {
-            let (lu, pivots) = factors(d, &[2], 4, 4, 1);
-            let b = tensor(d, if left { &[2, 4, 3] } else { &[2, 3, 4] }, 5);
-            match (plain, left && !adjoint) {
-                (true, true) => out.push(sample![b, lu, pivots]),
-                (true, false) => {}
-                (false, _) => out.push(sample![lu, pivots, b, left, adjoint]),
-            }
-        }
-        let (lu, pivots) = factors(d, &[], 3, 3, 2);
-        let b = tensor(d, &[2, 3, 2], 6);
-        out.push(if plain { sample![b, lu, pivots] } else { sample![lu, pivots, b] });
-    }
-    out
-}
-
 /// `_lu_with_info(self, pivot, check_errors)`
 fn lu_with_info(e: &mut dyn Emit, a: &ValArgs<'_>) -> Vals {
     emit_all!(e, "aten.linalg_lu_factor_ex.default", pass(a, 0), pass(a, 1), false)
@@ -213,3 +147,72 @@ pub(crate) static OPS: &[OpDef] = &[
     composite!(lu_solve, solve_samples(false), "linalg_lu_solve"),
     composite!(old_lu_solve, solve_samples(true), "lu_solve"),
 ];
+
+#[cfg(feature = "samples")]
+pub(crate) mod samples {
+    use super::*;
+    pub(super) use crate::linalg::samples::*;
+
+    /// Square, tall and wide sample matrices.
+    pub(crate) fn matrix_samples() -> Vec<Sample> {
+        let d = DType::F32;
+        vec![
+            sample![regular(d, &[], 4, 1)],
+            sample![tensor(DType::F64, &[2, 5, 3], 3)],
+            sample![transposed(d, &[2, 3, 5], 4)],
+            sample![regular(DType::F64, &[2], 3, 5)],
+            sample![tensor(DType::C64, &[2, 3, 4], 6)],
+            sample![tensor(DType::C128, &[0, 3], 6)],
+        ]
+    }
+
+    /// Sample factors with valid row exchanges.
+    pub(crate) fn factors(d: DType, batch: &[i64], m: i64, n: i64, seed: u64) -> (RawTensor, RawTensor) {
+        let lu = if m == n { regular(d, batch, n, seed) } else { tensor(d, &with(batch, &[m, n]), seed) };
+        let shorter = m.min(n);
+        let count = batch.iter().product::<i64>() * shorter;
+        // Exchanges each row with itself or a lower row.
+        let rows: Vec<i32> = (0..count).map(|i| (i % shorter + i * 5 % (m - i % shorter) + 1) as i32).collect();
+        (lu, RawTensor::from_slice(&rows, &with(batch, &[shorter])))
+    }
+
+    pub(crate) fn unpack_samples() -> Vec<Sample> {
+        let d = DType::F32;
+        let mut out = Vec::new();
+        for (lu, pivots) in [
+            factors(d, &[], 4, 4, 1),
+            factors(DType::F64, &[2], 5, 3, 2),
+            factors(d, &[2, 2], 3, 5, 3),
+            factors(DType::F64, &[], 3, 3, 4),
+            factors(DType::C64, &[2], 4, 3, 5),
+        ] {
+            out.push(sample![&lu, &pivots]);
+            out.push(sample![&lu, &pivots, true, false]);
+            out.push(sample![lu, pivots, false, true]);
+        }
+        let (_, pivots) = factors(d, &[], 4, 4, 1);
+        out.push(sample![transposed(d, &[4, 4], 3), &pivots]);
+        out.push(sample![RawTensor::zeros(d, Layout::contiguous(&[3, 3])), pivots]);
+        out
+    }
+
+    /// Sample calls with all values of `left` and `adjoint`; `plain` makes those of `lu_solve`, which has neither.
+    pub(crate) fn solve_samples(plain: bool) -> Vec<Sample> {
+        let mut out = Vec::new();
+        for d in [DType::F32, DType::F64, DType::C64, DType::C128] {
+            for (left, adjoint) in [(true, false), (true, true), (false, false), (false, true)] {
+                let (lu, pivots) = factors(d, &[2], 4, 4, 1);
+                let b = tensor(d, if left { &[2, 4, 3] } else { &[2, 3, 4] }, 5);
+                match (plain, left && !adjoint) {
+                    (true, true) => out.push(sample![b, lu, pivots]),
+                    (true, false) => {}
+                    (false, _) => out.push(sample![lu, pivots, b, left, adjoint]),
+                }
+            }
+            let (lu, pivots) = factors(d, &[], 3, 3, 2);
+            let b = tensor(d, &[2, 3, 2], 6);
+            out.push(if plain { sample![b, lu, pivots] } else { sample![lu, pivots, b] });
+        }
+        out
+    }
+}

@@ -6,12 +6,12 @@ mod function;
 mod grad;
 mod ldl;
 mod lu;
+#[cfg(feature = "samples")]
 mod samples;
 mod solve;
 mod spectral;
 mod spectral_grad;
 
-use crate::linalg::samples::*;
 use crate::support::composite::composite;
 use crate::support::promote::name;
 use crate::support::*;

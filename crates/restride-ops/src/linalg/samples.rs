@@ -1,9 +1,7 @@
 //! Sample matrices and sample calls for dense linear algebra.
 
-use crate::support::forms;
-use crate::support::sample::{expanded, laid, sample, strided, tensor, transposed};
-use restride_ir::{DType, Layout, Sample};
-use restride_tensor::{C64, RawTensor};
+pub(crate) use crate::support::samples::*;
+use restride_tensor::C64;
 
 /// Well-conditioned square matrices.
 pub(crate) fn regular(d: DType, batch: &[i64], n: i64, seed: u64) -> RawTensor {
@@ -71,7 +69,7 @@ pub(crate) fn regular_samples() -> Vec<Sample> {
 }
 
 pub(crate) fn factor_samples() -> Vec<Sample> {
-    [regular_samples(), crate::linalg::lu::matrix_samples()].concat()
+    [regular_samples(), crate::linalg::lu::samples::matrix_samples()].concat()
 }
 
 pub(crate) fn with_args(samples: Vec<Sample>, args: Vec<restride_ir::SampleArg>) -> Vec<Sample> {
@@ -86,7 +84,7 @@ pub(crate) fn with_args(samples: Vec<Sample>, args: Vec<restride_ir::SampleArg>)
 
 pub(crate) fn definite_samples() -> Vec<Sample> {
     let mut out = square_samples();
-    let upper = with_args(square_samples(), vec![crate::support::sample::IntoArg::arg(true)]);
+    let upper = with_args(square_samples(), vec![crate::support::samples::IntoArg::arg(true)]);
     out.extend(upper.into_iter().take(2));
     out
 }
@@ -167,7 +165,7 @@ pub(crate) fn svd_shapes() -> Vec<Sample> {
 
 pub(crate) fn eigh_samples() -> Vec<Sample> {
     let mut out = square_samples();
-    out.extend(with_args(regular_samples().split_off(12), vec![crate::support::sample::IntoArg::arg("U")]));
+    out.extend(with_args(regular_samples().split_off(12), vec![crate::support::samples::IntoArg::arg("U")]));
     out
 }
 

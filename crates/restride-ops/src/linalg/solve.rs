@@ -1,6 +1,7 @@
 //! Linear systems with square or triangular matrices.
 
-use crate::linalg::samples::{solve_samples, triangular_samples};
+#[cfg(feature = "samples")]
+use crate::linalg::samples;
 use crate::linalg::{
     Pieces, by_columns, check, element, elements_room, factors, factors_room, fields, finish_both, kernel,
     matrices_room, parts, picks, pieces_room, pivots, rows, with,

@@ -1,14 +1,12 @@
 //! Eigenvalue and singular value decompositions, and operators composed of them: pseudo-inverses, ranks, condition numbers,
 //! polar factors and matrix roots.
 
-use crate::linalg::samples::*;
 use crate::linalg::{
     Pieces, by_columns, check, fields, kernel, matrices_room, parts, picks, pieces_room, real_of, rows, with,
 };
 use crate::support::composite::composite;
-use crate::support::sample::{sample, tensor, transposed};
 use crate::support::*;
-use restride_ir::{Arg, Args, Call, DType, Emit, Exactness, Kernel, Meta, OpDef, OpError, Sample, Scalar, Val};
+use restride_ir::{Arg, Args, Call, DType, Emit, Exactness, Kernel, Meta, OpDef, OpError, Val};
 use restride_kernels::linalg::{self as k, Field, Matrices};
 use restride_kernels::support::scratch::room;
 use restride_kernels::with_field;
@@ -380,67 +378,6 @@ fn sqrth(e: &mut dyn Emit, a: &ValArgs<'_>) -> Vals {
 /// The kernels' tests check the values.
 const UP_TO_SIGN: Exactness = Exactness::Random;
 
-fn any_samples() -> Vec<Sample> {
-    let d = DType::F32;
-    vec![
-        sample![tensor(d, &[4, 3], 1)],
-        sample![transposed(DType::F64, &[2, 3, 5], 2)],
-        sample![tensor(DType::C64, &[2, 3, 3], 3)],
-        sample![tensor(DType::C128, &[5, 2], 4)],
-        sample![tensor(d, &[2, 0, 3], 5)],
-        sample![tensor(d, &[3, 0], 5)],
-        sample![tensor(d, &[3], 6)],
-        sample![tensor(DType::I64, &[3, 3], 6)],
-    ]
-}
-/// Hermitian and other sample matrices, with further options.
-fn hermitian_samples(more: &[restride_ir::SampleArg]) -> Vec<Sample> {
-    let args = |x: restride_tensor::RawTensor| {
-        let mut s = sample![x];
-        s.args.extend(more.iter().cloned());
-        s
-    };
-    vec![
-        args(symmetric(DType::F32, &[2], 4, 1, true)),
-        args(symmetric(DType::C128, &[], 3, 1, true)),
-        args(symmetric(DType::F64, &[2], 0, 1, true)),
-        args(tensor(DType::F32, &[3, 4], 1)),
-    ]
-}
-fn options(list: &[restride_ir::SampleArg]) -> Vec<Sample> {
-    with_args(any_samples(), list.to_vec())
-}
-fn of(x: f64) -> restride_ir::SampleArg {
-    Arg::Scalar(Scalar::Float(x))
-}
-fn flag(x: bool) -> restride_ir::SampleArg {
-    Arg::Scalar(Scalar::Bool(x))
-}
-fn tolerances(tensors: bool) -> Vec<Sample> {
-    let t = |x: f64| if tensors { Arg::Value(restride_tensor::RawTensor::from_slice(&[x], &[])) } else { of(x) };
-    let mut out = options(&[]);
-    out.extend(options(&[t(0.3), Arg::None]).into_iter().take(4));
-    out.extend(options(&[t(0.2), t(0.4)]).into_iter().take(4));
-    out.extend(options(&[Arg::None, t(0.5)]).into_iter().take(4));
-    out.extend(hermitian_samples(&[Arg::None, Arg::None, flag(true)]));
-    out
-}
-fn conditions() -> Vec<Sample> {
-    let mut out = any_samples();
-    for p in [2.0, -2.0, 1.0, -1.0, f64::INFINITY, f64::NEG_INFINITY] {
-        out.extend(with_args(regular_samples(), vec![of(p)]).into_iter().skip(2).step_by(3));
-    }
-    out
-}
-fn named_conditions() -> Vec<Sample> {
-    ["fro", "nuc"]
-        .into_iter()
-        .flat_map(|p| {
-            with_args(regular_samples(), vec![crate::support::sample::IntoArg::arg(p)]).into_iter().skip(2).step_by(3)
-        })
-        .collect()
-}
-
 pub(crate) static OPS: &[OpDef] = &[
     OpDef { exactness: UP_TO_SIGN, ..kernel!(eigh_infer, eigh_run, eigh_scratch, eigh_samples(), "_linalg_eigh") },
     OpDef { exactness: UP_TO_SIGN, ..composite!(eigh, eigh_samples(), "linalg_eigh") },
@@ -484,3 +421,79 @@ pub(crate) static OPS: &[OpDef] = &[
     composite!(polar, any_samples(), "linalg_polar"),
     composite!(sqrth, hermitian_samples(&[]), "linalg_matrix_sqrth"),
 ];
+
+#[cfg(feature = "samples")]
+pub(crate) mod samples {
+    pub(super) use crate::linalg::samples::*;
+
+    pub(crate) fn any_samples() -> Vec<Sample> {
+        let d = DType::F32;
+        vec![
+            sample![tensor(d, &[4, 3], 1)],
+            sample![transposed(DType::F64, &[2, 3, 5], 2)],
+            sample![tensor(DType::C64, &[2, 3, 3], 3)],
+            sample![tensor(DType::C128, &[5, 2], 4)],
+            sample![tensor(d, &[2, 0, 3], 5)],
+            sample![tensor(d, &[3, 0], 5)],
+            sample![tensor(d, &[3], 6)],
+            sample![tensor(DType::I64, &[3, 3], 6)],
+        ]
+    }
+
+    /// Hermitian and other sample matrices, with further options.
+    pub(crate) fn hermitian_samples(more: &[restride_ir::SampleArg]) -> Vec<Sample> {
+        let args = |x: restride_tensor::RawTensor| {
+            let mut s = sample![x];
+            s.args.extend(more.iter().cloned());
+            s
+        };
+        vec![
+            args(symmetric(DType::F32, &[2], 4, 1, true)),
+            args(symmetric(DType::C128, &[], 3, 1, true)),
+            args(symmetric(DType::F64, &[2], 0, 1, true)),
+            args(tensor(DType::F32, &[3, 4], 1)),
+        ]
+    }
+
+    pub(crate) fn options(list: &[restride_ir::SampleArg]) -> Vec<Sample> {
+        with_args(any_samples(), list.to_vec())
+    }
+
+    pub(crate) fn of(x: f64) -> restride_ir::SampleArg {
+        Arg::Scalar(Scalar::Float(x))
+    }
+
+    pub(crate) fn flag(x: bool) -> restride_ir::SampleArg {
+        Arg::Scalar(Scalar::Bool(x))
+    }
+
+    pub(crate) fn tolerances(tensors: bool) -> Vec<Sample> {
+        let t = |x: f64| if tensors { Arg::Value(restride_tensor::RawTensor::from_slice(&[x], &[])) } else { of(x) };
+        let mut out = options(&[]);
+        out.extend(options(&[t(0.3), Arg::None]).into_iter().take(4));
+        out.extend(options(&[t(0.2), t(0.4)]).into_iter().take(4));
+        out.extend(options(&[Arg::None, t(0.5)]).into_iter().take(4));
+        out.extend(hermitian_samples(&[Arg::None, Arg::None, flag(true)]));
+        out
+    }
+
+    pub(crate) fn conditions() -> Vec<Sample> {
+        let mut out = any_samples();
+        for p in [2.0, -2.0, 1.0, -1.0, f64::INFINITY, f64::NEG_INFINITY] {
+            out.extend(with_args(regular_samples(), vec![of(p)]).into_iter().skip(2).step_by(3));
+        }
+        out
+    }
+
+    pub(crate) fn named_conditions() -> Vec<Sample> {
+        ["fro", "nuc"]
+            .into_iter()
+            .flat_map(|p| {
+                with_args(regular_samples(), vec![crate::support::samples::IntoArg::arg(p)])
+                    .into_iter()
+                    .skip(2)
+                    .step_by(3)
+            })
+            .collect()
+    }
+}

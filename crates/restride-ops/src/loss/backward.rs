@@ -1,10 +1,8 @@
 //! Compositions of the gradient operators of losses over classes.
 
 use crate::support::composite::composite;
-use crate::support::sample::{IntoArg, in_range, ints, sample, tensor};
 use crate::support::*;
-use restride_ir::{DType, Emit, Layout, OpDef, Sample, SampleArg};
-use restride_tensor::RawTensor;
+use restride_ir::{DType, Emit, OpDef};
 use smallvec::smallvec;
 
 /// `(grad_output, self, target, weight, reduction, ignore_index, total_weight)`
@@ -56,46 +54,52 @@ fn bce(e: &mut dyn Emit, a: &ValArgs<'_>) -> Vals {
     Ok(smallvec![v])
 }
 
-fn nll_samples(spatial: &[i64]) -> Samples {
-    let mut out = Samples::new();
-    for d in [DType::F32, DType::F64] {
-        let (mut shape, mut ts) = (vec![4, 3], vec![4]);
-        shape.extend(spatial);
-        ts.extend(spatial);
-        let n: i64 = ts.iter().product();
-        let classes =
-            |ignore: i64| ints(&(0..n).map(|i| if i % 4 == 2 { ignore } else { i * 7 % 3 }).collect::<Vec<_>>(), &ts);
-        let weight = || in_range(d, Layout::contiguous(&[3]), 4, 0.5, 1.5).arg();
-        for reduction in 0..3 {
-            let g = if reduction == 0 { tensor(d, &ts, 1) } else { tensor(d, &[], 1) };
-            for (w, ignore) in [(SampleArg::None, -100), (weight(), 1)] {
-                let total = in_range(d, Layout::contiguous(&[]), 5, 2.0, 3.0);
-                out.push(sample![&g, tensor(d, &shape, 2), classes(ignore), w, reduction, ignore, total]);
-            }
-        }
-        if spatial.is_empty() {
-            let total = in_range(d, Layout::contiguous(&[]), 5, 2.0, 3.0);
-            out.push(sample![tensor(d, &[], 1), tensor(d, &[3], 2), ints(&[2], &[]), (), 1, -100, total]);
-        }
-    }
-    out
-}
-
-fn bce_samples() -> Samples {
-    let mut out: Vec<Sample> = Vec::new();
-    for d in [DType::F32, DType::F64] {
-        let unit = |seed| in_range(d, Layout::contiguous(&[3, 4]), seed, 0.1, 0.9);
-        let g = |r: i64| -> RawTensor { if r == 0 { tensor(d, &[3, 4], 1) } else { tensor(d, &[], 1) } };
-        for r in 0..3 {
-            out.push(sample![g(r), unit(2), unit(3), (), r]);
-            out.push(sample![g(r), unit(2), unit(3), tensor(d, &[4], 4), r]);
-        }
-    }
-    out
-}
-
 pub(crate) static OPS: &[OpDef] = &[
     composite!(nll, nll_samples(&[]), "nll_loss_backward"),
     composite!(nll, nll_samples(&[2, 3]), "nll_loss2d_backward"),
     composite!(bce, bce_samples(), "binary_cross_entropy_backward"),
 ];
+
+#[cfg(feature = "samples")]
+pub(crate) mod samples {
+    pub(super) use crate::support::samples::*;
+
+    pub(crate) fn nll_samples(spatial: &[i64]) -> Samples {
+        let mut out = Samples::new();
+        for d in [DType::F32, DType::F64] {
+            let (mut shape, mut ts) = (vec![4, 3], vec![4]);
+            shape.extend(spatial);
+            ts.extend(spatial);
+            let n: i64 = ts.iter().product();
+            let classes = |ignore: i64| {
+                ints(&(0..n).map(|i| if i % 4 == 2 { ignore } else { i * 7 % 3 }).collect::<Vec<_>>(), &ts)
+            };
+            let weight = || in_range(d, Layout::contiguous(&[3]), 4, 0.5, 1.5).arg();
+            for reduction in 0..3 {
+                let g = if reduction == 0 { tensor(d, &ts, 1) } else { tensor(d, &[], 1) };
+                for (w, ignore) in [(SampleArg::None, -100), (weight(), 1)] {
+                    let total = in_range(d, Layout::contiguous(&[]), 5, 2.0, 3.0);
+                    out.push(sample![&g, tensor(d, &shape, 2), classes(ignore), w, reduction, ignore, total]);
+                }
+            }
+            if spatial.is_empty() {
+                let total = in_range(d, Layout::contiguous(&[]), 5, 2.0, 3.0);
+                out.push(sample![tensor(d, &[], 1), tensor(d, &[3], 2), ints(&[2], &[]), (), 1, -100, total]);
+            }
+        }
+        out
+    }
+
+    pub(crate) fn bce_samples() -> Samples {
+        let mut out: Vec<Sample> = Vec::new();
+        for d in [DType::F32, DType::F64] {
+            let unit = |seed| in_range(d, Layout::contiguous(&[3, 4]), seed, 0.1, 0.9);
+            let g = |r: i64| -> RawTensor { if r == 0 { tensor(d, &[3, 4], 1) } else { tensor(d, &[], 1) } };
+            for r in 0..3 {
+                out.push(sample![g(r), unit(2), unit(3), (), r]);
+                out.push(sample![g(r), unit(2), unit(3), tensor(d, &[4], 4), r]);
+            }
+        }
+        out
+    }
+}

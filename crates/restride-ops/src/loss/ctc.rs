@@ -5,12 +5,10 @@ use crate::gradient::terms::{Cx, T, op, rule};
 use crate::loss::reduced;
 use crate::support::composite::composite;
 use crate::support::promote::name;
-use crate::support::sample::{in_range, ints, sample, tensor};
 use crate::support::scratch::lies;
 use crate::support::*;
-use restride_ir::{Args, Call, DType, Dim, Emit, Expr, Kernel, Layout, Meta, OpDef};
+use restride_ir::{Args, Call, DType, Dim, Emit, Expr, Kernel, Meta, OpDef};
 use restride_kernels::loss::ctc::{self, Ctc, Forward};
-use restride_tensor::RawTensor;
 use smallvec::smallvec;
 
 /// Checks `log_probs`, `targets` and the lengths at arguments `lengths` and `lengths + 1`; returns the maximum target length.
@@ -120,64 +118,6 @@ fn ctc(e: &mut dyn Emit, a: &ValArgs<'_>) -> Vals {
     Ok(smallvec![reduced(e, v, a.int(5)?)?])
 }
 
-/// PyTorch leaves forward variables of shorter samples undefined: without `whole`, all samples have one length.
-fn ctc_samples(whole: bool) -> Samples {
-    let mut out = Samples::new();
-    for (d, flat) in [(DType::F32, false), (DType::F64, true)] {
-        let x = in_range(d, Layout::contiguous(&[6, 2, 4]), 1, -4.0, -0.1);
-        let t = if flat && whole {
-            ints(&[1, 2, 2, 3], &[4])
-        } else if flat {
-            ints(&[1, 2, 2, 3, 1, 1], &[6])
-        } else {
-            ints(&[1, 2, 2, 3, 1, 0], &[2, 3])
-        };
-        if !whole {
-            out.push(sample![&x, &t, [6, 6], [3, 3], if flat { 0 } else { 3 }]);
-            continue;
-        }
-        let lengths = if flat { [3, 1] } else { [3, 2] };
-        for reduction in 0..3 {
-            out.push(sample![&x, &t, [6, 5], lengths, 0, reduction]);
-            out.push(sample![&x, &t, [2, 5], lengths, 0, reduction, true]);
-        }
-        out.push(sample![&x, &t, [6, 7], lengths, 0, 0]);
-    }
-    out
-}
-
-/// Feeds the results of the forward operator to the gradient.
-fn back_samples() -> Samples {
-    let mut out = Samples::new();
-    for (d, lengths, zero) in [
-        (DType::F32, [6, 6], false),
-        (DType::F64, [6, 5], false),
-        (DType::F32, [2, 6], true),
-        (DType::F64, [0, 6], true),
-    ] {
-        let x = in_range(d, Layout::contiguous(&[6, 2, 4]), 1, -4.0, -0.1);
-        let t = ints(&[1, 2, 2, 3, 1, 0], &[2, 3]);
-        let (losses, alphas) =
-            (RawTensor::zeros(d, Layout::contiguous(&[2])), RawTensor::zeros(d, Layout::contiguous(&[2, 6, 7])));
-        let ctc = Ctc { input_lengths: &lengths, target_lengths: &[3, 2], blank: 0 };
-        ctc.run(&x.read().view(), &t.read().view(), &losses.write().view_mut(), &alphas.write().view_mut())
-            .expect("a sample of its own");
-        out.push(sample![tensor(d, &[2], 2), &x, &t, lengths, [3, 2], &losses, &alphas, 0, zero]);
-        out.push(sample![
-            tensor(d, &[2], 2),
-            &x,
-            ints(&[1, 2, 2, 3, 1], &[5]),
-            lengths,
-            [3, 2],
-            losses,
-            alphas,
-            0,
-            zero
-        ]);
-    }
-    out
-}
-
 pub(crate) static OPS: &[OpDef] = &[
     OpDef {
         infer: Some(ctc_infer),
@@ -233,3 +173,67 @@ fn ctc_grad<'c>(c: &'c Cx<'c>) {
 }
 
 pub(crate) static GRADS: Rules = &[(&["aten._ctc_loss.default"], rule!(ctc_grad))];
+
+#[cfg(feature = "samples")]
+pub(crate) mod samples {
+    use super::*;
+    pub(super) use crate::support::samples::*;
+
+    /// PyTorch leaves forward variables of shorter samples undefined: without `whole`, all samples have one length.
+    pub(crate) fn ctc_samples(whole: bool) -> Samples {
+        let mut out = Samples::new();
+        for (d, flat) in [(DType::F32, false), (DType::F64, true)] {
+            let x = in_range(d, Layout::contiguous(&[6, 2, 4]), 1, -4.0, -0.1);
+            let t = if flat && whole {
+                ints(&[1, 2, 2, 3], &[4])
+            } else if flat {
+                ints(&[1, 2, 2, 3, 1, 1], &[6])
+            } else {
+                ints(&[1, 2, 2, 3, 1, 0], &[2, 3])
+            };
+            if !whole {
+                out.push(sample![&x, &t, [6, 6], [3, 3], if flat { 0 } else { 3 }]);
+                continue;
+            }
+            let lengths = if flat { [3, 1] } else { [3, 2] };
+            for reduction in 0..3 {
+                out.push(sample![&x, &t, [6, 5], lengths, 0, reduction]);
+                out.push(sample![&x, &t, [2, 5], lengths, 0, reduction, true]);
+            }
+            out.push(sample![&x, &t, [6, 7], lengths, 0, 0]);
+        }
+        out
+    }
+
+    /// Feeds the results of the forward operator to the gradient.
+    pub(crate) fn back_samples() -> Samples {
+        let mut out = Samples::new();
+        for (d, lengths, zero) in [
+            (DType::F32, [6, 6], false),
+            (DType::F64, [6, 5], false),
+            (DType::F32, [2, 6], true),
+            (DType::F64, [0, 6], true),
+        ] {
+            let x = in_range(d, Layout::contiguous(&[6, 2, 4]), 1, -4.0, -0.1);
+            let t = ints(&[1, 2, 2, 3, 1, 0], &[2, 3]);
+            let (losses, alphas) =
+                (RawTensor::zeros(d, Layout::contiguous(&[2])), RawTensor::zeros(d, Layout::contiguous(&[2, 6, 7])));
+            let ctc = Ctc { input_lengths: &lengths, target_lengths: &[3, 2], blank: 0 };
+            ctc.run(&x.read().view(), &t.read().view(), &losses.write().view_mut(), &alphas.write().view_mut())
+                .expect("a sample of its own");
+            out.push(sample![tensor(d, &[2], 2), &x, &t, lengths, [3, 2], &losses, &alphas, 0, zero]);
+            out.push(sample![
+                tensor(d, &[2], 2),
+                &x,
+                ints(&[1, 2, 2, 3, 1], &[5]),
+                lengths,
+                [3, 2],
+                losses,
+                alphas,
+                0,
+                zero
+            ]);
+        }
+        out
+    }
+}

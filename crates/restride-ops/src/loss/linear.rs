@@ -2,10 +2,8 @@
 //! (`torch.nn.functional.linear_cross_entropy`).
 
 use crate::support::composite::composite;
-use crate::support::sample::{in_range, ints, sample, tensor};
 use crate::support::*;
 use restride_ir::{DType, Emit, OpDef, Val};
-use restride_tensor::Layout;
 use smallvec::smallvec;
 
 /// The operands in the accumulation type.
@@ -126,95 +124,6 @@ fn by_row(e: &mut dyn Emit, a: &ValArgs<'_>) -> Vals {
     Ok(smallvec![narrow(e, loss, own)?])
 }
 
-fn chunked_samples() -> Samples {
-    let f = DType::F32;
-    let (x, m) = (|d| tensor(d, &[4, 3], 1), |d| tensor(d, &[5, 3], 2));
-    let classes = || ints(&[1, 4, -100, 0], &[4]);
-    let shares = |d| in_range(d, Layout::contiguous(&[4, 5]), 3, 0.0, 1.0);
-    let weight = |d| in_range(d, Layout::contiguous(&[5]), 4, 0.5, 2.0);
-    vec![
-        sample![x(f), m(f), classes(), (), (), "mean", -100, 0.0, 2, "compact", f, true, false, false, false],
-        sample![
-            x(f),
-            m(f),
-            classes(),
-            tensor(f, &[5], 5),
-            weight(f),
-            "mean",
-            -100,
-            0.1,
-            2,
-            "compact",
-            f,
-            true,
-            true,
-            true,
-            true
-        ],
-        sample![
-            x(f),
-            m(f),
-            shares(f),
-            tensor(f, &[5], 5),
-            weight(f),
-            "sum",
-            -100,
-            0.1,
-            2,
-            "compact",
-            f,
-            true,
-            true,
-            true,
-            true
-        ],
-        sample![
-            x(DType::BF16),
-            m(DType::BF16),
-            classes(),
-            (),
-            (),
-            "sum",
-            4,
-            0.0,
-            4,
-            "compact",
-            f,
-            true,
-            true,
-            false,
-            false
-        ],
-    ]
-}
-fn row_samples() -> Samples {
-    let f = DType::F32;
-    vec![
-        sample![
-            tensor(f, &[4, 3], 1),
-            tensor(f, &[5, 3], 2),
-            ints(&[1, 4, -100, 0], &[4]),
-            (),
-            (),
-            -100,
-            2,
-            "compact",
-            f
-        ],
-        sample![
-            tensor(DType::F64, &[2, 3], 1),
-            tensor(DType::F64, &[5, 3], 2),
-            ints(&[1, 4], &[2]),
-            tensor(DType::F64, &[5], 3),
-            in_range(DType::F64, Layout::contiguous(&[5]), 4, 0.5, 2.0),
-            -100,
-            1,
-            "compact",
-            DType::F64
-        ],
-    ]
-}
-
 pub(crate) static OPS: &[OpDef] = &[
     composite!(
         chunked,
@@ -227,3 +136,98 @@ pub(crate) static OPS: &[OpDef] = &[
         "torch_nn::_linear_cross_entropy_batch_chunked_no_reduction(Tensor input, Tensor linear_weight, Tensor target, Tensor? linear_bias, Tensor? weight, SymInt ignore_index, SymInt batch_chunk_size, str acc_policy, ScalarType acc_dtype) -> Tensor"
     ),
 ];
+
+#[cfg(feature = "samples")]
+pub(crate) mod samples {
+    pub(super) use crate::support::samples::*;
+
+    pub(crate) fn chunked_samples() -> Samples {
+        let f = DType::F32;
+        let (x, m) = (|d| tensor(d, &[4, 3], 1), |d| tensor(d, &[5, 3], 2));
+        let classes = || ints(&[1, 4, -100, 0], &[4]);
+        let shares = |d| in_range(d, Layout::contiguous(&[4, 5]), 3, 0.0, 1.0);
+        let weight = |d| in_range(d, Layout::contiguous(&[5]), 4, 0.5, 2.0);
+        vec![
+            sample![x(f), m(f), classes(), (), (), "mean", -100, 0.0, 2, "compact", f, true, false, false, false],
+            sample![
+                x(f),
+                m(f),
+                classes(),
+                tensor(f, &[5], 5),
+                weight(f),
+                "mean",
+                -100,
+                0.1,
+                2,
+                "compact",
+                f,
+                true,
+                true,
+                true,
+                true
+            ],
+            sample![
+                x(f),
+                m(f),
+                shares(f),
+                tensor(f, &[5], 5),
+                weight(f),
+                "sum",
+                -100,
+                0.1,
+                2,
+                "compact",
+                f,
+                true,
+                true,
+                true,
+                true
+            ],
+            sample![
+                x(DType::BF16),
+                m(DType::BF16),
+                classes(),
+                (),
+                (),
+                "sum",
+                4,
+                0.0,
+                4,
+                "compact",
+                f,
+                true,
+                true,
+                false,
+                false
+            ],
+        ]
+    }
+
+    pub(crate) fn row_samples() -> Samples {
+        let f = DType::F32;
+        vec![
+            sample![
+                tensor(f, &[4, 3], 1),
+                tensor(f, &[5, 3], 2),
+                ints(&[1, 4, -100, 0], &[4]),
+                (),
+                (),
+                -100,
+                2,
+                "compact",
+                f
+            ],
+            sample![
+                tensor(DType::F64, &[2, 3], 1),
+                tensor(DType::F64, &[5, 3], 2),
+                ints(&[1, 4], &[2]),
+                tensor(DType::F64, &[5], 3),
+                in_range(DType::F64, Layout::contiguous(&[5]), 4, 0.5, 2.0),
+                -100,
+                1,
+                "compact",
+                DType::F64
+            ],
+        ]
+    }
+}

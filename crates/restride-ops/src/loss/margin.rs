@@ -3,7 +3,6 @@
 use crate::loss::reduced;
 use crate::support::composite::composite;
 use crate::support::promote::name;
-use crate::support::sample::{ints, sample, tensor, transposed};
 use crate::support::*;
 use restride_ir::{DType, Emit, OpDef, Val};
 use smallvec::smallvec;
@@ -105,37 +104,43 @@ fn multilabel(e: &mut dyn Emit, a: &ValArgs<'_>) -> Vals {
     Ok(smallvec![emit!(e, "aten.multilabel_margin_loss_forward.default", pass(a, 0), pass(a, 1), pass(a, 2))?])
 }
 
-const F: DType = DType::F32;
-
-fn multi_samples() -> Samples {
-    let t = ints(&[0, 2, 1, 2], &[4]);
-    let mut out = Samples::new();
-    for r in 0..3 {
-        for p in [1, 2] {
-            out.push(sample![tensor(F, &[4, 3], 1), &t, p, 0.7, (), r]);
-            out.push(sample![transposed(F, &[4, 3], 1), &t, p, 1, tensor(F, &[3], 2), r]);
-        }
-        out.push(sample![tensor(DType::F64, &[3], 1), ints(&[1], &[]), 1, 1, (), r]);
-        out.push(sample![tensor(F, &[3], 1), ints(&[1], &[1]), 1, 1, (), r]);
-    }
-    out.push(sample![tensor(F, &[4, 3], 1), ints(&[0, 2, 1, 3], &[4])]);
-    out.push(sample![tensor(F, &[4, 3], 1), &t, 3]);
-    out
-}
-fn multilabel_samples() -> Samples {
-    let t = ints(&[0, 2, -1, 1, -1, 0, 2, 0, 1, -1, 0, 0], &[4, 3]);
-    let mut out = Samples::new();
-    for r in 0..3 {
-        out.push(sample![tensor(F, &[4, 3], 1), &t, r]);
-        out.push(sample![transposed(DType::F64, &[4, 3], 1), &t, r]);
-        out.push(sample![tensor(F, &[3], 1), ints(&[2, 1, -1], &[3]), r]);
-    }
-    out.push(sample![tensor(F, &[3], 1), ints(&[3, 1, -1], &[3]), 1]);
-    out
-}
-
 pub(crate) static OPS: &[OpDef] = &[
     composite!(multi, multi_samples(), "multi_margin_loss"),
     composite!(multilabel_forward, multilabel_samples(), "multilabel_margin_loss_forward"),
     composite!(multilabel, multilabel_samples(), "multilabel_margin_loss"),
 ];
+
+#[cfg(feature = "samples")]
+pub(crate) mod samples {
+    pub(super) use crate::support::samples::*;
+
+    pub(crate) const F: DType = DType::F32;
+
+    pub(crate) fn multi_samples() -> Samples {
+        let t = ints(&[0, 2, 1, 2], &[4]);
+        let mut out = Samples::new();
+        for r in 0..3 {
+            for p in [1, 2] {
+                out.push(sample![tensor(F, &[4, 3], 1), &t, p, 0.7, (), r]);
+                out.push(sample![transposed(F, &[4, 3], 1), &t, p, 1, tensor(F, &[3], 2), r]);
+            }
+            out.push(sample![tensor(DType::F64, &[3], 1), ints(&[1], &[]), 1, 1, (), r]);
+            out.push(sample![tensor(F, &[3], 1), ints(&[1], &[1]), 1, 1, (), r]);
+        }
+        out.push(sample![tensor(F, &[4, 3], 1), ints(&[0, 2, 1, 3], &[4])]);
+        out.push(sample![tensor(F, &[4, 3], 1), &t, 3]);
+        out
+    }
+
+    pub(crate) fn multilabel_samples() -> Samples {
+        let t = ints(&[0, 2, -1, 1, -1, 0, 2, 0, 1, -1, 0, 0], &[4, 3]);
+        let mut out = Samples::new();
+        for r in 0..3 {
+            out.push(sample![tensor(F, &[4, 3], 1), &t, r]);
+            out.push(sample![transposed(DType::F64, &[4, 3], 1), &t, r]);
+            out.push(sample![tensor(F, &[3], 1), ints(&[2, 1, -1], &[3]), r]);
+        }
+        out.push(sample![tensor(F, &[3], 1), ints(&[3, 1, -1], &[3]), 1]);
+        out
+    }
+}

@@ -8,10 +8,8 @@ mod nll;
 
 use crate::support::composite::composite;
 use crate::support::promote::name;
-use crate::support::sample::{IntoArg, in_range, ints, sample, strided, tensor, transposed};
 use crate::support::*;
-use restride_ir::{DType, Emit, Layout, OpDef, Sample, Val};
-use restride_tensor::RawTensor;
+use restride_ir::{Emit, OpDef, Val};
 use smallvec::smallvec;
 
 /// Reduces a loss by `mean`, `sum` or not at all.
@@ -296,129 +294,6 @@ fn cosine_similarity(e: &mut dyn Emit, a: &ValArgs<'_>) -> Vals {
     Ok(smallvec![emit!(e, "aten.sum.dim_IntList", p, [dim])?])
 }
 
-fn pair_samples(extra: fn(i64) -> Vec<restride_ir::SampleArg>) -> Samples {
-    let d = DType::F32;
-    let mut calls = vec![
-        (tensor(d, &[3, 4], 1), tensor(d, &[3, 4], 2)),
-        (transposed(d, &[3, 4, 2], 1), strided(d, &[3, 4, 2], 2)),
-        (tensor(d, &[], 1), tensor(d, &[], 2)),
-        (tensor(DType::F64, &[5], 1), tensor(d, &[5], 2)),
-        (tensor(DType::F16, &[5], 1), tensor(DType::F16, &[5], 2)),
-        (tensor(d, &[0, 3], 1), tensor(d, &[0, 3], 2)),
-    ];
-    calls.extend([(tensor(d, &[2, 3], 5), tensor(d, &[3], 4))]);
-    let mut out = Samples::new();
-    for (i, (x, y)) in calls.into_iter().enumerate() {
-        for reduction in 0..3 {
-            // The first case takes all three reductions, each other case one.
-            if i == 0 || reduction == i as i64 % 3 {
-                let mut s = sample![&x, &y];
-                s.args.extend(extra(reduction));
-                out.push(s);
-            }
-        }
-    }
-    out
-}
-
-/// Sample targets of 1 and -1.
-fn signs(sizes: &[i64]) -> RawTensor {
-    let n: i64 = sizes.iter().product();
-    let data: Vec<f32> = (0..n).map(|i| if i % 3 == 1 { -1.0 } else { 1.0 }).collect();
-    RawTensor::from_slice(&data, sizes)
-}
-
-fn positive(d: DType, sizes: &[i64], seed: u64) -> RawTensor {
-    in_range(d, Layout::contiguous(sizes), seed, 0.05, 3.0)
-}
-
-fn logits_samples() -> Samples {
-    let d = DType::F32;
-    let (x, y) = (tensor(d, &[3, 4], 1), in_range(d, Layout::contiguous(&[3, 4]), 2, 0.0, 1.0));
-    vec![
-        sample![&x, &y],
-        sample![&x, &y, tensor(d, &[4], 3), (), 2],
-        sample![&x, &y, (), tensor(d, &[4], 3), 0],
-        sample![transposed(d, &[3, 4], 4), &y, tensor(d, &[3, 4], 5), tensor(d, &[4], 3), 1],
-        sample![tensor(DType::F64, &[3, 4], 1), tensor(DType::F64, &[3, 4], 2), (), (), 0],
-    ]
-}
-
-fn signed_samples() -> Samples {
-    let d = DType::F32;
-    vec![
-        sample![tensor(d, &[3, 4], 1), signs(&[3, 4])],
-        sample![tensor(d, &[3, 4], 1), signs(&[3, 4]), 0.5, 0],
-        sample![transposed(d, &[3, 4], 1), signs(&[4]), 1.5, 2],
-    ]
-}
-
-fn margin_samples() -> Samples {
-    let d = DType::F32;
-    let (x, y) = (tensor(d, &[5], 1), tensor(d, &[5], 2));
-    vec![
-        sample![&x, &y, signs(&[5])],
-        sample![&x, &y, signs(&[5]), 0.5, 0],
-        sample![&x, &y, signs(&[5]), 0.5, 2],
-        sample![&x, &y, tensor(d, &[1, 5], 3)],
-    ]
-}
-
-fn embedding_samples() -> Samples {
-    let d = DType::F32;
-    let (x, y) = (tensor(d, &[3, 4], 1), tensor(d, &[3, 4], 2));
-    vec![
-        sample![&x, &y, signs(&[3])],
-        sample![&x, &y, signs(&[3]), 0.3, 0],
-        sample![tensor(d, &[4], 1), tensor(d, &[4], 2), signs(&[]), 0.3, 2],
-        sample![&x, &y, signs(&[3, 1])],
-    ]
-}
-
-fn distance_samples() -> Samples {
-    let d = DType::F32;
-    let (x, y) = (tensor(d, &[3, 4], 1), tensor(d, &[3, 4], 2));
-    vec![
-        sample![&x, &y],
-        sample![&x, tensor(d, &[4], 2), 1.0],
-        sample![strided(d, &[3, 4], 1), &y, 3.0, 1e-3, true],
-        sample![tensor(DType::F64, &[2, 3, 4], 1), tensor(DType::F64, &[2, 1, 4], 1), 2.0, 1e-6, false],
-    ]
-}
-
-fn triplet_samples() -> Samples {
-    let d = DType::F32;
-    let t = |s| tensor(d, &[3, 4], s);
-    let all = |swap: bool, reduction: i64| sample![t(1), t(2), t(3), 1.0, 2.0, 1e-6, swap, reduction];
-    vec![
-        all(false, 1),
-        all(true, 0),
-        all(true, 2),
-        sample![t(1), t(2), tensor(d, &[4], 3)],
-        sample![t(1), t(2), t(3), 0.0],
-    ]
-}
-
-fn similarity_samples() -> Samples {
-    let d = DType::F32;
-    let mut out: Samples = forms(d, &[3, 4, 2], 1).into_iter().map(|x| sample![x, tensor(d, &[3, 4, 2], 9)]).collect();
-    out.extend([
-        sample![tensor(d, &[3, 4], 1), tensor(d, &[4], 2), -1],
-        sample![tensor(d, &[3, 1, 4], 1), tensor(d, &[1, 5, 4], 2), 2, 0.5],
-        sample![tensor(DType::F64, &[3, 4], 1), tensor(d, &[3, 4], 2), 0],
-        sample![ints(&[1, 2], &[1, 2]), ints(&[1, 2], &[1, 2])],
-    ]);
-    out
-}
-
-fn poisson_samples() -> Samples {
-    let d = DType::F32;
-    let call = |log: bool, full: bool, reduction: i64| -> Sample {
-        sample![positive(d, &[3, 4], 1), positive(d, &[3, 4], 2), log, full, 1e-8, reduction]
-    };
-    vec![call(true, false, 1), call(false, true, 2), call(true, true, 0)]
-}
-
 pub(crate) static OPS: &[OpDef] = &[
     composite!(mse, pair_samples(|r| vec![r.arg()]), "mse_loss"),
     composite!(l1, pair_samples(|r| vec![r.arg()]), "l1_loss"),
@@ -442,3 +317,132 @@ pub(crate) static FAMILY: crate::Family = crate::Family {
     gradients: &[ctc::GRADS],
     aliases: &[],
 };
+
+#[cfg(feature = "samples")]
+pub(crate) mod samples {
+    pub(super) use crate::support::samples::*;
+
+    pub(crate) fn pair_samples(extra: fn(i64) -> Vec<restride_ir::SampleArg>) -> Samples {
+        let d = DType::F32;
+        let mut calls = vec![
+            (tensor(d, &[3, 4], 1), tensor(d, &[3, 4], 2)),
+            (transposed(d, &[3, 4, 2], 1), strided(d, &[3, 4, 2], 2)),
+            (tensor(d, &[], 1), tensor(d, &[], 2)),
+            (tensor(DType::F64, &[5], 1), tensor(d, &[5], 2)),
+            (tensor(DType::F16, &[5], 1), tensor(DType::F16, &[5], 2)),
+            (tensor(d, &[0, 3], 1), tensor(d, &[0, 3], 2)),
+        ];
+        calls.extend([(tensor(d, &[2, 3], 5), tensor(d, &[3], 4))]);
+        let mut out = Samples::new();
+        for (i, (x, y)) in calls.into_iter().enumerate() {
+            for reduction in 0..3 {
+                // The first case takes all three reductions, each other case one.
+                if i == 0 || reduction == i as i64 % 3 {
+                    let mut s = sample![&x, &y];
+                    s.args.extend(extra(reduction));
+                    out.push(s);
+                }
+            }
+        }
+        out
+    }
+
+    /// Sample targets of 1 and -1.
+    pub(crate) fn signs(sizes: &[i64]) -> RawTensor {
+        let n: i64 = sizes.iter().product();
+        let data: Vec<f32> = (0..n).map(|i| if i % 3 == 1 { -1.0 } else { 1.0 }).collect();
+        RawTensor::from_slice(&data, sizes)
+    }
+
+    pub(crate) fn positive(d: DType, sizes: &[i64], seed: u64) -> RawTensor {
+        in_range(d, Layout::contiguous(sizes), seed, 0.05, 3.0)
+    }
+
+    pub(crate) fn logits_samples() -> Samples {
+        let d = DType::F32;
+        let (x, y) = (tensor(d, &[3, 4], 1), in_range(d, Layout::contiguous(&[3, 4]), 2, 0.0, 1.0));
+        vec![
+            sample![&x, &y],
+            sample![&x, &y, tensor(d, &[4], 3), (), 2],
+            sample![&x, &y, (), tensor(d, &[4], 3), 0],
+            sample![transposed(d, &[3, 4], 4), &y, tensor(d, &[3, 4], 5), tensor(d, &[4], 3), 1],
+            sample![tensor(DType::F64, &[3, 4], 1), tensor(DType::F64, &[3, 4], 2), (), (), 0],
+        ]
+    }
+
+    pub(crate) fn signed_samples() -> Samples {
+        let d = DType::F32;
+        vec![
+            sample![tensor(d, &[3, 4], 1), signs(&[3, 4])],
+            sample![tensor(d, &[3, 4], 1), signs(&[3, 4]), 0.5, 0],
+            sample![transposed(d, &[3, 4], 1), signs(&[4]), 1.5, 2],
+        ]
+    }
+
+    pub(crate) fn margin_samples() -> Samples {
+        let d = DType::F32;
+        let (x, y) = (tensor(d, &[5], 1), tensor(d, &[5], 2));
+        vec![
+            sample![&x, &y, signs(&[5])],
+            sample![&x, &y, signs(&[5]), 0.5, 0],
+            sample![&x, &y, signs(&[5]), 0.5, 2],
+            sample![&x, &y, tensor(d, &[1, 5], 3)],
+        ]
+    }
+
+    pub(crate) fn embedding_samples() -> Samples {
+        let d = DType::F32;
+        let (x, y) = (tensor(d, &[3, 4], 1), tensor(d, &[3, 4], 2));
+        vec![
+            sample![&x, &y, signs(&[3])],
+            sample![&x, &y, signs(&[3]), 0.3, 0],
+            sample![tensor(d, &[4], 1), tensor(d, &[4], 2), signs(&[]), 0.3, 2],
+            sample![&x, &y, signs(&[3, 1])],
+        ]
+    }
+
+    pub(crate) fn distance_samples() -> Samples {
+        let d = DType::F32;
+        let (x, y) = (tensor(d, &[3, 4], 1), tensor(d, &[3, 4], 2));
+        vec![
+            sample![&x, &y],
+            sample![&x, tensor(d, &[4], 2), 1.0],
+            sample![strided(d, &[3, 4], 1), &y, 3.0, 1e-3, true],
+            sample![tensor(DType::F64, &[2, 3, 4], 1), tensor(DType::F64, &[2, 1, 4], 1), 2.0, 1e-6, false],
+        ]
+    }
+
+    pub(crate) fn triplet_samples() -> Samples {
+        let d = DType::F32;
+        let t = |s| tensor(d, &[3, 4], s);
+        let all = |swap: bool, reduction: i64| sample![t(1), t(2), t(3), 1.0, 2.0, 1e-6, swap, reduction];
+        vec![
+            all(false, 1),
+            all(true, 0),
+            all(true, 2),
+            sample![t(1), t(2), tensor(d, &[4], 3)],
+            sample![t(1), t(2), t(3), 0.0],
+        ]
+    }
+
+    pub(crate) fn similarity_samples() -> Samples {
+        let d = DType::F32;
+        let mut out: Samples =
+            forms(d, &[3, 4, 2], 1).into_iter().map(|x| sample![x, tensor(d, &[3, 4, 2], 9)]).collect();
+        out.extend([
+            sample![tensor(d, &[3, 4], 1), tensor(d, &[4], 2), -1],
+            sample![tensor(d, &[3, 1, 4], 1), tensor(d, &[1, 5, 4], 2), 2, 0.5],
+            sample![tensor(DType::F64, &[3, 4], 1), tensor(d, &[3, 4], 2), 0],
+            sample![ints(&[1, 2], &[1, 2]), ints(&[1, 2], &[1, 2])],
+        ]);
+        out
+    }
+
+    pub(crate) fn poisson_samples() -> Samples {
+        let d = DType::F32;
+        let call = |log: bool, full: bool, reduction: i64| -> Sample {
+            sample![positive(d, &[3, 4], 1), positive(d, &[3, 4], 2), log, full, 1e-8, reduction]
+        };
+        vec![call(true, false, 1), call(false, true, 2), call(true, true, 0)]
+    }
+}

@@ -3,12 +3,10 @@
 use crate::loss::reduced;
 use crate::support::composite::composite;
 use crate::support::promote::name;
-use crate::support::sample::{in_range, ints, sample, strided, tensor, transposed};
 use crate::support::scratch::{lies, opt_lies};
 use crate::support::*;
-use restride_ir::{Args, Call, DType, Emit, Kernel, Layout, Meta, OpDef, Val};
+use restride_ir::{Args, Call, DType, Emit, Kernel, Meta, OpDef, Val};
 use restride_kernels::loss::{self, Reduction};
-use restride_tensor::RawTensor;
 use smallvec::smallvec;
 
 fn reduction<V>(a: &Args<'_, V>, i: usize) -> Result<Reduction> {
@@ -249,105 +247,6 @@ fn bce_scratch(a: &Args<'_, Meta>, outs: &[Meta]) -> Result<usize> {
     Ok(loss::binary_cross_entropy_room(x, y, opt_lies(a, 2)?, lies(&outs[0])))
 }
 
-fn classes(n: i64, sizes: &[i64], ignore: Option<i64>) -> RawTensor {
-    let count: i64 = sizes.iter().product();
-    let data: Vec<i64> = (0..count).map(|i| if i % 4 == 2 { ignore.unwrap_or(1) } else { (i * 7) % n }).collect();
-    ints(&data, sizes)
-}
-
-fn forward_samples(spatial: &[i64]) -> Samples {
-    let d = DType::F32;
-    let mut shape = vec![4, 3];
-    shape.extend(spatial);
-    let mut ts = vec![4];
-    ts.extend(spatial);
-    let w = tensor(d, &[3], 9);
-    let mut out = Samples::new();
-    for (i, x) in forms(d, &shape, 1).into_iter().enumerate() {
-        for r in 0..3 {
-            if i > 0 && r != i as i64 {
-                continue;
-            }
-            out.push(sample![&x, classes(3, &ts, None), (), r, -100]);
-            out.push(sample![&x, classes(3, &ts, Some(-100)), &w, r, -100]);
-            out.push(sample![&x, classes(3, &ts, Some(1)), &w, r, 1]);
-        }
-    }
-    out.push(sample![tensor(d, &shape, 1), classes(4, &ts, None), (), 1, -100]);
-    out.push(sample![tensor(DType::F64, &shape, 1), classes(3, &ts, None), tensor(DType::F64, &[3], 1), 1, -100]);
-    out.push(sample![tensor(DType::BF16, &shape, 1), classes(3, &ts, None), (), 2, -100]);
-    out.push(sample![tensor(d, &shape, 1), classes(3, &ts, Some(-100)), tensor(d, &[4], 1), 1, -100]);
-    out.push(sample![tensor(d, &shape, 1), tensor(DType::I32, &ts, 1), (), 1, -100]);
-    out
-}
-
-fn flat_samples() -> Samples {
-    let d = DType::F32;
-    let mut out = forward_samples(&[]);
-    out.push(sample![tensor(d, &[3], 1), classes(3, &[1], None), (), 1, -100]);
-    out.push(sample![tensor(d, &[3], 1), classes(3, &[], None), tensor(d, &[3], 2), 2, -100]);
-    out.push(sample![tensor(d, &[3], 1), classes(3, &[], None), (), 0, -100]);
-    out.push(sample![tensor(d, &[0, 3], 1), classes(3, &[0], None), (), 1, -100]);
-    out.push(sample![tensor(d, &[0, 3], 1), classes(3, &[0], None), (), 2, -100]);
-    out.push(sample![tensor(d, &[4, 3], 1), classes(3, &[3], None), (), 2, -100]);
-    out
-}
-
-fn nd_samples() -> Samples {
-    let d = DType::F32;
-    let mut out = Samples::new();
-    for spatial in [&[] as &[i64], &[2], &[2, 3], &[2, 3, 2]] {
-        let mut shape = vec![4, 3];
-        shape.extend(spatial);
-        let mut ts = vec![4];
-        ts.extend(spatial);
-        for r in 0..3 {
-            out.push(sample![tensor(d, &shape, 1), classes(3, &ts, Some(-100)), tensor(d, &[3], 2), r]);
-        }
-        out.push(sample![transposed(d, &shape, 1), classes(3, &ts, None)]);
-    }
-    out.push(sample![tensor(d, &[3], 1), classes(3, &[], None)]);
-    out.push(sample![tensor(d, &[4, 3], 1), classes(3, &[3], None)]);
-    out.push(sample![tensor(d, &[4, 3, 2], 1), classes(3, &[4, 3], None)]);
-    out
-}
-
-fn entropy_samples() -> Samples {
-    let d = DType::F32;
-    let mut out = nd_samples();
-    let positive = |sizes: &[i64], seed| in_range(d, Layout::contiguous(sizes), seed, 0.1, 2.0);
-    for r in 0..3 {
-        for w in [None, Some(positive(&[3], 2))] {
-            let w = w.map_or(restride_ir::Arg::None, restride_ir::Arg::Value);
-            out.push(sample![tensor(d, &[4, 3, 2], 1), classes(3, &[4, 2], Some(-100)), w.clone(), r, -100, 0.2]);
-            out.push(sample![strided(d, &[4, 3], 1), positive(&[4, 3], 3), w.clone(), r, -100, 0.2]);
-            out.push(sample![tensor(d, &[4, 3, 2], 1), positive(&[4, 3, 2], 3), w, r]);
-        }
-    }
-    out.push(sample![tensor(d, &[3], 1), positive(&[3], 3)]);
-    out.push(sample![tensor(d, &[4, 3], 1), classes(3, &[4, 3], None)]);
-    out
-}
-
-fn bce_samples() -> Samples {
-    let unit = |d: DType, l: Layout, seed| in_range(d, l, seed, 0.0, 1.0);
-    let d = DType::F32;
-    let flat = || Layout::contiguous(&[3, 4]);
-    let mut out = Samples::new();
-    for r in 0..3 {
-        out.push(sample![unit(d, flat(), 1), unit(d, flat(), 2), (), r]);
-        out.push(sample![unit(d, Layout::permuted(&[3, 4], &[1, 0]), 1), unit(d, flat(), 2), tensor(d, &[4], 3), r]);
-    }
-    out.push(sample![
-        RawTensor::from_slice(&[0f32, 1.0, 0.0, 1.0], &[4]),
-        RawTensor::from_slice(&[0f32, 1.0, 1.0, 0.0], &[4])
-    ]);
-    out.push(sample![unit(DType::F64, flat(), 1), unit(DType::F64, flat(), 2)]);
-    out.push(sample![tensor(d, &[3, 4], 1), unit(d, flat(), 2)]);
-    out.push(sample![unit(d, flat(), 2), RawTensor::zeros(DType::I64, flat())]);
-    out
-}
-
 macro_rules! nll {
     ($spatial:expr, $samples:expr, $schema:expr) => {
         OpDef {
@@ -374,3 +273,112 @@ pub(crate) static OPS: &[OpDef] = &[
         ..OpDef::new("binary_cross_entropy")
     },
 ];
+
+#[cfg(feature = "samples")]
+pub(crate) mod samples {
+    pub(super) use crate::support::samples::*;
+
+    pub(crate) fn classes(n: i64, sizes: &[i64], ignore: Option<i64>) -> RawTensor {
+        let count: i64 = sizes.iter().product();
+        let data: Vec<i64> = (0..count).map(|i| if i % 4 == 2 { ignore.unwrap_or(1) } else { (i * 7) % n }).collect();
+        ints(&data, sizes)
+    }
+
+    pub(crate) fn forward_samples(spatial: &[i64]) -> Samples {
+        let d = DType::F32;
+        let mut shape = vec![4, 3];
+        shape.extend(spatial);
+        let mut ts = vec![4];
+        ts.extend(spatial);
+        let w = tensor(d, &[3], 9);
+        let mut out = Samples::new();
+        for (i, x) in forms(d, &shape, 1).into_iter().enumerate() {
+            for r in 0..3 {
+                if i > 0 && r != i as i64 {
+                    continue;
+                }
+                out.push(sample![&x, classes(3, &ts, None), (), r, -100]);
+                out.push(sample![&x, classes(3, &ts, Some(-100)), &w, r, -100]);
+                out.push(sample![&x, classes(3, &ts, Some(1)), &w, r, 1]);
+            }
+        }
+        out.push(sample![tensor(d, &shape, 1), classes(4, &ts, None), (), 1, -100]);
+        out.push(sample![tensor(DType::F64, &shape, 1), classes(3, &ts, None), tensor(DType::F64, &[3], 1), 1, -100]);
+        out.push(sample![tensor(DType::BF16, &shape, 1), classes(3, &ts, None), (), 2, -100]);
+        out.push(sample![tensor(d, &shape, 1), classes(3, &ts, Some(-100)), tensor(d, &[4], 1), 1, -100]);
+        out.push(sample![tensor(d, &shape, 1), tensor(DType::I32, &ts, 1), (), 1, -100]);
+        out
+    }
+
+    pub(crate) fn flat_samples() -> Samples {
+        let d = DType::F32;
+        let mut out = forward_samples(&[]);
+        out.push(sample![tensor(d, &[3], 1), classes(3, &[1], None), (), 1, -100]);
+        out.push(sample![tensor(d, &[3], 1), classes(3, &[], None), tensor(d, &[3], 2), 2, -100]);
+        out.push(sample![tensor(d, &[3], 1), classes(3, &[], None), (), 0, -100]);
+        out.push(sample![tensor(d, &[0, 3], 1), classes(3, &[0], None), (), 1, -100]);
+        out.push(sample![tensor(d, &[0, 3], 1), classes(3, &[0], None), (), 2, -100]);
+        out.push(sample![tensor(d, &[4, 3], 1), classes(3, &[3], None), (), 2, -100]);
+        out
+    }
+
+    pub(crate) fn nd_samples() -> Samples {
+        let d = DType::F32;
+        let mut out = Samples::new();
+        for spatial in [&[] as &[i64], &[2], &[2, 3], &[2, 3, 2]] {
+            let mut shape = vec![4, 3];
+            shape.extend(spatial);
+            let mut ts = vec![4];
+            ts.extend(spatial);
+            for r in 0..3 {
+                out.push(sample![tensor(d, &shape, 1), classes(3, &ts, Some(-100)), tensor(d, &[3], 2), r]);
+            }
+            out.push(sample![transposed(d, &shape, 1), classes(3, &ts, None)]);
+        }
+        out.push(sample![tensor(d, &[3], 1), classes(3, &[], None)]);
+        out.push(sample![tensor(d, &[4, 3], 1), classes(3, &[3], None)]);
+        out.push(sample![tensor(d, &[4, 3, 2], 1), classes(3, &[4, 3], None)]);
+        out
+    }
+
+    pub(crate) fn entropy_samples() -> Samples {
+        let d = DType::F32;
+        let mut out = nd_samples();
+        let positive = |sizes: &[i64], seed| in_range(d, Layout::contiguous(sizes), seed, 0.1, 2.0);
+        for r in 0..3 {
+            for w in [None, Some(positive(&[3], 2))] {
+                let w = w.map_or(restride_ir::Arg::None, restride_ir::Arg::Value);
+                out.push(sample![tensor(d, &[4, 3, 2], 1), classes(3, &[4, 2], Some(-100)), w.clone(), r, -100, 0.2]);
+                out.push(sample![strided(d, &[4, 3], 1), positive(&[4, 3], 3), w.clone(), r, -100, 0.2]);
+                out.push(sample![tensor(d, &[4, 3, 2], 1), positive(&[4, 3, 2], 3), w, r]);
+            }
+        }
+        out.push(sample![tensor(d, &[3], 1), positive(&[3], 3)]);
+        out.push(sample![tensor(d, &[4, 3], 1), classes(3, &[4, 3], None)]);
+        out
+    }
+
+    pub(crate) fn bce_samples() -> Samples {
+        let unit = |d: DType, l: Layout, seed| in_range(d, l, seed, 0.0, 1.0);
+        let d = DType::F32;
+        let flat = || Layout::contiguous(&[3, 4]);
+        let mut out = Samples::new();
+        for r in 0..3 {
+            out.push(sample![unit(d, flat(), 1), unit(d, flat(), 2), (), r]);
+            out.push(sample![
+                unit(d, Layout::permuted(&[3, 4], &[1, 0]), 1),
+                unit(d, flat(), 2),
+                tensor(d, &[4], 3),
+                r
+            ]);
+        }
+        out.push(sample![
+            RawTensor::from_slice(&[0f32, 1.0, 0.0, 1.0], &[4]),
+            RawTensor::from_slice(&[0f32, 1.0, 1.0, 0.0], &[4])
+        ]);
+        out.push(sample![unit(DType::F64, flat(), 1), unit(DType::F64, flat(), 2)]);
+        out.push(sample![tensor(d, &[3, 4], 1), unit(d, flat(), 2)]);
+        out.push(sample![unit(d, flat(), 2), RawTensor::zeros(DType::I64, flat())]);
+        out
+    }
+}

@@ -1,9 +1,8 @@
 //! Products of several matrices, and aliases of the product of two.
 
 use crate::support::composite::composite;
-use crate::support::sample::{sample, tensor, transposed};
 use crate::support::*;
-use restride_ir::{DType, Emit, OpDef, Val};
+use restride_ir::{Emit, OpDef, Val};
 use smallvec::smallvec;
 
 /// The cheapest order of products of matrices `d[i]` × `d[i + 1]`: the split point of each subsequence.
@@ -87,36 +86,49 @@ fn matmul(e: &mut dyn Emit, a: &ValArgs<'_>) -> Vals {
     Ok(smallvec![emit!(e, "aten.matmul.default", pass(a, 0), pass(a, 1))?])
 }
 
-fn chain_samples() -> Samples {
-    let d = DType::F32;
-    vec![
-        sample![vec![tensor(d, &[2, 3], 1), transposed(d, &[3, 4], 2), tensor(d, &[4, 5], 3), tensor(d, &[5, 1], 4)]],
-        sample![vec![tensor(d, &[9, 2], 1), tensor(d, &[2, 8], 2), tensor(d, &[8, 3], 3)]],
-        sample![vec![tensor(d, &[2, 3], 1), tensor(d, &[3, 4], 2)]],
-        sample![vec![tensor(d, &[2, 3], 1), tensor(d, &[4, 4], 2)]],
-        sample![vec![tensor(d, &[2, 3], 1), tensor(d, &[3], 2)]],
-    ]
-}
-
-fn multi_dot_samples() -> Samples {
-    let d = DType::F64;
-    let mut out = chain_samples();
-    out.push(sample![vec![tensor(d, &[3], 1), tensor(d, &[3, 4], 2), tensor(d, &[4], 3)]]);
-    out.push(sample![vec![tensor(d, &[3], 1), tensor(d, &[3, 4], 2), tensor(d, &[4, 2], 3)]]);
-    out.push(sample![vec![tensor(d, &[3], 1)]]);
-    out
-}
-
-fn matmul_samples() -> Samples {
-    let d = DType::F32;
-    vec![sample![tensor(d, &[5, 2, 3], 1), transposed(d, &[3, 4], 2)], sample![tensor(d, &[3], 1), tensor(d, &[3], 2)]]
-}
-
 pub(crate) static OPS: &[OpDef] = &[
     composite!(chain, chain_samples(), "chain_matmul"),
     composite!(multi_dot, multi_dot_samples(), "linalg_multi_dot"),
     composite!(matmul, matmul_samples(), "linalg_matmul"),
 ];
+
+#[cfg(feature = "samples")]
+pub(crate) mod samples {
+    pub(super) use crate::support::samples::*;
+
+    pub(crate) fn chain_samples() -> Samples {
+        let d = DType::F32;
+        vec![
+            sample![vec![
+                tensor(d, &[2, 3], 1),
+                transposed(d, &[3, 4], 2),
+                tensor(d, &[4, 5], 3),
+                tensor(d, &[5, 1], 4)
+            ]],
+            sample![vec![tensor(d, &[9, 2], 1), tensor(d, &[2, 8], 2), tensor(d, &[8, 3], 3)]],
+            sample![vec![tensor(d, &[2, 3], 1), tensor(d, &[3, 4], 2)]],
+            sample![vec![tensor(d, &[2, 3], 1), tensor(d, &[4, 4], 2)]],
+            sample![vec![tensor(d, &[2, 3], 1), tensor(d, &[3], 2)]],
+        ]
+    }
+
+    pub(crate) fn multi_dot_samples() -> Samples {
+        let d = DType::F64;
+        let mut out = chain_samples();
+        out.push(sample![vec![tensor(d, &[3], 1), tensor(d, &[3, 4], 2), tensor(d, &[4], 3)]]);
+        out.push(sample![vec![tensor(d, &[3], 1), tensor(d, &[3, 4], 2), tensor(d, &[4, 2], 3)]]);
+        out.push(sample![vec![tensor(d, &[3], 1)]]);
+        out
+    }
+
+    pub(crate) fn matmul_samples() -> Samples {
+        let d = DType::F32;
+        vec![
+            sample![tensor(d, &[5, 2, 3], 1), transposed(d, &[3, 4], 2)],
+            sample![tensor(d, &[3], 1), tensor(d, &[3], 2)],
+        ]
+    }
+}
 
 #[cfg(test)]
 mod tests {

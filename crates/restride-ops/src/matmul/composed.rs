@@ -2,7 +2,6 @@
 
 use crate::matmul::bmm_meta;
 use crate::support::composite::composite;
-use crate::support::sample::{ints, sample, strided, tensor, transposed};
 use crate::support::*;
 use restride_ir::{Args, DType, Emit, Meta, OpDef, OpError};
 use smallvec::smallvec;
@@ -146,71 +145,6 @@ fn trilinear(e: &mut dyn Emit, a: &ValArgs<'_>) -> Vals {
     Ok(smallvec![emit!(e, "aten.sum.dim_IntList", product, over, false, ())?])
 }
 
-fn trilinear_samples() -> Samples {
-    let d = DType::F32;
-    let none: [i64; 0] = [];
-    let (x, y, w) = (tensor(d, &[2, 4], 0), tensor(d, &[2, 5], 1), tensor(d, &[6, 4, 5], 2));
-    vec![
-        sample![tensor(d, &[2, 3], 0), tensor(d, &[2, 3], 1), tensor(d, &[2, 3], 2), none, none, none, [1]],
-        sample![&x, &w, &y, [1, 3], [0], [1, 2], [2, 3]],
-    ]
-}
-
-fn outer_samples() -> Samples {
-    vec![
-        sample![tensor(DType::F32, &[3], 1), strided(DType::F32, &[4], 2)],
-        sample![tensor(DType::F32, &[3], 1), tensor(DType::F64, &[4], 2)],
-        sample![ints(&[1, 2, 3], &[3]), tensor(DType::F16, &[2], 2)],
-        sample![tensor(DType::Bool, &[3], 1), tensor(DType::Bool, &[0], 2)],
-    ]
-}
-
-fn addr_samples() -> Samples {
-    let d = DType::F32;
-    vec![
-        sample![tensor(d, &[3, 4], 0), tensor(d, &[3], 1), strided(d, &[4], 2)],
-        sample![tensor(d, &[4], 0), tensor(d, &[3], 1), strided(d, &[4], 2), 2.0, 0.5],
-        sample![tensor(d, &[4], 0), tensor(d, &[3], 1), strided(d, &[4], 2), 0, 2],
-        sample![tensor(DType::Bool, &[3, 4], 0), tensor(DType::Bool, &[3], 1), tensor(DType::Bool, &[4], 2)],
-    ]
-}
-
-fn addbmm_samples() -> Samples {
-    let d = DType::F32;
-    vec![
-        sample![tensor(d, &[3, 5], 0), tensor(d, &[2, 3, 4], 1), transposed(d, &[2, 4, 5], 2)],
-        sample![tensor(d, &[5], 0), strided(d, &[2, 3, 4], 1), tensor(d, &[2, 4, 5], 2), 2.0, -1.0],
-    ]
-}
-
-fn bilinear_samples() -> Samples {
-    let d = DType::F32;
-    let (x, y, w) = (tensor(d, &[2, 3, 4], 0), tensor(d, &[2, 3, 5], 1), tensor(d, &[6, 4, 5], 2));
-    vec![
-        sample![&x, &y, &w],
-        sample![&x, &y, &w, tensor(d, &[6], 3)],
-        sample![tensor(d, &[4], 0), tensor(d, &[5], 1), &w],
-    ]
-}
-
-fn tensordot_samples() -> Samples {
-    let d = DType::F32;
-    vec![
-        sample![tensor(d, &[3, 4, 5], 0), tensor(d, &[4, 3, 2], 1), [1, 0], [0, 1]],
-        sample![transposed(d, &[3, 4, 5], 0), tensor(d, &[5, 2], 1), [-1], [0]],
-        sample![tensor(d, &[3, 1], 0), tensor(d, &[5, 2], 1), [1], [0]],
-    ]
-}
-
-fn inner_samples() -> Samples {
-    let d = DType::F32;
-    vec![
-        sample![tensor(d, &[3, 4], 0), tensor(d, &[2, 4], 1)],
-        sample![tensor(d, &[4], 0), tensor(d, &[4], 1)],
-        sample![tensor(d, &[], 0), tensor(d, &[4], 1)],
-    ]
-}
-
 pub(crate) static OPS: &[OpDef] = &[
     composite!(outer, outer_samples(), "outer"),
     composite!(addr, addr_samples(), "addr"),
@@ -220,3 +154,73 @@ pub(crate) static OPS: &[OpDef] = &[
     composite!(tensordot, tensordot_samples(), "tensordot"),
     composite!(inner, inner_samples(), "inner"),
 ];
+
+#[cfg(feature = "samples")]
+pub(crate) mod samples {
+    pub(super) use crate::support::samples::*;
+
+    pub(crate) fn trilinear_samples() -> Samples {
+        let d = DType::F32;
+        let none: [i64; 0] = [];
+        let (x, y, w) = (tensor(d, &[2, 4], 0), tensor(d, &[2, 5], 1), tensor(d, &[6, 4, 5], 2));
+        vec![
+            sample![tensor(d, &[2, 3], 0), tensor(d, &[2, 3], 1), tensor(d, &[2, 3], 2), none, none, none, [1]],
+            sample![&x, &w, &y, [1, 3], [0], [1, 2], [2, 3]],
+        ]
+    }
+
+    pub(crate) fn outer_samples() -> Samples {
+        vec![
+            sample![tensor(DType::F32, &[3], 1), strided(DType::F32, &[4], 2)],
+            sample![tensor(DType::F32, &[3], 1), tensor(DType::F64, &[4], 2)],
+            sample![ints(&[1, 2, 3], &[3]), tensor(DType::F16, &[2], 2)],
+            sample![tensor(DType::Bool, &[3], 1), tensor(DType::Bool, &[0], 2)],
+        ]
+    }
+
+    pub(crate) fn addr_samples() -> Samples {
+        let d = DType::F32;
+        vec![
+            sample![tensor(d, &[3, 4], 0), tensor(d, &[3], 1), strided(d, &[4], 2)],
+            sample![tensor(d, &[4], 0), tensor(d, &[3], 1), strided(d, &[4], 2), 2.0, 0.5],
+            sample![tensor(d, &[4], 0), tensor(d, &[3], 1), strided(d, &[4], 2), 0, 2],
+            sample![tensor(DType::Bool, &[3, 4], 0), tensor(DType::Bool, &[3], 1), tensor(DType::Bool, &[4], 2)],
+        ]
+    }
+
+    pub(crate) fn addbmm_samples() -> Samples {
+        let d = DType::F32;
+        vec![
+            sample![tensor(d, &[3, 5], 0), tensor(d, &[2, 3, 4], 1), transposed(d, &[2, 4, 5], 2)],
+            sample![tensor(d, &[5], 0), strided(d, &[2, 3, 4], 1), tensor(d, &[2, 4, 5], 2), 2.0, -1.0],
+        ]
+    }
+
+    pub(crate) fn bilinear_samples() -> Samples {
+        let d = DType::F32;
+        let (x, y, w) = (tensor(d, &[2, 3, 4], 0), tensor(d, &[2, 3, 5], 1), tensor(d, &[6, 4, 5], 2));
+        vec![
+            sample![&x, &y, &w],
+            sample![&x, &y, &w, tensor(d, &[6], 3)],
+            sample![tensor(d, &[4], 0), tensor(d, &[5], 1), &w],
+        ]
+    }
+
+    pub(crate) fn tensordot_samples() -> Samples {
+        let d = DType::F32;
+        vec![
+            sample![tensor(d, &[3, 4, 5], 0), tensor(d, &[4, 3, 2], 1), [1, 0], [0, 1]],
+            sample![transposed(d, &[3, 4, 5], 0), tensor(d, &[5, 2], 1), [-1], [0]],
+            sample![tensor(d, &[3, 1], 0), tensor(d, &[5, 2], 1), [1], [0]],
+        ]
+    }
+
+    pub(crate) fn inner_samples() -> Samples {
+        let d = DType::F32;
+        vec![
+            sample![tensor(d, &[3, 4], 0), tensor(d, &[2, 4], 1)],
+            sample![tensor(d, &[4], 0), tensor(d, &[4], 1)],
+            sample![tensor(d, &[], 0), tensor(d, &[4], 1)],
+        ]
+    }
+}

@@ -3,9 +3,8 @@
 //! The steps are PyTorch's, so the result has PyTorch's strides and is a view of the operand where PyTorch's is.
 
 use crate::support::composite::composed;
-use crate::support::sample::{sample, strided, tensor, transposed};
 use crate::support::*;
-use restride_ir::{DType, Emit, OpDef, Val};
+use restride_ir::{Emit, OpDef, Val};
 use smallvec::smallvec;
 
 /// Index of a letter in PyTorch's order: upper case first.
@@ -338,46 +337,51 @@ fn einsum(e: &mut dyn Emit, a: &ValArgs<'_>) -> Vals {
     Ok(smallvec![emit!(e, "aten.sum.dim_IntList", result, summed, false, ())?])
 }
 
-fn einsum_samples() -> Samples {
-    let d = DType::F32;
-    let equations: [(&str, &[&[i64]]); 17] = [
-        ("bhqd,bhkd->bhqk", &[&[2, 3, 4, 5], &[2, 3, 6, 5]]),
-        ("i,j->ij", &[&[2], &[3]]),
-        ("ij->ji", &[&[2, 3]]),
-        ("ii->i", &[&[3, 3]]),
-        ("ii", &[&[3, 3]]),
-        ("ij->j", &[&[2, 3]]),
-        ("bij,bjk->bik", &[&[2, 3, 4], &[2, 4, 5]]),
-        ("nchw,oc->nohw", &[&[2, 3, 4, 5], &[6, 3]]),
-        ("bqnc,bnchw->bqnhw", &[&[1, 2, 3, 4], &[1, 3, 4, 5, 6]]),
-        ("...ij,...jk->...ik", &[&[2, 3, 4], &[4, 5]]),
-        ("abc,cd,de->abe", &[&[2, 3, 4], &[4, 5], &[5, 6]]),
-        ("ij,ij->", &[&[2, 3], &[2, 3]]),
-        ("blhd,bshd->bhls", &[&[2, 3, 4, 5], &[2, 6, 4, 5]]),
-        ("bij, bjk", &[&[2, 3, 4], &[2, 4, 5]]),
-        ("ijk,ij->ik", &[&[2, 3, 4], &[2, 1]]),
-        ("bclhn,bclhp->bchpn", &[&[1, 2, 4, 3, 5], &[1, 2, 4, 3, 6]]),
-        ("jkc,abij->akbci", &[&[5, 2, 3], &[2, 3, 4, 5]]),
-    ];
-    let mut out = Vec::new();
-    for (eq, shapes) in equations {
-        type Make = fn(DType, &[i64], u64) -> restride_tensor::RawTensor;
-        for make in [tensor as Make, transposed, strided] {
-            let operands: Vec<_> = shapes.iter().enumerate().map(|(i, s)| make(d, s, i as u64)).collect();
-            out.push(sample![eq, operands]);
-        }
-    }
-    let chain = |path: &[i64]| {
-        sample!["ab,bc,cd->ad", vec![tensor(d, &[2, 3], 0), tensor(d, &[3, 4], 1), tensor(d, &[4, 5], 2)], path]
-    };
-    out.push(chain(&[1, 2, 0, 1]));
-    out.push(chain(&[0, 1, 0, 1]));
-    out
-}
-
 pub(crate) static OPS: &[OpDef] = &[OpDef {
     infer: composed!(einsum),
     decompose: Some(einsum),
     samples: samples!(einsum_samples),
     ..OpDef::new("einsum")
 }];
+
+#[cfg(feature = "samples")]
+pub(crate) mod samples {
+    pub(super) use crate::support::samples::*;
+
+    pub(crate) fn einsum_samples() -> Samples {
+        let d = DType::F32;
+        let equations: [(&str, &[&[i64]]); 17] = [
+            ("bhqd,bhkd->bhqk", &[&[2, 3, 4, 5], &[2, 3, 6, 5]]),
+            ("i,j->ij", &[&[2], &[3]]),
+            ("ij->ji", &[&[2, 3]]),
+            ("ii->i", &[&[3, 3]]),
+            ("ii", &[&[3, 3]]),
+            ("ij->j", &[&[2, 3]]),
+            ("bij,bjk->bik", &[&[2, 3, 4], &[2, 4, 5]]),
+            ("nchw,oc->nohw", &[&[2, 3, 4, 5], &[6, 3]]),
+            ("bqnc,bnchw->bqnhw", &[&[1, 2, 3, 4], &[1, 3, 4, 5, 6]]),
+            ("...ij,...jk->...ik", &[&[2, 3, 4], &[4, 5]]),
+            ("abc,cd,de->abe", &[&[2, 3, 4], &[4, 5], &[5, 6]]),
+            ("ij,ij->", &[&[2, 3], &[2, 3]]),
+            ("blhd,bshd->bhls", &[&[2, 3, 4, 5], &[2, 6, 4, 5]]),
+            ("bij, bjk", &[&[2, 3, 4], &[2, 4, 5]]),
+            ("ijk,ij->ik", &[&[2, 3, 4], &[2, 1]]),
+            ("bclhn,bclhp->bchpn", &[&[1, 2, 4, 3, 5], &[1, 2, 4, 3, 6]]),
+            ("jkc,abij->akbci", &[&[5, 2, 3], &[2, 3, 4, 5]]),
+        ];
+        let mut out = Vec::new();
+        for (eq, shapes) in equations {
+            type Make = fn(DType, &[i64], u64) -> restride_tensor::RawTensor;
+            for make in [tensor as Make, transposed, strided] {
+                let operands: Vec<_> = shapes.iter().enumerate().map(|(i, s)| make(d, s, i as u64)).collect();
+                out.push(sample![eq, operands]);
+            }
+        }
+        let chain = |path: &[i64]| {
+            sample!["ab,bc,cd->ad", vec![tensor(d, &[2, 3], 0), tensor(d, &[3, 4], 1), tensor(d, &[4, 5], 2)], path]
+        };
+        out.push(chain(&[1, 2, 0, 1]));
+        out.push(chain(&[0, 1, 0, 1]));
+        out
+    }
+}

@@ -1,9 +1,7 @@
 //! Grouped matrix products, as in mixtures of experts.
 
-use crate::support::sample::{sample, strided, tensor};
 use crate::support::*;
 use restride_ir::{Args, Call, DType, Exactness, Kernel, Meta, OpDef};
-use restride_tensor::RawTensor;
 use smallvec::smallvec;
 
 fn infer(a: &Args<'_, Meta>) -> Metas {
@@ -26,16 +24,6 @@ fn run(c: &Call<'_>) -> Result<()> {
     restride_kernels::matmul::grouped::grouped(x, w, ends, &c.outs[0], c.ctx.threads).map_err(restride_ir::OpError::new)
 }
 
-fn samples() -> Samples {
-    let d = DType::F32;
-    let ends = |e: &[i32]| RawTensor::from_slice(e, &[e.len() as i64]);
-    vec![
-        sample![tensor(d, &[5, 3], 0), tensor(d, &[3, 3, 4], 1), ends(&[2, 2, 5])],
-        sample![strided(d, &[5, 3], 0), strided(d, &[2, 3, 4], 1), ends(&[1, 3])],
-        sample![tensor(d, &[0, 3], 0), tensor(d, &[2, 3, 4], 1), ends(&[0, 0])],
-    ]
-}
-
 pub(crate) static OPS: &[OpDef] = &[OpDef {
     doc: "Rows up to each end times that group's matrix: what transformers' mixtures of experts call on the CPU",
     infer: Some(infer),
@@ -44,3 +32,18 @@ pub(crate) static OPS: &[OpDef] = &[OpDef {
     samples: samples!(samples),
     ..OpDef::new("transformers::grouped_mm_fallback(Tensor input, Tensor weight, Tensor offs) -> Tensor")
 }];
+
+#[cfg(feature = "samples")]
+pub(crate) mod samples {
+    pub(super) use crate::support::samples::*;
+
+    pub(crate) fn samples() -> Samples {
+        let d = DType::F32;
+        let ends = |e: &[i32]| RawTensor::from_slice(e, &[e.len() as i64]);
+        vec![
+            sample![tensor(d, &[5, 3], 0), tensor(d, &[3, 3, 4], 1), ends(&[2, 2, 5])],
+            sample![strided(d, &[5, 3], 0), strided(d, &[2, 3, 4], 1), ends(&[1, 3])],
+            sample![tensor(d, &[0, 3], 0), tensor(d, &[2, 3, 4], 1), ends(&[0, 0])],
+        ]
+    }
+}

@@ -7,7 +7,6 @@ mod grad;
 mod grouped;
 
 use crate::support::promote;
-use crate::support::sample::{expanded, sample, strided, tensor, transposed};
 use crate::support::scratch::{lies, packed};
 use crate::support::strides::broadcast_sizes;
 use crate::support::*;
@@ -227,140 +226,6 @@ fn of_vdot(a: &Args<'_, Meta>, outs: &[Meta]) -> Result<usize> {
     Ok(packed(a, outs)? + restride_kernels::support::pack::compute_room(outs[0].dtype, a.tensor(0)?.layout.numel()))
 }
 
-const HALF: [DType; 6] = [DType::F32, DType::F64, DType::F16, DType::BF16, DType::I32, DType::C64];
-
-fn mm_samples() -> Samples {
-    let mut out = Vec::new();
-    for d in HALF {
-        out.push(sample![tensor(d, &[3, 4], 1), tensor(d, &[4, 5], 2)]);
-        out.push(sample![transposed(d, &[3, 4], 3), strided(d, &[4, 2], 4)]);
-    }
-    for (m, k, n) in [(1, 7, 1), (1, 7, 9), (9, 7, 1), (20, 33, 17), (3, 0, 2), (0, 3, 2), (2, 3, 0)] {
-        out.push(sample![tensor(DType::F32, &[m, k], 1), transposed(DType::F32, &[k, n], 2)]);
-    }
-    out.push(sample![expanded(DType::F32, &[3, 4], 3), tensor(DType::F32, &[4, 2], 4)]);
-    out
-}
-
-fn addmm_samples() -> Samples {
-    let mut out = Vec::new();
-    for d in HALF {
-        out.push(sample![tensor(d, &[5], 0), tensor(d, &[3, 4], 1), transposed(d, &[4, 5], 2)]);
-        out.push(sample![transposed(d, &[3, 5], 0), strided(d, &[3, 4], 1), tensor(d, &[4, 5], 2), 2, 3]);
-    }
-    let (x, y) = (tensor(DType::F32, &[3, 4], 1), tensor(DType::F32, &[4, 5], 2));
-    out.push(sample![tensor(DType::F32, &[], 0), &x, &y, 0.5, -1.5]);
-    out.push(sample![tensor(DType::F32, &[3, 1], 0), &x, &y, 0.0, 1.0]);
-    out.push(sample![
-        tensor(DType::F32, &[3, 1], 0),
-        tensor(DType::F32, &[3, 0], 1),
-        tensor(DType::F32, &[0, 2], 1),
-        0.5
-    ]);
-    out
-}
-
-fn bmm_samples() -> Samples {
-    let mut out = Vec::new();
-    for d in HALF {
-        out.push(sample![tensor(d, &[2, 3, 4], 1), tensor(d, &[2, 4, 5], 2)]);
-        out.push(sample![transposed(d, &[2, 3, 4], 3), strided(d, &[2, 4, 2], 4)]);
-    }
-    let d = DType::F32;
-    out.push(sample![expanded(d, &[3, 2, 20], 3), transposed(d, &[3, 20, 18], 4)]);
-    out.push(sample![tensor(d, &[0, 2, 3], 3), tensor(d, &[0, 3, 2], 4)]);
-    out.push(sample![tensor(d, &[2, 2, 0], 3), tensor(d, &[2, 0, 3], 4)]);
-    out
-}
-
-fn baddbmm_samples() -> Samples {
-    let mut out = Vec::new();
-    for d in HALF {
-        out.push(sample![tensor(d, &[2, 3, 5], 0), tensor(d, &[2, 3, 4], 1), transposed(d, &[2, 4, 5], 2)]);
-        out.push(sample![tensor(d, &[3, 1], 0), strided(d, &[2, 3, 4], 1), tensor(d, &[2, 4, 5], 2), 2, -1]);
-    }
-    out
-}
-
-fn matmul_samples() -> Samples {
-    let shapes: [(&[i64], &[i64]); 14] = [
-        (&[3], &[3]),
-        (&[2, 3], &[3]),
-        (&[3], &[3, 2]),
-        (&[2, 3], &[3, 4]),
-        (&[3], &[5, 3, 2]),
-        (&[2, 3], &[5, 3, 2]),
-        (&[5, 2, 3], &[3]),
-        (&[5, 2, 3], &[3, 4]),
-        (&[4, 5, 2, 3], &[3, 4]),
-        (&[5, 1, 2, 3], &[4, 3, 6]),
-        (&[5, 2, 3], &[5, 3, 4]),
-        (&[0, 2, 3], &[3, 4]),
-        (&[5, 2, 0], &[0, 4]),
-        (&[1, 2, 20], &[3, 20, 30]),
-    ];
-    let mut out = Vec::new();
-    for (x, y) in shapes {
-        let d = DType::F32;
-        out.push(sample![tensor(d, x, 1), tensor(d, y, 2)]);
-        out.push(sample![transposed(d, x, 3), transposed(d, y, 4)]);
-        out.push(sample![strided(d, x, 5), strided(d, y, 6)]);
-    }
-    for d in HALF {
-        out.push(sample![tensor(d, &[2, 3, 4], 1), transposed(d, &[4, 5], 2)]);
-    }
-    out
-}
-
-fn linear_samples() -> Samples {
-    let mut out = Vec::new();
-    for x in [&[3][..], &[2, 3], &[4, 2, 3], &[2, 4, 2, 3], &[0, 3], &[1, 3]] {
-        let d = DType::F32;
-        let (w, b) = (tensor(d, &[6, 3], 7), tensor(d, &[6], 8));
-        for x in forms(d, x, 1) {
-            out.push(sample![&x, &w]);
-            out.push(sample![&x, &w, &b]);
-        }
-        out.push(sample![tensor(d, x, 1), transposed(d, &[6, 3], 2), strided(d, &[6], 3)]);
-    }
-    for d in HALF {
-        out.push(sample![tensor(d, &[2, 3], 1), tensor(d, &[5, 3], 2), tensor(d, &[5], 3)]);
-    }
-    let d = DType::F32;
-    out.push(sample![tensor(d, &[2, 3], 1), tensor(d, &[3], 2)]);
-    out.push(sample![tensor(d, &[4, 2, 3], 1), tensor(d, &[5, 3], 2), tensor(d, &[2, 5], 2)]);
-    out.push(sample![tensor(d, &[20, 33], 1), tensor(d, &[40, 33], 2), tensor(d, &[40], 2)]);
-    out
-}
-
-fn vector_samples() -> Samples {
-    let mut out: Samples = HALF.iter().map(|&d| sample![tensor(d, &[40], 1), strided(d, &[40], 2)]).collect();
-    out.push(sample![tensor(DType::F32, &[0], 1), tensor(DType::F32, &[0], 2)]);
-    out
-}
-
-fn mv_samples() -> Samples {
-    HALF.iter()
-        .flat_map(|&d| {
-            [
-                sample![tensor(d, &[3, 4], 1), tensor(d, &[4], 2)],
-                sample![transposed(d, &[30, 20], 1), strided(d, &[20], 2)],
-            ]
-        })
-        .collect()
-}
-
-fn addmv_samples() -> Samples {
-    HALF.iter()
-        .flat_map(|&d| {
-            [
-                sample![tensor(d, &[3], 0), tensor(d, &[3, 4], 1), tensor(d, &[4], 2)],
-                sample![tensor(d, &[], 0), transposed(d, &[30, 20], 1), strided(d, &[20], 2), 2, 3],
-            ]
-        })
-        .collect()
-}
-
 const CLOSE: Exactness = Exactness::Within { rtol: 1e-4, atol: 1e-5 };
 
 const fn kernel(
@@ -413,3 +278,142 @@ pub(crate) static FAMILY: crate::Family = crate::Family {
     gradients: &[grad::GRADS],
     aliases: ALIASES,
 };
+
+#[cfg(feature = "samples")]
+pub(crate) mod samples {
+    pub(super) use crate::support::samples::*;
+
+    pub(crate) const HALF: [DType; 6] = [DType::F32, DType::F64, DType::F16, DType::BF16, DType::I32, DType::C64];
+
+    pub(crate) fn mm_samples() -> Samples {
+        let mut out = Vec::new();
+        for d in HALF {
+            out.push(sample![tensor(d, &[3, 4], 1), tensor(d, &[4, 5], 2)]);
+            out.push(sample![transposed(d, &[3, 4], 3), strided(d, &[4, 2], 4)]);
+        }
+        for (m, k, n) in [(1, 7, 1), (1, 7, 9), (9, 7, 1), (20, 33, 17), (3, 0, 2), (0, 3, 2), (2, 3, 0)] {
+            out.push(sample![tensor(DType::F32, &[m, k], 1), transposed(DType::F32, &[k, n], 2)]);
+        }
+        out.push(sample![expanded(DType::F32, &[3, 4], 3), tensor(DType::F32, &[4, 2], 4)]);
+        out
+    }
+
+    pub(crate) fn addmm_samples() -> Samples {
+        let mut out = Vec::new();
+        for d in HALF {
+            out.push(sample![tensor(d, &[5], 0), tensor(d, &[3, 4], 1), transposed(d, &[4, 5], 2)]);
+            out.push(sample![transposed(d, &[3, 5], 0), strided(d, &[3, 4], 1), tensor(d, &[4, 5], 2), 2, 3]);
+        }
+        let (x, y) = (tensor(DType::F32, &[3, 4], 1), tensor(DType::F32, &[4, 5], 2));
+        out.push(sample![tensor(DType::F32, &[], 0), &x, &y, 0.5, -1.5]);
+        out.push(sample![tensor(DType::F32, &[3, 1], 0), &x, &y, 0.0, 1.0]);
+        out.push(sample![
+            tensor(DType::F32, &[3, 1], 0),
+            tensor(DType::F32, &[3, 0], 1),
+            tensor(DType::F32, &[0, 2], 1),
+            0.5
+        ]);
+        out
+    }
+
+    pub(crate) fn bmm_samples() -> Samples {
+        let mut out = Vec::new();
+        for d in HALF {
+            out.push(sample![tensor(d, &[2, 3, 4], 1), tensor(d, &[2, 4, 5], 2)]);
+            out.push(sample![transposed(d, &[2, 3, 4], 3), strided(d, &[2, 4, 2], 4)]);
+        }
+        let d = DType::F32;
+        out.push(sample![expanded(d, &[3, 2, 20], 3), transposed(d, &[3, 20, 18], 4)]);
+        out.push(sample![tensor(d, &[0, 2, 3], 3), tensor(d, &[0, 3, 2], 4)]);
+        out.push(sample![tensor(d, &[2, 2, 0], 3), tensor(d, &[2, 0, 3], 4)]);
+        out
+    }
+
+    pub(crate) fn baddbmm_samples() -> Samples {
+        let mut out = Vec::new();
+        for d in HALF {
+            out.push(sample![tensor(d, &[2, 3, 5], 0), tensor(d, &[2, 3, 4], 1), transposed(d, &[2, 4, 5], 2)]);
+            out.push(sample![tensor(d, &[3, 1], 0), strided(d, &[2, 3, 4], 1), tensor(d, &[2, 4, 5], 2), 2, -1]);
+        }
+        out
+    }
+
+    pub(crate) fn matmul_samples() -> Samples {
+        let shapes: [(&[i64], &[i64]); 14] = [
+            (&[3], &[3]),
+            (&[2, 3], &[3]),
+            (&[3], &[3, 2]),
+            (&[2, 3], &[3, 4]),
+            (&[3], &[5, 3, 2]),
+            (&[2, 3], &[5, 3, 2]),
+            (&[5, 2, 3], &[3]),
+            (&[5, 2, 3], &[3, 4]),
+            (&[4, 5, 2, 3], &[3, 4]),
+            (&[5, 1, 2, 3], &[4, 3, 6]),
+            (&[5, 2, 3], &[5, 3, 4]),
+            (&[0, 2, 3], &[3, 4]),
+            (&[5, 2, 0], &[0, 4]),
+            (&[1, 2, 20], &[3, 20, 30]),
+        ];
+        let mut out = Vec::new();
+        for (x, y) in shapes {
+            let d = DType::F32;
+            out.push(sample![tensor(d, x, 1), tensor(d, y, 2)]);
+            out.push(sample![transposed(d, x, 3), transposed(d, y, 4)]);
+            out.push(sample![strided(d, x, 5), strided(d, y, 6)]);
+        }
+        for d in HALF {
+            out.push(sample![tensor(d, &[2, 3, 4], 1), transposed(d, &[4, 5], 2)]);
+        }
+        out
+    }
+
+    pub(crate) fn linear_samples() -> Samples {
+        let mut out = Vec::new();
+        for x in [&[3][..], &[2, 3], &[4, 2, 3], &[2, 4, 2, 3], &[0, 3], &[1, 3]] {
+            let d = DType::F32;
+            let (w, b) = (tensor(d, &[6, 3], 7), tensor(d, &[6], 8));
+            for x in forms(d, x, 1) {
+                out.push(sample![&x, &w]);
+                out.push(sample![&x, &w, &b]);
+            }
+            out.push(sample![tensor(d, x, 1), transposed(d, &[6, 3], 2), strided(d, &[6], 3)]);
+        }
+        for d in HALF {
+            out.push(sample![tensor(d, &[2, 3], 1), tensor(d, &[5, 3], 2), tensor(d, &[5], 3)]);
+        }
+        let d = DType::F32;
+        out.push(sample![tensor(d, &[2, 3], 1), tensor(d, &[3], 2)]);
+        out.push(sample![tensor(d, &[4, 2, 3], 1), tensor(d, &[5, 3], 2), tensor(d, &[2, 5], 2)]);
+        out.push(sample![tensor(d, &[20, 33], 1), tensor(d, &[40, 33], 2), tensor(d, &[40], 2)]);
+        out
+    }
+
+    pub(crate) fn vector_samples() -> Samples {
+        let mut out: Samples = HALF.iter().map(|&d| sample![tensor(d, &[40], 1), strided(d, &[40], 2)]).collect();
+        out.push(sample![tensor(DType::F32, &[0], 1), tensor(DType::F32, &[0], 2)]);
+        out
+    }
+
+    pub(crate) fn mv_samples() -> Samples {
+        HALF.iter()
+            .flat_map(|&d| {
+                [
+                    sample![tensor(d, &[3, 4], 1), tensor(d, &[4], 2)],
+                    sample![transposed(d, &[30, 20], 1), strided(d, &[20], 2)],
+                ]
+            })
+            .collect()
+    }
+
+    pub(crate) fn addmv_samples() -> Samples {
+        HALF.iter()
+            .flat_map(|&d| {
+                [
+                    sample![tensor(d, &[3], 0), tensor(d, &[3, 4], 1), tensor(d, &[4], 2)],
+                    sample![tensor(d, &[], 0), transposed(d, &[30, 20], 1), strided(d, &[20], 2), 2, 3],
+                ]
+            })
+            .collect()
+    }
+}

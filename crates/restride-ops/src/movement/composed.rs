@@ -3,7 +3,6 @@
 
 use crate::support::composite::composite;
 use crate::support::promote::name;
-use crate::support::sample::{sample, strided, tensor, transposed};
 use crate::support::*;
 use restride_ir::{Arg, DType, Emit, OpDef, Val};
 use smallvec::smallvec;
@@ -225,95 +224,6 @@ fn renorm(e: &mut dyn Emit, a: &ValArgs<'_>) -> Vals {
     Ok(smallvec![emit!(e, "aten.mul.Tensor", x, factor)?])
 }
 
-const F: DType = DType::F32;
-
-fn lists() -> Samples {
-    vec![
-        sample![vec![tensor(F, &[], 1), tensor(DType::I64, &[3], 2), transposed(F, &[2, 3], 3)]],
-        sample![vec![strided(F, &[2, 3, 4], 1)]],
-    ]
-}
-fn chunk_samples() -> Samples {
-    vec![
-        sample![vec![tensor(F, &[3, 4], 1), transposed(F, &[5, 2], 2)], 0, 2],
-        sample![vec![tensor(F, &[2, 4, 3], 1), tensor(F, &[2, 3], 2)], 1, 3],
-        sample![vec![tensor(F, &[2, 4], 1), tensor(F, &[3, 4], 2)], 1, 3],
-        sample![vec![tensor(F, &[2, 4], 1)], 0, 0],
-    ]
-}
-fn diagonals(several: bool) -> Samples {
-    let mut out = Samples::new();
-    for d in [F, DType::I64, DType::Bool, DType::C64, DType::BF16] {
-        for offset in [0, 2, -1] {
-            out.push(sample![tensor(d, &[3], 1), offset]);
-            out.push(sample![strided(d, &[3], 1), offset]);
-            out.push(sample![transposed(d, &[2, 4], 1), offset]);
-        }
-    }
-    if several {
-        out.push(sample![tensor(F, &[2, 3, 4], 1), 1, 0, 2]);
-        out.push(sample![tensor(F, &[2, 3], 1), -1, -1, 1]);
-        out.push(sample![tensor(F, &[2, 3], 1), 0, 1, 1]);
-        out.push(sample![tensor(F, &[2, 0], 1), 1]);
-    } else {
-        out.push(sample![tensor(F, &[0], 1)]);
-        out.push(sample![tensor(F, &[2, 0], 1)]);
-    }
-    out.push(sample![tensor(F, &[2, 3, 2], 1), 0]);
-    out
-}
-fn kron_samples() -> Samples {
-    vec![
-        sample![tensor(F, &[2, 3], 1), transposed(F, &[3, 2], 2)],
-        sample![tensor(F, &[2], 1), tensor(F, &[3, 2, 2], 2)],
-        sample![tensor(DType::I64, &[2, 2], 1), tensor(F, &[], 2)],
-        sample![strided(DType::C64, &[2, 2], 1), tensor(F, &[2], 2)],
-        sample![tensor(F, &[0, 2], 1), tensor(F, &[2, 2], 2)],
-    ]
-}
-fn cross_samples() -> Samples {
-    let mut out = Samples::new();
-    for d in [F, DType::F64, DType::I64, DType::C64, DType::F16] {
-        out.push(sample![tensor(d, &[4, 3], 1), transposed(d, &[4, 3], 2)]);
-        out.push(sample![strided(d, &[1, 3], 1), tensor(d, &[4, 3], 2)]);
-    }
-    out.push(sample![tensor(F, &[3, 4], 1), tensor(F, &[3, 4], 2), 0]);
-    out.push(sample![tensor(F, &[2, 4, 3], 1), tensor(F, &[2, 1, 3], 2), 2]);
-    out.push(sample![tensor(F, &[2, 4], 1), tensor(F, &[2, 4], 2)]);
-    out
-}
-fn sums_to() -> Samples {
-    vec![
-        sample![tensor(F, &[2, 3, 4], 1), [3, 1]],
-        sample![transposed(F, &[2, 3, 4], 1), [2, 1, 4]],
-        sample![tensor(F, &[2, 3], 1), [2, 3]],
-        sample![tensor(DType::I64, &[2, 3], 1), &[][..] as &[i64]],
-        sample![tensor(F, &[2, 3], 1), [2]],
-    ]
-}
-fn nan_samples() -> Samples {
-    let nan = f32::NAN;
-    let x = restride_tensor::RawTensor::from_slice(&[1.0, nan, 3.0, nan, nan, 2.0], &[2, 3]);
-    vec![
-        sample![&x],
-        sample![&x, [0], true],
-        sample![&x, [1], false, DType::F64],
-        sample![transposed(DType::F64, &[3, 4], 1), [1]],
-        sample![tensor(DType::BF16, &[3, 4], 1), [0, 1]],
-        sample![tensor(DType::I64, &[3, 4], 1)],
-    ]
-}
-fn renorm_samples() -> Samples {
-    let mut out = Samples::new();
-    for d in [F, DType::F64, DType::BF16, DType::C64] {
-        out.push(sample![tensor(d, &[3, 4], 1), 2.0, 0, 1.5]);
-        out.push(sample![transposed(d, &[3, 4, 2], 1), 1.0, -1, 3.0]);
-    }
-    out.push(sample![strided(F, &[3, 4], 1), 3.5, 1, 0.0]);
-    out.push(sample![tensor(F, &[3], 1), 2.0, 0, 1.0]);
-    out
-}
-
 pub(crate) static OPS: &[OpDef] = &[
     composite!(chunk_cat, chunk_samples(), "_chunk_cat"),
     composite!(atleast_1d, lists(), "atleast_1d.Sequence"),
@@ -329,3 +239,104 @@ pub(crate) static OPS: &[OpDef] = &[
     composite!(nanmean, nan_samples(), "nanmean"),
     composite!(renorm, renorm_samples(), "renorm"),
 ];
+
+#[cfg(feature = "samples")]
+pub(crate) mod samples {
+    pub(super) use crate::support::samples::*;
+
+    pub(crate) const F: DType = DType::F32;
+
+    pub(crate) fn lists() -> Samples {
+        vec![
+            sample![vec![tensor(F, &[], 1), tensor(DType::I64, &[3], 2), transposed(F, &[2, 3], 3)]],
+            sample![vec![strided(F, &[2, 3, 4], 1)]],
+        ]
+    }
+
+    pub(crate) fn chunk_samples() -> Samples {
+        vec![
+            sample![vec![tensor(F, &[3, 4], 1), transposed(F, &[5, 2], 2)], 0, 2],
+            sample![vec![tensor(F, &[2, 4, 3], 1), tensor(F, &[2, 3], 2)], 1, 3],
+            sample![vec![tensor(F, &[2, 4], 1), tensor(F, &[3, 4], 2)], 1, 3],
+            sample![vec![tensor(F, &[2, 4], 1)], 0, 0],
+        ]
+    }
+
+    pub(crate) fn diagonals(several: bool) -> Samples {
+        let mut out = Samples::new();
+        for d in [F, DType::I64, DType::Bool, DType::C64, DType::BF16] {
+            for offset in [0, 2, -1] {
+                out.push(sample![tensor(d, &[3], 1), offset]);
+                out.push(sample![strided(d, &[3], 1), offset]);
+                out.push(sample![transposed(d, &[2, 4], 1), offset]);
+            }
+        }
+        if several {
+            out.push(sample![tensor(F, &[2, 3, 4], 1), 1, 0, 2]);
+            out.push(sample![tensor(F, &[2, 3], 1), -1, -1, 1]);
+            out.push(sample![tensor(F, &[2, 3], 1), 0, 1, 1]);
+            out.push(sample![tensor(F, &[2, 0], 1), 1]);
+        } else {
+            out.push(sample![tensor(F, &[0], 1)]);
+            out.push(sample![tensor(F, &[2, 0], 1)]);
+        }
+        out.push(sample![tensor(F, &[2, 3, 2], 1), 0]);
+        out
+    }
+
+    pub(crate) fn kron_samples() -> Samples {
+        vec![
+            sample![tensor(F, &[2, 3], 1), transposed(F, &[3, 2], 2)],
+            sample![tensor(F, &[2], 1), tensor(F, &[3, 2, 2], 2)],
+            sample![tensor(DType::I64, &[2, 2], 1), tensor(F, &[], 2)],
+            sample![strided(DType::C64, &[2, 2], 1), tensor(F, &[2], 2)],
+            sample![tensor(F, &[0, 2], 1), tensor(F, &[2, 2], 2)],
+        ]
+    }
+
+    pub(crate) fn cross_samples() -> Samples {
+        let mut out = Samples::new();
+        for d in [F, DType::F64, DType::I64, DType::C64, DType::F16] {
+            out.push(sample![tensor(d, &[4, 3], 1), transposed(d, &[4, 3], 2)]);
+            out.push(sample![strided(d, &[1, 3], 1), tensor(d, &[4, 3], 2)]);
+        }
+        out.push(sample![tensor(F, &[3, 4], 1), tensor(F, &[3, 4], 2), 0]);
+        out.push(sample![tensor(F, &[2, 4, 3], 1), tensor(F, &[2, 1, 3], 2), 2]);
+        out.push(sample![tensor(F, &[2, 4], 1), tensor(F, &[2, 4], 2)]);
+        out
+    }
+
+    pub(crate) fn sums_to() -> Samples {
+        vec![
+            sample![tensor(F, &[2, 3, 4], 1), [3, 1]],
+            sample![transposed(F, &[2, 3, 4], 1), [2, 1, 4]],
+            sample![tensor(F, &[2, 3], 1), [2, 3]],
+            sample![tensor(DType::I64, &[2, 3], 1), &[][..] as &[i64]],
+            sample![tensor(F, &[2, 3], 1), [2]],
+        ]
+    }
+
+    pub(crate) fn nan_samples() -> Samples {
+        let nan = f32::NAN;
+        let x = restride_tensor::RawTensor::from_slice(&[1.0, nan, 3.0, nan, nan, 2.0], &[2, 3]);
+        vec![
+            sample![&x],
+            sample![&x, [0], true],
+            sample![&x, [1], false, DType::F64],
+            sample![transposed(DType::F64, &[3, 4], 1), [1]],
+            sample![tensor(DType::BF16, &[3, 4], 1), [0, 1]],
+            sample![tensor(DType::I64, &[3, 4], 1)],
+        ]
+    }
+
+    pub(crate) fn renorm_samples() -> Samples {
+        let mut out = Samples::new();
+        for d in [F, DType::F64, DType::BF16, DType::C64] {
+            out.push(sample![tensor(d, &[3, 4], 1), 2.0, 0, 1.5]);
+            out.push(sample![transposed(d, &[3, 4, 2], 1), 1.0, -1, 3.0]);
+        }
+        out.push(sample![strided(F, &[3, 4], 1), 3.5, 1, 0.0]);
+        out.push(sample![tensor(F, &[3], 1), 2.0, 0, 1.0]);
+        out
+    }
+}

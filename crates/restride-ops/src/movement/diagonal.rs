@@ -1,9 +1,8 @@
 //! `fill_diagonal_`, which PyTorch has only in place.
 
 use crate::support::composite::composed;
-use crate::support::sample::{sample, strided, tensor, transposed};
 use crate::support::*;
-use restride_ir::{DType, Emit, OpDef, OverlapCheck, TwinDecl, TwinReturn};
+use restride_ir::{Emit, OpDef, OverlapCheck, TwinDecl, TwinReturn};
 use smallvec::smallvec;
 
 /// A row-major copy with every `step`-th element replaced.
@@ -28,20 +27,6 @@ fn fill_diagonal(e: &mut dyn Emit, a: &ValArgs<'_>) -> Vals {
     Ok(smallvec![emit!(e, "aten.reshape.default", flat, n)?])
 }
 
-fn samples() -> Samples {
-    let mut out = Vec::new();
-    for d in [DType::F32, DType::I64] {
-        for (n, wrap) in [(&[3i64, 3] as &[i64], false), (&[7, 3], true), (&[7, 3], false), (&[2, 5], true)] {
-            out.push(sample![tensor(d, n, 0), 5, wrap]);
-            out.push(sample![transposed(d, n, 1), 5, wrap]);
-            out.push(sample![strided(d, n, 2), 5, wrap]);
-        }
-        out.push(sample![tensor(d, &[3, 3, 3], 0), 5, false]);
-        out.push(sample![tensor(d, &[0, 3], 0), 5, true]);
-    }
-    out
-}
-
 pub(crate) static OPS: &[OpDef] = &[
     OpDef {
         doc: "The functional form of fill_diagonal_",
@@ -63,3 +48,22 @@ pub(crate) static OPS: &[OpDef] = &[
         ..OpDef::new("fill_diagonal_")
     },
 ];
+
+#[cfg(feature = "samples")]
+pub(crate) mod samples {
+    pub(super) use crate::support::samples::*;
+
+    pub(crate) fn samples() -> Samples {
+        let mut out = Vec::new();
+        for d in [DType::F32, DType::I64] {
+            for (n, wrap) in [(&[3i64, 3] as &[i64], false), (&[7, 3], true), (&[7, 3], false), (&[2, 5], true)] {
+                out.push(sample![tensor(d, n, 0), 5, wrap]);
+                out.push(sample![transposed(d, n, 1), 5, wrap]);
+                out.push(sample![strided(d, n, 2), 5, wrap]);
+            }
+            out.push(sample![tensor(d, &[3, 3, 3], 0), 5, false]);
+            out.push(sample![tensor(d, &[0, 3], 0), 5, true]);
+        }
+        out
+    }
+}

@@ -1,18 +1,14 @@
 //! Operators that reorder elements: `roll`, `flip`, `rot90`.
 
-use restride_ir::{Args, Call, DType, Layout, Meta, OpDef, Sample};
+use restride_ir::{Args, Call, Layout, Meta, OpDef};
 use restride_kernels::movement::copy;
 use restride_kernels::support::scratch;
 use restride_tensor::PerDim;
 use smallvec::{SmallVec, smallvec};
 
-use crate::movement::join::{nhwc, own};
-use crate::support::sample::{expanded, sample, strided, tensor, transposed};
+use crate::movement::join::own;
 use crate::support::scratch::lies;
 use crate::support::{Metas, Result, ensure, fresh, one};
-use crate::views::NO;
-
-const F: DType = DType::F32;
 
 /// The shift of each dimension of a roll, and whether the operand is rolled as one flat row.
 fn shifts(l: &Layout, shifts: &[i64], dims: &[i64]) -> Result<PerDim<(usize, i64)>> {
@@ -195,52 +191,6 @@ turning! {
     infer_rot90, run_rot90: turn_rot90, |t: &Turn| t.0.is_empty();
 }
 
-fn s_roll() -> Vec<Sample> {
-    vec![
-        sample![transposed(F, &[3, 4], 1), [1], [0]],
-        sample![strided(DType::I64, &[3, 4], 1), [1, -5], [0, 1]],
-        sample![transposed(F, &[3, 4, 2], 1), [1, 2, 1], [0, -1, 0]],
-        sample![expanded(F, &[3, 4], 1), [-2]],
-        sample![transposed(F, &[3, 4], 1), [5]],
-        sample![transposed(F, &[0, 3], 1), [1], [0]],
-        sample![transposed(F, &[3, 0], 1), [1], [0]],
-        sample![tensor(F, &[], 1), [1]],
-        sample![tensor(F, &[], 1), [1], [0]],
-        sample![tensor(F, &[3, 4], 1), [1, 2], [0]],
-        sample![tensor(F, &[3, 4], 1), NO],
-    ]
-}
-fn s_flip() -> Vec<Sample> {
-    vec![
-        sample![transposed(F, &[3, 4], 1), [0]],
-        sample![strided(DType::C64, &[3, 4], 1), [1, 0]],
-        sample![transposed(DType::I16, &[2, 3, 4], 1), [-1, 0]],
-        sample![expanded(F, &[3, 4], 1), [0]],
-        sample![nhwc(&[2, 3, 4, 5], 1), [1]],
-        sample![tensor(F, &[0, 3], 1), [1]],
-        sample![tensor(F, &[], 1), [0]],
-        sample![tensor(F, &[3], 1), NO],
-        sample![tensor(F, &[3, 4], 1), [0, -2]],
-        sample![tensor(F, &[3, 4], 1), [2]],
-    ]
-}
-fn s_flat_flip() -> Vec<Sample> {
-    vec![
-        sample![transposed(F, &[3, 4], 1)],
-        sample![strided(DType::I64, &[2, 3, 2], 1)],
-        sample![tensor(F, &[3], 1)],
-        sample![tensor(F, &[], 1)],
-    ]
-}
-fn s_rot90() -> Vec<Sample> {
-    let mut all: Vec<Sample> = (-1..4).map(|k: i64| sample![transposed(F, &[3, 4], 1), k, [0, 1]]).collect();
-    all.push(sample![strided(DType::Bool, &[3, 4, 2], 1), 1, [2, 0]]);
-    all.push(sample![tensor(F, &[3, 4], 1), 1, [0, -2]]);
-    all.push(sample![tensor(F, &[3, 4], 1), 1, [0]]);
-    all.push(sample![tensor(F, &[3], 1), 1, [0, 1]]);
-    all
-}
-
 pub(crate) static OPS: &[OpDef] = &[
     OpDef { scratch: Some(room_roll), ..own("roll", infer_roll, run_roll, samples!(s_roll)) },
     own("flip", infer_flip, run_flip, samples!(s_flip)),
@@ -248,3 +198,60 @@ pub(crate) static OPS: &[OpDef] = &[
     own("flipud", infer_flipud, run_flipud, samples!(s_flat_flip)),
     own("rot90", infer_rot90, run_rot90, samples!(s_rot90)),
 ];
+
+#[cfg(feature = "samples")]
+pub(crate) mod samples {
+    use crate::movement::join::samples::nhwc;
+    pub(super) use crate::support::samples::*;
+
+    pub(crate) const F: DType = DType::F32;
+
+    pub(crate) fn s_roll() -> Vec<Sample> {
+        vec![
+            sample![transposed(F, &[3, 4], 1), [1], [0]],
+            sample![strided(DType::I64, &[3, 4], 1), [1, -5], [0, 1]],
+            sample![transposed(F, &[3, 4, 2], 1), [1, 2, 1], [0, -1, 0]],
+            sample![expanded(F, &[3, 4], 1), [-2]],
+            sample![transposed(F, &[3, 4], 1), [5]],
+            sample![transposed(F, &[0, 3], 1), [1], [0]],
+            sample![transposed(F, &[3, 0], 1), [1], [0]],
+            sample![tensor(F, &[], 1), [1]],
+            sample![tensor(F, &[], 1), [1], [0]],
+            sample![tensor(F, &[3, 4], 1), [1, 2], [0]],
+            sample![tensor(F, &[3, 4], 1), NO],
+        ]
+    }
+
+    pub(crate) fn s_flip() -> Vec<Sample> {
+        vec![
+            sample![transposed(F, &[3, 4], 1), [0]],
+            sample![strided(DType::C64, &[3, 4], 1), [1, 0]],
+            sample![transposed(DType::I16, &[2, 3, 4], 1), [-1, 0]],
+            sample![expanded(F, &[3, 4], 1), [0]],
+            sample![nhwc(&[2, 3, 4, 5], 1), [1]],
+            sample![tensor(F, &[0, 3], 1), [1]],
+            sample![tensor(F, &[], 1), [0]],
+            sample![tensor(F, &[3], 1), NO],
+            sample![tensor(F, &[3, 4], 1), [0, -2]],
+            sample![tensor(F, &[3, 4], 1), [2]],
+        ]
+    }
+
+    pub(crate) fn s_flat_flip() -> Vec<Sample> {
+        vec![
+            sample![transposed(F, &[3, 4], 1)],
+            sample![strided(DType::I64, &[2, 3, 2], 1)],
+            sample![tensor(F, &[3], 1)],
+            sample![tensor(F, &[], 1)],
+        ]
+    }
+
+    pub(crate) fn s_rot90() -> Vec<Sample> {
+        let mut all: Vec<Sample> = (-1..4).map(|k: i64| sample![transposed(F, &[3, 4], 1), k, [0, 1]]).collect();
+        all.push(sample![strided(DType::Bool, &[3, 4, 2], 1), 1, [2, 0]]);
+        all.push(sample![tensor(F, &[3, 4], 1), 1, [0, -2]]);
+        all.push(sample![tensor(F, &[3, 4], 1), 1, [0]]);
+        all.push(sample![tensor(F, &[3], 1), 1, [0, 1]]);
+        all
+    }
+}

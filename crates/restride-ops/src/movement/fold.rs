@@ -1,7 +1,6 @@
 //! `im2col` and `col2im`: sliding windows as columns of a matrix, and their sum back into an image.
 
 use crate::support::promote::name;
-use crate::support::sample::{sample, tensor};
 use crate::support::*;
 use restride_ir::{Args, Call, DType, Exactness, Kernel, Meta, OpDef};
 use restride_kernels::conv::window::{self, Window};
@@ -139,46 +138,6 @@ fn col2im(c: &Call<'_>) -> Result<()> {
     ran(window::col2im(c.args.tensor(0)?, &w, &c.outs[0]))
 }
 
-fn im2col_samples() -> Samples {
-    let d = DType::F32;
-    let shape = &[2, 3, 5, 6];
-    let mut out: Samples = forms(d, shape, 1).into_iter().map(|x| sample![x, [2, 3], [1, 1], [0, 0], [1, 1]]).collect();
-    out.extend([
-        sample![nhwc(d, shape, 1), [3, 3], [1, 1], [1, 1], [2, 1]],
-        sample![tensor(d, shape, 1), [2, 2], [2, 3], [1, 2], [2, 2]],
-        sample![tensor(d, &[3, 5, 6], 1), [2, 2], [1, 1], [0, 1], [2, 2]],
-        sample![tensor(d, &[0, 3, 5, 6], 1), [2, 2], [1, 1], [0, 1], [2, 2]],
-        sample![tensor(d, &[2, 0, 5, 6], 1), [2, 2], [1, 1], [0, 1], [2, 2]],
-        sample![tensor(d, shape, 1), [7, 2], [1, 1], [0, 0], [1, 1]],
-        sample![tensor(d, shape, 1), [2, 2], [1, 1], [0, 0], [0, 1]],
-        sample![tensor(d, shape, 1), [2, 2], [1, 1], [-1, 0], [1, 1]],
-    ]);
-    out.extend(
-        [DType::F64, DType::BF16, DType::Bool, DType::C64, DType::I64]
-            .map(|d| sample![tensor(d, shape, 1), [2, 2], [1, 1], [1, 1], [1, 1]]),
-    );
-    out
-}
-
-fn col2im_samples() -> Samples {
-    let d = DType::F32;
-    let shape = &[2, 12, 12];
-    let mut out: Samples =
-        forms(d, shape, 1).into_iter().map(|x| sample![x, [4, 5], [2, 2], [1, 1], [0, 0], [1, 1]]).collect();
-    out.extend([
-        sample![tensor(d, &[2, 12, 9], 1), [5, 6], [2, 2], [2, 1], [1, 0], [2, 2]],
-        sample![tensor(d, &[12, 12], 1), [4, 5], [2, 2], [1, 1], [0, 0], [1, 1]],
-        sample![tensor(d, &[0, 12, 12], 1), [4, 5], [2, 2], [1, 1], [0, 0], [1, 1]],
-        sample![tensor(d, &[2, 12, 11], 1), [4, 5], [2, 2], [1, 1], [0, 0], [1, 1]],
-        sample![tensor(d, &[2, 11, 12], 1), [4, 5], [2, 2], [1, 1], [0, 0], [1, 1]],
-    ]);
-    out.extend(
-        [DType::F64, DType::C64, DType::I64]
-            .map(|d| sample![tensor(d, shape, 1), [4, 5], [2, 2], [1, 1], [0, 0], [1, 1]]),
-    );
-    out
-}
-
 pub(crate) static OPS: &[OpDef] = &[
     OpDef {
         infer: Some(im2col_infer),
@@ -196,3 +155,49 @@ pub(crate) static OPS: &[OpDef] = &[
         ..OpDef::new("col2im")
     },
 ];
+
+#[cfg(feature = "samples")]
+pub(crate) mod samples {
+    pub(super) use crate::support::samples::*;
+
+    pub(crate) fn im2col_samples() -> Samples {
+        let d = DType::F32;
+        let shape = &[2, 3, 5, 6];
+        let mut out: Samples =
+            forms(d, shape, 1).into_iter().map(|x| sample![x, [2, 3], [1, 1], [0, 0], [1, 1]]).collect();
+        out.extend([
+            sample![nhwc(d, shape, 1), [3, 3], [1, 1], [1, 1], [2, 1]],
+            sample![tensor(d, shape, 1), [2, 2], [2, 3], [1, 2], [2, 2]],
+            sample![tensor(d, &[3, 5, 6], 1), [2, 2], [1, 1], [0, 1], [2, 2]],
+            sample![tensor(d, &[0, 3, 5, 6], 1), [2, 2], [1, 1], [0, 1], [2, 2]],
+            sample![tensor(d, &[2, 0, 5, 6], 1), [2, 2], [1, 1], [0, 1], [2, 2]],
+            sample![tensor(d, shape, 1), [7, 2], [1, 1], [0, 0], [1, 1]],
+            sample![tensor(d, shape, 1), [2, 2], [1, 1], [0, 0], [0, 1]],
+            sample![tensor(d, shape, 1), [2, 2], [1, 1], [-1, 0], [1, 1]],
+        ]);
+        out.extend(
+            [DType::F64, DType::BF16, DType::Bool, DType::C64, DType::I64]
+                .map(|d| sample![tensor(d, shape, 1), [2, 2], [1, 1], [1, 1], [1, 1]]),
+        );
+        out
+    }
+
+    pub(crate) fn col2im_samples() -> Samples {
+        let d = DType::F32;
+        let shape = &[2, 12, 12];
+        let mut out: Samples =
+            forms(d, shape, 1).into_iter().map(|x| sample![x, [4, 5], [2, 2], [1, 1], [0, 0], [1, 1]]).collect();
+        out.extend([
+            sample![tensor(d, &[2, 12, 9], 1), [5, 6], [2, 2], [2, 1], [1, 0], [2, 2]],
+            sample![tensor(d, &[12, 12], 1), [4, 5], [2, 2], [1, 1], [0, 0], [1, 1]],
+            sample![tensor(d, &[0, 12, 12], 1), [4, 5], [2, 2], [1, 1], [0, 0], [1, 1]],
+            sample![tensor(d, &[2, 12, 11], 1), [4, 5], [2, 2], [1, 1], [0, 0], [1, 1]],
+            sample![tensor(d, &[2, 11, 12], 1), [4, 5], [2, 2], [1, 1], [0, 0], [1, 1]],
+        ]);
+        out.extend(
+            [DType::F64, DType::C64, DType::I64]
+                .map(|d| sample![tensor(d, shape, 1), [4, 5], [2, 2], [1, 1], [0, 0], [1, 1]]),
+        );
+        out
+    }
+}

@@ -2,17 +2,14 @@
 
 use restride_ir::{
     Arg, Args, AssemblyPart, Call, DType, Dims, Emit, Exactness, InferFn, Kernel, Layout, Meta, Movement, OpDef,
-    OverlapCheck, Sample, SampleFn, Scalar,
+    OverlapCheck, SampleFn, Scalar,
 };
 use restride_kernels::movement::copy;
-use restride_tensor::RawTensor;
 use smallvec::smallvec;
 
 use crate::support::composite::composite;
 use crate::support::promote::{Operand, result_type};
-use crate::support::sample::{expanded, ints, laid, sample, strided, tensor, transposed};
 use crate::support::{Metas, Result, ValArgs, Vals, ensure, fail, fresh, one, suggests_channels_last};
-use crate::views::NO;
 
 /// Whether `cat` ignores an operand: an empty vector fits beside any shape.
 fn skipped(l: &Layout) -> bool {
@@ -370,106 +367,6 @@ fn run_repeat_int(c: &Call<'_>) -> Result<()> {
     copy::between(t, &from, out, &to).map_err(restride_ir::OpError::new)
 }
 
-const F: DType = DType::F32;
-
-pub(crate) fn nhwc(sizes: &[i64], seed: u64) -> RawTensor {
-    laid(F, crate::support::strides::channels_last(sizes), seed)
-}
-fn s_cat() -> Vec<Sample> {
-    vec![
-        sample![vec![tensor(F, &[2, 3], 1), tensor(F, &[4, 3], 2)]],
-        sample![vec![strided(F, &[2, 3], 1), transposed(F, &[2, 2], 2), expanded(F, &[2, 1], 3)], -1],
-        sample![vec![tensor(DType::I64, &[2], 1), tensor(DType::F16, &[3], 2), tensor(DType::Bool, &[1], 3)]],
-        sample![vec![tensor(F, &[0], 1), transposed(F, &[2, 3], 2)], 1],
-        sample![vec![tensor(DType::F64, &[0], 1), tensor(F, &[2, 0], 2), tensor(F, &[2, 3], 2)], 1],
-        sample![vec![tensor(DType::I32, &[0], 1), tensor(DType::I64, &[0], 1)], 1],
-        sample![vec![nhwc(&[2, 3, 4, 5], 1), nhwc(&[2, 1, 4, 5], 2)], 1],
-        sample![vec![nhwc(&[2, 3, 4, 5], 1), nhwc(&[2, 2, 4, 5], 2)], 1],
-        sample![vec![nhwc(&[2, 3, 4, 5], 1), tensor(F, &[2, 2, 4, 5], 2)], 1],
-        sample![vec![tensor(F, &[0], 1), nhwc(&[2, 3, 4, 5], 1)], 1],
-        sample![vec![nhwc(&[2, 3, 4, 5], 1)]],
-        sample![vec![tensor(DType::C64, &[2, 2], 1), tensor(DType::F64, &[2, 2], 2)]],
-        sample![vec![tensor(DType::U8, &[2, 2], 1), tensor(DType::I8, &[2, 2], 2)]],
-        sample![vec![tensor(F, &[], 1), tensor(F, &[2], 2)]],
-        sample![vec![tensor(F, &[2, 3], 1), tensor(F, &[3, 3], 2)], 1],
-        sample![vec![tensor(F, &[2, 3], 1), tensor(F, &[3], 2)]],
-        sample![vec![tensor(F, &[2, 3], 1)], 2],
-        sample![Vec::<RawTensor>::new()],
-    ]
-}
-fn s_stack() -> Vec<Sample> {
-    vec![
-        sample![vec![tensor(F, &[2, 3], 1), strided(F, &[2, 3], 2)]],
-        sample![vec![transposed(F, &[2, 3], 1), tensor(F, &[2, 3], 2)], 1],
-        sample![vec![transposed(F, &[2, 3], 1), expanded(DType::I64, &[2, 3], 2), tensor(DType::F64, &[2, 3], 3)], -1],
-        sample![vec![nhwc(&[2, 3, 4, 5], 1), nhwc(&[2, 3, 4, 5], 2)], 1],
-        sample![vec![nhwc(&[2, 3, 4, 5], 1), nhwc(&[2, 3, 4, 5], 2)], 0],
-        sample![vec![nhwc(&[2, 3, 4, 5], 1), nhwc(&[2, 3, 4, 5], 2)], 4],
-        sample![vec![nhwc(&[2, 3, 4, 5], 1), nhwc(&[2, 3, 4, 5], 2)], 3],
-        sample![vec![tensor(F, &[], 1), tensor(F, &[], 2)]],
-        sample![vec![tensor(F, &[0], 1), tensor(F, &[0], 2)]],
-        sample![vec![tensor(F, &[0], 1), tensor(F, &[0], 2)], 1],
-        sample![vec![tensor(F, &[2, 0], 1)], 1],
-        sample![vec![tensor(F, &[2], 1), tensor(F, &[3], 2)]],
-        sample![vec![tensor(F, &[2], 1)], 2],
-        sample![Vec::<RawTensor>::new()],
-    ]
-}
-fn s_joined() -> Vec<Sample> {
-    vec![
-        sample![vec![tensor(F, &[], 1), tensor(F, &[], 2)]],
-        sample![vec![tensor(F, &[3], 1), strided(F, &[3], 2)]],
-        sample![vec![transposed(F, &[3, 2], 1), tensor(DType::I64, &[3, 2], 2)]],
-        sample![vec![tensor(F, &[2, 3, 4], 1), tensor(F, &[2, 3, 4], 2)]],
-        sample![vec![tensor(F, &[2], 1), tensor(F, &[2, 2], 2)]],
-        sample![Vec::<RawTensor>::new()],
-    ]
-}
-fn s_vectors() -> Vec<Sample> {
-    vec![
-        sample![vec![ints(&[0, 1, 2], &[3]), ints(&[7, 8], &[2])]],
-        sample![vec![tensor(F, &[2], 1), strided(F, &[3], 2), tensor(F, &[2], 3)]],
-        sample![vec![tensor(F, &[2], 1), tensor(F, &[0], 2)]],
-    ]
-}
-fn s_block_diag() -> Vec<Sample> {
-    vec![
-        sample![vec![tensor(F, &[2, 3], 1), strided(DType::I64, &[2], 2), tensor(F, &[], 3)]],
-        sample![vec![transposed(DType::C64, &[2, 3], 1), tensor(DType::C64, &[0, 2], 2)]],
-        sample![vec![tensor(F, &[2, 3, 4], 1)]],
-    ]
-}
-fn s_repeat() -> Vec<Sample> {
-    vec![
-        sample![transposed(F, &[3, 4], 1), [2, 1]],
-        sample![strided(DType::I64, &[3, 4], 1), [2, 1, 3]],
-        sample![tensor(F, &[3, 4], 1), [0, 1, 2]],
-        sample![tensor(DType::C64, &[], 1), [3]],
-        sample![tensor(DType::Bool, &[], 1), NO],
-        sample![tensor(F, &[0, 2], 1), [2, 2]],
-        sample![tensor(F, &[3, 4], 1), [2]],
-        sample![tensor(F, &[3, 4], 1), [2, -1]],
-    ]
-}
-fn s_tile() -> Vec<Sample> {
-    let mut all = s_repeat();
-    all.push(sample![transposed(F, &[3, 4], 1), NO]);
-    all
-}
-fn s_repeat_int() -> Vec<Sample> {
-    vec![
-        sample![transposed(F, &[3, 4], 1), 2],
-        sample![strided(DType::I64, &[2, 3, 2], 1), 3, 1],
-        sample![transposed(DType::Bool, &[2, 3, 2], 1), 2, -1],
-        sample![tensor(F, &[], 1), 2],
-        sample![tensor(F, &[], 1), 2, 0],
-        sample![tensor(F, &[2, 3], 1), 0, 0],
-        sample![tensor(F, &[0, 3], 1), 2, 1],
-        sample![tensor(F, &[2, 3], 1), -1, 0],
-        sample![tensor(F, &[2, 3], 1), 2, 0, 4],
-        sample![tensor(F, &[2, 3], 1), 2, 0, 5],
-    ]
-}
 macro_rules! composition {
     ($schema:literal, $f:ident, $samples:expr) => {
         OpDef { exactness: Exactness::Exact, ..composite!($f, $samples(), $schema) }
@@ -489,3 +386,120 @@ pub(crate) static OPS: &[OpDef] = &[
     own("tile", infer_tile, run_repeat, samples!(s_tile)),
     own("repeat_interleave.self_int", infer_repeat_int, run_repeat_int, samples!(s_repeat_int)),
 ];
+
+#[cfg(feature = "samples")]
+pub(crate) mod samples {
+    pub(super) use crate::support::samples::*;
+
+    pub(crate) const F: DType = DType::F32;
+
+    pub(crate) fn nhwc(sizes: &[i64], seed: u64) -> RawTensor {
+        laid(F, crate::support::strides::channels_last(sizes), seed)
+    }
+
+    pub(crate) fn s_cat() -> Vec<Sample> {
+        vec![
+            sample![vec![tensor(F, &[2, 3], 1), tensor(F, &[4, 3], 2)]],
+            sample![vec![strided(F, &[2, 3], 1), transposed(F, &[2, 2], 2), expanded(F, &[2, 1], 3)], -1],
+            sample![vec![tensor(DType::I64, &[2], 1), tensor(DType::F16, &[3], 2), tensor(DType::Bool, &[1], 3)]],
+            sample![vec![tensor(F, &[0], 1), transposed(F, &[2, 3], 2)], 1],
+            sample![vec![tensor(DType::F64, &[0], 1), tensor(F, &[2, 0], 2), tensor(F, &[2, 3], 2)], 1],
+            sample![vec![tensor(DType::I32, &[0], 1), tensor(DType::I64, &[0], 1)], 1],
+            sample![vec![nhwc(&[2, 3, 4, 5], 1), nhwc(&[2, 1, 4, 5], 2)], 1],
+            sample![vec![nhwc(&[2, 3, 4, 5], 1), nhwc(&[2, 2, 4, 5], 2)], 1],
+            sample![vec![nhwc(&[2, 3, 4, 5], 1), tensor(F, &[2, 2, 4, 5], 2)], 1],
+            sample![vec![tensor(F, &[0], 1), nhwc(&[2, 3, 4, 5], 1)], 1],
+            sample![vec![nhwc(&[2, 3, 4, 5], 1)]],
+            sample![vec![tensor(DType::C64, &[2, 2], 1), tensor(DType::F64, &[2, 2], 2)]],
+            sample![vec![tensor(DType::U8, &[2, 2], 1), tensor(DType::I8, &[2, 2], 2)]],
+            sample![vec![tensor(F, &[], 1), tensor(F, &[2], 2)]],
+            sample![vec![tensor(F, &[2, 3], 1), tensor(F, &[3, 3], 2)], 1],
+            sample![vec![tensor(F, &[2, 3], 1), tensor(F, &[3], 2)]],
+            sample![vec![tensor(F, &[2, 3], 1)], 2],
+            sample![Vec::<RawTensor>::new()],
+        ]
+    }
+
+    pub(crate) fn s_stack() -> Vec<Sample> {
+        vec![
+            sample![vec![tensor(F, &[2, 3], 1), strided(F, &[2, 3], 2)]],
+            sample![vec![transposed(F, &[2, 3], 1), tensor(F, &[2, 3], 2)], 1],
+            sample![
+                vec![transposed(F, &[2, 3], 1), expanded(DType::I64, &[2, 3], 2), tensor(DType::F64, &[2, 3], 3)],
+                -1
+            ],
+            sample![vec![nhwc(&[2, 3, 4, 5], 1), nhwc(&[2, 3, 4, 5], 2)], 1],
+            sample![vec![nhwc(&[2, 3, 4, 5], 1), nhwc(&[2, 3, 4, 5], 2)], 0],
+            sample![vec![nhwc(&[2, 3, 4, 5], 1), nhwc(&[2, 3, 4, 5], 2)], 4],
+            sample![vec![nhwc(&[2, 3, 4, 5], 1), nhwc(&[2, 3, 4, 5], 2)], 3],
+            sample![vec![tensor(F, &[], 1), tensor(F, &[], 2)]],
+            sample![vec![tensor(F, &[0], 1), tensor(F, &[0], 2)]],
+            sample![vec![tensor(F, &[0], 1), tensor(F, &[0], 2)], 1],
+            sample![vec![tensor(F, &[2, 0], 1)], 1],
+            sample![vec![tensor(F, &[2], 1), tensor(F, &[3], 2)]],
+            sample![vec![tensor(F, &[2], 1)], 2],
+            sample![Vec::<RawTensor>::new()],
+        ]
+    }
+
+    pub(crate) fn s_joined() -> Vec<Sample> {
+        vec![
+            sample![vec![tensor(F, &[], 1), tensor(F, &[], 2)]],
+            sample![vec![tensor(F, &[3], 1), strided(F, &[3], 2)]],
+            sample![vec![transposed(F, &[3, 2], 1), tensor(DType::I64, &[3, 2], 2)]],
+            sample![vec![tensor(F, &[2, 3, 4], 1), tensor(F, &[2, 3, 4], 2)]],
+            sample![vec![tensor(F, &[2], 1), tensor(F, &[2, 2], 2)]],
+            sample![Vec::<RawTensor>::new()],
+        ]
+    }
+
+    pub(crate) fn s_vectors() -> Vec<Sample> {
+        vec![
+            sample![vec![ints(&[0, 1, 2], &[3]), ints(&[7, 8], &[2])]],
+            sample![vec![tensor(F, &[2], 1), strided(F, &[3], 2), tensor(F, &[2], 3)]],
+            sample![vec![tensor(F, &[2], 1), tensor(F, &[0], 2)]],
+        ]
+    }
+
+    pub(crate) fn s_block_diag() -> Vec<Sample> {
+        vec![
+            sample![vec![tensor(F, &[2, 3], 1), strided(DType::I64, &[2], 2), tensor(F, &[], 3)]],
+            sample![vec![transposed(DType::C64, &[2, 3], 1), tensor(DType::C64, &[0, 2], 2)]],
+            sample![vec![tensor(F, &[2, 3, 4], 1)]],
+        ]
+    }
+
+    pub(crate) fn s_repeat() -> Vec<Sample> {
+        vec![
+            sample![transposed(F, &[3, 4], 1), [2, 1]],
+            sample![strided(DType::I64, &[3, 4], 1), [2, 1, 3]],
+            sample![tensor(F, &[3, 4], 1), [0, 1, 2]],
+            sample![tensor(DType::C64, &[], 1), [3]],
+            sample![tensor(DType::Bool, &[], 1), NO],
+            sample![tensor(F, &[0, 2], 1), [2, 2]],
+            sample![tensor(F, &[3, 4], 1), [2]],
+            sample![tensor(F, &[3, 4], 1), [2, -1]],
+        ]
+    }
+
+    pub(crate) fn s_tile() -> Vec<Sample> {
+        let mut all = s_repeat();
+        all.push(sample![transposed(F, &[3, 4], 1), NO]);
+        all
+    }
+
+    pub(crate) fn s_repeat_int() -> Vec<Sample> {
+        vec![
+            sample![transposed(F, &[3, 4], 1), 2],
+            sample![strided(DType::I64, &[2, 3, 2], 1), 3, 1],
+            sample![transposed(DType::Bool, &[2, 3, 2], 1), 2, -1],
+            sample![tensor(F, &[], 1), 2],
+            sample![tensor(F, &[], 1), 2, 0],
+            sample![tensor(F, &[2, 3], 1), 0, 0],
+            sample![tensor(F, &[0, 3], 1), 2, 1],
+            sample![tensor(F, &[2, 3], 1), -1, 0],
+            sample![tensor(F, &[2, 3], 1), 2, 0, 4],
+            sample![tensor(F, &[2, 3], 1), 2, 0, 5],
+        ]
+    }
+}

@@ -10,18 +10,17 @@ pub(crate) mod pad;
 mod shuffle;
 
 use restride_ir::{
-    Arg, Args, Call, Exactness, Kernel, Meta, Movement, OpDef, OpError, Reuse, ReuseKind, Sample, SampleFn, TensorType,
+    Arg, Args, Call, Exactness, Kernel, Meta, Movement, OpDef, OpError, Reuse, ReuseKind, SampleFn, TensorType,
     ViewArgs, ViewOutcome, view_args,
 };
 use restride_kernels::movement::copy;
-use restride_tensor::{DType, Dim, Layout, self_overlaps};
+use restride_tensor::{Dim, Layout, self_overlaps};
 use smallvec::{SmallVec, smallvec};
 use std::marker::PhantomData;
 
 use crate::support::promote::AsTensor;
-use crate::support::sample::{expanded, sample, strided, tensor, transposed};
 use crate::views::split::{AsStrided, Diagonal, Select, Slice};
-use crate::views::{NO, Rule, fail, rule};
+use crate::views::{Rule, fail, rule};
 
 type Result<T> = std::result::Result<T, OpError>;
 
@@ -151,68 +150,6 @@ pub(crate) fn copy_kernel(c: &Call<'_>) -> Result<()> {
     copy::stretched(c.args.tensor(1)?, &c.outs[0]).map_err(OpError::new)
 }
 
-const F: DType = DType::F32;
-
-fn s_slice() -> Vec<Sample> {
-    vec![
-        sample![tensor(F, &[4, 6], 1), tensor(F, &[2, 6], 2), 0, 1, 3],
-        sample![tensor(F, &[4, 6], 1), strided(F, &[4, 2], 2), 1, 0, -1, 3],
-        sample![transposed(DType::I64, &[4, 6], 1), transposed(DType::I64, &[4, 6], 2)],
-        sample![strided(F, &[4, 6], 1), tensor(DType::F64, &[3, 6], 2), -2, (), i64::MAX, 2],
-        sample![strided(F, &[4, 6], 1), expanded(F, &[3, 6], 2), 0, 1],
-        sample![expanded(F, &[4, 6], 1), tensor(DType::Bool, &[4, 3], 2), 1, 3],
-        sample![tensor(F, &[4, 6], 1), tensor(F, &[0, 6], 2), 0, 3, 1],
-        sample![tensor(DType::C64, &[0, 6], 1), tensor(DType::C64, &[0, 2], 2), 1, 4],
-        sample![tensor(F, &[4, 6], 1), tensor(F, &[3, 6], 2), 0, 1, 3],
-        sample![tensor(F, &[], 1), tensor(F, &[], 2)],
-    ]
-}
-fn s_select() -> Vec<Sample> {
-    vec![
-        sample![tensor(F, &[4, 6], 1), tensor(F, &[6], 2), 0, 1],
-        sample![strided(DType::BF16, &[4, 6], 1), tensor(F, &[4], 2), -1, -1],
-        sample![transposed(F, &[2, 3, 4], 1), strided(F, &[2, 4], 2), 1, 2],
-        sample![expanded(DType::I16, &[4, 6], 1), tensor(DType::I16, &[6], 2), 0, 3],
-        sample![tensor(F, &[4], 1), tensor(F, &[], 2), 0, 0],
-        sample![tensor(F, &[4], 1), tensor(F, &[1], 2), 0, 0],
-        sample![tensor(F, &[4], 1), tensor(F, &[], 2), 0, 4],
-    ]
-}
-fn s_diagonal() -> Vec<Sample> {
-    vec![
-        sample![tensor(F, &[4, 6], 1), tensor(F, &[4], 2)],
-        sample![strided(F, &[4, 6], 1), strided(DType::I32, &[3], 2), -1],
-        sample![transposed(F, &[2, 3, 4], 1), tensor(F, &[2, 2], 2), 2, 1, -1],
-        sample![expanded(F, &[3, 3], 1), tensor(F, &[3], 2), 0, 1, 0],
-        sample![tensor(F, &[4, 6], 1), tensor(F, &[0], 2), 9],
-        sample![tensor(F, &[4, 6], 1), tensor(F, &[6], 2)],
-    ]
-}
-fn s_as_strided() -> Vec<Sample> {
-    vec![
-        sample![tensor(F, &[4, 6], 1), tensor(F, &[2, 3], 2), [2, 3], [6, 2], 3],
-        sample![tensor(F, &[4, 6], 1), tensor(DType::F64, &[3], 2), [3], [7]],
-        sample![transposed(F, &[4, 6], 1), strided(F, &[2, 2], 2), [2, 2], [2, 5], 1],
-        // The result does not show cells between elements of the base.
-        sample![strided(F, &[4, 6], 1), tensor(F, &[8], 2), [8], [3], 1],
-        sample![tensor(F, &[4], 1), tensor(F, &[], 2), NO, NO, 2],
-        sample![tensor(F, &[4], 1), tensor(F, &[0, 2], 2), [0, 2], [1, 1]],
-        sample![tensor(F, &[4, 6], 1), tensor(F, &[2], 2), [3], [1], 0],
-    ]
-}
-fn s_copy() -> Vec<Sample> {
-    vec![
-        sample![tensor(F, &[4, 6], 1), tensor(F, &[4, 6], 2)],
-        sample![strided(DType::I32, &[4, 6], 1), transposed(F, &[4, 6], 2)],
-        sample![transposed(F, &[4, 6], 1), tensor(DType::Bool, &[6], 2)],
-        sample![expanded(DType::F16, &[4, 6], 1), tensor(DType::F64, &[4, 1], 2)],
-        sample![tensor(DType::C64, &[3], 1), tensor(F, &[], 2)],
-        sample![tensor(F, &[0, 3], 1), tensor(F, &[1, 3], 2)],
-        sample![tensor(F, &[3], 1), tensor(F, &[2, 3], 2)],
-        sample![tensor(F, &[3], 1), tensor(F, &[2], 2)],
-    ]
-}
-
 pub(crate) static OPS: &[OpDef] = &[
     a_scatter::<Slice>("slice_scatter", samples!(s_slice)),
     a_scatter::<Select>("select_scatter", samples!(s_select)),
@@ -250,6 +187,77 @@ pub(crate) static FAMILY: crate::Family = crate::Family {
     gradients: &[grad::GRADS],
     aliases: ALIASES,
 };
+
+#[cfg(feature = "samples")]
+pub(crate) mod samples {
+    pub(super) use crate::support::samples::*;
+
+    pub(crate) const F: DType = DType::F32;
+
+    pub(crate) fn s_slice() -> Vec<Sample> {
+        vec![
+            sample![tensor(F, &[4, 6], 1), tensor(F, &[2, 6], 2), 0, 1, 3],
+            sample![tensor(F, &[4, 6], 1), strided(F, &[4, 2], 2), 1, 0, -1, 3],
+            sample![transposed(DType::I64, &[4, 6], 1), transposed(DType::I64, &[4, 6], 2)],
+            sample![strided(F, &[4, 6], 1), tensor(DType::F64, &[3, 6], 2), -2, (), i64::MAX, 2],
+            sample![strided(F, &[4, 6], 1), expanded(F, &[3, 6], 2), 0, 1],
+            sample![expanded(F, &[4, 6], 1), tensor(DType::Bool, &[4, 3], 2), 1, 3],
+            sample![tensor(F, &[4, 6], 1), tensor(F, &[0, 6], 2), 0, 3, 1],
+            sample![tensor(DType::C64, &[0, 6], 1), tensor(DType::C64, &[0, 2], 2), 1, 4],
+            sample![tensor(F, &[4, 6], 1), tensor(F, &[3, 6], 2), 0, 1, 3],
+            sample![tensor(F, &[], 1), tensor(F, &[], 2)],
+        ]
+    }
+
+    pub(crate) fn s_select() -> Vec<Sample> {
+        vec![
+            sample![tensor(F, &[4, 6], 1), tensor(F, &[6], 2), 0, 1],
+            sample![strided(DType::BF16, &[4, 6], 1), tensor(F, &[4], 2), -1, -1],
+            sample![transposed(F, &[2, 3, 4], 1), strided(F, &[2, 4], 2), 1, 2],
+            sample![expanded(DType::I16, &[4, 6], 1), tensor(DType::I16, &[6], 2), 0, 3],
+            sample![tensor(F, &[4], 1), tensor(F, &[], 2), 0, 0],
+            sample![tensor(F, &[4], 1), tensor(F, &[1], 2), 0, 0],
+            sample![tensor(F, &[4], 1), tensor(F, &[], 2), 0, 4],
+        ]
+    }
+
+    pub(crate) fn s_diagonal() -> Vec<Sample> {
+        vec![
+            sample![tensor(F, &[4, 6], 1), tensor(F, &[4], 2)],
+            sample![strided(F, &[4, 6], 1), strided(DType::I32, &[3], 2), -1],
+            sample![transposed(F, &[2, 3, 4], 1), tensor(F, &[2, 2], 2), 2, 1, -1],
+            sample![expanded(F, &[3, 3], 1), tensor(F, &[3], 2), 0, 1, 0],
+            sample![tensor(F, &[4, 6], 1), tensor(F, &[0], 2), 9],
+            sample![tensor(F, &[4, 6], 1), tensor(F, &[6], 2)],
+        ]
+    }
+
+    pub(crate) fn s_as_strided() -> Vec<Sample> {
+        vec![
+            sample![tensor(F, &[4, 6], 1), tensor(F, &[2, 3], 2), [2, 3], [6, 2], 3],
+            sample![tensor(F, &[4, 6], 1), tensor(DType::F64, &[3], 2), [3], [7]],
+            sample![transposed(F, &[4, 6], 1), strided(F, &[2, 2], 2), [2, 2], [2, 5], 1],
+            // The result does not show cells between elements of the base.
+            sample![strided(F, &[4, 6], 1), tensor(F, &[8], 2), [8], [3], 1],
+            sample![tensor(F, &[4], 1), tensor(F, &[], 2), NO, NO, 2],
+            sample![tensor(F, &[4], 1), tensor(F, &[0, 2], 2), [0, 2], [1, 1]],
+            sample![tensor(F, &[4, 6], 1), tensor(F, &[2], 2), [3], [1], 0],
+        ]
+    }
+
+    pub(crate) fn s_copy() -> Vec<Sample> {
+        vec![
+            sample![tensor(F, &[4, 6], 1), tensor(F, &[4, 6], 2)],
+            sample![strided(DType::I32, &[4, 6], 1), transposed(F, &[4, 6], 2)],
+            sample![transposed(F, &[4, 6], 1), tensor(DType::Bool, &[6], 2)],
+            sample![expanded(DType::F16, &[4, 6], 1), tensor(DType::F64, &[4, 1], 2)],
+            sample![tensor(DType::C64, &[3], 1), tensor(F, &[], 2)],
+            sample![tensor(F, &[0, 3], 1), tensor(F, &[1, 3], 2)],
+            sample![tensor(F, &[3], 1), tensor(F, &[2, 3], 2)],
+            sample![tensor(F, &[3], 1), tensor(F, &[2], 2)],
+        ]
+    }
+}
 
 #[cfg(test)]
 mod tests {

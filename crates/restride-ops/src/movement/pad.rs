@@ -1,7 +1,6 @@
 //! Padding by a constant, reflection, the edge, or around the circle.
 
 use crate::support::promote::check_holds;
-use crate::support::sample::{expanded, sample, tensor};
 use crate::support::scratch::mapped;
 use crate::support::*;
 use restride_ir::{Args, Call, DType, Emit, Exactness, Kernel, Meta, OpDef, Scalar};
@@ -219,91 +218,6 @@ fn pad_enum(e: &mut dyn Emit, a: &ValArgs<'_>) -> Vals {
     Ok(smallvec![emit!(e, "aten.pad.default", pass(a, 0), pass(a, 1), mode, pass(a, 3))?])
 }
 
-const DTYPES: [DType; 6] = [DType::F64, DType::BF16, DType::I64, DType::U8, DType::Bool, DType::C64];
-
-fn constant_samples() -> Samples {
-    let d = DType::F32;
-    let shape: &[i64] = &[2, 3, 4, 5];
-    let mut out: Samples = forms(d, shape, 1).into_iter().map(|x| sample![x, [1, 2, 0, 3], 1.5]).collect();
-    out.extend([
-        sample![nhwc(d, shape, 1), [1, 1, 1, 1]],
-        sample![nhwc(d, shape, 1), [0, 0, -1, 1], 2],
-        sample![nhwc(d, shape, 1), [-1, 0, 0, -1]],
-        sample![nhwc(d, shape, 1), [0, 0]],
-        sample![expanded(d, shape, 1), [0, 0, 0, 0, 1, 0, 0, 2], -1],
-        sample![expanded(d, shape, 1), [0, -1]],
-        sample![tensor(d, &[3], 1), [-3, 2]],
-        sample![tensor(d, &[3], 1), [-2, -1]],
-        sample![tensor(d, &[0, 3], 1), [1, 1, 1, 1], 4],
-        sample![tensor(d, &[], 1), &[] as &[i64]],
-        sample![tensor(d, &[2, 3], 1), [1, 1, 1]],
-        sample![tensor(d, &[3], 1), [1, 1, 1, 1]],
-        sample![tensor(d, &[3], 1), [-2, -2]],
-        sample![tensor(DType::U8, &[3], 1), [1, 1], 300],
-    ]);
-    out.extend(DTYPES.map(|d| sample![tensor(d, &[2, 3], 1), [1, 2], 1]));
-    out
-}
-
-fn edge_samples(edge: Edge, dims: usize) -> Samples {
-    let d = DType::F32;
-    let shape = [2, 3, 4, 5, 3];
-    let shape = &shape[..dims + 2];
-    let all = [1, 2, 2, 0, 1, 1];
-    let pad = &all[..2 * dims];
-    let mut out: Samples = forms(d, shape, 1).into_iter().map(|x| sample![x, pad]).collect();
-    if dims > 1 {
-        out.push(sample![nhwc(d, shape, 1), pad]);
-    }
-    out.push(sample![expanded(d, shape, 1), pad]);
-    let less: Vec<i64> = pad.iter().map(|p| 1 - p).collect();
-    out.push(sample![tensor(d, shape, 1), &less[..]]);
-    out.push(sample![tensor(d, shape, 1), &pad[1..]]);
-    let wide: Vec<i64> = pad.iter().map(|p| p + 3).collect();
-    out.push(sample![tensor(d, shape, 1), &wide[..]]);
-    let mut none = shape.to_vec();
-    none[0] = 0;
-    out.push(sample![tensor(d, &none, 1), pad]);
-    if edge != Edge::Circular {
-        out.push(sample![tensor(d, &shape[1..], 1), pad]);
-        out.push(sample![crate::support::sample::transposed(d, &shape[1..], 1), pad]);
-        out.push(sample![tensor(d, &none[..none.len() - 1], 1), pad]);
-        out.extend(DTYPES.map(|d| sample![tensor(d, shape, 1), pad]));
-    } else {
-        out.push(sample![tensor(DType::I64, shape, 1), pad]);
-        out.push(sample![tensor(DType::Bool, shape, 1), pad]);
-    }
-    out
-}
-
-fn circular_samples() -> Samples {
-    (1..=3).flat_map(|dims| edge_samples(Edge::Circular, dims)).collect()
-}
-
-fn pad_samples() -> Samples {
-    let d = DType::F32;
-    let x = tensor(d, &[2, 3, 4, 5], 1);
-    vec![
-        sample![&x, [1, 1]],
-        sample![&x, [0, 0, 0, 0]],
-        sample![&x, [1, 1, 2, 0], "constant", 2.5],
-        sample![tensor(DType::I64, &[3, 4], 1), [0, 1], "constant", -1.0],
-        sample![tensor(DType::I64, &[3, 4], 1), [0, 1], "constant", -1.5],
-        sample![tensor(DType::Bool, &[3, 4], 1), [0, 1], "constant", 1.0],
-        sample![tensor(DType::U8, &[3, 4], 1), [0, 1], "constant", 300.0],
-        sample![&x, [1, 1, 2, 0], "reflect"],
-        sample![nhwc(d, &[2, 3, 4, 5], 1), [1, 1, 2, 0], "reflect"],
-        sample![&x, [1, 1, 2, 0], "replicate"],
-        sample![&x, [1, 1, 2, 0], "circular"],
-        sample![tensor(d, &[3, 4], 1), [1, 1], "reflect"],
-        sample![tensor(d, &[3, 4], 1), [1, 1], "circular"],
-        sample![tensor(d, &[2, 3, 4], 1), [1, 1], "circular"],
-        sample![&x, [1, 1], "reflect"],
-        sample![&x, [1, 1, 2, 0], "reflect", 1.0],
-        sample![&x, [1, 1, 2, 0], "mirror"],
-    ]
-}
-
 macro_rules! edge {
     ($schema:expr, $edge:expr, $dims:expr) => {
         OpDef {
@@ -358,3 +272,94 @@ pub(crate) static OPS: &[OpDef] = &[
         ..OpDef::new("_pad_circular")
     },
 ];
+
+#[cfg(feature = "samples")]
+pub(crate) mod samples {
+    use super::*;
+    pub(super) use crate::support::samples::*;
+
+    pub(crate) const DTYPES: [DType; 6] = [DType::F64, DType::BF16, DType::I64, DType::U8, DType::Bool, DType::C64];
+
+    pub(crate) fn constant_samples() -> Samples {
+        let d = DType::F32;
+        let shape: &[i64] = &[2, 3, 4, 5];
+        let mut out: Samples = forms(d, shape, 1).into_iter().map(|x| sample![x, [1, 2, 0, 3], 1.5]).collect();
+        out.extend([
+            sample![nhwc(d, shape, 1), [1, 1, 1, 1]],
+            sample![nhwc(d, shape, 1), [0, 0, -1, 1], 2],
+            sample![nhwc(d, shape, 1), [-1, 0, 0, -1]],
+            sample![nhwc(d, shape, 1), [0, 0]],
+            sample![expanded(d, shape, 1), [0, 0, 0, 0, 1, 0, 0, 2], -1],
+            sample![expanded(d, shape, 1), [0, -1]],
+            sample![tensor(d, &[3], 1), [-3, 2]],
+            sample![tensor(d, &[3], 1), [-2, -1]],
+            sample![tensor(d, &[0, 3], 1), [1, 1, 1, 1], 4],
+            sample![tensor(d, &[], 1), &[] as &[i64]],
+            sample![tensor(d, &[2, 3], 1), [1, 1, 1]],
+            sample![tensor(d, &[3], 1), [1, 1, 1, 1]],
+            sample![tensor(d, &[3], 1), [-2, -2]],
+            sample![tensor(DType::U8, &[3], 1), [1, 1], 300],
+        ]);
+        out.extend(DTYPES.map(|d| sample![tensor(d, &[2, 3], 1), [1, 2], 1]));
+        out
+    }
+
+    pub(super) fn edge_samples(edge: Edge, dims: usize) -> Samples {
+        let d = DType::F32;
+        let shape = [2, 3, 4, 5, 3];
+        let shape = &shape[..dims + 2];
+        let all = [1, 2, 2, 0, 1, 1];
+        let pad = &all[..2 * dims];
+        let mut out: Samples = forms(d, shape, 1).into_iter().map(|x| sample![x, pad]).collect();
+        if dims > 1 {
+            out.push(sample![nhwc(d, shape, 1), pad]);
+        }
+        out.push(sample![expanded(d, shape, 1), pad]);
+        let less: Vec<i64> = pad.iter().map(|p| 1 - p).collect();
+        out.push(sample![tensor(d, shape, 1), &less[..]]);
+        out.push(sample![tensor(d, shape, 1), &pad[1..]]);
+        let wide: Vec<i64> = pad.iter().map(|p| p + 3).collect();
+        out.push(sample![tensor(d, shape, 1), &wide[..]]);
+        let mut none = shape.to_vec();
+        none[0] = 0;
+        out.push(sample![tensor(d, &none, 1), pad]);
+        if edge != Edge::Circular {
+            out.push(sample![tensor(d, &shape[1..], 1), pad]);
+            out.push(sample![crate::support::samples::transposed(d, &shape[1..], 1), pad]);
+            out.push(sample![tensor(d, &none[..none.len() - 1], 1), pad]);
+            out.extend(DTYPES.map(|d| sample![tensor(d, shape, 1), pad]));
+        } else {
+            out.push(sample![tensor(DType::I64, shape, 1), pad]);
+            out.push(sample![tensor(DType::Bool, shape, 1), pad]);
+        }
+        out
+    }
+
+    pub(crate) fn circular_samples() -> Samples {
+        (1..=3).flat_map(|dims| edge_samples(Edge::Circular, dims)).collect()
+    }
+
+    pub(crate) fn pad_samples() -> Samples {
+        let d = DType::F32;
+        let x = tensor(d, &[2, 3, 4, 5], 1);
+        vec![
+            sample![&x, [1, 1]],
+            sample![&x, [0, 0, 0, 0]],
+            sample![&x, [1, 1, 2, 0], "constant", 2.5],
+            sample![tensor(DType::I64, &[3, 4], 1), [0, 1], "constant", -1.0],
+            sample![tensor(DType::I64, &[3, 4], 1), [0, 1], "constant", -1.5],
+            sample![tensor(DType::Bool, &[3, 4], 1), [0, 1], "constant", 1.0],
+            sample![tensor(DType::U8, &[3, 4], 1), [0, 1], "constant", 300.0],
+            sample![&x, [1, 1, 2, 0], "reflect"],
+            sample![nhwc(d, &[2, 3, 4, 5], 1), [1, 1, 2, 0], "reflect"],
+            sample![&x, [1, 1, 2, 0], "replicate"],
+            sample![&x, [1, 1, 2, 0], "circular"],
+            sample![tensor(d, &[3, 4], 1), [1, 1], "reflect"],
+            sample![tensor(d, &[3, 4], 1), [1, 1], "circular"],
+            sample![tensor(d, &[2, 3, 4], 1), [1, 1], "circular"],
+            sample![&x, [1, 1], "reflect"],
+            sample![&x, [1, 1, 2, 0], "reflect", 1.0],
+            sample![&x, [1, 1, 2, 0], "mirror"],
+        ]
+    }
+}

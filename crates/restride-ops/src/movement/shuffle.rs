@@ -1,9 +1,8 @@
 //! Shuffles: blocks of space to channels and back, and channels in another order.
 
 use crate::support::composite::composed;
-use crate::support::sample::{sample, tensor};
 use crate::support::*;
-use restride_ir::{Arg, DType, Emit, Exactness, MemoryFormat, OpDef, Val};
+use restride_ir::{Arg, Emit, Exactness, MemoryFormat, OpDef, Val};
 use smallvec::smallvec;
 
 fn clone(e: &mut dyn Emit, v: Val, format: MemoryFormat) -> Result<Val> {
@@ -97,35 +96,6 @@ fn channel_shuffle(e: &mut dyn Emit, a: &ValArgs<'_>) -> Vals {
     finish(e, v, s, x)
 }
 
-fn pixel_samples(shape: &[i64]) -> Samples {
-    let d = DType::F32;
-    let mut out: Samples = forms(d, shape, 1).into_iter().map(|x| sample![x, 2]).collect();
-    out.extend([
-        sample![nhwc(d, shape, 1), 2],
-        sample![tensor(d, &shape[1..], 1), 2],
-        sample![tensor(d, shape, 1), 1],
-        sample![tensor(d, shape, 1), 3],
-        sample![tensor(d, shape, 1), 0],
-        sample![tensor(d, &shape[2..], 1), 2],
-        sample![tensor(DType::I64, shape, 1), 2],
-        sample![tensor(DType::BF16, shape, 1), 2],
-    ]);
-    out
-}
-
-fn channel_samples() -> Samples {
-    let d = DType::F32;
-    let shape = &[2, 6, 3, 4];
-    let mut out: Samples = forms(d, shape, 1).into_iter().map(|x| sample![x, 3]).collect();
-    out.extend([
-        sample![nhwc(d, shape, 1), 2],
-        sample![tensor(d, &[2, 6, 3], 1), 2],
-        sample![tensor(d, shape, 1), 4],
-        sample![tensor(d, shape, 1), 1],
-    ]);
-    out
-}
-
 pub(crate) static OPS: &[OpDef] = &[
     OpDef {
         infer: composed!(pixel_shuffle),
@@ -149,3 +119,37 @@ pub(crate) static OPS: &[OpDef] = &[
         ..OpDef::new("channel_shuffle")
     },
 ];
+
+#[cfg(feature = "samples")]
+pub(crate) mod samples {
+    pub(super) use crate::support::samples::*;
+
+    pub(crate) fn pixel_samples(shape: &[i64]) -> Samples {
+        let d = DType::F32;
+        let mut out: Samples = forms(d, shape, 1).into_iter().map(|x| sample![x, 2]).collect();
+        out.extend([
+            sample![nhwc(d, shape, 1), 2],
+            sample![tensor(d, &shape[1..], 1), 2],
+            sample![tensor(d, shape, 1), 1],
+            sample![tensor(d, shape, 1), 3],
+            sample![tensor(d, shape, 1), 0],
+            sample![tensor(d, &shape[2..], 1), 2],
+            sample![tensor(DType::I64, shape, 1), 2],
+            sample![tensor(DType::BF16, shape, 1), 2],
+        ]);
+        out
+    }
+
+    pub(crate) fn channel_samples() -> Samples {
+        let d = DType::F32;
+        let shape = &[2, 6, 3, 4];
+        let mut out: Samples = forms(d, shape, 1).into_iter().map(|x| sample![x, 3]).collect();
+        out.extend([
+            sample![nhwc(d, shape, 1), 2],
+            sample![tensor(d, &[2, 6, 3], 1), 2],
+            sample![tensor(d, shape, 1), 4],
+            sample![tensor(d, shape, 1), 1],
+        ]);
+        out
+    }
+}

@@ -1,14 +1,12 @@
 //! Gradients of normalisations. A result that the mask omits is an empty tensor.
 
-use crate::norm::{FLOATS, rows};
-use crate::support::sample::{IntoArg, in_range, sample, tensor, transposed};
+use crate::norm::rows;
 use crate::support::scratch::lies;
 use crate::support::*;
-use restride_ir::{Arg, Args, Call, DType, Kernel, Layout, Meta, OpDef, SampleArg, Scalar};
+use restride_ir::{Args, Call, DType, Kernel, Meta, OpDef};
 use restride_kernels::norm::backward::{self, Gradients, Lies, Over};
 use restride_kernels::support::pack::pack;
 use restride_kernels::support::scratch::room;
-use restride_tensor::RawTensor;
 use smallvec::smallvec;
 
 /// Result types by the mask at `at`: the operand's gradient, then the gradients of weight and bias.
@@ -168,89 +166,6 @@ fn batch(c: &Call<'_>) -> Result<()> {
     ran(backward::channels(g, x, over, &mean, &rstd, w, &gradients(c, BATCH.mask)?, c.ctx.threads))
 }
 
-fn mask(bits: &[bool]) -> SampleArg {
-    Arg::Scalars(bits.iter().map(|&b| Scalar::Bool(b)).collect())
-}
-
-fn positive(d: DType, sizes: &[i64], seed: u64) -> RawTensor {
-    in_range(d, Layout::contiguous(sizes), seed, 0.5, 1.5)
-}
-
-fn layer_samples() -> Samples {
-    let mut out = Vec::new();
-    for d in FLOATS {
-        let (w, b) = (tensor(d, &[5], 4), tensor(d, &[5], 5));
-        for x in forms(d, &[3, 4, 5], 1) {
-            let g = tensor(d, &[3, 4, 5], 9);
-            let (m, r) = (tensor(d, &[3, 4, 1], 2), positive(d, &[3, 4, 1], 3));
-            out.push(sample![&g, &x, [5], &m, &r, &w, &b, mask(&[true; 3])]);
-        }
-    }
-    let d = DType::F32;
-    let (x, g) = (tensor(d, &[3, 4, 5], 1), transposed(d, &[3, 4, 5], 9));
-    let w = tensor(d, &[4, 5], 4);
-    let (m, r) = (tensor(d, &[3, 1, 1], 2), positive(d, &[3, 1, 1], 3));
-    out.push(sample![&g, &x, [4, 5], &m, &r, &w, &w, mask(&[true; 3])]);
-    let w = tensor(d, &[5], 4);
-    let e = tensor(d, &[0, 5], 1);
-    out.push(sample![&e, &e, [5], tensor(d, &[0, 1], 1), tensor(d, &[0, 1], 1), &w, &w, mask(&[true; 3])]);
-    out
-}
-
-/// Row-major samples: PyTorch's composition keeps other strides.
-fn rms_samples() -> Samples {
-    let mut out = Vec::new();
-    for d in [DType::F32, DType::F64, DType::F16] {
-        let (g, x) = (tensor(d, &[3, 4, 5], 9), tensor(d, &[3, 4, 5], 1));
-        let stats = if d == DType::F64 { d } else { DType::F32 };
-        for (n, r) in [(&[5][..], &[3, 4, 1]), (&[4, 5], &[3, 1, 1])] {
-            let (w, r) = (tensor(d, n, 4), positive(stats, r, 3));
-            out.push(sample![&g, &x, n, &r, &w, mask(&[true; 2])]);
-        }
-    }
-    out
-}
-
-fn group_samples() -> Samples {
-    let mut out = Vec::new();
-    for d in FLOATS {
-        let w = tensor(d, &[6], 4);
-        let (m, r) = (tensor(d, &[2, 3], 2), positive(d, &[2, 3], 3));
-        for x in forms(d, &[2, 6, 5], 1) {
-            out.push(sample![tensor(d, &[2, 6, 5], 9), x, &m, &r, &w, 2, 6, 5, 3, mask(&[true; 3])]);
-        }
-        let (g, x) = (tensor(d, &[2, 6, 4, 5], 9), nhwc(d, &[2, 6, 4, 5], 1));
-        out.push(sample![g, x, &m, &r, (), 2, 6, 20, 3, mask(&[true; 3])]);
-    }
-    out
-}
-
-fn batch_samples() -> Samples {
-    let mut out = Vec::new();
-    for d in FLOATS {
-        let (w, m, v) = (tensor(d, &[4], 4), tensor(d, &[4], 5), positive(d, &[4], 6));
-        let (sm, si) = (tensor(d, &[4], 7), positive(d, &[4], 8));
-        let mut pairs: Vec<(RawTensor, RawTensor)> =
-            forms(d, &[3, 4, 5], 1).into_iter().map(|x| (tensor(d, &[3, 4, 5], 9), x)).collect();
-        pairs.push((nhwc(d, &[2, 4, 3, 5], 9), nhwc(d, &[2, 4, 3, 5], 1)));
-        pairs.push((tensor(d, &[2, 4, 3, 5], 9), nhwc(d, &[2, 4, 3, 5], 1)));
-        for (g, x) in pairs {
-            for train in [true, false] {
-                out.push(sample![&g, &x, &w, &m, &v, &sm, &si, train, 1e-3, mask(&[true; 3])]);
-                out.push(sample![&g, &x, (), &m, &v, &sm, &si, train, 1e-3, mask(&[true; 3])]);
-            }
-        }
-    }
-    out
-}
-
-fn reserved_samples() -> Samples {
-    let mut out = batch_samples();
-    out.retain(|s| matches!(s.args[2], Arg::Value(_)));
-    out.iter_mut().for_each(|s| s.args.push(RawTensor::zeros(DType::U8, Layout::contiguous(&[0])).arg()));
-    out
-}
-
 macro_rules! gradient {
     ($schema:literal, $infer:ident, $run:ident, $room:ident, $samples:expr) => {
         OpDef {
@@ -270,3 +185,92 @@ pub(crate) static OPS: &[OpDef] = &[
     gradient!("native_batch_norm_backward", batch_infer, batch, batch_scratch, batch_samples),
     gradient!("batch_norm_backward", batch_infer, batch, batch_scratch, reserved_samples),
 ];
+
+#[cfg(feature = "samples")]
+pub(crate) mod samples {
+    use crate::norm::samples::FLOATS;
+    pub(super) use crate::support::samples::*;
+
+    pub(crate) fn mask(bits: &[bool]) -> SampleArg {
+        Arg::Scalars(bits.iter().map(|&b| Scalar::Bool(b)).collect())
+    }
+
+    pub(crate) fn positive(d: DType, sizes: &[i64], seed: u64) -> RawTensor {
+        in_range(d, Layout::contiguous(sizes), seed, 0.5, 1.5)
+    }
+
+    pub(crate) fn layer_samples() -> Samples {
+        let mut out = Vec::new();
+        for d in FLOATS {
+            let (w, b) = (tensor(d, &[5], 4), tensor(d, &[5], 5));
+            for x in forms(d, &[3, 4, 5], 1) {
+                let g = tensor(d, &[3, 4, 5], 9);
+                let (m, r) = (tensor(d, &[3, 4, 1], 2), positive(d, &[3, 4, 1], 3));
+                out.push(sample![&g, &x, [5], &m, &r, &w, &b, mask(&[true; 3])]);
+            }
+        }
+        let d = DType::F32;
+        let (x, g) = (tensor(d, &[3, 4, 5], 1), transposed(d, &[3, 4, 5], 9));
+        let w = tensor(d, &[4, 5], 4);
+        let (m, r) = (tensor(d, &[3, 1, 1], 2), positive(d, &[3, 1, 1], 3));
+        out.push(sample![&g, &x, [4, 5], &m, &r, &w, &w, mask(&[true; 3])]);
+        let w = tensor(d, &[5], 4);
+        let e = tensor(d, &[0, 5], 1);
+        out.push(sample![&e, &e, [5], tensor(d, &[0, 1], 1), tensor(d, &[0, 1], 1), &w, &w, mask(&[true; 3])]);
+        out
+    }
+
+    /// Row-major samples: PyTorch's composition keeps other strides.
+    pub(crate) fn rms_samples() -> Samples {
+        let mut out = Vec::new();
+        for d in [DType::F32, DType::F64, DType::F16] {
+            let (g, x) = (tensor(d, &[3, 4, 5], 9), tensor(d, &[3, 4, 5], 1));
+            let stats = if d == DType::F64 { d } else { DType::F32 };
+            for (n, r) in [(&[5][..], &[3, 4, 1]), (&[4, 5], &[3, 1, 1])] {
+                let (w, r) = (tensor(d, n, 4), positive(stats, r, 3));
+                out.push(sample![&g, &x, n, &r, &w, mask(&[true; 2])]);
+            }
+        }
+        out
+    }
+
+    pub(crate) fn group_samples() -> Samples {
+        let mut out = Vec::new();
+        for d in FLOATS {
+            let w = tensor(d, &[6], 4);
+            let (m, r) = (tensor(d, &[2, 3], 2), positive(d, &[2, 3], 3));
+            for x in forms(d, &[2, 6, 5], 1) {
+                out.push(sample![tensor(d, &[2, 6, 5], 9), x, &m, &r, &w, 2, 6, 5, 3, mask(&[true; 3])]);
+            }
+            let (g, x) = (tensor(d, &[2, 6, 4, 5], 9), nhwc(d, &[2, 6, 4, 5], 1));
+            out.push(sample![g, x, &m, &r, (), 2, 6, 20, 3, mask(&[true; 3])]);
+        }
+        out
+    }
+
+    pub(crate) fn batch_samples() -> Samples {
+        let mut out = Vec::new();
+        for d in FLOATS {
+            let (w, m, v) = (tensor(d, &[4], 4), tensor(d, &[4], 5), positive(d, &[4], 6));
+            let (sm, si) = (tensor(d, &[4], 7), positive(d, &[4], 8));
+            let mut pairs: Vec<(RawTensor, RawTensor)> =
+                forms(d, &[3, 4, 5], 1).into_iter().map(|x| (tensor(d, &[3, 4, 5], 9), x)).collect();
+            pairs.push((nhwc(d, &[2, 4, 3, 5], 9), nhwc(d, &[2, 4, 3, 5], 1)));
+            pairs.push((tensor(d, &[2, 4, 3, 5], 9), nhwc(d, &[2, 4, 3, 5], 1)));
+            for (g, x) in pairs {
+                for train in [true, false] {
+                    out.push(sample![&g, &x, &w, &m, &v, &sm, &si, train, 1e-3, mask(&[true; 3])]);
+                    out.push(sample![&g, &x, (), &m, &v, &sm, &si, train, 1e-3, mask(&[true; 3])]);
+                }
+            }
+        }
+        out
+    }
+
+    pub(crate) fn reserved_samples() -> Samples {
+        let mut out = batch_samples();
+        out.retain(|s| matches!(s.args[2], Arg::Value(_)));
+        out.iter_mut().for_each(|s| s.args.push(RawTensor::zeros(DType::U8, Layout::contiguous(&[0])).arg()));
+        out
+    }
+}

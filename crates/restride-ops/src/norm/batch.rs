@@ -3,17 +3,14 @@
 //! PyTorch's schemas of `batch_norm`, `native_batch_norm` and `instance_norm` omit the mutation of running statistics. This
 //! file declares their functional forms.
 
-use crate::norm::{FLOATS, IN_PLACE, stats_type};
+use crate::norm::{IN_PLACE, stats_type};
 use crate::support::composite::composed;
-use crate::support::sample::{expanded, in_range, sample, strided, tensor, transposed};
 use crate::support::scratch::lies;
 use crate::support::*;
 use restride_ir::{
-    Args, Call, DType, Emit, Expr, Kernel, Layout, Meta, OpDef, OverlapCheck, Reuse, ReuseKind, TwinDecl, TwinReturn,
-    Val,
+    Args, Call, DType, Emit, Expr, Kernel, Meta, OpDef, OverlapCheck, Reuse, ReuseKind, TwinDecl, TwinReturn, Val,
 };
 use restride_kernels::norm::{self, Affine, BatchStats, Running};
-use restride_tensor::RawTensor;
 use smallvec::smallvec;
 
 /// Argument positions of one form; input, weight and bias are the first three.
@@ -209,90 +206,6 @@ fn instance_functional(e: &mut dyn Emit, a: &ValArgs<'_>) -> Vals {
     Ok(smallvec![y, mean, var])
 }
 
-/// A sample variance of `channels` elements.
-fn variance(d: DType, channels: i64) -> RawTensor {
-    in_range(d, Layout::contiguous(&[channels]), 9, 0.5, 2.0)
-}
-
-/// Sample operands of several layouts, with the type of their parameters.
-fn operands() -> Vec<(RawTensor, DType)> {
-    let mut out = Vec::new();
-    for d in FLOATS {
-        out.extend(forms(d, &[3, 4, 5], 1).map(|x| (x, d)));
-        out.push((nhwc(d, &[2, 4, 3, 5], 2), d));
-    }
-    let d = DType::F32;
-    for x in [
-        tensor(d, &[5, 4], 1),
-        nhwc(d, &[2, 4, 2, 3, 2], 1),
-        expanded(d, &[2, 4, 3], 1),
-        tensor(d, &[2, 4, 3, 5], 1),
-        transposed(d, &[2, 4, 3, 5], 1),
-        tensor(DType::BF16, &[2, 4, 3], 1),
-        tensor(DType::F16, &[2, 4, 3], 1),
-    ] {
-        out.push((x, d));
-    }
-    out
-}
-
-/// Samples of the forms that may train; the tests compare results, not mutated arguments.
-fn general_samples(last: bool) -> Samples {
-    let mut out = Vec::new();
-    for (x, d) in operands() {
-        let (w, b, m, v) = (tensor(d, &[4], 7), strided(d, &[4], 8), tensor(d, &[4], 3), variance(d, 4));
-        out.push(sample![&x, &w, &b, &m, &v, false, 0.1, 1e-5]);
-        out.push(sample![&x, (), (), &m, &v, false, 0.1, 1e-3]);
-        out.push(sample![&x, &w, &b, (), (), true, 0.1, 1e-5]);
-        out.push(sample![&x, (), &b, &m, &v, true, 0.1, 1e-5]);
-    }
-    let (x, m) = (tensor(DType::F32, &[2, 4, 3], 1), tensor(DType::F32, &[4], 3));
-    out.push(sample![&x, &m, &m, (), (), false, 0.1, 1e-5]);
-    out.push(sample![&x, tensor(DType::F64, &[4], 3), &m, &m, &m, false, 0.1, 1e-5]);
-    if last {
-        out.push(sample![&x, tensor(DType::F32, &[3], 3), &m, &m, &m, false, 0.1, 1e-5]);
-        out.push(sample![tensor(DType::F32, &[0, 4, 3], 1), &m, &m, &m, &m, false, 0.1, 1e-5]);
-        out.push(sample![tensor(DType::F32, &[2, 4, 0], 1), &m, &m, &m, &m, false, 0.1, 1e-5]);
-        out.iter_mut().for_each(|s| s.args.push(crate::support::sample::IntoArg::arg(true)));
-    }
-    out
-}
-
-fn functional_samples() -> Samples {
-    let mut out = Vec::new();
-    for (x, d) in operands() {
-        let (w, b, m, v) = (tensor(d, &[4], 7), tensor(d, &[4], 8), strided(d, &[4], 3), variance(d, 4));
-        for train in [true, false] {
-            out.push(sample![&x, &w, &b, &m, &v, train, 0.25, 1e-5]);
-        }
-        out.push(sample![&x, (), (), &m, &v, true, 0.1, 1e-3]);
-    }
-    out
-}
-
-fn no_stats_samples() -> Samples {
-    operands().into_iter().map(|(x, d)| sample![x, tensor(d, &[4], 7), tensor(d, &[4], 8), true, 0.1, 1e-5]).collect()
-}
-
-fn given_samples() -> Samples {
-    operands()
-        .into_iter()
-        .map(|(x, d)| sample![x, tensor(d, &[4], 7), tensor(d, &[4], 8), tensor(d, &[4], 3), variance(d, 4), 0.1, 1e-5])
-        .collect()
-}
-
-fn instance_samples() -> Samples {
-    let mut out = Vec::new();
-    for (x, d) in operands().into_iter().filter(|(x, d)| x.dtype() == *d) {
-        let (w, b, m, v) = (tensor(d, &[4], 7), tensor(d, &[4], 8), tensor(d, &[4], 3), variance(d, 4));
-        out.push(sample![&x, &w, &b, (), (), true, 0.1, 1e-5, true]);
-        out.push(sample![&x, &w, &b, &m, &v, true, 0.1, 1e-5, true]);
-        out.push(sample![&x, (), (), &m, &v, false, 0.1, 1e-5, true]);
-    }
-    out.push(sample![tensor(DType::F32, &[2, 4, 3], 1), (), (), (), (), false, 0.1, 1e-5, true]);
-    out
-}
-
 /// The result may take over the operand, new running statistics the old ones.
 static WITH_RUNNING: &[Reuse] = &[
     Reuse { arg: 0, result: 0, kind: ReuseKind::SameIndex },
@@ -387,6 +300,101 @@ pub(crate) static OPS: &[OpDef] = &[
         )
     },
 ];
+
+#[cfg(feature = "samples")]
+pub(crate) mod samples {
+    use crate::norm::samples::FLOATS;
+    pub(super) use crate::support::samples::*;
+
+    /// A sample variance of `channels` elements.
+    pub(crate) fn variance(d: DType, channels: i64) -> RawTensor {
+        in_range(d, Layout::contiguous(&[channels]), 9, 0.5, 2.0)
+    }
+
+    /// Sample operands of several layouts, with the type of their parameters.
+    pub(crate) fn operands() -> Vec<(RawTensor, DType)> {
+        let mut out = Vec::new();
+        for d in FLOATS {
+            out.extend(forms(d, &[3, 4, 5], 1).map(|x| (x, d)));
+            out.push((nhwc(d, &[2, 4, 3, 5], 2), d));
+        }
+        let d = DType::F32;
+        for x in [
+            tensor(d, &[5, 4], 1),
+            nhwc(d, &[2, 4, 2, 3, 2], 1),
+            expanded(d, &[2, 4, 3], 1),
+            tensor(d, &[2, 4, 3, 5], 1),
+            transposed(d, &[2, 4, 3, 5], 1),
+            tensor(DType::BF16, &[2, 4, 3], 1),
+            tensor(DType::F16, &[2, 4, 3], 1),
+        ] {
+            out.push((x, d));
+        }
+        out
+    }
+
+    /// Samples of the forms that may train; the tests compare results, not mutated arguments.
+    pub(crate) fn general_samples(last: bool) -> Samples {
+        let mut out = Vec::new();
+        for (x, d) in operands() {
+            let (w, b, m, v) = (tensor(d, &[4], 7), strided(d, &[4], 8), tensor(d, &[4], 3), variance(d, 4));
+            out.push(sample![&x, &w, &b, &m, &v, false, 0.1, 1e-5]);
+            out.push(sample![&x, (), (), &m, &v, false, 0.1, 1e-3]);
+            out.push(sample![&x, &w, &b, (), (), true, 0.1, 1e-5]);
+            out.push(sample![&x, (), &b, &m, &v, true, 0.1, 1e-5]);
+        }
+        let (x, m) = (tensor(DType::F32, &[2, 4, 3], 1), tensor(DType::F32, &[4], 3));
+        out.push(sample![&x, &m, &m, (), (), false, 0.1, 1e-5]);
+        out.push(sample![&x, tensor(DType::F64, &[4], 3), &m, &m, &m, false, 0.1, 1e-5]);
+        if last {
+            out.push(sample![&x, tensor(DType::F32, &[3], 3), &m, &m, &m, false, 0.1, 1e-5]);
+            out.push(sample![tensor(DType::F32, &[0, 4, 3], 1), &m, &m, &m, &m, false, 0.1, 1e-5]);
+            out.push(sample![tensor(DType::F32, &[2, 4, 0], 1), &m, &m, &m, &m, false, 0.1, 1e-5]);
+            out.iter_mut().for_each(|s| s.args.push(crate::support::samples::IntoArg::arg(true)));
+        }
+        out
+    }
+
+    pub(crate) fn functional_samples() -> Samples {
+        let mut out = Vec::new();
+        for (x, d) in operands() {
+            let (w, b, m, v) = (tensor(d, &[4], 7), tensor(d, &[4], 8), strided(d, &[4], 3), variance(d, 4));
+            for train in [true, false] {
+                out.push(sample![&x, &w, &b, &m, &v, train, 0.25, 1e-5]);
+            }
+            out.push(sample![&x, (), (), &m, &v, true, 0.1, 1e-3]);
+        }
+        out
+    }
+
+    pub(crate) fn no_stats_samples() -> Samples {
+        operands()
+            .into_iter()
+            .map(|(x, d)| sample![x, tensor(d, &[4], 7), tensor(d, &[4], 8), true, 0.1, 1e-5])
+            .collect()
+    }
+
+    pub(crate) fn given_samples() -> Samples {
+        operands()
+            .into_iter()
+            .map(|(x, d)| {
+                sample![x, tensor(d, &[4], 7), tensor(d, &[4], 8), tensor(d, &[4], 3), variance(d, 4), 0.1, 1e-5]
+            })
+            .collect()
+    }
+
+    pub(crate) fn instance_samples() -> Samples {
+        let mut out = Vec::new();
+        for (x, d) in operands().into_iter().filter(|(x, d)| x.dtype() == *d) {
+            let (w, b, m, v) = (tensor(d, &[4], 7), tensor(d, &[4], 8), tensor(d, &[4], 3), variance(d, 4));
+            out.push(sample![&x, &w, &b, (), (), true, 0.1, 1e-5, true]);
+            out.push(sample![&x, &w, &b, &m, &v, true, 0.1, 1e-5, true]);
+            out.push(sample![&x, (), (), &m, &v, false, 0.1, 1e-5, true]);
+        }
+        out.push(sample![tensor(DType::F32, &[2, 4, 3], 1), (), (), (), (), false, 0.1, 1e-5, true]);
+        out
+    }
+}
 
 #[cfg(test)]
 mod tests {

@@ -7,7 +7,6 @@ mod grad;
 mod softmax;
 
 use crate::support::promote;
-use crate::support::sample::{expanded, sample, strided, tensor, transposed};
 use crate::support::scratch::{lies, opt_lies};
 use crate::support::*;
 use restride_ir::{Args, Call, DType, Emit, Kernel, Meta, OpDef, Reuse, ReuseKind};
@@ -245,109 +244,6 @@ fn weight_scratch(a: &Args<'_, Meta>, outs: &[Meta]) -> Result<usize> {
     Ok(norm::weight_norm_room(lies(a.tensor(0)?), lies(a.tensor(1)?), lies(&outs[0]), norms))
 }
 
-pub(crate) const FLOATS: [DType; 4] = [DType::F32, DType::F64, DType::F16, DType::BF16];
-
-/// Sample operands with their normalised sizes, and the type of weight and bias.
-fn layer_cases() -> Vec<(restride_tensor::RawTensor, Vec<i64>, DType)> {
-    let mut out = Vec::new();
-    for d in FLOATS {
-        for x in forms(d, &[3, 4, 10], 1) {
-            out.push((x, vec![10], d));
-        }
-        out.push((tensor(d, &[3, 4, 10], 1), vec![4, 10], d));
-    }
-    let d = DType::F32;
-    out.push((nhwc(d, &[2, 3, 4, 5], 2), vec![5], d));
-    out.push((nhwc(d, &[2, 3, 4, 5], 2), vec![3, 4, 5], d));
-    out.push((expanded(d, &[3, 6], 1), vec![6], d));
-    out.push((tensor(d, &[0, 6], 1), vec![6], d));
-    out.push((tensor(d, &[6], 1), vec![6], d));
-    out.push((tensor(DType::BF16, &[3, 6], 1), vec![6], d));
-    out
-}
-
-fn layer_samples() -> Samples {
-    let mut out = Vec::new();
-    for (x, n, d) in layer_cases() {
-        out.push(sample![&x, &n[..], tensor(d, &n, 5), transposed(d, &n, 6), 1e-3]);
-        out.push(sample![&x, &n[..], strided(d, &n, 5)]);
-        out.push(sample![&x, &n[..]]);
-    }
-    let x = tensor(DType::F32, &[3, 6], 1);
-    out.push(sample![&x, [5]]);
-    out.push(sample![&x, [6], tensor(DType::F32, &[3], 1)]);
-    out.push(sample![&x, [6], tensor(DType::F64, &[6], 1)]);
-    out
-}
-
-fn native_layer_samples() -> Samples {
-    let mut out = Vec::new();
-    for (x, n, d) in layer_cases() {
-        out.push(sample![&x, &n[..], tensor(d, &n, 5), tensor(d, &n, 6), 1e-3]);
-        out.push(sample![&x, &n[..], (), (), 1e-5]);
-    }
-    out
-}
-
-fn rms_samples() -> Samples {
-    let mut out = Vec::new();
-    for (x, n, d) in layer_cases() {
-        out.push(sample![&x, &n[..], tensor(d, &n, 5), 1e-3]);
-        out.push(sample![&x, &n[..], (), ()]);
-    }
-    out.push(sample![tensor(DType::F32, &[3, 6], 1), [6], tensor(DType::F64, &[6], 1), ()]);
-    out
-}
-
-fn group_samples() -> Samples {
-    let mut out = Vec::new();
-    for d in FLOATS {
-        let (w, b) = (tensor(d, &[6], 7), tensor(d, &[6], 8));
-        for x in forms(d, &[2, 6, 5], 1) {
-            out.push(sample![x, 3, &w, &b]);
-        }
-        out.push(sample![nhwc(d, &[2, 6, 4, 5], 1), 2, strided(d, &[6], 4), &b, 1e-3]);
-    }
-    let d = DType::F32;
-    out.push(sample![tensor(d, &[2, 6], 1), 3]);
-    out.push(sample![nhwc(d, &[2, 6, 2, 4, 5], 1), 6]);
-    out.push(sample![tensor(DType::BF16, &[2, 6, 5], 1), 1, tensor(d, &[6], 2), tensor(d, &[6], 3)]);
-    out.push(sample![tensor(d, &[0, 6, 5], 1), 2]);
-    out.push(sample![tensor(d, &[2, 6, 5], 1), 4]);
-    out
-}
-
-fn native_group_samples() -> Samples {
-    let mut out = Vec::new();
-    for d in FLOATS {
-        let (w, b) = (tensor(d, &[6], 7), tensor(d, &[6], 8));
-        out.push(sample![nhwc(d, &[2, 6, 4, 5], 1), &w, &b, 2, 6, 20, 3, 1e-5]);
-        out.push(sample![transposed(d, &[2, 6, 5], 1), (), (), 2, 6, 5, 1, 1e-3]);
-    }
-    out
-}
-
-/// Row-major samples: PyTorch's kernel assumes row-major operands.
-fn weight_interface_samples() -> Samples {
-    let mut out = Vec::new();
-    for d in [DType::F32, DType::F64] {
-        out.push(sample![tensor(d, &[4, 3], 1), tensor(d, &[4, 1], 2)]);
-        out.push(sample![tensor(d, &[4, 3, 5], 1), tensor(d, &[1, 1, 5], 2), 2]);
-    }
-    out
-}
-
-fn weight_samples() -> Samples {
-    let mut out = weight_interface_samples();
-    for d in [DType::F32, DType::F64] {
-        out.push(sample![transposed(d, &[4, 3, 5], 1), tensor(d, &[4, 1, 1], 2), 0]);
-        out.push(sample![transposed(d, &[4, 3, 5], 1), strided(d, &[1, 3, 1], 2), 1]);
-    }
-    out.push(sample![tensor(DType::F32, &[4, 3, 5], 1), tensor(DType::F32, &[1, 3, 1], 2), 1]);
-    out.push(sample![tensor(DType::F32, &[4, 3, 5], 1), tensor(DType::F32, &[], 2), -1]);
-    out
-}
-
 /// The kernel takes statistics before it writes the first element, and copies parameters.
 pub(crate) static IN_PLACE: &[Reuse] = &[Reuse { arg: 0, result: 0, kind: ReuseKind::SameIndex }];
 
@@ -430,3 +326,111 @@ pub(crate) static FAMILY: crate::Family = crate::Family {
     gradients: &[backward_grad::GRADS, grad::GRADS, grad::UPSAMPLES],
     aliases: ALIASES,
 };
+
+#[cfg(feature = "samples")]
+pub(crate) mod samples {
+    pub(super) use crate::support::samples::*;
+
+    pub(crate) const FLOATS: [DType; 4] = [DType::F32, DType::F64, DType::F16, DType::BF16];
+
+    /// Sample operands with their normalised sizes, and the type of weight and bias.
+    pub(crate) fn layer_cases() -> Vec<(restride_tensor::RawTensor, Vec<i64>, DType)> {
+        let mut out = Vec::new();
+        for d in FLOATS {
+            for x in forms(d, &[3, 4, 10], 1) {
+                out.push((x, vec![10], d));
+            }
+            out.push((tensor(d, &[3, 4, 10], 1), vec![4, 10], d));
+        }
+        let d = DType::F32;
+        out.push((nhwc(d, &[2, 3, 4, 5], 2), vec![5], d));
+        out.push((nhwc(d, &[2, 3, 4, 5], 2), vec![3, 4, 5], d));
+        out.push((expanded(d, &[3, 6], 1), vec![6], d));
+        out.push((tensor(d, &[0, 6], 1), vec![6], d));
+        out.push((tensor(d, &[6], 1), vec![6], d));
+        out.push((tensor(DType::BF16, &[3, 6], 1), vec![6], d));
+        out
+    }
+
+    pub(crate) fn layer_samples() -> Samples {
+        let mut out = Vec::new();
+        for (x, n, d) in layer_cases() {
+            out.push(sample![&x, &n[..], tensor(d, &n, 5), transposed(d, &n, 6), 1e-3]);
+            out.push(sample![&x, &n[..], strided(d, &n, 5)]);
+            out.push(sample![&x, &n[..]]);
+        }
+        let x = tensor(DType::F32, &[3, 6], 1);
+        out.push(sample![&x, [5]]);
+        out.push(sample![&x, [6], tensor(DType::F32, &[3], 1)]);
+        out.push(sample![&x, [6], tensor(DType::F64, &[6], 1)]);
+        out
+    }
+
+    pub(crate) fn native_layer_samples() -> Samples {
+        let mut out = Vec::new();
+        for (x, n, d) in layer_cases() {
+            out.push(sample![&x, &n[..], tensor(d, &n, 5), tensor(d, &n, 6), 1e-3]);
+            out.push(sample![&x, &n[..], (), (), 1e-5]);
+        }
+        out
+    }
+
+    pub(crate) fn rms_samples() -> Samples {
+        let mut out = Vec::new();
+        for (x, n, d) in layer_cases() {
+            out.push(sample![&x, &n[..], tensor(d, &n, 5), 1e-3]);
+            out.push(sample![&x, &n[..], (), ()]);
+        }
+        out.push(sample![tensor(DType::F32, &[3, 6], 1), [6], tensor(DType::F64, &[6], 1), ()]);
+        out
+    }
+
+    pub(crate) fn group_samples() -> Samples {
+        let mut out = Vec::new();
+        for d in FLOATS {
+            let (w, b) = (tensor(d, &[6], 7), tensor(d, &[6], 8));
+            for x in forms(d, &[2, 6, 5], 1) {
+                out.push(sample![x, 3, &w, &b]);
+            }
+            out.push(sample![nhwc(d, &[2, 6, 4, 5], 1), 2, strided(d, &[6], 4), &b, 1e-3]);
+        }
+        let d = DType::F32;
+        out.push(sample![tensor(d, &[2, 6], 1), 3]);
+        out.push(sample![nhwc(d, &[2, 6, 2, 4, 5], 1), 6]);
+        out.push(sample![tensor(DType::BF16, &[2, 6, 5], 1), 1, tensor(d, &[6], 2), tensor(d, &[6], 3)]);
+        out.push(sample![tensor(d, &[0, 6, 5], 1), 2]);
+        out.push(sample![tensor(d, &[2, 6, 5], 1), 4]);
+        out
+    }
+
+    pub(crate) fn native_group_samples() -> Samples {
+        let mut out = Vec::new();
+        for d in FLOATS {
+            let (w, b) = (tensor(d, &[6], 7), tensor(d, &[6], 8));
+            out.push(sample![nhwc(d, &[2, 6, 4, 5], 1), &w, &b, 2, 6, 20, 3, 1e-5]);
+            out.push(sample![transposed(d, &[2, 6, 5], 1), (), (), 2, 6, 5, 1, 1e-3]);
+        }
+        out
+    }
+
+    /// Row-major samples: PyTorch's kernel assumes row-major operands.
+    pub(crate) fn weight_interface_samples() -> Samples {
+        let mut out = Vec::new();
+        for d in [DType::F32, DType::F64] {
+            out.push(sample![tensor(d, &[4, 3], 1), tensor(d, &[4, 1], 2)]);
+            out.push(sample![tensor(d, &[4, 3, 5], 1), tensor(d, &[1, 1, 5], 2), 2]);
+        }
+        out
+    }
+
+    pub(crate) fn weight_samples() -> Samples {
+        let mut out = weight_interface_samples();
+        for d in [DType::F32, DType::F64] {
+            out.push(sample![transposed(d, &[4, 3, 5], 1), tensor(d, &[4, 1, 1], 2), 0]);
+            out.push(sample![transposed(d, &[4, 3, 5], 1), strided(d, &[1, 3, 1], 2), 1]);
+        }
+        out.push(sample![tensor(DType::F32, &[4, 3, 5], 1), tensor(DType::F32, &[1, 3, 1], 2), 1]);
+        out.push(sample![tensor(DType::F32, &[4, 3, 5], 1), tensor(DType::F32, &[], 2), -1]);
+        out
+    }
+}

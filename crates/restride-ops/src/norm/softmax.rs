@@ -1,12 +1,10 @@
 //! Softmax and its logarithm. Results are row-major for any operand strides, as on PyTorch's CPU.
 
-use crate::support::sample::{expanded, in_range, ints, sample, tensor, transposed};
 use crate::support::scratch::{lies, packed};
 use crate::support::*;
 use restride_ir::{Args, Call, DType, Kernel, Layout, Meta, OpDef, Reuse, ReuseKind};
 use restride_kernels::norm::softmax::{self, Softmax};
 use restride_kernels::support::scratch::room;
-use restride_tensor::RawTensor;
 
 /// The dimension argument, counted from the front; a 0-d tensor has one dimension.
 fn dimension<V>(a: &Args<'_, V>, i: usize, layout: &Layout) -> Result<usize> {
@@ -86,64 +84,6 @@ fn backward(c: &Call<'_>, log: bool) -> Result<()> {
     ran(softmax::softmax_backward(g, y, dim, log, &c.outs[0], c.ctx.threads))
 }
 
-/// Sample calls over each dimension of each layout, followed by `extra`.
-fn samples(extra: fn(DType) -> restride_ir::SampleArg) -> Samples {
-    let mut out = Vec::new();
-    for d in [DType::F32, DType::F64, DType::F16, DType::BF16] {
-        for dim in [0, 1, -1] {
-            out.extend(forms(d, &[3, 4, 19], 1).into_iter().map(|x| sample![x, dim, extra(d)]));
-        }
-    }
-    let d = DType::F32;
-    for x in [
-        expanded(d, &[3, 5], 1),
-        nhwc(d, &[2, 3, 4, 5], 2),
-        tensor(d, &[0, 3], 1),
-        tensor(d, &[3, 0], 1),
-        tensor(d, &[], 1),
-        in_range(d, Layout::contiguous(&[4, 33]), 3, -90.0, 90.0),
-    ] {
-        out.push(sample![x, -1, extra(d)]);
-    }
-    let inf = f32::INFINITY;
-    out.push(sample![RawTensor::from_slice(&[-inf, -inf, 1.0, -inf, inf, 2.0, f32::NAN, 0.0], &[4, 2]), 1, extra(d)]);
-    out.push(sample![RawTensor::from_slice(&[-inf, -inf, 1.0, -inf, inf, 2.0, f32::NAN, 0.0], &[2, 4]), 0, extra(d)]);
-    out.push(sample![tensor(d, &[3, 4], 1), 2, extra(d)]);
-    out.push(sample![ints(&[1, 2, 3], &[3]), 0, extra(DType::I64)]);
-    out
-}
-
-fn plain_samples() -> Samples {
-    samples(|_| crate::support::sample::IntoArg::arg(false))
-}
-
-fn typed_samples() -> Samples {
-    let mut out = samples(|_| restride_ir::Arg::None);
-    for d in [DType::F32, DType::F64, DType::F16, DType::BF16] {
-        out.push(sample![tensor(DType::F32, &[3, 7], 1), 1, d]);
-        out.push(sample![transposed(DType::BF16, &[3, 7], 1), 0, d]);
-        out.push(sample![ints(&[1, 2, 3], &[3]), 0, d]);
-    }
-    out
-}
-
-fn backward_samples() -> Samples {
-    let mut out = Vec::new();
-    for d in [DType::F32, DType::F64, DType::F16, DType::BF16] {
-        for dim in [0, 1, -1] {
-            let ys = forms(d, &[3, 4, 9], 4).map(|t| {
-                let near = Layout::strided(&t.layout().sizes, &t.layout().strides, t.layout().offset);
-                in_range(d, near, 7, 0.0, 0.3)
-            });
-            out.extend(forms(d, &[3, 4, 9], 1).into_iter().zip(ys).map(|(g, y)| sample![g, y, dim, d]));
-        }
-    }
-    let d = DType::F32;
-    out.push(sample![tensor(d, &[0, 4], 1), tensor(d, &[0, 4], 2), 1, d]);
-    out.push(sample![tensor(d, &[], 1), tensor(d, &[], 2), 0, d]);
-    out
-}
-
 /// The kernel reads each row before it writes the row.
 static ROWS: &[Reuse] = &[Reuse { arg: 0, result: 0, kind: ReuseKind::RowWise { dim: 1 } }];
 
@@ -188,3 +128,74 @@ pub(crate) static OPS: &[OpDef] = &[
     gradient!("_softmax_backward_data", false),
     gradient!("_log_softmax_backward_data", true),
 ];
+
+#[cfg(feature = "samples")]
+pub(crate) mod samples {
+    pub(super) use crate::support::samples::*;
+
+    /// Sample calls over each dimension of each layout, followed by `extra`.
+    pub(crate) fn samples(extra: fn(DType) -> restride_ir::SampleArg) -> Samples {
+        let mut out = Vec::new();
+        for d in [DType::F32, DType::F64, DType::F16, DType::BF16] {
+            for dim in [0, 1, -1] {
+                out.extend(forms(d, &[3, 4, 19], 1).into_iter().map(|x| sample![x, dim, extra(d)]));
+            }
+        }
+        let d = DType::F32;
+        for x in [
+            expanded(d, &[3, 5], 1),
+            nhwc(d, &[2, 3, 4, 5], 2),
+            tensor(d, &[0, 3], 1),
+            tensor(d, &[3, 0], 1),
+            tensor(d, &[], 1),
+            in_range(d, Layout::contiguous(&[4, 33]), 3, -90.0, 90.0),
+        ] {
+            out.push(sample![x, -1, extra(d)]);
+        }
+        let inf = f32::INFINITY;
+        out.push(sample![
+            RawTensor::from_slice(&[-inf, -inf, 1.0, -inf, inf, 2.0, f32::NAN, 0.0], &[4, 2]),
+            1,
+            extra(d)
+        ]);
+        out.push(sample![
+            RawTensor::from_slice(&[-inf, -inf, 1.0, -inf, inf, 2.0, f32::NAN, 0.0], &[2, 4]),
+            0,
+            extra(d)
+        ]);
+        out.push(sample![tensor(d, &[3, 4], 1), 2, extra(d)]);
+        out.push(sample![ints(&[1, 2, 3], &[3]), 0, extra(DType::I64)]);
+        out
+    }
+
+    pub(crate) fn plain_samples() -> Samples {
+        samples(|_| crate::support::samples::IntoArg::arg(false))
+    }
+
+    pub(crate) fn typed_samples() -> Samples {
+        let mut out = samples(|_| restride_ir::Arg::None);
+        for d in [DType::F32, DType::F64, DType::F16, DType::BF16] {
+            out.push(sample![tensor(DType::F32, &[3, 7], 1), 1, d]);
+            out.push(sample![transposed(DType::BF16, &[3, 7], 1), 0, d]);
+            out.push(sample![ints(&[1, 2, 3], &[3]), 0, d]);
+        }
+        out
+    }
+
+    pub(crate) fn backward_samples() -> Samples {
+        let mut out = Vec::new();
+        for d in [DType::F32, DType::F64, DType::F16, DType::BF16] {
+            for dim in [0, 1, -1] {
+                let ys = forms(d, &[3, 4, 9], 4).map(|t| {
+                    let near = Layout::strided(&t.layout().sizes, &t.layout().strides, t.layout().offset);
+                    in_range(d, near, 7, 0.0, 0.3)
+                });
+                out.extend(forms(d, &[3, 4, 9], 1).into_iter().zip(ys).map(|(g, y)| sample![g, y, dim, d]));
+            }
+        }
+        let d = DType::F32;
+        out.push(sample![tensor(d, &[0, 4], 1), tensor(d, &[0, 4], 2), 1, d]);
+        out.push(sample![tensor(d, &[], 1), tensor(d, &[], 2), 0, d]);
+        out
+    }
+}

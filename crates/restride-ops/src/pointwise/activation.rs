@@ -1,10 +1,8 @@
 //! Activation functions, their derivatives, and rounding to quantized values.
 
-use crate::pointwise::samples::*;
 use crate::pointwise::{Metas, Result, Rule, as_empty_like, compute, infer, input, not_for, op, own, run};
 use crate::support::promote::check_holds;
-use crate::support::sample::{sample, tensor, transposed};
-use restride_ir::{Arg, Args, Call, Emit, Exactness, Kernel, Meta, OpDef, OpError, Sample, Scalar, Val};
+use restride_ir::{Arg, Args, Call, Emit, Exactness, Kernel, Meta, OpDef, OpError, Scalar, Val};
 use restride_kernels::pointwise::{self as k, Input, Pointwise};
 use restride_tensor::{DType::*, Dims};
 use smallvec::{SmallVec, smallvec};
@@ -144,15 +142,6 @@ fn fake_quantize(e: &mut dyn Emit, a: &Args<'_, Val>) -> Result<SmallVec<[Val; 1
     let both = e.call("aten.fake_quantize_per_tensor_affine_cachemask.default", a.0)?;
     Ok(smallvec![both[0]])
 }
-fn quantized() -> Vec<Sample> {
-    let of = |t| sample![t, 0.1, 3, -8, 7];
-    vec![
-        of(tensor(F32, &[2, 3], 1)),
-        of(transposed(F32, &[2, 3], 1)),
-        of(tensor(F32, &[0], 1)),
-        of(tensor(F64, &[5], 1)),
-    ]
-}
 
 /// `elu_backward` takes the result or the operand; an argument says which.
 fn elu_backward<V>(a: &Args<'_, V, Scalar>) -> Result<&'static Pointwise> {
@@ -198,56 +187,6 @@ fn run_log_sigmoid_forward(c: &Call<'_>) -> Result<()> {
     k::compute(&k::LOG_SIGMOID_BUFFER, dtype, &x, &c.outs[1]).map_err(|e| OpError::new(e.to_string()))?;
     compute(c, &k::LOG_SIGMOID, dtype, &x)
 }
-
-fn activation() -> Vec<Sample> {
-    let mut out = unary(REAL, -4.0, 4.0);
-    out.extend(special(REAL).split_off(forms(REAL, 0.0, 1.0).len()));
-    out
-}
-fn with(params: &[f64]) -> Vec<Sample> {
-    let mut out = activation();
-    out.extend(unary_with(REAL, -4.0, 4.0, params));
-    out
-}
-fn whole(mut out: Vec<Sample>, params: &[i64]) -> Vec<Sample> {
-    for d in [I64, I32, I8] {
-        let mut s = sample![tensor(d, &[2, 3], 1)];
-        s.args.extend(params.iter().map(|&p| Arg::Scalar(Scalar::Int(p))));
-        out.push(s);
-    }
-    out
-}
-fn gelus() -> Vec<Sample> {
-    let mut out = activation();
-    out.extend(unary(REAL, -4.0, 4.0).into_iter().map(|mut s| {
-        s.args.push(Arg::Str("tanh".into()));
-        s
-    }));
-    out.push(sample![tensor(F32, &[2], 1), "sigmoid"]);
-    out
-}
-/// Sample calls with a gradient and a tensor of equal type, followed by arguments.
-fn gradients(params: &[Scalar]) -> Vec<Sample> {
-    let mut out = Vec::new();
-    for (i, x) in forms(REAL, -4.0, 4.0).into_iter().enumerate() {
-        let g =
-            crate::support::sample::laid(x.dtype(), restride_ir::Layout::contiguous(&x.layout().sizes), 50 + i as u64);
-        let mut s = sample![g, x];
-        s.args.extend(params.iter().map(|&p| Arg::Scalar(p)));
-        out.push(s);
-    }
-    out
-}
-/// Sample gradients of functions with results between 0 and 1.
-fn gradients_of_results() -> Vec<Sample> {
-    gradients(&[]).into_iter().take(6).collect()
-}
-fn named(mut out: Vec<Sample>, text: &str) -> Vec<Sample> {
-    out.iter_mut().for_each(|s| s.args.push(Arg::Str(text.into())));
-    out
-}
-
-const F: fn(f64) -> Scalar = Scalar::Float;
 
 pub(crate) static OPS: &[OpDef] = &[
     op!("relu", NoBool(0), k::RELU, || whole(activation(), &[])),
@@ -376,3 +315,79 @@ pub(crate) static OPS: &[OpDef] = &[
         )
     },
 ];
+
+#[cfg(feature = "samples")]
+pub(crate) mod samples {
+    use super::*;
+    pub(super) use crate::pointwise::samples::*;
+    pub(super) use crate::support::samples::*;
+
+    pub(crate) fn quantized() -> Vec<Sample> {
+        let of = |t| sample![t, 0.1, 3, -8, 7];
+        vec![
+            of(tensor(F32, &[2, 3], 1)),
+            of(transposed(F32, &[2, 3], 1)),
+            of(tensor(F32, &[0], 1)),
+            of(tensor(F64, &[5], 1)),
+        ]
+    }
+
+    pub(crate) fn activation() -> Vec<Sample> {
+        let mut out = unary(REAL, -4.0, 4.0);
+        out.extend(special(REAL).split_off(every_layout(REAL, 0.0, 1.0).len()));
+        out
+    }
+
+    pub(crate) fn with(params: &[f64]) -> Vec<Sample> {
+        let mut out = activation();
+        out.extend(unary_with(REAL, -4.0, 4.0, params));
+        out
+    }
+
+    pub(crate) fn whole(mut out: Vec<Sample>, params: &[i64]) -> Vec<Sample> {
+        for d in [I64, I32, I8] {
+            let mut s = sample![tensor(d, &[2, 3], 1)];
+            s.args.extend(params.iter().map(|&p| Arg::Scalar(Scalar::Int(p))));
+            out.push(s);
+        }
+        out
+    }
+
+    pub(crate) fn gelus() -> Vec<Sample> {
+        let mut out = activation();
+        out.extend(unary(REAL, -4.0, 4.0).into_iter().map(|mut s| {
+            s.args.push(Arg::Str("tanh".into()));
+            s
+        }));
+        out.push(sample![tensor(F32, &[2], 1), "sigmoid"]);
+        out
+    }
+
+    /// Sample calls with a gradient and a tensor of equal type, followed by arguments.
+    pub(crate) fn gradients(params: &[Scalar]) -> Vec<Sample> {
+        let mut out = Vec::new();
+        for (i, x) in every_layout(REAL, -4.0, 4.0).into_iter().enumerate() {
+            let g = crate::support::samples::laid(
+                x.dtype(),
+                restride_ir::Layout::contiguous(&x.layout().sizes),
+                50 + i as u64,
+            );
+            let mut s = sample![g, x];
+            s.args.extend(params.iter().map(|&p| Arg::Scalar(p)));
+            out.push(s);
+        }
+        out
+    }
+
+    /// Sample gradients of functions with results between 0 and 1.
+    pub(crate) fn gradients_of_results() -> Vec<Sample> {
+        gradients(&[]).into_iter().take(6).collect()
+    }
+
+    pub(crate) fn named(mut out: Vec<Sample>, text: &str) -> Vec<Sample> {
+        out.iter_mut().for_each(|s| s.args.push(Arg::Str(text.into())));
+        out
+    }
+
+    pub(crate) const F: fn(f64) -> Scalar = Scalar::Float;
+}

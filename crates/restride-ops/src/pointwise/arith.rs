@@ -1,14 +1,12 @@
 //! Arithmetic of two or more operands.
 
-use crate::pointwise::samples::*;
 use crate::pointwise::{
     Metas, Result, Rule, check_alpha, common, compute, infer, input, inputs, op, operands, own, run,
 };
 use crate::support::promote::Operand;
-use crate::support::sample::{in_range, sample, tensor, transposed};
-use restride_ir::{Args, Call, Layout, Meta, OpDef, OpError, Sample, Scalar};
+use restride_ir::{Args, Call, Meta, OpDef, OpError, Scalar};
 use restride_kernels::pointwise::{self as k, Input, Pointwise};
-use restride_tensor::{DType, DType::*};
+use restride_tensor::DType::*;
 
 /// `add`, `sub` and `rsub`: two operands followed by `alpha`.
 fn infer_scaled(a: &Args<'_, Meta>) -> Result<Metas> {
@@ -147,96 +145,6 @@ fn run_isclose(c: &Call<'_>) -> Result<()> {
     k::decide(&k::IS_CLOSE, dtype, &all, &c.outs[0]).map_err(|e| OpError::new(e.to_string()))
 }
 
-/// Sample calls with `alpha`.
-fn scaled(types: Types) -> Vec<Sample> {
-    let mut out = binary_mixed(types);
-    out.push(sample![tensor(F32, &[2, 3], 1), tensor(F32, &[3], 2), 0.5]);
-    out.push(sample![tensor(I64, &[2, 3], 1), tensor(I64, &[3], 2), 3]);
-    out.push(sample![tensor(F16, &[2, 3], 1), tensor(I64, &[3], 2), 2]);
-    out
-}
-fn scaled_number(types: Types) -> Vec<Sample> {
-    let mut out = with_number(types);
-    out.push(sample![tensor(F32, &[2, 3], 1), 2.0, 0.5]);
-    out.push(sample![tensor(I64, &[2, 3], 1), 2, 3]);
-    out
-}
-fn with_mode(samples: Vec<Sample>) -> Vec<Sample> {
-    let mut out = Vec::new();
-    for mode in ["floor", "trunc"] {
-        out.extend(samples.iter().cloned().map(|mut s| {
-            s.args.push(crate::support::sample::IntoArg::arg(mode));
-            s
-        }));
-    }
-    out.extend(samples.into_iter().take(3).map(|mut s| {
-        s.args.push(restride_ir::Arg::None);
-        s
-    }));
-    out
-}
-/// Sample divisors of both signs, and zero for floats.
-fn divisions(types: Types) -> Vec<Sample> {
-    let mut out = binary_mixed(types);
-    let (a, b): (Vec<i64>, Vec<i64>) = (-4..5).flat_map(|a| [-3, -1, 2].map(|b| (a, b))).unzip();
-    out.push(sample![crate::support::sample::ints(&a, &[27]), crate::support::sample::ints(&b, &[27])]);
-    let (a, b): (Vec<f32>, Vec<f32>) =
-        (-4..5).flat_map(|a| [-3.5f32, -1.0, 0.0, 2.25].map(|b| (a as f32 * 1.5, b))).unzip();
-    out.push(sample![
-        restride_tensor::RawTensor::from_slice(&a, &[36]),
-        restride_tensor::RawTensor::from_slice(&b, &[36])
-    ]);
-    out
-}
-fn triples(ints: bool) -> Vec<Sample> {
-    let three = |d: DType| {
-        let one = |seed| in_range(d, Layout::contiguous(&[2, 3]), seed, 1.0, 4.0);
-        [one(1), one(2), one(3)]
-    };
-    let mut out = Vec::new();
-    for d in [F32, F64, F16, BF16, C64] {
-        let [a, b, c] = three(d);
-        out.push(sample![&a, &b, &c]);
-        out.push(sample![a, b, c, 0.5]);
-    }
-    if ints {
-        let [a, b, c] = three(I64);
-        out.push(sample![a, b, c, 3]);
-    }
-    out.push(sample![
-        transposed(F32, &[2, 3], 1),
-        tensor(F32, &[3], 2),
-        in_range(F32, Layout::contiguous(&[]), 3, 1.0, 2.0),
-        2.0
-    ]);
-    out.push(sample![tensor(F32, &[0, 3], 1), tensor(F32, &[3], 2), tensor(F32, &[3], 3)]);
-    out
-}
-fn lerps(number: bool) -> Vec<Sample> {
-    let mut out = Vec::new();
-    for d in [F32, F64, F16, BF16] {
-        let (a, b) = (transposed(d, &[2, 3], 1), tensor(d, &[2, 3], 2));
-        if number {
-            out.push(sample![&a, &b, 0.3]);
-            out.push(sample![a, b, 0.9]);
-        } else {
-            out.push(sample![&a, &b, in_range(d, Layout::contiguous(&[3]), 3, 0.0, 1.0)]);
-        }
-    }
-    out
-}
-fn closeness() -> Vec<Sample> {
-    let a = [1.0f32, 1.000001, f32::NAN, f32::INFINITY, 0.0, 2.0];
-    let b = [1.0f32, 1.0, f32::NAN, f32::INFINITY, 1e-9, 2.1];
-    let (a, b) = (restride_tensor::RawTensor::from_slice(&a, &[6]), restride_tensor::RawTensor::from_slice(&b, &[6]));
-    vec![
-        sample![&a, &b],
-        sample![&a, &b, 1e-5, 1e-8, true],
-        sample![a, b, 0.1],
-        sample![tensor(I64, &[5], 1), tensor(I64, &[5], 1)],
-    ]
-}
-
 macro_rules! scaled_op {
     ($schema:literal, $infer:path, $run:path, $samples:expr) => {
         own!($schema, $infer, $run, (0, 1), $samples)
@@ -308,6 +216,110 @@ fn run_heaviside(c: &Call<'_>) -> Result<()> {
     run(c, &[0, 1], &[], Rule::Same, &k::HEAVISIDE)
 }
 
-fn comparisons_of(types: Types) -> Vec<Sample> {
-    tensors(comparisons(types))
+#[cfg(feature = "samples")]
+pub(crate) mod samples {
+    use super::*;
+    pub(super) use crate::pointwise::samples::*;
+    pub(super) use crate::support::samples::*;
+
+    /// Sample calls with `alpha`.
+    pub(crate) fn scaled(types: Types) -> Vec<Sample> {
+        let mut out = binary_mixed(types);
+        out.push(sample![tensor(F32, &[2, 3], 1), tensor(F32, &[3], 2), 0.5]);
+        out.push(sample![tensor(I64, &[2, 3], 1), tensor(I64, &[3], 2), 3]);
+        out.push(sample![tensor(F16, &[2, 3], 1), tensor(I64, &[3], 2), 2]);
+        out
+    }
+
+    pub(crate) fn scaled_number(types: Types) -> Vec<Sample> {
+        let mut out = with_number(types);
+        out.push(sample![tensor(F32, &[2, 3], 1), 2.0, 0.5]);
+        out.push(sample![tensor(I64, &[2, 3], 1), 2, 3]);
+        out
+    }
+
+    pub(crate) fn with_mode(samples: Vec<Sample>) -> Vec<Sample> {
+        let mut out = Vec::new();
+        for mode in ["floor", "trunc"] {
+            out.extend(samples.iter().cloned().map(|mut s| {
+                s.args.push(crate::support::samples::IntoArg::arg(mode));
+                s
+            }));
+        }
+        out.extend(samples.into_iter().take(3).map(|mut s| {
+            s.args.push(restride_ir::Arg::None);
+            s
+        }));
+        out
+    }
+
+    /// Sample divisors of both signs, and zero for floats.
+    pub(crate) fn divisions(types: Types) -> Vec<Sample> {
+        let mut out = binary_mixed(types);
+        let (a, b): (Vec<i64>, Vec<i64>) = (-4..5).flat_map(|a| [-3, -1, 2].map(|b| (a, b))).unzip();
+        out.push(sample![crate::support::samples::ints(&a, &[27]), crate::support::samples::ints(&b, &[27])]);
+        let (a, b): (Vec<f32>, Vec<f32>) =
+            (-4..5).flat_map(|a| [-3.5f32, -1.0, 0.0, 2.25].map(|b| (a as f32 * 1.5, b))).unzip();
+        out.push(sample![
+            restride_tensor::RawTensor::from_slice(&a, &[36]),
+            restride_tensor::RawTensor::from_slice(&b, &[36])
+        ]);
+        out
+    }
+
+    pub(crate) fn triples(ints: bool) -> Vec<Sample> {
+        let three = |d: DType| {
+            let one = |seed| in_range(d, Layout::contiguous(&[2, 3]), seed, 1.0, 4.0);
+            [one(1), one(2), one(3)]
+        };
+        let mut out = Vec::new();
+        for d in [F32, F64, F16, BF16, C64] {
+            let [a, b, c] = three(d);
+            out.push(sample![&a, &b, &c]);
+            out.push(sample![a, b, c, 0.5]);
+        }
+        if ints {
+            let [a, b, c] = three(I64);
+            out.push(sample![a, b, c, 3]);
+        }
+        out.push(sample![
+            transposed(F32, &[2, 3], 1),
+            tensor(F32, &[3], 2),
+            in_range(F32, Layout::contiguous(&[]), 3, 1.0, 2.0),
+            2.0
+        ]);
+        out.push(sample![tensor(F32, &[0, 3], 1), tensor(F32, &[3], 2), tensor(F32, &[3], 3)]);
+        out
+    }
+
+    pub(crate) fn lerps(number: bool) -> Vec<Sample> {
+        let mut out = Vec::new();
+        for d in [F32, F64, F16, BF16] {
+            let (a, b) = (transposed(d, &[2, 3], 1), tensor(d, &[2, 3], 2));
+            if number {
+                out.push(sample![&a, &b, 0.3]);
+                out.push(sample![a, b, 0.9]);
+            } else {
+                out.push(sample![&a, &b, in_range(d, Layout::contiguous(&[3]), 3, 0.0, 1.0)]);
+            }
+        }
+        out
+    }
+
+    pub(crate) fn closeness() -> Vec<Sample> {
+        let a = [1.0f32, 1.000001, f32::NAN, f32::INFINITY, 0.0, 2.0];
+        let b = [1.0f32, 1.0, f32::NAN, f32::INFINITY, 1e-9, 2.1];
+        let (a, b) =
+            (restride_tensor::RawTensor::from_slice(&a, &[6]), restride_tensor::RawTensor::from_slice(&b, &[6]));
+        vec![
+            sample![&a, &b],
+            sample![&a, &b, 1e-5, 1e-8, true],
+            sample![a, b, 0.1],
+            sample![tensor(I64, &[5], 1), tensor(I64, &[5], 1)],
+        ]
+    }
+
+    pub(crate) fn comparisons_of(types: Types) -> Vec<Sample> {
+        tensors(comparisons(types))
+    }
 }

@@ -2,16 +2,13 @@
 
 use crate::gradient::Rules;
 use crate::gradient::terms::{Cx, T, op as call, rule};
-use crate::pointwise::samples::*;
 use crate::pointwise::{Metas, Rule, infer, not_for, op, own, run};
 use crate::support::composite::composite;
 use crate::support::promote::to_float;
-use crate::support::sample::{in_range, sample, tensor, transposed};
 use crate::support::{Result, ValArgs, Vals, emit, ensure, pass};
-use restride_ir::{Args, Emit, Grad, Meta, OpDef, Sample};
+use restride_ir::{Args, Emit, Grad, Meta, OpDef};
 use restride_kernels::pointwise::{self as k, Pointwise};
 use restride_tensor::DType::*;
-use restride_tensor::RawTensor;
 use smallvec::smallvec;
 use std::f64::consts::{FRAC_2_PI, PI};
 
@@ -54,58 +51,6 @@ fn gammainc(e: &mut dyn Emit, a: &ValArgs<'_>) -> Vals {
 }
 fn gammaincc(e: &mut dyn Emit, a: &ValArgs<'_>) -> Vals {
     Ok(smallvec![emit!(e, "aten.igammac.default", pass(a, 0), pass(a, 1))?])
-}
-
-/// Sample tensors without half types, with zeros, infinities and NaN.
-fn full(lo: f64, hi: f64) -> Vec<Sample> {
-    let mut out = unary(ALL_REAL, lo, hi);
-    let odd = [f64::NAN, f64::INFINITY, f64::NEG_INFINITY, 0.0, -0.0, 1.0, -1.0, 1e-30, 90.0, -90.0, -2.5, 1.1];
-    out.push(sample![RawTensor::from_slice(&odd, &[12])]);
-    out
-}
-
-/// Samples without infinities, for which PyTorch returns NaN instead of the limit.
-fn finite(lo: f64, hi: f64) -> Vec<Sample> {
-    let mut out = unary(ALL_REAL, lo, hi);
-    out.push(sample![RawTensor::from_slice(&[f64::NAN, f64::NEG_INFINITY, 0.0, -0.0, 1e-30, 90.0, -90.0], &[7])]);
-    out
-}
-
-/// Sample arguments inside and outside -1..1, with degrees on both sides of each change of formula.
-fn degrees() -> Vec<Sample> {
-    let mut out = binary(NO_BOOL);
-    let x: Vec<f64> = (-12..=12).map(|i| f64::from(i) / 8.0).collect();
-    let n: Vec<f64> = (-1..13).map(f64::from).collect();
-    let (x, n) = (RawTensor::from_slice(&x, &[25, 1]), RawTensor::from_slice(&n, &[14]));
-    out.push(sample![x, n]);
-    out.push(sample![transposed(F64, &[3, 4], 1), tensor(Bool, &[4], 2)]);
-    out
-}
-
-/// Sample pairs of positive numbers, and values at the ends of the function's range.
-fn positive(types: Types, ends: &[f64]) -> Vec<Sample> {
-    let mut out = Vec::new();
-    for (a, b) in pairs(types) {
-        let above = |t: RawTensor, seed| match t.dtype() {
-            d if d.is_float() => in_range(d, t.layout().clone(), seed, 0.1, 9.0),
-            _ => t,
-        };
-        out.push(sample![above(a, 1), above(b, 2)]);
-    }
-    let odd = [&[0.0, -1.0, 1e-5, 0.3, 1.0, 1.2, 2.5, 19.0, 30.0, 150.0, 300.0, f64::NAN], ends].concat();
-    let n = odd.len() as i64;
-    out.push(sample![RawTensor::from_slice(&odd, &[n, 1]), RawTensor::from_slice(&odd, &[n])]);
-    out
-}
-
-fn multivariate() -> Vec<Sample> {
-    let mut out = Vec::new();
-    for (p, x) in forms(ALL_REAL, 3.0, 9.0).into_iter().enumerate() {
-        out.push(sample![x, p as i64 % 4 + 1]);
-    }
-    out.push(sample![tensor(F32, &[3], 1), 0]);
-    out.push(sample![tensor(C64, &[3], 1), 1]);
-    out
 }
 
 pub(crate) static OPS: &[OpDef] = &[
@@ -283,3 +228,62 @@ pub(crate) static GRADS: Rules = &[
         Grad::Zero,
     ),
 ];
+
+#[cfg(feature = "samples")]
+pub(crate) mod samples {
+    use super::*;
+    pub(super) use crate::pointwise::samples::*;
+    pub(super) use crate::support::samples::*;
+
+    /// Sample tensors without half types, with zeros, infinities and NaN.
+    pub(crate) fn full(lo: f64, hi: f64) -> Vec<Sample> {
+        let mut out = unary(ALL_REAL, lo, hi);
+        let odd = [f64::NAN, f64::INFINITY, f64::NEG_INFINITY, 0.0, -0.0, 1.0, -1.0, 1e-30, 90.0, -90.0, -2.5, 1.1];
+        out.push(sample![RawTensor::from_slice(&odd, &[12])]);
+        out
+    }
+
+    /// Samples without infinities, for which PyTorch returns NaN instead of the limit.
+    pub(crate) fn finite(lo: f64, hi: f64) -> Vec<Sample> {
+        let mut out = unary(ALL_REAL, lo, hi);
+        out.push(sample![RawTensor::from_slice(&[f64::NAN, f64::NEG_INFINITY, 0.0, -0.0, 1e-30, 90.0, -90.0], &[7])]);
+        out
+    }
+
+    /// Sample arguments inside and outside -1..1, with degrees on both sides of each change of formula.
+    pub(crate) fn degrees() -> Vec<Sample> {
+        let mut out = binary(NO_BOOL);
+        let x: Vec<f64> = (-12..=12).map(|i| f64::from(i) / 8.0).collect();
+        let n: Vec<f64> = (-1..13).map(f64::from).collect();
+        let (x, n) = (RawTensor::from_slice(&x, &[25, 1]), RawTensor::from_slice(&n, &[14]));
+        out.push(sample![x, n]);
+        out.push(sample![transposed(F64, &[3, 4], 1), tensor(Bool, &[4], 2)]);
+        out
+    }
+
+    /// Sample pairs of positive numbers, and values at the ends of the function's range.
+    pub(crate) fn positive(types: Types, ends: &[f64]) -> Vec<Sample> {
+        let mut out = Vec::new();
+        for (a, b) in pairs(types) {
+            let above = |t: RawTensor, seed| match t.dtype() {
+                d if d.is_float() => in_range(d, t.layout().clone(), seed, 0.1, 9.0),
+                _ => t,
+            };
+            out.push(sample![above(a, 1), above(b, 2)]);
+        }
+        let odd = [&[0.0, -1.0, 1e-5, 0.3, 1.0, 1.2, 2.5, 19.0, 30.0, 150.0, 300.0, f64::NAN], ends].concat();
+        let n = odd.len() as i64;
+        out.push(sample![RawTensor::from_slice(&odd, &[n, 1]), RawTensor::from_slice(&odd, &[n])]);
+        out
+    }
+
+    pub(crate) fn multivariate() -> Vec<Sample> {
+        let mut out = Vec::new();
+        for (p, x) in every_layout(ALL_REAL, 3.0, 9.0).into_iter().enumerate() {
+            out.push(sample![x, p as i64 % 4 + 1]);
+        }
+        out.push(sample![tensor(F32, &[3], 1), 0]);
+        out.push(sample![tensor(C64, &[3], 1), 1]);
+        out
+    }
+}

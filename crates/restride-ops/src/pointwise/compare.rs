@@ -1,11 +1,9 @@
 //! Comparisons, logic and selections.
 
-use crate::pointwise::samples::*;
 use crate::pointwise::{Metas, Result, Rule, ask, common, compute, input, layout, not_for, operands, own};
 use crate::support::promote::{Operand, check_holds, result_type};
-use crate::support::sample::{expanded, in_range, sample, tensor, transposed};
 use crate::support::strides;
-use restride_ir::{Args, Call, Layout, Meta, OpDef, OpError, OverlapCheck, Sample, Scalar};
+use restride_ir::{Args, Call, Meta, OpDef, OpError, OverlapCheck, Scalar};
 use restride_kernels::pointwise::{self as k, Input};
 use restride_kernels::support::convert::Kind;
 use restride_tensor::{DType, DType::*};
@@ -144,89 +142,6 @@ fn opt_input<'a>(c: &Call<'a>, i: usize) -> Result<Option<Input<'a>>> {
     if c.args.is_none(i) { Ok(None) } else { input(&c.args, i).map(Some) }
 }
 
-fn clamps(numbers: bool) -> Vec<Sample> {
-    let mut out = Vec::new();
-    for t in forms(NO_BOOL, -2.0, 2.0) {
-        if numbers {
-            out.push(sample![&t, 0, 1]);
-            out.push(sample![&t, (), 1]);
-            out.push(sample![t, 0.5]);
-        } else {
-            let d = t.dtype();
-            out.push(sample![&t, tensor(d, &[], 3), in_range(d, Layout::contiguous(&[]), 3, 1.0, 2.0)]);
-            out.push(sample![t, (), tensor(d, &[], 3)]);
-        }
-    }
-    if !numbers {
-        out.push(sample![tensor(F32, &[2, 3], 1), tensor(F32, &[3], 2), tensor(F32, &[2, 1], 3)]);
-        out.push(sample![transposed(I64, &[2, 3], 1), tensor(F32, &[3], 2)]);
-    } else {
-        out.push(sample![tensor(U8, &[4], 1), 0, 300]);
-        out.push(sample![tensor(F32, &[4], 1)]);
-    }
-    out
-}
-fn one_bound(numbers: bool) -> Vec<Sample> {
-    let mut out: Vec<Sample> = Vec::new();
-    if numbers {
-        out.extend(with_number(NO_BOOL));
-    } else {
-        out.extend(binary(NO_BOOL));
-    }
-    out
-}
-fn mask(sizes: &[i64], seed: u64) -> restride_tensor::RawTensor {
-    tensor(Bool, sizes, seed)
-}
-fn wheres(first: bool, second: bool) -> Vec<Sample> {
-    let mut out = Vec::new();
-    let cases = [
-        (mask(&[2, 3], 1), tensor(F32, &[2, 3], 2), tensor(F32, &[3], 3)),
-        (mask(&[3], 1), transposed(F32, &[2, 3], 2), tensor(F64, &[], 3)),
-        (expanded(Bool, &[4, 3], 1), tensor(I64, &[1, 3], 2), tensor(F16, &[4, 1], 3)),
-        (mask(&[2, 2], 1), tensor(I64, &[2, 2], 2), tensor(I32, &[2, 2], 3)),
-        (mask(&[2, 2], 1), tensor(C64, &[2, 2], 2), tensor(F32, &[], 3)),
-        (mask(&[], 1), tensor(BF16, &[], 2), tensor(BF16, &[], 3)),
-        (mask(&[0, 2], 1), tensor(Bool, &[2], 2), tensor(Bool, &[1], 3)),
-        (transposed(Bool, &[3, 4], 1), tensor(F32, &[3, 4], 2), tensor(F32, &[3, 4], 3)),
-    ];
-    for (c, a, b) in cases {
-        for n in [Scalar::Int(3), Scalar::Float(f64::NEG_INFINITY)] {
-            match (first, second) {
-                (true, true) => out.push(sample![&c, n, Scalar::Float(0.5)]),
-                (true, false) => out.push(sample![&c, n, &b]),
-                (false, true) => out.push(sample![&c, &a, n]),
-                (false, false) => out.push(sample![&c, &a, &b]),
-            }
-        }
-    }
-    out
-}
-fn masked_fills(number: bool) -> Vec<Sample> {
-    let mut out = Vec::new();
-    let cases = [
-        (tensor(F32, &[2, 3], 1), mask(&[2, 3], 2)),
-        (transposed(F32, &[2, 3], 1), mask(&[3], 2)),
-        (tensor(F32, &[3], 1), mask(&[2, 3], 2)),
-        (tensor(I64, &[2, 3], 1), mask(&[], 2)),
-        (tensor(F16, &[2, 3], 1), mask(&[2, 1], 2)),
-        (tensor(BF16, &[0, 3], 1), mask(&[3], 2)),
-        (tensor(C64, &[2], 1), mask(&[2], 2)),
-        (tensor(Bool, &[4], 1), mask(&[4], 2)),
-    ];
-    for (x, m) in cases {
-        if number {
-            out.push(sample![&x, &m, 1]);
-            out.push(sample![&x, &m, -1e9]);
-            out.push(sample![&x, &m, f64::NEG_INFINITY]);
-        } else {
-            out.push(sample![&x, &m, tensor(x.dtype(), &[], 3)]);
-            out.push(sample![x, m, tensor(I64, &[], 3)]);
-        }
-    }
-    out
-}
-
 pub(crate) static OPS: &[OpDef] = &[
     own!("where.self", infer_where, run_where, (1, 2), || wheres(false, false)),
     own!("where.ScalarSelf", infer_where, run_where, (2), || wheres(true, false)),
@@ -271,3 +186,97 @@ pub(crate) static OPS: &[OpDef] = &[
     ask!("isneginf", (0), k::IS_NEGINF, || special(ALL_REAL)),
     ask!("signbit", (0), k::SIGN_BIT, || special(ALL_REAL)),
 ];
+
+#[cfg(feature = "samples")]
+pub(crate) mod samples {
+    use super::*;
+    pub(super) use crate::pointwise::samples::*;
+    pub(super) use crate::support::samples::*;
+
+    pub(crate) fn clamps(numbers: bool) -> Vec<Sample> {
+        let mut out = Vec::new();
+        for t in every_layout(NO_BOOL, -2.0, 2.0) {
+            if numbers {
+                out.push(sample![&t, 0, 1]);
+                out.push(sample![&t, (), 1]);
+                out.push(sample![t, 0.5]);
+            } else {
+                let d = t.dtype();
+                out.push(sample![&t, tensor(d, &[], 3), in_range(d, Layout::contiguous(&[]), 3, 1.0, 2.0)]);
+                out.push(sample![t, (), tensor(d, &[], 3)]);
+            }
+        }
+        if !numbers {
+            out.push(sample![tensor(F32, &[2, 3], 1), tensor(F32, &[3], 2), tensor(F32, &[2, 1], 3)]);
+            out.push(sample![transposed(I64, &[2, 3], 1), tensor(F32, &[3], 2)]);
+        } else {
+            out.push(sample![tensor(U8, &[4], 1), 0, 300]);
+            out.push(sample![tensor(F32, &[4], 1)]);
+        }
+        out
+    }
+
+    pub(crate) fn one_bound(numbers: bool) -> Vec<Sample> {
+        let mut out: Vec<Sample> = Vec::new();
+        if numbers {
+            out.extend(with_number(NO_BOOL));
+        } else {
+            out.extend(binary(NO_BOOL));
+        }
+        out
+    }
+
+    pub(crate) fn mask(sizes: &[i64], seed: u64) -> restride_tensor::RawTensor {
+        tensor(Bool, sizes, seed)
+    }
+
+    pub(crate) fn wheres(first: bool, second: bool) -> Vec<Sample> {
+        let mut out = Vec::new();
+        let cases = [
+            (mask(&[2, 3], 1), tensor(F32, &[2, 3], 2), tensor(F32, &[3], 3)),
+            (mask(&[3], 1), transposed(F32, &[2, 3], 2), tensor(F64, &[], 3)),
+            (expanded(Bool, &[4, 3], 1), tensor(I64, &[1, 3], 2), tensor(F16, &[4, 1], 3)),
+            (mask(&[2, 2], 1), tensor(I64, &[2, 2], 2), tensor(I32, &[2, 2], 3)),
+            (mask(&[2, 2], 1), tensor(C64, &[2, 2], 2), tensor(F32, &[], 3)),
+            (mask(&[], 1), tensor(BF16, &[], 2), tensor(BF16, &[], 3)),
+            (mask(&[0, 2], 1), tensor(Bool, &[2], 2), tensor(Bool, &[1], 3)),
+            (transposed(Bool, &[3, 4], 1), tensor(F32, &[3, 4], 2), tensor(F32, &[3, 4], 3)),
+        ];
+        for (c, a, b) in cases {
+            for n in [Scalar::Int(3), Scalar::Float(f64::NEG_INFINITY)] {
+                match (first, second) {
+                    (true, true) => out.push(sample![&c, n, Scalar::Float(0.5)]),
+                    (true, false) => out.push(sample![&c, n, &b]),
+                    (false, true) => out.push(sample![&c, &a, n]),
+                    (false, false) => out.push(sample![&c, &a, &b]),
+                }
+            }
+        }
+        out
+    }
+
+    pub(crate) fn masked_fills(number: bool) -> Vec<Sample> {
+        let mut out = Vec::new();
+        let cases = [
+            (tensor(F32, &[2, 3], 1), mask(&[2, 3], 2)),
+            (transposed(F32, &[2, 3], 1), mask(&[3], 2)),
+            (tensor(F32, &[3], 1), mask(&[2, 3], 2)),
+            (tensor(I64, &[2, 3], 1), mask(&[], 2)),
+            (tensor(F16, &[2, 3], 1), mask(&[2, 1], 2)),
+            (tensor(BF16, &[0, 3], 1), mask(&[3], 2)),
+            (tensor(C64, &[2], 1), mask(&[2], 2)),
+            (tensor(Bool, &[4], 1), mask(&[4], 2)),
+        ];
+        for (x, m) in cases {
+            if number {
+                out.push(sample![&x, &m, 1]);
+                out.push(sample![&x, &m, -1e9]);
+                out.push(sample![&x, &m, f64::NEG_INFINITY]);
+            } else {
+                out.push(sample![&x, &m, tensor(x.dtype(), &[], 3)]);
+                out.push(sample![x, m, tensor(I64, &[], 3)]);
+            }
+        }
+        out
+    }
+}

@@ -10,6 +10,7 @@ mod foreach;
 mod grad;
 mod power;
 mod quantize;
+#[cfg(feature = "samples")]
 pub(crate) mod samples;
 mod special;
 mod unary;

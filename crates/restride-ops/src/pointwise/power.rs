@@ -1,10 +1,8 @@
 //! Powers: `pow`, `float_power`, `ldexp`.
 
-use crate::pointwise::samples::*;
 use crate::pointwise::{Metas, Result, Rule, common, compute, infer, input, inputs, operands, own};
 use crate::support::promote::{Operand, result_type, to_float};
-use crate::support::sample::{in_range, sample, tensor};
-use restride_ir::{Args, Call, Layout, Meta, OpDef, OpError, Sample, Scalar};
+use restride_ir::{Args, Call, Meta, OpDef, OpError, Scalar};
 use restride_kernels::pointwise::{self as k, Input};
 use restride_tensor::DType::*;
 use smallvec::smallvec;
@@ -74,35 +72,6 @@ fn run_ldexp(c: &Call<'_>) -> Result<()> {
     compute(c, &k::LDEXP, c.outs[0].dtype(), &inputs(&c.args, &[0, 1])?)
 }
 
-fn powers() -> Vec<Sample> {
-    let mut out = Vec::new();
-    for e in [2.0, 3.0, 0.5, -0.5, -1.0, 1.7, 0.0] {
-        for t in forms(REAL, 0.1, 3.0).into_iter().take(4) {
-            out.push(sample![t, e]);
-        }
-    }
-    for e in [0, 1, 2, 3, 5] {
-        out.push(sample![tensor(I64, &[7], 1), e]);
-        out.push(sample![tensor(U8, &[7], 1), e]);
-        out.push(sample![tensor(F32, &[7], 1), e]);
-        out.push(sample![tensor(C64, &[7], 1), e]);
-    }
-    out.push(sample![tensor(I64, &[7], 1), 2.0]);
-    out
-}
-fn positive_pairs() -> Vec<Sample> {
-    let pair = |d, seed, b: &[i64]| {
-        sample![
-            in_range(d, Layout::contiguous(&[2, 3]), seed, 0.1, 3.0),
-            in_range(d, Layout::contiguous(b), seed + 1, -2.0, 2.5)
-        ]
-    };
-    let mut out = vec![pair(F32, 1, &[2, 3]), pair(F64, 3, &[3]), pair(F16, 5, &[]), pair(BF16, 7, &[2, 1])];
-    out.push(sample![tensor(I64, &[6], 1), in_range(I64, Layout::contiguous(&[6]), 2, 0.0, 5.0)]);
-    out.push(sample![tensor(I32, &[6], 1), in_range(F32, Layout::contiguous(&[]), 2, 1.0, 2.0)]);
-    out
-}
-
 pub(crate) static OPS: &[OpDef] = &[
     own!("pow.Tensor_Tensor", infer_pow, run_pow, (0, 1), positive_pairs),
     own!("pow.Tensor_Scalar", infer_pow, run_pow, (0), powers),
@@ -121,3 +90,40 @@ pub(crate) static OPS: &[OpDef] = &[
         ]
     }),
 ];
+
+#[cfg(feature = "samples")]
+pub(crate) mod samples {
+    use super::*;
+    pub(super) use crate::pointwise::samples::*;
+    pub(super) use crate::support::samples::*;
+
+    pub(crate) fn powers() -> Vec<Sample> {
+        let mut out = Vec::new();
+        for e in [2.0, 3.0, 0.5, -0.5, -1.0, 1.7, 0.0] {
+            for t in every_layout(REAL, 0.1, 3.0).into_iter().take(4) {
+                out.push(sample![t, e]);
+            }
+        }
+        for e in [0, 1, 2, 3, 5] {
+            out.push(sample![tensor(I64, &[7], 1), e]);
+            out.push(sample![tensor(U8, &[7], 1), e]);
+            out.push(sample![tensor(F32, &[7], 1), e]);
+            out.push(sample![tensor(C64, &[7], 1), e]);
+        }
+        out.push(sample![tensor(I64, &[7], 1), 2.0]);
+        out
+    }
+
+    pub(crate) fn positive_pairs() -> Vec<Sample> {
+        let pair = |d, seed, b: &[i64]| {
+            sample![
+                in_range(d, Layout::contiguous(&[2, 3]), seed, 0.1, 3.0),
+                in_range(d, Layout::contiguous(b), seed + 1, -2.0, 2.5)
+            ]
+        };
+        let mut out = vec![pair(F32, 1, &[2, 3]), pair(F64, 3, &[3]), pair(F16, 5, &[]), pair(BF16, 7, &[2, 1])];
+        out.push(sample![tensor(I64, &[6], 1), in_range(I64, Layout::contiguous(&[6]), 2, 0.0, 5.0)]);
+        out.push(sample![tensor(I32, &[6], 1), in_range(F32, Layout::contiguous(&[]), 2, 1.0, 2.0)]);
+        out
+    }
+}

@@ -2,10 +2,8 @@
 
 use crate::support::composite::composite;
 use crate::support::promote::name;
-use crate::support::sample::{in_range, ints, sample, tensor, transposed};
 use crate::support::*;
 use restride_ir::{DType, Emit, OpDef, Val};
-use restride_tensor::Layout;
 use smallvec::smallvec;
 
 /// The rounded numbers and the mask of those within range. Scale and zero point broadcast to the operand.
@@ -190,57 +188,6 @@ fn learnable_channel_back(e: &mut dyn Emit, a: &ValArgs<'_>) -> Vals {
     learnable_back(e, a, Some(a.int(4)?))
 }
 
-const F: DType = DType::F32;
-
-fn scales(n: i64) -> restride_tensor::RawTensor {
-    in_range(F, Layout::contiguous(&[n]), 3, 0.05, 0.3)
-}
-fn zeros(n: i64) -> restride_tensor::RawTensor {
-    let data: Vec<i32> = (0..n as i32).map(|i| i % 3 - 1).collect();
-    restride_tensor::RawTensor::from_slice(&data, &[n])
-}
-fn channels() -> Samples {
-    vec![
-        sample![tensor(F, &[3, 4], 1), scales(4), zeros(4), 1, -8, 7],
-        sample![transposed(F, &[3, 4, 2], 1), scales(3), zeros(3), 0, -128, 127],
-        sample![tensor(DType::F64, &[3], 1), scales(3), zeros(3), 0, 0, 15],
-        sample![tensor(F, &[3, 4], 1), scales(3), zeros(3), 1, -8, 7],
-    ]
-}
-fn by_tensor_samples(enabled: bool) -> Samples {
-    let mut out = vec![
-        sample![tensor(F, &[3, 4], 1), scales(1), zeros(1), -8, 7],
-        sample![transposed(F, &[3, 4], 1), scales(1), zeros(1), -128, 127],
-    ];
-    if enabled {
-        for (s, on) in out.iter_mut().zip([1, 0]) {
-            s.args.insert(3, crate::support::sample::IntoArg::arg(ints(&[on], &[1])));
-        }
-    }
-    out
-}
-
-/// Sample calls with fractional zero points; `back` selects the backward operator.
-fn learnable_samples(channels: bool, back: bool) -> Samples {
-    let d = F;
-    let grid = |n: i64| {
-        let zero = in_range(d, Layout::contiguous(&[n]), 5, -1.8, 1.8);
-        (in_range(d, Layout::contiguous(&[n]), 3, 0.05, 0.3), zero)
-    };
-    let (x, y) = (tensor(d, &[3, 4], 1), transposed(d, &[3, 4, 2], 2));
-    let ((s1, z1), (s3, z3), (s4, z4)) = (grid(1), grid(3), grid(4));
-    let mut out = match channels {
-        true => vec![sample![&x, s4, z4, 1, -8, 7, 0.5], sample![&y, s3, z3, 0, -2, 3, 1.0]],
-        false => vec![sample![&x, &s1, &z1, -8, 7, 1.0], sample![&y, s1, z1, -2, 3, 0.25]],
-    };
-    if back {
-        for (s, g) in out.iter_mut().zip([tensor(d, &[3, 4], 8), tensor(d, &[3, 4, 2], 9)]) {
-            s.args.insert(0, crate::support::sample::IntoArg::arg(g));
-        }
-    }
-    out
-}
-
 pub(crate) static OPS: &[OpDef] = &[
     composite!(learnable_tensor, learnable_samples(false, false), "_fake_quantize_learnable_per_tensor_affine"),
     composite!(learnable_channel, learnable_samples(true, false), "_fake_quantize_learnable_per_channel_affine"),
@@ -259,3 +206,62 @@ pub(crate) static OPS: &[OpDef] = &[
     composite!(by_tensors, by_tensor_samples(true), "_fake_quantize_per_tensor_affine_cachemask_tensor_qparams"),
     composite!(by_tensors_alone, by_tensor_samples(false), "fake_quantize_per_tensor_affine.tensor_qparams"),
 ];
+
+#[cfg(feature = "samples")]
+pub(crate) mod samples {
+    pub(super) use crate::support::samples::*;
+
+    pub(crate) const F: DType = DType::F32;
+
+    pub(crate) fn scales(n: i64) -> restride_tensor::RawTensor {
+        in_range(F, Layout::contiguous(&[n]), 3, 0.05, 0.3)
+    }
+
+    pub(crate) fn zeros(n: i64) -> restride_tensor::RawTensor {
+        let data: Vec<i32> = (0..n as i32).map(|i| i % 3 - 1).collect();
+        restride_tensor::RawTensor::from_slice(&data, &[n])
+    }
+
+    pub(crate) fn channels() -> Samples {
+        vec![
+            sample![tensor(F, &[3, 4], 1), scales(4), zeros(4), 1, -8, 7],
+            sample![transposed(F, &[3, 4, 2], 1), scales(3), zeros(3), 0, -128, 127],
+            sample![tensor(DType::F64, &[3], 1), scales(3), zeros(3), 0, 0, 15],
+            sample![tensor(F, &[3, 4], 1), scales(3), zeros(3), 1, -8, 7],
+        ]
+    }
+
+    pub(crate) fn by_tensor_samples(enabled: bool) -> Samples {
+        let mut out = vec![
+            sample![tensor(F, &[3, 4], 1), scales(1), zeros(1), -8, 7],
+            sample![transposed(F, &[3, 4], 1), scales(1), zeros(1), -128, 127],
+        ];
+        if enabled {
+            for (s, on) in out.iter_mut().zip([1, 0]) {
+                s.args.insert(3, crate::support::samples::IntoArg::arg(ints(&[on], &[1])));
+            }
+        }
+        out
+    }
+
+    /// Sample calls with fractional zero points; `back` selects the backward operator.
+    pub(crate) fn learnable_samples(channels: bool, back: bool) -> Samples {
+        let d = F;
+        let grid = |n: i64| {
+            let zero = in_range(d, Layout::contiguous(&[n]), 5, -1.8, 1.8);
+            (in_range(d, Layout::contiguous(&[n]), 3, 0.05, 0.3), zero)
+        };
+        let (x, y) = (tensor(d, &[3, 4], 1), transposed(d, &[3, 4, 2], 2));
+        let ((s1, z1), (s3, z3), (s4, z4)) = (grid(1), grid(3), grid(4));
+        let mut out = match channels {
+            true => vec![sample![&x, s4, z4, 1, -8, 7, 0.5], sample![&y, s3, z3, 0, -2, 3, 1.0]],
+            false => vec![sample![&x, &s1, &z1, -8, 7, 1.0], sample![&y, s1, z1, -2, 3, 0.25]],
+        };
+        if back {
+            for (s, g) in out.iter_mut().zip([tensor(d, &[3, 4], 8), tensor(d, &[3, 4, 2], 9)]) {
+                s.args.insert(0, crate::support::samples::IntoArg::arg(g));
+            }
+        }
+        out
+    }
+}

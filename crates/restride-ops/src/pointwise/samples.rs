@@ -1,9 +1,8 @@
 //! Sample calls for pointwise operators.
 
-use crate::support::sample::{expanded, in_range, laid, sample, strided, tensor, transposed};
+pub(crate) use crate::support::samples::*;
 use crate::support::strides::channels_last;
-use restride_ir::{Layout, Sample, Scalar};
-use restride_tensor::{DType, DType::*, RawTensor};
+use restride_tensor::DType::*;
 
 /// The element types of a sample set.
 #[derive(Clone, Copy)]
@@ -56,7 +55,7 @@ impl Types {
 }
 
 /// One tensor per layout (contiguous, transposed, strided, expanded, channels-last, 0-d, empty) and per element type.
-pub(crate) fn forms(types: Types, lo: f64, hi: f64) -> Vec<RawTensor> {
+pub(crate) fn every_layout(types: Types, lo: f64, hi: f64) -> Vec<RawTensor> {
     let d = types.main();
     let put = |t: RawTensor, seed| match t.dtype() {
         // The range holds for floats and complex numbers; integers keep their own.
@@ -83,7 +82,7 @@ pub(crate) fn forms(types: Types, lo: f64, hi: f64) -> Vec<RawTensor> {
 
 /// Calls with one tensor.
 pub(crate) fn unary(types: Types, lo: f64, hi: f64) -> Vec<Sample> {
-    forms(types, lo, hi).into_iter().map(|t| sample![t]).collect()
+    every_layout(types, lo, hi).into_iter().map(|t| sample![t]).collect()
 }
 
 /// Calls with one tensor and parameters.
@@ -165,7 +164,7 @@ pub(crate) fn binary_mixed(types: Types) -> Vec<Sample> {
 /// Calls with a tensor and a number.
 pub(crate) fn with_number(types: Types) -> Vec<Sample> {
     let mut out = Vec::new();
-    for t in forms(types, -2.0, 2.0) {
+    for t in every_layout(types, -2.0, 2.0) {
         if t.dtype() == Bool {
             out.push(sample![&t, true]);
         } else {

@@ -1,14 +1,10 @@
 //! Derivatives with several results, drawn activations, windows, and other compositions of pointwise operators.
 
-use crate::pointwise::samples::*;
 use crate::pointwise::{Metas, Result, Rule, compute, infer, input, layout, not_for, op, operands, own, run};
 use crate::support::composite::{composed, composite};
 use crate::support::promote::name;
-use crate::support::sample::{sample, tensor, transposed};
 use crate::support::strides::dense_like;
-use restride_ir::{
-    Arg, Args, Call, Emit, Exactness, Kernel, Layout, Meta, OpDef, OpError, Sample, Scalar, TwinDecl, TwinReturn, Val,
-};
+use restride_ir::{Arg, Args, Call, Emit, Exactness, Kernel, Meta, OpDef, OpError, Scalar, TwinDecl, TwinReturn, Val};
 use restride_kernels::pointwise::{self as k, Input};
 use restride_kernels::support::scratch::{Temp, room};
 use restride_tensor::DType::*;
@@ -211,96 +207,6 @@ fn room_kaiser(_: &Args<'_, Meta>, outs: &[Meta]) -> Result<usize> {
     Ok(room::<f64>(outs[0].layout.numel() as usize))
 }
 
-/// Sample calls that shift a plain number.
-fn shifts_of_numbers() -> Vec<Sample> {
-    let by = crate::support::sample::ints(&[0, 1, 3, 7], &[4]);
-    vec![sample![5, &by], sample![-300, &by], sample![true, by]]
-}
-fn gradients_with_buffer() -> Vec<Sample> {
-    let triple = |g: restride_tensor::RawTensor, x: restride_tensor::RawTensor| {
-        let buffer = tensor(x.dtype(), &[0], 9);
-        sample![g, x, buffer]
-    };
-    let mut out = Vec::new();
-    for d in [F32, F64, BF16, F16] {
-        out.push(triple(tensor(d, &[2, 3], 1), tensor(d, &[2, 3], 2)));
-        out.push(triple(transposed(d, &[2, 3, 4], 1), tensor(d, &[2, 3, 4], 2)));
-        out.push(triple(tensor(d, &[2, 3, 4], 1), transposed(d, &[2, 3, 4], 2)));
-    }
-    // PyTorch's forward operator fills the buffer with `exp(-|x|)`.
-    for s in &mut out {
-        if let Arg::Value(x) = &s.args[1] {
-            let z = restride_tensor::RawTensor::zeros(x.dtype(), Layout::contiguous(&x.layout().sizes));
-            k::compute(&k::LOG_SIGMOID_BUFFER, x.dtype(), &[Input::View(x.read().view())], &z.write().view_mut())
-                .expect("it is defined for floats");
-            s.args[2] = Arg::Value(z);
-        }
-    }
-    out
-}
-fn prelu_gradients() -> Vec<Sample> {
-    vec![
-        sample![tensor(F32, &[2, 3, 4], 1), tensor(F32, &[2, 3, 4], 2), tensor(F32, &[1, 3, 1], 3)],
-        sample![tensor(F32, &[2, 3, 4], 1), transposed(F32, &[2, 3, 4], 2), tensor(F32, &[1, 1, 1], 3)],
-        sample![transposed(F64, &[2, 3, 4], 1), tensor(F64, &[2, 3, 4], 2), tensor(F64, &[1, 3, 1], 3)],
-        sample![tensor(BF16, &[0, 3], 1), tensor(BF16, &[0, 3], 2), tensor(BF16, &[1, 3], 3)],
-    ]
-}
-fn dropout_gradients() -> Vec<Sample> {
-    let mut out = masked(Some(2.0));
-    for d in [Bool, I64, C64] {
-        out.push(sample![tensor(d, &[2, 3], 1), tensor(Bool, &[2, 3], 2), 2.0]);
-    }
-    out
-}
-fn masked(scale: Option<f64>) -> Vec<Sample> {
-    let mut out = Vec::new();
-    for d in [F32, F64, F16, BF16] {
-        out.push(sample![tensor(d, &[2, 3], 1), tensor(Bool, &[2, 3], 2)]);
-        out.push(sample![tensor(d, &[2, 3, 4], 1), transposed(Bool, &[2, 3, 4], 2)]);
-        out.push(sample![transposed(d, &[2, 3, 4], 1), tensor(Bool, &[2, 3, 4], 2)]);
-    }
-    for s in &mut out {
-        s.args.extend(scale.map(|x| Arg::Scalar(Scalar::Float(x))));
-    }
-    out
-}
-fn glu_gradients() -> Vec<Sample> {
-    vec![
-        sample![tensor(F32, &[2, 3], 1), tensor(F32, &[2, 6], 2), -1],
-        sample![tensor(F32, &[2, 3, 2], 1), transposed(F32, &[4, 3, 2], 2), 0],
-        sample![transposed(F64, &[2, 3, 2], 1), tensor(F64, &[2, 3, 4], 2), 2],
-        sample![tensor(F32, &[0, 2], 1), tensor(F32, &[0, 4], 2), 1],
-        sample![tensor(F32, &[2, 1], 1), tensor(F32, &[2, 3], 2), 1],
-    ]
-}
-fn broadcasts() -> Vec<Sample> {
-    vec![
-        sample![vec![tensor(F32, &[2, 3], 1), tensor(I64, &[3], 2), tensor(F32, &[], 3)]],
-        sample![vec![transposed(F32, &[2, 3, 4], 1), tensor(F32, &[3, 1], 2)]],
-        sample![vec![tensor(F32, &[2], 1)]],
-        sample![vec![tensor(F32, &[2, 3], 1), tensor(F32, &[2], 2)]],
-    ]
-}
-fn typed_window(extra: &[Arg<restride_tensor::RawTensor, Scalar>]) -> Vec<Sample> {
-    let mut out = Vec::new();
-    for n in [0, 1, 2, 5, 16, -1] {
-        for dtype in [None, Some(F64), Some(I64)] {
-            let mut s = sample![n];
-            s.args.extend(extra.iter().cloned());
-            s.args.extend(dtype.map(Arg::DType));
-            out.push(s);
-        }
-    }
-    out
-}
-fn reals() -> Vec<Sample> {
-    let mut out = unary(ALL, -2.0, 2.0);
-    let z = restride_tensor::C64::new;
-    out.push(sample![restride_tensor::RawTensor::from_slice(&[z(1.0, 0.0), z(1.0, -0.0), z(0.0, 1.0)], &[3])]);
-    out
-}
-
 pub(crate) static OPS: &[OpDef] = &[
     op!("bitwise_left_shift.Scalar_Tensor", NoBool(0, 1), k::SHIFT_LEFT, shifts_of_numbers),
     op!("bitwise_right_shift.Scalar_Tensor", NoBool(0, 1), k::SHIFT_RIGHT, shifts_of_numbers),
@@ -389,3 +295,107 @@ pub(crate) static OPS: &[OpDef] = &[
         ..OpDef::new("kaiser_window.beta")
     },
 ];
+
+#[cfg(feature = "samples")]
+pub(crate) mod samples {
+    use super::*;
+    pub(super) use crate::pointwise::samples::*;
+
+    /// Sample calls that shift a plain number.
+    pub(crate) fn shifts_of_numbers() -> Vec<Sample> {
+        let by = crate::support::samples::ints(&[0, 1, 3, 7], &[4]);
+        vec![sample![5, &by], sample![-300, &by], sample![true, by]]
+    }
+
+    pub(crate) fn gradients_with_buffer() -> Vec<Sample> {
+        let triple = |g: restride_tensor::RawTensor, x: restride_tensor::RawTensor| {
+            let buffer = tensor(x.dtype(), &[0], 9);
+            sample![g, x, buffer]
+        };
+        let mut out = Vec::new();
+        for d in [F32, F64, BF16, F16] {
+            out.push(triple(tensor(d, &[2, 3], 1), tensor(d, &[2, 3], 2)));
+            out.push(triple(transposed(d, &[2, 3, 4], 1), tensor(d, &[2, 3, 4], 2)));
+            out.push(triple(tensor(d, &[2, 3, 4], 1), transposed(d, &[2, 3, 4], 2)));
+        }
+        // PyTorch's forward operator fills the buffer with `exp(-|x|)`.
+        for s in &mut out {
+            if let Arg::Value(x) = &s.args[1] {
+                let z = restride_tensor::RawTensor::zeros(x.dtype(), Layout::contiguous(&x.layout().sizes));
+                k::compute(&k::LOG_SIGMOID_BUFFER, x.dtype(), &[Input::View(x.read().view())], &z.write().view_mut())
+                    .expect("it is defined for floats");
+                s.args[2] = Arg::Value(z);
+            }
+        }
+        out
+    }
+
+    pub(crate) fn prelu_gradients() -> Vec<Sample> {
+        vec![
+            sample![tensor(F32, &[2, 3, 4], 1), tensor(F32, &[2, 3, 4], 2), tensor(F32, &[1, 3, 1], 3)],
+            sample![tensor(F32, &[2, 3, 4], 1), transposed(F32, &[2, 3, 4], 2), tensor(F32, &[1, 1, 1], 3)],
+            sample![transposed(F64, &[2, 3, 4], 1), tensor(F64, &[2, 3, 4], 2), tensor(F64, &[1, 3, 1], 3)],
+            sample![tensor(BF16, &[0, 3], 1), tensor(BF16, &[0, 3], 2), tensor(BF16, &[1, 3], 3)],
+        ]
+    }
+
+    pub(crate) fn dropout_gradients() -> Vec<Sample> {
+        let mut out = masked(Some(2.0));
+        for d in [Bool, I64, C64] {
+            out.push(sample![tensor(d, &[2, 3], 1), tensor(Bool, &[2, 3], 2), 2.0]);
+        }
+        out
+    }
+
+    pub(crate) fn masked(scale: Option<f64>) -> Vec<Sample> {
+        let mut out = Vec::new();
+        for d in [F32, F64, F16, BF16] {
+            out.push(sample![tensor(d, &[2, 3], 1), tensor(Bool, &[2, 3], 2)]);
+            out.push(sample![tensor(d, &[2, 3, 4], 1), transposed(Bool, &[2, 3, 4], 2)]);
+            out.push(sample![transposed(d, &[2, 3, 4], 1), tensor(Bool, &[2, 3, 4], 2)]);
+        }
+        for s in &mut out {
+            s.args.extend(scale.map(|x| Arg::Scalar(Scalar::Float(x))));
+        }
+        out
+    }
+
+    pub(crate) fn glu_gradients() -> Vec<Sample> {
+        vec![
+            sample![tensor(F32, &[2, 3], 1), tensor(F32, &[2, 6], 2), -1],
+            sample![tensor(F32, &[2, 3, 2], 1), transposed(F32, &[4, 3, 2], 2), 0],
+            sample![transposed(F64, &[2, 3, 2], 1), tensor(F64, &[2, 3, 4], 2), 2],
+            sample![tensor(F32, &[0, 2], 1), tensor(F32, &[0, 4], 2), 1],
+            sample![tensor(F32, &[2, 1], 1), tensor(F32, &[2, 3], 2), 1],
+        ]
+    }
+
+    pub(crate) fn broadcasts() -> Vec<Sample> {
+        vec![
+            sample![vec![tensor(F32, &[2, 3], 1), tensor(I64, &[3], 2), tensor(F32, &[], 3)]],
+            sample![vec![transposed(F32, &[2, 3, 4], 1), tensor(F32, &[3, 1], 2)]],
+            sample![vec![tensor(F32, &[2], 1)]],
+            sample![vec![tensor(F32, &[2, 3], 1), tensor(F32, &[2], 2)]],
+        ]
+    }
+
+    pub(crate) fn typed_window(extra: &[Arg<restride_tensor::RawTensor, Scalar>]) -> Vec<Sample> {
+        let mut out = Vec::new();
+        for n in [0, 1, 2, 5, 16, -1] {
+            for dtype in [None, Some(F64), Some(I64)] {
+                let mut s = sample![n];
+                s.args.extend(extra.iter().cloned());
+                s.args.extend(dtype.map(Arg::DType));
+                out.push(s);
+            }
+        }
+        out
+    }
+
+    pub(crate) fn reals() -> Vec<Sample> {
+        let mut out = unary(ALL, -2.0, 2.0);
+        let z = restride_tensor::C64::new;
+        out.push(sample![restride_tensor::RawTensor::from_slice(&[z(1.0, 0.0), z(1.0, -0.0), z(0.0, 1.0)], &[3])]);
+        out
+    }
+}

@@ -1,15 +1,13 @@
 //! Functions of one number.
 
-use crate::pointwise::samples::*;
 use crate::pointwise::{
     Metas, Result, Rule, as_empty_like, common, compute, infer, input, layout, not_for, op, operands, own, run,
 };
 use crate::support::promote::{Operand, to_float};
-use crate::support::sample::{sample, tensor};
 use crate::views::{Rule as ViewRules, rule, view};
-use restride_ir::{Args, Call, Dim, Exactness, Meta, OpDef, OpError, Sample, Scalar, ViewArgs, ViewOutcome};
+use restride_ir::{Args, Call, Dim, Exactness, Meta, OpDef, OpError, Scalar, ViewArgs, ViewOutcome};
 use restride_kernels::pointwise::{self as k, Input, Join, Part};
-use restride_tensor::{DType, DType::*};
+use restride_tensor::DType::*;
 use smallvec::smallvec;
 
 fn infer_neg(a: &Args<'_, Meta>) -> Result<Metas> {
@@ -184,48 +182,6 @@ fn run_nan_to_num(c: &Call<'_>) -> Result<()> {
     compute(c, &k::NAN_TO_NUM, dtype, &inputs)
 }
 
-/// Sample tensors with special numbers beside a range.
-fn odd(types: Types, lo: f64, hi: f64) -> Vec<Sample> {
-    let mut out = unary(types, lo, hi);
-    out.extend(special(REAL).split_off(forms(REAL, lo, hi).len()));
-    out
-}
-fn joins() -> Vec<Sample> {
-    pairs(REAL)
-        .into_iter()
-        .filter(|(a, b)| a.dtype() == b.dtype() && a.dtype() != F16)
-        .map(|(a, b)| sample![a, b])
-        .collect()
-}
-fn logits(eps: Option<f64>) -> Vec<Sample> {
-    let mut out = unary(REAL, 0.05, 0.95);
-    if let Some(eps) = eps {
-        out.extend(unary_with(REAL, -0.2, 1.2, &[eps]));
-    }
-    out
-}
-fn decimals() -> Vec<Sample> {
-    let of = |d: DType, n: i64| sample![tensor(d, &[2, 3], 1), n];
-    vec![of(F32, 2), of(F64, 3), of(F32, 0), of(F32, -1), of(I64, 0)]
-}
-fn derivatives() -> Vec<Sample> {
-    let of = |types, n: i64, lo, hi| forms(types, lo, hi).into_iter().map(move |t| sample![n, t]);
-    let mut out: Vec<Sample> = of(ALL_REAL, 0, 0.4, 5.0).collect();
-    // Near integers, the poles, PyTorch's values are rounding errors.
-    out.extend((1..4).flat_map(|n| of(REAL, n, 0.4, 5.0)));
-    out.extend(of(REAL, 1, -0.8, -0.2));
-    out.push(sample![-1, tensor(F64, &[2], 1)]);
-    out
-}
-fn replaced() -> Vec<Sample> {
-    let mut out = odd(ALL_REAL, -2.0, 2.0);
-    out.extend(odd(REAL, -2.0, 2.0).into_iter().map(|mut s| {
-        s.args.extend([1.5, 7.0, -7.0].map(|x| restride_ir::Arg::Scalar(Scalar::Float(x))));
-        s
-    }));
-    out
-}
-
 pub(crate) static OPS: &[OpDef] = &[
     own!("neg", infer_neg, run_neg, (0), || unary(NUMBERS, -2.0, 2.0)),
     own!("abs", infer_abs, run_abs, (0), || odd(NUMBERS, -2.0, 2.0)),
@@ -308,3 +264,56 @@ pub(crate) static OPS: &[OpDef] = &[
     op!("sgn", Same(0), k::SGN, || odd(ALL, -2.0, 2.0)),
     own!("square", infer_square, run_square, (0), || unary(ALL, -3.0, 3.0)),
 ];
+
+#[cfg(feature = "samples")]
+pub(crate) mod samples {
+    use super::*;
+    pub(super) use crate::pointwise::samples::*;
+
+    /// Sample tensors with special numbers beside a range.
+    pub(crate) fn odd(types: Types, lo: f64, hi: f64) -> Vec<Sample> {
+        let mut out = unary(types, lo, hi);
+        out.extend(special(REAL).split_off(every_layout(REAL, lo, hi).len()));
+        out
+    }
+
+    pub(crate) fn joins() -> Vec<Sample> {
+        pairs(REAL)
+            .into_iter()
+            .filter(|(a, b)| a.dtype() == b.dtype() && a.dtype() != F16)
+            .map(|(a, b)| sample![a, b])
+            .collect()
+    }
+
+    pub(crate) fn logits(eps: Option<f64>) -> Vec<Sample> {
+        let mut out = unary(REAL, 0.05, 0.95);
+        if let Some(eps) = eps {
+            out.extend(unary_with(REAL, -0.2, 1.2, &[eps]));
+        }
+        out
+    }
+
+    pub(crate) fn decimals() -> Vec<Sample> {
+        let of = |d: DType, n: i64| sample![tensor(d, &[2, 3], 1), n];
+        vec![of(F32, 2), of(F64, 3), of(F32, 0), of(F32, -1), of(I64, 0)]
+    }
+
+    pub(crate) fn derivatives() -> Vec<Sample> {
+        let of = |types, n: i64, lo, hi| every_layout(types, lo, hi).into_iter().map(move |t| sample![n, t]);
+        let mut out: Vec<Sample> = of(ALL_REAL, 0, 0.4, 5.0).collect();
+        // Near integers, the poles, PyTorch's values are rounding errors.
+        out.extend((1..4).flat_map(|n| of(REAL, n, 0.4, 5.0)));
+        out.extend(of(REAL, 1, -0.8, -0.2));
+        out.push(sample![-1, tensor(F64, &[2], 1)]);
+        out
+    }
+
+    pub(crate) fn replaced() -> Vec<Sample> {
+        let mut out = odd(ALL_REAL, -2.0, 2.0);
+        out.extend(odd(REAL, -2.0, 2.0).into_iter().map(|mut s| {
+            s.args.extend([1.5, 7.0, -7.0].map(|x| restride_ir::Arg::Scalar(Scalar::Float(x))));
+            s
+        }));
+        out
+    }
+}

@@ -3,6 +3,7 @@
 //! Two-dimensional results are channels-last if the operand's strides suggest it. In three dimensions only maxima are, as on
 //! PyTorch's CPU.
 
+#[cfg(feature = "samples")]
 mod samples;
 mod unpool;
 

@@ -1,9 +1,6 @@
 //! Sample calls of pooling operators.
 
-use crate::support::sample::{IntoArg, expanded, in_range, sample, tensor, transposed};
-use crate::support::*;
-use restride_ir::{DType, Layout, SampleArg};
-use restride_tensor::RawTensor;
+pub(crate) use crate::support::samples::*;
 
 /// Sample operands with `n` dimensions to pool over.
 fn operands(n: usize) -> Vec<RawTensor> {
@@ -17,7 +14,7 @@ fn operands(n: usize) -> Vec<RawTensor> {
     let mut perm: Vec<usize> = (0..x.len()).collect();
     let channels = perm.remove(1);
     perm.push(channels);
-    out.push(crate::support::sample::laid(d, Layout::permuted(&x, &perm), 6));
+    out.push(crate::support::samples::laid(d, Layout::permuted(&x, &perm), 6));
     let mut empty = x.clone();
     empty[0] = 0;
     out.push(tensor(d, &empty, 7));

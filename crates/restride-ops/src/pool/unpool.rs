@@ -3,10 +3,8 @@
 
 use crate::support::composite::composite;
 use crate::support::promote::name;
-use crate::support::sample::{in_range, ints, sample, tensor, transposed};
 use crate::support::*;
 use restride_ir::{Arg, DType, Emit, MemoryFormat, OpDef, Val};
-use restride_tensor::{Layout, RawTensor};
 use smallvec::smallvec;
 
 fn product(sizes: &[i64]) -> i64 {
@@ -173,63 +171,6 @@ fn backward3d(e: &mut dyn Emit, a: &ValArgs<'_>) -> Vals {
     backward(e, a, 3)
 }
 
-const F: DType = DType::F32;
-
-fn unpools(n: usize) -> Samples {
-    let from: &[i64] = &[2, 3, 2, 2, 1][..n + 2];
-    let to: &[i64] = &[4, 5, 2][..n];
-    let count: i64 = to.iter().product();
-    let at = |sizes: &[i64]| {
-        let m: i64 = sizes.iter().product();
-        ints(&(0..m).map(|i| (i * 3) % count).collect::<Vec<_>>(), sizes)
-    };
-    let extra = |mut s: restride_ir::Sample| {
-        if n == 3 {
-            s.args.extend([
-                crate::support::sample::IntoArg::arg([2, 2, 1]),
-                crate::support::sample::IntoArg::arg([0, 0, 0]),
-            ]);
-        }
-        s
-    };
-    let mut out = Samples::new();
-    for x in forms(F, from, 1) {
-        out.push(extra(sample![x, at(from), to]));
-    }
-    out.push(extra(sample![tensor(DType::F64, &from[1..], 1), at(&from[1..]), to]));
-    if n == 2 {
-        out.push(sample![nhwc(F, from, 1), at(from), to]);
-    }
-    let outside: Vec<i64> = (0..from.iter().product()).map(|i| i + count).collect();
-    out.push(extra(sample![tensor(F, from, 1), ints(&outside, from), to]));
-    out
-}
-fn drawn(d: DType, sizes: &[i64]) -> RawTensor {
-    in_range(d, Layout::contiguous(sizes), 5, 0.0, 1.0)
-}
-fn fractionals(n: usize) -> Samples {
-    let from: &[i64] = &[2, 3, 7, 8, 5][..n + 2];
-    let mut out = Samples::new();
-    for x in forms(F, from, 1) {
-        out.push(sample![x, &[2, 3, 2][..n], &[3, 4, 2][..n], drawn(F, &[2, 3, n as i64])]);
-    }
-    out.push(sample![
-        transposed(DType::F64, &from[1..], 1),
-        [2],
-        &[1, 3, 3][..n],
-        drawn(DType::F64, &[1, 3, n as i64])
-    ]);
-    out.push(sample![tensor(F, from, 1), [8], [2], drawn(F, &[2, 3, n as i64])]);
-    out
-}
-fn backwards(n: usize) -> Samples {
-    let from: &[i64] = &[2, 3, 4, 4, 2][..n + 2];
-    let to: &[i64] = &[2, 3, 2, 2, 2][..n + 2];
-    let count: i64 = to.iter().product();
-    let at = ints(&(0..count).map(|i| (i * 5) % 16).collect::<Vec<_>>(), to);
-    vec![sample![tensor(F, to, 1), tensor(F, from, 2), [2], &to[2..], at]]
-}
-
 pub(crate) static OPS: &[OpDef] = &[
     composite!(unpool2d, unpools(2), "max_unpool2d"),
     composite!(unpool3d, unpools(3), "max_unpool3d"),
@@ -238,3 +179,68 @@ pub(crate) static OPS: &[OpDef] = &[
     composite!(backward2d, backwards(2), "fractional_max_pool2d_backward"),
     composite!(backward3d, backwards(3), "fractional_max_pool3d_backward"),
 ];
+
+#[cfg(feature = "samples")]
+pub(crate) mod samples {
+    pub(super) use crate::support::samples::*;
+
+    pub(crate) const F: DType = DType::F32;
+
+    pub(crate) fn unpools(n: usize) -> Samples {
+        let from: &[i64] = &[2, 3, 2, 2, 1][..n + 2];
+        let to: &[i64] = &[4, 5, 2][..n];
+        let count: i64 = to.iter().product();
+        let at = |sizes: &[i64]| {
+            let m: i64 = sizes.iter().product();
+            ints(&(0..m).map(|i| (i * 3) % count).collect::<Vec<_>>(), sizes)
+        };
+        let extra = |mut s: restride_ir::Sample| {
+            if n == 3 {
+                s.args.extend([
+                    crate::support::samples::IntoArg::arg([2, 2, 1]),
+                    crate::support::samples::IntoArg::arg([0, 0, 0]),
+                ]);
+            }
+            s
+        };
+        let mut out = Samples::new();
+        for x in forms(F, from, 1) {
+            out.push(extra(sample![x, at(from), to]));
+        }
+        out.push(extra(sample![tensor(DType::F64, &from[1..], 1), at(&from[1..]), to]));
+        if n == 2 {
+            out.push(sample![nhwc(F, from, 1), at(from), to]);
+        }
+        let outside: Vec<i64> = (0..from.iter().product()).map(|i| i + count).collect();
+        out.push(extra(sample![tensor(F, from, 1), ints(&outside, from), to]));
+        out
+    }
+
+    pub(crate) fn drawn(d: DType, sizes: &[i64]) -> RawTensor {
+        in_range(d, Layout::contiguous(sizes), 5, 0.0, 1.0)
+    }
+
+    pub(crate) fn fractionals(n: usize) -> Samples {
+        let from: &[i64] = &[2, 3, 7, 8, 5][..n + 2];
+        let mut out = Samples::new();
+        for x in forms(F, from, 1) {
+            out.push(sample![x, &[2, 3, 2][..n], &[3, 4, 2][..n], drawn(F, &[2, 3, n as i64])]);
+        }
+        out.push(sample![
+            transposed(DType::F64, &from[1..], 1),
+            [2],
+            &[1, 3, 3][..n],
+            drawn(DType::F64, &[1, 3, n as i64])
+        ]);
+        out.push(sample![tensor(F, from, 1), [8], [2], drawn(F, &[2, 3, n as i64])]);
+        out
+    }
+
+    pub(crate) fn backwards(n: usize) -> Samples {
+        let from: &[i64] = &[2, 3, 4, 4, 2][..n + 2];
+        let to: &[i64] = &[2, 3, 2, 2, 2][..n + 2];
+        let count: i64 = to.iter().product();
+        let at = ints(&(0..count).map(|i| (i * 5) % 16).collect::<Vec<_>>(), to);
+        vec![sample![tensor(F, to, 1), tensor(F, from, 2), [2], &to[2..], at]]
+    }
+}

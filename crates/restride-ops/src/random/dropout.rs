@@ -1,11 +1,10 @@
 //! Dropout in its forms; outside training, the result is the input itself.
 
-use crate::random::{draws, forms, numbers, one, random};
-use crate::support::sample::{sample, tensor};
+use crate::random::{draws, numbers, one, random};
 use crate::support::strides::dense_like;
 use crate::support::{Metas, Result, ensure};
 use crate::views::{Rule, rule, view};
-use restride_ir::{Arg, Args, Call, Meta, OpDef, OpError, Sample, Scalar, ViewArgs, ViewOutcome};
+use restride_ir::{Args, Call, Meta, OpDef, OpError, ViewArgs, ViewOutcome};
 use restride_kernels::random::{self as k, Distribution, Dropout};
 use restride_tensor::{DType, Dim, Layout};
 use smallvec::smallvec;
@@ -110,32 +109,6 @@ macro_rules! dropout {
     };
 }
 
-const F: DType = DType::F32;
-
-fn dropouts() -> Vec<Sample> {
-    let mut out = Vec::new();
-    let mut tensors = forms();
-    tensors.push(crate::support::nhwc(F, &[2, 3, 4, 5], 1));
-    tensors.push(tensor(DType::C64, &[2, 3], 1));
-    for t in tensors {
-        out.push(sample![&t, 0.5, true]);
-        out.push(sample![&t, 0.0, true]);
-        out.push(sample![&t, 0.3, false]);
-        out.push(sample![&t, 1.0, true]);
-    }
-    out.push(sample![tensor(F, &[2, 3], 1), 1.5, false]);
-    out.push(sample![tensor(F, &[2, 3], 1), -0.5, true]);
-    out
-}
-fn natives() -> Vec<Sample> {
-    let mut out: Vec<Sample> =
-        dropouts().into_iter().filter(|s| !matches!(&s.args[0], Arg::Value(t) if t.numel() == 0)).collect();
-    // Outside training PyTorch ignores the probability.
-    out.retain(|s| !matches!(s.args[1], Arg::Scalar(Scalar::Float(p)) if p > 1.0));
-    out.push(sample![tensor(F, &[2, 3], 1), 0.5, ()]);
-    out
-}
-
 pub(crate) static OPS: &[OpDef] = &[
     dropout!("aten::dropout(Tensor(a) input, float p, bool train) -> Tensor(a)", Drops::Zero { whole: false }),
     dropout!("aten::feature_dropout(Tensor(a) input, float p, bool train) -> Tensor(a)", Drops::Zero { whole: true }),
@@ -147,10 +120,44 @@ pub(crate) static OPS: &[OpDef] = &[
     random!("native_dropout", infer_native, run_native, room_dropout, natives),
 ];
 
+#[cfg(feature = "samples")]
+pub(crate) mod samples {
+    use crate::random::samples::forms;
+    pub(super) use crate::support::samples::*;
+
+    pub(crate) const F: DType = DType::F32;
+
+    pub(crate) fn dropouts() -> Vec<Sample> {
+        let mut out = Vec::new();
+        let mut tensors = forms();
+        tensors.push(nhwc(F, &[2, 3, 4, 5], 1));
+        tensors.push(tensor(DType::C64, &[2, 3], 1));
+        for t in tensors {
+            out.push(sample![&t, 0.5, true]);
+            out.push(sample![&t, 0.0, true]);
+            out.push(sample![&t, 0.3, false]);
+            out.push(sample![&t, 1.0, true]);
+        }
+        out.push(sample![tensor(F, &[2, 3], 1), 1.5, false]);
+        out.push(sample![tensor(F, &[2, 3], 1), -0.5, true]);
+        out
+    }
+
+    pub(crate) fn natives() -> Vec<Sample> {
+        let mut out: Vec<Sample> =
+            dropouts().into_iter().filter(|s| !matches!(&s.args[0], Arg::Value(t) if t.numel() == 0)).collect();
+        // Outside training PyTorch ignores the probability.
+        out.retain(|s| !matches!(s.args[1], Arg::Scalar(Scalar::Float(p)) if p > 1.0));
+        out.push(sample![tensor(F, &[2, 3], 1), 0.5, ()]);
+        out
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::lookup;
+    use restride_ir::{Arg, Scalar};
 
     #[test]
     fn dropout_is_an_alias_where_nothing_is_dropped() {

@@ -1,11 +1,10 @@
 //! Random integers: `randint`, `random`, and permutations.
 
 use crate::create::check_sizes;
-use crate::random::{draws, forms, like, one, random, same, sized};
+use crate::random::{draws, like, one, random, same, sized};
 use crate::support::promote::name;
-use crate::support::sample::{ints, sample, tensor};
 use crate::support::{Metas, Result, ensure, fresh};
-use restride_ir::{Args, Call, Meta, OpDef, OpError, Sample};
+use restride_ir::{Args, Call, Meta, OpDef, OpError};
 use restride_kernels::random::{self as k};
 use restride_kernels::support::scratch::room;
 use restride_tensor::DType;
@@ -110,36 +109,6 @@ fn infer_randperm(a: &Args<'_, Meta>) -> Metas {
     one(fresh(dtype, &[n]))
 }
 
-fn randints(low: bool) -> Vec<Sample> {
-    let mut out = if low {
-        vec![sample![-3, 5, [2, 3]], sample![5, 5, [2]], sample![i64::MIN, i64::MAX, [2]], sample![0, 1, [0]]]
-    } else {
-        vec![sample![5, [2, 3]], sample![0, [2]], sample![i64::MAX, crate::views::NO]]
-    };
-    for d in [DType::I32, DType::U8, DType::F32, DType::F16, DType::Bool] {
-        out.push(if low { sample![0, 2, [3], d] } else { sample![2, [3], d] });
-    }
-    out
-}
-fn randint_likes(low: bool) -> Vec<Sample> {
-    let mut tensors = forms();
-    tensors.push(tensor(DType::I64, &[2, 3], 1));
-    tensors.into_iter().map(|t| if low { sample![t, -2, 5] } else { sample![t, 5] }).collect()
-}
-fn randoms(bounds: &'static [i64]) -> Vec<Sample> {
-    let mut tensors = forms();
-    tensors.extend([DType::I64, DType::U8, DType::Bool, DType::I32].map(|d| tensor(d, &[4], 1)));
-    let arg = |&b: &i64| crate::support::sample::IntoArg::arg(b);
-    tensors
-        .into_iter()
-        .map(|t| {
-            let mut s = sample![t];
-            s.args.extend(bounds.iter().map(arg));
-            s
-        })
-        .collect()
-}
-
 pub(crate) static OPS: &[OpDef] = &[
     random!(
         "randint",
@@ -198,3 +167,41 @@ pub(crate) static OPS: &[OpDef] = &[
         || randoms(&[0, 2])
     ),
 ];
+
+#[cfg(feature = "samples")]
+pub(crate) mod samples {
+    use crate::random::samples::forms;
+    pub(super) use crate::support::samples::*;
+
+    pub(crate) fn randints(low: bool) -> Vec<Sample> {
+        let mut out = if low {
+            vec![sample![-3, 5, [2, 3]], sample![5, 5, [2]], sample![i64::MIN, i64::MAX, [2]], sample![0, 1, [0]]]
+        } else {
+            vec![sample![5, [2, 3]], sample![0, [2]], sample![i64::MAX, NO]]
+        };
+        for d in [DType::I32, DType::U8, DType::F32, DType::F16, DType::Bool] {
+            out.push(if low { sample![0, 2, [3], d] } else { sample![2, [3], d] });
+        }
+        out
+    }
+
+    pub(crate) fn randint_likes(low: bool) -> Vec<Sample> {
+        let mut tensors = forms();
+        tensors.push(tensor(DType::I64, &[2, 3], 1));
+        tensors.into_iter().map(|t| if low { sample![t, -2, 5] } else { sample![t, 5] }).collect()
+    }
+
+    pub(crate) fn randoms(bounds: &'static [i64]) -> Vec<Sample> {
+        let mut tensors = forms();
+        tensors.extend([DType::I64, DType::U8, DType::Bool, DType::I32].map(|d| tensor(d, &[4], 1)));
+        let arg = |&b: &i64| crate::support::samples::IntoArg::arg(b);
+        tensors
+            .into_iter()
+            .map(|t| {
+                let mut s = sample![t];
+                s.args.extend(bounds.iter().map(arg));
+                s
+            })
+            .collect()
+    }
+}

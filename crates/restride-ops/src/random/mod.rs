@@ -5,15 +5,14 @@ mod integers;
 
 use crate::create::check_sizes;
 use crate::support::promote::name;
-use crate::support::sample::{expanded, in_range, ints, sample, strided, tensor, transposed};
 use crate::support::strides::{dense_like, in_format};
 use crate::support::{Metas, Result, ensure, fresh};
-use restride_ir::{Args, Call, Ctx, MemoryFormat, Meta, OpDef, OpError, Sample};
+use restride_ir::{Args, Call, Ctx, MemoryFormat, Meta, OpDef, OpError};
 use restride_kernels::random::{self as k, Distribution, Draws};
 use restride_kernels::support::convert::gather;
 use restride_kernels::support::rows::cells;
 use restride_kernels::support::scratch::{Temp, room};
-use restride_tensor::{DType, Layout, RawTensor};
+use restride_tensor::{DType, Layout};
 use smallvec::smallvec;
 
 /// The draws of a call.
@@ -273,68 +272,7 @@ macro_rules! content {
         )
     };
 }
-const F: DType = DType::F32;
 
-fn sized_samples() -> Vec<Sample> {
-    let mut out = vec![sample![[2, 3]], sample![crate::views::NO], sample![[0, 4]], sample![[2, -1]]];
-    out.extend([DType::F64, DType::F16, DType::BF16, DType::C64].map(|d| sample![[3], d]));
-    out
-}
-/// Sample tensors of every layout.
-pub(crate) fn forms() -> Vec<RawTensor> {
-    vec![
-        tensor(F, &[2, 3], 1),
-        transposed(F, &[2, 3, 4], 2),
-        strided(F, &[3, 4], 3),
-        expanded(F, &[3, 4], 4),
-        tensor(F, &[], 5),
-        tensor(F, &[0, 2], 6),
-        tensor(DType::F64, &[3], 7),
-        tensor(DType::F16, &[3], 8),
-        tensor(DType::BF16, &[3], 9),
-    ]
-}
-fn likes() -> Vec<Sample> {
-    let mut out: Vec<Sample> = forms().into_iter().map(|t| sample![t]).collect();
-    out.push(sample![transposed(F, &[2, 3], 1), DType::F64, (), (), (), MemoryFormat::Contiguous]);
-    out.push(sample![tensor(DType::I64, &[2, 3], 1), DType::F32]);
-    out
-}
-/// Sample calls with a parameter that every distribution accepts.
-fn contents() -> Vec<Sample> {
-    forms().into_iter().map(|t| sample![t, 0.5]).collect()
-}
-fn probabilities() -> Vec<Sample> {
-    forms().into_iter().map(|t| sample![in_range(t.dtype(), t.layout().clone(), 1, 0.0, 1.0)]).collect()
-}
-fn bernoulli_tensors() -> Vec<Sample> {
-    let p = |sizes: &[i64]| in_range(F, Layout::contiguous(sizes), 1, 0.0, 1.0);
-    vec![
-        sample![transposed(F, &[2, 3], 1), p(&[3])],
-        sample![tensor(DType::I64, &[2, 3], 1), p(&[2, 3])],
-        sample![tensor(DType::Bool, &[2, 3], 1), p(&[])],
-    ]
-}
-fn normal_tensors() -> [Vec<Sample>; 3] {
-    let s = |sizes: &[i64]| in_range(F, Layout::contiguous(sizes), 1, 0.0, 1.0);
-    let mean = transposed(F, &[2, 3], 1);
-    [
-        vec![sample![&mean, s(&[3])], sample![tensor(F, &[3], 1), s(&[2, 3])]],
-        vec![sample![&mean], sample![&mean, 0.0], sample![&mean, -1.0]],
-        vec![sample![1.0, s(&[2, 3])], sample![0.0, s(&[])]],
-    ]
-}
-fn multinomials() -> Vec<Sample> {
-    let p = |sizes: &[i64]| in_range(F, Layout::contiguous(sizes), 1, 0.1, 1.0);
-    vec![
-        sample![p(&[5]), 3],
-        sample![p(&[2, 5]), 5],
-        sample![p(&[2, 5]), 7, true],
-        sample![p(&[2, 5]), 7],
-        sample![p(&[2, 3, 5]), 1],
-        sample![ints(&[1, 2], &[2]), 1],
-    ]
-}
 pub(crate) static OPS: &[OpDef] = &[
     random!("rand", infer_sized_floats, |c| draw(c, Distribution::Uniform(0.0, 1.0)), sized_samples),
     random!("randn", infer_sized_floats, |c| draw(c, Distribution::Normal(0.0, 1.0)), sized_samples),
@@ -386,6 +324,82 @@ pub(crate) static OPS: &[OpDef] = &[
 /// The operators and gradients of this family.
 pub(crate) static FAMILY: crate::Family =
     crate::Family { ops: &[OPS, integers::OPS, dropout::OPS], gradients: &[], aliases: &[] };
+
+#[cfg(feature = "samples")]
+pub(crate) mod samples {
+    use super::*;
+    pub(super) use crate::support::samples::*;
+
+    pub(crate) const F: DType = DType::F32;
+
+    pub(crate) fn sized_samples() -> Vec<Sample> {
+        let mut out = vec![sample![[2, 3]], sample![NO], sample![[0, 4]], sample![[2, -1]]];
+        out.extend([DType::F64, DType::F16, DType::BF16, DType::C64].map(|d| sample![[3], d]));
+        out
+    }
+
+    /// Sample tensors of every layout.
+    pub(crate) fn forms() -> Vec<RawTensor> {
+        vec![
+            tensor(F, &[2, 3], 1),
+            transposed(F, &[2, 3, 4], 2),
+            strided(F, &[3, 4], 3),
+            expanded(F, &[3, 4], 4),
+            tensor(F, &[], 5),
+            tensor(F, &[0, 2], 6),
+            tensor(DType::F64, &[3], 7),
+            tensor(DType::F16, &[3], 8),
+            tensor(DType::BF16, &[3], 9),
+        ]
+    }
+
+    pub(crate) fn likes() -> Vec<Sample> {
+        let mut out: Vec<Sample> = forms().into_iter().map(|t| sample![t]).collect();
+        out.push(sample![transposed(F, &[2, 3], 1), DType::F64, (), (), (), MemoryFormat::Contiguous]);
+        out.push(sample![tensor(DType::I64, &[2, 3], 1), DType::F32]);
+        out
+    }
+
+    /// Sample calls with a parameter that every distribution accepts.
+    pub(crate) fn contents() -> Vec<Sample> {
+        forms().into_iter().map(|t| sample![t, 0.5]).collect()
+    }
+
+    pub(crate) fn probabilities() -> Vec<Sample> {
+        forms().into_iter().map(|t| sample![in_range(t.dtype(), t.layout().clone(), 1, 0.0, 1.0)]).collect()
+    }
+
+    pub(crate) fn bernoulli_tensors() -> Vec<Sample> {
+        let p = |sizes: &[i64]| in_range(F, Layout::contiguous(sizes), 1, 0.0, 1.0);
+        vec![
+            sample![transposed(F, &[2, 3], 1), p(&[3])],
+            sample![tensor(DType::I64, &[2, 3], 1), p(&[2, 3])],
+            sample![tensor(DType::Bool, &[2, 3], 1), p(&[])],
+        ]
+    }
+
+    pub(crate) fn normal_tensors() -> [Vec<Sample>; 3] {
+        let s = |sizes: &[i64]| in_range(F, Layout::contiguous(sizes), 1, 0.0, 1.0);
+        let mean = transposed(F, &[2, 3], 1);
+        [
+            vec![sample![&mean, s(&[3])], sample![tensor(F, &[3], 1), s(&[2, 3])]],
+            vec![sample![&mean], sample![&mean, 0.0], sample![&mean, -1.0]],
+            vec![sample![1.0, s(&[2, 3])], sample![0.0, s(&[])]],
+        ]
+    }
+
+    pub(crate) fn multinomials() -> Vec<Sample> {
+        let p = |sizes: &[i64]| in_range(F, Layout::contiguous(sizes), 1, 0.1, 1.0);
+        vec![
+            sample![p(&[5]), 3],
+            sample![p(&[2, 5]), 5],
+            sample![p(&[2, 5]), 7, true],
+            sample![p(&[2, 5]), 7],
+            sample![p(&[2, 3, 5]), 1],
+            sample![ints(&[1, 2], &[2]), 1],
+        ]
+    }
+}
 
 #[cfg(test)]
 mod tests {

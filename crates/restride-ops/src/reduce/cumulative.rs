@@ -1,16 +1,13 @@
 //! Cumulative sums, products and extremes, differences, traces and trapezoids.
 
-use crate::pointwise::samples::{ALL, ALL_REAL, REAL};
-use crate::reduce::samples::over_dim;
 use crate::reduce::wrapped;
 use crate::support::composite::composite;
 use crate::support::promote::{AsTensor, name};
-use crate::support::sample::{ints, sample, tensor, transposed};
 use crate::support::scratch::lies;
 use crate::support::{Metas, Result, ValArgs, Vals, emit, ensure, fresh, pass, sizes};
-use restride_ir::{Args, Call, Emit, Exactness, Kernel, Meta, OpDef, OpError, Sample, Val};
+use restride_ir::{Args, Call, Emit, Exactness, Kernel, Meta, OpDef, OpError, Val};
 use restride_kernels::reduce::cumulative::{Scan, extremes, extremes_room, scan, scan_room};
-use restride_tensor::{DType, RawTensor};
+use restride_tensor::DType;
 use smallvec::smallvec;
 
 /// Dimension, and the element type of reads and results.
@@ -184,79 +181,6 @@ macro_rules! composition {
     };
 }
 
-/// Sample calls over one dimension, without `keepdim`.
-fn along(types: crate::pointwise::samples::Types) -> Vec<Sample> {
-    let mut out = over_dim(types);
-    out.iter_mut().for_each(|s| s.args.truncate(2));
-    let (nan, inf) = (f32::NAN, f32::INFINITY);
-    out.push(sample![RawTensor::from_slice(&[1.0, -inf, 3.0, 3.0, nan, 2.0, nan, inf], &[8]), 0]);
-    out.push(sample![RawTensor::from_slice(&[-inf, -inf, 3.0, inf, inf, 2.0, 1.0, -inf], &[2, 4]), 1]);
-    out
-}
-fn with_types(types: crate::pointwise::samples::Types) -> Vec<Sample> {
-    let mut out = along(types);
-    let pairs = [
-        (DType::F32, DType::F64),
-        (DType::F32, DType::I64),
-        (DType::I64, DType::F32),
-        (DType::I32, DType::I32),
-        (DType::F32, DType::F16),
-        (DType::I64, DType::I8),
-        (DType::F32, DType::Bool),
-    ];
-    out.extend(pairs.into_iter().map(|(from, to)| sample![tensor(from, &[3, 4], 1), 1, to]));
-    out
-}
-fn running() -> Vec<Sample> {
-    let mut out = along(ALL_REAL);
-    out.push(sample![ints(&[1, 3, 3, 2, 3, 0, 0, -1, 0], &[9]), 0]);
-    out
-}
-fn diffs() -> Vec<Sample> {
-    let mut out: Vec<Sample> = along(ALL)
-        .into_iter()
-        .map(|mut s| {
-            let dim = s.args.remove(1);
-            s.args.extend([crate::support::sample::IntoArg::arg(1), dim]);
-            s
-        })
-        .collect();
-    let f = DType::F32;
-    let x = transposed(f, &[3, 5], 1);
-    out.push(sample![&x, 2]);
-    out.push(sample![&x, 7]);
-    out.push(sample![&x, 0]);
-    out.push(sample![&x, 1, 0, tensor(f, &[1, 5], 2)]);
-    out.push(sample![&x, 2, 1, (), tensor(f, &[3, 2], 2)]);
-    out.push(sample![&x, 1, 1, tensor(f, &[3, 2], 2), tensor(f, &[3, 1], 3)]);
-    out
-}
-fn traces() -> Vec<Sample> {
-    let f = DType::F32;
-    vec![
-        sample![tensor(f, &[3, 4], 1)],
-        sample![transposed(f, &[5, 3], 1)],
-        sample![tensor(DType::I32, &[3, 3], 1)],
-        sample![tensor(f, &[0, 3], 1)],
-        sample![tensor(DType::C64, &[2, 2], 1)],
-        sample![tensor(f, &[3], 1)],
-    ]
-}
-fn area_samples(points: bool) -> Vec<Sample> {
-    let f = DType::F32;
-    let mut out = Vec::new();
-    for y in [tensor(f, &[3, 4], 1), transposed(f, &[4, 4], 2)] {
-        if points {
-            out.push(sample![&y, tensor(f, &[4], 3)]);
-            out.push(sample![&y, transposed(f, &y.layout().sizes, 3), 0]);
-        } else {
-            out.push(sample![&y]);
-            out.push(sample![&y, 0.5, 0]);
-        }
-    }
-    out
-}
-
 pub(crate) static OPS: &[OpDef] = &[
     scan!("cumsum", Scan::Sum, || with_types(ALL)),
     scan!("cumprod", Scan::Prod, || with_types(ALL)),
@@ -276,3 +200,86 @@ pub(crate) static OPS: &[OpDef] = &[
     composition!("cumulative_trapezoid.x", running_area, || { area_samples(true) }),
     composition!("cumulative_trapezoid.dx", running_area, || { area_samples(false) }),
 ];
+
+#[cfg(feature = "samples")]
+pub(crate) mod samples {
+    pub(super) use crate::reduce::samples::*;
+
+    /// Sample calls over one dimension, without `keepdim`.
+    pub(crate) fn along(types: Types) -> Vec<Sample> {
+        let mut out = over_dim(types);
+        out.iter_mut().for_each(|s| s.args.truncate(2));
+        let (nan, inf) = (f32::NAN, f32::INFINITY);
+        out.push(sample![RawTensor::from_slice(&[1.0, -inf, 3.0, 3.0, nan, 2.0, nan, inf], &[8]), 0]);
+        out.push(sample![RawTensor::from_slice(&[-inf, -inf, 3.0, inf, inf, 2.0, 1.0, -inf], &[2, 4]), 1]);
+        out
+    }
+
+    pub(crate) fn with_types(types: Types) -> Vec<Sample> {
+        let mut out = along(types);
+        let pairs = [
+            (DType::F32, DType::F64),
+            (DType::F32, DType::I64),
+            (DType::I64, DType::F32),
+            (DType::I32, DType::I32),
+            (DType::F32, DType::F16),
+            (DType::I64, DType::I8),
+            (DType::F32, DType::Bool),
+        ];
+        out.extend(pairs.into_iter().map(|(from, to)| sample![tensor(from, &[3, 4], 1), 1, to]));
+        out
+    }
+
+    pub(crate) fn running() -> Vec<Sample> {
+        let mut out = along(ALL_REAL);
+        out.push(sample![ints(&[1, 3, 3, 2, 3, 0, 0, -1, 0], &[9]), 0]);
+        out
+    }
+
+    pub(crate) fn diffs() -> Vec<Sample> {
+        let mut out: Vec<Sample> = along(ALL)
+            .into_iter()
+            .map(|mut s| {
+                let dim = s.args.remove(1);
+                s.args.extend([crate::support::samples::IntoArg::arg(1), dim]);
+                s
+            })
+            .collect();
+        let f = DType::F32;
+        let x = transposed(f, &[3, 5], 1);
+        out.push(sample![&x, 2]);
+        out.push(sample![&x, 7]);
+        out.push(sample![&x, 0]);
+        out.push(sample![&x, 1, 0, tensor(f, &[1, 5], 2)]);
+        out.push(sample![&x, 2, 1, (), tensor(f, &[3, 2], 2)]);
+        out.push(sample![&x, 1, 1, tensor(f, &[3, 2], 2), tensor(f, &[3, 1], 3)]);
+        out
+    }
+
+    pub(crate) fn traces() -> Vec<Sample> {
+        let f = DType::F32;
+        vec![
+            sample![tensor(f, &[3, 4], 1)],
+            sample![transposed(f, &[5, 3], 1)],
+            sample![tensor(DType::I32, &[3, 3], 1)],
+            sample![tensor(f, &[0, 3], 1)],
+            sample![tensor(DType::C64, &[2, 2], 1)],
+            sample![tensor(f, &[3], 1)],
+        ]
+    }
+
+    pub(crate) fn area_samples(points: bool) -> Vec<Sample> {
+        let f = DType::F32;
+        let mut out = Vec::new();
+        for y in [tensor(f, &[3, 4], 1), transposed(f, &[4, 4], 2)] {
+            if points {
+                out.push(sample![&y, tensor(f, &[4], 3)]);
+                out.push(sample![&y, transposed(f, &y.layout().sizes, 3), 0]);
+            } else {
+                out.push(sample![&y]);
+                out.push(sample![&y, 0.5, 0]);
+            }
+        }
+        out
+    }
+}

@@ -1,9 +1,8 @@
 //! `gradient`: numerical derivatives along dimensions, on even or given coordinates.
 
 use crate::support::composite::composite;
-use crate::support::sample::{sample, tensor, transposed};
 use crate::support::*;
-use restride_ir::{DType, Emit, OpDef, Scalar, Val};
+use restride_ir::{Emit, OpDef, Scalar, Val};
 use smallvec::smallvec;
 
 /// Elements `from..to` of a dimension; negative numbers count from the end.
@@ -201,53 +200,6 @@ fn by_points(e: &mut dyn Emit, a: &ValArgs<'_>) -> Vals {
     slopes(e, a, Spacing::Points(a.tensors(1)?.into_iter().copied().collect()), 2)
 }
 
-const F: DType = DType::F32;
-
-fn points(n: usize) -> restride_tensor::RawTensor {
-    let data: Vec<f32> = (0..n).map(|i| (i * i) as f32 * 0.5 + i as f32).collect();
-    restride_tensor::RawTensor::from_slice(&data, &[n as i64])
-}
-fn one_samples() -> Samples {
-    vec![
-        sample![tensor(F, &[4, 5], 1)],
-        sample![transposed(F, &[4, 5], 1), 0.5, 1],
-        sample![tensor(DType::I64, &[6], 1), 2.0, 0, 2],
-        sample![tensor(DType::C64, &[4], 1), (), -1],
-        sample![tensor(F, &[1, 5], 1)],
-        sample![tensor(F, &[4], 1), (), 0, 3],
-    ]
-}
-fn list_samples() -> Samples {
-    vec![
-        sample![tensor(F, &[4, 5], 1), [0, 1]],
-        sample![tensor(F, &[4, 5], 1), [1], 2],
-        sample![tensor(F, &[4, 5], 1), [1, 1]],
-    ]
-}
-fn one_list_samples() -> Samples {
-    vec![sample![tensor(F, &[4, 5], 1), 0.5, [0, 1]], sample![tensor(F, &[4, 5], 1), 2, [-1], 2]]
-}
-fn each_samples(list: bool) -> Samples {
-    let x = tensor(F, &[4, 5], 1);
-    if list {
-        vec![sample![&x, [0.5, 2.0], [0, 1]], sample![&x, [0.5], [0], 2], sample![&x, [0.5], [0, 1]]]
-    } else {
-        vec![sample![&x, [0.5, 2.0]], sample![&x, [0.5], 1]]
-    }
-}
-fn point_samples(list: bool) -> Samples {
-    let x = tensor(F, &[4, 5], 1);
-    if list {
-        vec![sample![&x, vec![points(4), points(5)], [0, 1]], sample![&x, vec![points(5)], [1], 2]]
-    } else {
-        vec![
-            sample![&x, vec![points(4), points(5)]],
-            sample![&x, vec![points(4)], 0, 2],
-            sample![&x, vec![points(5)], 0],
-        ]
-    }
-}
-
 pub(crate) static OPS: &[OpDef] = &[
     composite!(by_one, one_samples(), "gradient.scalarint"),
     composite!(by_one, one_list_samples(), "gradient.scalararray"),
@@ -257,3 +209,60 @@ pub(crate) static OPS: &[OpDef] = &[
     composite!(by_points, point_samples(false), "gradient.tensorarrayint"),
     composite!(by_points, point_samples(true), "gradient.tensorarray"),
 ];
+
+#[cfg(feature = "samples")]
+pub(crate) mod samples {
+    pub(super) use crate::support::samples::*;
+
+    pub(crate) const F: DType = DType::F32;
+
+    pub(crate) fn points(n: usize) -> restride_tensor::RawTensor {
+        let data: Vec<f32> = (0..n).map(|i| (i * i) as f32 * 0.5 + i as f32).collect();
+        restride_tensor::RawTensor::from_slice(&data, &[n as i64])
+    }
+
+    pub(crate) fn one_samples() -> Samples {
+        vec![
+            sample![tensor(F, &[4, 5], 1)],
+            sample![transposed(F, &[4, 5], 1), 0.5, 1],
+            sample![tensor(DType::I64, &[6], 1), 2.0, 0, 2],
+            sample![tensor(DType::C64, &[4], 1), (), -1],
+            sample![tensor(F, &[1, 5], 1)],
+            sample![tensor(F, &[4], 1), (), 0, 3],
+        ]
+    }
+
+    pub(crate) fn list_samples() -> Samples {
+        vec![
+            sample![tensor(F, &[4, 5], 1), [0, 1]],
+            sample![tensor(F, &[4, 5], 1), [1], 2],
+            sample![tensor(F, &[4, 5], 1), [1, 1]],
+        ]
+    }
+
+    pub(crate) fn one_list_samples() -> Samples {
+        vec![sample![tensor(F, &[4, 5], 1), 0.5, [0, 1]], sample![tensor(F, &[4, 5], 1), 2, [-1], 2]]
+    }
+
+    pub(crate) fn each_samples(list: bool) -> Samples {
+        let x = tensor(F, &[4, 5], 1);
+        if list {
+            vec![sample![&x, [0.5, 2.0], [0, 1]], sample![&x, [0.5], [0], 2], sample![&x, [0.5], [0, 1]]]
+        } else {
+            vec![sample![&x, [0.5, 2.0]], sample![&x, [0.5], 1]]
+        }
+    }
+
+    pub(crate) fn point_samples(list: bool) -> Samples {
+        let x = tensor(F, &[4, 5], 1);
+        if list {
+            vec![sample![&x, vec![points(4), points(5)], [0, 1]], sample![&x, vec![points(5)], [1], 2]]
+        } else {
+            vec![
+                sample![&x, vec![points(4), points(5)]],
+                sample![&x, vec![points(4)], 0, 2],
+                sample![&x, vec![points(5)], 0],
+            ]
+        }
+    }
+}

@@ -3,10 +3,9 @@
 use crate::reduce::wrapped;
 use crate::support::composite::composite;
 use crate::support::promote::name;
-use crate::support::sample::{expanded, sample, strided, tensor, transposed};
 use crate::support::scratch::lies;
 use crate::support::{Metas, Result, ValArgs, Vals, emit, ensure, fail, fresh, pass, sizes};
-use restride_ir::{Arg, Args, Call, Emit, Exactness, Kernel, Meta, OpDef, OpError, Sample, Scalar, Val};
+use restride_ir::{Arg, Args, Call, Emit, Exactness, Kernel, Meta, OpDef, OpError, Scalar, Val};
 use restride_kernels::movement::copy;
 use restride_kernels::reduce::distance::{distances, pairs, room};
 use restride_tensor::{DType, Dims, Layout, View};
@@ -240,75 +239,6 @@ fn frobenius_norm(e: &mut dyn Emit, a: &ValArgs<'_>) -> Vals {
 }
 
 const CLOSE: Exactness = Exactness::Within { rtol: 1e-4, atol: 1e-5 };
-const F: DType = DType::F32;
-
-fn distance_samples(kind: &str) -> Vec<Sample> {
-    let mut out = Vec::new();
-    for p in [2.0, 1.0, 0.0, 3.0, f64::INFINITY] {
-        let push = |out: &mut Vec<Sample>, x: &restride_tensor::RawTensor, y: &restride_tensor::RawTensor| {
-            out.push(match kind {
-                "forward" => sample![x, y, p, ()],
-                _ => sample![x, y, p],
-            })
-        };
-        push(&mut out, &tensor(F, &[3, 4], 1), &transposed(F, &[5, 4], 2));
-        push(&mut out, &strided(F, &[2, 3, 4], 1), &expanded(F, &[2, 2, 4], 2));
-        push(&mut out, &tensor(DType::F64, &[2, 1, 3, 4], 1), &tensor(DType::F64, &[3, 2, 4], 2));
-        push(&mut out, &tensor(F, &[0, 4], 1), &tensor(F, &[2, 4], 2));
-        push(&mut out, &tensor(F, &[3, 0], 1), &tensor(F, &[2, 0], 2));
-    }
-    out.push(match kind {
-        "forward" => sample![tensor(F, &[2, 3], 1), tensor(F, &[2, 4], 2), 2.0, ()],
-        _ => sample![tensor(F, &[2, 3], 1), tensor(F, &[2, 4], 2)],
-    });
-    out
-}
-fn pair_samples() -> Vec<Sample> {
-    let mut out = Vec::new();
-    for p in [2.0, 1.0, 0.0, 3.0, f64::INFINITY] {
-        out.push(sample![transposed(F, &[4, 3], 1), p]);
-        out.push(sample![tensor(DType::F64, &[1, 3], 1), p]);
-    }
-    out
-}
-fn dist_samples() -> Vec<Sample> {
-    let mut out = Vec::new();
-    for p in [2.0, 1.0, 0.0, 3.0, f64::INFINITY] {
-        out.push(sample![transposed(F, &[4, 3], 1), tensor(F, &[3], 2), p]);
-        out.push(sample![tensor(DType::F16, &[4], 1), tensor(DType::F16, &[], 2), p]);
-    }
-    out
-}
-fn norm_samples() -> Vec<Sample> {
-    let x = transposed(F, &[3, 4], 1);
-    let cube = tensor(F, &[2, 3, 4], 1);
-    let mut out = vec![sample![&x], sample![&cube], sample![&cube, (), (), true], sample![&cube, (), [0, 2]]];
-    for p in [1.0, -1.0, f64::INFINITY, f64::NEG_INFINITY] {
-        out.push(sample![&x, p]);
-        out.push(sample![&cube, p, [2, 0], true]);
-        out.push(sample![&cube, p, [0, 1], false, DType::F64]);
-        out.push(sample![&cube, p, [1]]);
-    }
-    for p in [1.0, -1.0, f64::INFINITY, f64::NEG_INFINITY, 2.0] {
-        out.push(sample![tensor(F, &[0, 3], 1), p, [0, 1]]);
-        out.push(sample![tensor(F, &[2, 3, 0], 1), p, [1, 2], true]);
-    }
-    out.push(sample![tensor(F, &[5], 1), 3.0]);
-    out.push(sample![&cube, 1.0]);
-    out.push(sample![&x, 3.0]);
-    out
-}
-fn named_samples() -> Vec<Sample> {
-    let x = transposed(F, &[3, 4], 1);
-    vec![sample![&x, "fro"], sample![tensor(F, &[2, 3, 4], 1), "fro", [0, 2], true], sample![&x, "max"]]
-}
-fn matrix_samples() -> Vec<Sample> {
-    norm_samples().into_iter().filter(|s| matches!(s.args.get(1), Some(Arg::Scalar(_))) && s.args.len() != 2).collect()
-}
-fn frobenius_samples() -> Vec<Sample> {
-    let x = transposed(F, &[3, 4], 1);
-    vec![sample![&x, [0]], sample![&x, [0, 1], true], sample![tensor(DType::C64, &[2, 3], 1), [1]]]
-}
 
 macro_rules! composition {
     ($schema:literal, $f:ident, $samples:expr) => {
@@ -341,3 +271,87 @@ pub(crate) static OPS: &[OpDef] = &[
     composition!("linalg_matrix_norm.str_ord", linalg_matrix_norm_named, named_samples),
     composition!("frobenius_norm.dim", frobenius_norm, frobenius_samples),
 ];
+
+#[cfg(feature = "samples")]
+pub(crate) mod samples {
+    pub(super) use crate::support::samples::*;
+
+    pub(crate) const F: DType = DType::F32;
+
+    pub(crate) fn distance_samples(kind: &str) -> Vec<Sample> {
+        let mut out = Vec::new();
+        for p in [2.0, 1.0, 0.0, 3.0, f64::INFINITY] {
+            let push = |out: &mut Vec<Sample>, x: &restride_tensor::RawTensor, y: &restride_tensor::RawTensor| {
+                out.push(match kind {
+                    "forward" => sample![x, y, p, ()],
+                    _ => sample![x, y, p],
+                })
+            };
+            push(&mut out, &tensor(F, &[3, 4], 1), &transposed(F, &[5, 4], 2));
+            push(&mut out, &strided(F, &[2, 3, 4], 1), &expanded(F, &[2, 2, 4], 2));
+            push(&mut out, &tensor(DType::F64, &[2, 1, 3, 4], 1), &tensor(DType::F64, &[3, 2, 4], 2));
+            push(&mut out, &tensor(F, &[0, 4], 1), &tensor(F, &[2, 4], 2));
+            push(&mut out, &tensor(F, &[3, 0], 1), &tensor(F, &[2, 0], 2));
+        }
+        out.push(match kind {
+            "forward" => sample![tensor(F, &[2, 3], 1), tensor(F, &[2, 4], 2), 2.0, ()],
+            _ => sample![tensor(F, &[2, 3], 1), tensor(F, &[2, 4], 2)],
+        });
+        out
+    }
+
+    pub(crate) fn pair_samples() -> Vec<Sample> {
+        let mut out = Vec::new();
+        for p in [2.0, 1.0, 0.0, 3.0, f64::INFINITY] {
+            out.push(sample![transposed(F, &[4, 3], 1), p]);
+            out.push(sample![tensor(DType::F64, &[1, 3], 1), p]);
+        }
+        out
+    }
+
+    pub(crate) fn dist_samples() -> Vec<Sample> {
+        let mut out = Vec::new();
+        for p in [2.0, 1.0, 0.0, 3.0, f64::INFINITY] {
+            out.push(sample![transposed(F, &[4, 3], 1), tensor(F, &[3], 2), p]);
+            out.push(sample![tensor(DType::F16, &[4], 1), tensor(DType::F16, &[], 2), p]);
+        }
+        out
+    }
+
+    pub(crate) fn norm_samples() -> Vec<Sample> {
+        let x = transposed(F, &[3, 4], 1);
+        let cube = tensor(F, &[2, 3, 4], 1);
+        let mut out = vec![sample![&x], sample![&cube], sample![&cube, (), (), true], sample![&cube, (), [0, 2]]];
+        for p in [1.0, -1.0, f64::INFINITY, f64::NEG_INFINITY] {
+            out.push(sample![&x, p]);
+            out.push(sample![&cube, p, [2, 0], true]);
+            out.push(sample![&cube, p, [0, 1], false, DType::F64]);
+            out.push(sample![&cube, p, [1]]);
+        }
+        for p in [1.0, -1.0, f64::INFINITY, f64::NEG_INFINITY, 2.0] {
+            out.push(sample![tensor(F, &[0, 3], 1), p, [0, 1]]);
+            out.push(sample![tensor(F, &[2, 3, 0], 1), p, [1, 2], true]);
+        }
+        out.push(sample![tensor(F, &[5], 1), 3.0]);
+        out.push(sample![&cube, 1.0]);
+        out.push(sample![&x, 3.0]);
+        out
+    }
+
+    pub(crate) fn named_samples() -> Vec<Sample> {
+        let x = transposed(F, &[3, 4], 1);
+        vec![sample![&x, "fro"], sample![tensor(F, &[2, 3, 4], 1), "fro", [0, 2], true], sample![&x, "max"]]
+    }
+
+    pub(crate) fn matrix_samples() -> Vec<Sample> {
+        norm_samples()
+            .into_iter()
+            .filter(|s| matches!(s.args.get(1), Some(Arg::Scalar(_))) && s.args.len() != 2)
+            .collect()
+    }
+
+    pub(crate) fn frobenius_samples() -> Vec<Sample> {
+        let x = transposed(F, &[3, 4], 1);
+        vec![sample![&x, [0]], sample![&x, [0, 1], true], sample![tensor(DType::C64, &[2, 3], 1), [1]]]
+    }
+}

@@ -5,13 +5,11 @@ mod differences;
 mod distance;
 mod grad;
 mod pick;
+#[cfg(feature = "samples")]
 mod samples;
 
-use crate::pointwise::samples::{ALL, ALL_REAL, FLOATS, NUMBERS, REAL, Types};
-use crate::reduce::samples::{NONE, extra, over_all, over_dim, over_dims, with_dtype, with_last};
 use crate::support::composite::composite;
 use crate::support::promote::{AsTensor, name, to_float};
-use crate::support::sample::{sample, tensor};
 use crate::support::scratch::lies;
 use crate::support::{Metas, Result, ValArgs, Vals, emit, ensure, fail, fresh, pass, sizes};
 use restride_ir::{Arg, Args, Call, Emit, Exactness, Kernel, Meta, OpDef, OpError, Scalar, Val};
@@ -332,47 +330,6 @@ macro_rules! with_mean {
 
 const CLOSE: Exactness = Exactness::Within { rtol: 1e-4, atol: 1e-5 };
 const EXACT: Exactness = Exactness::Exact;
-
-/// Sample calls of norms of every order.
-fn norms(rest: &'static [i64]) -> Vec<restride_ir::Sample> {
-    let mut out = Vec::new();
-    for p in [2.0, 1.0, 0.0, 3.0, 0.5, -1.0, f64::INFINITY, f64::NEG_INFINITY] {
-        let all: Vec<_> = over_all(FLOATS).into_iter().map(|s| with_last(s, p)).collect();
-        let take = if p == 2.0 { all.len() } else { 6 };
-        out.extend(all.into_iter().take(take).flat_map(|s| {
-            let mut all = vec![s.clone()];
-            for &d in rest {
-                all.push(with_last(with_last(s.clone(), [d]), d == -1));
-            }
-            all
-        }));
-    }
-    out
-}
-fn variances(form: Form) -> Vec<restride_ir::Sample> {
-    let types: Types = FLOATS;
-    match form {
-        Form::All => {
-            let mut out = over_all(types);
-            out.extend(over_all(REAL).into_iter().take(4).map(|s| with_last(s, false)));
-            out
-        }
-        Form::Dims => over_dims(types, &[true, false])
-            .into_iter()
-            .chain(over_all(types).into_iter().map(|s| with_last(s, ())))
-            .collect(),
-        Form::Correction => {
-            let mut out = over_all(types);
-            for correction in [0, 1, 2] {
-                out.extend(over_dims(types, &[]).into_iter().map(|mut s| {
-                    s.args.truncate(2);
-                    with_last(with_last(s, correction), correction == 0)
-                }));
-            }
-            out
-        }
-    }
-}
 
 fn is_all_true(e: &mut dyn Emit, a: &Args<'_, Val>) -> Result<SmallVec<[Val; 1]>> {
     booleans(e, a, "_is_all_true")?;

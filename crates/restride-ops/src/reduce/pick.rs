@@ -1,13 +1,10 @@
 //! Reductions that select an element: `max`, `argmax`, `median`, `mode`, quantiles.
 
-use crate::pointwise::samples::{ALL_REAL, NO_BOOL, REAL};
-use crate::reduce::samples::{over_all, over_dim, with_last};
 use crate::reduce::{kept, marked, nonempty};
 use crate::support::promote::{AsTensor, name};
-use crate::support::sample::{ints, sample, strided, tensor, transposed};
 use crate::support::scratch::lies;
 use crate::support::{Metas, Result, ensure, exact, fail, fresh};
-use restride_ir::{Args, Call, Exactness, Kernel, Meta, OpDef, OpError, OverlapCheck, Sample, Scalar};
+use restride_ir::{Args, Call, Exactness, Kernel, Meta, OpDef, OpError, OverlapCheck, Scalar};
 use restride_kernels::reduce::pick::{Between, Pick, equal, pick, pick_room, quantiles, quantiles_room};
 use restride_kernels::reduce::{Reduction, reduce, reduce_room};
 use restride_kernels::support::scratch::{Temp, room};
@@ -197,130 +194,6 @@ macro_rules! number {
     };
 }
 
-fn specials() -> Vec<RawTensor> {
-    let (nan, inf) = (f32::NAN, f32::INFINITY);
-    let rows =
-        [[1.0, nan, 2.0], [inf, 0.0, 1.0], [-inf, -inf, -inf], [inf, -inf, nan], [4.0, 3.0, 3.0], [inf, inf, 2.0]];
-    vec![
-        RawTensor::from_slice(&rows.concat(), &[6, 3]),
-        tensor(DType::I64, &[7, 8], 5),
-        tensor(DType::Bool, &[3, 4], 5),
-    ]
-}
-/// Sample calls over one dimension, including rows with equal and special elements.
-fn dims() -> Vec<Sample> {
-    let mut out = over_dim(ALL_REAL);
-    for t in specials() {
-        out.push(sample![&t, 0]);
-        out.push(sample![t, -1, true]);
-    }
-    out
-}
-fn indices() -> Vec<Sample> {
-    let mut out = dims();
-    out.extend(over_all(ALL_REAL));
-    for t in specials() {
-        out.push(sample![&t]);
-        out.push(sample![t, (), true]);
-    }
-    out
-}
-/// Sample rows without equal elements: PyTorch does not specify which of several equal elements it selects.
-fn different(dtypes: &[DType]) -> Vec<RawTensor> {
-    let order = |n: usize, step: usize| (0..n).map(|i| (i * step % n) as i64).collect::<Vec<_>>();
-    let mut out: Vec<RawTensor> = vec![
-        tensor(DType::F32, &[2, 5, 3], 1),
-        transposed(DType::F32, &[4, 5], 2),
-        strided(DType::F64, &[3, 4], 3),
-        tensor(DType::F32, &[], 3),
-        tensor(DType::F32, &[2, 0], 3),
-    ];
-    for &d in dtypes {
-        let t = RawTensor::zeros(d, Layout::contiguous(&[3, 7]));
-        restride_kernels::support::convert::scatter(&order(21, 8), &t.write().view_mut());
-        out.push(t);
-    }
-    out.push(specials().swap_remove(0).alias(DType::F32, Layout::contiguous(&[5])).expect("the first five"));
-    out
-}
-const MANY: [DType; 6] = [DType::F16, DType::BF16, DType::I64, DType::I32, DType::U8, DType::F64];
-fn medians() -> Vec<Sample> {
-    different(&MANY).into_iter().flat_map(|t| [sample![&t, -1], sample![t, 0, true]]).collect()
-}
-fn middle() -> Vec<Sample> {
-    let mut out: Vec<Sample> = different(&MANY).into_iter().map(|t| sample![t]).collect();
-    out.extend(over_all(NO_BOOL));
-    out
-}
-fn modes() -> Vec<Sample> {
-    let t = ints(&[3, 1, 3, 2, 2, 5, 5, 5, 1, 1, 0, 0], &[3, 4]);
-    vec![sample![&t], sample![&t, 0], sample![t, -1, true], sample![tensor(DType::Bool, &[5], 1)]]
-}
-fn both() -> Vec<Sample> {
-    let mut out = over_all(ALL_REAL);
-    out.extend(dims());
-    out.push(sample![tensor(DType::F32, &[3, 4], 1), (), true]);
-    out
-}
-fn quantile_samples(tensors: bool) -> Vec<Sample> {
-    let (nan, f) = (f32::NAN, DType::F32);
-    let mut out = Vec::new();
-    let q = RawTensor::from_slice(&[0.0f32, 0.3, 0.5, 1.0], &[4]);
-    let some = RawTensor::from_slice(&[1.0f32, nan, 2.0, nan, nan, nan, 3.0, 5.0, 9.0], &[3, 3]);
-    for x in [tensor(f, &[3, 5], 1), transposed(f, &[4, 3, 2], 2), tensor(f, &[], 3), some] {
-        for how in ["linear", "lower", "higher", "midpoint", "nearest"] {
-            if tensors {
-                out.push(sample![&x, &q, -1, false, how]);
-                out.push(sample![&x, RawTensor::from_slice(&[0.4f32], &[]), (), true, how]);
-            } else {
-                out.push(sample![&x, 0.37, 0, true, how]);
-                out.push(sample![&x, 0.5, (), false, how]);
-            }
-        }
-    }
-    if !tensors {
-        out.push(sample![tensor(DType::F64, &[9], 1), 0.25]);
-        out.push(sample![tensor(DType::F16, &[9], 1), 0.25]);
-        out.push(sample![tensor(f, &[9], 1), 1.25]);
-        out.push(sample![tensor(f, &[0], 1), 0.25]);
-    }
-    out
-}
-fn equals() -> Vec<Sample> {
-    let x = tensor(DType::F32, &[2, 3], 1);
-    let nan = RawTensor::from_slice(&[f32::NAN], &[1]);
-    vec![
-        sample![&x, &x],
-        sample![&x, tensor(DType::F32, &[2, 3], 2)],
-        sample![&x, tensor(DType::F32, &[3, 2], 1)],
-        sample![&nan, RawTensor::from_slice(&[f32::NAN], &[1])],
-        sample![tensor(DType::I64, &[3], 1), tensor(DType::I64, &[3], 1)],
-        sample![tensor(DType::I64, &[0], 1), tensor(DType::I64, &[0], 1)],
-    ]
-}
-fn closes() -> Vec<Sample> {
-    let mut out = equals();
-    out.remove(2);
-    out.push(sample![tensor(DType::F32, &[2, 3], 1), tensor(DType::F32, &[3], 1), 10.0, 10.0]);
-    out.push(sample![
-        RawTensor::from_slice(&[f32::NAN], &[1]),
-        RawTensor::from_slice(&[f32::NAN], &[1]),
-        0.1,
-        0.1,
-        true
-    ]);
-    out
-}
-fn truths() -> Vec<Sample> {
-    let f = DType::F32;
-    vec![
-        sample![tensor(f, &[], 1)],
-        sample![ints(&[0], &[1, 1])],
-        sample![tensor(f, &[2], 1)],
-        sample![tensor(f, &[0], 1)],
-    ]
-}
-
 pub(crate) static OPS: &[OpDef] = &[
     OpDef {
         overlap: OverlapCheck::Unseen,
@@ -459,3 +332,144 @@ pub(crate) static OPS: &[OpDef] = &[
     number!("allclose", run_allclose, closes),
     number!("is_nonzero", run_is_nonzero, truths),
 ];
+
+#[cfg(feature = "samples")]
+pub(crate) mod samples {
+    pub(super) use crate::reduce::samples::*;
+
+    pub(crate) fn specials() -> Vec<RawTensor> {
+        let (nan, inf) = (f32::NAN, f32::INFINITY);
+        let rows =
+            [[1.0, nan, 2.0], [inf, 0.0, 1.0], [-inf, -inf, -inf], [inf, -inf, nan], [4.0, 3.0, 3.0], [inf, inf, 2.0]];
+        vec![
+            RawTensor::from_slice(&rows.concat(), &[6, 3]),
+            tensor(DType::I64, &[7, 8], 5),
+            tensor(DType::Bool, &[3, 4], 5),
+        ]
+    }
+
+    /// Sample calls over one dimension, including rows with equal and special elements.
+    pub(crate) fn dims() -> Vec<Sample> {
+        let mut out = over_dim(ALL_REAL);
+        for t in specials() {
+            out.push(sample![&t, 0]);
+            out.push(sample![t, -1, true]);
+        }
+        out
+    }
+
+    pub(crate) fn indices() -> Vec<Sample> {
+        let mut out = dims();
+        out.extend(over_all(ALL_REAL));
+        for t in specials() {
+            out.push(sample![&t]);
+            out.push(sample![t, (), true]);
+        }
+        out
+    }
+
+    /// Sample rows without equal elements: PyTorch does not specify which of several equal elements it selects.
+    pub(crate) fn different(dtypes: &[DType]) -> Vec<RawTensor> {
+        let order = |n: usize, step: usize| (0..n).map(|i| (i * step % n) as i64).collect::<Vec<_>>();
+        let mut out: Vec<RawTensor> = vec![
+            tensor(DType::F32, &[2, 5, 3], 1),
+            transposed(DType::F32, &[4, 5], 2),
+            strided(DType::F64, &[3, 4], 3),
+            tensor(DType::F32, &[], 3),
+            tensor(DType::F32, &[2, 0], 3),
+        ];
+        for &d in dtypes {
+            let t = RawTensor::zeros(d, Layout::contiguous(&[3, 7]));
+            restride_kernels::support::convert::scatter(&order(21, 8), &t.write().view_mut());
+            out.push(t);
+        }
+        out.push(specials().swap_remove(0).alias(DType::F32, Layout::contiguous(&[5])).expect("the first five"));
+        out
+    }
+
+    pub(crate) const MANY: [DType; 6] = [DType::F16, DType::BF16, DType::I64, DType::I32, DType::U8, DType::F64];
+
+    pub(crate) fn medians() -> Vec<Sample> {
+        different(&MANY).into_iter().flat_map(|t| [sample![&t, -1], sample![t, 0, true]]).collect()
+    }
+
+    pub(crate) fn middle() -> Vec<Sample> {
+        let mut out: Vec<Sample> = different(&MANY).into_iter().map(|t| sample![t]).collect();
+        out.extend(over_all(NO_BOOL));
+        out
+    }
+
+    pub(crate) fn modes() -> Vec<Sample> {
+        let t = ints(&[3, 1, 3, 2, 2, 5, 5, 5, 1, 1, 0, 0], &[3, 4]);
+        vec![sample![&t], sample![&t, 0], sample![t, -1, true], sample![tensor(DType::Bool, &[5], 1)]]
+    }
+
+    pub(crate) fn both() -> Vec<Sample> {
+        let mut out = over_all(ALL_REAL);
+        out.extend(dims());
+        out.push(sample![tensor(DType::F32, &[3, 4], 1), (), true]);
+        out
+    }
+
+    pub(crate) fn quantile_samples(tensors: bool) -> Vec<Sample> {
+        let (nan, f) = (f32::NAN, DType::F32);
+        let mut out = Vec::new();
+        let q = RawTensor::from_slice(&[0.0f32, 0.3, 0.5, 1.0], &[4]);
+        let some = RawTensor::from_slice(&[1.0f32, nan, 2.0, nan, nan, nan, 3.0, 5.0, 9.0], &[3, 3]);
+        for x in [tensor(f, &[3, 5], 1), transposed(f, &[4, 3, 2], 2), tensor(f, &[], 3), some] {
+            for how in ["linear", "lower", "higher", "midpoint", "nearest"] {
+                if tensors {
+                    out.push(sample![&x, &q, -1, false, how]);
+                    out.push(sample![&x, RawTensor::from_slice(&[0.4f32], &[]), (), true, how]);
+                } else {
+                    out.push(sample![&x, 0.37, 0, true, how]);
+                    out.push(sample![&x, 0.5, (), false, how]);
+                }
+            }
+        }
+        if !tensors {
+            out.push(sample![tensor(DType::F64, &[9], 1), 0.25]);
+            out.push(sample![tensor(DType::F16, &[9], 1), 0.25]);
+            out.push(sample![tensor(f, &[9], 1), 1.25]);
+            out.push(sample![tensor(f, &[0], 1), 0.25]);
+        }
+        out
+    }
+
+    pub(crate) fn equals() -> Vec<Sample> {
+        let x = tensor(DType::F32, &[2, 3], 1);
+        let nan = RawTensor::from_slice(&[f32::NAN], &[1]);
+        vec![
+            sample![&x, &x],
+            sample![&x, tensor(DType::F32, &[2, 3], 2)],
+            sample![&x, tensor(DType::F32, &[3, 2], 1)],
+            sample![&nan, RawTensor::from_slice(&[f32::NAN], &[1])],
+            sample![tensor(DType::I64, &[3], 1), tensor(DType::I64, &[3], 1)],
+            sample![tensor(DType::I64, &[0], 1), tensor(DType::I64, &[0], 1)],
+        ]
+    }
+
+    pub(crate) fn closes() -> Vec<Sample> {
+        let mut out = equals();
+        out.remove(2);
+        out.push(sample![tensor(DType::F32, &[2, 3], 1), tensor(DType::F32, &[3], 1), 10.0, 10.0]);
+        out.push(sample![
+            RawTensor::from_slice(&[f32::NAN], &[1]),
+            RawTensor::from_slice(&[f32::NAN], &[1]),
+            0.1,
+            0.1,
+            true
+        ]);
+        out
+    }
+
+    pub(crate) fn truths() -> Vec<Sample> {
+        let f = DType::F32;
+        vec![
+            sample![tensor(f, &[], 1)],
+            sample![ints(&[0], &[1, 1])],
+            sample![tensor(f, &[2], 1)],
+            sample![tensor(f, &[0], 1)],
+        ]
+    }
+}

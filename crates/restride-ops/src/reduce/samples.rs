@@ -1,9 +1,7 @@
 //! Sample calls for reductions.
 
-use crate::pointwise::samples::{Types, unary};
-use crate::support::sample::{IntoArg, call, sample, tensor};
-use restride_ir::{Arg, Sample, SampleArg};
-use restride_tensor::{DType, RawTensor};
+use super::Form;
+pub(crate) use crate::pointwise::samples::*;
 
 /// No dimension given.
 pub(crate) const NONE: SampleArg = Arg::None;
@@ -93,4 +91,46 @@ pub(crate) fn extra() -> Vec<Sample> {
         [[1.0, nan, 2.0], [inf, 0.0, 1.0], [-inf, -inf, -inf], [inf, -inf, nan], [-inf, 3.0, 3.0], [inf, inf, 2.0]];
     let t = RawTensor::from_slice(&rows.concat(), &[6, 3]);
     vec![sample![&t, [1]], sample![&t, [0], true], sample![t, [0, 1]]]
+}
+
+/// Sample calls of norms of every order.
+pub(crate) fn norms(rest: &'static [i64]) -> Vec<restride_ir::Sample> {
+    let mut out = Vec::new();
+    for p in [2.0, 1.0, 0.0, 3.0, 0.5, -1.0, f64::INFINITY, f64::NEG_INFINITY] {
+        let all: Vec<_> = over_all(FLOATS).into_iter().map(|s| with_last(s, p)).collect();
+        let take = if p == 2.0 { all.len() } else { 6 };
+        out.extend(all.into_iter().take(take).flat_map(|s| {
+            let mut all = vec![s.clone()];
+            for &d in rest {
+                all.push(with_last(with_last(s.clone(), [d]), d == -1));
+            }
+            all
+        }));
+    }
+    out
+}
+
+pub(crate) fn variances(form: Form) -> Vec<restride_ir::Sample> {
+    let types: Types = FLOATS;
+    match form {
+        Form::All => {
+            let mut out = over_all(types);
+            out.extend(over_all(REAL).into_iter().take(4).map(|s| with_last(s, false)));
+            out
+        }
+        Form::Dims => over_dims(types, &[true, false])
+            .into_iter()
+            .chain(over_all(types).into_iter().map(|s| with_last(s, ())))
+            .collect(),
+        Form::Correction => {
+            let mut out = over_all(types);
+            for correction in [0, 1, 2] {
+                out.extend(over_dims(types, &[]).into_iter().map(|mut s| {
+                    s.args.truncate(2);
+                    with_last(with_last(s, correction), correction == 0)
+                }));
+            }
+            out
+        }
+    }
 }

@@ -4,10 +4,8 @@ mod packed;
 mod packed_grad;
 
 use crate::support::composite::composite;
-use crate::support::sample::{sample, strided, tensor, transposed};
 use crate::support::*;
-use restride_ir::{Arg, DType, Emit, OpDef, Sample, SampleArg, Val};
-use restride_tensor::RawTensor;
+use restride_ir::{Emit, OpDef, Val};
 use smallvec::{SmallVec, smallvec};
 
 /// The kinds of recurrent cells.
@@ -233,85 +231,6 @@ composed_as! {
     rnn_relu_cell, cell, Cell::Relu;
 }
 
-fn gates(cell: Cell) -> i64 {
-    match cell {
-        Cell::Lstm => 4,
-        Cell::Gru => 3,
-        Cell::Tanh | Cell::Relu => 1,
-    }
-}
-
-fn cell_samples(cell: Cell) -> Samples {
-    let d = DType::F32;
-    let g = gates(cell);
-    let state = |make: fn(DType, &[i64], u64) -> RawTensor, d: DType| -> SampleArg {
-        match cell {
-            Cell::Lstm => Arg::Values(vec![Some(make(d, &[2, 4], 2)), Some(make(d, &[2, 4], 3))]),
-            _ => Arg::Value(make(d, &[2, 4], 2)),
-        }
-    };
-    let call = |make: fn(DType, &[i64], u64) -> RawTensor, d: DType| {
-        sample![make(d, &[2, 3], 1), state(make, d), make(d, &[4 * g, 3], 4), make(d, &[4 * g, 4], 5)]
-    };
-    let mut out: Samples = vec![call(tensor, d), call(transposed, d), call(strided, d), call(tensor, DType::F64)];
-    let mut bias = call(tensor, d);
-    bias.args.extend([Arg::Value(tensor(d, &[4 * g], 6)), Arg::Value(tensor(d, &[4 * g], 7))]);
-    out.push(bias);
-    let mut wrong = call(tensor, d);
-    wrong.args[0] = Arg::Value(tensor(d, &[3, 3], 1));
-    out.push(wrong);
-    out
-}
-
-fn sequence_samples(cell: Cell) -> Samples {
-    let d = DType::F32;
-    let g = gates(cell);
-    let call = |d: DType, layers: i64, biases: bool, both: bool, batch_first: bool, projected: bool| -> Sample {
-        let sides = 1 + both as i64;
-        let (n, t, i, h) = (2, 4, 3, 5);
-        let p = if projected { 2 } else { h };
-        let x = if batch_first { tensor(d, &[n, t, i], 1) } else { tensor(d, &[t, n, i], 1) };
-        let hidden = tensor(d, &[layers * sides, n, p], 2);
-        let hx: SampleArg = match cell {
-            Cell::Lstm => Arg::Values(vec![Some(hidden), Some(tensor(d, &[layers * sides, n, h], 3))]),
-            _ => Arg::Value(hidden),
-        };
-        let mut params = Vec::new();
-        for layer in 0..layers {
-            for side in 0..sides {
-                let seed = (10 * (2 * layer + side)) as u64;
-                let wide = if layer == 0 { i } else { sides * p };
-                params.push(tensor(d, &[g * h, wide], seed + 1));
-                params.push(tensor(d, &[g * h, p], seed + 2));
-                if biases {
-                    params.push(tensor(d, &[g * h], seed + 3));
-                    params.push(tensor(d, &[g * h], seed + 4));
-                }
-                if projected {
-                    params.push(tensor(d, &[p, h], seed + 5));
-                }
-            }
-        }
-        sample![x, hx, params, biases, layers, 0.5, false, both, batch_first]
-    };
-    let mut out = vec![
-        call(d, 1, true, false, false, false),
-        call(d, 2, true, false, true, false),
-        call(d, 2, false, true, false, false),
-        call(d, 1, true, true, true, false),
-        call(DType::F64, 2, true, true, true, false),
-    ];
-    if cell == Cell::Lstm {
-        out.push(call(d, 2, true, true, true, true));
-    } else {
-        // PyTorch's LSTM does not check this.
-        let mut wrong = call(d, 1, true, false, false, false);
-        wrong.args[3] = crate::support::sample::IntoArg::arg(false);
-        out.push(wrong);
-    }
-    out
-}
-
 pub(crate) static OPS: &[OpDef] = &[
     composite!(lstm, sequence_samples(Cell::Lstm), "lstm.input"),
     composite!(gru, sequence_samples(Cell::Gru), "gru.input"),
@@ -326,3 +245,88 @@ pub(crate) static OPS: &[OpDef] = &[
 /// The operators and gradients of this family.
 pub(crate) static FAMILY: crate::Family =
     crate::Family { ops: &[OPS, packed::OPS], gradients: &[packed_grad::GRADS], aliases: &[] };
+
+#[cfg(feature = "samples")]
+pub(crate) mod samples {
+    use super::*;
+    pub(super) use crate::support::samples::*;
+
+    pub(super) fn gates(cell: Cell) -> i64 {
+        match cell {
+            Cell::Lstm => 4,
+            Cell::Gru => 3,
+            Cell::Tanh | Cell::Relu => 1,
+        }
+    }
+
+    pub(super) fn cell_samples(cell: Cell) -> Samples {
+        let d = DType::F32;
+        let g = gates(cell);
+        let state = |make: fn(DType, &[i64], u64) -> RawTensor, d: DType| -> SampleArg {
+            match cell {
+                Cell::Lstm => Arg::Values(vec![Some(make(d, &[2, 4], 2)), Some(make(d, &[2, 4], 3))]),
+                _ => Arg::Value(make(d, &[2, 4], 2)),
+            }
+        };
+        let call = |make: fn(DType, &[i64], u64) -> RawTensor, d: DType| {
+            sample![make(d, &[2, 3], 1), state(make, d), make(d, &[4 * g, 3], 4), make(d, &[4 * g, 4], 5)]
+        };
+        let mut out: Samples = vec![call(tensor, d), call(transposed, d), call(strided, d), call(tensor, DType::F64)];
+        let mut bias = call(tensor, d);
+        bias.args.extend([Arg::Value(tensor(d, &[4 * g], 6)), Arg::Value(tensor(d, &[4 * g], 7))]);
+        out.push(bias);
+        let mut wrong = call(tensor, d);
+        wrong.args[0] = Arg::Value(tensor(d, &[3, 3], 1));
+        out.push(wrong);
+        out
+    }
+
+    pub(super) fn sequence_samples(cell: Cell) -> Samples {
+        let d = DType::F32;
+        let g = gates(cell);
+        let call = |d: DType, layers: i64, biases: bool, both: bool, batch_first: bool, projected: bool| -> Sample {
+            let sides = 1 + both as i64;
+            let (n, t, i, h) = (2, 4, 3, 5);
+            let p = if projected { 2 } else { h };
+            let x = if batch_first { tensor(d, &[n, t, i], 1) } else { tensor(d, &[t, n, i], 1) };
+            let hidden = tensor(d, &[layers * sides, n, p], 2);
+            let hx: SampleArg = match cell {
+                Cell::Lstm => Arg::Values(vec![Some(hidden), Some(tensor(d, &[layers * sides, n, h], 3))]),
+                _ => Arg::Value(hidden),
+            };
+            let mut params = Vec::new();
+            for layer in 0..layers {
+                for side in 0..sides {
+                    let seed = (10 * (2 * layer + side)) as u64;
+                    let wide = if layer == 0 { i } else { sides * p };
+                    params.push(tensor(d, &[g * h, wide], seed + 1));
+                    params.push(tensor(d, &[g * h, p], seed + 2));
+                    if biases {
+                        params.push(tensor(d, &[g * h], seed + 3));
+                        params.push(tensor(d, &[g * h], seed + 4));
+                    }
+                    if projected {
+                        params.push(tensor(d, &[p, h], seed + 5));
+                    }
+                }
+            }
+            sample![x, hx, params, biases, layers, 0.5, false, both, batch_first]
+        };
+        let mut out = vec![
+            call(d, 1, true, false, false, false),
+            call(d, 2, true, false, true, false),
+            call(d, 2, false, true, false, false),
+            call(d, 1, true, true, true, false),
+            call(DType::F64, 2, true, true, true, false),
+        ];
+        if cell == Cell::Lstm {
+            out.push(call(d, 2, true, true, true, true));
+        } else {
+            // PyTorch's LSTM does not check this.
+            let mut wrong = call(d, 1, true, false, false, false);
+            wrong.args[3] = crate::support::samples::IntoArg::arg(false);
+            out.push(wrong);
+        }
+        out
+    }
+}

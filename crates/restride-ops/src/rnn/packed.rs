@@ -1,10 +1,9 @@
 //! Recurrent networks over packed sequences, as one kernel.
 
 use crate::support::promote::name;
-use crate::support::sample::{IntoArg, ints, sample, tensor};
 use crate::support::scratch::lies;
 use crate::support::*;
-use restride_ir::{Arg, Args, Call, DType, Kernel, Meta, OpDef, Operands, Sample, SampleArg};
+use restride_ir::{Args, Call, DType, Kernel, Meta, OpDef, Operands};
 use restride_kernels::rnn::{Cell, Network};
 use restride_kernels::support::scratch::room;
 use restride_tensor::Dims;
@@ -103,46 +102,6 @@ fn scratch(a: &Args<'_, Meta>, cell: Cell) -> Result<usize> {
     Ok(room::<i64>(steps as usize) + net.room(lies(a.tensor(0)?), steps, &states, &params))
 }
 
-fn samples(cell: Cell) -> Samples {
-    let d = DType::F32;
-    let g = cell.gates() as i64;
-    let call = |d: DType, layers: i64, biases: bool, both: bool, projected: bool| -> Sample {
-        let sides = 1 + both as i64;
-        let (i, h) = (3, 5);
-        let p = if projected { 2 } else { h };
-        let hidden = tensor(d, &[layers * sides, 3, p], 2);
-        let hx: SampleArg = match cell {
-            Cell::Lstm => Arg::Values(vec![Some(hidden), Some(tensor(d, &[layers * sides, 3, h], 3))]),
-            _ => Arg::Value(hidden),
-        };
-        let mut params = Vec::new();
-        for at in 0..layers * sides {
-            let seed = 10 * at as u64;
-            let wide = if at < sides { i } else { sides * p };
-            params.push(tensor(d, &[g * h, wide], seed + 1));
-            params.push(tensor(d, &[g * h, p], seed + 2));
-            if biases {
-                params.extend([tensor(d, &[g * h], seed + 3), tensor(d, &[g * h], seed + 4)]);
-            }
-            if projected {
-                params.push(tensor(d, &[p, h], seed + 5));
-            }
-        }
-        sample![tensor(d, &[7, i], 1), ints(&[3, 2, 1, 1], &[4]), hx, params, biases, layers, 0.0, false, both]
-    };
-    let mut out =
-        vec![call(d, 1, true, false, false), call(d, 2, false, true, false), call(DType::F64, 2, true, true, false)];
-    if cell == Cell::Lstm {
-        out.push(call(d, 2, true, true, true));
-    }
-    let mut wrong = call(d, 1, true, false, false);
-    wrong.args[4] = false.arg();
-    if cell != Cell::Lstm {
-        out.push(wrong);
-    }
-    out
-}
-
 macro_rules! packed {
     ($cell:expr, $schema:expr) => {
         OpDef {
@@ -161,3 +120,52 @@ pub(crate) static OPS: &[OpDef] = &[
     packed!(Cell::Tanh, "rnn_tanh.data"),
     packed!(Cell::Relu, "rnn_relu.data"),
 ];
+
+#[cfg(feature = "samples")]
+pub(crate) mod samples {
+    use super::*;
+    pub(super) use crate::support::samples::*;
+
+    pub(crate) fn samples(cell: Cell) -> Samples {
+        let d = DType::F32;
+        let g = cell.gates() as i64;
+        let call = |d: DType, layers: i64, biases: bool, both: bool, projected: bool| -> Sample {
+            let sides = 1 + both as i64;
+            let (i, h) = (3, 5);
+            let p = if projected { 2 } else { h };
+            let hidden = tensor(d, &[layers * sides, 3, p], 2);
+            let hx: SampleArg = match cell {
+                Cell::Lstm => Arg::Values(vec![Some(hidden), Some(tensor(d, &[layers * sides, 3, h], 3))]),
+                _ => Arg::Value(hidden),
+            };
+            let mut params = Vec::new();
+            for at in 0..layers * sides {
+                let seed = 10 * at as u64;
+                let wide = if at < sides { i } else { sides * p };
+                params.push(tensor(d, &[g * h, wide], seed + 1));
+                params.push(tensor(d, &[g * h, p], seed + 2));
+                if biases {
+                    params.extend([tensor(d, &[g * h], seed + 3), tensor(d, &[g * h], seed + 4)]);
+                }
+                if projected {
+                    params.push(tensor(d, &[p, h], seed + 5));
+                }
+            }
+            sample![tensor(d, &[7, i], 1), ints(&[3, 2, 1, 1], &[4]), hx, params, biases, layers, 0.0, false, both]
+        };
+        let mut out = vec![
+            call(d, 1, true, false, false),
+            call(d, 2, false, true, false),
+            call(DType::F64, 2, true, true, false),
+        ];
+        if cell == Cell::Lstm {
+            out.push(call(d, 2, true, true, true));
+        }
+        let mut wrong = call(d, 1, true, false, false);
+        wrong.args[4] = false.arg();
+        if cell != Cell::Lstm {
+            out.push(wrong);
+        }
+        out
+    }
+}

@@ -2,10 +2,8 @@
 
 use crate::support::composite::composite;
 use crate::support::promote::name;
-use crate::support::sample::{ints, sample, tensor, transposed};
 use crate::support::*;
-use restride_ir::{Arg, DType, Emit, OpDef, Val};
-use restride_tensor::RawTensor;
+use restride_ir::{DType, Emit, OpDef, Val};
 use smallvec::smallvec;
 
 /// Reshapes the input to a matrix of points and returns their number of coordinates.
@@ -275,65 +273,6 @@ fn segments(e: &mut dyn Emit, a: &ValArgs<'_>) -> Vals {
     Ok(smallvec![emit!(e, "aten.masked_fill.Scalar", mean, empty, none)?])
 }
 
-const F: DType = DType::F32;
-
-fn some(x: Option<RawTensor>) -> restride_ir::SampleArg {
-    x.map_or(Arg::None, Arg::Value)
-}
-fn counts() -> Samples {
-    let mut out = Samples::new();
-    for density in [false, true] {
-        for w in
-            [None, Some(crate::support::sample::in_range(F, restride_tensor::Layout::contiguous(&[3, 4]), 5, 0.0, 2.0))]
-        {
-            out.push(sample![tensor(F, &[3, 4], 1), 5, (), some(w.clone()), density]);
-            out.push(sample![transposed(F, &[3, 4], 1), 3, [-1.0, 1.5], some(w), density]);
-        }
-    }
-    out.push(sample![RawTensor::from_slice(&[2f32, 2.0], &[2]), 4]);
-    out.push(sample![tensor(DType::F64, &[6], 1), 4]);
-    out.push(sample![tensor(DType::I64, &[6], 1), 4]);
-    out
-}
-fn edges() -> RawTensor {
-    RawTensor::from_slice(&[-1.5f32, -0.5, 0.0, 1.75], &[4])
-}
-fn edged() -> Samples {
-    vec![
-        sample![tensor(F, &[3, 4], 1), edges()],
-        sample![transposed(F, &[3, 4], 1), edges(), tensor(F, &[3, 4], 2), true],
-    ]
-}
-fn many() -> Samples {
-    vec![
-        sample![tensor(F, &[6, 2], 1), [3, 2]],
-        sample![
-            tensor(F, &[3, 4, 2], 1),
-            [3, 2],
-            [-1.0, 1.0, -2.0, 2.0],
-            crate::support::sample::in_range(F, restride_tensor::Layout::contiguous(&[3, 4]), 5, 0.0, 2.0),
-            true
-        ],
-    ]
-}
-fn many_number() -> Samples {
-    vec![sample![tensor(F, &[6, 2], 1), 3], sample![tensor(F, &[6, 3], 1), 2, (), (), true]]
-}
-fn many_edged() -> Samples {
-    vec![sample![tensor(F, &[6, 2], 1), vec![edges(), edges()]]]
-}
-fn segment_samples() -> Samples {
-    let mut out = Samples::new();
-    for how in ["sum", "mean", "prod", "max", "min"] {
-        let x = tensor(F, &[5, 3], 1);
-        out.push(sample![&x, how, ints(&[2, 0, 3], &[3])]);
-        out.push(sample![&x, how, ints(&[2, 0, 3], &[3]), (), (), 0, false, 0.5]);
-        out.push(sample![transposed(F, &[5, 3], 1), how, (), (), ints(&[0, 1, 1, 5], &[4]), 0, true]);
-        out.push(sample![tensor(DType::F64, &[2, 5, 3], 1), how, ints(&[1, 4, 3, 2], &[2, 2]), (), (), 1, true]);
-    }
-    out
-}
-
 pub(crate) static OPS: &[OpDef] = &[
     composite!(by_count, counts(), "histogram.bin_ct"),
     composite!(by_edges, edged(), "histogram.bins_tensor"),
@@ -345,3 +284,75 @@ pub(crate) static OPS: &[OpDef] = &[
     composite!(counts_by_edges, many_edged(), "_histogramdd_from_bin_tensors"),
     composite!(segments, segment_samples(), "segment_reduce"),
 ];
+
+#[cfg(feature = "samples")]
+pub(crate) mod samples {
+    pub(super) use crate::support::samples::*;
+
+    pub(crate) const F: DType = DType::F32;
+
+    pub(crate) fn some(x: Option<RawTensor>) -> restride_ir::SampleArg {
+        x.map_or(Arg::None, Arg::Value)
+    }
+
+    pub(crate) fn counts() -> Samples {
+        let mut out = Samples::new();
+        for density in [false, true] {
+            for w in [
+                None,
+                Some(crate::support::samples::in_range(F, restride_tensor::Layout::contiguous(&[3, 4]), 5, 0.0, 2.0)),
+            ] {
+                out.push(sample![tensor(F, &[3, 4], 1), 5, (), some(w.clone()), density]);
+                out.push(sample![transposed(F, &[3, 4], 1), 3, [-1.0, 1.5], some(w), density]);
+            }
+        }
+        out.push(sample![RawTensor::from_slice(&[2f32, 2.0], &[2]), 4]);
+        out.push(sample![tensor(DType::F64, &[6], 1), 4]);
+        out.push(sample![tensor(DType::I64, &[6], 1), 4]);
+        out
+    }
+
+    pub(crate) fn edges() -> RawTensor {
+        RawTensor::from_slice(&[-1.5f32, -0.5, 0.0, 1.75], &[4])
+    }
+
+    pub(crate) fn edged() -> Samples {
+        vec![
+            sample![tensor(F, &[3, 4], 1), edges()],
+            sample![transposed(F, &[3, 4], 1), edges(), tensor(F, &[3, 4], 2), true],
+        ]
+    }
+
+    pub(crate) fn many() -> Samples {
+        vec![
+            sample![tensor(F, &[6, 2], 1), [3, 2]],
+            sample![
+                tensor(F, &[3, 4, 2], 1),
+                [3, 2],
+                [-1.0, 1.0, -2.0, 2.0],
+                crate::support::samples::in_range(F, restride_tensor::Layout::contiguous(&[3, 4]), 5, 0.0, 2.0),
+                true
+            ],
+        ]
+    }
+
+    pub(crate) fn many_number() -> Samples {
+        vec![sample![tensor(F, &[6, 2], 1), 3], sample![tensor(F, &[6, 3], 1), 2, (), (), true]]
+    }
+
+    pub(crate) fn many_edged() -> Samples {
+        vec![sample![tensor(F, &[6, 2], 1), vec![edges(), edges()]]]
+    }
+
+    pub(crate) fn segment_samples() -> Samples {
+        let mut out = Samples::new();
+        for how in ["sum", "mean", "prod", "max", "min"] {
+            let x = tensor(F, &[5, 3], 1);
+            out.push(sample![&x, how, ints(&[2, 0, 3], &[3])]);
+            out.push(sample![&x, how, ints(&[2, 0, 3], &[3]), (), (), 0, false, 0.5]);
+            out.push(sample![transposed(F, &[5, 3], 1), how, (), (), ints(&[0, 1, 1, 5], &[4]), 0, true]);
+            out.push(sample![tensor(DType::F64, &[2, 5, 3], 1), how, ints(&[1, 4, 3, 2], &[2, 2]), (), (), 1, true]);
+        }
+        out
+    }
+}

@@ -6,12 +6,11 @@ mod histogram;
 mod search;
 mod unique;
 
-use restride_ir::{Args, Call, DType, Layout, Meta, OpDef, OpError, Sample};
+use restride_ir::{Args, Call, DType, Layout, Meta, OpDef, OpError};
 use restride_kernels::sort::{Pick, sort, sort_room};
 use smallvec::smallvec;
 
 use crate::support::promote::name;
-use crate::support::sample::{expanded, sample, strided, tensor, transposed};
 use crate::support::scratch::lies;
 use crate::support::strides::dense_like;
 use crate::support::{Metas, Result, ensure, exact, fail, one};
@@ -136,79 +135,6 @@ fn room_kth(a: &Args<'_, Meta>, _: &[Meta]) -> Result<usize> {
     Ok(sort_room(lies(t), t.layout.dim(a.int(2)?)?, Pick::Kth(k.max(1) as usize - 1), true, true))
 }
 
-const F: DType = DType::F32;
-
-/// Sample tensors without ties.
-fn operands() -> Vec<restride_tensor::RawTensor> {
-    vec![
-        transposed(F, &[4, 5, 3], 1),
-        strided(DType::F64, &[4, 3], 1),
-        tensor(DType::F16, &[2, 7], 3),
-        tensor(F, &[], 1),
-        tensor(F, &[0, 3], 1),
-    ]
-}
-fn s_sort() -> Vec<Sample> {
-    let mut all = Vec::new();
-    for t in operands() {
-        all.push(sample![&t]);
-        all.push(sample![&t, 0, true]);
-    }
-    all.push(sample![tensor(DType::C64, &[3], 1)]);
-    all.push(sample![tensor(F, &[3], 1), 1]);
-    all
-}
-fn s_stable() -> Vec<Sample> {
-    let mut all = Vec::new();
-    let ties = [expanded(F, &[4, 3], 1), tensor(DType::Bool, &[9], 1), strided(DType::I8, &[4, 9], 1)];
-    for t in operands().into_iter().chain(ties) {
-        all.push(sample![&t, true]);
-        all.push(sample![&t, true, 0, true]);
-        all.push(sample![&t, (), -1, false]);
-    }
-    // An unstable sort orders ties as PyTorch's implementation happens to.
-    all.retain(|s| !matches!((&s.args[0], &s.args[1]), (restride_ir::Arg::Value(t), restride_ir::Arg::None) if !t.dtype().is_float() || t.layout().strides.contains(&0)));
-    all.push(sample![tensor(DType::C64, &[3], 1), true]);
-    all
-}
-fn s_argstable() -> Vec<Sample> {
-    let mut all = s_stable();
-    all.retain(|s| !matches!(s.args[1], restride_ir::Arg::None));
-    all
-}
-fn s_msort() -> Vec<Sample> {
-    operands().iter().map(|t| sample![t]).collect()
-}
-fn s_topk() -> Vec<Sample> {
-    vec![
-        sample![transposed(F, &[4, 5, 3], 1), 2],
-        sample![transposed(F, &[4, 5, 3], 1), 2, 1, false],
-        sample![strided(DType::F64, &[4, 3], 1), 4, 0],
-        sample![tensor(DType::BF16, &[2, 5], 1), 0],
-        sample![tensor(F, &[], 1), 1],
-        sample![tensor(F, &[0, 3], 1), 2],
-        sample![restride_tensor::RawTensor::from_slice(&[5i32, -1, 7, 3], &[4]), 3],
-        sample![tensor(F, &[4], 1), 5],
-        sample![tensor(F, &[4], 1), -1],
-        sample![tensor(DType::Bool, &[4], 1), 1],
-        sample![tensor(DType::C64, &[4], 1), 1],
-    ]
-}
-fn s_kth() -> Vec<Sample> {
-    vec![
-        sample![transposed(F, &[4, 5, 3], 1), 2],
-        sample![transposed(F, &[4, 5, 3], 1), 5, 1, true],
-        sample![strided(DType::F64, &[4, 3], 1), 4, 0],
-        sample![tensor(F, &[], 1), 1],
-        sample![tensor(F, &[0, 3], 1), 2],
-        sample![tensor(F, &[0, 3], 1), 1, 0],
-        sample![restride_tensor::RawTensor::from_slice(&[5i64, -1, 7, 3], &[4]), 3],
-        sample![tensor(F, &[4], 1), 5],
-        sample![tensor(F, &[4], 1), 0],
-        sample![tensor(DType::Bool, &[4], 1), 1],
-    ]
-}
-
 pub(crate) static OPS: &[OpDef] = &[
     exact("sort", infer_sort, run_sort, room, samples!(s_sort)),
     exact("sort.stable", infer_stable, run_stable, room_stable, samples!(s_stable)),
@@ -222,3 +148,87 @@ pub(crate) static OPS: &[OpDef] = &[
 /// The operators and gradients of this family.
 pub(crate) static FAMILY: crate::Family =
     crate::Family { ops: &[histogram::OPS, OPS, unique::OPS, search::OPS], gradients: &[], aliases: &[] };
+
+#[cfg(feature = "samples")]
+pub(crate) mod samples {
+    pub(super) use crate::support::samples::*;
+
+    pub(crate) const F: DType = DType::F32;
+
+    /// Sample tensors without ties.
+    pub(crate) fn operands() -> Vec<restride_tensor::RawTensor> {
+        vec![
+            transposed(F, &[4, 5, 3], 1),
+            strided(DType::F64, &[4, 3], 1),
+            tensor(DType::F16, &[2, 7], 3),
+            tensor(F, &[], 1),
+            tensor(F, &[0, 3], 1),
+        ]
+    }
+
+    pub(crate) fn s_sort() -> Vec<Sample> {
+        let mut all = Vec::new();
+        for t in operands() {
+            all.push(sample![&t]);
+            all.push(sample![&t, 0, true]);
+        }
+        all.push(sample![tensor(DType::C64, &[3], 1)]);
+        all.push(sample![tensor(F, &[3], 1), 1]);
+        all
+    }
+
+    pub(crate) fn s_stable() -> Vec<Sample> {
+        let mut all = Vec::new();
+        let ties = [expanded(F, &[4, 3], 1), tensor(DType::Bool, &[9], 1), strided(DType::I8, &[4, 9], 1)];
+        for t in operands().into_iter().chain(ties) {
+            all.push(sample![&t, true]);
+            all.push(sample![&t, true, 0, true]);
+            all.push(sample![&t, (), -1, false]);
+        }
+        // An unstable sort orders ties as PyTorch's implementation happens to.
+        all.retain(|s| !matches!((&s.args[0], &s.args[1]), (restride_ir::Arg::Value(t), restride_ir::Arg::None) if !t.dtype().is_float() || t.layout().strides.contains(&0)));
+        all.push(sample![tensor(DType::C64, &[3], 1), true]);
+        all
+    }
+
+    pub(crate) fn s_argstable() -> Vec<Sample> {
+        let mut all = s_stable();
+        all.retain(|s| !matches!(s.args[1], restride_ir::Arg::None));
+        all
+    }
+
+    pub(crate) fn s_msort() -> Vec<Sample> {
+        operands().iter().map(|t| sample![t]).collect()
+    }
+
+    pub(crate) fn s_topk() -> Vec<Sample> {
+        vec![
+            sample![transposed(F, &[4, 5, 3], 1), 2],
+            sample![transposed(F, &[4, 5, 3], 1), 2, 1, false],
+            sample![strided(DType::F64, &[4, 3], 1), 4, 0],
+            sample![tensor(DType::BF16, &[2, 5], 1), 0],
+            sample![tensor(F, &[], 1), 1],
+            sample![tensor(F, &[0, 3], 1), 2],
+            sample![restride_tensor::RawTensor::from_slice(&[5i32, -1, 7, 3], &[4]), 3],
+            sample![tensor(F, &[4], 1), 5],
+            sample![tensor(F, &[4], 1), -1],
+            sample![tensor(DType::Bool, &[4], 1), 1],
+            sample![tensor(DType::C64, &[4], 1), 1],
+        ]
+    }
+
+    pub(crate) fn s_kth() -> Vec<Sample> {
+        vec![
+            sample![transposed(F, &[4, 5, 3], 1), 2],
+            sample![transposed(F, &[4, 5, 3], 1), 5, 1, true],
+            sample![strided(DType::F64, &[4, 3], 1), 4, 0],
+            sample![tensor(F, &[], 1), 1],
+            sample![tensor(F, &[0, 3], 1), 2],
+            sample![tensor(F, &[0, 3], 1), 1, 0],
+            sample![restride_tensor::RawTensor::from_slice(&[5i64, -1, 7, 3], &[4]), 3],
+            sample![tensor(F, &[4], 1), 5],
+            sample![tensor(F, &[4], 1), 0],
+            sample![tensor(DType::Bool, &[4], 1), 1],
+        ]
+    }
+}

@@ -1,10 +1,9 @@
 //! Search and counting by value: `searchsorted`, `bucketize`, `isin`, `histc`, `bincount`.
 
 use crate::support::promote::{AsTensor, name};
-use crate::support::sample::{expanded, in_range, ints, sample, strided, tensor, transposed};
 use crate::support::scratch::lies;
 use crate::support::{Metas, Result, ensure, exact, fresh};
-use restride_ir::{Args, Call, Exactness, Kernel, Meta, OpDef, OpError, Sample, Scalar};
+use restride_ir::{Args, Call, Exactness, Kernel, Meta, OpDef, OpError, Scalar};
 use restride_kernels::sort::search::{count, histogram, histogram_room, is_in, is_in_room, search, search_room};
 use restride_kernels::support::scratch;
 use restride_tensor::{DType, Layout, RawTensor, View};
@@ -203,98 +202,6 @@ fn run_count(c: &Call<'_>) -> Result<Vec<RawTensor>> {
     Ok(vec![count(x, weights, least as usize).map_err(OpError::new)?])
 }
 
-const F: DType = DType::F32;
-
-/// A sorted row of an element type.
-fn sorted(dtype: DType, sizes: &[i64]) -> RawTensor {
-    let t = RawTensor::zeros(dtype, Layout::contiguous(sizes));
-    let data: Vec<f64> =
-        (0..t.numel()).map(|i| (i % sizes[sizes.len() - 1] as usize / 2) as f64 * 0.75 - 1.0).collect();
-    restride_kernels::support::convert::scatter(&data, &t.write().view_mut());
-    t
-}
-fn sorted_samples() -> Vec<Sample> {
-    let mut out = Vec::new();
-    for d in [F, DType::F64, DType::F16, DType::BF16] {
-        for v in [tensor(d, &[2, 3], 1), sorted(d, &[7])] {
-            out.push(sample![sorted(d, &[7]), &v]);
-            out.push(sample![sorted(d, &[7]), v, true, true]);
-        }
-    }
-    for v in [transposed(F, &[2, 5], 1), strided(F, &[2, 5], 2), expanded(F, &[2, 5], 3), tensor(F, &[2, 0], 1)] {
-        out.push(sample![sorted(F, &[2, 6]), &v]);
-        out.push(sample![sorted(F, &[2, 6]), v, false, false, "right"]);
-    }
-    out.push(sample![sorted(F, &[6]), tensor(F, &[], 1), false, true, "left"]);
-    out.push(sample![sorted(F, &[6]), tensor(F, &[], 1)]);
-    out.push(sample![sorted(F, &[6]), tensor(DType::F64, &[2], 1)]);
-    out.push(sample![sorted(F, &[2, 6]), tensor(F, &[3, 6], 1)]);
-    let row = RawTensor::from_slice(&[3.0f32, 1.0, 2.0], &[3]);
-    out.push(sample![row, tensor(F, &[4], 1), false, false, (), ints(&[1, 2, 0], &[3])]);
-    let numbers = RawTensor::from_slice(&[f32::NAN, f32::INFINITY, f32::NEG_INFINITY, -0.25], &[4]);
-    out.push(sample![sorted(F, &[6]), numbers]);
-    out.push(sample![ints(&[1, 3, 3, 5], &[4]), ints(&[0, 1, 3, 4, 9], &[5]), false, true]);
-    out.push(sample![sorted(F, &[0, 4]), tensor(F, &[0, 2], 1)]);
-    out
-}
-fn number_samples() -> Vec<Sample> {
-    vec![
-        sample![sorted(F, &[6]), 0.5],
-        sample![sorted(F, &[6]), 2, true, true],
-        sample![ints(&[1, 3, 5], &[3]), 3],
-        sample![ints(&[1, 3, 5], &[3]), 3.5],
-        sample![sorted(F, &[2, 6]), 1],
-    ]
-}
-/// Swaps the first two arguments: `bucketize` takes the boundaries second.
-fn swapped(samples: Vec<Sample>) -> Vec<Sample> {
-    let mut samples: Vec<Sample> = samples.into_iter().filter(|s| s.args.len() <= 4).collect();
-    samples.iter_mut().for_each(|s| s.args.swap(0, 1));
-    samples
-}
-fn members() -> Vec<Sample> {
-    let nan = RawTensor::from_slice(&[1.0f32, f32::NAN, 2.0], &[3]);
-    vec![
-        sample![tensor(DType::I64, &[2, 5], 1), ints(&[1, -2, 4], &[3])],
-        sample![transposed(DType::I64, &[2, 5], 1), tensor(DType::I64, &[30], 2), false, true],
-        sample![tensor(DType::I32, &[5], 1), ints(&[1, -2, 4], &[3])],
-        sample![&nan, &nan],
-        sample![tensor(F, &[0, 2], 1), &nan],
-        sample![tensor(F, &[], 1), tensor(F, &[0], 1)],
-        sample![tensor(DType::U8, &[7], 1), tensor(F, &[3], 2)],
-    ]
-}
-fn histograms() -> Vec<Sample> {
-    let mut out = Vec::new();
-    for d in [F, DType::F64] {
-        out.push(sample![transposed(d, &[5, 20], 1), 7]);
-        out.push(sample![tensor(d, &[50], 2), 10, -1, 1]);
-        out.push(sample![tensor(d, &[50], 2), 4, 0.5, 1.5]);
-    }
-    out.push(sample![tensor(F, &[50], 2)]);
-    out.push(sample![in_range(F, Layout::contiguous(&[5]), 2, 1.0, 1.0), 4]);
-    out.push(sample![tensor(F, &[0], 2), 4]);
-    out.push(sample![tensor(F, &[5], 2), 4, 2, 1]);
-    out.push(sample![tensor(F, &[5], 2), 0]);
-    out.push(sample![tensor(DType::I64, &[5], 2), 4]);
-    out.push(sample![RawTensor::from_slice(&[1.0f32, f32::INFINITY], &[2]), 4]);
-    out
-}
-fn counts() -> Vec<Sample> {
-    let x = ints(&[3, 1, 0, 3, 7], &[5]);
-    vec![
-        sample![&x],
-        sample![&x, (), 12],
-        sample![&x, tensor(F, &[5], 1)],
-        sample![&x, tensor(DType::F64, &[5], 1), 3],
-        sample![&x, tensor(DType::I64, &[5], 1)],
-        sample![tensor(DType::U8, &[6], 1)],
-        sample![ints(&[], &[0]), (), 3],
-        sample![ints(&[-1], &[1])],
-        sample![ints(&[1, 2], &[2, 1])],
-    ]
-}
-
 pub(crate) static OPS: &[OpDef] = &[
     exact("searchsorted.Tensor", infer_sorted, run_sorted, room_sorted, samples!(sorted_samples)),
     exact("searchsorted.Scalar", infer_sorted, run_sorted, room_sorted, samples!(number_samples)),
@@ -336,3 +243,106 @@ pub(crate) static OPS: &[OpDef] = &[
         ..OpDef::new("bincount")
     },
 ];
+
+#[cfg(feature = "samples")]
+pub(crate) mod samples {
+    pub(super) use crate::support::samples::*;
+
+    pub(crate) const F: DType = DType::F32;
+
+    /// A sorted row of an element type.
+    pub(crate) fn sorted(dtype: DType, sizes: &[i64]) -> RawTensor {
+        let t = RawTensor::zeros(dtype, Layout::contiguous(sizes));
+        let data: Vec<f64> =
+            (0..t.numel()).map(|i| (i % sizes[sizes.len() - 1] as usize / 2) as f64 * 0.75 - 1.0).collect();
+        restride_kernels::support::convert::scatter(&data, &t.write().view_mut());
+        t
+    }
+
+    pub(crate) fn sorted_samples() -> Vec<Sample> {
+        let mut out = Vec::new();
+        for d in [F, DType::F64, DType::F16, DType::BF16] {
+            for v in [tensor(d, &[2, 3], 1), sorted(d, &[7])] {
+                out.push(sample![sorted(d, &[7]), &v]);
+                out.push(sample![sorted(d, &[7]), v, true, true]);
+            }
+        }
+        for v in [transposed(F, &[2, 5], 1), strided(F, &[2, 5], 2), expanded(F, &[2, 5], 3), tensor(F, &[2, 0], 1)] {
+            out.push(sample![sorted(F, &[2, 6]), &v]);
+            out.push(sample![sorted(F, &[2, 6]), v, false, false, "right"]);
+        }
+        out.push(sample![sorted(F, &[6]), tensor(F, &[], 1), false, true, "left"]);
+        out.push(sample![sorted(F, &[6]), tensor(F, &[], 1)]);
+        out.push(sample![sorted(F, &[6]), tensor(DType::F64, &[2], 1)]);
+        out.push(sample![sorted(F, &[2, 6]), tensor(F, &[3, 6], 1)]);
+        let row = RawTensor::from_slice(&[3.0f32, 1.0, 2.0], &[3]);
+        out.push(sample![row, tensor(F, &[4], 1), false, false, (), ints(&[1, 2, 0], &[3])]);
+        let numbers = RawTensor::from_slice(&[f32::NAN, f32::INFINITY, f32::NEG_INFINITY, -0.25], &[4]);
+        out.push(sample![sorted(F, &[6]), numbers]);
+        out.push(sample![ints(&[1, 3, 3, 5], &[4]), ints(&[0, 1, 3, 4, 9], &[5]), false, true]);
+        out.push(sample![sorted(F, &[0, 4]), tensor(F, &[0, 2], 1)]);
+        out
+    }
+
+    pub(crate) fn number_samples() -> Vec<Sample> {
+        vec![
+            sample![sorted(F, &[6]), 0.5],
+            sample![sorted(F, &[6]), 2, true, true],
+            sample![ints(&[1, 3, 5], &[3]), 3],
+            sample![ints(&[1, 3, 5], &[3]), 3.5],
+            sample![sorted(F, &[2, 6]), 1],
+        ]
+    }
+
+    /// Swaps the first two arguments: `bucketize` takes the boundaries second.
+    pub(crate) fn swapped(samples: Vec<Sample>) -> Vec<Sample> {
+        let mut samples: Vec<Sample> = samples.into_iter().filter(|s| s.args.len() <= 4).collect();
+        samples.iter_mut().for_each(|s| s.args.swap(0, 1));
+        samples
+    }
+
+    pub(crate) fn members() -> Vec<Sample> {
+        let nan = RawTensor::from_slice(&[1.0f32, f32::NAN, 2.0], &[3]);
+        vec![
+            sample![tensor(DType::I64, &[2, 5], 1), ints(&[1, -2, 4], &[3])],
+            sample![transposed(DType::I64, &[2, 5], 1), tensor(DType::I64, &[30], 2), false, true],
+            sample![tensor(DType::I32, &[5], 1), ints(&[1, -2, 4], &[3])],
+            sample![&nan, &nan],
+            sample![tensor(F, &[0, 2], 1), &nan],
+            sample![tensor(F, &[], 1), tensor(F, &[0], 1)],
+            sample![tensor(DType::U8, &[7], 1), tensor(F, &[3], 2)],
+        ]
+    }
+
+    pub(crate) fn histograms() -> Vec<Sample> {
+        let mut out = Vec::new();
+        for d in [F, DType::F64] {
+            out.push(sample![transposed(d, &[5, 20], 1), 7]);
+            out.push(sample![tensor(d, &[50], 2), 10, -1, 1]);
+            out.push(sample![tensor(d, &[50], 2), 4, 0.5, 1.5]);
+        }
+        out.push(sample![tensor(F, &[50], 2)]);
+        out.push(sample![in_range(F, Layout::contiguous(&[5]), 2, 1.0, 1.0), 4]);
+        out.push(sample![tensor(F, &[0], 2), 4]);
+        out.push(sample![tensor(F, &[5], 2), 4, 2, 1]);
+        out.push(sample![tensor(F, &[5], 2), 0]);
+        out.push(sample![tensor(DType::I64, &[5], 2), 4]);
+        out.push(sample![RawTensor::from_slice(&[1.0f32, f32::INFINITY], &[2]), 4]);
+        out
+    }
+
+    pub(crate) fn counts() -> Vec<Sample> {
+        let x = ints(&[3, 1, 0, 3, 7], &[5]);
+        vec![
+            sample![&x],
+            sample![&x, (), 12],
+            sample![&x, tensor(F, &[5], 1)],
+            sample![&x, tensor(DType::F64, &[5], 1), 3],
+            sample![&x, tensor(DType::I64, &[5], 1)],
+            sample![tensor(DType::U8, &[6], 1)],
+            sample![ints(&[], &[0]), (), 3],
+            sample![ints(&[-1], &[1])],
+            sample![ints(&[1, 2], &[2, 1])],
+        ]
+    }
+}

@@ -1,6 +1,6 @@
 //! Distinct elements and slices: `unique` in its forms. The data decides the result's size.
 
-use restride_ir::{Call, DType, Exactness, Kernel, Layout, OpDef, OpError, Sample, SampleFn};
+use restride_ir::{Call, DType, Exactness, Kernel, Layout, OpDef, OpError, SampleFn};
 use restride_kernels::index::{Axes, take_at, take_flat};
 use restride_kernels::movement::copy;
 use restride_kernels::sort::unique::{Groups, groups};
@@ -9,7 +9,6 @@ use restride_tensor::{RawTensor, View};
 
 use crate::index::find::allocate;
 use crate::support::promote::name;
-use crate::support::sample::{ints, sample, strided, tensor, transposed};
 use crate::support::{Result, ensure, fail};
 
 fn check_type(what: &str, dtype: DType) -> Result<()> {
@@ -100,55 +99,6 @@ fn run_dim_consecutive(c: &Call<'_>) -> Result<Vec<RawTensor>> {
     sliced(c.args.tensor(0)?, c.args.int(1)?, true)
 }
 
-/// Sample tensors with repeated elements.
-fn operands() -> Vec<RawTensor> {
-    vec![
-        ints(&[3, 1, 2, 1, 3, 3], &[6]),
-        transposed(DType::I8, &[4, 5, 2], 1),
-        strided(DType::U8, &[4, 3], 1),
-        tensor(DType::Bool, &[5, 2], 1),
-        tensor(DType::F32, &[3, 2], 1),
-        tensor(DType::BF16, &[], 1),
-        tensor(DType::F32, &[0, 3], 1),
-        tensor(DType::F32, &[2, 0], 1),
-        RawTensor::from_slice(&[f32::NAN, 0.0, f32::NAN, -0.0, 1.0, 1.0], &[6]),
-        tensor(DType::C64, &[3], 1),
-    ]
-}
-fn s_unique() -> Vec<Sample> {
-    let mut all: Vec<Sample> = operands().iter().map(|t| sample![t, true, true]).collect();
-    all.push(sample![ints(&[3, 1, 3], &[3]), false]);
-    all
-}
-fn s_unique2() -> Vec<Sample> {
-    let mut all: Vec<Sample> = operands().iter().map(|t| sample![t, true, true, true]).collect();
-    for (inverse, counts) in [(false, false), (true, false), (false, true)] {
-        all.push(sample![ints(&[3, 1, 3], &[3]), true, inverse, counts]);
-    }
-    all
-}
-fn s_consecutive() -> Vec<Sample> {
-    let mut all: Vec<Sample> = operands().iter().map(|t| sample![t, true, true]).collect();
-    all.extend(operands().iter().map(|t| sample![t, false, true, 0]));
-    all.push(sample![ints(&[1, 2, 1, 2, 0, 3], &[3, 2]), true, true, 0]);
-    all.push(sample![ints(&[1, 1, 3, 3], &[4])]);
-    all
-}
-fn s_dim() -> Vec<Sample> {
-    // PyTorch defines no order for rows with NaN.
-    let all = operands().into_iter().filter(|t| t.layout().sizes[..] != [6] || t.dtype() != DType::F32);
-    let mut all: Vec<Sample> = all.flat_map(|t| [sample![&t, 0, true, true, true], sample![&t, -1]]).collect();
-    all.push(sample![ints(&[1, 2, 0, 3, 1, 2], &[3, 2]), 0, true, true, true]);
-    all.push(sample![ints(&[1, 2, 1, 0, 3, 0], &[2, 3]), 1, true, true, true]);
-    all
-}
-fn s_dim_consecutive() -> Vec<Sample> {
-    let all = operands().into_iter().filter(|t| t.layout().sizes[..] != [6] || t.dtype() != DType::F32);
-    let mut all: Vec<Sample> = all.map(|t| sample![&t, -1, true, true]).collect();
-    all.push(sample![ints(&[1, 2, 1, 2, 0, 3], &[3, 2]), 0, true, true]);
-    all
-}
-
 const fn found(schema: &'static str, run: fn(&Call<'_>) -> Result<Vec<RawTensor>>, samples: Option<SampleFn>) -> OpDef {
     OpDef { kernel: Kernel::Dynamic(run), exactness: Exactness::Exact, samples, ..OpDef::new(schema) }
 }
@@ -160,3 +110,62 @@ pub(crate) static OPS: &[OpDef] = &[
     found("unique_dim", run_dim, samples!(s_dim)),
     found("unique_dim_consecutive", run_dim_consecutive, samples!(s_dim_consecutive)),
 ];
+
+#[cfg(feature = "samples")]
+pub(crate) mod samples {
+    pub(super) use crate::support::samples::*;
+
+    /// Sample tensors with repeated elements.
+    pub(crate) fn operands() -> Vec<RawTensor> {
+        vec![
+            ints(&[3, 1, 2, 1, 3, 3], &[6]),
+            transposed(DType::I8, &[4, 5, 2], 1),
+            strided(DType::U8, &[4, 3], 1),
+            tensor(DType::Bool, &[5, 2], 1),
+            tensor(DType::F32, &[3, 2], 1),
+            tensor(DType::BF16, &[], 1),
+            tensor(DType::F32, &[0, 3], 1),
+            tensor(DType::F32, &[2, 0], 1),
+            RawTensor::from_slice(&[f32::NAN, 0.0, f32::NAN, -0.0, 1.0, 1.0], &[6]),
+            tensor(DType::C64, &[3], 1),
+        ]
+    }
+
+    pub(crate) fn s_unique() -> Vec<Sample> {
+        let mut all: Vec<Sample> = operands().iter().map(|t| sample![t, true, true]).collect();
+        all.push(sample![ints(&[3, 1, 3], &[3]), false]);
+        all
+    }
+
+    pub(crate) fn s_unique2() -> Vec<Sample> {
+        let mut all: Vec<Sample> = operands().iter().map(|t| sample![t, true, true, true]).collect();
+        for (inverse, counts) in [(false, false), (true, false), (false, true)] {
+            all.push(sample![ints(&[3, 1, 3], &[3]), true, inverse, counts]);
+        }
+        all
+    }
+
+    pub(crate) fn s_consecutive() -> Vec<Sample> {
+        let mut all: Vec<Sample> = operands().iter().map(|t| sample![t, true, true]).collect();
+        all.extend(operands().iter().map(|t| sample![t, false, true, 0]));
+        all.push(sample![ints(&[1, 2, 1, 2, 0, 3], &[3, 2]), true, true, 0]);
+        all.push(sample![ints(&[1, 1, 3, 3], &[4])]);
+        all
+    }
+
+    pub(crate) fn s_dim() -> Vec<Sample> {
+        // PyTorch defines no order for rows with NaN.
+        let all = operands().into_iter().filter(|t| t.layout().sizes[..] != [6] || t.dtype() != DType::F32);
+        let mut all: Vec<Sample> = all.flat_map(|t| [sample![&t, 0, true, true, true], sample![&t, -1]]).collect();
+        all.push(sample![ints(&[1, 2, 0, 3, 1, 2], &[3, 2]), 0, true, true, true]);
+        all.push(sample![ints(&[1, 2, 1, 0, 3, 0], &[2, 3]), 1, true, true, true]);
+        all
+    }
+
+    pub(crate) fn s_dim_consecutive() -> Vec<Sample> {
+        let all = operands().into_iter().filter(|t| t.layout().sizes[..] != [6] || t.dtype() != DType::F32);
+        let mut all: Vec<Sample> = all.map(|t| sample![&t, -1, true, true]).collect();
+        all.push(sample![ints(&[1, 2, 1, 2, 0, 3], &[3, 2]), 0, true, true]);
+        all
+    }
+}

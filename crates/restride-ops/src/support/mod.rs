@@ -2,15 +2,15 @@
 
 pub(crate) mod composite;
 pub(crate) mod promote;
-pub(crate) mod sample;
+#[cfg(feature = "samples")]
+pub(crate) mod samples;
 pub(crate) mod scratch;
 pub(crate) mod strides;
 
 use restride_ir::{
-    Arg, Args, Call, DType, Emit, Exactness, InferFn, Ints, Kernel, Layout, Meta, OpDef, OpError, Sample, SampleFn,
-    Scalar, ScratchFn, Val,
+    Arg, Args, Call, DType, Emit, Exactness, InferFn, Ints, Kernel, Layout, Meta, OpDef, OpError, SampleFn, Scalar,
+    ScratchFn, Val,
 };
-use restride_tensor::RawTensor;
 use smallvec::{SmallVec, smallvec};
 use std::sync::Arc;
 
@@ -195,17 +195,3 @@ pub(crate) fn pass(a: &ValArgs<'_>, i: usize) -> Arg<Val, Scalar> {
 pub(crate) fn sizes(e: &dyn Emit, v: Val) -> Vec<i64> {
     e.meta(v).sizes().to_vec()
 }
-
-/// Sample tensors of one shape in three layouts: row-major, transposed, strided.
-pub(crate) fn forms(dtype: DType, sizes: &[i64], seed: u64) -> [RawTensor; 3] {
-    use crate::support::sample::{strided, tensor, transposed};
-    [tensor(dtype, sizes, seed), transposed(dtype, sizes, seed + 1), strided(dtype, sizes, seed + 2)]
-}
-
-/// A channels-last sample tensor of 4 or 5 dimensions.
-pub(crate) fn nhwc(dtype: DType, sizes: &[i64], seed: u64) -> RawTensor {
-    crate::support::sample::laid(dtype, strides::channels_last(sizes), seed)
-}
-
-/// Samples, as a list.
-pub(crate) type Samples = Vec<Sample>;

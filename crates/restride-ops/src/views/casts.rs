@@ -1,14 +1,12 @@
 //! Views of the element type or the memory format, and the copies made where no view exists.
 
 use restride_ir::{
-    Args, Exactness, Kernel, MathView, MemoryFormat, Meta, Movement, OpDef, Sample, SampleFn, TensorType, ViewArgs,
-    ViewOutcome,
+    Args, Exactness, Kernel, MathView, MemoryFormat, Meta, Movement, OpDef, SampleFn, TensorType, ViewArgs, ViewOutcome,
 };
 use restride_tensor::{DType, Dim, Layout};
 use smallvec::{SmallVec, smallvec};
 
 use crate::movement;
-use crate::support::sample::{sample, strided, tensor, transposed};
 use crate::support::strides::in_format;
 use crate::support::suggests_channels_last;
 use crate::views::shape::{Adjoint, Identity, MatH, MatrixH};
@@ -277,98 +275,6 @@ fn infer_fresh(a: &Args<'_, Meta>) -> Result<Metas> {
     one(t.dtype, Layout::contiguous(t.sizes()))
 }
 
-const F: DType = DType::F32;
-
-fn s_view_dtype() -> Vec<Sample> {
-    vec![
-        sample![tensor(F, &[2, 4], 1), DType::I32],
-        sample![tensor(F, &[2, 4], 1), DType::I16],
-        sample![tensor(DType::U8, &[2, 8], 1), DType::F32],
-        sample![tensor(DType::C64, &[2, 2], 1), DType::F32],
-        sample![tensor(DType::F16, &[], 1), DType::BF16],
-    ]
-}
-fn s_complex() -> Vec<Sample> {
-    vec![
-        sample![tensor(DType::C64, &[2, 3], 1)],
-        sample![transposed(DType::C128, &[2, 3], 1)],
-        sample![strided(DType::C64, &[3], 1)],
-        sample![tensor(DType::C64, &[], 1)],
-    ]
-}
-fn s_as_complex() -> Vec<Sample> {
-    vec![sample![tensor(F, &[3, 2], 1)], sample![tensor(DType::F64, &[2], 1)]]
-}
-fn s_any() -> Vec<Sample> {
-    vec![
-        sample![tensor(F, &[2, 3], 1)],
-        sample![transposed(DType::C64, &[2, 3], 1)],
-        sample![strided(DType::I64, &[2, 3, 2], 1)],
-        sample![tensor(DType::Bool, &[], 1)],
-        sample![tensor(DType::BF16, &[0, 3], 1)],
-        sample![crate::support::sample::expanded(DType::F16, &[2, 3], 1)],
-    ]
-}
-fn s_signed() -> Vec<Sample> {
-    vec![
-        sample![tensor(F, &[2, 3], 1)],
-        sample![transposed(DType::C64, &[2, 3], 1)],
-        sample![tensor(DType::I64, &[], 1)],
-    ]
-}
-fn s_matrix() -> Vec<Sample> {
-    vec![sample![tensor(DType::C64, &[2, 3], 1)], sample![transposed(F, &[2, 3], 1)]]
-}
-fn s_to() -> Vec<Sample> {
-    vec![
-        sample![tensor(F, &[2, 3], 1), DType::F32],
-        sample![tensor(F, &[2, 3], 1), DType::I64],
-        sample![transposed(DType::I32, &[2, 3], 1), DType::F64],
-        sample![strided(F, &[2, 3], 1), DType::BF16],
-        sample![tensor(F, &[2, 3], 1), DType::Bool],
-        sample![tensor(F, &[2, 3], 1), DType::F32, false, true],
-        sample![tensor(F, &[2, 3, 4, 5], 1), DType::F32, false, false, MemoryFormat::ChannelsLast],
-        sample![tensor(F, &[2, 3, 4, 5], 1), DType::F16, false, false, MemoryFormat::ChannelsLast],
-        sample![tensor(DType::F64, &[2, 2], 1), DType::C64],
-        sample![tensor(F, &[], 1), DType::U8],
-    ]
-}
-fn s_to_device() -> Vec<Sample> {
-    vec![
-        sample![tensor(F, &[2, 3], 1), restride_ir::Arg::Device("cpu".into()), DType::F32],
-        sample![strided(F, &[2, 3], 1), restride_ir::Arg::Device("cpu".into()), DType::F64],
-    ]
-}
-fn s_to_layout() -> Vec<Sample> {
-    vec![
-        sample![strided(F, &[2, 3], 1), DType::F64],
-        sample![tensor(F, &[2, 3], 1), ()],
-        sample![tensor(DType::I64, &[2, 3], 1), DType::F32, (), (), (), false, true],
-    ]
-}
-fn s_to_other() -> Vec<Sample> {
-    vec![
-        sample![strided(F, &[2, 3], 1), tensor(DType::F64, &[1], 2)],
-        sample![tensor(DType::Bool, &[2, 3], 1), tensor(DType::Bool, &[1], 2)],
-        sample![tensor(DType::Bool, &[2, 3], 1), tensor(DType::I8, &[1], 2)],
-    ]
-}
-fn s_to_copy() -> Vec<Sample> {
-    vec![
-        sample![transposed(F, &[2, 3], 1)],
-        sample![strided(F, &[2, 3], 1), DType::I32],
-        sample![crate::support::sample::expanded(F, &[2, 3], 1), DType::BF16],
-        sample![tensor(F, &[2, 3, 4, 5], 1), DType::F16, (), (), (), false, MemoryFormat::ChannelsLast],
-        sample![tensor(DType::C64, &[3], 1), DType::C128],
-    ]
-}
-fn s_contiguous() -> Vec<Sample> {
-    let mut all = s_any();
-    all.push(sample![tensor(F, &[2, 3, 4, 5], 1), MemoryFormat::ChannelsLast]);
-    all.push(sample![transposed(F, &[2, 3, 4], 1), MemoryFormat::Contiguous]);
-    all
-}
-
 /// A cast: the tensor itself where the type stays, otherwise a conversion in the same logical order.
 const fn a_cast<R: Rule>(schema: &'static str, infer: restride_ir::InferFn, samples: Option<SampleFn>) -> OpDef {
     // The cast changes the elements, so the operator is no movement.
@@ -507,3 +413,112 @@ typed_rule!(SetStrided, |a, t| {
     let offset = &source.layout.offset.plus(a.number(2)?);
     Ok(view(t.dtype, crate::views::split::as_strided(&source.layout, sizes, &layout.strides, Some(offset))?))
 });
+
+#[cfg(feature = "samples")]
+pub(crate) mod samples {
+    use super::*;
+    pub(super) use crate::support::samples::*;
+
+    pub(crate) const F: DType = DType::F32;
+
+    pub(crate) fn s_view_dtype() -> Vec<Sample> {
+        vec![
+            sample![tensor(F, &[2, 4], 1), DType::I32],
+            sample![tensor(F, &[2, 4], 1), DType::I16],
+            sample![tensor(DType::U8, &[2, 8], 1), DType::F32],
+            sample![tensor(DType::C64, &[2, 2], 1), DType::F32],
+            sample![tensor(DType::F16, &[], 1), DType::BF16],
+        ]
+    }
+
+    pub(crate) fn s_complex() -> Vec<Sample> {
+        vec![
+            sample![tensor(DType::C64, &[2, 3], 1)],
+            sample![transposed(DType::C128, &[2, 3], 1)],
+            sample![strided(DType::C64, &[3], 1)],
+            sample![tensor(DType::C64, &[], 1)],
+        ]
+    }
+
+    pub(crate) fn s_as_complex() -> Vec<Sample> {
+        vec![sample![tensor(F, &[3, 2], 1)], sample![tensor(DType::F64, &[2], 1)]]
+    }
+
+    pub(crate) fn s_any() -> Vec<Sample> {
+        vec![
+            sample![tensor(F, &[2, 3], 1)],
+            sample![transposed(DType::C64, &[2, 3], 1)],
+            sample![strided(DType::I64, &[2, 3, 2], 1)],
+            sample![tensor(DType::Bool, &[], 1)],
+            sample![tensor(DType::BF16, &[0, 3], 1)],
+            sample![crate::support::samples::expanded(DType::F16, &[2, 3], 1)],
+        ]
+    }
+
+    pub(crate) fn s_signed() -> Vec<Sample> {
+        vec![
+            sample![tensor(F, &[2, 3], 1)],
+            sample![transposed(DType::C64, &[2, 3], 1)],
+            sample![tensor(DType::I64, &[], 1)],
+        ]
+    }
+
+    pub(crate) fn s_matrix() -> Vec<Sample> {
+        vec![sample![tensor(DType::C64, &[2, 3], 1)], sample![transposed(F, &[2, 3], 1)]]
+    }
+
+    pub(crate) fn s_to() -> Vec<Sample> {
+        vec![
+            sample![tensor(F, &[2, 3], 1), DType::F32],
+            sample![tensor(F, &[2, 3], 1), DType::I64],
+            sample![transposed(DType::I32, &[2, 3], 1), DType::F64],
+            sample![strided(F, &[2, 3], 1), DType::BF16],
+            sample![tensor(F, &[2, 3], 1), DType::Bool],
+            sample![tensor(F, &[2, 3], 1), DType::F32, false, true],
+            sample![tensor(F, &[2, 3, 4, 5], 1), DType::F32, false, false, MemoryFormat::ChannelsLast],
+            sample![tensor(F, &[2, 3, 4, 5], 1), DType::F16, false, false, MemoryFormat::ChannelsLast],
+            sample![tensor(DType::F64, &[2, 2], 1), DType::C64],
+            sample![tensor(F, &[], 1), DType::U8],
+        ]
+    }
+
+    pub(crate) fn s_to_device() -> Vec<Sample> {
+        vec![
+            sample![tensor(F, &[2, 3], 1), restride_ir::Arg::Device("cpu".into()), DType::F32],
+            sample![strided(F, &[2, 3], 1), restride_ir::Arg::Device("cpu".into()), DType::F64],
+        ]
+    }
+
+    pub(crate) fn s_to_layout() -> Vec<Sample> {
+        vec![
+            sample![strided(F, &[2, 3], 1), DType::F64],
+            sample![tensor(F, &[2, 3], 1), ()],
+            sample![tensor(DType::I64, &[2, 3], 1), DType::F32, (), (), (), false, true],
+        ]
+    }
+
+    pub(crate) fn s_to_other() -> Vec<Sample> {
+        vec![
+            sample![strided(F, &[2, 3], 1), tensor(DType::F64, &[1], 2)],
+            sample![tensor(DType::Bool, &[2, 3], 1), tensor(DType::Bool, &[1], 2)],
+            sample![tensor(DType::Bool, &[2, 3], 1), tensor(DType::I8, &[1], 2)],
+        ]
+    }
+
+    pub(crate) fn s_to_copy() -> Vec<Sample> {
+        vec![
+            sample![transposed(F, &[2, 3], 1)],
+            sample![strided(F, &[2, 3], 1), DType::I32],
+            sample![crate::support::samples::expanded(F, &[2, 3], 1), DType::BF16],
+            sample![tensor(F, &[2, 3, 4, 5], 1), DType::F16, (), (), (), false, MemoryFormat::ChannelsLast],
+            sample![tensor(DType::C64, &[3], 1), DType::C128],
+        ]
+    }
+
+    pub(crate) fn s_contiguous() -> Vec<Sample> {
+        let mut all = s_any();
+        all.push(sample![tensor(F, &[2, 3, 4, 5], 1), MemoryFormat::ChannelsLast]);
+        all.push(sample![transposed(F, &[2, 3, 4], 1), MemoryFormat::Contiguous]);
+        all
+    }
+}

@@ -15,9 +15,6 @@ use smallvec::{SmallVec, smallvec};
 
 use crate::movement;
 
-/// An empty list of numbers, as a sample argument.
-pub(crate) const NO: [i64; 0] = [];
-
 pub(crate) type Result<T> = std::result::Result<T, OpError>;
 
 /// A view rule, generic over known and symbolic sizes.

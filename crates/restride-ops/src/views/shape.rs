@@ -1,13 +1,12 @@
 //! Views that change sizes and the order of dimensions.
 
-use restride_ir::{Args, Meta, OpDef, Sample, TensorType, ViewArgs, ViewOutcome};
+use restride_ir::{Args, Meta, OpDef, TensorType, ViewArgs, ViewOutcome};
 use restride_tensor::{DType, Dim, Layout};
 use smallvec::{SmallVec, smallvec};
 
-use crate::support::sample::{sample, strided, tensor, transposed};
 use crate::views::{
-    NO, Result, Rule, a_copy, a_view, asks_for_strides, fail, in_order, in_place, itself, layout_rule, may_view,
-    move_dims, must_view, reading, resolves, rule, squeezed, view, view_or_copy,
+    Result, Rule, a_copy, a_view, asks_for_strides, fail, in_order, in_place, itself, layout_rule, may_view, move_dims,
+    must_view, reading, resolves, rule, squeezed, view, view_or_copy,
 };
 
 /// Declares a rule by a function of the arguments.
@@ -183,147 +182,6 @@ fn infer_ravel(a: &Args<'_, Meta>) -> Result<SmallVec<[Meta; 1]>> {
     fresh(a.tensor(0)?, &[-1])
 }
 
-const F: DType = DType::F32;
-
-fn s_view() -> Vec<Sample> {
-    vec![
-        sample![tensor(F, &[2, 3, 4], 1), [6, 4]],
-        sample![tensor(DType::I64, &[2, 3, 4], 1), [2, -1]],
-        sample![tensor(F, &[], 1), [1, 1]],
-        sample![tensor(F, &[0, 3], 1), [3, 0]],
-        sample![strided(F, &[4, 6], 1), [2, 2, 6]],
-        sample![transposed(DType::BF16, &[4, 6], 1), [2, 2, 3, 2]],
-        sample![tensor(DType::C64, &[4, 1, 2], 1), [1, 4, 2, 1]],
-    ]
-}
-fn s_reshape() -> Vec<Sample> {
-    let mut all = s_view();
-    all.push(sample![transposed(F, &[4, 6], 1), [24]]);
-    all.push(sample![strided(DType::I8, &[4, 6], 1), [3, -1]]);
-    all.push(sample![crate::support::sample::expanded(F, &[3, 4], 1), [12]]);
-    all
-}
-fn s_view_as() -> Vec<Sample> {
-    vec![sample![tensor(F, &[2, 6], 1), tensor(DType::I64, &[3, 4], 2)], sample![tensor(F, &[1], 1), tensor(F, &[], 2)]]
-}
-fn s_reshape_as() -> Vec<Sample> {
-    let mut all = s_view_as();
-    all.push(sample![transposed(F, &[2, 6], 1), tensor(F, &[12], 2)]);
-    all
-}
-fn s_flatten() -> Vec<Sample> {
-    vec![
-        sample![tensor(F, &[2, 3, 4], 1)],
-        sample![tensor(F, &[2, 3, 4], 1), 1, 2],
-        sample![tensor(F, &[2, 3, 4], 1), 1, 1],
-        sample![transposed(F, &[2, 3, 4], 1), -2],
-        sample![tensor(F, &[], 1)],
-        sample![tensor(F, &[0, 3], 1)],
-    ]
-}
-fn s_unflatten() -> Vec<Sample> {
-    vec![sample![tensor(F, &[2, 12], 1), 1, [3, -1]], sample![transposed(F, &[6, 5], 1), 0, [2, 3]]]
-}
-fn s_any() -> Vec<Sample> {
-    vec![
-        sample![tensor(F, &[2, 3], 1)],
-        sample![transposed(DType::I64, &[2, 3], 1)],
-        sample![strided(F, &[2, 3, 2], 1)],
-        sample![tensor(DType::C64, &[], 1)],
-        sample![tensor(F, &[0, 3], 1)],
-        sample![tensor(F, &[4], 1)],
-    ]
-}
-fn s_squeeze() -> Vec<Sample> {
-    let mut all = s_any();
-    all.push(sample![tensor(F, &[1, 2, 1, 3], 1)]);
-    all.push(sample![strided(F, &[1, 1], 1)]);
-    all
-}
-fn s_squeeze_dim() -> Vec<Sample> {
-    vec![
-        sample![tensor(F, &[1, 2, 1], 1), 0],
-        sample![tensor(F, &[1, 2, 1], 1), 1],
-        sample![strided(F, &[1, 2, 1], 1), -1],
-        sample![tensor(F, &[], 1), 0],
-    ]
-}
-fn s_squeeze_dims() -> Vec<Sample> {
-    vec![
-        sample![tensor(F, &[1, 2, 1], 1), [0, 2]],
-        sample![tensor(F, &[1, 2, 1], 1), [1, -1]],
-        sample![strided(F, &[1, 2, 1], 1), NO],
-    ]
-}
-fn s_matrix() -> Vec<Sample> {
-    vec![
-        sample![tensor(F, &[2, 3], 1)],
-        sample![transposed(DType::I64, &[2, 3], 1)],
-        sample![strided(DType::F64, &[3, 2], 1)],
-        sample![tensor(F, &[0, 3], 1)],
-    ]
-}
-fn s_matrices() -> Vec<Sample> {
-    let mut all = s_matrix();
-    all.push(sample![strided(F, &[2, 3, 2], 1)]);
-    all
-}
-fn s_permute() -> Vec<Sample> {
-    vec![
-        sample![tensor(F, &[2, 3, 4], 1), [2, 0, 1]],
-        sample![strided(DType::I16, &[2, 3, 4], 1), [-1, 1, 0]],
-        sample![tensor(DType::Bool, &[], 1), NO],
-        sample![tensor(F, &[0, 3], 1), [1, 0]],
-    ]
-}
-fn s_transpose() -> Vec<Sample> {
-    vec![
-        sample![tensor(F, &[2, 3, 4], 1), 0, 2],
-        sample![strided(DType::U8, &[2, 3, 4], 1), 1, -1],
-        sample![tensor(F, &[], 1), 0, -1],
-        sample![tensor(F, &[5], 1), 0, 0],
-    ]
-}
-fn s_movedims() -> Vec<Sample> {
-    vec![
-        sample![tensor(F, &[2, 3, 4], 1), [0, 1], [-1, 0]],
-        sample![strided(F, &[2, 3, 4, 2], 1), [3, 0], [1, 2]],
-        sample![tensor(F, &[2, 3], 1), NO, NO],
-    ]
-}
-fn s_expand() -> Vec<Sample> {
-    vec![
-        sample![tensor(F, &[3, 1], 1), [2, 3, 4]],
-        sample![tensor(F, &[3, 1], 1), [-1, 4]],
-        sample![tensor(F, &[3], 1), [1, 1, 3]],
-        sample![tensor(F, &[3], 1), [2, 1, 3]],
-        sample![tensor(DType::I64, &[], 1), [1, 3]],
-        sample![strided(F, &[2, 1], 1), [2, 0]],
-        sample![transposed(F, &[2, 3], 1), [1, 2, 3]],
-    ]
-}
-fn s_broadcast_to() -> Vec<Sample> {
-    s_expand()
-}
-fn s_expand_as() -> Vec<Sample> {
-    vec![
-        sample![tensor(F, &[3, 1], 1), tensor(DType::Bool, &[2, 3, 4], 2)],
-        sample![tensor(F, &[], 1), tensor(F, &[0], 2)],
-    ]
-}
-fn s_unsqueeze() -> Vec<Sample> {
-    vec![
-        sample![tensor(F, &[2, 3], 1), 0],
-        sample![transposed(F, &[2, 3], 1), 1],
-        sample![strided(F, &[2, 3], 1), -1],
-        sample![tensor(F, &[], 1), 0],
-        sample![tensor(F, &[0, 3], 1), 0],
-    ]
-}
-fn s_reshape_alias() -> Vec<Sample> {
-    vec![sample![tensor(F, &[2, 6], 1), [3, 4], [4, 1]], sample![tensor(F, &[2, 6], 1), [4, 3], [3, 1]]]
-}
-
 pub(crate) static OPS: &[OpDef] = &[
     asks_for_strides(a_view::<View>("view", samples!(s_view))),
     // PyTorch's schema omits the alias.
@@ -399,3 +257,171 @@ pub(crate) static OPS: &[OpDef] = &[
         ))
     },
 ];
+
+#[cfg(feature = "samples")]
+pub(crate) mod samples {
+    pub(super) use crate::support::samples::*;
+
+    pub(crate) const F: DType = DType::F32;
+
+    pub(crate) fn s_view() -> Vec<Sample> {
+        vec![
+            sample![tensor(F, &[2, 3, 4], 1), [6, 4]],
+            sample![tensor(DType::I64, &[2, 3, 4], 1), [2, -1]],
+            sample![tensor(F, &[], 1), [1, 1]],
+            sample![tensor(F, &[0, 3], 1), [3, 0]],
+            sample![strided(F, &[4, 6], 1), [2, 2, 6]],
+            sample![transposed(DType::BF16, &[4, 6], 1), [2, 2, 3, 2]],
+            sample![tensor(DType::C64, &[4, 1, 2], 1), [1, 4, 2, 1]],
+        ]
+    }
+
+    pub(crate) fn s_reshape() -> Vec<Sample> {
+        let mut all = s_view();
+        all.push(sample![transposed(F, &[4, 6], 1), [24]]);
+        all.push(sample![strided(DType::I8, &[4, 6], 1), [3, -1]]);
+        all.push(sample![crate::support::samples::expanded(F, &[3, 4], 1), [12]]);
+        all
+    }
+
+    pub(crate) fn s_view_as() -> Vec<Sample> {
+        vec![
+            sample![tensor(F, &[2, 6], 1), tensor(DType::I64, &[3, 4], 2)],
+            sample![tensor(F, &[1], 1), tensor(F, &[], 2)],
+        ]
+    }
+
+    pub(crate) fn s_reshape_as() -> Vec<Sample> {
+        let mut all = s_view_as();
+        all.push(sample![transposed(F, &[2, 6], 1), tensor(F, &[12], 2)]);
+        all
+    }
+
+    pub(crate) fn s_flatten() -> Vec<Sample> {
+        vec![
+            sample![tensor(F, &[2, 3, 4], 1)],
+            sample![tensor(F, &[2, 3, 4], 1), 1, 2],
+            sample![tensor(F, &[2, 3, 4], 1), 1, 1],
+            sample![transposed(F, &[2, 3, 4], 1), -2],
+            sample![tensor(F, &[], 1)],
+            sample![tensor(F, &[0, 3], 1)],
+        ]
+    }
+
+    pub(crate) fn s_unflatten() -> Vec<Sample> {
+        vec![sample![tensor(F, &[2, 12], 1), 1, [3, -1]], sample![transposed(F, &[6, 5], 1), 0, [2, 3]]]
+    }
+
+    pub(crate) fn s_any() -> Vec<Sample> {
+        vec![
+            sample![tensor(F, &[2, 3], 1)],
+            sample![transposed(DType::I64, &[2, 3], 1)],
+            sample![strided(F, &[2, 3, 2], 1)],
+            sample![tensor(DType::C64, &[], 1)],
+            sample![tensor(F, &[0, 3], 1)],
+            sample![tensor(F, &[4], 1)],
+        ]
+    }
+
+    pub(crate) fn s_squeeze() -> Vec<Sample> {
+        let mut all = s_any();
+        all.push(sample![tensor(F, &[1, 2, 1, 3], 1)]);
+        all.push(sample![strided(F, &[1, 1], 1)]);
+        all
+    }
+
+    pub(crate) fn s_squeeze_dim() -> Vec<Sample> {
+        vec![
+            sample![tensor(F, &[1, 2, 1], 1), 0],
+            sample![tensor(F, &[1, 2, 1], 1), 1],
+            sample![strided(F, &[1, 2, 1], 1), -1],
+            sample![tensor(F, &[], 1), 0],
+        ]
+    }
+
+    pub(crate) fn s_squeeze_dims() -> Vec<Sample> {
+        vec![
+            sample![tensor(F, &[1, 2, 1], 1), [0, 2]],
+            sample![tensor(F, &[1, 2, 1], 1), [1, -1]],
+            sample![strided(F, &[1, 2, 1], 1), NO],
+        ]
+    }
+
+    pub(crate) fn s_matrix() -> Vec<Sample> {
+        vec![
+            sample![tensor(F, &[2, 3], 1)],
+            sample![transposed(DType::I64, &[2, 3], 1)],
+            sample![strided(DType::F64, &[3, 2], 1)],
+            sample![tensor(F, &[0, 3], 1)],
+        ]
+    }
+
+    pub(crate) fn s_matrices() -> Vec<Sample> {
+        let mut all = s_matrix();
+        all.push(sample![strided(F, &[2, 3, 2], 1)]);
+        all
+    }
+
+    pub(crate) fn s_permute() -> Vec<Sample> {
+        vec![
+            sample![tensor(F, &[2, 3, 4], 1), [2, 0, 1]],
+            sample![strided(DType::I16, &[2, 3, 4], 1), [-1, 1, 0]],
+            sample![tensor(DType::Bool, &[], 1), NO],
+            sample![tensor(F, &[0, 3], 1), [1, 0]],
+        ]
+    }
+
+    pub(crate) fn s_transpose() -> Vec<Sample> {
+        vec![
+            sample![tensor(F, &[2, 3, 4], 1), 0, 2],
+            sample![strided(DType::U8, &[2, 3, 4], 1), 1, -1],
+            sample![tensor(F, &[], 1), 0, -1],
+            sample![tensor(F, &[5], 1), 0, 0],
+        ]
+    }
+
+    pub(crate) fn s_movedims() -> Vec<Sample> {
+        vec![
+            sample![tensor(F, &[2, 3, 4], 1), [0, 1], [-1, 0]],
+            sample![strided(F, &[2, 3, 4, 2], 1), [3, 0], [1, 2]],
+            sample![tensor(F, &[2, 3], 1), NO, NO],
+        ]
+    }
+
+    pub(crate) fn s_expand() -> Vec<Sample> {
+        vec![
+            sample![tensor(F, &[3, 1], 1), [2, 3, 4]],
+            sample![tensor(F, &[3, 1], 1), [-1, 4]],
+            sample![tensor(F, &[3], 1), [1, 1, 3]],
+            sample![tensor(F, &[3], 1), [2, 1, 3]],
+            sample![tensor(DType::I64, &[], 1), [1, 3]],
+            sample![strided(F, &[2, 1], 1), [2, 0]],
+            sample![transposed(F, &[2, 3], 1), [1, 2, 3]],
+        ]
+    }
+
+    pub(crate) fn s_broadcast_to() -> Vec<Sample> {
+        s_expand()
+    }
+
+    pub(crate) fn s_expand_as() -> Vec<Sample> {
+        vec![
+            sample![tensor(F, &[3, 1], 1), tensor(DType::Bool, &[2, 3, 4], 2)],
+            sample![tensor(F, &[], 1), tensor(F, &[0], 2)],
+        ]
+    }
+
+    pub(crate) fn s_unsqueeze() -> Vec<Sample> {
+        vec![
+            sample![tensor(F, &[2, 3], 1), 0],
+            sample![transposed(F, &[2, 3], 1), 1],
+            sample![strided(F, &[2, 3], 1), -1],
+            sample![tensor(F, &[], 1), 0],
+            sample![tensor(F, &[0, 3], 1), 0],
+        ]
+    }
+
+    pub(crate) fn s_reshape_alias() -> Vec<Sample> {
+        vec![sample![tensor(F, &[2, 6], 1), [3, 4], [4, 1]], sample![tensor(F, &[2, 6], 1), [4, 3], [3, 1]]]
+    }
+}

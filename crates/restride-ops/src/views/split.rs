@@ -1,11 +1,10 @@
 //! Views of parts: slices, splits, windows, diagonals, and `as_strided`.
 
-use restride_ir::{OpDef, OpError, Sample, TensorType, ViewArgs, ViewOutcome};
-use restride_tensor::{DType, Dim, Layout, ViewMut};
+use restride_ir::{OpDef, OpError, TensorType, ViewArgs, ViewOutcome};
+use restride_tensor::{Dim, Layout, ViewMut};
 use smallvec::SmallVec;
 
-use crate::support::sample::{sample, strided, tensor, transposed};
-use crate::views::{NO, Result, Rule, a_copy, a_view, cut, fail, in_place, layout_rule, reading, resolves};
+use crate::views::{Result, Rule, a_copy, a_view, cut, fail, in_place, layout_rule, reading, resolves};
 
 layout_rule!(Slice, |a, l| l.slice(a.known(1)?, a.opt_number(2)?, a.opt_number(3)?, a.number(4)?)?);
 layout_rule!(Select, |a, l| {
@@ -267,122 +266,6 @@ fn split_at<D: Dim>(t: &TensorType<D>, what: &str, indices: &[D]) -> Result<View
     }
 }
 
-const F: DType = DType::F32;
-
-fn s_slice() -> Vec<Sample> {
-    vec![
-        sample![tensor(F, &[4, 6], 1)],
-        sample![tensor(F, &[4, 6], 1), 1, 1, 5, 2],
-        sample![tensor(DType::I64, &[4, 6], 1), -1, -2],
-        sample![strided(F, &[4, 6], 1), 0, 3, 1],
-        sample![tensor(F, &[4, 6], 1), 0, 1, i64::MAX],
-        sample![transposed(F, &[4, 6], 1), 1, (), -1, 3],
-        sample![tensor(F, &[4, 6], 1), 0, 9, 12],
-        sample![tensor(F, &[4, 6], 1), 0, -9, -3],
-        sample![tensor(F, &[0, 6], 1), 0, 0, 2],
-    ]
-}
-fn s_select() -> Vec<Sample> {
-    vec![
-        sample![tensor(F, &[4, 6], 1), 0, 2],
-        sample![strided(DType::U8, &[4, 6], 1), -1, -2],
-        sample![transposed(F, &[2, 3, 4], 1), 1, 1],
-        sample![tensor(F, &[3], 1), 0, -3],
-    ]
-}
-fn s_narrow() -> Vec<Sample> {
-    vec![
-        sample![tensor(F, &[4, 6], 1), 1, 2, 3],
-        sample![strided(F, &[4, 6], 1), 0, -2, 2],
-        sample![tensor(F, &[4, 6], 1), 0, 4, 0],
-    ]
-}
-fn s_split() -> Vec<Sample> {
-    vec![
-        sample![tensor(F, &[7, 2], 1), 3],
-        sample![strided(F, &[2, 6], 1), 2, 1],
-        sample![tensor(F, &[2, 6], 1), 9, -1],
-        sample![tensor(F, &[0, 6], 1), 0, 0],
-        sample![tensor(F, &[0, 6], 1), 2, 0],
-    ]
-}
-fn s_chunk() -> Vec<Sample> {
-    vec![
-        sample![tensor(F, &[7, 2], 1), 3],
-        sample![strided(F, &[2, 6], 1), 4, 1],
-        sample![tensor(F, &[2, 3], 1), 5, 0],
-        sample![tensor(F, &[0, 6], 1), 2, 0],
-    ]
-}
-fn s_split_sizes() -> Vec<Sample> {
-    vec![
-        sample![tensor(F, &[7, 2], 1), [3, 0, 4]],
-        sample![transposed(F, &[2, 6], 1), [1, 2, 3], -1],
-        sample![tensor(F, &[2, 0], 1), [0, 0], 1],
-    ]
-}
-fn s_sections() -> Vec<Sample> {
-    vec![sample![tensor(F, &[7, 2], 1), 3], sample![strided(F, &[2, 6], 1), 4, 1], sample![tensor(F, &[2], 1), 3]]
-}
-fn s_indices() -> Vec<Sample> {
-    vec![
-        sample![tensor(F, &[7, 2], 1), [2, 5]],
-        sample![tensor(F, &[7, 2], 1), [-3, 5, 2, 100]],
-        sample![strided(F, &[2, 6], 1), NO, 1],
-    ]
-}
-fn s_hsplit() -> Vec<Sample> {
-    vec![sample![tensor(F, &[4, 6], 1), 3], sample![strided(F, &[6], 1), 2]]
-}
-fn s_vsplit() -> Vec<Sample> {
-    vec![sample![tensor(F, &[4, 6], 1), 2]]
-}
-fn s_dsplit() -> Vec<Sample> {
-    vec![sample![strided(F, &[2, 3, 6], 1), 2]]
-}
-fn s_hsplit_at() -> Vec<Sample> {
-    vec![sample![tensor(F, &[4, 6], 1), [1, 4]], sample![tensor(F, &[6], 1), [2, -1]]]
-}
-fn s_vsplit_at() -> Vec<Sample> {
-    vec![sample![tensor(F, &[4, 6], 1), [1, 3]]]
-}
-fn s_dsplit_at() -> Vec<Sample> {
-    vec![sample![tensor(F, &[2, 3, 6], 1), [1, 3]]]
-}
-fn s_unbind() -> Vec<Sample> {
-    vec![sample![tensor(F, &[3, 2], 1)], sample![strided(F, &[2, 3], 1), -1], sample![tensor(F, &[2, 0], 1), 0]]
-}
-fn s_unfold() -> Vec<Sample> {
-    vec![
-        sample![tensor(F, &[7], 1), 0, 3, 2],
-        sample![strided(F, &[2, 6], 1), 1, 2, 1],
-        sample![transposed(F, &[5, 2], 1), 0, 5, 1],
-        sample![tensor(F, &[], 1), 0, 1, 1],
-        sample![tensor(F, &[4], 1), 0, 0, 1],
-    ]
-}
-fn s_diagonal() -> Vec<Sample> {
-    vec![
-        sample![tensor(F, &[4, 6], 1)],
-        sample![strided(F, &[4, 6], 1), 2],
-        sample![transposed(F, &[2, 3, 4], 1), -1, 1, 2],
-        sample![tensor(F, &[4, 6], 1), 9],
-        sample![tensor(F, &[3, 3], 1), -1, -1, 0],
-    ]
-}
-fn s_linalg_diagonal() -> Vec<Sample> {
-    vec![sample![tensor(F, &[2, 3, 4], 1)], sample![strided(F, &[2, 3, 4], 1), 1, 0, 2]]
-}
-fn s_as_strided() -> Vec<Sample> {
-    vec![
-        sample![tensor(F, &[4, 6], 1), [2, 3], [6, 2]],
-        sample![tensor(F, &[4, 6], 1), [3, 3], [1, 1], 2],
-        sample![transposed(F, &[4, 6], 1), [2], [3], 5],
-        sample![tensor(F, &[4], 1), [0, 2], [1, 1]],
-        sample![tensor(F, &[4], 1), NO, NO],
-    ]
-}
-
 const fn strided_op(def: OpDef) -> OpDef {
     OpDef { strided: true, ..def }
 }
@@ -450,3 +333,142 @@ pub(crate) static OPS: &[OpDef] = &[
         std::iter::once(as_strided(l, &c.args.ints(1)?, &c.args.ints(2)?, offset.as_ref()))
     })),
 ];
+
+#[cfg(feature = "samples")]
+pub(crate) mod samples {
+    pub(super) use crate::support::samples::*;
+
+    pub(crate) const F: DType = DType::F32;
+
+    pub(crate) fn s_slice() -> Vec<Sample> {
+        vec![
+            sample![tensor(F, &[4, 6], 1)],
+            sample![tensor(F, &[4, 6], 1), 1, 1, 5, 2],
+            sample![tensor(DType::I64, &[4, 6], 1), -1, -2],
+            sample![strided(F, &[4, 6], 1), 0, 3, 1],
+            sample![tensor(F, &[4, 6], 1), 0, 1, i64::MAX],
+            sample![transposed(F, &[4, 6], 1), 1, (), -1, 3],
+            sample![tensor(F, &[4, 6], 1), 0, 9, 12],
+            sample![tensor(F, &[4, 6], 1), 0, -9, -3],
+            sample![tensor(F, &[0, 6], 1), 0, 0, 2],
+        ]
+    }
+
+    pub(crate) fn s_select() -> Vec<Sample> {
+        vec![
+            sample![tensor(F, &[4, 6], 1), 0, 2],
+            sample![strided(DType::U8, &[4, 6], 1), -1, -2],
+            sample![transposed(F, &[2, 3, 4], 1), 1, 1],
+            sample![tensor(F, &[3], 1), 0, -3],
+        ]
+    }
+
+    pub(crate) fn s_narrow() -> Vec<Sample> {
+        vec![
+            sample![tensor(F, &[4, 6], 1), 1, 2, 3],
+            sample![strided(F, &[4, 6], 1), 0, -2, 2],
+            sample![tensor(F, &[4, 6], 1), 0, 4, 0],
+        ]
+    }
+
+    pub(crate) fn s_split() -> Vec<Sample> {
+        vec![
+            sample![tensor(F, &[7, 2], 1), 3],
+            sample![strided(F, &[2, 6], 1), 2, 1],
+            sample![tensor(F, &[2, 6], 1), 9, -1],
+            sample![tensor(F, &[0, 6], 1), 0, 0],
+            sample![tensor(F, &[0, 6], 1), 2, 0],
+        ]
+    }
+
+    pub(crate) fn s_chunk() -> Vec<Sample> {
+        vec![
+            sample![tensor(F, &[7, 2], 1), 3],
+            sample![strided(F, &[2, 6], 1), 4, 1],
+            sample![tensor(F, &[2, 3], 1), 5, 0],
+            sample![tensor(F, &[0, 6], 1), 2, 0],
+        ]
+    }
+
+    pub(crate) fn s_split_sizes() -> Vec<Sample> {
+        vec![
+            sample![tensor(F, &[7, 2], 1), [3, 0, 4]],
+            sample![transposed(F, &[2, 6], 1), [1, 2, 3], -1],
+            sample![tensor(F, &[2, 0], 1), [0, 0], 1],
+        ]
+    }
+
+    pub(crate) fn s_sections() -> Vec<Sample> {
+        vec![sample![tensor(F, &[7, 2], 1), 3], sample![strided(F, &[2, 6], 1), 4, 1], sample![tensor(F, &[2], 1), 3]]
+    }
+
+    pub(crate) fn s_indices() -> Vec<Sample> {
+        vec![
+            sample![tensor(F, &[7, 2], 1), [2, 5]],
+            sample![tensor(F, &[7, 2], 1), [-3, 5, 2, 100]],
+            sample![strided(F, &[2, 6], 1), NO, 1],
+        ]
+    }
+
+    pub(crate) fn s_hsplit() -> Vec<Sample> {
+        vec![sample![tensor(F, &[4, 6], 1), 3], sample![strided(F, &[6], 1), 2]]
+    }
+
+    pub(crate) fn s_vsplit() -> Vec<Sample> {
+        vec![sample![tensor(F, &[4, 6], 1), 2]]
+    }
+
+    pub(crate) fn s_dsplit() -> Vec<Sample> {
+        vec![sample![strided(F, &[2, 3, 6], 1), 2]]
+    }
+
+    pub(crate) fn s_hsplit_at() -> Vec<Sample> {
+        vec![sample![tensor(F, &[4, 6], 1), [1, 4]], sample![tensor(F, &[6], 1), [2, -1]]]
+    }
+
+    pub(crate) fn s_vsplit_at() -> Vec<Sample> {
+        vec![sample![tensor(F, &[4, 6], 1), [1, 3]]]
+    }
+
+    pub(crate) fn s_dsplit_at() -> Vec<Sample> {
+        vec![sample![tensor(F, &[2, 3, 6], 1), [1, 3]]]
+    }
+
+    pub(crate) fn s_unbind() -> Vec<Sample> {
+        vec![sample![tensor(F, &[3, 2], 1)], sample![strided(F, &[2, 3], 1), -1], sample![tensor(F, &[2, 0], 1), 0]]
+    }
+
+    pub(crate) fn s_unfold() -> Vec<Sample> {
+        vec![
+            sample![tensor(F, &[7], 1), 0, 3, 2],
+            sample![strided(F, &[2, 6], 1), 1, 2, 1],
+            sample![transposed(F, &[5, 2], 1), 0, 5, 1],
+            sample![tensor(F, &[], 1), 0, 1, 1],
+            sample![tensor(F, &[4], 1), 0, 0, 1],
+        ]
+    }
+
+    pub(crate) fn s_diagonal() -> Vec<Sample> {
+        vec![
+            sample![tensor(F, &[4, 6], 1)],
+            sample![strided(F, &[4, 6], 1), 2],
+            sample![transposed(F, &[2, 3, 4], 1), -1, 1, 2],
+            sample![tensor(F, &[4, 6], 1), 9],
+            sample![tensor(F, &[3, 3], 1), -1, -1, 0],
+        ]
+    }
+
+    pub(crate) fn s_linalg_diagonal() -> Vec<Sample> {
+        vec![sample![tensor(F, &[2, 3, 4], 1)], sample![strided(F, &[2, 3, 4], 1), 1, 0, 2]]
+    }
+
+    pub(crate) fn s_as_strided() -> Vec<Sample> {
+        vec![
+            sample![tensor(F, &[4, 6], 1), [2, 3], [6, 2]],
+            sample![tensor(F, &[4, 6], 1), [3, 3], [1, 1], 2],
+            sample![transposed(F, &[4, 6], 1), [2], [3], 5],
+            sample![tensor(F, &[4], 1), [0, 2], [1, 1]],
+            sample![tensor(F, &[4], 1), NO, NO],
+        ]
+    }
+}

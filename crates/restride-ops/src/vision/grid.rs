@@ -2,9 +2,8 @@
 
 use crate::support::composite::composite;
 use crate::support::promote::name;
-use crate::support::sample::{in_range, sample, tensor};
 use crate::support::*;
-use restride_ir::{Args, Call, DType, Emit, Kernel, Layout, Meta, OpDef, Val};
+use restride_ir::{Args, Call, DType, Emit, Kernel, Meta, OpDef, Val};
 use restride_kernels::vision::grid::{Interpolation, Padding, Sampling, grid_sample};
 use smallvec::smallvec;
 
@@ -128,44 +127,6 @@ fn affine(e: &mut dyn Emit, a: &ValArgs<'_>) -> Vals {
     Ok(smallvec![emit!(e, "aten.view.default", v, out)?])
 }
 
-fn samples(dims: usize) -> Samples {
-    let d = DType::F32;
-    let (xs, gs) = match dims {
-        2 => (vec![2, 3, 4, 5], vec![2, 3, 2, 2]),
-        _ => (vec![2, 3, 4, 5, 3], vec![2, 3, 2, 2, 3]),
-    };
-    let grid = |d: DType| in_range(d, Layout::contiguous(&gs), 7, -1.6, 1.6);
-    let mut out = Samples::new();
-    for mode in 0..3 {
-        for padding in 0..3 {
-            for aligned in [false, true] {
-                out.push(sample![tensor(d, &xs, 1), grid(d), mode as i64, padding as i64, aligned]);
-            }
-        }
-    }
-    out.extend(forms(d, &xs, 1).into_iter().map(|x| sample![x, grid(d), 0, 0, false]));
-    out.extend([
-        sample![nhwc(d, &xs, 1), grid(d), 0, 0, false],
-        sample![tensor(DType::F64, &xs, 1), grid(DType::F64), 0, 2, false],
-        sample![tensor(DType::F64, &xs, 1), grid(d), 0, 2, false],
-        sample![tensor(d, &xs[1..], 1), grid(d), 0, 0, false],
-        sample![tensor(d, &xs, 1), tensor(d, &xs, 1), 0, 0, false],
-    ]);
-    out
-}
-
-fn affine_samples() -> Samples {
-    let d = DType::F32;
-    vec![
-        sample![tensor(d, &[2, 2, 3], 1), [2, 3, 4, 5], false],
-        sample![tensor(d, &[2, 2, 3], 1), [2, 3, 4, 5], true],
-        sample![tensor(d, &[1, 2, 3], 1), [1, 3, 1, 5], true],
-        sample![tensor(DType::F64, &[2, 3, 4], 1), [2, 3, 4, 5, 2], false],
-        sample![tensor(d, &[2, 2, 3], 1), [1, 3, 4, 5], false],
-        sample![tensor(d, &[2, 2, 3], 1), [2, 3, 0, 5], false],
-    ]
-}
-
 macro_rules! sampler {
     ($dims:expr, $schema:expr) => {
         OpDef {
@@ -184,3 +145,46 @@ pub(crate) static OPS: &[OpDef] = &[
     composite!(grid_sampler, samples(2).into_iter().chain(samples(3)).collect(), "grid_sampler"),
     composite!(affine, affine_samples(), "affine_grid_generator"),
 ];
+
+#[cfg(feature = "samples")]
+pub(crate) mod samples {
+    pub(super) use crate::support::samples::*;
+
+    pub(crate) fn samples(dims: usize) -> Samples {
+        let d = DType::F32;
+        let (xs, gs) = match dims {
+            2 => (vec![2, 3, 4, 5], vec![2, 3, 2, 2]),
+            _ => (vec![2, 3, 4, 5, 3], vec![2, 3, 2, 2, 3]),
+        };
+        let grid = |d: DType| in_range(d, Layout::contiguous(&gs), 7, -1.6, 1.6);
+        let mut out = Samples::new();
+        for mode in 0..3 {
+            for padding in 0..3 {
+                for aligned in [false, true] {
+                    out.push(sample![tensor(d, &xs, 1), grid(d), mode as i64, padding as i64, aligned]);
+                }
+            }
+        }
+        out.extend(forms(d, &xs, 1).into_iter().map(|x| sample![x, grid(d), 0, 0, false]));
+        out.extend([
+            sample![nhwc(d, &xs, 1), grid(d), 0, 0, false],
+            sample![tensor(DType::F64, &xs, 1), grid(DType::F64), 0, 2, false],
+            sample![tensor(DType::F64, &xs, 1), grid(d), 0, 2, false],
+            sample![tensor(d, &xs[1..], 1), grid(d), 0, 0, false],
+            sample![tensor(d, &xs, 1), tensor(d, &xs, 1), 0, 0, false],
+        ]);
+        out
+    }
+
+    pub(crate) fn affine_samples() -> Samples {
+        let d = DType::F32;
+        vec![
+            sample![tensor(d, &[2, 2, 3], 1), [2, 3, 4, 5], false],
+            sample![tensor(d, &[2, 2, 3], 1), [2, 3, 4, 5], true],
+            sample![tensor(d, &[1, 2, 3], 1), [1, 3, 1, 5], true],
+            sample![tensor(DType::F64, &[2, 3, 4], 1), [2, 3, 4, 5, 2], false],
+            sample![tensor(d, &[2, 2, 3], 1), [1, 3, 4, 5], false],
+            sample![tensor(d, &[2, 2, 3], 1), [2, 3, 0, 5], false],
+        ]
+    }
+}

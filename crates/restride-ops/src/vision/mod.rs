@@ -6,10 +6,9 @@ mod grid_grad;
 mod upsample;
 
 use crate::support::promote::name;
-use crate::support::sample::{in_range, sample, strided, tensor, transposed};
 use crate::support::scratch::lies;
 use crate::support::*;
-use restride_ir::{Args, Call, DType, Exactness, Kernel, Layout, Meta, OpDef};
+use restride_ir::{Args, Call, Exactness, Kernel, Meta, OpDef};
 use restride_kernels::vision::deform::{self as k, Deform};
 use restride_kernels::vision::{self, RoiAlign};
 use restride_tensor::RawTensor;
@@ -208,128 +207,6 @@ fn deform_back_scratch(a: &Args<'_, Meta>, outs: &[Meta]) -> Result<usize> {
     Ok(k::deform_backward_room(&operands.map(lies), &outs))
 }
 
-/// Sample boxes with ordered corners.
-fn boxes(d: DType, n: i64, seed: u64) -> RawTensor {
-    let at = in_range(DType::F64, Layout::contiguous(&[n, 2]), seed, 0.0, 6.0).to_elements::<f64>();
-    let size = in_range(DType::F64, Layout::contiguous(&[n, 2]), seed + 1, 1.0, 5.0).to_elements::<f64>();
-    let data: Vec<f64> = (0..n as usize)
-        .flat_map(|i| [at[2 * i], at[2 * i + 1], at[2 * i] + size[2 * i], at[2 * i + 1] + size[2 * i + 1]])
-        .collect();
-    let t = RawTensor::zeros(d, Layout::contiguous(&[n, 4]));
-    restride_kernels::support::convert::scatter(&data, &t.write().view_mut());
-    t
-}
-
-fn nms_samples() -> Samples {
-    let d = DType::F32;
-    let mut out: Samples = [0.1, 0.3, 0.5, 0.9].map(|t| sample![boxes(d, 20, 1), tensor(d, &[20], 2), t]).into();
-    out.extend([
-        sample![boxes(DType::F64, 20, 1), tensor(DType::F64, &[20], 2), 0.4],
-        sample![boxes(d, 20, 1), RawTensor::zeros(d, Layout::contiguous(&[20])), 0.4],
-        sample![boxes(d, 6, 1), strided(d, &[6], 2), 0.4],
-        sample![RawTensor::zeros(d, Layout::contiguous(&[0, 4])), tensor(d, &[0], 2), 0.4],
-        sample![boxes(d, 6, 1), tensor(d, &[5], 2), 0.4],
-        sample![tensor(d, &[6, 5], 1), tensor(d, &[6], 2), 0.4],
-    ]);
-    out
-}
-
-/// Sample regions that alternate between two images.
-fn rois(d: DType, n: i64) -> RawTensor {
-    let b = boxes(DType::F64, n, 3).to_elements::<f64>();
-    let data: Vec<f64> =
-        (0..n as usize).flat_map(|i| [(i % 2) as f64, b[4 * i], b[4 * i + 1], b[4 * i + 2], b[4 * i + 3]]).collect();
-    let t = RawTensor::zeros(d, Layout::contiguous(&[n, 5]));
-    restride_kernels::support::convert::scatter(&data, &t.write().view_mut());
-    t
-}
-
-fn roi_samples() -> Samples {
-    let d = DType::F32;
-    let mut out: Samples =
-        forms(d, &[2, 3, 7, 8], 1).into_iter().map(|x| sample![x, rois(d, 5), 1.0, 3, 2, 2, false]).collect();
-    let x = tensor(d, &[2, 3, 7, 8], 1);
-    out.extend([
-        sample![&x, rois(d, 5), 0.5, 2, 2, 0, true],
-        sample![&x, rois(d, 5), 1.5, 3, 3, -1, false],
-        sample![&x, rois(d, 5), 0.25, 2, 2, -1, false],
-        sample![nhwc(d, &[2, 3, 7, 8], 1), rois(d, 5), 1.0, 2, 2, 2, true],
-        sample![&x, rois(d, 0), 1.0, 2, 2, 2, true],
-        sample![tensor(DType::F64, &[2, 3, 7, 8], 1), rois(DType::F64, 5), 1.0, 2, 2, 2, true],
-        sample![&x, tensor(d, &[5, 4], 1), 1.0, 2, 2, 2, true],
-    ]);
-    out
-}
-
-fn roi_back_samples() -> Samples {
-    let d = DType::F32;
-    let mut out: Samples = forms(d, &[5, 3, 3, 2], 1)
-        .into_iter()
-        .map(|g| sample![g, rois(d, 5), 1.0, 3, 2, 2, 3, 7, 8, 2, false])
-        .collect();
-    let g = tensor(d, &[5, 3, 2, 2], 1);
-    out.extend([
-        sample![&g, rois(d, 5), 0.5, 2, 2, 2, 3, 7, 8, 0, true],
-        sample![&g, rois(d, 5), 1.5, 2, 2, 2, 3, 7, 8, -1, false],
-        sample![tensor(d, &[0, 3, 2, 2], 1), rois(d, 0), 1.0, 2, 2, 2, 3, 7, 8, 2, true],
-        sample![tensor(DType::F64, &[5, 3, 2, 2], 1), rois(DType::F64, 5), 1.0, 2, 2, 2, 3, 7, 8, 2, true],
-    ]);
-    out
-}
-
-fn deform_samples() -> Samples {
-    let d = DType::F32;
-    let call = |d: DType, groups: i64, shifts: i64, mask: bool, s: i64, p: i64, l: i64| {
-        let oh = (6 + 2 * p - (l * 2 + 1)) / s + 1;
-        let ow = (7 + 2 * p - (l + 1)) / s + 1;
-        let m = if mask { tensor(d, &[2, shifts * 6, oh, ow], 4) } else { tensor(d, &[2, 1], 4) };
-        sample![
-            tensor(d, &[2, 4, 6, 7], 1),
-            tensor(d, &[6, 4 / groups, 3, 2], 2),
-            tensor(d, &[2, shifts * 12, oh, ow], 3),
-            m,
-            tensor(d, &[6], 5),
-            s,
-            s,
-            p,
-            p,
-            l,
-            l,
-            groups,
-            shifts,
-            mask
-        ]
-    };
-    let mut out = vec![
-        call(d, 1, 1, false, 1, 0, 1),
-        call(d, 1, 1, true, 1, 1, 1),
-        call(d, 2, 2, true, 2, 1, 1),
-        call(d, 2, 1, false, 1, 2, 2),
-        call(DType::F64, 1, 2, true, 1, 1, 1),
-    ];
-    let mut turned = out[1].clone();
-    turned.args[0] = restride_ir::Arg::Value(transposed(d, &[2, 4, 6, 7], 1));
-    out.push(turned);
-    let mut wrong = out[0].clone();
-    wrong.args[2] = restride_ir::Arg::Value(tensor(d, &[2, 10, 4, 6], 3));
-    out.push(wrong);
-    out
-}
-
-fn deform_back_samples() -> Samples {
-    let mut out = Samples::new();
-    for mut s in deform_samples() {
-        let metas: Vec<_> = s.args.iter().map(|a| a.map_values(|t| Meta::new(t.dtype(), t.layout().clone()))).collect();
-        let Ok(sizes) = deform_sizes(&Args(&metas), 0) else { continue };
-        let d = s.args[0].values().next().map_or(DType::F32, RawTensor::dtype);
-        // Every other gradient is transposed.
-        let g = if out.len().is_multiple_of(2) { tensor(d, &sizes, 7) } else { transposed(d, &sizes, 7) };
-        s.args.insert(0, restride_ir::Arg::Value(g));
-        out.push(s);
-    }
-    out
-}
-
 pub(crate) static OPS: &[OpDef] = &[
     OpDef {
         kernel: Kernel::Dynamic(nms),
@@ -371,3 +248,133 @@ pub(crate) static OPS: &[OpDef] = &[
 /// The operators and gradients of this family.
 pub(crate) static FAMILY: crate::Family =
     crate::Family { ops: &[upsample::OPS, grid::OPS, OPS], gradients: &[grid_grad::GRADS, grad::GRADS], aliases: &[] };
+
+#[cfg(feature = "samples")]
+pub(crate) mod samples {
+    use super::*;
+    pub(super) use crate::support::samples::*;
+
+    /// Sample boxes with ordered corners.
+    pub(crate) fn boxes(d: DType, n: i64, seed: u64) -> RawTensor {
+        let at = in_range(DType::F64, Layout::contiguous(&[n, 2]), seed, 0.0, 6.0).to_elements::<f64>();
+        let size = in_range(DType::F64, Layout::contiguous(&[n, 2]), seed + 1, 1.0, 5.0).to_elements::<f64>();
+        let data: Vec<f64> = (0..n as usize)
+            .flat_map(|i| [at[2 * i], at[2 * i + 1], at[2 * i] + size[2 * i], at[2 * i + 1] + size[2 * i + 1]])
+            .collect();
+        let t = RawTensor::zeros(d, Layout::contiguous(&[n, 4]));
+        restride_kernels::support::convert::scatter(&data, &t.write().view_mut());
+        t
+    }
+
+    pub(crate) fn nms_samples() -> Samples {
+        let d = DType::F32;
+        let mut out: Samples = [0.1, 0.3, 0.5, 0.9].map(|t| sample![boxes(d, 20, 1), tensor(d, &[20], 2), t]).into();
+        out.extend([
+            sample![boxes(DType::F64, 20, 1), tensor(DType::F64, &[20], 2), 0.4],
+            sample![boxes(d, 20, 1), RawTensor::zeros(d, Layout::contiguous(&[20])), 0.4],
+            sample![boxes(d, 6, 1), strided(d, &[6], 2), 0.4],
+            sample![RawTensor::zeros(d, Layout::contiguous(&[0, 4])), tensor(d, &[0], 2), 0.4],
+            sample![boxes(d, 6, 1), tensor(d, &[5], 2), 0.4],
+            sample![tensor(d, &[6, 5], 1), tensor(d, &[6], 2), 0.4],
+        ]);
+        out
+    }
+
+    /// Sample regions that alternate between two images.
+    pub(crate) fn rois(d: DType, n: i64) -> RawTensor {
+        let b = boxes(DType::F64, n, 3).to_elements::<f64>();
+        let data: Vec<f64> = (0..n as usize)
+            .flat_map(|i| [(i % 2) as f64, b[4 * i], b[4 * i + 1], b[4 * i + 2], b[4 * i + 3]])
+            .collect();
+        let t = RawTensor::zeros(d, Layout::contiguous(&[n, 5]));
+        restride_kernels::support::convert::scatter(&data, &t.write().view_mut());
+        t
+    }
+
+    pub(crate) fn roi_samples() -> Samples {
+        let d = DType::F32;
+        let mut out: Samples =
+            forms(d, &[2, 3, 7, 8], 1).into_iter().map(|x| sample![x, rois(d, 5), 1.0, 3, 2, 2, false]).collect();
+        let x = tensor(d, &[2, 3, 7, 8], 1);
+        out.extend([
+            sample![&x, rois(d, 5), 0.5, 2, 2, 0, true],
+            sample![&x, rois(d, 5), 1.5, 3, 3, -1, false],
+            sample![&x, rois(d, 5), 0.25, 2, 2, -1, false],
+            sample![nhwc(d, &[2, 3, 7, 8], 1), rois(d, 5), 1.0, 2, 2, 2, true],
+            sample![&x, rois(d, 0), 1.0, 2, 2, 2, true],
+            sample![tensor(DType::F64, &[2, 3, 7, 8], 1), rois(DType::F64, 5), 1.0, 2, 2, 2, true],
+            sample![&x, tensor(d, &[5, 4], 1), 1.0, 2, 2, 2, true],
+        ]);
+        out
+    }
+
+    pub(crate) fn roi_back_samples() -> Samples {
+        let d = DType::F32;
+        let mut out: Samples = forms(d, &[5, 3, 3, 2], 1)
+            .into_iter()
+            .map(|g| sample![g, rois(d, 5), 1.0, 3, 2, 2, 3, 7, 8, 2, false])
+            .collect();
+        let g = tensor(d, &[5, 3, 2, 2], 1);
+        out.extend([
+            sample![&g, rois(d, 5), 0.5, 2, 2, 2, 3, 7, 8, 0, true],
+            sample![&g, rois(d, 5), 1.5, 2, 2, 2, 3, 7, 8, -1, false],
+            sample![tensor(d, &[0, 3, 2, 2], 1), rois(d, 0), 1.0, 2, 2, 2, 3, 7, 8, 2, true],
+            sample![tensor(DType::F64, &[5, 3, 2, 2], 1), rois(DType::F64, 5), 1.0, 2, 2, 2, 3, 7, 8, 2, true],
+        ]);
+        out
+    }
+
+    pub(crate) fn deform_samples() -> Samples {
+        let d = DType::F32;
+        let call = |d: DType, groups: i64, shifts: i64, mask: bool, s: i64, p: i64, l: i64| {
+            let oh = (6 + 2 * p - (l * 2 + 1)) / s + 1;
+            let ow = (7 + 2 * p - (l + 1)) / s + 1;
+            let m = if mask { tensor(d, &[2, shifts * 6, oh, ow], 4) } else { tensor(d, &[2, 1], 4) };
+            sample![
+                tensor(d, &[2, 4, 6, 7], 1),
+                tensor(d, &[6, 4 / groups, 3, 2], 2),
+                tensor(d, &[2, shifts * 12, oh, ow], 3),
+                m,
+                tensor(d, &[6], 5),
+                s,
+                s,
+                p,
+                p,
+                l,
+                l,
+                groups,
+                shifts,
+                mask
+            ]
+        };
+        let mut out = vec![
+            call(d, 1, 1, false, 1, 0, 1),
+            call(d, 1, 1, true, 1, 1, 1),
+            call(d, 2, 2, true, 2, 1, 1),
+            call(d, 2, 1, false, 1, 2, 2),
+            call(DType::F64, 1, 2, true, 1, 1, 1),
+        ];
+        let mut turned = out[1].clone();
+        turned.args[0] = restride_ir::Arg::Value(transposed(d, &[2, 4, 6, 7], 1));
+        out.push(turned);
+        let mut wrong = out[0].clone();
+        wrong.args[2] = restride_ir::Arg::Value(tensor(d, &[2, 10, 4, 6], 3));
+        out.push(wrong);
+        out
+    }
+
+    pub(crate) fn deform_back_samples() -> Samples {
+        let mut out = Samples::new();
+        for mut s in deform_samples() {
+            let metas: Vec<_> =
+                s.args.iter().map(|a| a.map_values(|t| Meta::new(t.dtype(), t.layout().clone()))).collect();
+            let Ok(sizes) = deform_sizes(&Args(&metas), 0) else { continue };
+            let d = s.args[0].values().next().map_or(DType::F32, RawTensor::dtype);
+            // Every other gradient is transposed.
+            let g = if out.len().is_multiple_of(2) { tensor(d, &sizes, 7) } else { transposed(d, &sizes, 7) };
+            s.args.insert(0, restride_ir::Arg::Value(g));
+            out.push(s);
+        }
+        out
+    }
+}

@@ -1,7 +1,6 @@
 //! Interpolation of the last dimensions: nearest, linear, cubic, antialiased.
 
 use crate::support::promote::name;
-use crate::support::sample::{expanded, sample, tensor};
 use crate::support::scratch::{lies, mapped};
 use crate::support::*;
 use restride_ir::{Args, Call, DType, Emit, Exactness, Kernel, Meta, OpDef, Scalar};
@@ -134,77 +133,6 @@ fn vec(e: &mut dyn Emit, a: &ValArgs<'_>, op: &str, mode: Mode, dims: usize) -> 
     Ok(smallvec![first(e.call(op, &args), op)?])
 }
 
-const SHAPE: [i64; 5] = [2, 3, 4, 5, 3];
-const SIZES: [[i64; 3]; 6] = [[7, 3, 5], [4, 5, 3], [1, 9, 2], [8, 10, 6], [4, 8, 4], [8, 4, 3]];
-
-fn samples(mode: Mode, dims: usize) -> Samples {
-    let d = DType::F32;
-    let shape = &SHAPE[..dims + 2];
-    let aligned: &[bool] = if matches!(mode, Mode::Filter(_)) { &[false, true] } else { &[false] };
-    let mut out = Samples::new();
-    for (i, size) in SIZES.iter().enumerate() {
-        for &aligned in aligned {
-            let mut s = sample![forms(d, shape, i as u64)[i % 3].clone(), &size[..dims]];
-            if matches!(mode, Mode::Filter(_)) {
-                s.args.push(crate::support::sample::IntoArg::arg(aligned));
-            }
-            let mut scaled = s.clone();
-            scaled.args.extend(
-                (0..dims).map(|d| crate::support::sample::IntoArg::arg(size[d] as f64 / shape[d + 2] as f64 + 0.1)),
-            );
-            out.extend([s, scaled]);
-        }
-    }
-    let mut with = |t: restride_tensor::RawTensor, size: &[i64]| {
-        let mut s = sample![t, size];
-        if matches!(mode, Mode::Filter(_)) {
-            s.args.push(crate::support::sample::IntoArg::arg(false));
-        }
-        out.push(s);
-    };
-    if dims > 1 {
-        with(nhwc(d, shape, 1), &SIZES[0][..dims]);
-        with(nhwc(d, shape, 1), &SIZES[3][..dims]);
-    }
-    with(expanded(d, shape, 1), &SIZES[0][..dims]);
-    with(tensor(d, &shape[1..], 1), &SIZES[0][..dims]);
-    with(tensor(d, shape, 1), &[0; 3][..dims]);
-    let mut none = shape.to_vec();
-    none[0] = 0;
-    with(tensor(d, &none, 1), &SIZES[0][..dims]);
-    for d in [DType::F64, DType::F16, DType::BF16, DType::I64] {
-        with(tensor(d, shape, 1), &SIZES[0][..dims]);
-    }
-    if !matches!(mode, Mode::Filter(_)) {
-        with(tensor(DType::U8, shape, 1), &SIZES[0][..dims]);
-    }
-    out
-}
-
-fn vec_samples(mode: Mode, dims: usize) -> Samples {
-    let d = DType::F32;
-    let shape = &SHAPE[..dims + 2];
-    let mut out = Samples::new();
-    for factors in [None, Some([2.0; 3]), Some([0.6, 1.5, 2.3])] {
-        let mut s = match factors {
-            None => sample![tensor(d, shape, 1), &SIZES[0][..dims]],
-            Some(_) => sample![tensor(d, shape, 1), ()],
-        };
-        if matches!(mode, Mode::Filter(_)) {
-            s.args.push(crate::support::sample::IntoArg::arg(true));
-        }
-        s.args.push(match factors {
-            None => restride_ir::Arg::None,
-            Some(f) => crate::support::sample::IntoArg::arg(&f[..dims]),
-        });
-        out.push(s);
-    }
-    let mut both = out[0].clone();
-    both.args[mode.scales()] = crate::support::sample::IntoArg::arg(&[2.0; 3][..dims]);
-    out.push(both);
-    out
-}
-
 macro_rules! scaling {
     ($schema:expr, $vec:expr, $name:literal, $mode:expr, $dims:expr, $exactness:expr) => {
         [
@@ -320,3 +248,82 @@ pub(crate) static OPS: &[OpDef] = {
     ];
     ALL.as_flattened()
 };
+
+#[cfg(feature = "samples")]
+pub(crate) mod samples {
+    use super::*;
+    pub(super) use crate::support::samples::*;
+
+    pub(crate) const SHAPE: [i64; 5] = [2, 3, 4, 5, 3];
+
+    pub(crate) const SIZES: [[i64; 3]; 6] = [[7, 3, 5], [4, 5, 3], [1, 9, 2], [8, 10, 6], [4, 8, 4], [8, 4, 3]];
+
+    pub(super) fn samples(mode: Mode, dims: usize) -> Samples {
+        let d = DType::F32;
+        let shape = &SHAPE[..dims + 2];
+        let aligned: &[bool] = if matches!(mode, Mode::Filter(_)) { &[false, true] } else { &[false] };
+        let mut out = Samples::new();
+        for (i, size) in SIZES.iter().enumerate() {
+            for &aligned in aligned {
+                let mut s = sample![forms(d, shape, i as u64)[i % 3].clone(), &size[..dims]];
+                if matches!(mode, Mode::Filter(_)) {
+                    s.args.push(crate::support::samples::IntoArg::arg(aligned));
+                }
+                let mut scaled = s.clone();
+                scaled.args.extend(
+                    (0..dims)
+                        .map(|d| crate::support::samples::IntoArg::arg(size[d] as f64 / shape[d + 2] as f64 + 0.1)),
+                );
+                out.extend([s, scaled]);
+            }
+        }
+        let mut with = |t: restride_tensor::RawTensor, size: &[i64]| {
+            let mut s = sample![t, size];
+            if matches!(mode, Mode::Filter(_)) {
+                s.args.push(crate::support::samples::IntoArg::arg(false));
+            }
+            out.push(s);
+        };
+        if dims > 1 {
+            with(nhwc(d, shape, 1), &SIZES[0][..dims]);
+            with(nhwc(d, shape, 1), &SIZES[3][..dims]);
+        }
+        with(expanded(d, shape, 1), &SIZES[0][..dims]);
+        with(tensor(d, &shape[1..], 1), &SIZES[0][..dims]);
+        with(tensor(d, shape, 1), &[0; 3][..dims]);
+        let mut none = shape.to_vec();
+        none[0] = 0;
+        with(tensor(d, &none, 1), &SIZES[0][..dims]);
+        for d in [DType::F64, DType::F16, DType::BF16, DType::I64] {
+            with(tensor(d, shape, 1), &SIZES[0][..dims]);
+        }
+        if !matches!(mode, Mode::Filter(_)) {
+            with(tensor(DType::U8, shape, 1), &SIZES[0][..dims]);
+        }
+        out
+    }
+
+    pub(super) fn vec_samples(mode: Mode, dims: usize) -> Samples {
+        let d = DType::F32;
+        let shape = &SHAPE[..dims + 2];
+        let mut out = Samples::new();
+        for factors in [None, Some([2.0; 3]), Some([0.6, 1.5, 2.3])] {
+            let mut s = match factors {
+                None => sample![tensor(d, shape, 1), &SIZES[0][..dims]],
+                Some(_) => sample![tensor(d, shape, 1), ()],
+            };
+            if matches!(mode, Mode::Filter(_)) {
+                s.args.push(crate::support::samples::IntoArg::arg(true));
+            }
+            s.args.push(match factors {
+                None => restride_ir::Arg::None,
+                Some(f) => crate::support::samples::IntoArg::arg(&f[..dims]),
+            });
+            out.push(s);
+        }
+        let mut both = out[0].clone();
+        both.args[mode.scales()] = crate::support::samples::IntoArg::arg(&[2.0; 3][..dims]);
+        out.push(both);
+        out
+    }
+}

@@ -1,7 +1,7 @@
 //! Builders of sample calls: deterministic tensors of every layout that the generic tests need.
 
-use restride_ir::{Arg, Sample, SampleArg, Scalar};
-use restride_tensor::{DType, Layout, RawTensor};
+pub(crate) use restride_ir::{Arg, Sample, SampleArg, Scalar};
+pub(crate) use restride_tensor::{DType, Layout, RawTensor};
 use std::sync::Arc;
 
 /// Pseudo-random bits of a seed and an index.
@@ -133,7 +133,7 @@ impl<const N: usize> IntoArg for [f64; N] {
 /// One sample call: `sample![tensor, 1.0, [2, 3], (), true]`, with `()` for `None`.
 macro_rules! sample {
     ($($arg:expr),* $(,)?) => {
-        restride_ir::Sample { args: vec![$($crate::support::sample::IntoArg::arg($arg)),*] }
+        restride_ir::Sample { args: vec![$($crate::support::samples::IntoArg::arg($arg)),*] }
     };
 }
 pub(crate) use sample;
@@ -142,3 +142,20 @@ pub(crate) use sample;
 pub(crate) fn call(args: Vec<SampleArg>) -> Sample {
     Sample { args }
 }
+
+/// Sample tensors of one shape in three layouts: row-major, transposed, strided.
+pub(crate) fn forms(dtype: DType, sizes: &[i64], seed: u64) -> [RawTensor; 3] {
+    use crate::support::samples::{strided, tensor, transposed};
+    [tensor(dtype, sizes, seed), transposed(dtype, sizes, seed + 1), strided(dtype, sizes, seed + 2)]
+}
+
+/// A channels-last sample tensor of 4 or 5 dimensions.
+pub(crate) fn nhwc(dtype: DType, sizes: &[i64], seed: u64) -> RawTensor {
+    crate::support::samples::laid(dtype, crate::support::strides::channels_last(sizes), seed)
+}
+
+/// Samples, as a list.
+pub(crate) type Samples = Vec<Sample>;
+
+/// An empty list of numbers, as a sample argument.
+pub(crate) const NO: [i64; 0] = [];
