@@ -2,12 +2,17 @@
 
 pub(crate) mod blocked;
 pub mod grouped;
+mod lanes;
+pub(crate) mod panels;
+mod tile;
+mod vector;
 
 use crate::support::pack::{Compute, Stored, Target, fill, pack, with_compute};
 use crate::support::par;
 use crate::support::rows::Rows;
 use crate::support::scratch::Temp;
 use blocked::{Matrix, MatrixMut};
+use panels::{Panels, Strided};
 use restride_tensor::{C32, C64, DType, Layout, PerDim, Scalar, View, ViewMut};
 
 /// A compute type with a matrix product.
@@ -26,6 +31,22 @@ pub trait Gemm: Compute {
         add: bool,
         threads: usize,
     );
+    /// As [`product`](Gemm::product), of operands that are made piece by piece, in the order of products of matrices whatever the
+    /// sizes.
+    ///
+    /// # Safety
+    /// Both operands have these sizes, and their promises hold. All elements of `c` are readable and writable, different cells that
+    /// no other thread uses and that no operand is made of.
+    unsafe fn product_of<A: panels::Rows<Self>, B: Panels<Self>>(
+        size: (usize, usize, usize),
+        a: &A,
+        b: &B,
+        c: MatrixMut<Self>,
+        add: bool,
+        threads: usize,
+    );
+    /// Transposes columns that are runs.
+    fn turn() -> tile::Turn<Self>;
     /// `beta c + alpha ab`, element by element; `c` is not looked at where `beta` is zero.
     fn blend(ab: Self, alpha: Scalar, c: Self, beta: Scalar) -> Self;
 }
@@ -62,11 +83,34 @@ macro_rules! real {
                 // SAFETY: the caller's promise.
                 unsafe {
                     match vector {
-                        true if m == 1 => blocked::vector((n, k), (a.0, a.2), b, (c.0, c.2), add, threads),
-                        true => blocked::vector((m, k), (b.0, b.1), (a.0, a.2, a.1), (c.0, c.1), add, threads),
-                        false => blocked::product(blocked::$kernels(), (m, n, k), a, b, c, add, threads),
+                        true if m == 1 => vector::vector((n, k), (a.0, a.2), b, (c.0, c.2), add, threads),
+                        true => vector::vector((m, k), (b.0, b.1), (a.0, a.2, a.1), (c.0, c.1), add, threads),
+                        false => {
+                            let (left, right) = (Strided::new(a), Strided::new(b));
+                            if c.1 == 1 && c.2 != 1 {
+                                // The columns of the result are runs: its transpose, the same sums.
+                                let (left, right) = (right.transposed(), left.transposed());
+                                blocked::product(tile::$kernels(), (n, m, k), &left, &right, (c.0, c.2, c.1), add, threads)
+                            } else {
+                                blocked::product(tile::$kernels(), (m, n, k), &left, &right, c, add, threads)
+                            }
+                        }
                     }
                 }
+            }
+            unsafe fn product_of<A: panels::Rows<Self>, B: Panels<Self>>(
+                size: (usize, usize, usize),
+                a: &A,
+                b: &B,
+                c: MatrixMut<Self>,
+                add: bool,
+                threads: usize,
+            ) {
+                // SAFETY: the caller's promise.
+                unsafe { blocked::product(tile::$kernels(), size, a, b, c, add, threads) }
+            }
+            fn turn() -> tile::Turn<Self> {
+                tile::$kernels().turn
             }
             blend!($t, 1.0, 0.0, |$s| $cast);
         }
@@ -90,7 +134,21 @@ macro_rules! plain {
             threads: usize,
         ) {
             // SAFETY: the caller's promise.
-            unsafe { blocked::plain(size, a, b, c, add, $multiply_add, threads) }
+            unsafe { vector::plain(size, a, b, c, add, $multiply_add, threads) }
+        }
+        unsafe fn product_of<A: panels::Rows<Self>, B: Panels<Self>>(
+            size: (usize, usize, usize),
+            a: &A,
+            b: &B,
+            c: MatrixMut<Self>,
+            add: bool,
+            threads: usize,
+        ) {
+            // SAFETY: the caller's promise.
+            unsafe { vector::plain_of(size, a, b, c, add, $multiply_add, threads) }
+        }
+        fn turn() -> tile::Turn<Self> {
+            tile::turn_plain::<Self>
         }
     };
 }

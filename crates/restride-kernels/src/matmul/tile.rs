@@ -1,0 +1,208 @@
+//! The innermost loops of products: a tile of the result, a few rows by a few vectors, in registers.
+//!
+//! Chosen once for the processor: AVX-512, AVX2 with FMA, or vectors that the compiler makes of plain numbers (NEON on 64-bit ARM).
+
+use super::lanes::{Lanes, Plain};
+use num_traits::Zero;
+
+/// Computes a tile, `R` × `N` vectors: the length of its sums; the address of the left operand's rows and their distance, elements
+/// of a row side by side; that of a panel of the right operand and the distance of its rows; the result's likewise; columns that
+/// are written, more than the first `N - 1` vectors have; whether the sums are added to the result.
+///
+/// All rows of the panel have `N` whole vectors to read.
+pub type Tile<T> = unsafe fn(usize, (*const T, isize), (*const T, isize), (*mut T, isize), usize, bool);
+
+/// Transposes columns that are runs into rows of a panel, `width` apart: the address of the columns and their distance, rows and
+/// columns, both multiples of eight.
+pub type Turn<T> = unsafe fn(*mut T, usize, (*const T, isize), (usize, usize));
+
+/// The innermost loops of a type, on this processor.
+#[derive(Clone, Copy)]
+pub struct Kernels<T: 'static> {
+    /// Tiles of one vector and of two, by number of rows, less one.
+    pub tiles: [&'static [Tile<T>]; 2],
+    /// Numbers in a vector.
+    pub lanes: usize,
+    /// Makes rows of columns.
+    pub turn: Turn<T>,
+}
+
+impl<T> Kernels<T> {
+    /// Columns of a panel.
+    pub const fn width(&self) -> usize {
+        2 * self.lanes
+    }
+}
+
+/// Sums from first to last, each product added at once where the processor can.
+///
+/// # Safety
+/// As [`Tile`].
+#[allow(clippy::needless_range_loop)] // rows by columns
+#[inline(always)]
+unsafe fn tile<V: Lanes, const R: usize, const N: usize>(
+    k: usize,
+    a: (*const V::T, isize),
+    mut b: (*const V::T, isize),
+    c: (*mut V::T, isize),
+    wide: usize,
+    add: bool,
+) {
+    // SAFETY: the caller's promise: all of these are elements of the operands, and the processor has the vectors.
+    unsafe {
+        let mut sums = [[V::splat(V::T::zero()); N]; R];
+        let rows: [*const V::T; R] = std::array::from_fn(|i| a.0.offset(i as isize * a.1));
+        for p in 0..k {
+            let right: [V; N] = std::array::from_fn(|j| V::load(b.0.add(j * V::LANES)));
+            for i in 0..R {
+                let left = V::splat(rows[i].add(p).read());
+                for j in 0..N {
+                    sums[i][j] = sums[i][j].plus_product(left, right[j]);
+                }
+            }
+            b.0 = b.0.wrapping_offset(b.1);
+        }
+        let rest = wide - (N - 1) * V::LANES;
+        for i in 0..R {
+            let row = c.0.offset(i as isize * c.1);
+            for j in 0..N {
+                let to = row.add(j * V::LANES);
+                if j + 1 < N || rest == V::LANES {
+                    let sum = if add { V::load(to).plus(sums[i][j]) } else { sums[i][j] };
+                    sum.store(to);
+                } else {
+                    let sum = if add { V::load_first(to, rest).plus(sums[i][j]) } else { sums[i][j] };
+                    sum.store_first(to, rest);
+                }
+            }
+        }
+    }
+}
+
+/// The kernels of a kind of vector, compiled for processors with the features.
+macro_rules! kernels {
+    ($name:ident, $t:ty, $vector:ty, $turn:expr, [$($feature:literal)?], [$($one:literal)*], [$($two:literal)*]) => {
+        mod $name {
+            use super::*;
+            $(#[target_feature(enable = $feature)])?
+            unsafe fn own<const R: usize, const N: usize>(
+                k: usize,
+                a: (*const $t, isize),
+                b: (*const $t, isize),
+                c: (*mut $t, isize),
+                wide: usize,
+                add: bool,
+            ) {
+                // SAFETY: the caller's promise.
+                unsafe { tile::<$vector, R, N>(k, a, b, c, wide, add) }
+            }
+            static ONE: &[Tile<$t>] = &[$(own::<$one, 1>),*];
+            static TWO: &[Tile<$t>] = &[$(own::<$two, 2>),*];
+            pub static KERNELS: Kernels<$t> = Kernels {
+                tiles: [ONE, TWO],
+                lanes: <$vector as Lanes>::LANES,
+                turn: $turn,
+            };
+        }
+    };
+}
+
+#[cfg(target_arch = "x86_64")]
+kernels!(avx512_f32, f32, std::arch::x86_64::__m512, turn_avx, ["avx512f,avx512vl,avx512dq,avx2,fma"],
+    [1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19 20 21 22 23 24], [1 2 3 4 5 6 7 8 9 10 11 12]);
+#[cfg(target_arch = "x86_64")]
+kernels!(avx512_f64, f64, std::arch::x86_64::__m512d, turn_plain::<f64>, ["avx512f,avx512vl,avx512dq,avx2,fma"],
+    [1 2 3 4 5 6 7 8 9 10 11 12], [1 2 3 4 5 6 7 8 9 10 11 12]);
+#[cfg(target_arch = "x86_64")]
+kernels!(avx2_f32, f32, std::arch::x86_64::__m256, turn_avx, ["avx2,fma"],
+    [1 2 3 4 5 6 7 8 9 10 11 12], [1 2 3 4 5 6]);
+#[cfg(target_arch = "x86_64")]
+kernels!(avx2_f64, f64, std::arch::x86_64::__m256d, turn_plain::<f64>, ["avx2,fma"],
+    [1 2 3 4 5 6 7 8 9 10 11 12], [1 2 3 4 5 6]);
+kernels!(plain_f32, f32, Plain<f32, 4>, turn_plain::<f32>, [], [1 2 3 4 5 6], [1 2 3 4 5 6]);
+kernels!(plain_f64, f64, Plain<f64, 2>, turn_plain::<f64>, [], [1 2 3 4 5 6], [1 2 3 4 5 6]);
+
+macro_rules! choose {
+    ($name:ident, $t:ty, $wide:ident, $half:ident, $plain:ident) => {
+        /// The kernels for this processor.
+        #[inline]
+        pub fn $name() -> &'static Kernels<$t> {
+            #[cfg(all(target_arch = "x86_64", not(miri)))]
+            {
+                use std::arch::is_x86_feature_detected as has;
+                if has!("avx512f") && has!("avx512vl") && has!("avx512dq") {
+                    return &$wide::KERNELS;
+                }
+                if has!("avx2") && has!("fma") {
+                    return &$half::KERNELS;
+                }
+            }
+            &$plain::KERNELS
+        }
+    };
+}
+choose!(kernels_f32, f32, avx512_f32, avx2_f32, plain_f32);
+choose!(kernels_f64, f64, avx512_f64, avx2_f64, plain_f64);
+
+/// As [`Turn`], for any processor.
+///
+/// # Safety
+/// The elements are readable, and the panel holds them.
+pub unsafe fn turn_plain<T: Copy>(
+    panel: *mut T,
+    width: usize,
+    columns: (*const T, isize),
+    (rows, wide): (usize, usize),
+) {
+    for p in (0..rows).step_by(8) {
+        for j in (0..wide).step_by(8) {
+            // SAFETY: eight elements of each of eight columns, and eight rows of eight in the panel.
+            unsafe {
+                let from = columns.0.offset(p as isize + j as isize * columns.1);
+                let block: [[T; 8]; 8] =
+                    std::array::from_fn(|i| from.offset(i as isize * columns.1).cast::<[T; 8]>().read_unaligned());
+                let rows = (0..8).map(|q| -> [T; 8] { std::array::from_fn(|i| block[i][q]) });
+                for (q, row) in rows.enumerate() {
+                    panel.add((p + q) * width + j).cast::<[T; 8]>().write_unaligned(row);
+                }
+            }
+        }
+    }
+}
+
+/// As [`Turn`].
+///
+/// # Safety
+/// The elements are readable, the panel holds them, and the processor has AVX.
+#[cfg(target_arch = "x86_64")]
+#[target_feature(enable = "avx")]
+unsafe fn turn_avx(panel: *mut f32, width: usize, (columns, step): (*const f32, isize), (rows, wide): (usize, usize)) {
+    use std::arch::x86_64::*;
+    let block = |p: usize, j: usize| {
+        // SAFETY: eight elements of each of eight columns, and eight rows of eight in the panel.
+        unsafe {
+            let (from, to) = (columns.offset(p as isize + j as isize * step), panel.add(p * width + j));
+            let column: [__m256; 8] = std::array::from_fn(|i| _mm256_loadu_ps(from.offset(i as isize * step)));
+            // Of two columns the elements 0, 1, 4, 5, or 2, 3, 6, 7, by turns.
+            let pair: [__m256; 8] = std::array::from_fn(|i| {
+                let (x, y) = (column[i / 2 * 2], column[i / 2 * 2 + 1]);
+                if i % 2 == 0 { _mm256_unpacklo_ps(x, y) } else { _mm256_unpackhi_ps(x, y) }
+            });
+            // Of four columns the elements `i % 4` and `i % 4 + 4`.
+            let four: [__m256; 8] = std::array::from_fn(|i| {
+                let (half, row) = (i / 4 * 4, i % 4);
+                let (x, y) = (pair[half + row / 2], pair[half + row / 2 + 2]);
+                if row % 2 == 0 { _mm256_shuffle_ps::<0x44>(x, y) } else { _mm256_shuffle_ps::<0xEE>(x, y) }
+            });
+            for row in 0..4 {
+                _mm256_storeu_ps(to.add(row * width), _mm256_permute2f128_ps::<0x20>(four[row], four[row + 4]));
+                _mm256_storeu_ps(to.add((row + 4) * width), _mm256_permute2f128_ps::<0x31>(four[row], four[row + 4]));
+            }
+        }
+    };
+    for p in (0..rows).step_by(8) {
+        for j in (0..wide).step_by(8) {
+            block(p, j);
+        }
+    }
+}
