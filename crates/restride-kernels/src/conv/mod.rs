@@ -1,16 +1,23 @@
 //! Convolutions over one to three dimensions: windows as columns and a matrix product per group, without the
 //! columns for windows of one element, direct loops where every channel stands alone.
 
+mod backward;
+mod depthwise;
+mod frame;
 pub mod in_place;
+mod lanes;
 pub mod window;
 
+pub use crate::conv::backward::{Gradients, conv_backward, conv_backward_room};
+use crate::conv::depthwise::Depthwise;
+use crate::conv::frame::Planes;
 use crate::conv::window::{Window, add_columns, columns};
 use crate::matmul::Gemm;
 use crate::matmul::blocked::DEPTH;
-use crate::support::pack::{Stored, Target, compute_room, pack, packed_room, packed_rooms, with_compute};
+use crate::support::pack::{Packed, Stored, Target, compute_room, pack, packed_room, packed_rooms, with_compute};
 use crate::support::par;
 use crate::support::scratch::Temp;
-use restride_tensor::{View, ViewMut};
+use restride_tensor::{DType, Layout, View, ViewMut};
 use std::ops::{Add, AddAssign, Mul};
 
 /// A type that convolutions compute in.
@@ -101,10 +108,14 @@ fn forward<T: Number>(
         unsafe { in_place::over(x.ptr(), (s.cin, s.w.windows()), &weight, bias.as_deref(), out.ptr(), threads) }
         return Ok(());
     }
+    if T::DTYPE == DType::F32 && is_depthwise(s) {
+        with_bias_f32(x, weight, bias.as_deref().map(|b| b.as_ptr().cast()), s, out, threads);
+        return Ok(());
+    }
     let (x, weight) = (pack::<T>(x), pack::<T>(weight));
     let mut target = Target::<T>::new(out);
     let y = target.slice();
-    if s.cin == 1 && !s.w.is_identity() {
+    if is_depthwise(s) {
         depthwise(&x, &weight, s, y, threads);
     } else {
         grouped(&x, &weight, s, y, threads);
@@ -112,6 +123,60 @@ fn forward<T: Number>(
     add_bias(y, bias.as_deref(), s.w.windows());
     target.finish();
     Ok(())
+}
+
+/// One input channel per group, and more than a factor for it.
+fn is_depthwise(s: &Shape) -> bool {
+    s.cin == 1 && !s.w.is_identity()
+}
+
+/// Convolutions of `f32`: operands and result in their own strides; those of other types are converted before.
+fn with_bias_f32(
+    x: &View<'_>,
+    weight: &View<'_>,
+    bias: Option<*const f32>,
+    s: &Shape,
+    out: &ViewMut<'_>,
+    threads: usize,
+) {
+    let batched = x.sizes().len() == weight.sizes().len();
+    let (x, weight) = (operand(x), operand(weight));
+    let mut target = (out.dtype() != DType::F32).then(|| Target::<f32>::new(out));
+    let (y, y_layout) = match &mut target {
+        None => (out.ptr::<f32>(), out.layout().clone()),
+        Some(t) => (t.slice().as_mut_ptr(), Layout::contiguous(out.sizes())),
+    };
+    let (y, y_sample) = planes(y, &y_layout, batched);
+    let (x, x_sample) = planes(x.1, &x.2, batched);
+    let (taps, weight_channel) = planes(weight.1, &weight.2, true);
+    let weight = Planes { channel: weight_channel, ..taps };
+    let of =
+        Depthwise { w: &s.w, batch: s.batch, channels: s.groups, each: s.cout, x, x_sample, weight, bias, y, y_sample };
+    // SAFETY: the sizes are those of a convolution, and the result meets no operand.
+    unsafe { of.run(threads) }
+    if let Some(t) = target {
+        t.finish();
+    }
+}
+
+/// An operand as `f32`, where it is or converted: what holds it, address and layout.
+fn operand<'a>(x: &View<'a>) -> (Option<Packed<'a, f32>>, *const f32, Layout) {
+    if x.dtype() == DType::F32 {
+        return (None, x.ptr::<f32>(), x.layout().clone());
+    }
+    let packed = pack::<f32>(x);
+    let at = packed.as_ptr();
+    (Some(packed), at, Layout::contiguous(x.sizes()))
+}
+
+/// Elements of an operand in its own strides, and the distance of its samples.
+fn planes<P>(base: P, layout: &Layout, batched: bool) -> (Planes<P>, isize) {
+    let strides = &layout.strides[batched as usize..];
+    let mut spatial = [0; 3];
+    let first = 4 - strides.len();
+    spatial[first..].iter_mut().zip(&strides[1..]).for_each(|(to, s)| *to = *s as isize);
+    let sample = if batched { layout.strides[0] as isize } else { 0 };
+    (Planes { base, channel: strides[0] as isize, strides: spatial }, sample)
 }
 
 /// Adds a number per channel; planes have `plane` elements.
@@ -267,105 +332,12 @@ fn scatter<T: Number>(x: &[T], weight: &[T], s: &Shape, y: &mut [T], threads: us
     });
 }
 
-/// Gradients of a convolution that are asked for.
-pub struct Gradients<'a> {
-    /// Of the input.
-    pub input: Option<&'a ViewMut<'a>>,
-    /// Of the weight.
-    pub weight: Option<&'a ViewMut<'a>>,
-    /// Of the bias.
-    pub bias: Option<&'a ViewMut<'a>>,
-}
-
-/// Gradients of [`conv`] (or of [`conv_transposed`], with its window) from the result's.
-pub fn conv_backward(
-    grad: &View<'_>,
-    x: &View<'_>,
-    weight: &View<'_>,
-    w: &Window,
-    transposed: bool,
-    groups: usize,
-    out: &Gradients<'_>,
-    threads: usize,
-) -> Result<(), String> {
-    let (a, b) = (weight.sizes()[0] as usize, weight.sizes()[1] as usize);
-    // Of the convolution that has this weight: its outputs are the transposed one's inputs.
-    let s = Shape { batch: batch(x, weight), groups, cin: b, cout: a / groups, w: *w };
-    let (wide, narrow) = if transposed { (grad, x) } else { (x, grad) };
-    s.holds(wide.numel(), weight.numel(), narrow.numel())?;
-    let of_size = |out: Option<&ViewMut<'_>>, n: usize| out.is_none_or(|out| out.numel() == n);
-    if !of_size(out.input, x.numel()) || !of_size(out.weight, weight.numel()) {
-        return Err("gradients have the sizes of what they are of".into());
-    }
-    with_compute!(any grad.dtype(), T => {
-        let (g, x, weight) = (pack::<T>(grad), pack::<T>(x), pack::<T>(weight));
-        if let Some(out) = &out.bias {
-            let plane = if transposed { w.volume() } else { w.windows() };
-            let mut target = Target::<T>::new(out);
-            let sums = target.slice();
-            sums.fill(T::default());
-            let channels = sums.len();
-            for (i, p) in g.chunks(plane.max(1)).enumerate() {
-                sums[i % channels] += pairwise(p);
-            }
-            target.finish();
-        }
-        if let Some(out) = &out.input {
-            let mut target = Target::<T>::new(out);
-            let y = target.slice();
-            if y.is_empty() {
-            } else if transposed {
-                grouped(&g, &weight, &s, y, threads);
-            } else {
-                scatter(&g, &weight, &Shape { cin: s.cout, cout: s.cin, ..s }, y, threads);
-            }
-            target.finish();
-        }
-        if let Some(out) = &out.weight {
-            let mut target = Target::<T>::new(out);
-            // The wide side has the window's input sizes, the narrow side its output sizes.
-            let (wide, narrow) = if transposed { (&g, &x) } else { (&x, &g) };
-            weight_gradient(wide, narrow, &s, target.slice(), threads);
-            target.finish();
-        }
-    });
-    Ok(())
-}
-
-/// Rows of columns for all windows that are made at a time.
-fn rows_at_once(w: &Window, rows: usize) -> usize {
-    (TILE / w.windows().max(1)).clamp(16, rows.max(16))
-}
-
-/// `grad[cout × (cin taps)] = Σ narrow[cout × windows] · columns(wide)ᵀ` over samples, for each group.
-fn weight_gradient<T: Number>(wide: &[T], narrow: &[T], s: &Shape, y: &mut [T], threads: usize) {
-    let (w, n) = (&s.w, s.w.windows());
-    let k = s.cin * w.taps();
-    y.fill(T::default());
-    let many = rows_at_once(w, k);
-    let mut cols = Temp::filled(many * n, T::default());
-    let vector = s.cout == 1 || k == 1;
-    for sample in 0..s.batch {
-        for group in 0..s.groups {
-            let image = sample * s.groups + group;
-            let src = &wide[image * s.cin * w.volume()..][..s.cin * w.volume()];
-            let a = &narrow[image * s.cout * n..][..s.cout * n];
-            for first in (0..k).step_by(many) {
-                let rows = many.min(k - first);
-                columns(src, first..first + rows, w, 0, n, n, &mut cols);
-                let c = &mut y[group * s.cout * k..][..s.cout * k][first..];
-                let c = (c.as_mut_ptr(), k as isize, 1);
-                let b = (cols.as_ptr(), 1, n as isize);
-                // SAFETY: `a` is cout × n, `b` is n × rows, and `c` is a stretch of the columns of cout rows of `k`.
-                unsafe { T::product((s.cout, rows, n), vector, (a.as_ptr(), n as isize, 1), b, c, true, threads) }
-            }
-        }
-    }
-}
-
 /// Scratch bytes of [`conv`].
 pub fn conv_room(x: Stored<'_>, weight: Stored<'_>, bias: Option<Stored<'_>>, w: &Window, out: Stored<'_>) -> usize {
     let channels = weight.1.sizes[1] as usize;
+    if out.0 == DType::F32 && channels == 1 && !w.is_identity() {
+        return bias.map_or(0, packed_room);
+    }
     let columns = if w.is_identity() || channels == 1 {
         0
     } else {
@@ -388,144 +360,5 @@ pub fn conv_transposed_room(
     packed_rooms([x, weight, out].into_iter().chain(bias)) + columns
 }
 
-/// Scratch bytes of [`conv_backward`] for the gradients asked for.
-pub fn conv_backward_room(
-    operands: [Stored<'_>; 3],
-    w: &Window,
-    transposed: bool,
-    input: Option<Stored<'_>>,
-    weight: Option<Stored<'_>>,
-    bias: Option<Stored<'_>>,
-) -> usize {
-    let channels = operands[2].1.sizes[1] as usize;
-    let columns = |n: usize| compute_room(operands[0].0, n as i64);
-    let of_input = |out| {
-        let made = if transposed {
-            let (deep, wide) = tile(channels * w.taps(), w.windows());
-            deep * wide
-        } else {
-            channels_at_once(w, channels) * w.taps() * w.windows()
-        };
-        packed_room(out) + columns(made)
-    };
-    let of_weight = |out| packed_room(out) + columns(rows_at_once(w, channels * w.taps()) * w.windows());
-    let most = input.map_or(0, of_input).max(weight.map_or(0, of_weight)).max(bias.map_or(0, packed_room));
-    packed_rooms(operands) + most
-}
-
-/// A sum in halves: the error grows with the logarithm of the length.
-fn pairwise<T: Number>(x: &[T]) -> T {
-    if x.len() <= 32 {
-        return x.iter().fold(T::default(), |a, &b| a + b);
-    }
-    let (a, b) = x.split_at(x.len() / 2);
-    pairwise(a) + pairwise(b)
-}
-
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use restride_tensor::{DType, Layout, RawTensor};
-
-    fn numbers(n: usize, seed: i64) -> Vec<f64> {
-        (0..n as i64).map(|i| ((i * 7919 + seed * 104729) % 31 - 15) as f64).collect()
-    }
-
-    /// The definition, one product at a time.
-    fn naive(x: &[f64], wt: &[f64], s: &Shape) -> Vec<f64> {
-        let (w, n) = (&s.w, s.w.windows());
-        let mut y = vec![0.0; s.batch * s.groups * s.cout * n];
-        for b in 0..s.batch {
-            for o in 0..s.groups * s.cout {
-                for i in 0..n {
-                    let at = [i / (w.output[1] * w.output[2]), i / w.output[2] % w.output[1], i % w.output[2]];
-                    for c in 0..s.cin {
-                        let channel = (b * s.groups + o / s.cout) * s.cin + c;
-                        w.each_tap(|t, k| {
-                            let p: Option<Vec<usize>> = (0..3).map(|d| w.at(d, at[d], k[d])).collect();
-                            if let Some(p) = p {
-                                let cell = (p[0] * w.input[1] + p[1]) * w.input[2] + p[2];
-                                y[(b * s.groups * s.cout + o) * n + i] +=
-                                    x[channel * w.volume() + cell] * wt[(o * s.cin + c) * w.taps() + t];
-                            }
-                        });
-                    }
-                }
-            }
-        }
-        y
-    }
-
-    fn shapes() -> Vec<Shape> {
-        let w2 = Window::new(&[9, 11], &[3, 3], &[5, 6], &[2, 2], &[1, 1], &[1, 1]);
-        let w3 = Window::new(&[4, 5, 6], &[2, 3, 2], &[5, 3, 4], &[1, 1, 1], &[1, 0, 0], &[1, 1, 2]);
-        let w1 = Window::new(&[7], &[1], &[7], &[1], &[0], &[1]);
-        vec![
-            Shape { batch: 2, groups: 1, cin: 3, cout: 4, w: w2 },
-            Shape { batch: 1, groups: 2, cin: 3, cout: 2, w: w3 },
-            Shape { batch: 2, groups: 3, cin: 1, cout: 2, w: w2 },
-            Shape { batch: 3, groups: 1, cin: 4, cout: 5, w: w1 },
-            Shape { batch: 1, groups: 1, cin: 1, cout: 1, w: w3 },
-        ]
-    }
-
-    #[test]
-    fn convolutions_are_their_definition() {
-        for s in shapes() {
-            let x = numbers(s.batch * s.groups * s.cin * s.w.volume(), 1);
-            let wt = numbers(s.groups * s.cout * s.cin * s.w.taps(), 2);
-            let want = naive(&x, &wt, &s);
-            let sizes = |c: usize, v: usize| [s.batch as i64, (s.groups * c) as i64, v as i64];
-            let tx = RawTensor::from_slice(&x, &sizes(s.cin, s.w.volume()));
-            let tw = RawTensor::from_slice(&wt, &[(s.groups * s.cout) as i64, s.cin as i64, s.w.taps() as i64]);
-            for threads in [1, 3] {
-                let out = RawTensor::zeros(DType::F64, Layout::contiguous(&sizes(s.cout, s.w.windows())));
-                conv(&tx.read().view(), &tw.read().view(), None, &s.w, s.groups, &out.write().view_mut(), threads)
-                    .unwrap();
-                assert_eq!(out.to_elements::<f64>(), want);
-            }
-            // The transposed convolution and the gradients are transposes of the same linear map.
-            let g = numbers(want.len(), 3);
-            let tg = RawTensor::from_slice(&g, &sizes(s.cout, s.w.windows()));
-            let back = RawTensor::zeros(DType::F64, Layout::contiguous(&sizes(s.cin, s.w.volume())));
-            conv_transposed(&tg.read().view(), &tw.read().view(), None, &s.w, s.groups, &back.write().view_mut(), 2)
-                .unwrap();
-            let dot = |a: &[f64], b: &[f64]| -> f64 { a.iter().zip(b).map(|(a, b)| a * b).sum() };
-            assert_eq!(dot(&want, &g), dot(&x, &back.to_elements::<f64>()));
-            let gx = RawTensor::zeros(DType::F64, back.layout().clone());
-            let gw = RawTensor::zeros(DType::F64, tw.layout().clone());
-            let (mut input, mut weight) = (gx.write(), gw.write());
-            let grads = Gradients { input: Some(&input.view_mut()), weight: Some(&weight.view_mut()), bias: None };
-            conv_backward(&tg.read().view(), &tx.read().view(), &tw.read().view(), &s.w, false, s.groups, &grads, 2)
-                .unwrap();
-            drop((input, weight));
-            assert_eq!(gx.to_elements::<f64>(), back.to_elements::<f64>());
-            assert_eq!(dot(&gw.to_elements::<f64>(), &wt), dot(&want, &g));
-        }
-    }
-
-    #[test]
-    fn bits_do_not_depend_on_strides_or_threads() {
-        let s = Shape {
-            batch: 2,
-            groups: 1,
-            cin: 16,
-            cout: 24,
-            w: Window::new(&[20, 20], &[3, 3], &[20, 20], &[1, 1], &[1, 1], &[1, 1]),
-        };
-        let x: Vec<f32> = numbers(2 * 16 * 400, 5).iter().map(|v| (v * 0.37) as f32).collect();
-        let wt: Vec<f32> = numbers(24 * 16 * 9, 6).iter().map(|v| (v * 0.11) as f32).collect();
-        let tw = RawTensor::from_slice(&wt, &[24, 16, 3, 3]);
-        let mut want: Option<Vec<u32>> = None;
-        for perm in [[0, 1, 2, 3], [0, 2, 3, 1], [3, 2, 1, 0]] {
-            let tx = RawTensor::zeros(DType::F32, Layout::permuted(&[2, 16, 20, 20], &perm));
-            crate::support::pack::unpack(&x, &tx.write().view_mut());
-            for threads in [1, 2, 4] {
-                let out = RawTensor::zeros(DType::F32, Layout::permuted(&[2, 24, 20, 20], &perm));
-                conv(&tx.read().view(), &tw.read().view(), None, &s.w, 1, &out.write().view_mut(), threads).unwrap();
-                let got: Vec<u32> = out.to_elements::<f32>().into_iter().map(f32::to_bits).collect();
-                assert!(want.get_or_insert(got.clone()) == &got, "{perm:?} {threads}");
-            }
-        }
-    }
-}
+mod tests;

@@ -1,0 +1,412 @@
+//! One input channel per group, in `f32`: each result is a sum over the taps of its window, from the bias on, in the order of the taps.
+//!
+//! Channels-first planes are framed ([`Frame`]): lanes are neighbouring windows. Channels-last planes are read as they are: lanes are
+//! channels. Both multiply padding, as zeros, so their bits are the same. PyTorch's results have no terms of padding; that shows with
+//! infinite weights and NaNs only: those take [`skip_padding`].
+
+use crate::conv::frame::{Frame, Planes, TAPS, spread};
+use crate::conv::lanes::{Lanes, Set, Task};
+use crate::conv::window::Window;
+use crate::support::par;
+use std::mem::MaybeUninit;
+
+/// Elements of a frame and of its results, on the stack.
+const FRAME: usize = 8192;
+/// Elements of a zero vector of any tile.
+const ZEROS: usize = 64;
+static NOTHING: [f32; ZEROS] = [0.0; ZEROS];
+/// Windows of a row that are computed together, channels-last.
+const SIDE: usize = 4;
+/// Most vectors of results at a time, channels-first.
+const VECTORS: usize = 8;
+/// Multiplications that are worth a thread.
+const SHARED: usize = 1 << 16;
+
+/// A depthwise convolution; `each` result channels have the same input channel.
+#[derive(Clone, Copy)]
+pub(crate) struct Depthwise<'a> {
+    pub w: &'a Window,
+    pub batch: usize,
+    /// Input channels.
+    pub channels: usize,
+    pub each: usize,
+    pub x: Planes<*const f32>,
+    /// Distance of samples.
+    pub x_sample: isize,
+    /// Distances of channels and of taps in three dimensions.
+    pub weight: Planes<*const f32>,
+    /// A number for each result channel.
+    pub bias: Option<*const f32>,
+    pub y: Planes<*mut f32>,
+    pub y_sample: isize,
+}
+
+// SAFETY: threads read the operands and write each their own elements of the result.
+unsafe impl Sync for Depthwise<'_> {}
+
+impl Depthwise<'_> {
+    /// Runs it.
+    ///
+    /// # Safety
+    /// All elements that sizes and strides reach are readable, those of `y` writable, different cells that no other thread uses and that
+    /// are none of an operand.
+    pub(crate) unsafe fn run(&self, threads: usize) {
+        let w = self.w;
+        let work = self.batch * self.channels * self.each * w.windows() * w.taps();
+        let threads = if work < SHARED { 1 } else { threads };
+        let set = Set::here();
+        let frame = boxes(w);
+        // SAFETY: the caller's promise; items share no elements of the result.
+        unsafe {
+            let finite = frame.is_some() && self.weights().all(f32::is_finite);
+            match frame.filter(|_| finite) {
+                None => par::each(threads, self.batch * self.channels * self.each, &|i| self.skip_padding(i)),
+                Some(_) if self.is_last() => {
+                    let lines = self.batch * w.output[0] * w.output[1];
+                    let part = lines.div_ceil(threads);
+                    par::each(threads, lines.div_ceil(part), &|i| {
+                        set.run(&Last(self, i * part, lines.min((i + 1) * part)));
+                    });
+                }
+                Some(frame) => {
+                    let planes = self.batch * self.channels;
+                    let part = planes.div_ceil(threads);
+                    par::each(threads, planes.div_ceil(part), &|i| {
+                        set.run(&First(self, frame, i * part, planes.min((i + 1) * part)));
+                    });
+                }
+            }
+        }
+    }
+
+    /// Whether both input and result are channels-last, a channel of one for each of the other.
+    fn is_last(&self) -> bool {
+        let taps = self.w.taps();
+        self.each == 1 && self.x.channel == 1 && self.y.channel == 1 && self.channels > 1 && taps * ZEROS <= FRAME
+    }
+
+    /// Element of the weight for a result channel and a tap.
+    #[inline(always)]
+    unsafe fn weight(&self, o: usize, [z, y, x]: [usize; 3]) -> f32 {
+        let s = &self.weight;
+        let at =
+            o as isize * s.channel + z as isize * s.strides[0] + y as isize * s.strides[1] + x as isize * s.strides[2];
+        // SAFETY: the caller's promise.
+        unsafe { s.base.offset(at).read() }
+    }
+
+    unsafe fn weights(&self) -> impl Iterator<Item = f32> {
+        let [kd, kh, kw] = self.w.kernel;
+        (0..self.channels * self.each).flat_map(move |o| {
+            // SAFETY: the caller's promise.
+            (0..kd * kh * kw).map(move |t| unsafe { self.weight(o, [t / (kh * kw), t / kw % kh, t % kw]) })
+        })
+    }
+
+    #[inline(always)]
+    unsafe fn bias(&self, o: usize) -> f32 {
+        // SAFETY: the caller's promise.
+        self.bias.map_or(0.0, |b| unsafe { b.add(o).read() })
+    }
+
+    /// One plane of the result, without terms of padding.
+    unsafe fn skip_padding(&self, plane: usize) {
+        let (w, out) = (self.w, self.channels * self.each);
+        let (n, o) = ((plane / out) as isize, plane % out);
+        let [_, oh, ow] = w.output;
+        // SAFETY: the caller's promise.
+        unsafe {
+            let x = self.x.base.offset(n * self.x_sample + (o / self.each) as isize * self.x.channel);
+            let y = self.y.base.offset(n * self.y_sample + o as isize * self.y.channel);
+            for i in 0..w.windows() {
+                let at = [i / (oh * ow), i / ow % oh, i % ow];
+                let mut sum = self.bias(o);
+                w.each_tap(|_, k| {
+                    let cell = |d: usize| w.at(d, at[d], k[d]).map(|i| i as isize * self.x.strides[d]);
+                    if let Some(((z, y), x0)) = cell(0).zip(cell(1)).zip(cell(2)) {
+                        sum += x.offset(z + y + x0).read() * self.weight(o, k);
+                    }
+                });
+                let cell: isize = (0..3).map(|d| at[d] as isize * self.y.strides[d]).sum();
+                y.offset(cell).write(sum);
+            }
+        }
+    }
+}
+
+/// The boxes in which planes are computed; `None` if a window is too large.
+fn boxes(w: &Window) -> Option<Frame> {
+    let fits = |f: &Frame| {
+        let most = f.flat(f.rows).max(f.channel).checked_add(f.slack(VECTORS * ZEROS));
+        most.is_some_and(|n| n <= FRAME)
+    };
+    if w.taps() > TAPS || (0..3).any(|d| w.pad[d] > FRAME || w.dilation[d] * w.kernel[d] > FRAME) {
+        return None;
+    }
+    let mut columns = w.output[2];
+    loop {
+        let mut rows = w.output[1].min(FRAME);
+        while rows > 1 && !fits(&Frame::new(w, rows, columns)) {
+            rows = rows.div_ceil(2);
+        }
+        let frame = Frame::new(w, rows, columns);
+        if fits(&frame) {
+            return Some(frame);
+        }
+        if columns == 1 {
+            return None;
+        }
+        columns = columns.div_ceil(2);
+    }
+}
+
+/// Planes of the input, channels-first: the task's range of them.
+struct First<'a>(&'a Depthwise<'a>, Frame, usize, usize);
+
+impl Task for First<'_> {
+    #[inline(always)]
+    unsafe fn run<V: Lanes>(&self) {
+        let First(of, frame, first, last) = self;
+        let w = of.w;
+        let mut memory = MaybeUninit::<[f32; FRAME]>::uninit();
+        let mut sums = MaybeUninit::<[f32; FRAME]>::uninit();
+        let (buffer, sums) = (memory.as_mut_ptr().cast::<f32>(), sums.as_mut_ptr().cast::<f32>());
+        let mut taps = [0usize; TAPS];
+        frame.taps(|t, at| taps[t] = at);
+        let taps = &taps[..w.taps()];
+        let [od, oh, ow] = w.output;
+        // SAFETY: the caller's promise; the frame fits its buffer, with what is read beyond it.
+        unsafe {
+            crate::conv::lanes::clear::<V>(buffer.add(frame.channel), frame.slack(VECTORS * ZEROS));
+            for plane in *first..*last {
+                let (n, c) = ((plane / of.channels) as isize, plane % of.channels);
+                let x = of.x.base.offset(n * of.x_sample + c as isize * of.x.channel);
+                let mut z = 0;
+                while z < od {
+                    let mut y = 0;
+                    while y < oh {
+                        let mut x0 = 0;
+                        while x0 < ow {
+                            frame.fill::<V>(x, of.x.strides, [z, y, x0], buffer);
+                            let (rows, columns) = (frame.rows.min(oh - y), frame.columns.min(ow - x0));
+                            let mut o = c * of.each;
+                            while o < (c + 1) * of.each {
+                                let end = (rows - 1) * frame.pitch + columns;
+                                sweep::<V>(of, o, taps, buffer, sums, end);
+                                let at = n * of.y_sample
+                                    + o as isize * of.y.channel
+                                    + z as isize * of.y.strides[0]
+                                    + y as isize * of.y.strides[1]
+                                    + x0 as isize * of.y.strides[2];
+                                for j in 0..rows {
+                                    let to = of.y.base.offset(at + j as isize * of.y.strides[1]);
+                                    spread::<V>(sums.add(j * frame.pitch), to, of.y.strides[2], columns);
+                                }
+                                o += 1;
+                            }
+                            x0 += frame.columns;
+                        }
+                        y += frame.rows;
+                    }
+                    z += 1;
+                }
+            }
+        }
+    }
+}
+
+/// Sums of the windows with flat numbers below `end`, for one result channel.
+#[inline(always)]
+unsafe fn sweep<V: Lanes>(
+    of: &Depthwise<'_>,
+    o: usize,
+    taps: &[usize],
+    buffer: *const f32,
+    sums: *mut f32,
+    end: usize,
+) {
+    let [_, kh, kw] = of.w.kernel;
+    let mut weights = [0f32; TAPS];
+    let mut f = 0;
+    // SAFETY: the caller's promise.
+    unsafe {
+        for (t, to) in weights[..taps.len()].iter_mut().enumerate() {
+            *to = of.weight(o, [t / (kh * kw), t / kw % kh, t % kw]);
+        }
+        let bias = of.bias(o);
+        while f < end {
+            let left = (end - f).div_ceil(V::N);
+            let (from, to) = (buffer.add(f), sums.add(f));
+            f += V::N
+                * if left >= 8 {
+                    run::<V, 8>(taps, &weights, bias, from, to)
+                } else if left >= 4 {
+                    run::<V, 4>(taps, &weights, bias, from, to)
+                } else if left >= 2 {
+                    run::<V, 2>(taps, &weights, bias, from, to)
+                } else {
+                    run::<V, 1>(taps, &weights, bias, from, to)
+                };
+        }
+    }
+}
+
+/// `M` vectors of sums.
+#[inline(always)]
+unsafe fn run<V: Lanes, const M: usize>(
+    taps: &[usize],
+    weights: &[f32; TAPS],
+    bias: f32,
+    from: *const f32,
+    to: *mut f32,
+) -> usize {
+    // SAFETY: the caller's promise.
+    unsafe {
+        let mut sums = [V::splat(bias); M];
+        for (&at, &w) in taps.iter().zip(weights) {
+            let (w, from) = (V::splat(w), from.add(at));
+            for (i, sum) in sums.iter_mut().enumerate() {
+                *sum = sum.mul_add(V::load(from.add(i * V::N)), w);
+            }
+        }
+        for (i, sum) in sums.into_iter().enumerate() {
+            sum.store(to.add(i * V::N));
+        }
+    }
+    M
+}
+
+/// Lines of the result, channels-last: the task's range of them.
+struct Last<'a>(&'a Depthwise<'a>, usize, usize);
+
+impl Task for Last<'_> {
+    #[inline(always)]
+    unsafe fn run<V: Lanes>(&self) {
+        let of = self.0;
+        let mut c = 0;
+        // SAFETY: the caller's promise.
+        unsafe {
+            while c < of.channels {
+                let left = of.channels - c;
+                c += if left >= 4 * V::N {
+                    self.channels::<V, 4, false>(c, V::N)
+                } else if left >= 2 * V::N {
+                    self.channels::<V, 2, false>(c, V::N)
+                } else if left >= V::N {
+                    self.channels::<V, 1, false>(c, V::N)
+                } else {
+                    self.channels::<V, 1, true>(c, left)
+                };
+            }
+        }
+    }
+}
+
+impl Last<'_> {
+    /// `M` vectors of channels from `c` on; of the last one, `part` lanes where `PART`.
+    #[inline(always)]
+    unsafe fn channels<V: Lanes, const M: usize, const PART: bool>(&self, c: usize, part: usize) -> usize {
+        let Last(of, first, last) = *self;
+        let w = of.w;
+        let wide = if PART { part } else { M * V::N };
+        let mut memory = MaybeUninit::<[f32; FRAME]>::uninit();
+        let weights = memory.as_mut_ptr().cast::<f32>();
+        let mut bias = [0f32; ZEROS];
+        // SAFETY: the caller's promise; taps × vectors fit the memory.
+        unsafe {
+            w.each_tap(|t, k| {
+                for i in 0..M * V::N {
+                    weights.add(t * M * V::N + i).write(if i < wide { of.weight(c + i, k) } else { 0.0 });
+                }
+            });
+            for (i, b) in bias[..wide].iter_mut().enumerate() {
+                *b = of.bias(c + i);
+            }
+            let [od, oh, ow] = w.output;
+            let mut line = first;
+            while line < last {
+                let (n, z, y) = ((line / (od * oh)) as isize, line / oh % od, line % oh);
+                let x = of.x.base.offset(n * of.x_sample + c as isize);
+                let to = of
+                    .y
+                    .base
+                    .offset(n * of.y_sample + z as isize * of.y.strides[0] + y as isize * of.y.strides[1] + c as isize);
+                let mut o = 0;
+                while o < ow {
+                    let step = of.y.strides[2];
+                    let to = to.offset(o as isize * step);
+                    o += if o + SIDE <= ow {
+                        windows::<V, M, SIDE, PART>(of, [z, y, o], x, weights, &bias, to, part)
+                    } else {
+                        windows::<V, M, 1, PART>(of, [z, y, o], x, weights, &bias, to, part)
+                    };
+                }
+                line += 1;
+            }
+        }
+        wide
+    }
+}
+
+/// `S` windows of a row from `at` on.
+#[inline(always)]
+unsafe fn windows<V: Lanes, const M: usize, const S: usize, const PART: bool>(
+    of: &Depthwise<'_>,
+    at: [usize; 3],
+    x: *const f32,
+    weights: *const f32,
+    bias: &[f32; ZEROS],
+    to: *mut f32,
+    part: usize,
+) -> usize {
+    let w = of.w;
+    let [_, _, sx] = of.x.strides;
+    // Column of the first window's first tap, before the padding; a window further, a tap further.
+    let column = (at[2] * w.stride[2]) as isize - w.pad[2] as isize;
+    let ends = column + ((S - 1) * w.stride[2] + (w.kernel[2] - 1) * w.dilation[2]) as isize;
+    let inside = column >= 0 && ends < w.input[2] as isize;
+    // SAFETY: the caller's promise; what is outside of the input is read as zeros.
+    unsafe {
+        let mut sums = [[V::splat(0.0); M]; S];
+        for sum in &mut sums {
+            for (i, s) in sum.iter_mut().enumerate() {
+                *s = V::load(bias.as_ptr().add(i * V::N));
+            }
+        }
+        let mut tap = weights;
+        for kz in 0..w.kernel[0] {
+            for ky in 0..w.kernel[1] {
+                let row = w.at(0, at[0], kz).zip(w.at(1, at[1], ky));
+                let line = row.map(|(z, y)| x.offset(z as isize * of.x.strides[0] + y as isize * of.x.strides[1]));
+                for kx in 0..w.kernel[2] {
+                    let column = column + (kx * w.dilation[2]) as isize;
+                    let mut from = [NOTHING.as_ptr(); S];
+                    if let Some(line) = line {
+                        for (j, from) in from.iter_mut().enumerate() {
+                            let column = column + (j * w.stride[2]) as isize;
+                            if inside || (column as usize) < w.input[2] {
+                                *from = line.wrapping_offset(column * sx);
+                            }
+                        }
+                    }
+                    for i in 0..M {
+                        let weight = V::load(tap.add(i * V::N));
+                        for (sum, from) in sums.iter_mut().zip(from) {
+                            let from = from.add(i * V::N);
+                            let v = if PART { V::load_part(from, part) } else { V::load(from) };
+                            sum[i] = sum[i].mul_add(v, weight);
+                        }
+                    }
+                    tap = tap.add(M * V::N);
+                }
+            }
+        }
+        for (j, sum) in sums.into_iter().enumerate() {
+            let to = to.offset(j as isize * of.y.strides[2]);
+            for (i, s) in sum.into_iter().enumerate() {
+                if PART { s.store_part(to.add(i * V::N), part) } else { s.store(to.add(i * V::N)) }
+            }
+        }
+    }
+    S
+}
