@@ -165,7 +165,7 @@ struct First<'a>(&'a Depthwise<'a>, Frame, usize, usize);
 
 impl Task for First<'_> {
     #[inline(always)]
-    unsafe fn run<V: Lanes>(&self) {
+    unsafe fn run<V: Lanes<T = f32>>(&self) {
         let First(of, frame, first, last) = self;
         let w = of.w;
         let mut memory = MaybeUninit::<[f32; FRAME]>::uninit();
@@ -217,7 +217,7 @@ impl Task for First<'_> {
 
 /// Sums of the windows with flat numbers below `end`, for one result channel.
 #[inline(always)]
-unsafe fn sweep<V: Lanes>(
+unsafe fn sweep<V: Lanes<T = f32>>(
     of: &Depthwise<'_>,
     o: usize,
     taps: &[usize],
@@ -235,9 +235,9 @@ unsafe fn sweep<V: Lanes>(
         }
         let bias = of.bias(o);
         while f < end {
-            let left = (end - f).div_ceil(V::N);
+            let left = (end - f).div_ceil(V::LANES);
             let (from, to) = (buffer.add(f), sums.add(f));
-            f += V::N
+            f += V::LANES
                 * if left >= 8 {
                     run::<V, 8>(taps, &weights, bias, from, to)
                 } else if left >= 4 {
@@ -253,7 +253,7 @@ unsafe fn sweep<V: Lanes>(
 
 /// `M` vectors of sums.
 #[inline(always)]
-unsafe fn run<V: Lanes, const M: usize>(
+unsafe fn run<V: Lanes<T = f32>, const M: usize>(
     taps: &[usize],
     weights: &[f32; TAPS],
     bias: f32,
@@ -266,11 +266,11 @@ unsafe fn run<V: Lanes, const M: usize>(
         for (&at, &w) in taps.iter().zip(weights) {
             let (w, from) = (V::splat(w), from.add(at));
             for (i, sum) in sums.iter_mut().enumerate() {
-                *sum = sum.mul_add(V::load(from.add(i * V::N)), w);
+                *sum = sum.plus_product(V::load(from.add(i * V::LANES)), w);
             }
         }
         for (i, sum) in sums.into_iter().enumerate() {
-            sum.store(to.add(i * V::N));
+            sum.store(to.add(i * V::LANES));
         }
     }
     M
@@ -281,19 +281,19 @@ struct Last<'a>(&'a Depthwise<'a>, usize, usize);
 
 impl Task for Last<'_> {
     #[inline(always)]
-    unsafe fn run<V: Lanes>(&self) {
+    unsafe fn run<V: Lanes<T = f32>>(&self) {
         let of = self.0;
         let mut c = 0;
         // SAFETY: the caller's promise.
         unsafe {
             while c < of.channels {
                 let left = of.channels - c;
-                c += if left >= 4 * V::N {
-                    self.channels::<V, 4, false>(c, V::N)
-                } else if left >= 2 * V::N {
-                    self.channels::<V, 2, false>(c, V::N)
-                } else if left >= V::N {
-                    self.channels::<V, 1, false>(c, V::N)
+                c += if left >= 4 * V::LANES {
+                    self.channels::<V, 4, false>(c, V::LANES)
+                } else if left >= 2 * V::LANES {
+                    self.channels::<V, 2, false>(c, V::LANES)
+                } else if left >= V::LANES {
+                    self.channels::<V, 1, false>(c, V::LANES)
                 } else {
                     self.channels::<V, 1, true>(c, left)
                 };
@@ -305,18 +305,18 @@ impl Task for Last<'_> {
 impl Last<'_> {
     /// `M` vectors of channels from `c` on; of the last one, `part` lanes where `PART`.
     #[inline(always)]
-    unsafe fn channels<V: Lanes, const M: usize, const PART: bool>(&self, c: usize, part: usize) -> usize {
+    unsafe fn channels<V: Lanes<T = f32>, const M: usize, const PART: bool>(&self, c: usize, part: usize) -> usize {
         let Last(of, first, last) = *self;
         let w = of.w;
-        let wide = if PART { part } else { M * V::N };
+        let wide = if PART { part } else { M * V::LANES };
         let mut memory = MaybeUninit::<[f32; FRAME]>::uninit();
         let weights = memory.as_mut_ptr().cast::<f32>();
         let mut bias = [0f32; ZEROS];
         // SAFETY: the caller's promise; taps × vectors fit the memory.
         unsafe {
             w.each_tap(|t, k| {
-                for i in 0..M * V::N {
-                    weights.add(t * M * V::N + i).write(if i < wide { of.weight(c + i, k) } else { 0.0 });
+                for i in 0..M * V::LANES {
+                    weights.add(t * M * V::LANES + i).write(if i < wide { of.weight(c + i, k) } else { 0.0 });
                 }
             });
             for (i, b) in bias[..wide].iter_mut().enumerate() {
@@ -350,7 +350,7 @@ impl Last<'_> {
 
 /// `S` windows of a row from `at` on.
 #[inline(always)]
-unsafe fn windows<V: Lanes, const M: usize, const S: usize, const PART: bool>(
+unsafe fn windows<V: Lanes<T = f32>, const M: usize, const S: usize, const PART: bool>(
     of: &Depthwise<'_>,
     at: [usize; 3],
     x: *const f32,
@@ -370,7 +370,7 @@ unsafe fn windows<V: Lanes, const M: usize, const S: usize, const PART: bool>(
         let mut sums = [[V::splat(0.0); M]; S];
         for sum in &mut sums {
             for (i, s) in sum.iter_mut().enumerate() {
-                *s = V::load(bias.as_ptr().add(i * V::N));
+                *s = V::load(bias.as_ptr().add(i * V::LANES));
             }
         }
         let mut tap = weights;
@@ -390,21 +390,21 @@ unsafe fn windows<V: Lanes, const M: usize, const S: usize, const PART: bool>(
                         }
                     }
                     for i in 0..M {
-                        let weight = V::load(tap.add(i * V::N));
+                        let weight = V::load(tap.add(i * V::LANES));
                         for (sum, from) in sums.iter_mut().zip(from) {
-                            let from = from.add(i * V::N);
-                            let v = if PART { V::load_part(from, part) } else { V::load(from) };
-                            sum[i] = sum[i].mul_add(v, weight);
+                            let from = from.add(i * V::LANES);
+                            let v = if PART { V::load_first(from, part) } else { V::load(from) };
+                            sum[i] = sum[i].plus_product(v, weight);
                         }
                     }
-                    tap = tap.add(M * V::N);
+                    tap = tap.add(M * V::LANES);
                 }
             }
         }
         for (j, sum) in sums.into_iter().enumerate() {
             let to = to.offset(j as isize * of.y.strides[2]);
             for (i, s) in sum.into_iter().enumerate() {
-                if PART { s.store_part(to.add(i * V::N), part) } else { s.store(to.add(i * V::N)) }
+                if PART { s.store_first(to.add(i * V::LANES), part) } else { s.store(to.add(i * V::LANES)) }
             }
         }
     }

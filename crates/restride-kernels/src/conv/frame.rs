@@ -73,7 +73,13 @@ impl Frame {
     /// # Safety
     /// `x` has a plane of the window's input to read, `to` has `channel` elements to write.
     #[inline(always)]
-    pub(crate) unsafe fn fill<V: Lanes>(&self, x: *const f32, strides: [isize; 3], at: [usize; 3], to: *mut f32) {
+    pub(crate) unsafe fn fill<V: Lanes<T = f32>>(
+        &self,
+        x: *const f32,
+        strides: [isize; 3],
+        at: [usize; 3],
+        to: *mut f32,
+    ) {
         let w = &self.w;
         let [py, px] = self.phases;
         let mut row = to;
@@ -112,7 +118,7 @@ impl Frame {
 /// # Safety
 /// They are readable and writable, apart from each other.
 #[inline(always)]
-pub(crate) unsafe fn gather<V: Lanes>(from: *const f32, step: isize, to: *mut f32, n: usize) {
+pub(crate) unsafe fn gather<V: Lanes<T = f32>>(from: *const f32, step: isize, to: *mut f32, n: usize) {
     // SAFETY: the caller's promise.
     unsafe {
         match step {
@@ -128,7 +134,7 @@ pub(crate) unsafe fn gather<V: Lanes>(from: *const f32, step: isize, to: *mut f3
 /// # Safety
 /// As [`gather`].
 #[inline(always)]
-pub(crate) unsafe fn spread<V: Lanes>(from: *const f32, to: *mut f32, step: isize, n: usize) {
+pub(crate) unsafe fn spread<V: Lanes<T = f32>>(from: *const f32, to: *mut f32, step: isize, n: usize) {
     // SAFETY: the caller's promise.
     unsafe {
         match step {

@@ -1,157 +1,18 @@
-//! Vectors of `f32` of each instruction set, and the choice of one at run time.
+//! Loops over vectors of `f32`, compiled for each instruction set, and the choice of one at run time.
 //!
-//! A loop is written once, as a [`Task`] that is generic over [`Lanes`]. [`perform`] compiles it for each instruction set and runs the
-//! widest that the machine has. Lanes are outputs, never terms of one sum.
+//! A loop is written once, as a [`Task`] that is generic over [`Lanes`]. [`Set::run`] compiles it for each instruction set;
+//! [`Set::here`] is the widest that the machine has. Lanes are outputs, never terms of one sum.
 
-/// A vector of `f32`.
-///
-/// # Safety
-/// Methods need the instruction set of the vector: they are called inside of [`perform`] alone.
-pub(crate) trait Lanes: Copy {
-    /// Number of lanes.
-    const N: usize;
-    /// Most vectors of columns in a tile of a product: as many as registers hold beside its rows.
-    const VECTORS: usize;
-    /// All lanes `x`.
-    unsafe fn splat(x: f32) -> Self;
-    /// `N` elements from `p` on.
-    unsafe fn load(p: *const f32) -> Self;
-    /// To `N` elements from `p` on.
-    unsafe fn store(self, p: *mut f32);
-    /// The first `n` lanes from `p`, zeros after them; other elements are not touched.
-    unsafe fn load_part(p: *const f32, n: usize) -> Self;
-    /// The first `n` lanes to `p`; other elements are not touched.
-    unsafe fn store_part(self, p: *mut f32, n: usize);
-    /// `self + x w`: one rounding where the instruction set has it.
-    unsafe fn mul_add(self, x: Self, w: Self) -> Self;
-}
-
-/// Four lanes of any machine.
-impl Lanes for [f32; 4] {
-    const N: usize = 4;
-    const VECTORS: usize = 2;
-    #[inline(always)]
-    unsafe fn splat(x: f32) -> Self {
-        [x; 4]
-    }
-    #[inline(always)]
-    unsafe fn load(p: *const f32) -> Self {
-        // SAFETY: the caller's promise.
-        unsafe { p.cast::<[f32; 4]>().read_unaligned() }
-    }
-    #[inline(always)]
-    unsafe fn store(self, p: *mut f32) {
-        // SAFETY: the caller's promise.
-        unsafe { p.cast::<[f32; 4]>().write_unaligned(self) }
-    }
-    #[inline(always)]
-    unsafe fn load_part(p: *const f32, n: usize) -> Self {
-        // SAFETY: the caller's promise.
-        std::array::from_fn(|i| if i < n { unsafe { p.add(i).read() } } else { 0.0 })
-    }
-    #[inline(always)]
-    unsafe fn store_part(self, p: *mut f32, n: usize) {
-        for (i, x) in self.into_iter().enumerate().take(n) {
-            // SAFETY: the caller's promise.
-            unsafe { p.add(i).write(x) }
-        }
-    }
-    #[inline(always)]
-    unsafe fn mul_add(self, x: Self, w: Self) -> Self {
-        // Every 64-bit ARM multiplies and adds at once; elsewhere `mul_add` would be a call.
-        std::array::from_fn(|i| {
-            if cfg!(target_arch = "aarch64") { x[i].mul_add(w[i], self[i]) } else { self[i] + x[i] * w[i] }
-        })
-    }
-}
+pub(crate) use crate::matmul::lanes::Lanes;
+use crate::matmul::lanes::Plain;
 
 #[cfg(target_arch = "x86_64")]
 mod x86 {
-    use super::Lanes;
-    use std::arch::x86_64::*;
-
-    /// Lanes below `n` are set in the eight from `MASK[8 - n]` on.
-    static MASK: [i32; 16] = [-1, -1, -1, -1, -1, -1, -1, -1, 0, 0, 0, 0, 0, 0, 0, 0];
-
-    #[inline(always)]
-    unsafe fn mask(n: usize) -> __m256i {
-        // SAFETY: at most eight lanes are asked for; the caller has AVX.
-        unsafe { _mm256_loadu_si256(MASK.as_ptr().add(8 - n.min(8)).cast()) }
-    }
-
-    impl Lanes for __m256 {
-        const N: usize = 8;
-        const VECTORS: usize = 2;
-        #[inline(always)]
-        unsafe fn splat(x: f32) -> Self {
-            // SAFETY: the caller's promise.
-            unsafe { _mm256_set1_ps(x) }
-        }
-        #[inline(always)]
-        unsafe fn load(p: *const f32) -> Self {
-            // SAFETY: the caller's promise.
-            unsafe { _mm256_loadu_ps(p) }
-        }
-        #[inline(always)]
-        unsafe fn store(self, p: *mut f32) {
-            // SAFETY: the caller's promise.
-            unsafe { _mm256_storeu_ps(p, self) }
-        }
-        #[inline(always)]
-        unsafe fn load_part(p: *const f32, n: usize) -> Self {
-            // SAFETY: the caller's promise; lanes outside of the mask are not touched.
-            unsafe { _mm256_maskload_ps(p, mask(n)) }
-        }
-        #[inline(always)]
-        unsafe fn store_part(self, p: *mut f32, n: usize) {
-            // SAFETY: as above.
-            unsafe { _mm256_maskstore_ps(p, mask(n), self) }
-        }
-        #[inline(always)]
-        unsafe fn mul_add(self, x: Self, w: Self) -> Self {
-            // SAFETY: the caller's promise.
-            unsafe { _mm256_fmadd_ps(x, w, self) }
-        }
-    }
-
-    impl Lanes for __m512 {
-        const N: usize = 16;
-        const VECTORS: usize = 4;
-        #[inline(always)]
-        unsafe fn splat(x: f32) -> Self {
-            // SAFETY: the caller's promise.
-            unsafe { _mm512_set1_ps(x) }
-        }
-        #[inline(always)]
-        unsafe fn load(p: *const f32) -> Self {
-            // SAFETY: the caller's promise.
-            unsafe { _mm512_loadu_ps(p) }
-        }
-        #[inline(always)]
-        unsafe fn store(self, p: *mut f32) {
-            // SAFETY: the caller's promise.
-            unsafe { _mm512_storeu_ps(p, self) }
-        }
-        #[inline(always)]
-        unsafe fn load_part(p: *const f32, n: usize) -> Self {
-            // SAFETY: the caller's promise; lanes outside of the mask are not touched.
-            unsafe { _mm512_maskz_loadu_ps(((1u32 << n.min(16)) - 1) as u16, p) }
-        }
-        #[inline(always)]
-        unsafe fn store_part(self, p: *mut f32, n: usize) {
-            // SAFETY: as above.
-            unsafe { _mm512_mask_storeu_ps(p, ((1u32 << n.min(16)) - 1) as u16, self) }
-        }
-        #[inline(always)]
-        unsafe fn mul_add(self, x: Self, w: Self) -> Self {
-            // SAFETY: the caller's promise.
-            unsafe { _mm512_fmadd_ps(x, w, self) }
-        }
-    }
+    use std::arch::x86_64::{__m256, __m512};
 
     /// # Safety
     /// The machine has AVX-512, and the task may run.
-    #[target_feature(enable = "avx512f,avx2,fma")]
+    #[target_feature(enable = "avx512f,avx512vl,avx512dq,avx2,fma")]
     pub(super) unsafe fn avx512<T: super::Task>(task: &T) {
         // SAFETY: the caller's promise.
         unsafe { task.run::<__m512>() }
@@ -170,7 +31,7 @@ mod x86 {
 pub(crate) trait Task {
     /// # Safety
     /// The machine has the instruction set of `V`, and the task's memory may be used as it says.
-    unsafe fn run<V: Lanes>(&self);
+    unsafe fn run<V: Lanes<T = f32>>(&self);
 }
 
 /// An instruction set.
@@ -191,24 +52,14 @@ impl Set {
             return set;
         }
         #[cfg(all(target_arch = "x86_64", not(miri)))]
-        if std::arch::is_x86_feature_detected!("fma") && std::arch::is_x86_feature_detected!("avx2") {
-            return if std::arch::is_x86_feature_detected!("avx512f") { Set::Avx512 } else { Set::Avx2 };
+        {
+            use std::arch::is_x86_feature_detected as has;
+            if has!("avx2") && has!("fma") {
+                let wide = has!("avx512f") && has!("avx512vl") && has!("avx512dq");
+                return if wide { Set::Avx512 } else { Set::Avx2 };
+            }
         }
         Set::Baseline
-    }
-
-    /// Lanes of its vectors, and most vectors in a tile.
-    pub(crate) fn sizes(self) -> (usize, usize) {
-        fn of<V: Lanes>() -> (usize, usize) {
-            (V::N, V::VECTORS)
-        }
-        match self {
-            Set::Baseline => of::<[f32; 4]>(),
-            #[cfg(target_arch = "x86_64")]
-            Set::Avx2 => of::<std::arch::x86_64::__m256>(),
-            #[cfg(target_arch = "x86_64")]
-            Set::Avx512 => of::<std::arch::x86_64::__m512>(),
-        }
     }
 
     /// Runs a task with this instruction set.
@@ -220,7 +71,7 @@ impl Set {
         // SAFETY: the caller's promise.
         unsafe {
             match self {
-                Set::Baseline => task.run::<[f32; 4]>(),
+                Set::Baseline => task.run::<Plain<f32, 4>>(),
                 #[cfg(target_arch = "x86_64")]
                 Set::Avx2 => x86::avx2(task),
                 #[cfg(target_arch = "x86_64")]
@@ -258,16 +109,16 @@ pub(crate) fn with_each_set(mut f: impl FnMut()) {
 /// # Safety
 /// They are readable and writable, apart from each other.
 #[inline(always)]
-pub(crate) unsafe fn copy<V: Lanes>(from: *const f32, to: *mut f32, n: usize) {
+pub(crate) unsafe fn copy<V: Lanes<T = f32>>(from: *const f32, to: *mut f32, n: usize) {
     let mut i = 0;
     // SAFETY: the caller's promise.
     unsafe {
-        while i + V::N <= n {
+        while i + V::LANES <= n {
             V::load(from.add(i)).store(to.add(i));
-            i += V::N;
+            i += V::LANES;
         }
         if i < n {
-            V::load_part(from.add(i), n - i).store_part(to.add(i), n - i);
+            V::load_first(from.add(i), n - i).store_first(to.add(i), n - i);
         }
     }
 }
@@ -277,17 +128,17 @@ pub(crate) unsafe fn copy<V: Lanes>(from: *const f32, to: *mut f32, n: usize) {
 /// # Safety
 /// They are writable.
 #[inline(always)]
-pub(crate) unsafe fn clear<V: Lanes>(to: *mut f32, n: usize) {
+pub(crate) unsafe fn clear<V: Lanes<T = f32>>(to: *mut f32, n: usize) {
     let mut i = 0;
     // SAFETY: the caller's promise.
     unsafe {
         let zero = V::splat(0.0);
-        while i + V::N <= n {
+        while i + V::LANES <= n {
             zero.store(to.add(i));
-            i += V::N;
+            i += V::LANES;
         }
         if i < n {
-            zero.store_part(to.add(i), n - i);
+            zero.store_first(to.add(i), n - i);
         }
     }
 }
@@ -300,13 +151,13 @@ mod tests {
     struct Parts<'a>(&'a [f32], *mut f32, usize);
     impl Task for Parts<'_> {
         #[inline(always)]
-        unsafe fn run<V: Lanes>(&self) {
+        unsafe fn run<V: Lanes<T = f32>>(&self) {
             // SAFETY: both have 40 elements.
             unsafe {
                 clear::<V>(self.1, self.2);
                 copy::<V>(self.0.as_ptr(), self.1, self.2 / 2);
-                let sum = V::load_part(self.0.as_ptr(), self.2).mul_add(V::splat(2.0), V::splat(3.0));
-                sum.store_part(self.1.add(20), self.2.min(V::N));
+                let sum = V::load_first(self.0.as_ptr(), self.2.min(4)).plus_product(V::splat(2.0), V::splat(3.0));
+                sum.store_first(self.1.add(20), self.2.min(4));
             }
         }
     }
@@ -316,15 +167,13 @@ mod tests {
         let x: Vec<f32> = (1..=40).map(|i| i as f32).collect();
         for n in 0..20 {
             let mut y = vec![-1.0; 40];
-            let set = Set::here();
             // SAFETY: the machine's own instruction set.
-            unsafe { set.run(&Parts(&x, y.as_mut_ptr(), n)) }
-            let wide = n.min(set.sizes().0);
+            unsafe { Set::here().run(&Parts(&x, y.as_mut_ptr(), n)) }
             for (i, &y) in y.iter().enumerate() {
                 let want = match i {
                     _ if i < n / 2 => x[i],
                     _ if i < n => 0.0,
-                    20.. if i < 20 + wide => x[i - 20] + 6.0,
+                    20.. if i < 20 + n.min(4) => x[i - 20] + 6.0,
                     _ => -1.0,
                 };
                 assert_eq!(y, want, "{n} {i}");

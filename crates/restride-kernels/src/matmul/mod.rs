@@ -2,7 +2,7 @@
 
 pub(crate) mod blocked;
 pub mod grouped;
-mod lanes;
+pub(crate) mod lanes;
 pub(crate) mod panels;
 mod tile;
 mod vector;
