@@ -5,6 +5,7 @@
 mod arena;
 mod arg;
 mod conditions;
+mod declare;
 mod default_args;
 mod eager_results;
 mod effects;

@@ -143,7 +143,7 @@ fn flash_attention<'c>(c: &'c Cx<'c>) -> Vec<T<'c>> {
 }
 
 pub(crate) static GRADS: Rules = &[
-    (&["aten.scaled_dot_product_attention.default"], form!(attention)),
-    (&["restride.attention.default"], rule!(attention_rule)),
-    (&["aten._scaled_dot_product_flash_attention_for_cpu.default"], form!(flash_attention)),
+    (&["scaled_dot_product_attention"], form!(attention)),
+    (&["restride::attention"], rule!(attention_rule)),
+    (&["_scaled_dot_product_flash_attention_for_cpu"], form!(flash_attention)),
 ];

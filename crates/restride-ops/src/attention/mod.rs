@@ -6,7 +6,7 @@ mod grad;
 
 use crate::support::scratch::{lies, opt_lies};
 use crate::support::*;
-use restride_ir::{Arg, Args, ByBatch, Call, DType, Emit, Kernel, Layout, Meta, OpDef, Scalar, Val};
+use restride_ir::{Arg, Args, ByBatch, Call, DType, Emit, Layout, Meta, OpDef, Scalar, Val};
 use restride_kernels::attention::{self, Results, Settings};
 use smallvec::smallvec;
 
@@ -282,49 +282,25 @@ fn math_decompose(e: &mut dyn Emit, a: &ValArgs<'_>) -> Vals {
 
 pub(crate) static OPS: &[OpDef] = &[
     OpDef {
-        infer: Some(infer),
-        kernel: Kernel::Fixed(|c| run(c, &PUBLIC, None, None)),
-        scratch: Some(|a, outs| scratch(a, outs, &PUBLIC, false, false)),
-        composed: Some(drops),
-        decompose: Some(decompose),
-        samples: samples!(samples),
-        doc: "softmax(q k^T scale + mask) v",
-        by_batch: Some(ByBatch { each: &[0, 1, 2], broadcast: &[3] }),
-        ..OpDef::new("scaled_dot_product_attention")
-    },
+composed: Some(drops),
+decompose: Some(decompose),
+by_batch: Some(ByBatch { each: &[0, 1, 2], broadcast: &[3] }),
+..close("scaled_dot_product_attention", infer, |c| run(c, &PUBLIC, None, None), |a, outs| scratch(a, outs, &PUBLIC, false, false), samples!(samples)).noted("softmax(q k^T scale + mask) v")
+},
     OpDef {
-        infer: Some(infer),
-        kernel: Kernel::Fixed(|c| run(c, &PUBLIC, None, None)),
-        scratch: Some(|a, outs| scratch(a, outs, &PUBLIC, false, false)),
-        decompose: Some(|e, a| {
+decompose: Some(|e, a| {
             let args: Vec<_> = a.0.to_vec();
             e.call("aten.scaled_dot_product_attention.default", &args)
         }),
-        samples: samples!(samples),
-        doc: "scaled_dot_product_attention without dropout: its gradient computes the weights again",
-        by_batch: Some(ByBatch { each: &[0, 1, 2], broadcast: &[3] }),
-        ..OpDef::new(
-            "restride::attention(Tensor query, Tensor key, Tensor value, Tensor? attn_mask=None, float dropout_p=0., bool is_causal=False, *, float? scale=None, bool enable_gqa=False) -> Tensor",
-        )
-    },
+by_batch: Some(ByBatch { each: &[0, 1, 2], broadcast: &[3] }),
+..close("restride::attention(Tensor query, Tensor key, Tensor value, Tensor? attn_mask=None, float dropout_p=0., bool is_causal=False, *, float? scale=None, bool enable_gqa=False) -> Tensor", infer, |c| run(c, &PUBLIC, None, None), |a, outs| scratch(a, outs, &PUBLIC, false, false), samples!(samples)).noted("scaled_dot_product_attention without dropout: its gradient computes the weights again")
+},
+    close("_scaled_dot_product_flash_attention_for_cpu", flash_infer, |c| run(c, &FLASH, Some(1), None), |a, outs| scratch(a, outs, &FLASH, true, false), samples!(flash_samples)).noted("Attention with the logarithms of the sums of exponentials"),
     OpDef {
-        infer: Some(flash_infer),
-        kernel: Kernel::Fixed(|c| run(c, &FLASH, Some(1), None)),
-        scratch: Some(|a, outs| scratch(a, outs, &FLASH, true, false)),
-        samples: samples!(flash_samples),
-        doc: "Attention with the logarithms of the sums of exponentials",
-        ..OpDef::new("_scaled_dot_product_flash_attention_for_cpu")
-    },
-    OpDef {
-        infer: Some(math_infer),
-        kernel: Kernel::Fixed(|c| run(c, &MATH, None, Some(1))),
-        scratch: Some(|a, outs| scratch(a, outs, &MATH, false, true)),
-        composed: Some(drops),
-        decompose: Some(math_decompose),
-        samples: samples!(math_samples),
-        doc: "Attention with its weights",
-        ..OpDef::new("_scaled_dot_product_attention_math")
-    },
+composed: Some(drops),
+decompose: Some(math_decompose),
+..close("_scaled_dot_product_attention_math", math_infer, |c| run(c, &MATH, None, Some(1)), |a, outs| scratch(a, outs, &MATH, false, true), samples!(math_samples)).noted("Attention with its weights")
+},
 ];
 
 /// The operators and gradients of this family.

@@ -3,7 +3,7 @@
 use crate::conv::{Conv, Positions, Transposed, check_types, show};
 use crate::support::scratch::lies;
 use crate::support::*;
-use restride_ir::{Args, Call, Kernel, Meta, OpDef};
+use restride_ir::{Args, Call, Meta, OpDef};
 use restride_kernels::conv::{self, Gradients};
 use smallvec::smallvec;
 
@@ -61,14 +61,9 @@ fn backward(c: &Call<'_>) -> Result<()> {
     ran(conv::conv_backward(g, x, w, &window, conv.transposed, conv.groups as usize, &grads, c.ctx.threads))
 }
 
-pub(crate) static OPS: &[OpDef] = &[OpDef {
-    infer: Some(backward_infer),
-    kernel: Kernel::Fixed(backward),
-    scratch: Some(backward_scratch),
-    samples: samples!(backward_samples),
-    doc: "A gradient that the mask leaves out is a tensor without elements",
-    ..OpDef::new("convolution_backward")
-}];
+pub(crate) static OPS: &[OpDef] =
+    &[close("convolution_backward", backward_infer, backward, backward_scratch, samples!(backward_samples))
+        .noted("A gradient that the mask leaves out is a tensor without elements")];
 
 #[cfg(feature = "samples")]
 pub(crate) mod samples {

@@ -5,7 +5,7 @@ mod backward;
 use crate::support::promote;
 use crate::support::scratch::lies;
 use crate::support::*;
-use restride_ir::{Arg, Args, Call, DType, Ints, Kernel, Layout, Meta, OpDef, Reuse, ReuseKind};
+use restride_ir::{Arg, Args, Call, DType, Ints, Layout, Meta, OpDef, Reuse, ReuseKind};
 use restride_kernels::conv::in_place;
 use restride_kernels::conv::window::Window;
 use restride_kernels::conv::{self};
@@ -270,13 +270,15 @@ fn trailing(a: &Args<'_, Meta>, p: &Positions) -> Option<usize> {
 macro_rules! convolution {
     ($schema:literal, $positions:expr, $samples:expr) => {
         OpDef {
-            infer: Some(|a| infer(a, &$positions)),
-            kernel: Kernel::Fixed(|c| run(c, &$positions)),
-            scratch: Some(|a, outs| scratch(a, outs, &$positions)),
-            reuse: &[Reuse { arg: 0, result: 0, kind: ReuseKind::Trailing }],
             trailing: Some(|a| trailing(a, &$positions)),
-            samples: samples!($samples),
-            ..OpDef::new($schema)
+            ..close(
+                $schema,
+                |a| infer(a, &$positions),
+                |c| run(c, &$positions),
+                |a, outs| scratch(a, outs, &$positions),
+                samples!($samples),
+            )
+            .reusing(&[Reuse { arg: 0, result: 0, kind: ReuseKind::Trailing }])
         }
     };
 }
@@ -289,15 +291,7 @@ pub(crate) static OPS: &[OpDef] = &[
     convolution!("conv1d.padding", PLAIN, padding1d_samples),
     convolution!("conv3d", PLAIN, conv3d_samples),
     convolution!("conv3d.padding", PLAIN, padding3d_samples),
-    convolution!("_convolution_mode", PLAIN, || vec![sample![
-        tensor(DType::F32, &[2, 3, 7, 8], 1),
-        tensor(DType::F32, &[4, 3, 3, 4], 7),
-        (),
-        [1, 1],
-        "same",
-        [1, 1],
-        1
-    ]]),
+    convolution!("_convolution_mode", PLAIN, s_convolution_mode),
     convolution!("_convolution", GENERAL, underscore_samples),
     convolution!("conv_transpose2d.input", TRANSPOSED, transpose2d_samples),
     convolution!("conv_transpose1d", TRANSPOSED, transpose1d_samples),
@@ -445,5 +439,17 @@ pub(crate) mod samples {
             sample![tensor(d, &[1, 2, 3, 4, 5], 1), &w, tensor(d, &[3], 8), 2, 1, [1, 0, 1]],
             sample![nhwc(d, &[2, 2, 3, 4, 5], 1), &w],
         ]
+    }
+
+    pub(crate) fn s_convolution_mode() -> Samples {
+        vec![sample![
+            tensor(DType::F32, &[2, 3, 7, 8], 1),
+            tensor(DType::F32, &[4, 3, 3, 4], 7),
+            (),
+            [1, 1],
+            "same",
+            [1, 1],
+            1
+        ]]
     }
 }

@@ -5,11 +5,12 @@ mod triangle;
 mod window;
 
 use crate::pointwise::{Metas, Result};
+use crate::support::IN_PLACE;
 use crate::support::promote::check_holds;
 use crate::support::strides::{dense_like, in_format};
+use crate::support::without_scratch;
 use restride_ir::{
-    Args, Call, Exactness, Kernel, Layout, MemoryFormat, Meta, OpDef, OpError, OverlapCheck, Reuse, ReuseKind,
-    SampleFn, Scalar,
+    Args, Call, Exactness, Grad, Layout, MemoryFormat, Meta, OpDef, OpError, OverlapCheck, SampleFn, Scalar,
 };
 use restride_kernels::pointwise::{self as k, Input};
 use restride_tensor::{DType, DType::*, ViewMut};
@@ -187,68 +188,51 @@ fn infer_zero(a: &Args<'_, Meta>) -> Result<Metas> {
     Ok(smallvec![Meta::new(t.dtype, dense_like(&t.layout))])
 }
 
-const fn make(
-    schema: &'static str,
-    infer: restride_ir::InferFn,
-    kernel: fn(&Call<'_>) -> Result<()>,
-    samples: Option<SampleFn>,
-) -> OpDef {
-    OpDef {
-        infer: Some(infer),
-        kernel: Kernel::Fixed(kernel),
-        exactness: Exactness::Exact,
-        samples,
-        ..OpDef::new(schema)
-    }
-}
 /// Declares an `empty` operator: our contents are zeros, PyTorch's are undefined, so only types compare.
 const fn empty(schema: &'static str, infer: restride_ir::InferFn, samples: Option<SampleFn>) -> OpDef {
-    OpDef { exactness: Exactness::Random, doc: "filled with zeros", ..make(schema, infer, run_zeros, samples) }
-}
-/// Declares an operator that overwrites argument 0 unread; the result may take over its memory.
-const fn overwrite(
-    schema: &'static str,
-    infer: restride_ir::InferFn,
-    kernel: fn(&Call<'_>) -> Result<()>,
-    samples: Option<SampleFn>,
-) -> OpDef {
     OpDef {
-        reuse: &[Reuse { arg: 0, result: 0, kind: ReuseKind::SameIndex }],
-        overlap: OverlapCheck::None,
-        pointwise: true,
-        ..make(schema, infer, kernel, samples)
+        exactness: Exactness::Random,
+        doc: "filled with zeros",
+        ..without_scratch(schema, infer, run_zeros, samples)
     }
+}
+/// Marks an operator that overwrites argument 0 unread; the result may take over its memory.
+const fn overwrite(def: OpDef) -> OpDef {
+    OpDef { overlap: OverlapCheck::None, pointwise: true, ..def.reusing(IN_PLACE).exactly() }
 }
 
 pub(crate) static OPS: &[OpDef] = &[
-    make("full", infer_full, run_second, samples!(s_full)),
-    make("full_like", infer_full_like, run_second, samples!(s_full_like)),
-    make("new_full", infer_new_full, run_new_full, samples!(s_new_full)),
-    make("zeros", infer_sized, run_zeros, samples!(s_sized)),
-    make("zeros_like", infer_like, run_zeros, samples!(s_like)),
-    make("new_zeros", infer_new, run_zeros, samples!(s_new)),
-    make("ones", infer_sized, run_ones, samples!(s_sized)),
-    make("ones_like", infer_like, run_ones, samples!(s_like)),
-    make("new_ones", infer_new, run_ones, samples!(s_new)),
+    without_scratch("full", infer_full, run_second, samples!(s_full)).exactly(),
+    without_scratch("full_like", infer_full_like, run_second, samples!(s_full_like)).exactly().graded(Grad::Zero),
+    without_scratch("new_full", infer_new_full, run_new_full, samples!(s_new_full)).exactly().graded(Grad::Zero),
+    without_scratch("zeros", infer_sized, run_zeros, samples!(s_sized)).exactly(),
+    without_scratch("zeros_like", infer_like, run_zeros, samples!(s_like)).exactly().graded(Grad::Zero),
+    without_scratch("new_zeros", infer_new, run_zeros, samples!(s_new)).exactly().graded(Grad::Zero),
+    without_scratch("ones", infer_sized, run_ones, samples!(s_sized)).exactly(),
+    without_scratch("ones_like", infer_like, run_ones, samples!(s_like)).exactly().graded(Grad::Zero),
+    without_scratch("new_ones", infer_new, run_ones, samples!(s_new)).exactly().graded(Grad::Zero),
     empty("empty.memory_format", infer_empty, samples!(s_empty)),
-    empty("empty_like", infer_like, samples!(s_like)),
-    empty("new_empty", infer_new, samples!(s_new)),
+    empty("empty_like", infer_like, samples!(s_like)).graded(Grad::Zero),
+    empty("new_empty", infer_new, samples!(s_new)).graded(Grad::Zero),
     empty("empty_permuted", infer_empty_permuted, samples!(s_permuted)),
     empty("empty_strided", infer_empty_strided, samples!(s_strided)),
-    empty("new_empty_strided", infer_new_empty_strided, samples!(s_new_strided)),
-    make("scalar_tensor", infer_scalar_tensor, run_scalar_tensor, samples!(s_scalar)),
-    overwrite("fill.Scalar", infer_fill, run_fill, samples!(|| s_fill(true))),
+    empty("new_empty_strided", infer_new_empty_strided, samples!(s_new_strided)).graded(Grad::Zero),
+    without_scratch("scalar_tensor", infer_scalar_tensor, run_scalar_tensor, samples!(s_scalar)).exactly(),
+    overwrite(without_scratch("fill.Scalar", infer_fill, run_fill, samples!(|| s_fill(true)))).graded(Grad::Zero),
     // With a tensor as its value, `fill` is a `copy_`, which refuses a target with overlapping elements.
     OpDef {
         overlap: OverlapCheck::Target,
-        ..overwrite("fill.Tensor", infer_fill, run_fill, samples!(|| s_fill(false)))
+        ..overwrite(without_scratch("fill.Tensor", infer_fill, run_fill, samples!(|| s_fill(false))))
     },
-    overwrite("zero", infer_zero, run_zeros, samples!(s_zero)),
+    overwrite(without_scratch("zero", infer_zero, run_zeros, samples!(s_zero))).graded(Grad::Zero),
 ];
 
 /// The operators and gradients of this family.
-pub(crate) static FAMILY: crate::Family =
-    crate::Family { ops: &[OPS, range::OPS, window::OPS, triangle::OPS], gradients: &[], aliases: &[] };
+pub(crate) static FAMILY: crate::Family = crate::Family {
+    ops: &[OPS, range::OPS, window::PLAIN.as_flattened(), window::OPS, triangle::OPS],
+    gradients: &[],
+    aliases: &[],
+};
 
 #[cfg(feature = "samples")]
 pub(crate) mod samples {

@@ -2,10 +2,11 @@
 
 use crate::create::row_major;
 use crate::pointwise::{Metas, Result};
+use crate::support::IN_PLACE;
+use crate::support::composite::composite;
+use crate::support::exact;
 use crate::support::fail;
-use restride_ir::{
-    Arg, Args, Call, Emit, Exactness, Kernel, Layout, Meta, OpDef, OpError, Reuse, ReuseKind, Scalar, Val,
-};
+use restride_ir::{Arg, Args, Call, Emit, Layout, Meta, OpDef, OpError, Scalar, Val};
 use restride_kernels::pointwise::{self as k, Input};
 use restride_kernels::support::convert::{gather, scatter};
 use restride_kernels::support::scratch::{self, Temp, room};
@@ -121,46 +122,11 @@ fn meshgrid(e: &mut dyn Emit, a: &Args<'_, Val>) -> Result<SmallVec<[Val; 1]>> {
 }
 
 pub(crate) static OPS: &[OpDef] = &[
-    OpDef {
-        infer: Some(|a| infer_tri(a, "tril")),
-        kernel: Kernel::Fixed(|c| run_tri(c, true)),
-        scratch: Some(room_tri),
-        reuse: &[Reuse { arg: 0, result: 0, kind: ReuseKind::SameIndex }],
-        exactness: Exactness::Exact,
-        samples: samples!(s_tri),
-        ..OpDef::new("tril")
-    },
-    OpDef {
-        infer: Some(|a| infer_tri(a, "triu")),
-        kernel: Kernel::Fixed(|c| run_tri(c, false)),
-        scratch: Some(room_tri),
-        reuse: &[Reuse { arg: 0, result: 0, kind: ReuseKind::SameIndex }],
-        exactness: Exactness::Exact,
-        samples: samples!(s_tri),
-        ..OpDef::new("triu")
-    },
-    OpDef {
-        infer: Some(infer_one_hot),
-        kernel: Kernel::Fixed(run_one_hot),
-        scratch: Some(room_one_hot),
-        exactness: Exactness::Exact,
-        samples: samples!(s_one_hot),
-        ..OpDef::new("one_hot")
-    },
-    OpDef {
-        decompose: Some(meshgrid),
-        infer: crate::support::composite::composed!(meshgrid),
-        exactness: Exactness::Exact,
-        samples: samples!(s_meshgrid),
-        ..OpDef::new("meshgrid")
-    },
-    OpDef {
-        decompose: Some(meshgrid),
-        infer: crate::support::composite::composed!(meshgrid),
-        exactness: Exactness::Exact,
-        samples: samples!(s_meshgrid_indexed),
-        ..OpDef::new("meshgrid.indexing")
-    },
+    exact("tril", |a| infer_tri(a, "tril"), |c| run_tri(c, true), room_tri, samples!(s_tri)).reusing(IN_PLACE),
+    exact("triu", |a| infer_tri(a, "triu"), |c| run_tri(c, false), room_tri, samples!(s_tri)).reusing(IN_PLACE),
+    exact("one_hot", infer_one_hot, run_one_hot, room_one_hot, samples!(s_one_hot)),
+    composite!(meshgrid, s_meshgrid(), "meshgrid").exactly(),
+    composite!(meshgrid, s_meshgrid_indexed(), "meshgrid.indexing").exactly(),
 ];
 
 #[cfg(feature = "samples")]

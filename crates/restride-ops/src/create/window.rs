@@ -47,70 +47,43 @@ fn run_window(c: &Call<'_>, window: Window, periodic: bool, alpha: f64, beta: f6
     scatter(&Temp::gather(n, (0..n).map(|i| one(i as f64))), out);
     Ok(())
 }
-/// Whether a window is periodic: argument 1, if the call has it.
-fn periodic(c: &Call<'_>) -> Result<bool> {
-    c.args.bool(1)
+/// Declares a window that is always periodic, and its overload with a flag.
+macro_rules! window {
+    ($name:literal, $flagged:literal, $window:expr, $alpha:literal, $beta:literal) => {
+        [
+            made(
+                $name,
+                |a| infer_window(a, 1),
+                |c| run_window(c, $window, true, $alpha, $beta),
+                samples!(|| s_window(&[])),
+            ),
+            made(
+                $flagged,
+                |a| infer_window(a, 2),
+                |c| run_window(c, $window, c.args.bool(1)?, $alpha, $beta),
+                samples!(|| s_window_flagged(&[])),
+            ),
+        ]
+    };
 }
 
+pub(crate) static PLAIN: [[OpDef; 2]; 4] = [
+    window!("hann_window", "hann_window.periodic", Window::Cosine, 0.5, 0.5),
+    window!("hamming_window", "hamming_window.periodic", Window::Cosine, 0.54, 0.46),
+    window!("bartlett_window", "bartlett_window.periodic", Window::Bartlett, 0.0, 0.0),
+    window!("blackman_window", "blackman_window.periodic", Window::Blackman, 0.0, 0.0),
+];
 pub(crate) static OPS: &[OpDef] = &[
-    made(
-        "hann_window",
-        |a| infer_window(a, 1),
-        |c| run_window(c, Window::Cosine, true, 0.5, 0.5),
-        samples!(|| s_window(&[])),
-    ),
-    made(
-        "hann_window.periodic",
-        |a| infer_window(a, 2),
-        |c| run_window(c, Window::Cosine, periodic(c)?, 0.5, 0.5),
-        samples!(|| s_window_flagged(&[])),
-    ),
-    made(
-        "hamming_window",
-        |a| infer_window(a, 1),
-        |c| run_window(c, Window::Cosine, true, 0.54, 0.46),
-        samples!(|| s_window(&[])),
-    ),
-    made(
-        "hamming_window.periodic",
-        |a| infer_window(a, 2),
-        |c| run_window(c, Window::Cosine, periodic(c)?, 0.54, 0.46),
-        samples!(|| s_window_flagged(&[])),
-    ),
-    made(
-        "bartlett_window",
-        |a| infer_window(a, 1),
-        |c| run_window(c, Window::Bartlett, true, 0.0, 0.0),
-        samples!(|| s_window(&[])),
-    ),
-    made(
-        "bartlett_window.periodic",
-        |a| infer_window(a, 2),
-        |c| run_window(c, Window::Bartlett, periodic(c)?, 0.0, 0.0),
-        samples!(|| s_window_flagged(&[])),
-    ),
-    made(
-        "blackman_window",
-        |a| infer_window(a, 1),
-        |c| run_window(c, Window::Blackman, true, 0.0, 0.0),
-        samples!(|| s_window(&[])),
-    ),
-    made(
-        "blackman_window.periodic",
-        |a| infer_window(a, 2),
-        |c| run_window(c, Window::Blackman, periodic(c)?, 0.0, 0.0),
-        samples!(|| s_window_flagged(&[])),
-    ),
     made(
         "hamming_window.periodic_alpha",
         |a| infer_window(a, 3),
-        |c| run_window(c, Window::Cosine, periodic(c)?, c.args.float(2)?, 0.46),
+        |c| run_window(c, Window::Cosine, c.args.bool(1)?, c.args.float(2)?, 0.46),
         samples!(|| s_window_flagged(&[0.6])),
     ),
     made(
         "hamming_window.periodic_alpha_beta",
         |a| infer_window(a, 4),
-        |c| run_window(c, Window::Cosine, periodic(c)?, c.args.float(2)?, c.args.float(3)?),
+        |c| run_window(c, Window::Cosine, c.args.bool(1)?, c.args.float(2)?, c.args.float(3)?),
         samples!(|| s_window_flagged(&[0.6, 0.3])),
     ),
 ];

@@ -2,7 +2,7 @@
 
 use crate::support::scratch::lies;
 use crate::support::*;
-use restride_ir::{Args, Call, DType, Kernel, Meta, OpDef};
+use restride_ir::{Args, Call, DType, Meta, OpDef};
 use restride_kernels::embedding::{self, Bag, Entries};
 use restride_kernels::support::pack::{pack, packed_rooms, unpack};
 use restride_kernels::support::scratch::{Temp, room};
@@ -196,40 +196,15 @@ fn bag_scratch(a: &Args<'_, Meta>, outs: &[Meta]) -> Result<usize> {
 
 macro_rules! bag {
     ($schema:literal, $wraps:literal, $keeps:literal, $samples:expr) => {
-        OpDef {
-            infer: Some(|a| bag_infer(a, $wraps, $keeps)),
-            kernel: Kernel::Fixed(|c| run_bag(c, $wraps)),
-            scratch: Some(bag_scratch),
-            samples: samples!($samples),
-            ..OpDef::new($schema)
-        }
+        close($schema, |a| bag_infer(a, $wraps, $keeps), |c| run_bag(c, $wraps), bag_scratch, samples!($samples))
     };
 }
 
 pub(crate) static OPS: &[OpDef] = &[
-    OpDef {
-        infer: Some(infer),
-        kernel: Kernel::Fixed(run),
-        scratch: Some(scratch),
-        exactness: restride_ir::Exactness::Exact,
-        samples: samples!(samples),
-        ..OpDef::new("embedding")
-    },
-    OpDef {
-        infer: Some(backward_infer),
-        kernel: Kernel::Fixed(backward),
-        scratch: Some(backward_scratch),
-        samples: samples!(backward_samples),
-        ..OpDef::new("embedding_dense_backward")
-    },
-    OpDef {
-        infer: Some(renorm_infer),
-        kernel: Kernel::Fixed(renorm),
-        scratch: Some(renorm_scratch),
-        samples: samples!(renorm_samples),
-        doc: "The table with indexed rows of too large a norm scaled down to it",
-        ..OpDef::new("embedding_renorm")
-    },
+    exact("embedding", infer, run, scratch, samples!(samples)),
+    close("embedding_dense_backward", backward_infer, backward, backward_scratch, samples!(backward_samples)),
+    close("embedding_renorm", renorm_infer, renorm, renorm_scratch, samples!(renorm_samples))
+        .noted("The table with indexed rows of too large a norm scaled down to it"),
     bag!("_embedding_bag", false, true, || bag_samples(false)),
     bag!("_embedding_bag_forward_only", false, false, || bag_samples(false)),
     bag!("embedding_bag.padding_idx", true, false, || bag_samples(true)),

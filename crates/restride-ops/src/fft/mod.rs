@@ -6,7 +6,7 @@ use crate::support::composite::composite;
 use crate::support::promote::name;
 use crate::support::scratch::lies;
 use crate::support::*;
-use restride_ir::{Args, Call, DType, Emit, Kernel, Layout, Meta, OpDef, Val};
+use restride_ir::{Args, Call, DType, Emit, Layout, Meta, OpDef, Val};
 use restride_kernels::fft::{self, Axes, Transform};
 use smallvec::smallvec;
 
@@ -402,57 +402,32 @@ fn fftfreq(e: &mut dyn Emit, a: &ValArgs<'_>) -> Vals {
 }
 
 pub(crate) static OPS: &[OpDef] = &[
-    OpDef {
-        infer: Some(c2c_infer),
-        kernel: Kernel::Fixed(c2c),
-        scratch: Some(c2c_scratch),
-        samples: samples!(|| {
+    close(
+        "_fft_c2c",
+        c2c_infer,
+        c2c,
+        c2c_scratch,
+        samples!(|| {
             let arg = crate::support::samples::IntoArg::arg;
             let mut out = raw_samples(DType::C64, arg(true));
             out.extend(raw_samples(DType::C128, arg(false)));
             out
         }),
-        ..OpDef::new("_fft_c2c")
-    },
-    OpDef {
-        infer: Some(r2c_infer),
-        kernel: Kernel::Fixed(r2c),
-        scratch: Some(r2c_scratch),
-        samples: samples!(|| {
+    ),
+    close(
+        "_fft_r2c",
+        r2c_infer,
+        r2c,
+        r2c_scratch,
+        samples!(|| {
             let arg = crate::support::samples::IntoArg::arg;
             let mut out = raw_samples(DType::F32, arg(true));
             out.extend(raw_samples(DType::F64, arg(false)));
             out
         }),
-        ..OpDef::new("_fft_r2c")
-    },
-    OpDef {
-        infer: Some(c2r_infer),
-        kernel: Kernel::Fixed(c2r),
-        scratch: Some(c2r_scratch),
-        samples: samples!(|| {
-            let mut out = Samples::new();
-            for dims in [&[2i64][..], &[1, 2], &[2, 0]] {
-                let n = 2 * (SHAPE[dims[dims.len() - 1] as usize] - 1);
-                out.push(sample![tensor(DType::C64, &SHAPE, 1), dims, 2, n]);
-                out.push(sample![transposed(DType::C128, &SHAPE, 1), dims, 1, n + 1]);
-            }
-            out
-        }),
-        ..OpDef::new("_fft_c2r")
-    },
-    OpDef {
-        infer: Some(windows_infer),
-        kernel: Kernel::Fixed(windows),
-        scratch: Some(crate::support::scratch::packed),
-        samples: samples!(|| {
-            vec![
-                sample![tensor(DType::F32, &[2, 4, 3], 1), [2, 9], 1, 3, 2],
-                sample![transposed(DType::F64, &[4, 2, 3], 1), [6, 2], 0, 3, 1],
-            ]
-        }),
-        ..OpDef::new("unfold_backward")
-    },
+    ),
+    close("_fft_c2r", c2r_infer, c2r, c2r_scratch, samples!(s_fft_c2r)),
+    close("unfold_backward", windows_infer, windows, crate::support::scratch::packed, samples!(s_unfold_backward)),
     composite!(fft, one_samples(ANY), "fft_fft"),
     composite!(ifft, one_samples(ANY), "fft_ifft"),
     composite!(rfft, one_samples(REALS), "fft_rfft"),
@@ -471,16 +446,8 @@ pub(crate) static OPS: &[OpDef] = &[
     composite!(ihfftn, many_samples(REALS), "fft_ihfft2"),
     composite!(hfftn, many_samples(ANY), "fft_hfftn"),
     composite!(ihfftn, many_samples(REALS), "fft_ihfftn"),
-    composite!(
-        fftshift,
-        vec![sample![tensor(DType::F32, &SHAPE, 1)], sample![tensor(DType::F32, &SHAPE, 1), [2]]],
-        "fft_fftshift"
-    ),
-    composite!(
-        ifftshift,
-        vec![sample![tensor(DType::F32, &SHAPE, 1)], sample![tensor(DType::F32, &SHAPE, 1), [2]]],
-        "fft_ifftshift"
-    ),
+    composite!(fftshift, s_fft_fftshift(), "fft_fftshift"),
+    composite!(ifftshift, s_fft_ifftshift(), "fft_ifftshift"),
     composite!(fftfreq, vec![sample![8], sample![7, 0.5], sample![5, 2.0, DType::F64]], "fft_fftfreq"),
     composite!(rfftfreq, vec![sample![8], sample![7, 0.5], sample![5, 2.0, DType::F64]], "fft_rfftfreq"),
 ];
@@ -533,4 +500,29 @@ pub(crate) mod samples {
     pub(crate) const ANY: &[DType] = &[DType::F32, DType::C64, DType::F64, DType::I64];
 
     pub(crate) const REALS: &[DType] = &[DType::F32, DType::F64, DType::I32];
+
+    pub(crate) fn s_fft_c2r() -> Samples {
+        let mut out = Samples::new();
+        for dims in [&[2i64][..], &[1, 2], &[2, 0]] {
+            let n = 2 * (SHAPE[dims[dims.len() - 1] as usize] - 1);
+            out.push(sample![tensor(DType::C64, &SHAPE, 1), dims, 2, n]);
+            out.push(sample![transposed(DType::C128, &SHAPE, 1), dims, 1, n + 1]);
+        }
+        out
+    }
+
+    pub(crate) fn s_unfold_backward() -> Samples {
+        vec![
+            sample![tensor(DType::F32, &[2, 4, 3], 1), [2, 9], 1, 3, 2],
+            sample![transposed(DType::F64, &[4, 2, 3], 1), [6, 2], 0, 3, 1],
+        ]
+    }
+
+    pub(crate) fn s_fft_fftshift() -> Samples {
+        vec![sample![tensor(DType::F32, &SHAPE, 1)], sample![tensor(DType::F32, &SHAPE, 1), [2]]]
+    }
+
+    pub(crate) fn s_fft_ifftshift() -> Samples {
+        vec![sample![tensor(DType::F32, &SHAPE, 1)], sample![tensor(DType::F32, &SHAPE, 1), [2]]]
+    }
 }

@@ -4,71 +4,69 @@ mod saved;
 pub(crate) mod terms;
 mod views;
 
+use crate::registry::full_name;
 use restride_ir::{Arg, Dim, Expr, Grad, GradCall, GradEmit, OpDef, OpError, TensorType, Val};
+use std::collections::HashMap;
+use std::sync::OnceLock;
 
 type Result<T> = std::result::Result<T, OpError>;
 
 pub use saved::{Kept, KeptArg, kept};
 
-/// Declared gradients: operator names that share a rule, and the rule.
+/// Declared gradients: operators that share a rule, named as in declarations, and the rule.
 pub type Rules = &'static [(&'static [&'static str], Grad)];
 
+const NONE: &str = "PyTorch has none";
+const RENORM: &str = "PyTorch has none: it replaces rows of a table outside of what is differentiated";
+const ENDS: &str = "PyTorch has none: the ends are read as numbers";
+const COUNTS: &str = "PyTorch has none: a count changes in steps";
+
 /// Floating-point operators without a gradient, and the reason.
-static WITHOUT: &[(&[&str], &str)] = &[
-    (
-        &[
-            "aten._ctc_loss_backward.default",
-            "aten._linalg_eigvals.default",
-            "aten.geqrf.default",
-            "aten.linalg_ldl_factor_ex.default",
-            "aten.linalg_ldl_solve.default",
-        ],
-        "PyTorch has none",
-    ),
-    (
-        &["aten.embedding_renorm.default"],
-        "PyTorch has none: it replaces rows of a table outside of what is differentiated",
-    ),
-    (
-        &[
-            "aten.linspace.Tensor_Tensor",
-            "aten.linspace.Tensor_Scalar",
-            "aten.linspace.Scalar_Tensor",
-            "aten.logspace.Tensor_Tensor",
-            "aten.logspace.Tensor_Scalar",
-            "aten.logspace.Scalar_Tensor",
-        ],
-        "PyTorch has none: the ends are read as numbers",
-    ),
-    (
-        &[
-            "aten.histogram.bin_ct",
-            "aten.histogram.bins_tensor",
-            "aten.histogramdd.default",
-            "aten.histogramdd.int_bins",
-            "aten.histogramdd.TensorList_bins",
-            "aten._histogramdd_bin_edges.default",
-            "aten._histogramdd_from_bin_cts.default",
-            "aten._histogramdd_from_bin_tensors.default",
-        ],
-        "PyTorch has none: a count changes in steps",
-    ),
+static WITHOUT: &[(&str, &str)] = &[
+    ("aten._ctc_loss_backward.default", NONE),
+    ("aten._linalg_eigvals.default", NONE),
+    ("aten.geqrf.default", NONE),
+    ("aten.linalg_ldl_factor_ex.default", NONE),
+    ("aten.linalg_ldl_solve.default", NONE),
+    ("aten.embedding_renorm.default", RENORM),
+    ("aten.linspace.Tensor_Tensor", ENDS),
+    ("aten.linspace.Tensor_Scalar", ENDS),
+    ("aten.linspace.Scalar_Tensor", ENDS),
+    ("aten.logspace.Tensor_Tensor", ENDS),
+    ("aten.logspace.Tensor_Scalar", ENDS),
+    ("aten.logspace.Scalar_Tensor", ENDS),
+    ("aten.histogram.bin_ct", COUNTS),
+    ("aten.histogram.bins_tensor", COUNTS),
+    ("aten.histogramdd.default", COUNTS),
+    ("aten.histogramdd.int_bins", COUNTS),
+    ("aten.histogramdd.TensorList_bins", COUNTS),
+    ("aten._histogramdd_bin_edges.default", COUNTS),
+    ("aten._histogramdd_from_bin_cts.default", COUNTS),
+    ("aten._histogramdd_from_bin_tensors.default", COUNTS),
 ];
 
 /// The reason why an operator has no gradient, if one is declared.
 pub fn without(name: &str) -> Option<&'static str> {
-    WITHOUT.iter().find(|(names, _)| names.contains(&name)).map(|(_, why)| *why)
+    WITHOUT.iter().find(|(of, _)| *of == name).map(|(_, why)| *why)
 }
 
-/// The gradient rule of an operator: declared, from its view rule, or from its composition.
+/// The gradient rules of all families, by the full names of their operators.
+fn declared() -> &'static HashMap<String, Grad> {
+    static RULES: OnceLock<HashMap<String, Grad>> = OnceLock::new();
+    RULES.get_or_init(|| {
+        let tables = crate::FAMILIES.iter().flat_map(|f| f.gradients).copied().flatten();
+        tables.flat_map(|(names, grad)| names.iter().map(|n| (full_name(n), *grad))).collect()
+    })
+}
+
+/// The gradient rule of an operator: of its declaration, of its family's table, from its view rule, or from its composition.
 pub(crate) fn of(def: &OpDef, name: &str) -> Option<Grad> {
-    let mut tables = crate::FAMILIES.iter().flat_map(|f| f.gradients).copied().flatten();
-    let declared = tables.find(|(names, _)| names.contains(&name)).map(|(_, g)| *g);
     let moves = matches!(def.movement, Some(restride_ir::Movement::View(_)));
-    def.grad
-        .or(declared)
-        .or((def.view.is_some() || moves).then_some(Grad::View))
-        .or((def.decompose.is_some() && without(name).is_none()).then_some(Grad::Composed))
+    def.grad.or_else(|| declared().get(name).copied()).or((def.view.is_some() || moves).then_some(Grad::View)).or((def
+        .decompose
+        .is_some()
+        && without(name).is_none())
+    .then_some(Grad::Composed))
 }
 
 /// Gradients of a call's operands, each with its operand's sizes and element type; `None` is zero.
@@ -153,4 +151,21 @@ pub fn fit(emit: &mut dyn GradEmit, gradient: Val, to: &TensorType) -> Result<Va
 /// The arguments of a call, for view rules.
 fn view_args(emit: &dyn GradEmit, call: &GradCall<'_>) -> Result<Vec<Arg<TensorType, Expr>>> {
     call.args.iter().map(|a| a.try_map(|v| Ok(emit.ty(*v)), |e| Ok(e.clone()))).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::registry::lookup;
+
+    #[test]
+    fn every_rule_is_of_one_operator() {
+        let tables = || crate::FAMILIES.iter().flat_map(|f| f.gradients).copied().flatten();
+        let names: Vec<&str> = tables().flat_map(|(names, _)| names.iter().copied()).collect();
+        assert_eq!(declared().len(), names.len(), "an operator stands in two tables");
+        for name in names {
+            let op = lookup(&full_name(name)).unwrap_or_else(|| panic!("{name}"));
+            assert!(op.def().grad.is_some(), "{name}");
+        }
+    }
 }

@@ -1,6 +1,6 @@
 //! Operators whose result sizes depend on data: `nonzero`, `masked_select`, `repeat_interleave` by a tensor.
 
-use restride_ir::{Arg, Args, Call, DType, Emit, Exactness, Kernel, Layout, Meta, OpDef, OpError, SampleFn, Scalar};
+use restride_ir::{Arg, Args, Call, DType, Emit, Exactness, Kernel, Layout, Meta, OpDef, OpError, Scalar};
 use restride_kernels::index::{nonzero, nonzero_room};
 use restride_kernels::movement::copy;
 use restride_kernels::support::convert::{gather, scatter};
@@ -9,7 +9,7 @@ use restride_tensor::RawTensor;
 use smallvec::smallvec;
 
 use crate::support::promote::name;
-use crate::support::{Metas, Result, ValArgs, Vals, emit, ensure, fail, fresh, one};
+use crate::support::{Metas, Result, ValArgs, Vals, emit, ensure, exact, fail, found, fresh, one};
 
 /// Above this size an allocation is fallible, so that it returns an error instead of an abort.
 const SURE: u128 = 1 << 28;
@@ -175,10 +175,6 @@ fn repeat_by(e: &mut dyn Emit, a: &ValArgs<'_>) -> Vals {
     Ok(smallvec![e.call("aten.index_select.default", &[Arg::Value(t), dim, Arg::Value(index)])?[0]])
 }
 
-/// Declares an operator that learns its result's sizes from data.
-const fn found(schema: &'static str, run: fn(&Call<'_>) -> Result<Vec<RawTensor>>, samples: Option<SampleFn>) -> OpDef {
-    OpDef { kernel: Kernel::Dynamic(run), exactness: Exactness::Exact, samples, ..OpDef::new(schema) }
-}
 const fn in_columns(schema: &'static str) -> OpDef {
     OpDef {
         decompose: Some(columns),
@@ -190,19 +186,12 @@ const fn in_columns(schema: &'static str) -> OpDef {
 }
 
 pub(crate) static OPS: &[OpDef] = &[
-    found("nonzero", run_nonzero, samples!(s_nonzero)),
+    found("nonzero", run_nonzero, samples!(s_nonzero)).exactly(),
     in_columns("nonzero_numpy"),
     in_columns("where"),
-    OpDef {
-        infer: Some(infer_nonzero_static),
-        kernel: Kernel::Fixed(run_nonzero_static),
-        scratch: Some(room_nonzero_static),
-        exactness: Exactness::Exact,
-        samples: samples!(s_nonzero_static),
-        ..OpDef::new("nonzero_static")
-    },
-    found("masked_select", run_masked_select, samples!(s_masked_select)),
-    found("repeat_interleave.Tensor", run_repeats, samples!(s_repeats)),
+    exact("nonzero_static", infer_nonzero_static, run_nonzero_static, room_nonzero_static, samples!(s_nonzero_static)),
+    found("masked_select", run_masked_select, samples!(s_masked_select)).exactly(),
+    found("repeat_interleave.Tensor", run_repeats, samples!(s_repeats)).exactly(),
     OpDef {
         decompose: Some(repeat_by),
         // The data decides the size: the run computes it, even if the program states an `output_size`.

@@ -1,12 +1,12 @@
 //! Masked indexing, and combinations of elements.
 
-use restride_ir::{Arg, Args, Call, DType, Emit, Exactness, Kernel, Meta, OpDef, OpError, Scalar, Val};
+use restride_ir::{Arg, Args, Call, DType, Emit, Meta, OpDef, OpError, Scalar, Val};
 use restride_kernels::index::{take_flat, take_flat_room};
 use restride_kernels::support::scratch::{Temp, room};
 
-use crate::support::composite::{composed, composite};
+use crate::support::composite::composite;
 use crate::support::promote::name;
-use crate::support::{Metas, Result, ValArgs, Vals, ensure, fail, fresh, one};
+use crate::support::{Metas, Result, ValArgs, Vals, ensure, exact, fail, fresh, one};
 
 /// Indices clamped to valid ones; where the mask is false, any value may occur.
 fn clamped(e: &mut dyn Emit, a: &ValArgs<'_>, what: &str) -> Result<Arg<Val, Scalar>> {
@@ -103,22 +103,9 @@ fn room_combinations(a: &Args<'_, Meta>, outs: &[Meta]) -> Result<usize> {
 }
 
 pub(crate) static OPS: &[OpDef] = &[
-    OpDef {
-        infer: composed!(masked_index),
-        decompose: Some(masked_index),
-        exactness: Exactness::Exact,
-        samples: samples!(s_masked_index),
-        ..OpDef::new("_unsafe_masked_index")
-    },
+    composite!(masked_index, s_masked_index(), "_unsafe_masked_index").exactly(),
     composite!(masked_put, s_masked_put(), "_unsafe_masked_index_put_accumulate"),
-    OpDef {
-        infer: Some(infer_combinations),
-        kernel: Kernel::Fixed(run_combinations),
-        scratch: Some(room_combinations),
-        exactness: Exactness::Exact,
-        samples: samples!(s_combinations),
-        ..OpDef::new("combinations")
-    },
+    exact("combinations", infer_combinations, run_combinations, room_combinations, samples!(s_combinations)),
 ];
 
 #[cfg(feature = "samples")]

@@ -25,7 +25,7 @@ use crate::movement::CARRIED;
 use crate::reduce::Marks;
 use crate::support::promote::name;
 use crate::support::strides;
-use crate::support::{Metas, Result, ValArgs, Vals, ensure, fail, one};
+use crate::support::{Metas, Result, ValArgs, Vals, close, ensure, fail, one};
 
 fn is_mask(d: DType) -> bool {
     matches!(d, DType::Bool | DType::U8)
@@ -352,14 +352,9 @@ const fn an_index(schema: &'static str, samples: Option<SampleFn>) -> OpDef {
 }
 const fn a_put(schema: &'static str, samples: Option<SampleFn>) -> OpDef {
     OpDef {
-        infer: Some(infer_put),
-        kernel: Kernel::Fixed(run_put),
-        scratch: Some(put_scratch),
-        reuse: CARRIED,
         overlap: OverlapCheck::Operands,
         exactness: Exactness::Within { rtol: 1e-5, atol: 1e-6 },
-        samples,
-        ..OpDef::new(schema)
+        ..close(schema, infer_put, run_put, put_scratch, samples).reusing(CARRIED)
     }
 }
 

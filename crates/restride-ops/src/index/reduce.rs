@@ -1,7 +1,7 @@
 //! `index_reduce`: a `scatter_reduce` with one index per slice.
 
 use crate::index::select::check_source;
-use crate::support::composite::composed;
+use crate::support::composite::composite;
 use crate::support::promote::name;
 use crate::support::*;
 use restride_ir::{DType, Emit, Exactness, OpDef};
@@ -34,11 +34,8 @@ fn index_reduce(e: &mut dyn Emit, a: &ValArgs<'_>) -> Vals {
 }
 
 pub(crate) static OPS: &[OpDef] = &[OpDef {
-    infer: composed!(index_reduce),
-    decompose: Some(index_reduce),
     exactness: Exactness::Within { rtol: 1e-5, atol: 1e-6 },
-    samples: samples!(samples),
-    ..OpDef::new("index_reduce")
+    ..composite!(index_reduce, samples(), "index_reduce")
 }];
 
 #[cfg(feature = "samples")]

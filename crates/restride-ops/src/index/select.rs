@@ -1,8 +1,6 @@
 //! Indexing of one dimension by a vector: `index_select`, `index_add`, `index_copy`, `index_fill`.
 
-use restride_ir::{
-    Args, Call, DType, Exactness, Kernel, Meta, OpDef, OpError, OverlapCheck, SampleFn, Scalar, ScratchFn,
-};
+use restride_ir::{Args, Call, DType, Exactness, Meta, OpDef, OpError, OverlapCheck, Scalar};
 use restride_kernels::index::{Axes, add_scaled, put_at, take_at};
 use restride_kernels::movement::copy;
 use restride_kernels::support::convert::gather;
@@ -13,7 +11,7 @@ use crate::index::{put_stretched, stretched_room};
 use crate::movement::CARRIED;
 use crate::support::promote::{check_holds, name};
 use crate::support::strides::dense_like;
-use crate::support::{Metas, Result, ensure, fail, fresh, one};
+use crate::support::{Metas, Result, close, ensure, exact, fail, fresh, one};
 
 /// Runs `f(operand, result)`; a 0-d operand counts as a vector of one element.
 fn on_lifted(t: &View<'_>, out: &ViewMut<'_>, f: impl FnOnce(&View<'_>, &ViewMut<'_>) -> Result<()>) -> Result<()> {
@@ -248,56 +246,25 @@ fn run_fill_tensor(c: &Call<'_>) -> Result<()> {
 }
 
 /// Declares a write along a dimension; the result carries other slices over.
-const fn writes(
-    schema: &'static str,
-    infer: restride_ir::InferFn,
-    run: fn(&Call<'_>) -> Result<()>,
-    room: ScratchFn,
-    overlap: OverlapCheck,
-    samples: Option<SampleFn>,
-) -> OpDef {
-    OpDef {
-        infer: Some(infer),
-        kernel: Kernel::Fixed(run),
-        scratch: Some(room),
-        reuse: CARRIED,
-        overlap,
-        exactness: Exactness::Exact,
-        samples,
-        ..OpDef::new(schema)
-    }
+const fn writes(def: OpDef, overlap: OverlapCheck) -> OpDef {
+    OpDef { overlap, ..def.reusing(CARRIED) }
 }
 
 pub(crate) static OPS: &[OpDef] = &[
-    OpDef {
-        infer: Some(infer_select),
-        kernel: Kernel::Fixed(run_select),
-        scratch: Some(vector_scratch),
-        exactness: Exactness::Exact,
-        samples: samples!(s_select),
-        ..OpDef::new("index_select")
-    },
+    exact("index_select", infer_select, run_select, vector_scratch, samples!(s_select)),
     OpDef {
         halves_aside: true,
         exactness: Exactness::Within { rtol: 1e-5, atol: 1e-6 },
-        ..writes("index_add", infer_add, run_add, vector_scratch, OverlapCheck::Any, samples!(s_add))
+        ..writes(close("index_add", infer_add, run_add, vector_scratch, samples!(s_add)), OverlapCheck::Any)
     },
-    writes("index_copy", infer_copy, run_copy, values_scratch, OverlapCheck::Any, samples!(s_copy)),
+    writes(exact("index_copy", infer_copy, run_copy, values_scratch, samples!(s_copy)), OverlapCheck::Any),
     writes(
-        "index_fill.int_Scalar",
-        infer_fill_scalar,
-        run_fill_scalar,
-        number_scratch,
+        exact("index_fill.int_Scalar", infer_fill_scalar, run_fill_scalar, number_scratch, samples!(s_fill)),
         OverlapCheck::Operands,
-        samples!(s_fill),
     ),
     writes(
-        "index_fill.int_Tensor",
-        infer_fill_tensor,
-        run_fill_tensor,
-        values_scratch,
+        exact("index_fill.int_Tensor", infer_fill_tensor, run_fill_tensor, values_scratch, samples!(s_fill_tensor)),
         OverlapCheck::Operands,
-        samples!(s_fill_tensor),
     ),
 ];
 

@@ -8,7 +8,7 @@ use crate::linalg::{
 };
 use crate::support::composite::composite;
 use crate::support::*;
-use restride_ir::{Args, Call, DType, Emit, Kernel, Meta, OpDef};
+use restride_ir::{Args, Call, DType, Emit, Meta, OpDef};
 use restride_kernels::linalg::{self as k, Field, Matrices, Matrix};
 use restride_kernels::support::scratch::room;
 use restride_kernels::with_field;

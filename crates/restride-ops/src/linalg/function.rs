@@ -5,7 +5,7 @@ use crate::linalg::{Pieces, check, fields, kernel, matrices_room, parts, pieces_
 use crate::support::composite::composite;
 use crate::support::promote::name;
 use crate::support::*;
-use restride_ir::{Arg, Args, Call, DType, Emit, Ints, Kernel, MemoryFormat, Meta, OpDef, Val};
+use restride_ir::{Arg, Args, Call, DType, Emit, Ints, MemoryFormat, Meta, OpDef, Val};
 use restride_kernels::linalg::{self as k, Field, Matrices};
 use restride_kernels::with_field;
 use smallvec::smallvec;

@@ -7,7 +7,7 @@ use crate::linalg::{
 };
 use crate::support::composite::composite;
 use crate::support::*;
-use restride_ir::{Args, Call, DType, Emit, Kernel, Meta, OpDef};
+use restride_ir::{Args, Call, DType, Emit, Meta, OpDef};
 use restride_kernels::linalg::{self as k, Field, Matrices};
 use restride_kernels::support::pack::pack_owned;
 use restride_kernels::support::scratch::room;

@@ -7,7 +7,7 @@ use crate::linalg::{
 use crate::support::composite::composite;
 use crate::support::scratch::lies;
 use crate::support::*;
-use restride_ir::{Args, Call, DType, Emit, Kernel, Meta, OpDef, Val};
+use restride_ir::{Args, Call, DType, Emit, Meta, OpDef, Val};
 use restride_kernels::linalg::{self as k, Field};
 use smallvec::smallvec;
 
@@ -135,13 +135,7 @@ picks! {
 pub(crate) static OPS: &[OpDef] = &[
     kernel!(lu_factor_infer, lu_factor_run, factors_scratch, factor_samples(), "linalg_lu_factor_ex"),
     composite!(lu_factor, factor_samples(), "linalg_lu_factor"),
-    OpDef {
-        infer: Some(unpack_infer),
-        kernel: Kernel::Fixed(unpack_run),
-        scratch: Some(unpack_scratch),
-        samples: samples!(unpack_samples),
-        ..OpDef::new("lu_unpack")
-    },
+    close("lu_unpack", unpack_infer, unpack_run, unpack_scratch, samples!(unpack_samples)),
     composite!(lu_with_info, factor_samples(), "_lu_with_info"),
     composite!(lu, matrix_samples(), "linalg_lu"),
     composite!(lu_solve, solve_samples(false), "linalg_lu_solve"),

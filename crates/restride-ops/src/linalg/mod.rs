@@ -15,7 +15,7 @@ mod spectral_grad;
 use crate::support::composite::composite;
 use crate::support::promote::name;
 use crate::support::*;
-use restride_ir::{Args, Call, DType, Emit, Kernel, Layout, Meta, OpDef, OpError, Val};
+use restride_ir::{Args, Call, DType, Emit, Layout, Meta, OpDef, OpError, Val};
 use restride_kernels::linalg::{self as k, Field, Matrices};
 use restride_kernels::support::pack::unpack;
 use restride_kernels::support::scratch::{Temp, room};
@@ -301,13 +301,7 @@ fn logdet(e: &mut dyn Emit, a: &ValArgs<'_>) -> Vals {
 
 macro_rules! kernel {
     ($infer:ident, $run:ident, $room:ident, $samples:expr, $schema:expr) => {
-        OpDef {
-            infer: Some($infer),
-            kernel: Kernel::Fixed($run),
-            scratch: Some($room),
-            samples: samples!(|| $samples),
-            ..OpDef::new($schema)
-        }
+        close($schema, $infer, $run, $room, samples!(|| $samples))
     };
 }
 pub(crate) use kernel;

@@ -9,7 +9,7 @@ use crate::linalg::{
 use crate::support::composite::composite;
 use crate::support::promote::name;
 use crate::support::*;
-use restride_ir::{Args, Call, DType, Emit, Kernel, Layout, Meta, OpDef};
+use restride_ir::{Args, Call, DType, Emit, Layout, Meta, OpDef};
 use restride_kernels::linalg::{self as k, Field, Matrices, Matrix};
 use restride_kernels::support::rows::cells;
 use restride_kernels::support::scratch::{Temp, room};

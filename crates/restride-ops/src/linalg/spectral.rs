@@ -6,7 +6,7 @@ use crate::linalg::{
 };
 use crate::support::composite::composite;
 use crate::support::*;
-use restride_ir::{Arg, Args, Call, DType, Emit, Exactness, Kernel, Meta, OpDef, OpError, Val};
+use restride_ir::{Arg, Args, Call, DType, Emit, Exactness, Meta, OpDef, OpError, Val};
 use restride_kernels::linalg::{self as k, Field, Matrices};
 use restride_kernels::support::scratch::room;
 use restride_kernels::with_field;

@@ -208,11 +208,11 @@ fn exp<'c>(c: &'c Cx<'c>) {
 }
 
 pub(crate) static GRADS: Rules = &[
-    (&["aten._linalg_eigh.default"], rule!(eigh)),
-    (&["aten.linalg_eig.default"], rule!(eig)),
-    (&["aten._linalg_svd.default"], rule!(svd)),
-    (&["aten.linalg_pinv.atol_rtol_tensor"], rule!(pinv)),
-    (&["aten.linalg_polar.default"], rule!(polar)),
-    (&["aten.linalg_matrix_sqrth.default"], rule!(sqrth)),
-    (&["aten.linalg_matrix_exp.default"], rule!(exp)),
+    (&["_linalg_eigh"], rule!(eigh)),
+    (&["linalg_eig"], rule!(eig)),
+    (&["_linalg_svd"], rule!(svd)),
+    (&["linalg_pinv.atol_rtol_tensor"], rule!(pinv)),
+    (&["linalg_polar"], rule!(polar)),
+    (&["linalg_matrix_sqrth"], rule!(sqrth)),
+    (&["linalg_matrix_exp"], rule!(exp)),
 ];

@@ -7,7 +7,7 @@ use crate::support::composite::composite;
 use crate::support::promote::name;
 use crate::support::scratch::lies;
 use crate::support::*;
-use restride_ir::{Args, Call, DType, Dim, Emit, Expr, Kernel, Meta, OpDef};
+use restride_ir::{Args, Call, DType, Dim, Emit, Expr, Meta, OpDef};
 use restride_kernels::loss::ctc::{self, Ctc, Forward};
 use smallvec::smallvec;
 
@@ -119,21 +119,9 @@ fn ctc(e: &mut dyn Emit, a: &ValArgs<'_>) -> Vals {
 }
 
 pub(crate) static OPS: &[OpDef] = &[
-    OpDef {
-        infer: Some(ctc_infer),
-        kernel: Kernel::Fixed(ctc_run),
-        scratch: Some(ctc_scratch),
-        samples: samples!(|| ctc_samples(false)),
-        ..OpDef::new("_ctc_loss")
-    },
-    OpDef {
-        infer: Some(back_infer),
-        kernel: Kernel::Fixed(back_run),
-        scratch: Some(back_scratch),
-        samples: samples!(back_samples),
-        doc: "The gradient of the scores whose log_softmax the log_probs are",
-        ..OpDef::new("_ctc_loss_backward")
-    },
+    close("_ctc_loss", ctc_infer, ctc_run, ctc_scratch, samples!(|| ctc_samples(false))),
+    close("_ctc_loss_backward", back_infer, back_run, back_scratch, samples!(back_samples))
+        .noted("The gradient of the scores whose log_softmax the log_probs are"),
     composite!(ctc, ctc_samples(true), "ctc_loss.IntList"),
 ];
 
@@ -172,7 +160,7 @@ fn ctc_grad<'c>(c: &'c Cx<'c>) {
     c.set(0, scores - own);
 }
 
-pub(crate) static GRADS: Rules = &[(&["aten._ctc_loss.default"], rule!(ctc_grad))];
+pub(crate) static GRADS: Rules = &[(&["_ctc_loss"], rule!(ctc_grad))];
 
 #[cfg(feature = "samples")]
 pub(crate) mod samples {

@@ -5,7 +5,7 @@ use crate::support::composite::composite;
 use crate::support::promote::name;
 use crate::support::scratch::{lies, opt_lies};
 use crate::support::*;
-use restride_ir::{Args, Call, DType, Emit, Kernel, Meta, OpDef, Val};
+use restride_ir::{Args, Call, DType, Emit, Meta, OpDef, Val};
 use restride_kernels::loss::{self, Reduction};
 use smallvec::smallvec;
 
@@ -249,13 +249,7 @@ fn bce_scratch(a: &Args<'_, Meta>, outs: &[Meta]) -> Result<usize> {
 
 macro_rules! nll {
     ($spatial:expr, $samples:expr, $schema:expr) => {
-        OpDef {
-            infer: Some(|a| nll_infer(a, $spatial)),
-            kernel: Kernel::Fixed(nll_run),
-            scratch: Some(nll_scratch),
-            samples: samples!(|| $samples),
-            ..OpDef::new($schema)
-        }
+        close($schema, |a| nll_infer(a, $spatial), nll_run, nll_scratch, samples!(|| $samples))
     };
 }
 pub(crate) static OPS: &[OpDef] = &[
@@ -265,13 +259,7 @@ pub(crate) static OPS: &[OpDef] = &[
     composite!(nll2d, forward_samples(&[2, 3]), "nll_loss2d"),
     composite!(nll_nd, nd_samples(), "nll_loss_nd"),
     composite!(cross_entropy, entropy_samples(), "cross_entropy_loss"),
-    OpDef {
-        infer: Some(bce_infer),
-        kernel: Kernel::Fixed(bce_run),
-        scratch: Some(bce_scratch),
-        samples: samples!(bce_samples),
-        ..OpDef::new("binary_cross_entropy")
-    },
+    close("binary_cross_entropy", bce_infer, bce_run, bce_scratch, samples!(bce_samples)),
 ];
 
 #[cfg(feature = "samples")]

@@ -2,7 +2,7 @@
 //!
 //! The steps are PyTorch's, so the result has PyTorch's strides and is a view of the operand where PyTorch's is.
 
-use crate::support::composite::composed;
+use crate::support::composite::composite;
 use crate::support::*;
 use restride_ir::{Emit, OpDef, Val};
 use smallvec::smallvec;
@@ -337,12 +337,7 @@ fn einsum(e: &mut dyn Emit, a: &ValArgs<'_>) -> Vals {
     Ok(smallvec![emit!(e, "aten.sum.dim_IntList", result, summed, false, ())?])
 }
 
-pub(crate) static OPS: &[OpDef] = &[OpDef {
-    infer: composed!(einsum),
-    decompose: Some(einsum),
-    samples: samples!(einsum_samples),
-    ..OpDef::new("einsum")
-}];
+pub(crate) static OPS: &[OpDef] = &[composite!(einsum, einsum_samples(), "einsum")];
 
 #[cfg(feature = "samples")]
 pub(crate) mod samples {

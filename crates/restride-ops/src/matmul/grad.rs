@@ -251,46 +251,35 @@ fn grouped<'c>(c: &'c Cx<'c>) {
 }
 
 pub(crate) static GRADS: Rules = &[
-    (&["transformers.grouped_mm_fallback.default"], rule!(grouped)),
-    (&["aten.convolution_backward.default"], rule!(convolution_again)),
-    (&["aten.mm.default"], rule!(|c| mm(c, 0, 1, "aten.mm.default", None))),
-    (&["aten.bmm.default"], rule!(|c| mm(c, 0, 1, "aten.bmm.default", None))),
-    (&["aten.addmm.default"], rule!(|c| add_product(c, "aten.mm.default"))),
-    (&["aten.baddbmm.default"], rule!(|c| add_product(c, "aten.bmm.default"))),
-    (&["aten.matmul.default"], rule!(matmul)),
-    (&["aten.linear.default"], rule!(linear)),
-    (&["aten.mv.default"], rule!(|c| mv(c, 0, 1, None))),
-    (&["aten.addmv.default"], rule!(addmv)),
+    (&["transformers::grouped_mm_fallback"], rule!(grouped)),
+    (&["convolution_backward"], rule!(convolution_again)),
+    (&["mm"], rule!(|c| mm(c, 0, 1, "aten.mm.default", None))),
+    (&["bmm"], rule!(|c| mm(c, 0, 1, "aten.bmm.default", None))),
+    (&["addmm"], rule!(|c| add_product(c, "aten.mm.default"))),
+    (&["baddbmm"], rule!(|c| add_product(c, "aten.bmm.default"))),
+    (&["matmul"], rule!(matmul)),
+    (&["linear"], rule!(linear)),
+    (&["mv"], rule!(|c| mv(c, 0, 1, None))),
+    (&["addmv"], rule!(addmv)),
     (
-        &["aten.dot.default"],
+        &["dot"],
         rule!(|c| {
             c.give(0, || c.grad() * c.arg(1).conj());
             c.give(1, || c.grad() * c.arg(0).conj());
         }),
     ),
     (
-        &["aten.vdot.default"],
+        &["vdot"],
         rule!(|c| {
             c.give(0, || c.grad().conj() * c.arg(1));
             c.give(1, || c.grad() * c.arg(0));
         }),
     ),
-    (&["aten.convolution.default"], rule!(convolution_grad)),
-    (&["aten._convolution.default"], form!(plain_convolution)),
+    (&["convolution"], rule!(convolution_grad)),
+    (&["_convolution"], form!(plain_convolution)),
     (
-        &[
-            "aten.conv1d.default",
-            "aten.conv2d.default",
-            "aten.conv3d.default",
-            "aten.conv1d.padding",
-            "aten.conv2d.padding",
-            "aten.conv3d.padding",
-            "aten._convolution_mode.default",
-        ],
+        &["conv1d", "conv2d", "conv3d", "conv1d.padding", "conv2d.padding", "conv3d.padding", "_convolution_mode"],
         form!(conv_n),
     ),
-    (
-        &["aten.conv_transpose1d.default", "aten.conv_transpose2d.input", "aten.conv_transpose3d.input"],
-        form!(conv_transpose),
-    ),
+    (&["conv_transpose1d", "conv_transpose2d.input", "conv_transpose3d.input"], form!(conv_transpose)),
 ];

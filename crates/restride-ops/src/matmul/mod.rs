@@ -10,7 +10,7 @@ use crate::support::promote;
 use crate::support::scratch::{lies, packed};
 use crate::support::strides::broadcast_sizes;
 use crate::support::*;
-use restride_ir::{Args, ByBatch, Call, DType, Exactness, Kernel, Meta, OpDef};
+use restride_ir::{Args, ByBatch, Call, DType, Meta, OpDef};
 use restride_kernels::matmul::{self, Added};
 
 fn matrix(t: &Meta, rank: usize, what: &str) -> Result<()> {
@@ -226,47 +226,21 @@ fn of_vdot(a: &Args<'_, Meta>, outs: &[Meta]) -> Result<usize> {
     Ok(packed(a, outs)? + restride_kernels::support::pack::compute_room(outs[0].dtype, a.tensor(0)?.layout.numel()))
 }
 
-const CLOSE: Exactness = Exactness::Within { rtol: 1e-4, atol: 1e-5 };
-
-const fn kernel(
-    schema: &'static str,
-    infer: restride_ir::InferFn,
-    run: fn(&Call<'_>) -> Result<()>,
-    scratch: restride_ir::ScratchFn,
-) -> OpDef {
-    OpDef {
-        infer: Some(infer),
-        kernel: Kernel::Fixed(run),
-        scratch: Some(scratch),
-        exactness: CLOSE,
-        ..OpDef::new(schema)
-    }
-}
-
 pub(crate) static OPS: &[OpDef] = &[
+    OpDef { by_row: true, ..close("linear", linear, linear_kernel, of_linear, samples!(linear_samples)) }
+        .noted("x times the transpose of the weight, plus a bias"),
+    close("addmm", addmm, added, of_added, samples!(addmm_samples)),
+    close("mm", mm, product, of_product, samples!(mm_samples)),
+    close("bmm", bmm, product, of_product, samples!(bmm_samples)),
+    close("baddbmm", baddbmm, added, of_added, samples!(baddbmm_samples)),
     OpDef {
-        samples: samples!(linear_samples),
-        by_row: true,
-        doc: "x times the transpose of the weight, plus a bias",
-        ..kernel("linear", linear, linear_kernel, of_linear)
-    },
-    OpDef { samples: samples!(addmm_samples), ..kernel("addmm", addmm, added, of_added) },
-    OpDef { samples: samples!(mm_samples), ..kernel("mm", mm, product, of_product) },
-    OpDef { samples: samples!(bmm_samples), ..kernel("bmm", bmm, product, of_product) },
-    OpDef { samples: samples!(baddbmm_samples), ..kernel("baddbmm", baddbmm, added, of_added) },
-    OpDef {
-        samples: samples!(matmul_samples),
         by_batch: Some(ByBatch { each: &[0, 1], broadcast: &[] }),
-        ..kernel("matmul", matmul, product, of_product)
+        ..close("matmul", matmul, product, of_product, samples!(matmul_samples))
     },
-    OpDef { samples: samples!(vector_samples), ..kernel("dot", dot, product, of_product) },
-    OpDef {
-        samples: samples!(vector_samples),
-        doc: "dot with the conjugate of the first vector",
-        ..kernel("vdot", dot, vdot, of_vdot)
-    },
-    OpDef { samples: samples!(mv_samples), ..kernel("mv", mv, product, of_product) },
-    OpDef { samples: samples!(addmv_samples), ..kernel("addmv", addmv, added, of_added) },
+    close("dot", dot, product, of_product, samples!(vector_samples)),
+    close("vdot", dot, vdot, of_vdot, samples!(vector_samples)).noted("dot with the conjugate of the first vector"),
+    close("mv", mv, product, of_product, samples!(mv_samples)),
+    close("addmv", addmv, added, of_added, samples!(addmv_samples)),
 ];
 
 /// Other names of PyTorch for operators of this family.

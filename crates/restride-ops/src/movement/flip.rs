@@ -6,9 +6,8 @@ use restride_kernels::support::scratch;
 use restride_tensor::PerDim;
 use smallvec::{SmallVec, smallvec};
 
-use crate::movement::join::own;
 use crate::support::scratch::lies;
-use crate::support::{Metas, Result, ensure, fresh, one};
+use crate::support::{Metas, Result, ensure, exact, fresh, one, without_scratch};
 
 /// The shift of each dimension of a roll, and whether the operand is rolled as one flat row.
 fn shifts(l: &Layout, shifts: &[i64], dims: &[i64]) -> Result<PerDim<(usize, i64)>> {
@@ -192,11 +191,11 @@ turning! {
 }
 
 pub(crate) static OPS: &[OpDef] = &[
-    OpDef { scratch: Some(room_roll), ..own("roll", infer_roll, run_roll, samples!(s_roll)) },
-    own("flip", infer_flip, run_flip, samples!(s_flip)),
-    own("fliplr", infer_fliplr, run_fliplr, samples!(s_flat_flip)),
-    own("flipud", infer_flipud, run_flipud, samples!(s_flat_flip)),
-    own("rot90", infer_rot90, run_rot90, samples!(s_rot90)),
+    exact("roll", infer_roll, run_roll, room_roll, samples!(s_roll)),
+    without_scratch("flip", infer_flip, run_flip, samples!(s_flip)).exactly(),
+    without_scratch("fliplr", infer_fliplr, run_fliplr, samples!(s_flat_flip)).exactly(),
+    without_scratch("flipud", infer_flipud, run_flipud, samples!(s_flat_flip)).exactly(),
+    without_scratch("rot90", infer_rot90, run_rot90, samples!(s_rot90)).exactly(),
 ];
 
 #[cfg(feature = "samples")]

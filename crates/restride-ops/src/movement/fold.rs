@@ -2,7 +2,7 @@
 
 use crate::support::promote::name;
 use crate::support::*;
-use restride_ir::{Args, Call, DType, Exactness, Kernel, Meta, OpDef};
+use restride_ir::{Args, Call, DType, Meta, OpDef};
 use restride_kernels::conv::window::{self, Window};
 
 /// Checked geometry of the windows.
@@ -139,21 +139,8 @@ fn col2im(c: &Call<'_>) -> Result<()> {
 }
 
 pub(crate) static OPS: &[OpDef] = &[
-    OpDef {
-        infer: Some(im2col_infer),
-        kernel: Kernel::Fixed(im2col),
-        scratch: Some(crate::support::scratch::packed),
-        exactness: Exactness::Exact,
-        samples: samples!(im2col_samples),
-        ..OpDef::new("im2col")
-    },
-    OpDef {
-        infer: Some(col2im_infer),
-        kernel: Kernel::Fixed(col2im),
-        scratch: Some(crate::support::scratch::packed),
-        samples: samples!(col2im_samples),
-        ..OpDef::new("col2im")
-    },
+    exact("im2col", im2col_infer, im2col, crate::support::scratch::packed, samples!(im2col_samples)),
+    close("col2im", col2im_infer, col2im, crate::support::scratch::packed, samples!(col2im_samples)),
 ];
 
 #[cfg(feature = "samples")]

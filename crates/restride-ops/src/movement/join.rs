@@ -1,15 +1,15 @@
 //! Joins: `cat` and `stack` in their forms, and repetition.
 
 use restride_ir::{
-    Arg, Args, AssemblyPart, Call, DType, Dims, Emit, Exactness, InferFn, Kernel, Layout, Meta, Movement, OpDef,
-    OverlapCheck, SampleFn, Scalar,
+    Arg, Args, AssemblyPart, Call, DType, Dims, Emit, Exactness, InferFn, Layout, Meta, Movement, OpDef, OverlapCheck,
+    SampleFn, Scalar,
 };
 use restride_kernels::movement::copy;
 use smallvec::smallvec;
 
 use crate::support::composite::composite;
 use crate::support::promote::{Operand, result_type};
-use crate::support::{Metas, Result, ValArgs, Vals, ensure, fail, fresh, one, suggests_channels_last};
+use crate::support::{Metas, Result, ValArgs, Vals, ensure, fail, fresh, one, suggests_channels_last, without_scratch};
 
 /// Whether `cat` ignores an operand: an empty vector fits beside any shape.
 fn skipped(l: &Layout) -> bool {
@@ -163,17 +163,7 @@ const fn assembled(
     run: fn(&Call<'_>) -> Result<()>,
     samples: Option<SampleFn>,
 ) -> OpDef {
-    OpDef { movement: Some(Movement::Assemble(pieces)), ..own(schema, infer, run, samples) }
-}
-
-/// Declares a movement operator with a kernel.
-pub(crate) const fn own(
-    schema: &'static str,
-    infer: InferFn,
-    run: fn(&Call<'_>) -> Result<()>,
-    samples: Option<SampleFn>,
-) -> OpDef {
-    OpDef { infer: Some(infer), kernel: Kernel::Fixed(run), exactness: Exactness::Exact, samples, ..OpDef::new(schema) }
+    OpDef { movement: Some(Movement::Assemble(pieces)), ..without_scratch(schema, infer, run, samples).exactly() }
 }
 
 type Val1 = restride_ir::Val;
@@ -381,10 +371,10 @@ pub(crate) static OPS: &[OpDef] = &[
     composition!("dstack", dstack, s_joined),
     composition!("column_stack", column_stack, s_joined),
     composition!("cartesian_prod", cartesian_prod, s_vectors),
-    own("block_diag", infer_block_diag, run_block_diag, samples!(s_block_diag)),
-    own("repeat", infer_repeat, run_repeat, samples!(s_repeat)),
-    own("tile", infer_tile, run_repeat, samples!(s_tile)),
-    own("repeat_interleave.self_int", infer_repeat_int, run_repeat_int, samples!(s_repeat_int)),
+    without_scratch("block_diag", infer_block_diag, run_block_diag, samples!(s_block_diag)).exactly(),
+    without_scratch("repeat", infer_repeat, run_repeat, samples!(s_repeat)).exactly(),
+    without_scratch("tile", infer_tile, run_repeat, samples!(s_tile)).exactly(),
+    without_scratch("repeat_interleave.self_int", infer_repeat_int, run_repeat_int, samples!(s_repeat_int)).exactly(),
 ];
 
 #[cfg(feature = "samples")]

@@ -24,9 +24,6 @@ use crate::views::{Rule, fail, rule};
 
 type Result<T> = std::result::Result<T, OpError>;
 
-/// The result may take over argument 0, index by index.
-pub(crate) static SAME_INDEX: &[Reuse] = &[Reuse { arg: 0, result: 0, kind: ReuseKind::SameIndex }];
-
 /// The result carries argument 0 over and changes part of it.
 pub(crate) static CARRIED: &[Reuse] = &[Reuse { arg: 0, result: 0, kind: ReuseKind::Carried }];
 

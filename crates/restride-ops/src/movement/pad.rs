@@ -1,9 +1,10 @@
 //! Padding by a constant, reflection, the edge, or around the circle.
 
+use crate::support::composite::composite;
 use crate::support::promote::check_holds;
 use crate::support::scratch::mapped;
 use crate::support::*;
-use restride_ir::{Args, Call, DType, Emit, Exactness, Kernel, Meta, OpDef, Scalar};
+use restride_ir::{Args, Call, DType, Emit, Meta, OpDef, Scalar};
 use restride_kernels::movement::remap::{HOLE, remap};
 use restride_kernels::support::scratch::Temp;
 use restride_tensor::PerDim;
@@ -220,57 +221,35 @@ fn pad_enum(e: &mut dyn Emit, a: &ValArgs<'_>) -> Vals {
 
 macro_rules! edge {
     ($schema:expr, $edge:expr, $dims:expr) => {
-        OpDef {
-            infer: Some(|a| edge_infer(a, $edge, $dims)),
-            kernel: Kernel::Fixed(|c| edge_run(c, $edge)),
-            scratch: Some(mapped),
-            exactness: Exactness::Exact,
-            samples: samples!(|| edge_samples($edge, $dims)),
-            ..OpDef::new($schema)
-        }
+        exact(
+            $schema,
+            |a| edge_infer(a, $edge, $dims),
+            |c| edge_run(c, $edge),
+            mapped,
+            samples!(|| edge_samples($edge, $dims)),
+        )
     };
 }
 
 pub(crate) static OPS: &[OpDef] = &[
-    OpDef {
-        infer: crate::support::composite::composed!(pad),
-        decompose: Some(pad),
-        exactness: Exactness::Exact,
-        samples: samples!(pad_samples),
-        ..OpDef::new("pad")
-    },
-    OpDef {
-        infer: crate::support::composite::composed!(pad_enum),
-        decompose: Some(pad_enum),
-        exactness: Exactness::Exact,
-        samples: samples!(|| {
+    composite!(pad, pad_samples(), "pad").exactly(),
+    composite!(
+        pad_enum,
+        {
             let x = tensor(DType::F32, &[2, 3, 4, 5], 1);
             (0..5).map(|mode| sample![&x, [1, 1, 2, 0], mode as i64]).collect()
-        }),
-        ..OpDef::new("_pad_enum")
-    },
-    OpDef {
-        infer: Some(constant_infer),
-        kernel: Kernel::Fixed(constant),
-        scratch: Some(mapped),
-        exactness: Exactness::Exact,
-        samples: samples!(constant_samples),
-        ..OpDef::new("constant_pad_nd")
-    },
+        },
+        "_pad_enum"
+    )
+    .exactly(),
+    exact("constant_pad_nd", constant_infer, constant, mapped, samples!(constant_samples)),
     edge!("reflection_pad1d", Edge::Reflect, 1),
     edge!("reflection_pad2d", Edge::Reflect, 2),
     edge!("reflection_pad3d", Edge::Reflect, 3),
     edge!("replication_pad1d", Edge::Replicate, 1),
     edge!("replication_pad2d", Edge::Replicate, 2),
     edge!("replication_pad3d", Edge::Replicate, 3),
-    OpDef {
-        infer: Some(circular_infer),
-        kernel: Kernel::Fixed(|c| edge_run(c, Edge::Circular)),
-        scratch: Some(mapped),
-        exactness: Exactness::Exact,
-        samples: samples!(circular_samples),
-        ..OpDef::new("_pad_circular")
-    },
+    exact("_pad_circular", circular_infer, |c| edge_run(c, Edge::Circular), mapped, samples!(circular_samples)),
 ];
 
 #[cfg(feature = "samples")]

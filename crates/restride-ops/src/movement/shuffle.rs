@@ -1,8 +1,8 @@
 //! Shuffles: blocks of space to channels and back, and channels in another order.
 
-use crate::support::composite::composed;
+use crate::support::composite::composite;
 use crate::support::*;
-use restride_ir::{Arg, Emit, Exactness, MemoryFormat, OpDef, Val};
+use restride_ir::{Arg, Emit, MemoryFormat, OpDef, Val};
 use smallvec::smallvec;
 
 fn clone(e: &mut dyn Emit, v: Val, format: MemoryFormat) -> Result<Val> {
@@ -97,27 +97,9 @@ fn channel_shuffle(e: &mut dyn Emit, a: &ValArgs<'_>) -> Vals {
 }
 
 pub(crate) static OPS: &[OpDef] = &[
-    OpDef {
-        infer: composed!(pixel_shuffle),
-        decompose: Some(pixel_shuffle),
-        exactness: Exactness::Exact,
-        samples: samples!(|| pixel_samples(&[2, 8, 3, 4])),
-        ..OpDef::new("pixel_shuffle")
-    },
-    OpDef {
-        infer: composed!(pixel_unshuffle),
-        decompose: Some(pixel_unshuffle),
-        exactness: Exactness::Exact,
-        samples: samples!(|| pixel_samples(&[2, 3, 4, 6])),
-        ..OpDef::new("pixel_unshuffle")
-    },
-    OpDef {
-        infer: composed!(channel_shuffle),
-        decompose: Some(channel_shuffle),
-        exactness: Exactness::Exact,
-        samples: samples!(channel_samples),
-        ..OpDef::new("channel_shuffle")
-    },
+    composite!(pixel_shuffle, pixel_samples(&[2, 8, 3, 4]), "pixel_shuffle").exactly(),
+    composite!(pixel_unshuffle, pixel_samples(&[2, 3, 4, 6]), "pixel_unshuffle").exactly(),
+    composite!(channel_shuffle, channel_samples(), "channel_shuffle").exactly(),
 ];
 
 #[cfg(feature = "samples")]

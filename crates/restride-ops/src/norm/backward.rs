@@ -3,7 +3,7 @@
 use crate::norm::rows;
 use crate::support::scratch::lies;
 use crate::support::*;
-use restride_ir::{Args, Call, DType, Kernel, Meta, OpDef};
+use restride_ir::{Args, Call, DType, Meta, OpDef};
 use restride_kernels::norm::backward::{self, Gradients, Lies, Over};
 use restride_kernels::support::pack::pack;
 use restride_kernels::support::scratch::room;
@@ -168,13 +168,7 @@ fn batch(c: &Call<'_>) -> Result<()> {
 
 macro_rules! gradient {
     ($schema:literal, $infer:ident, $run:ident, $room:ident, $samples:expr) => {
-        OpDef {
-            infer: Some($infer),
-            kernel: Kernel::Fixed($run),
-            scratch: Some($room),
-            samples: samples!($samples),
-            ..OpDef::new($schema)
-        }
+        close($schema, $infer, $run, $room, samples!($samples))
     };
 }
 

@@ -156,8 +156,8 @@ fn batch_norm<'c>(c: &'c Cx<'c>) -> Vec<T<'c>> {
 }
 
 pub(crate) static GRADS: Rules = &[
-    (&["aten.native_layer_norm_backward.default"], form!(layer_norm)),
-    (&["aten._fused_rms_norm_backward.default"], form!(rms_norm)),
-    (&["aten.native_group_norm_backward.default"], form!(group_norm)),
-    (&["aten.native_batch_norm_backward.default", "aten.batch_norm_backward.default"], form!(batch_norm)),
+    (&["native_layer_norm_backward"], form!(layer_norm)),
+    (&["_fused_rms_norm_backward"], form!(rms_norm)),
+    (&["native_group_norm_backward"], form!(group_norm)),
+    (&["native_batch_norm_backward", "batch_norm_backward"], form!(batch_norm)),
 ];

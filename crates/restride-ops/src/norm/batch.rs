@@ -4,11 +4,11 @@
 //! file declares their functional forms.
 
 use crate::norm::{IN_PLACE, stats_type};
-use crate::support::composite::composed;
+use crate::support::composite::{composed, composite};
 use crate::support::scratch::lies;
 use crate::support::*;
 use restride_ir::{
-    Args, Call, DType, Emit, Expr, Kernel, Meta, OpDef, OverlapCheck, Reuse, ReuseKind, TwinDecl, TwinReturn, Val,
+    Args, Call, DType, Emit, Expr, Meta, OpDef, OverlapCheck, Reuse, ReuseKind, TwinDecl, TwinReturn, Val,
 };
 use restride_kernels::norm::{self, Affine, BatchStats, Running};
 use smallvec::smallvec;
@@ -215,70 +215,76 @@ static WITH_RUNNING: &[Reuse] = &[
 
 pub(crate) static OPS: &[OpDef] = &[
     OpDef {
-        infer: Some(infer_one),
-        kernel: Kernel::Fixed(|c| run(c, &GENERAL, None)),
-        scratch: Some(|a, outs| scratch(a, outs, &GENERAL)),
         twin: legit(&[TwinReturn::Result(0)]),
-        reuse: IN_PLACE,
-        samples: samples!(|| general_samples(true)),
-        doc: "Training writes the running statistics, which PyTorch's schema does not say",
-        ..OpDef::new("batch_norm")
+        ..close(
+            "batch_norm",
+            infer_one,
+            |c| run(c, &GENERAL, None),
+            |a, outs| scratch(a, outs, &GENERAL),
+            samples!(|| general_samples(true)),
+        )
+        .reusing(IN_PLACE)
+        .noted("Training writes the running statistics, which PyTorch's schema does not say")
     },
     OpDef {
-        infer: Some(|a| infer(a, &GENERAL)),
-        kernel: Kernel::Fixed(|c| run(c, &GENERAL, None)),
-        scratch: Some(|a, outs| scratch(a, outs, &GENERAL)),
         twin: legit(&[TwinReturn::Result(0), TwinReturn::Result(1), TwinReturn::Result(2)]),
-        reuse: IN_PLACE,
-        samples: samples!(|| general_samples(false)),
-        doc: "Training writes the running statistics, which PyTorch's schema does not say",
-        ..OpDef::new("native_batch_norm")
+        ..close(
+            "native_batch_norm",
+            |a| infer(a, &GENERAL),
+            |c| run(c, &GENERAL, None),
+            |a, outs| scratch(a, outs, &GENERAL),
+            samples!(|| general_samples(false)),
+        )
+        .reusing(IN_PLACE)
+        .noted("Training writes the running statistics, which PyTorch's schema does not say")
     },
     OpDef {
-        infer: Some(infer_functional),
         overlap: OverlapCheck::Unseen,
-        kernel: Kernel::Fixed(|c| run(c, &GENERAL, Some(3))),
-        scratch: Some(|a, outs| scratch(a, outs, &GENERAL)),
-        reuse: WITH_RUNNING,
-        samples: samples!(functional_samples),
-        ..OpDef::new("_native_batch_norm_legit_functional")
+        ..close(
+            "_native_batch_norm_legit_functional",
+            infer_functional,
+            |c| run(c, &GENERAL, Some(3)),
+            |a, outs| scratch(a, outs, &GENERAL),
+            samples!(functional_samples),
+        )
+        .reusing(WITH_RUNNING)
     },
+    close(
+        "_native_batch_norm_legit.no_stats",
+        |a| infer(a, &NO_STATS),
+        |c| run(c, &NO_STATS, None),
+        |a, outs| scratch(a, outs, &NO_STATS),
+        samples!(no_stats_samples),
+    )
+    .reusing(IN_PLACE),
+    close(
+        "_native_batch_norm_legit_no_training",
+        |a| infer(a, &NO_TRAINING),
+        |c| run(c, &NO_TRAINING, None),
+        |a, outs| scratch(a, outs, &NO_TRAINING),
+        samples!(given_samples),
+    )
+    .reusing(IN_PLACE),
+    close(
+        "_batch_norm_no_update",
+        |a| infer_reserve(a, &NO_TRAINING),
+        |c| run(c, &NO_TRAINING, None),
+        |a, outs| scratch(a, outs, &NO_TRAINING),
+        samples!(given_samples),
+    )
+    .reusing(IN_PLACE),
     OpDef {
-        infer: Some(|a| infer(a, &NO_STATS)),
-        kernel: Kernel::Fixed(|c| run(c, &NO_STATS, None)),
-        scratch: Some(|a, outs| scratch(a, outs, &NO_STATS)),
-        reuse: IN_PLACE,
-        samples: samples!(no_stats_samples),
-        ..OpDef::new("_native_batch_norm_legit.no_stats")
-    },
-    OpDef {
-        infer: Some(|a| infer(a, &NO_TRAINING)),
-        kernel: Kernel::Fixed(|c| run(c, &NO_TRAINING, None)),
-        scratch: Some(|a, outs| scratch(a, outs, &NO_TRAINING)),
-        reuse: IN_PLACE,
-        samples: samples!(given_samples),
-        ..OpDef::new("_native_batch_norm_legit_no_training")
-    },
-    OpDef {
-        infer: Some(|a| infer_reserve(a, &NO_TRAINING)),
-        kernel: Kernel::Fixed(|c| run(c, &NO_TRAINING, None)),
-        scratch: Some(|a, outs| scratch(a, outs, &NO_TRAINING)),
-        reuse: IN_PLACE,
-        samples: samples!(given_samples),
-        ..OpDef::new("_batch_norm_no_update")
-    },
-    OpDef {
-        infer: Some(infer_update),
         overlap: OverlapCheck::Unseen,
-        kernel: Kernel::Fixed(|c| run(c, &WITH_UPDATE, Some(4))),
-        scratch: Some(|a, outs| scratch(a, outs, &WITH_UPDATE)),
-        reuse: IN_PLACE,
-        samples: samples!(given_samples),
-        ..OpDef::new("_batch_norm_with_update_functional")
+        ..close(
+            "_batch_norm_with_update_functional",
+            infer_update,
+            |c| run(c, &WITH_UPDATE, Some(4)),
+            |a, outs| scratch(a, outs, &WITH_UPDATE),
+            samples!(given_samples),
+        )
+        .reusing(IN_PLACE)
     },
     OpDef {
-        infer: composed!(instance),
-        decompose: Some(instance),
         twin: Some(TwinDecl {
             op: "restride.instance_norm.default",
             args: &[0, 1, 2, 3, 4, 5, 6, 7, 8],
@@ -286,9 +292,8 @@ pub(crate) static OPS: &[OpDef] = &[
             returns: &[TwinReturn::Result(0)],
             when: Some(|a| updates(a, 5)),
         }),
-        samples: samples!(instance_samples),
-        doc: "With the input's statistics it writes the running ones, which PyTorch's schema does not say",
-        ..OpDef::new("instance_norm")
+        ..composite!(instance, instance_samples(), "instance_norm")
+            .noted("With the input's statistics it writes the running ones, which PyTorch's schema does not say")
     },
     OpDef {
         infer: composed!(instance_functional),

@@ -413,24 +413,24 @@ fn bce<'c>(c: &'c Cx<'c>) {
 
 macro_rules! upsamples {
     ($($name:literal $dims:literal $aligns:literal;)*) => {
-        &[$((&[$name], rule!(|c| upsample(c, $name, $dims, $aligns)))),*]
+        &[$((&[$name], rule!(|c| upsample(c, concat!("aten.", $name, ".default"), $dims, $aligns)))),*]
     };
 }
 
 /// Interpolations.
 pub(crate) static UPSAMPLES: Rules = upsamples! {
-    "aten.upsample_nearest1d.default" 1 false;
-    "aten.upsample_nearest2d.default" 2 false;
-    "aten.upsample_nearest3d.default" 3 false;
-    "aten._upsample_nearest_exact1d.default" 1 false;
-    "aten._upsample_nearest_exact2d.default" 2 false;
-    "aten._upsample_nearest_exact3d.default" 3 false;
-    "aten.upsample_linear1d.default" 1 true;
-    "aten.upsample_bilinear2d.default" 2 true;
-    "aten.upsample_trilinear3d.default" 3 true;
-    "aten.upsample_bicubic2d.default" 2 true;
-    "aten._upsample_bilinear2d_aa.default" 2 true;
-    "aten._upsample_bicubic2d_aa.default" 2 true;
+    "upsample_nearest1d" 1 false;
+    "upsample_nearest2d" 2 false;
+    "upsample_nearest3d" 3 false;
+    "_upsample_nearest_exact1d" 1 false;
+    "_upsample_nearest_exact2d" 2 false;
+    "_upsample_nearest_exact3d" 3 false;
+    "upsample_linear1d" 1 true;
+    "upsample_bilinear2d" 2 true;
+    "upsample_trilinear3d" 3 true;
+    "upsample_bicubic2d" 2 true;
+    "_upsample_bilinear2d_aa" 2 true;
+    "_upsample_bicubic2d_aa" 2 true;
 };
 
 /// `pad(self, pad, mode, value)`, whose sizes may be symbolic.
@@ -446,106 +446,88 @@ fn pad<'c>(c: &'c Cx<'c>) -> Vec<T<'c>> {
 }
 
 pub(crate) static GRADS: Rules = &[
-    (&["aten.pad.default"], form!(pad)),
+    (&["pad"], form!(pad)),
+    (&["softmax.int", "_softmax", "_safe_softmax"], rule!(|c| softmax(c, "aten._softmax_backward_data.default"))),
+    (&["log_softmax.int", "_log_softmax"], rule!(|c| softmax(c, "aten._log_softmax_backward_data.default"))),
+    (&["_softmax_backward_data"], rule!(softmax_backward)),
+    (&["_log_softmax_backward_data"], rule!(log_softmax_backward)),
+    (&["layer_norm"], form!(layer_norm)),
+    (&["native_layer_norm"], rule!(native_layer_norm)),
+    (&["rms_norm"], form!(rms_norm)),
+    (&["_fused_rms_norm"], form!(fused_rms_norm)),
+    (&["group_norm"], form!(group_norm)),
+    (&["native_group_norm"], rule!(native_group_norm)),
     (
-        &["aten.softmax.int", "aten._softmax.default", "aten._safe_softmax.default"],
-        rule!(|c| softmax(c, "aten._softmax_backward_data.default")),
-    ),
-    (
-        &["aten.log_softmax.int", "aten._log_softmax.default"],
-        rule!(|c| softmax(c, "aten._log_softmax_backward_data.default")),
-    ),
-    (&["aten._softmax_backward_data.default"], rule!(softmax_backward)),
-    (&["aten._log_softmax_backward_data.default"], rule!(log_softmax_backward)),
-    (&["aten.layer_norm.default"], form!(layer_norm)),
-    (&["aten.native_layer_norm.default"], rule!(native_layer_norm)),
-    (&["aten.rms_norm.default"], form!(rms_norm)),
-    (&["aten._fused_rms_norm.default"], form!(fused_rms_norm)),
-    (&["aten.group_norm.default"], form!(group_norm)),
-    (&["aten.native_group_norm.default"], rule!(native_group_norm)),
-    (
-        &["aten._fake_quantize_learnable_per_tensor_affine.default"],
+        &["_fake_quantize_learnable_per_tensor_affine"],
         rule!(|c| learnable(c, 6, "aten._fake_quantize_learnable_per_tensor_affine_backward.default")),
     ),
     (
-        &["aten._fake_quantize_learnable_per_channel_affine.default"],
+        &["_fake_quantize_learnable_per_channel_affine"],
         rule!(|c| learnable(c, 7, "aten._fake_quantize_learnable_per_channel_affine_backward.default")),
     ),
-    (&["aten.batch_norm.default"], form!(batch_norm)),
+    (&["batch_norm"], form!(batch_norm)),
     (
-        &["aten.native_batch_norm.default", "aten._native_batch_norm_legit_functional.default"],
+        &["native_batch_norm", "_native_batch_norm_legit_functional"],
         rule!(|c| native_batch_norm(c, true, c.flag(5), 7)),
     ),
-    (&["aten._native_batch_norm_legit.no_stats"], rule!(|c| native_batch_norm(c, false, true, 5))),
+    (&["_native_batch_norm_legit.no_stats"], rule!(|c| native_batch_norm(c, false, true, 5))),
     (
-        &["aten._native_batch_norm_legit_no_training.default", "aten._batch_norm_no_update.default"],
+        &["_native_batch_norm_legit_no_training", "_batch_norm_no_update"],
         rule!(|c| native_batch_norm(c, true, false, 6)),
     ),
-    (&["aten._batch_norm_with_update_functional.default"], rule!(|c| native_batch_norm(c, true, true, 6))),
-    (&["aten._weight_norm_interface.default"], form!(weight_norm)),
-    (&["aten._weight_norm.default"], form!(weight_norm_value)),
-    (&["aten.max_pool1d.default"], form!(max_pool1d_value)),
-    (&["aten.max_pool1d_with_indices.default"], form!(max_pool1d)),
-    (&["aten.max_pool2d.default"], form!(max_pool2d)),
-    (&["aten.max_pool3d.default"], form!(max_pool3d)),
+    (&["_batch_norm_with_update_functional"], rule!(|c| native_batch_norm(c, true, true, 6))),
+    (&["_weight_norm_interface"], form!(weight_norm)),
+    (&["_weight_norm"], form!(weight_norm_value)),
+    (&["max_pool1d"], form!(max_pool1d_value)),
+    (&["max_pool1d_with_indices"], form!(max_pool1d)),
+    (&["max_pool2d"], form!(max_pool2d)),
+    (&["max_pool3d"], form!(max_pool3d)),
     (
-        &["aten.max_pool2d_with_indices.default"],
+        &["max_pool2d_with_indices"],
         rule!(|c| pool_backward(c, "aten.max_pool2d_with_indices_backward.default", 5, true)),
     ),
     (
-        &["aten.max_pool3d_with_indices.default"],
+        &["max_pool3d_with_indices"],
         rule!(|c| pool_backward(c, "aten.max_pool3d_with_indices_backward.default", 5, true)),
     ),
+    (&["adaptive_max_pool2d"], rule!(|c| pool_backward(c, "aten.adaptive_max_pool2d_backward.default", 0, true))),
+    (&["adaptive_max_pool3d"], rule!(|c| pool_backward(c, "aten.adaptive_max_pool3d_backward.default", 0, true))),
+    (&["adaptive_max_pool1d"], form!(adaptive_max_pool1d)),
+    (&["avg_pool1d"], form!(avg_pool1d)),
+    (&["avg_pool2d"], rule!(|c| pool_backward(c, "aten.avg_pool2d_backward.default", 6, false))),
+    (&["avg_pool3d"], rule!(|c| pool_backward(c, "aten.avg_pool3d_backward.default", 6, false))),
+    (&["adaptive_avg_pool1d"], form!(adaptive_avg_pool1d)),
+    (&["adaptive_avg_pool2d"], form!(adaptive_avg_pool2d)),
+    (&["adaptive_avg_pool3d"], form!(adaptive_avg_pool3d)),
+    (&["_adaptive_avg_pool2d"], rule!(|c| pool_backward(c, "aten._adaptive_avg_pool2d_backward.default", 0, false))),
+    (&["_adaptive_avg_pool3d"], rule!(|c| pool_backward(c, "aten._adaptive_avg_pool3d_backward.default", 0, false))),
+    (&["avg_pool2d_backward"], rule!(|c| pool_again(c, "aten.avg_pool2d.default", 6))),
+    (&["avg_pool3d_backward"], rule!(|c| pool_again(c, "aten.avg_pool3d.default", 6))),
     (
-        &["aten.adaptive_max_pool2d.default"],
-        rule!(|c| pool_backward(c, "aten.adaptive_max_pool2d_backward.default", 0, true)),
-    ),
-    (
-        &["aten.adaptive_max_pool3d.default"],
-        rule!(|c| pool_backward(c, "aten.adaptive_max_pool3d_backward.default", 0, true)),
-    ),
-    (&["aten.adaptive_max_pool1d.default"], form!(adaptive_max_pool1d)),
-    (&["aten.avg_pool1d.default"], form!(avg_pool1d)),
-    (&["aten.avg_pool2d.default"], rule!(|c| pool_backward(c, "aten.avg_pool2d_backward.default", 6, false))),
-    (&["aten.avg_pool3d.default"], rule!(|c| pool_backward(c, "aten.avg_pool3d_backward.default", 6, false))),
-    (&["aten.adaptive_avg_pool1d.default"], form!(adaptive_avg_pool1d)),
-    (&["aten.adaptive_avg_pool2d.default"], form!(adaptive_avg_pool2d)),
-    (&["aten.adaptive_avg_pool3d.default"], form!(adaptive_avg_pool3d)),
-    (
-        &["aten._adaptive_avg_pool2d.default"],
-        rule!(|c| pool_backward(c, "aten._adaptive_avg_pool2d_backward.default", 0, false)),
-    ),
-    (
-        &["aten._adaptive_avg_pool3d.default"],
-        rule!(|c| pool_backward(c, "aten._adaptive_avg_pool3d_backward.default", 0, false)),
-    ),
-    (&["aten.avg_pool2d_backward.default"], rule!(|c| pool_again(c, "aten.avg_pool2d.default", 6))),
-    (&["aten.avg_pool3d_backward.default"], rule!(|c| pool_again(c, "aten.avg_pool3d.default", 6))),
-    (
-        &["aten._adaptive_avg_pool2d_backward.default"],
+        &["_adaptive_avg_pool2d_backward"],
         rule!(|c| {
             c.zero(1);
             c.give(0, || op!(c, "aten._adaptive_avg_pool2d.default", c.grad(), tail(c.arg(0), 2)));
         }),
     ),
     (
-        &["aten._adaptive_avg_pool3d_backward.default"],
+        &["_adaptive_avg_pool3d_backward"],
         rule!(|c| {
             c.zero(1);
             c.give(0, || op!(c, "aten._adaptive_avg_pool3d.default", c.grad(), tail(c.arg(0), 3)));
         }),
     ),
-    (&["aten.max_pool2d_with_indices_backward.default"], rule!(|c| indexed_again(c, 7, 2))),
-    (&["aten.max_pool3d_with_indices_backward.default"], rule!(|c| indexed_again(c, 7, 3))),
-    (&["aten.adaptive_max_pool2d_backward.default"], rule!(|c| indexed_again(c, 2, 2))),
-    (&["aten.adaptive_max_pool3d_backward.default"], rule!(|c| indexed_again(c, 2, 3))),
-    (&["aten._embedding_bag.default", "aten._embedding_bag_forward_only.default"], rule!(|c| embedding_bag(c, false))),
-    (&["aten.embedding_bag.padding_idx", "aten.embedding_bag.default"], rule!(|c| embedding_bag(c, true))),
-    (&["aten.embedding.default"], rule!(embedding)),
-    (&["aten.embedding_dense_backward.default"], rule!(embedding_again)),
-    (&["aten.nll_loss_forward.default"], rule!(|c| nll_loss(c, "aten.nll_loss_backward.default"))),
-    (&["aten.nll_loss2d_forward.default"], rule!(|c| nll_loss(c, "aten.nll_loss2d_backward.default"))),
-    (&["aten.binary_cross_entropy.default"], rule!(bce)),
+    (&["max_pool2d_with_indices_backward"], rule!(|c| indexed_again(c, 7, 2))),
+    (&["max_pool3d_with_indices_backward"], rule!(|c| indexed_again(c, 7, 3))),
+    (&["adaptive_max_pool2d_backward"], rule!(|c| indexed_again(c, 2, 2))),
+    (&["adaptive_max_pool3d_backward"], rule!(|c| indexed_again(c, 2, 3))),
+    (&["_embedding_bag", "_embedding_bag_forward_only"], rule!(|c| embedding_bag(c, false))),
+    (&["embedding_bag.padding_idx", "embedding_bag"], rule!(|c| embedding_bag(c, true))),
+    (&["embedding"], rule!(embedding)),
+    (&["embedding_dense_backward"], rule!(embedding_again)),
+    (&["nll_loss_forward"], rule!(|c| nll_loss(c, "aten.nll_loss_backward.default"))),
+    (&["nll_loss2d_forward"], rule!(|c| nll_loss(c, "aten.nll_loss2d_backward.default"))),
+    (&["binary_cross_entropy"], rule!(bce)),
 ];
 
 fn weight_norm_value<'c>(c: &'c Cx<'c>) -> Vec<T<'c>> {

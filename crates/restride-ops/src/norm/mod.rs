@@ -9,7 +9,7 @@ mod softmax;
 use crate::support::promote;
 use crate::support::scratch::{lies, opt_lies};
 use crate::support::*;
-use restride_ir::{Args, Call, DType, Emit, Kernel, Meta, OpDef, Reuse, ReuseKind};
+use restride_ir::{Args, Call, DType, Emit, Meta, OpDef};
 use restride_kernels::norm::{self, Affine};
 use restride_tensor::View;
 use smallvec::smallvec;
@@ -244,77 +244,38 @@ fn weight_scratch(a: &Args<'_, Meta>, outs: &[Meta]) -> Result<usize> {
     Ok(norm::weight_norm_room(lies(a.tensor(0)?), lies(a.tensor(1)?), lies(&outs[0]), norms))
 }
 
-/// The kernel takes statistics before it writes the first element, and copies parameters.
-pub(crate) static IN_PLACE: &[Reuse] = &[Reuse { arg: 0, result: 0, kind: ReuseKind::SameIndex }];
-
 pub(crate) static OPS: &[OpDef] = &[
+    close("layer_norm", |a| first_of(layer_infer(a)), layer, layer_scratch, samples!(layer_samples)).reusing(IN_PLACE),
+    close("native_layer_norm", layer_infer, layer, layer_scratch, samples!(native_layer_samples)).reusing(IN_PLACE),
     OpDef {
-        infer: Some(|a| first_of(layer_infer(a))),
-        kernel: Kernel::Fixed(layer),
-        scratch: Some(layer_scratch),
-        reuse: IN_PLACE,
-        samples: samples!(layer_samples),
-        ..OpDef::new("layer_norm")
-    },
-    OpDef {
-        infer: Some(layer_infer),
-        kernel: Kernel::Fixed(layer),
-        scratch: Some(layer_scratch),
-        reuse: IN_PLACE,
-        samples: samples!(native_layer_samples),
-        ..OpDef::new("native_layer_norm")
-    },
-    OpDef {
-        infer: Some(|a| first_of(rms_infer(a))),
-        kernel: Kernel::Fixed(rms),
         decompose: Some(complex_rms_alone),
         composed: Some(of_complex),
-        scratch: Some(rms_scratch),
-        reuse: IN_PLACE,
-        samples: samples!(rms_samples),
-        ..OpDef::new("rms_norm")
+        ..close("rms_norm", |a| first_of(rms_infer(a)), rms, rms_scratch, samples!(rms_samples)).reusing(IN_PLACE)
     },
     OpDef {
-        infer: Some(rms_infer),
-        kernel: Kernel::Fixed(rms),
         decompose: Some(complex_rms),
         composed: Some(of_complex),
-        scratch: Some(rms_scratch),
-        reuse: IN_PLACE,
-        samples: samples!(rms_samples),
-        ..OpDef::new("_fused_rms_norm")
+        ..close("_fused_rms_norm", rms_infer, rms, rms_scratch, samples!(rms_samples)).reusing(IN_PLACE)
     },
-    OpDef {
-        infer: Some(group_infer),
-        kernel: Kernel::Fixed(|c| run_group(c, c.args.int(1)?, 2, c.args.float(4)?)),
-        scratch: Some(|a, outs| group_scratch(a, outs, a.int(1)?)),
-        reuse: IN_PLACE,
-        samples: samples!(group_samples),
-        ..OpDef::new("group_norm")
-    },
-    OpDef {
-        infer: Some(native_group_infer),
-        kernel: Kernel::Fixed(|c| run_group(c, c.args.int(6)?, 1, c.args.float(7)?)),
-        scratch: Some(|a, outs| group_scratch(a, outs, a.int(6)?)),
-        reuse: IN_PLACE,
-        samples: samples!(native_group_samples),
-        ..OpDef::new("native_group_norm")
-    },
-    OpDef {
-        doc: "v times g over the norm of v, taken over all dimensions but one",
-        infer: Some(weight_infer),
-        kernel: Kernel::Fixed(weight),
-        scratch: Some(weight_scratch),
-        samples: samples!(weight_samples),
-        ..OpDef::new("_weight_norm")
-    },
-    OpDef {
-        infer: Some(weight_interface_infer),
-        kernel: Kernel::Fixed(weight),
-        scratch: Some(weight_scratch),
-        samples: samples!(weight_interface_samples),
-        ..OpDef::new("_weight_norm_interface")
-    },
+    close(
+        "group_norm",
+        group_infer,
+        |c| run_group(c, c.args.int(1)?, 2, c.args.float(4)?),
+        |a, outs| group_scratch(a, outs, a.int(1)?),
+        samples!(group_samples),
+    )
+    .reusing(IN_PLACE),
+    close(
+        "native_group_norm",
+        native_group_infer,
+        |c| run_group(c, c.args.int(6)?, 1, c.args.float(7)?),
+        |a, outs| group_scratch(a, outs, a.int(6)?),
+        samples!(native_group_samples),
+    )
+    .reusing(IN_PLACE),
+    close("_weight_norm", weight_infer, weight, weight_scratch, samples!(weight_samples))
+        .noted("v times g over the norm of v, taken over all dimensions but one"),
+    close("_weight_norm_interface", weight_interface_infer, weight, weight_scratch, samples!(weight_interface_samples)),
 ];
 
 /// Other names of PyTorch for operators of this family.

@@ -2,7 +2,7 @@
 
 use crate::support::scratch::{lies, packed};
 use crate::support::*;
-use restride_ir::{Args, Call, DType, Kernel, Layout, Meta, OpDef, Reuse, ReuseKind};
+use restride_ir::{Args, Call, DType, Layout, Meta, OpDef, Reuse, ReuseKind};
 use restride_kernels::norm::softmax::{self, Softmax};
 use restride_kernels::support::scratch::room;
 
@@ -92,27 +92,14 @@ static GRADIENT_ROWS: &[Reuse] = &[Reuse { arg: 0, result: 0, kind: ReuseKind::R
 
 macro_rules! softmax {
     ($schema:literal, $what:ident, $infer:expr, $samples:expr) => {
-        OpDef {
-            infer: Some($infer),
-            kernel: Kernel::Fixed(|c| run(c, Softmax::$what)),
-            scratch: Some(scratch),
-            reuse: ROWS,
-            samples: samples!($samples),
-            ..OpDef::new($schema)
-        }
+        close($schema, $infer, |c| run(c, Softmax::$what), scratch, samples!($samples)).reusing(ROWS)
     };
 }
 
 macro_rules! gradient {
     ($schema:literal, $log:literal) => {
-        OpDef {
-            infer: Some(backward_infer),
-            kernel: Kernel::Fixed(|c| backward(c, $log)),
-            scratch: Some(backward_scratch),
-            reuse: GRADIENT_ROWS,
-            samples: samples!(backward_samples),
-            ..OpDef::new($schema)
-        }
+        close($schema, backward_infer, |c| backward(c, $log), backward_scratch, samples!(backward_samples))
+            .reusing(GRADIENT_ROWS)
     };
 }
 

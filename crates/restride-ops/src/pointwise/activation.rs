@@ -215,37 +215,9 @@ pub(crate) static OPS: &[OpDef] = &[
     own!("log_sigmoid", infer_log_sigmoid, |c| run(c, &[0], &[], Rule::NoBool, &k::LOG_SIGMOID), (0), activation),
     own!("log_sigmoid_forward", infer_log_sigmoid_forward, run_log_sigmoid_forward, (), || unary(REAL, -4.0, 4.0)),
     op!("threshold", NoBool(0; 1, 2), k::THRESHOLD, || whole(with(&[0.5, -1.0]).split_off(activation().len()), &[1, 7])),
-    op!("_prelu_kernel", Same(0, 1), k::PRELU, || {
-        vec![
-            sample![tensor(F32, &[2, 3, 4], 1), tensor(F32, &[1, 3, 1], 2)],
-            sample![transposed(F32, &[2, 3, 4], 1), tensor(F32, &[1, 1, 1], 2)],
-        ]
-    }),
-    OpDef {
-        decompose: Some(prelu),
-        samples: samples!(|| {
-            vec![
-                sample![tensor(F32, &[2, 3, 4], 1), tensor(F32, &[3], 2)],
-                sample![transposed(F32, &[2, 3, 4], 1), tensor(F32, &[1], 2)],
-                sample![tensor(F64, &[5], 1), tensor(F64, &[], 2)],
-                sample![tensor(F64, &[], 1), tensor(F64, &[1], 2)],
-                sample![tensor(F32, &[2, 3], 1), tensor(F32, &[4], 2)],
-            ]
-        }),
-        ..OpDef::new("prelu")
-    },
-    OpDef {
-        decompose: Some(glu),
-        samples: samples!(|| {
-            vec![
-                sample![tensor(F32, &[2, 6], 1)],
-                sample![transposed(F32, &[4, 3, 2], 1), 0],
-                sample![tensor(F64, &[3], 1)],
-                sample![tensor(BF16, &[0, 4], 1), -1],
-            ]
-        }),
-        ..OpDef::new("glu")
-    },
+    op!("_prelu_kernel", Same(0, 1), k::PRELU, s_prelu_kernel),
+    OpDef { decompose: Some(prelu), samples: samples!(s_prelu), ..OpDef::new("prelu") },
+    OpDef { decompose: Some(glu), samples: samples!(s_glu), ..OpDef::new("glu") },
     OpDef {
         infer: Some(infer_fake_quantize),
         kernel: Kernel::Fixed(run_fake_quantize),
@@ -273,28 +245,19 @@ pub(crate) static OPS: &[OpDef] = &[
         (0, 1),
         || gradients(&[F(0.2), Scalar::Bool(false)])
     ),
-    own!("elu_backward", |a| infer(a, &[0, 5], &[], Rule::Same, elu_backward(a)?), run_elu_backward, (0, 5), || {
-        let mut out = Vec::new();
-        for is_result in [false, true] {
-            for mut s in gradients(&[]) {
-                let x = s.args.pop().expect("a gradient and a tensor");
-                s.args.extend([1.5, 1.0, 2.0].map(|p| Arg::Scalar(Scalar::Float(p))));
-                s.args.extend([Arg::Scalar(Scalar::Bool(is_result)), x]);
-                out.push(s);
-            }
-        }
-        out
-    }),
+    own!(
+        "elu_backward",
+        |a| infer(a, &[0, 5], &[], Rule::Same, elu_backward(a)?),
+        run_elu_backward,
+        (0, 5),
+        s_elu_backward
+    ),
     own!(
         "gelu_backward",
         |a| infer(a, &[0, 1], &[], Rule::Same, gelu(a, 2, &k::GELU_BACKWARD, &k::GELU_TANH_BACKWARD)?),
         |c| run(c, &[0, 1], &[], Rule::Same, gelu(&c.args, 2, &k::GELU_BACKWARD, &k::GELU_TANH_BACKWARD)?),
         (0, 1),
-        || {
-            let mut out = named(gradients(&[]), "none");
-            out.extend(named(gradients(&[]), "tanh"));
-            out
-        }
+        s_gelu_backward
     ),
     op!("silu_backward", Same(0, 1), k::SILU_BACKWARD, || gradients(&[])),
     op!("mish_backward", Same(0, 1), k::MISH_BACKWARD, || gradients(&[])),
@@ -390,4 +353,49 @@ pub(crate) mod samples {
     }
 
     pub(crate) const F: fn(f64) -> Scalar = Scalar::Float;
+
+    pub(crate) fn s_prelu_kernel() -> Samples {
+        vec![
+            sample![tensor(F32, &[2, 3, 4], 1), tensor(F32, &[1, 3, 1], 2)],
+            sample![transposed(F32, &[2, 3, 4], 1), tensor(F32, &[1, 1, 1], 2)],
+        ]
+    }
+
+    pub(crate) fn s_prelu() -> Samples {
+        vec![
+            sample![tensor(F32, &[2, 3, 4], 1), tensor(F32, &[3], 2)],
+            sample![transposed(F32, &[2, 3, 4], 1), tensor(F32, &[1], 2)],
+            sample![tensor(F64, &[5], 1), tensor(F64, &[], 2)],
+            sample![tensor(F64, &[], 1), tensor(F64, &[1], 2)],
+            sample![tensor(F32, &[2, 3], 1), tensor(F32, &[4], 2)],
+        ]
+    }
+
+    pub(crate) fn s_glu() -> Samples {
+        vec![
+            sample![tensor(F32, &[2, 6], 1)],
+            sample![transposed(F32, &[4, 3, 2], 1), 0],
+            sample![tensor(F64, &[3], 1)],
+            sample![tensor(BF16, &[0, 4], 1), -1],
+        ]
+    }
+
+    pub(crate) fn s_elu_backward() -> Samples {
+        let mut out = Vec::new();
+        for is_result in [false, true] {
+            for mut s in gradients(&[]) {
+                let x = s.args.pop().expect("a gradient and a tensor");
+                s.args.extend([1.5, 1.0, 2.0].map(|p| Arg::Scalar(Scalar::Float(p))));
+                s.args.extend([Arg::Scalar(Scalar::Bool(is_result)), x]);
+                out.push(s);
+            }
+        }
+        out
+    }
+
+    pub(crate) fn s_gelu_backward() -> Samples {
+        let mut out = named(gradients(&[]), "none");
+        out.extend(named(gradients(&[]), "tanh"));
+        out
+    }
 }

@@ -164,45 +164,42 @@ macro_rules! by {
 }
 
 pub(crate) static GRADS: Rules = &[
-    (&["aten.relu.default"], rule!(|c| c.set(0, op!(c, "aten.threshold_backward.default", c.grad(), c.result(), 0)))),
-    (&["aten.threshold.default"], by!("aten.threshold_backward.default", 1)),
-    (&["aten.relu6.default"], rule!(|c| c.set(0, op!(c, "aten.hardtanh_backward.default", c.grad(), c.arg(0), 0, 6)))),
-    (&["aten.hardtanh.default"], by!("aten.hardtanh_backward.default", 1, 2)),
+    (&["relu"], rule!(|c| c.set(0, op!(c, "aten.threshold_backward.default", c.grad(), c.result(), 0)))),
+    (&["threshold"], by!("aten.threshold_backward.default", 1)),
+    (&["relu6"], rule!(|c| c.set(0, op!(c, "aten.hardtanh_backward.default", c.grad(), c.arg(0), 0, 6)))),
+    (&["hardtanh"], by!("aten.hardtanh_backward.default", 1, 2)),
     (
-        &["aten.leaky_relu.default"],
+        &["leaky_relu"],
         rule!(|c| c.set(0, op!(c, "aten.leaky_relu_backward.default", c.grad(), c.arg(0), c.raw(1), false))),
     ),
-    (&["aten.elu.default"], rule!(|c| elu(c, c.float(1), c.float(2), c.float(3)))),
-    (&["aten.celu.default"], rule!(|c| elu(c, c.float(1), 1.0, 1.0 / c.float(1)))),
-    (&["aten.selu.default"], rule!(|c| elu(c, SELU_ALPHA, SELU_SCALE, 1.0))),
-    (&["aten.gelu.default"], by!("aten.gelu_backward.default", 1)),
-    (&["aten.silu.default"], by!("aten.silu_backward.default")),
-    (&["aten.mish.default"], by!("aten.mish_backward.default")),
-    (&["aten.softplus.default"], by!("aten.softplus_backward.default", 1, 2)),
-    (&["aten.hardsigmoid.default"], by!("aten.hardsigmoid_backward.default")),
-    (&["aten.hardswish.default"], by!("aten.hardswish_backward.default")),
-    (&["aten.hardshrink.default"], by!("aten.hardshrink_backward.default", 1)),
-    (&["aten.softshrink.default"], by!("aten.softshrink_backward.default", 1)),
-    (&["aten.log_sigmoid.default"], rule!(|c| c.set(0, c.grad() * (-c.arg(0)).sigmoid()))),
+    (&["elu"], rule!(|c| elu(c, c.float(1), c.float(2), c.float(3)))),
+    (&["celu"], rule!(|c| elu(c, c.float(1), 1.0, 1.0 / c.float(1)))),
+    (&["selu"], rule!(|c| elu(c, SELU_ALPHA, SELU_SCALE, 1.0))),
+    (&["gelu"], by!("aten.gelu_backward.default", 1)),
+    (&["silu"], by!("aten.silu_backward.default")),
+    (&["mish"], by!("aten.mish_backward.default")),
+    (&["softplus"], by!("aten.softplus_backward.default", 1, 2)),
+    (&["hardsigmoid"], by!("aten.hardsigmoid_backward.default")),
+    (&["hardswish"], by!("aten.hardswish_backward.default")),
+    (&["hardshrink"], by!("aten.hardshrink_backward.default", 1)),
+    (&["softshrink"], by!("aten.softshrink_backward.default", 1)),
+    (&["log_sigmoid"], rule!(|c| c.set(0, c.grad() * (-c.arg(0)).sigmoid()))),
     (
-        &["aten.log_sigmoid_forward.default"],
+        &["log_sigmoid_forward"],
         rule!(|c| {
             if c.only_first() {
                 c.set(0, op!(c, "aten.log_sigmoid_backward.default", c.grad(), c.arg(0), c.result_at(1)));
             }
         }),
     ),
-    (
-        &["aten.sigmoid.default"],
-        rule!(|c| c.set(0, op!(c, "aten.sigmoid_backward.default", c.grad(), c.result().conj()))),
-    ),
-    (&["aten.tanh.default"], rule!(|c| c.set(0, op!(c, "aten.tanh_backward.default", c.grad(), c.result().conj())))),
-    (&["aten._prelu_kernel.default"], rule!(prelu)),
+    (&["sigmoid"], rule!(|c| c.set(0, op!(c, "aten.sigmoid_backward.default", c.grad(), c.result().conj())))),
+    (&["tanh"], rule!(|c| c.set(0, op!(c, "aten.tanh_backward.default", c.grad(), c.result().conj())))),
+    (&["_prelu_kernel"], rule!(prelu)),
     (
         &[
-            "aten.fake_quantize_per_tensor_affine_cachemask.default",
-            "aten.fake_quantize_per_channel_affine_cachemask.default",
-            "aten._fake_quantize_per_tensor_affine_cachemask_tensor_qparams.default",
+            "fake_quantize_per_tensor_affine_cachemask",
+            "fake_quantize_per_channel_affine_cachemask",
+            "_fake_quantize_per_tensor_affine_cachemask_tensor_qparams",
         ],
         rule!(|c| {
             // The grid has no gradient.
@@ -212,15 +209,12 @@ pub(crate) static GRADS: Rules = &[
         }),
     ),
     (
-        &[
-            "aten.fake_quantize_per_tensor_affine_cachemask_backward.default",
-            "aten.fake_quantize_per_channel_affine_cachemask_backward.default",
-        ],
+        &["fake_quantize_per_tensor_affine_cachemask_backward", "fake_quantize_per_channel_affine_cachemask_backward"],
         rule!(|c| c.set(0, c.grad().only(c.arg(1)))),
     ),
     // Second derivatives.
     (
-        &["aten.sigmoid_backward.default"],
+        &["sigmoid_backward"],
         rule!(|c| {
             let s = c.arg(1);
             c.give(0, || op!(c, "aten.sigmoid_backward.default", c.grad(), s));
@@ -228,30 +222,30 @@ pub(crate) static GRADS: Rules = &[
         }),
     ),
     (
-        &["aten.tanh_backward.default"],
+        &["tanh_backward"],
         rule!(|c| {
             let t = c.arg(1);
             c.give(0, || op!(c, "aten.tanh_backward.default", c.grad(), t));
             c.give(1, || c.grad() * (c.arg(0) * t * -2.0).conj());
         }),
     ),
-    (&["aten.threshold_backward.default"], rule!(|c| masked(c, "aten.threshold_backward.default", 1))),
-    (&["aten.hardtanh_backward.default"], rule!(|c| masked(c, "aten.hardtanh_backward.default", 2))),
-    (&["aten.leaky_relu_backward.default"], rule!(|c| masked(c, "aten.leaky_relu_backward.default", 2))),
-    (&["aten.hardsigmoid_backward.default"], rule!(|c| masked(c, "aten.hardsigmoid_backward.default", 0))),
-    (&["aten.hardshrink_backward.default"], rule!(|c| masked(c, "aten.hardshrink_backward.default", 1))),
-    (&["aten.softshrink_backward.default"], rule!(|c| masked(c, "aten.softshrink_backward.default", 1))),
-    (&["aten.elu_backward.default"], rule!(elu_backward)),
-    (&["aten.gelu_backward.default"], rule!(gelu_backward)),
-    (&["aten.silu_backward.default"], rule!(|c| second(c, "aten.silu_backward.default", silu_curve))),
-    (&["aten.mish_backward.default"], rule!(|c| second(c, "aten.mish_backward.default", mish_curve))),
-    (&["aten.softplus_backward.default"], rule!(softplus_backward)),
-    (&["aten.hardswish_backward.default"], rule!(hardswish_backward)),
-    (&["aten.log_sigmoid_backward.default"], rule!(log_sigmoid_backward)),
-    (&["aten.logit_backward.default"], rule!(logit_backward)),
-    (&["aten._prelu_kernel_backward.default"], rule!(prelu_backward)),
+    (&["threshold_backward"], rule!(|c| masked(c, "aten.threshold_backward.default", 1))),
+    (&["hardtanh_backward"], rule!(|c| masked(c, "aten.hardtanh_backward.default", 2))),
+    (&["leaky_relu_backward"], rule!(|c| masked(c, "aten.leaky_relu_backward.default", 2))),
+    (&["hardsigmoid_backward"], rule!(|c| masked(c, "aten.hardsigmoid_backward.default", 0))),
+    (&["hardshrink_backward"], rule!(|c| masked(c, "aten.hardshrink_backward.default", 1))),
+    (&["softshrink_backward"], rule!(|c| masked(c, "aten.softshrink_backward.default", 1))),
+    (&["elu_backward"], rule!(elu_backward)),
+    (&["gelu_backward"], rule!(gelu_backward)),
+    (&["silu_backward"], rule!(|c| second(c, "aten.silu_backward.default", silu_curve))),
+    (&["mish_backward"], rule!(|c| second(c, "aten.mish_backward.default", mish_curve))),
+    (&["softplus_backward"], rule!(softplus_backward)),
+    (&["hardswish_backward"], rule!(hardswish_backward)),
+    (&["log_sigmoid_backward"], rule!(log_sigmoid_backward)),
+    (&["logit_backward"], rule!(logit_backward)),
+    (&["_prelu_kernel_backward"], rule!(prelu_backward)),
     (
-        &["aten.native_dropout_backward.default"],
+        &["native_dropout_backward"],
         rule!(|c| {
             c.give(0, || op!(c, "aten.native_dropout_backward.default", c.grad(), c.arg(1), c.raw(2)));
         }),

@@ -4,7 +4,7 @@ use crate::pointwise::{
     Metas, Result, Rule, check_alpha, common, compute, infer, input, inputs, op, operands, own, run,
 };
 use crate::support::promote::Operand;
-use restride_ir::{Args, Call, Meta, OpDef, OpError, Scalar};
+use restride_ir::{Args, Call, Grad, Meta, OpDef, OpError, Scalar};
 use restride_kernels::pointwise::{self as k, Input, Pointwise};
 use restride_tensor::DType::*;
 
@@ -164,8 +164,8 @@ pub(crate) static OPS: &[OpDef] = &[
     op!("div.Scalar", Float(0, 1), k::DIV, || with_number(NUMBERS)),
     own!("div.Tensor_mode", infer_div_mode, run_div_mode, (0, 1), || with_mode(divisions(NO_BOOL))),
     own!("div.Scalar_mode", infer_div_mode, run_div_mode, (0, 1), || with_mode(with_number(NO_BOOL))),
-    op!("floor_divide", NoBool(0, 1), k::DIV_FLOOR, || divisions(NO_BOOL)),
-    op!("floor_divide.Scalar", NoBool(0, 1), k::DIV_FLOOR, || with_number(NO_BOOL)),
+    op!("floor_divide", NoBool(0, 1), k::DIV_FLOOR, || divisions(NO_BOOL)).graded(Grad::Zero),
+    op!("floor_divide.Scalar", NoBool(0, 1), k::DIV_FLOOR, || with_number(NO_BOOL)).graded(Grad::Zero),
     op!("remainder.Tensor", NoBool(0, 1), k::REMAINDER, || tensors(divisions(NO_BOOL))),
     op!("remainder.Scalar", NoBool(0, 1), k::REMAINDER, || with_number(NO_BOOL)),
     op!("remainder.Scalar_Tensor", NoBool(0, 1), k::REMAINDER, || { number_first(REAL) }),
@@ -176,22 +176,13 @@ pub(crate) static OPS: &[OpDef] = &[
     op!("copysign.Tensor", Float(0, 1), k::COPYSIGN, || binary(ALL_REAL)),
     op!("copysign.Scalar", Float(0, 1), k::COPYSIGN, || with_number(ALL_REAL)),
     op!("nextafter", Same(0, 1), k::NEXTAFTER, || vec![sample![tensor(F32, &[5], 1), tensor(F32, &[5], 2)]]),
-    op!("logaddexp", Float(0, 1), k::LOGADDEXP, || {
-        let mut out = binary(REAL);
-        out.push(sample![tensor(C64, &[2, 3], 1), tensor(C64, &[3], 2)]);
-        out
-    }),
+    op!("logaddexp", Float(0, 1), k::LOGADDEXP, s_logaddexp),
     op!("logaddexp2", Float(0, 1), k::LOGADDEXP2, || binary(REAL)),
     op!("xlogy.Tensor", Float(0, 1), k::XLOGY, || binary(NO_BOOL)),
     op!("xlogy.Scalar_Other", Float(0, 1), k::XLOGY, || with_number(NO_BOOL)),
     op!("xlogy.Scalar_Self", Float(0, 1), k::XLOGY, || number_first(REAL)),
     op!("special_xlog1py", Float(0, 1), k::XLOG1PY, || binary(NO_BOOL)),
-    own!("heaviside", infer_heaviside, run_heaviside, (0, 1), || {
-        vec![
-            sample![tensor(F32, &[2, 3], 1), tensor(F32, &[3], 2)],
-            sample![tensor(I64, &[6], 1), tensor(I64, &[6], 2)],
-        ]
-    }),
+    own!("heaviside", infer_heaviside, run_heaviside, (0, 1), s_heaviside).graded(Grad::Zero),
     op!("maximum", Same(0, 1), k::MAXIMUM, || comparisons_of(ALL_REAL)),
     op!("minimum", Same(0, 1), k::MINIMUM, || comparisons_of(ALL_REAL)),
     op!("fmax", Same(0, 1), k::FMAX, || comparisons_of(ALL_REAL)),
@@ -321,5 +312,18 @@ pub(crate) mod samples {
 
     pub(crate) fn comparisons_of(types: Types) -> Vec<Sample> {
         tensors(comparisons(types))
+    }
+
+    pub(crate) fn s_logaddexp() -> Samples {
+        let mut out = binary(REAL);
+        out.push(sample![tensor(C64, &[2, 3], 1), tensor(C64, &[3], 2)]);
+        out
+    }
+
+    pub(crate) fn s_heaviside() -> Samples {
+        vec![
+            sample![tensor(F32, &[2, 3], 1), tensor(F32, &[3], 2)],
+            sample![tensor(I64, &[6], 1), tensor(I64, &[6], 2)],
+        ]
     }
 }

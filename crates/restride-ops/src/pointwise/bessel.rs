@@ -20,7 +20,7 @@ fn infer_full(a: &Args<'_, Meta>, at: &[usize], op: &Pointwise) -> Result<Metas>
 
 /// Declares a function without half types: schema, positions of operands, function, sample calls.
 macro_rules! full {
-    ($schema:literal, ($($x:literal),+), $f:expr, $samples:expr) => {
+    ($schema:expr, ($($x:literal),+), $f:expr, $samples:expr) => {
         own!(
             $schema,
             |a| infer_full(a, &[$($x),+], &$f),
@@ -54,7 +54,7 @@ fn gammaincc(e: &mut dyn Emit, a: &ValArgs<'_>) -> Vals {
 }
 
 pub(crate) static OPS: &[OpDef] = &[
-    full!("special_airy_ai", (0), k::AIRY_AI, || finite(-9.0, 9.0)),
+    full!("special_airy_ai", (0), k::AIRY_AI, || finite(-9.0, 9.0)).graded(Grad::Zero),
     full!("special_bessel_j0", (0), k::BESSEL_J0, || full(-9.0, 9.0)),
     full!("special_bessel_j1", (0), k::BESSEL_J1, || full(-9.0, 9.0)),
     full!("special_bessel_y0", (0), k::BESSEL_Y0, || full(0.1, 9.0)),
@@ -63,9 +63,9 @@ pub(crate) static OPS: &[OpDef] = &[
     full!("special_modified_bessel_i1", (0), k::BESSEL_I1, || full(-9.0, 9.0)),
     full!("special_modified_bessel_k0", (0), k::BESSEL_K0, || full(0.1, 9.0)),
     full!("special_modified_bessel_k1", (0), k::BESSEL_K1, || full(0.1, 9.0)),
-    full!("special_scaled_modified_bessel_k0", (0), k::BESSEL_K0E, || full(-1.0, 9.0)),
-    full!("special_scaled_modified_bessel_k1", (0), k::BESSEL_K1E, || full(-1.0, 9.0)),
-    full!("special_spherical_bessel_j0", (0), k::SPHERICAL_BESSEL_J0, || full(-3.0, 3.0)),
+    full!("special_scaled_modified_bessel_k0", (0), k::BESSEL_K0E, || full(-1.0, 9.0)).graded(Grad::Zero),
+    full!("special_scaled_modified_bessel_k1", (0), k::BESSEL_K1E, || full(-1.0, 9.0)).graded(Grad::Zero),
+    full!("special_spherical_bessel_j0", (0), k::SPHERICAL_BESSEL_J0, || full(-3.0, 3.0)).graded(Grad::Zero),
     full!("special_erfcx", (0), k::ERFCX, || full(-3.0, 9.0)),
     full!("special_log_ndtr", (0), k::LOG_NORMAL_CDF, || full(-9.0, 3.0)),
     full!("special_ndtri", (0), k::NORMAL_QUANTILE, || full(0.1, 0.9)),
@@ -77,43 +77,33 @@ pub(crate) static OPS: &[OpDef] = &[
     composite!(gammainc, positive(REAL, &[f64::INFINITY]), "special_gammainc"),
     composite!(gammaincc, positive(REAL, &[f64::INFINITY]), "special_gammaincc"),
     composite!(mvlgamma, multivariate(), "mvlgamma"),
-    full!("special_chebyshev_polynomial_t", (0, 1), k::CHEBYSHEV_T, degrees),
-    full!("special_chebyshev_polynomial_t.x_scalar", (0, 1), k::CHEBYSHEV_T, || number_first(NO_BOOL)),
-    full!("special_chebyshev_polynomial_t.n_scalar", (0, 1), k::CHEBYSHEV_T, || with_number(NO_BOOL)),
-    full!("special_chebyshev_polynomial_u", (0, 1), k::CHEBYSHEV_U, degrees),
-    full!("special_chebyshev_polynomial_u.x_scalar", (0, 1), k::CHEBYSHEV_U, || number_first(NO_BOOL)),
-    full!("special_chebyshev_polynomial_u.n_scalar", (0, 1), k::CHEBYSHEV_U, || with_number(NO_BOOL)),
-    full!("special_chebyshev_polynomial_v", (0, 1), k::CHEBYSHEV_V, degrees),
-    full!("special_chebyshev_polynomial_v.x_scalar", (0, 1), k::CHEBYSHEV_V, || number_first(NO_BOOL)),
-    full!("special_chebyshev_polynomial_v.n_scalar", (0, 1), k::CHEBYSHEV_V, || with_number(NO_BOOL)),
-    full!("special_chebyshev_polynomial_w", (0, 1), k::CHEBYSHEV_W, degrees),
-    full!("special_chebyshev_polynomial_w.x_scalar", (0, 1), k::CHEBYSHEV_W, || number_first(NO_BOOL)),
-    full!("special_chebyshev_polynomial_w.n_scalar", (0, 1), k::CHEBYSHEV_W, || with_number(NO_BOOL)),
-    full!("special_shifted_chebyshev_polynomial_t", (0, 1), k::SHIFTED_CHEBYSHEV_T, degrees),
-    full!("special_shifted_chebyshev_polynomial_t.x_scalar", (0, 1), k::SHIFTED_CHEBYSHEV_T, || number_first(NO_BOOL)),
-    full!("special_shifted_chebyshev_polynomial_t.n_scalar", (0, 1), k::SHIFTED_CHEBYSHEV_T, || with_number(NO_BOOL)),
-    full!("special_shifted_chebyshev_polynomial_u", (0, 1), k::SHIFTED_CHEBYSHEV_U, degrees),
-    full!("special_shifted_chebyshev_polynomial_u.x_scalar", (0, 1), k::SHIFTED_CHEBYSHEV_U, || number_first(NO_BOOL)),
-    full!("special_shifted_chebyshev_polynomial_u.n_scalar", (0, 1), k::SHIFTED_CHEBYSHEV_U, || with_number(NO_BOOL)),
-    full!("special_shifted_chebyshev_polynomial_v", (0, 1), k::SHIFTED_CHEBYSHEV_V, degrees),
-    full!("special_shifted_chebyshev_polynomial_v.x_scalar", (0, 1), k::SHIFTED_CHEBYSHEV_V, || number_first(NO_BOOL)),
-    full!("special_shifted_chebyshev_polynomial_v.n_scalar", (0, 1), k::SHIFTED_CHEBYSHEV_V, || with_number(NO_BOOL)),
-    full!("special_shifted_chebyshev_polynomial_w", (0, 1), k::SHIFTED_CHEBYSHEV_W, degrees),
-    full!("special_shifted_chebyshev_polynomial_w.x_scalar", (0, 1), k::SHIFTED_CHEBYSHEV_W, || number_first(NO_BOOL)),
-    full!("special_shifted_chebyshev_polynomial_w.n_scalar", (0, 1), k::SHIFTED_CHEBYSHEV_W, || with_number(NO_BOOL)),
-    full!("special_hermite_polynomial_h", (0, 1), k::HERMITE_H, degrees),
-    full!("special_hermite_polynomial_h.x_scalar", (0, 1), k::HERMITE_H, || { number_first(NO_BOOL) }),
-    full!("special_hermite_polynomial_h.n_scalar", (0, 1), k::HERMITE_H, || { with_number(NO_BOOL) }),
-    full!("special_hermite_polynomial_he", (0, 1), k::HERMITE_HE, degrees),
-    full!("special_hermite_polynomial_he.x_scalar", (0, 1), k::HERMITE_HE, || { number_first(NO_BOOL) }),
-    full!("special_hermite_polynomial_he.n_scalar", (0, 1), k::HERMITE_HE, || { with_number(NO_BOOL) }),
-    full!("special_laguerre_polynomial_l", (0, 1), k::LAGUERRE, degrees),
-    full!("special_laguerre_polynomial_l.x_scalar", (0, 1), k::LAGUERRE, || { number_first(NO_BOOL) }),
-    full!("special_laguerre_polynomial_l.n_scalar", (0, 1), k::LAGUERRE, || { with_number(NO_BOOL) }),
-    full!("special_legendre_polynomial_p", (0, 1), k::LEGENDRE, degrees),
-    full!("special_legendre_polynomial_p.x_scalar", (0, 1), k::LEGENDRE, || { number_first(NO_BOOL) }),
-    full!("special_legendre_polynomial_p.n_scalar", (0, 1), k::LEGENDRE, || { with_number(NO_BOOL) }),
 ];
+
+/// Declares orthogonal polynomials of argument and degree, with the overloads in which one of the two is a number. PyTorch
+/// does not differentiate them; their gradient is zero.
+macro_rules! polynomials {
+    ($($name:literal: $f:expr),* $(,)?) => {
+        &[$(
+            full!(concat!("special_", $name), (0, 1), $f, degrees).graded(Grad::Zero),
+            full!(concat!("special_", $name, ".x_scalar"), (0, 1), $f, || number_first(NO_BOOL)).graded(Grad::Zero),
+            full!(concat!("special_", $name, ".n_scalar"), (0, 1), $f, || with_number(NO_BOOL)).graded(Grad::Zero),
+        )*]
+    };
+}
+pub(crate) static POLYNOMIALS: &[OpDef] = polynomials! {
+    "chebyshev_polynomial_t": k::CHEBYSHEV_T,
+    "chebyshev_polynomial_u": k::CHEBYSHEV_U,
+    "chebyshev_polynomial_v": k::CHEBYSHEV_V,
+    "chebyshev_polynomial_w": k::CHEBYSHEV_W,
+    "shifted_chebyshev_polynomial_t": k::SHIFTED_CHEBYSHEV_T,
+    "shifted_chebyshev_polynomial_u": k::SHIFTED_CHEBYSHEV_U,
+    "shifted_chebyshev_polynomial_v": k::SHIFTED_CHEBYSHEV_V,
+    "shifted_chebyshev_polynomial_w": k::SHIFTED_CHEBYSHEV_W,
+    "hermite_polynomial_h": k::HERMITE_H,
+    "hermite_polynomial_he": k::HERMITE_HE,
+    "laguerre_polynomial_l": k::LAGUERRE,
+    "legendre_polynomial_p": k::LEGENDRE,
+};
 
 /// Declares `d(x) * grad` as the rule of a function of one number.
 macro_rules! slope {
@@ -158,75 +148,26 @@ fn zeta<'c>(c: &'c Cx<'c>, other: Option<T<'c>>, name: &str) {
 }
 
 pub(crate) static GRADS: Rules = &[
-    slope!("aten.special_bessel_j0.default", |_c, x| -x.unary("aten.special_bessel_j1.default")),
-    (&["aten.special_bessel_j1.default"], rule!(|c| of_order_one(c, "aten.special_bessel_j0.default", 0.5))),
-    slope!("aten.special_bessel_y0.default", |_c, x| -x.unary("aten.special_bessel_y1.default")),
-    (&["aten.special_bessel_y1.default"], rule!(|c| of_order_one(c, "aten.special_bessel_y0.default", f64::INFINITY))),
-    slope!("aten.special_modified_bessel_i0.default", |_c, x| x.unary("aten.special_modified_bessel_i1.default")),
-    (
-        &["aten.special_modified_bessel_i1.default"],
-        rule!(|c| of_order_one(c, "aten.special_modified_bessel_i0.default", 0.5)),
-    ),
-    slope!("aten.special_modified_bessel_k0.default", |_c, x| -x.unary("aten.special_modified_bessel_k1.default")),
-    slope!("aten.special_modified_bessel_k1.default", |c, x| {
+    slope!("special_bessel_j0", |_c, x| -x.unary("aten.special_bessel_j1.default")),
+    (&["special_bessel_j1"], rule!(|c| of_order_one(c, "aten.special_bessel_j0.default", 0.5))),
+    slope!("special_bessel_y0", |_c, x| -x.unary("aten.special_bessel_y1.default")),
+    (&["special_bessel_y1"], rule!(|c| of_order_one(c, "aten.special_bessel_y0.default", f64::INFINITY))),
+    slope!("special_modified_bessel_i0", |_c, x| x.unary("aten.special_modified_bessel_i1.default")),
+    (&["special_modified_bessel_i1"], rule!(|c| of_order_one(c, "aten.special_modified_bessel_i0.default", 0.5))),
+    slope!("special_modified_bessel_k0", |_c, x| -x.unary("aten.special_modified_bessel_k1.default")),
+    slope!("special_modified_bessel_k1", |c, x| {
         -x.unary("aten.special_modified_bessel_k0.default") - c.result() / x
     }),
-    slope!("aten.special_erfcx.default", |c, x| c.result() * x * 2.0 - (2.0 / PI.sqrt())),
-    slope!("aten.special_log_ndtr.default", |_c, x| {
+    slope!("special_erfcx", |c, x| c.result() * x * 2.0 - (2.0 / PI.sqrt())),
+    slope!("special_log_ndtr", |_c, x| {
         (x * -std::f64::consts::FRAC_1_SQRT_2).unary("aten.special_erfcx.default").reciprocal() * FRAC_2_PI.sqrt()
     }),
-    slope!("aten.special_ndtri.default", |c, _x| (c.result().square() * 0.5).exp() * (2.0 * PI).sqrt()),
-    (&["aten.special_zeta.default"], rule!(|c| zeta(c, c.opt(1), "aten.special_zeta.default"))),
-    (&["aten.special_zeta.self_scalar"], rule!(|c| zeta(c, c.opt(1), "aten.special_zeta.default"))),
-    (&["aten.special_zeta.other_scalar"], rule!(|c| zeta(c, None, "aten.special_zeta.default"))),
-    (&["aten.igamma.default"], rule!(|c| incomplete(c, 1.0, "igamma"))),
-    (&["aten.igammac.default"], rule!(|c| incomplete(c, -1.0, "igammac"))),
-    // PyTorch does not differentiate these functions; their gradient is zero.
-    (
-        &[
-            "aten.special_airy_ai.default",
-            "aten.special_scaled_modified_bessel_k0.default",
-            "aten.special_scaled_modified_bessel_k1.default",
-            "aten.special_spherical_bessel_j0.default",
-            "aten.special_chebyshev_polynomial_t.default",
-            "aten.special_chebyshev_polynomial_t.x_scalar",
-            "aten.special_chebyshev_polynomial_t.n_scalar",
-            "aten.special_chebyshev_polynomial_u.default",
-            "aten.special_chebyshev_polynomial_u.x_scalar",
-            "aten.special_chebyshev_polynomial_u.n_scalar",
-            "aten.special_chebyshev_polynomial_v.default",
-            "aten.special_chebyshev_polynomial_v.x_scalar",
-            "aten.special_chebyshev_polynomial_v.n_scalar",
-            "aten.special_chebyshev_polynomial_w.default",
-            "aten.special_chebyshev_polynomial_w.x_scalar",
-            "aten.special_chebyshev_polynomial_w.n_scalar",
-            "aten.special_shifted_chebyshev_polynomial_t.default",
-            "aten.special_shifted_chebyshev_polynomial_t.x_scalar",
-            "aten.special_shifted_chebyshev_polynomial_t.n_scalar",
-            "aten.special_shifted_chebyshev_polynomial_u.default",
-            "aten.special_shifted_chebyshev_polynomial_u.x_scalar",
-            "aten.special_shifted_chebyshev_polynomial_u.n_scalar",
-            "aten.special_shifted_chebyshev_polynomial_v.default",
-            "aten.special_shifted_chebyshev_polynomial_v.x_scalar",
-            "aten.special_shifted_chebyshev_polynomial_v.n_scalar",
-            "aten.special_shifted_chebyshev_polynomial_w.default",
-            "aten.special_shifted_chebyshev_polynomial_w.x_scalar",
-            "aten.special_shifted_chebyshev_polynomial_w.n_scalar",
-            "aten.special_hermite_polynomial_h.default",
-            "aten.special_hermite_polynomial_h.x_scalar",
-            "aten.special_hermite_polynomial_h.n_scalar",
-            "aten.special_hermite_polynomial_he.default",
-            "aten.special_hermite_polynomial_he.x_scalar",
-            "aten.special_hermite_polynomial_he.n_scalar",
-            "aten.special_laguerre_polynomial_l.default",
-            "aten.special_laguerre_polynomial_l.x_scalar",
-            "aten.special_laguerre_polynomial_l.n_scalar",
-            "aten.special_legendre_polynomial_p.default",
-            "aten.special_legendre_polynomial_p.x_scalar",
-            "aten.special_legendre_polynomial_p.n_scalar",
-        ],
-        Grad::Zero,
-    ),
+    slope!("special_ndtri", |c, _x| (c.result().square() * 0.5).exp() * (2.0 * PI).sqrt()),
+    (&["special_zeta"], rule!(|c| zeta(c, c.opt(1), "aten.special_zeta.default"))),
+    (&["special_zeta.self_scalar"], rule!(|c| zeta(c, c.opt(1), "aten.special_zeta.default"))),
+    (&["special_zeta.other_scalar"], rule!(|c| zeta(c, None, "aten.special_zeta.default"))),
+    (&["igamma"], rule!(|c| incomplete(c, 1.0, "igamma"))),
+    (&["igammac"], rule!(|c| incomplete(c, -1.0, "igammac"))),
 ];
 
 #[cfg(feature = "samples")]

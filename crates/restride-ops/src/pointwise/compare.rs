@@ -3,7 +3,7 @@
 use crate::pointwise::{Metas, Result, Rule, ask, common, compute, input, layout, not_for, operands, own};
 use crate::support::promote::{Operand, check_holds, result_type};
 use crate::support::strides;
-use restride_ir::{Args, Call, Meta, OpDef, OpError, OverlapCheck, Scalar};
+use restride_ir::{Args, Call, Grad, Meta, OpDef, OpError, OverlapCheck, Scalar};
 use restride_kernels::pointwise::{self as k, Input};
 use restride_kernels::support::convert::Kind;
 use restride_tensor::{DType, DType::*};
@@ -146,7 +146,7 @@ pub(crate) static OPS: &[OpDef] = &[
     own!("where.self", infer_where, run_where, (1, 2), || wheres(false, false)),
     own!("where.ScalarSelf", infer_where, run_where, (2), || wheres(true, false)),
     own!("where.ScalarOther", infer_where, run_where, (1), || wheres(false, true)),
-    own!("where.Scalar", infer_where, run_where, (), || wheres(true, true)),
+    own!("where.Scalar", infer_where, run_where, (), || wheres(true, true)).graded(Grad::Zero),
     OpDef {
         overlap: OverlapCheck::PartialMask,
         ..own!("masked_fill.Scalar", infer_masked_fill, run_masked_fill, (0), || masked_fills(true))

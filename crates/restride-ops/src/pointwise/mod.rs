@@ -195,7 +195,7 @@ macro_rules! op {
 
 /// Declares an operator with its own functions: schema, shape rule, kernel, positions of tensors, sample calls.
 macro_rules! own {
-    ($schema:literal, $infer:expr, $kernel:expr, ($($x:literal),*), $samples:expr) => {
+    ($schema:expr, $infer:expr, $kernel:expr, ($($x:literal),*), $samples:expr) => {
         restride_ir::OpDef {
             infer: Some($infer),
             kernel: restride_ir::Kernel::Fixed($kernel),
@@ -286,6 +286,7 @@ pub(crate) static FAMILY: crate::Family = crate::Family {
         activation::OPS,
         special::OPS,
         bessel::OPS,
+        bessel::POLYNOMIALS,
         quantize::OPS,
         foreach::OPS,
     ],

@@ -79,16 +79,7 @@ pub(crate) static OPS: &[OpDef] = &[
     own!("float_power.Tensor_Tensor", infer_float_power, run_float_power, (), positive_pairs),
     own!("float_power.Tensor_Scalar", infer_float_power, run_float_power, (), powers),
     own!("float_power.Scalar", |a| infer_number_pow(a, infer_float_power), run_float_power, (), || number_first(REAL)),
-    own!("ldexp.Tensor", infer_ldexp, run_ldexp, (0), || {
-        vec![
-            sample![tensor(F32, &[2, 3], 1), tensor(I64, &[3], 2)],
-            sample![tensor(F64, &[3], 1), tensor(I64, &[3], 2)],
-            sample![tensor(I64, &[3], 1), tensor(I64, &[3], 2)],
-            sample![tensor(F16, &[2, 3], 1), tensor(I32, &[3], 2)],
-            sample![tensor(BF16, &[], 1), tensor(I64, &[3], 2)],
-            sample![tensor(F16, &[3], 1), tensor(F32, &[3], 2)],
-        ]
-    }),
+    own!("ldexp.Tensor", infer_ldexp, run_ldexp, (0), s_ldexp_tensor),
 ];
 
 #[cfg(feature = "samples")]
@@ -125,5 +116,16 @@ pub(crate) mod samples {
         out.push(sample![tensor(I64, &[6], 1), in_range(I64, Layout::contiguous(&[6]), 2, 0.0, 5.0)]);
         out.push(sample![tensor(I32, &[6], 1), in_range(F32, Layout::contiguous(&[]), 2, 1.0, 2.0)]);
         out
+    }
+
+    pub(crate) fn s_ldexp_tensor() -> Samples {
+        vec![
+            sample![tensor(F32, &[2, 3], 1), tensor(I64, &[3], 2)],
+            sample![tensor(F64, &[3], 1), tensor(I64, &[3], 2)],
+            sample![tensor(I64, &[3], 1), tensor(I64, &[3], 2)],
+            sample![tensor(F16, &[2, 3], 1), tensor(I32, &[3], 2)],
+            sample![tensor(BF16, &[], 1), tensor(I64, &[3], 2)],
+            sample![tensor(F16, &[3], 1), tensor(F32, &[3], 2)],
+        ]
     }
 }

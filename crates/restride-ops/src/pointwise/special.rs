@@ -1,10 +1,11 @@
 //! Derivatives with several results, drawn activations, windows, and other compositions of pointwise operators.
 
 use crate::pointwise::{Metas, Result, Rule, compute, infer, input, layout, not_for, op, operands, own, run};
-use crate::support::composite::{composed, composite};
+use crate::support::close;
+use crate::support::composite::composite;
 use crate::support::promote::name;
 use crate::support::strides::dense_like;
-use restride_ir::{Arg, Args, Call, Emit, Exactness, Kernel, Meta, OpDef, OpError, Scalar, TwinDecl, TwinReturn, Val};
+use restride_ir::{Arg, Args, Call, Emit, Exactness, Meta, OpDef, OpError, Scalar, TwinDecl, TwinReturn, Val};
 use restride_kernels::pointwise::{self as k, Input};
 use restride_kernels::support::scratch::{Temp, room};
 use restride_tensor::DType::*;
@@ -235,65 +236,31 @@ pub(crate) static OPS: &[OpDef] = &[
         }),
         ..OpDef::new("rrelu_with_noise_")
     },
-    composite!(
-        rrelu_with_noise_backward,
-        vec![
-            sample![
-                tensor(F32, &[2, 3], 1),
-                transposed(F32, &[2, 3], 2),
-                tensor(F32, &[2, 3], 3),
-                0.1,
-                0.3,
-                true,
-                false
-            ],
-            sample![tensor(F64, &[3], 1), tensor(F64, &[3], 2), tensor(F64, &[3], 3), 0.1, 0.3, false, false],
-        ],
-        "rrelu_with_noise_backward"
+    composite!(rrelu_with_noise_backward, s_rrelu_with_noise_backward(), "rrelu_with_noise_backward"),
+    drawn(composite!(rrelu_with_noise, s_rrelu_with_noise_functional(), "rrelu_with_noise_functional")),
+    composite!(isreal, reals(), "isreal").exactly(),
+    composite!(broadcast_tensors, broadcasts(), "broadcast_tensors").exactly(),
+    close(
+        "kaiser_window",
+        |a| infer_kaiser(a, 1),
+        |c| run_kaiser(c, true, 12.0),
+        room_kaiser,
+        samples!(|| typed_window(&[])),
     ),
-    drawn(composite!(
-        rrelu_with_noise,
-        vec![
-            sample![transposed(F32, &[2, 3], 1), tensor(F32, &[2, 3], 2)],
-            sample![tensor(F64, &[3], 1), tensor(F64, &[3], 2), 0.1, 0.2]
-        ],
-        "rrelu_with_noise_functional"
-    )),
-    OpDef {
-        infer: composed!(isreal),
-        decompose: Some(isreal),
-        exactness: Exactness::Exact,
-        samples: samples!(reals),
-        ..OpDef::new("isreal")
-    },
-    OpDef {
-        infer: composed!(broadcast_tensors),
-        decompose: Some(broadcast_tensors),
-        exactness: Exactness::Exact,
-        samples: samples!(broadcasts),
-        ..OpDef::new("broadcast_tensors")
-    },
-    OpDef {
-        infer: Some(|a| infer_kaiser(a, 1)),
-        kernel: Kernel::Fixed(|c| run_kaiser(c, true, 12.0)),
-        scratch: Some(room_kaiser),
-        samples: samples!(|| typed_window(&[])),
-        ..OpDef::new("kaiser_window")
-    },
-    OpDef {
-        infer: Some(|a| infer_kaiser(a, 2)),
-        kernel: Kernel::Fixed(|c| run_kaiser(c, c.args.bool(1)?, 12.0)),
-        scratch: Some(room_kaiser),
-        samples: samples!(|| typed_window(&[Arg::Scalar(Scalar::Bool(false))])),
-        ..OpDef::new("kaiser_window.periodic")
-    },
-    OpDef {
-        infer: Some(|a| infer_kaiser(a, 3)),
-        kernel: Kernel::Fixed(|c| run_kaiser(c, c.args.bool(1)?, c.args.float(2)?)),
-        scratch: Some(room_kaiser),
-        samples: samples!(|| typed_window(&[Arg::Scalar(Scalar::Bool(true)), Arg::Scalar(Scalar::Float(3.0))])),
-        ..OpDef::new("kaiser_window.beta")
-    },
+    close(
+        "kaiser_window.periodic",
+        |a| infer_kaiser(a, 2),
+        |c| run_kaiser(c, c.args.bool(1)?, 12.0),
+        room_kaiser,
+        samples!(|| typed_window(&[Arg::Scalar(Scalar::Bool(false))])),
+    ),
+    close(
+        "kaiser_window.beta",
+        |a| infer_kaiser(a, 3),
+        |c| run_kaiser(c, c.args.bool(1)?, c.args.float(2)?),
+        room_kaiser,
+        samples!(|| typed_window(&[Arg::Scalar(Scalar::Bool(true)), Arg::Scalar(Scalar::Float(3.0))])),
+    ),
 ];
 
 #[cfg(feature = "samples")]
@@ -397,5 +364,27 @@ pub(crate) mod samples {
         let z = restride_tensor::C64::new;
         out.push(sample![restride_tensor::RawTensor::from_slice(&[z(1.0, 0.0), z(1.0, -0.0), z(0.0, 1.0)], &[3])]);
         out
+    }
+
+    pub(crate) fn s_rrelu_with_noise_backward() -> Samples {
+        vec![
+            sample![
+                tensor(F32, &[2, 3], 1),
+                transposed(F32, &[2, 3], 2),
+                tensor(F32, &[2, 3], 3),
+                0.1,
+                0.3,
+                true,
+                false
+            ],
+            sample![tensor(F64, &[3], 1), tensor(F64, &[3], 2), tensor(F64, &[3], 3), 0.1, 0.3, false, false],
+        ]
+    }
+
+    pub(crate) fn s_rrelu_with_noise_functional() -> Samples {
+        vec![
+            sample![transposed(F32, &[2, 3], 1), tensor(F32, &[2, 3], 2)],
+            sample![tensor(F64, &[3], 1), tensor(F64, &[3], 2), 0.1, 0.2],
+        ]
     }
 }

@@ -5,7 +5,7 @@ use crate::pointwise::{
 };
 use crate::support::promote::{Operand, to_float};
 use crate::views::{Rule as ViewRules, rule, view};
-use restride_ir::{Args, Call, Dim, Exactness, Meta, OpDef, OpError, Scalar, ViewArgs, ViewOutcome};
+use restride_ir::{Args, Call, Dim, Exactness, Grad, Meta, OpDef, OpError, Scalar, ViewArgs, ViewOutcome};
 use restride_kernels::pointwise::{self as k, Input, Join, Part};
 use restride_tensor::DType::*;
 use smallvec::smallvec;
@@ -197,7 +197,7 @@ pub(crate) static OPS: &[OpDef] = &[
         ..own!("conj_physical", infer_conj, run_conj, (0), || unary(ALL, -2.0, 2.0))
     },
     op!("_conj_physical", Same(0), k::CONJ, || vec![sample![tensor(C64, &[2, 3], 1)], sample![tensor(C128, &[3], 1)]]),
-    own!("round.decimals", infer_round, run_round, (0), decimals),
+    own!("round.decimals", infer_round, run_round, (0), decimals).graded(Grad::Zero),
     own!("polygamma", infer_polygamma, run_polygamma, (1), derivatives),
     own!("frexp.Tensor", infer_frexp, run_frexp, (), || unary(REAL, -9.0, 9.0)),
     restride_ir::OpDef {
@@ -212,7 +212,7 @@ pub(crate) static OPS: &[OpDef] = &[
     },
     own!("logit", infer_logit, run_logit, (0), || logits(Some(0.1))),
     own!("nan_to_num", infer_nan_to_num, run_nan_to_num, (0), replaced),
-    op!("sign", Same(0), k::SIGN, || odd(ALL_REAL, -2.0, 2.0)),
+    op!("sign", Same(0), k::SIGN, || odd(ALL_REAL, -2.0, 2.0)).graded(Grad::Zero),
     op!("exp", Float(0), k::EXP, || odd(ALL, -3.0, 3.0)),
     op!("exp2", Float(0), k::EXP2, || unary(ALL, -3.0, 3.0)),
     op!("expm1", Float(0), k::EXPM1, || unary(ALL_REAL, -3.0, 3.0)),
@@ -256,10 +256,10 @@ pub(crate) static OPS: &[OpDef] = &[
         (0),
         || unary(ALL_REAL, -3.0, 3.0)
     ),
-    op!("ceil", NoBool(0), k::CEIL, || odd(NO_BOOL, -3.0, 3.0)),
-    op!("floor", NoBool(0), k::FLOOR, || unary(NO_BOOL, -3.0, 3.0)),
-    op!("round", NoBool(0), k::ROUND, || odd(NO_BOOL, -3.0, 3.0)),
-    op!("trunc", NoBool(0), k::TRUNC, || unary(NO_BOOL, -3.0, 3.0)),
+    op!("ceil", NoBool(0), k::CEIL, || odd(NO_BOOL, -3.0, 3.0)).graded(Grad::Zero),
+    op!("floor", NoBool(0), k::FLOOR, || unary(NO_BOOL, -3.0, 3.0)).graded(Grad::Zero),
+    op!("round", NoBool(0), k::ROUND, || odd(NO_BOOL, -3.0, 3.0)).graded(Grad::Zero),
+    op!("trunc", NoBool(0), k::TRUNC, || unary(NO_BOOL, -3.0, 3.0)).graded(Grad::Zero),
     op!("frac", Same(0), k::FRAC, || odd(REAL, -3.0, 3.0)),
     op!("sgn", Same(0), k::SGN, || odd(ALL, -2.0, 2.0)),
     own!("square", infer_square, run_square, (0), || unary(ALL, -3.0, 3.0)),

@@ -10,7 +10,7 @@ mod unpool;
 use crate::support::promote;
 use crate::support::scratch::packed;
 use crate::support::*;
-use restride_ir::{Args, Call, DType, Ints, Kernel, Layout, Meta, OpDef};
+use restride_ir::{Args, Call, DType, Ints, Layout, Meta, OpDef};
 use restride_kernels::pool::{self, Span, Spans};
 use restride_kernels::support::scratch::{Temp, room};
 use smallvec::{SmallVec, smallvec};
@@ -307,46 +307,46 @@ const fn adaptive_gradient(spatial: usize, layout: Order) -> Form {
 
 macro_rules! maximum {
     ($schema:literal, $form:expr, $infer:ident, $samples:expr) => {
-        OpDef {
-            infer: Some(|a| $infer(&$form, a)),
-            kernel: Kernel::Fixed(|c| run_max(&$form, c)),
-            scratch: Some(|a, outs| scratch(a, outs, &$form, 0, outs.len() > 1)),
-            samples: samples!($samples),
-            ..OpDef::new($schema)
-        }
+        close(
+            $schema,
+            |a| $infer(&$form, a),
+            |c| run_max(&$form, c),
+            |a, outs| scratch(a, outs, &$form, 0, outs.len() > 1),
+            samples!($samples),
+        )
     };
 }
 macro_rules! average {
     ($schema:literal, $form:expr, $by:expr, $samples:expr) => {
-        OpDef {
-            infer: Some(|a| one_result(&$form, a)),
-            kernel: Kernel::Fixed(|c| run_mean(&$form, $by, c)),
-            scratch: Some(|a, outs| scratch(a, outs, &$form, 0, false)),
-            samples: samples!($samples),
-            ..OpDef::new($schema)
-        }
+        close(
+            $schema,
+            |a| one_result(&$form, a),
+            |c| run_mean(&$form, $by, c),
+            |a, outs| scratch(a, outs, &$form, 0, false),
+            samples!($samples),
+        )
     };
 }
 macro_rules! average_backward {
     ($schema:literal, $form:expr, $by:expr, $samples:expr) => {
-        OpDef {
-            infer: Some(|a| backward_infer(&$form, a)),
-            kernel: Kernel::Fixed(|c| run_mean_backward(&$form, $by, c)),
-            scratch: Some(|a, outs| scratch(a, outs, &$form, 1, false)),
-            samples: samples!($samples),
-            ..OpDef::new($schema)
-        }
+        close(
+            $schema,
+            |a| backward_infer(&$form, a),
+            |c| run_mean_backward(&$form, $by, c),
+            |a, outs| scratch(a, outs, &$form, 1, false),
+            samples!($samples),
+        )
     };
 }
 macro_rules! maximum_backward {
     ($schema:literal, $form:expr, $at:literal, $samples:expr) => {
-        OpDef {
-            infer: Some(|a| max_backward_infer(&$form, $at, a)),
-            kernel: Kernel::Fixed(|c| run_max_backward(&$form, $at, c)),
-            scratch: Some(|a, outs| scratch(a, outs, &$form, 1, false)),
-            samples: samples!($samples),
-            ..OpDef::new($schema)
-        }
+        close(
+            $schema,
+            |a| max_backward_infer(&$form, $at, a),
+            |c| run_max_backward(&$form, $at, c),
+            |a, outs| scratch(a, outs, &$form, 1, false),
+            samples!($samples),
+        )
     };
 }
 

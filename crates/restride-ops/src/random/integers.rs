@@ -128,10 +128,7 @@ pub(crate) static OPS: &[OpDef] = &[
         |c| integers(c, range(&c.args, None, 1, c.outs[0].dtype())?),
         || randint_likes(false)
     ),
-    random!("randint_like.Tensor", infer_randint_like_tensor, run_randint_like_tensor, || vec![sample![
-        tensor(DType::I64, &[2, 3], 1),
-        ints(&[5], &[])
-    ]]),
+    random!("randint_like.Tensor", infer_randint_like_tensor, run_randint_like_tensor, s_randint_like_tensor),
     random!(
         "randint_like.low_dtype",
         |a| infer_randint_like(a, Some(1), 2),
@@ -203,5 +200,9 @@ pub(crate) mod samples {
                 s
             })
             .collect()
+    }
+
+    pub(crate) fn s_randint_like_tensor() -> Samples {
+        vec![sample![tensor(DType::I64, &[2, 3], 1), ints(&[5], &[])]]
     }
 }

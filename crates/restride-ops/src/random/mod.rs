@@ -241,14 +241,11 @@ macro_rules! random {
     };
     ($schema:literal, $infer:expr, $run:expr, $room:expr, $samples:expr) => {
         restride_ir::OpDef {
-            infer: Some($infer),
-            scratch: Some($room),
-            kernel: restride_ir::Kernel::Fixed($run),
             random: true,
             exactness: restride_ir::Exactness::Random,
-            samples: samples!($samples),
-            ..restride_ir::OpDef::new($schema)
+            ..$crate::support::close($schema, $infer, $run, $room, samples!($samples))
         }
+        .graded(restride_ir::Grad::Zero)
     };
 }
 pub(crate) use random;
@@ -310,12 +307,7 @@ pub(crate) static OPS: &[OpDef] = &[
             one(row_major(a)?)
         },
         |c| draw(c, bernoulli_p(&c.args)?),
-        || {
-            let mut out = contents();
-            out.push(sample![tensor(DType::I64, &[3], 1), 0.5]);
-            out.push(sample![tensor(DType::Bool, &[3], 1), 1.5]);
-            out
-        }
+        s_bernoulli_p
     ),
     random!("multinomial", infer_multinomial, run_multinomial, room_multinomial, multinomials),
     random!("poisson", infer_poisson, run_poisson, room_poisson, probabilities),
@@ -398,6 +390,13 @@ pub(crate) mod samples {
             sample![p(&[2, 3, 5]), 1],
             sample![ints(&[1, 2], &[2]), 1],
         ]
+    }
+
+    pub(crate) fn s_bernoulli_p() -> Samples {
+        let mut out = contents();
+        out.push(sample![tensor(DType::I64, &[3], 1), 0.5]);
+        out.push(sample![tensor(DType::Bool, &[3], 1), 1.5]);
+        out
     }
 }
 

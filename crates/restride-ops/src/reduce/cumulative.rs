@@ -4,8 +4,8 @@ use crate::reduce::wrapped;
 use crate::support::composite::composite;
 use crate::support::promote::{AsTensor, name};
 use crate::support::scratch::lies;
-use crate::support::{Metas, Result, ValArgs, Vals, emit, ensure, fresh, pass, sizes};
-use restride_ir::{Args, Call, Emit, Exactness, Kernel, Meta, OpDef, OpError, Val};
+use crate::support::{Metas, Result, ValArgs, Vals, close, emit, ensure, exact, fresh, pass, sizes};
+use restride_ir::{Args, Call, Emit, Exactness, Meta, OpDef, OpError, Val};
 use restride_kernels::reduce::cumulative::{Scan, extremes, extremes_room, scan, scan_room};
 use restride_tensor::DType;
 use smallvec::smallvec;
@@ -153,26 +153,18 @@ const CLOSE: Exactness = Exactness::Within { rtol: 1e-4, atol: 1e-5 };
 
 macro_rules! scan {
     ($schema:literal, $what:expr, $samples:expr) => {
-        OpDef {
-            infer: Some(|a| infer(a, $what)),
-            kernel: Kernel::Fixed(|c| run(c, $what)),
-            scratch: Some(|a, _| Ok(scan_room(lies(a.tensor(0)?), read(a, $what)?.1))),
-            exactness: CLOSE,
-            samples: samples!($samples),
-            ..OpDef::new($schema)
-        }
+        close(
+            $schema,
+            |a| infer(a, $what),
+            |c| run(c, $what),
+            |a, _| Ok(scan_room(lies(a.tensor(0)?), read(a, $what)?.1)),
+            samples!($samples),
+        )
     };
 }
 macro_rules! extreme {
     ($schema:literal, $max:literal) => {
-        OpDef {
-            infer: Some(infer_extreme),
-            kernel: Kernel::Fixed(|c| run_extreme(c, $max)),
-            scratch: Some(extreme_scratch),
-            exactness: Exactness::Exact,
-            samples: samples!(running),
-            ..OpDef::new($schema)
-        }
+        exact($schema, infer_extreme, |c| run_extreme(c, $max), extreme_scratch, samples!(running))
     };
 }
 macro_rules! composition {
@@ -184,12 +176,7 @@ macro_rules! composition {
 pub(crate) static OPS: &[OpDef] = &[
     scan!("cumsum", Scan::Sum, || with_types(ALL)),
     scan!("cumprod", Scan::Prod, || with_types(ALL)),
-    scan!("logcumsumexp", Scan::LogSumExp, || {
-        let mut out = along(REAL);
-        out.push(sample![transposed(DType::C64, &[3, 4], 1), 0]);
-        out.push(sample![tensor(DType::C128, &[3, 4], 1), 1]);
-        out
-    }),
+    scan!("logcumsumexp", Scan::LogSumExp, s_logcumsumexp),
     scan!("_logcumsumexp", Scan::LogSumExp, || along(REAL)),
     extreme!("cummax", true),
     extreme!("cummin", false),
@@ -280,6 +267,13 @@ pub(crate) mod samples {
                 out.push(sample![&y, 0.5, 0]);
             }
         }
+        out
+    }
+
+    pub(crate) fn s_logcumsumexp() -> Samples {
+        let mut out = along(REAL);
+        out.push(sample![transposed(DType::C64, &[3, 4], 1), 0]);
+        out.push(sample![tensor(DType::C128, &[3, 4], 1), 1]);
         out
     }
 }

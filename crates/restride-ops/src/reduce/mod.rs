@@ -11,8 +11,8 @@ mod samples;
 use crate::support::composite::composite;
 use crate::support::promote::{AsTensor, name, to_float};
 use crate::support::scratch::lies;
-use crate::support::{Metas, Result, ValArgs, Vals, emit, ensure, fail, fresh, pass, sizes};
-use restride_ir::{Arg, Args, Call, Emit, Exactness, Kernel, Meta, OpDef, OpError, Scalar, Val};
+use crate::support::{Metas, Result, ValArgs, Vals, close, emit, ensure, fail, fresh, pass, sizes};
+use restride_ir::{Arg, Args, Call, Emit, Exactness, Meta, OpDef, OpError, Scalar, Val};
 use restride_kernels::reduce::{Reduction, reduce, reduce_room};
 use restride_tensor::DType;
 use smallvec::{SmallVec, smallvec};
@@ -300,31 +300,32 @@ fn run_with_mean(c: &Call<'_>, s: &Spec) -> Result<()> {
 macro_rules! reduction {
     ($schema:literal, |$a:ident| $spec:expr, $exactness:expr, $samples:expr) => {
         OpDef {
-            infer: Some(|$a| Ok(smallvec![infer(&$spec?, $a.tensor(0)?)])),
-            kernel: Kernel::Fixed(|c| {
-                let $a = &c.args;
-                run(c, &$spec?)
-            }),
-            scratch: Some(|$a, outs| scratch($a, &$spec?, outs)),
             exactness: $exactness,
-            samples: samples!($samples),
-            ..OpDef::new($schema)
+            ..close(
+                $schema,
+                |$a| Ok(smallvec![infer(&$spec?, $a.tensor(0)?)]),
+                |c| {
+                    let $a = &c.args;
+                    run(c, &$spec?)
+                },
+                |$a, outs| scratch($a, &$spec?, outs),
+                samples!($samples),
+            )
         }
     };
 }
 macro_rules! with_mean {
     ($schema:literal, |$a:ident| $spec:expr, $samples:expr) => {
-        OpDef {
-            infer: Some(|$a| infer_with_mean(&$spec?, $a.tensor(0)?)),
-            kernel: Kernel::Fixed(|c| {
+        close(
+            $schema,
+            |$a| infer_with_mean(&$spec?, $a.tensor(0)?),
+            |c| {
                 let $a = &c.args;
                 run_with_mean(c, &$spec?)
-            }),
-            scratch: Some(|$a, outs| scratch($a, &$spec?, outs)),
-            exactness: CLOSE,
-            samples: samples!($samples),
-            ..OpDef::new($schema)
-        }
+            },
+            |$a, outs| scratch($a, &$spec?, outs),
+            samples!($samples),
+        )
     };
 }
 

@@ -94,7 +94,7 @@ pub(crate) fn extra() -> Vec<Sample> {
 }
 
 /// Sample calls of norms of every order.
-pub(crate) fn norms(rest: &'static [i64]) -> Vec<restride_ir::Sample> {
+pub(crate) fn norms(rest: &'static [i64]) -> Samples {
     let mut out = Vec::new();
     for p in [2.0, 1.0, 0.0, 3.0, 0.5, -1.0, f64::INFINITY, f64::NEG_INFINITY] {
         let all: Vec<_> = over_all(FLOATS).into_iter().map(|s| with_last(s, p)).collect();
@@ -110,7 +110,7 @@ pub(crate) fn norms(rest: &'static [i64]) -> Vec<restride_ir::Sample> {
     out
 }
 
-pub(crate) fn variances(form: Form) -> Vec<restride_ir::Sample> {
+pub(crate) fn variances(form: Form) -> Samples {
     let types: Types = FLOATS;
     match form {
         Form::All => {

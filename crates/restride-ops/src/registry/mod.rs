@@ -76,7 +76,7 @@ impl Table {
 }
 
 /// The full name (`aten.add.Tensor`) for a schema or a declaration's name.
-fn full_name(schema: &str) -> String {
+pub(crate) fn full_name(schema: &str) -> String {
     let (namespace, name, overload) = schemas::head(schema);
     Schema::name_of(namespace, name, overload)
 }

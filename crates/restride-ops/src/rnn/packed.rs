@@ -3,7 +3,7 @@
 use crate::support::promote::name;
 use crate::support::scratch::lies;
 use crate::support::*;
-use restride_ir::{Args, Call, DType, Kernel, Meta, OpDef, Operands};
+use restride_ir::{Args, Call, DType, Meta, OpDef, Operands};
 use restride_kernels::rnn::{Cell, Network};
 use restride_kernels::support::scratch::room;
 use restride_tensor::Dims;
@@ -104,13 +104,7 @@ fn scratch(a: &Args<'_, Meta>, cell: Cell) -> Result<usize> {
 
 macro_rules! packed {
     ($cell:expr, $schema:expr) => {
-        OpDef {
-            infer: Some(|a| infer(a, $cell)),
-            kernel: Kernel::Fixed(|c| run(c, $cell)),
-            scratch: Some(|a, _| scratch(a, $cell)),
-            samples: samples!(|| samples($cell)),
-            ..OpDef::new($schema)
-        }
+        close($schema, |a| infer(a, $cell), |c| run(c, $cell), |a, _| scratch(a, $cell), samples!(|| samples($cell)))
     };
 }
 

@@ -122,8 +122,8 @@ fn packed<'c>(c: &'c Cx<'c>, cell: Cell) -> Vec<T<'c>> {
 }
 
 pub(crate) static GRADS: Rules = &[
-    (&["aten.lstm.data"], form!(|c| packed(c, Cell::Lstm))),
-    (&["aten.gru.data"], form!(|c| packed(c, Cell::Gru))),
-    (&["aten.rnn_tanh.data"], form!(|c| packed(c, Cell::Tanh))),
-    (&["aten.rnn_relu.data"], form!(|c| packed(c, Cell::Relu))),
+    (&["lstm.data"], form!(|c| packed(c, Cell::Lstm))),
+    (&["gru.data"], form!(|c| packed(c, Cell::Gru))),
+    (&["rnn_tanh.data"], form!(|c| packed(c, Cell::Tanh))),
+    (&["rnn_relu.data"], form!(|c| packed(c, Cell::Relu))),
 ];

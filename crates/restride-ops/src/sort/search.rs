@@ -208,33 +208,8 @@ pub(crate) static OPS: &[OpDef] = &[
     exact("bucketize.Tensor", infer_buckets, run_buckets, room_buckets, samples!(|| swapped(sorted_samples()))),
     exact("bucketize.Scalar", infer_buckets, run_buckets, room_buckets, samples!(|| swapped(number_samples()))),
     exact("isin.Tensor_Tensor", infer_is_in, run_is_in, room_is_in, samples!(members)),
-    exact(
-        "isin.Tensor_Scalar",
-        infer_is_in,
-        run_is_in,
-        room_is_in,
-        samples!(|| {
-            vec![
-                sample![transposed(DType::I64, &[2, 5], 1), 2],
-                sample![tensor(F, &[5], 1), 2.0, false, true],
-                sample![tensor(DType::I64, &[5], 1), 2.5],
-                sample![tensor(DType::I64, &[0], 1), 2],
-            ]
-        }),
-    ),
-    exact(
-        "isin.Scalar_Tensor",
-        infer_is_in,
-        run_is_in,
-        room_is_in,
-        samples!(|| {
-            vec![
-                sample![2, tensor(DType::I64, &[9], 1)],
-                sample![2.0, tensor(F, &[5], 1), false, true],
-                sample![2.5, tensor(DType::I64, &[5], 1)],
-            ]
-        }),
-    ),
+    exact("isin.Tensor_Scalar", infer_is_in, run_is_in, room_is_in, samples!(s_isin_tensor_scalar)),
+    exact("isin.Scalar_Tensor", infer_is_in, run_is_in, room_is_in, samples!(s_isin_scalar_tensor)),
     exact("histc", infer_histogram, run_histogram, room_histogram, samples!(histograms)),
     OpDef {
         kernel: Kernel::Dynamic(run_count),
@@ -343,6 +318,23 @@ pub(crate) mod samples {
             sample![ints(&[], &[0]), (), 3],
             sample![ints(&[-1], &[1])],
             sample![ints(&[1, 2], &[2, 1])],
+        ]
+    }
+
+    pub(crate) fn s_isin_tensor_scalar() -> Samples {
+        vec![
+            sample![transposed(DType::I64, &[2, 5], 1), 2],
+            sample![tensor(F, &[5], 1), 2.0, false, true],
+            sample![tensor(DType::I64, &[5], 1), 2.5],
+            sample![tensor(DType::I64, &[0], 1), 2],
+        ]
+    }
+
+    pub(crate) fn s_isin_scalar_tensor() -> Samples {
+        vec![
+            sample![2, tensor(DType::I64, &[9], 1)],
+            sample![2.0, tensor(F, &[5], 1), false, true],
+            sample![2.5, tensor(DType::I64, &[5], 1)],
         ]
     }
 }

@@ -1,6 +1,6 @@
 //! Distinct elements and slices: `unique` in its forms. The data decides the result's size.
 
-use restride_ir::{Call, DType, Exactness, Kernel, Layout, OpDef, OpError, SampleFn};
+use restride_ir::{Call, DType, Layout, OpDef, OpError};
 use restride_kernels::index::{Axes, take_at, take_flat};
 use restride_kernels::movement::copy;
 use restride_kernels::sort::unique::{Groups, groups};
@@ -9,7 +9,7 @@ use restride_tensor::{RawTensor, View};
 
 use crate::index::find::allocate;
 use crate::support::promote::name;
-use crate::support::{Result, ensure, fail};
+use crate::support::{Result, ensure, fail, found};
 
 fn check_type(what: &str, dtype: DType) -> Result<()> {
     ensure!(!dtype.is_complex(), "\"{what}\" not implemented for '{}'", name(dtype));
@@ -99,16 +99,12 @@ fn run_dim_consecutive(c: &Call<'_>) -> Result<Vec<RawTensor>> {
     sliced(c.args.tensor(0)?, c.args.int(1)?, true)
 }
 
-const fn found(schema: &'static str, run: fn(&Call<'_>) -> Result<Vec<RawTensor>>, samples: Option<SampleFn>) -> OpDef {
-    OpDef { kernel: Kernel::Dynamic(run), exactness: Exactness::Exact, samples, ..OpDef::new(schema) }
-}
-
 pub(crate) static OPS: &[OpDef] = &[
-    found("_unique", run_unique, samples!(s_unique)),
-    found("_unique2", run_unique2, samples!(s_unique2)),
-    found("unique_consecutive", run_consecutive, samples!(s_consecutive)),
-    found("unique_dim", run_dim, samples!(s_dim)),
-    found("unique_dim_consecutive", run_dim_consecutive, samples!(s_dim_consecutive)),
+    found("_unique", run_unique, samples!(s_unique)).exactly(),
+    found("_unique2", run_unique2, samples!(s_unique2)).exactly(),
+    found("unique_consecutive", run_consecutive, samples!(s_consecutive)).exactly(),
+    found("unique_dim", run_dim, samples!(s_dim)).exactly(),
+    found("unique_dim_consecutive", run_dim_consecutive, samples!(s_dim_consecutive)).exactly(),
 ];
 
 #[cfg(feature = "samples")]

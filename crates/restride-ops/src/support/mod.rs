@@ -8,9 +8,10 @@ pub(crate) mod scratch;
 pub(crate) mod strides;
 
 use restride_ir::{
-    Arg, Args, Call, DType, Emit, Exactness, InferFn, Ints, Kernel, Layout, Meta, OpDef, OpError, SampleFn, Scalar,
-    ScratchFn, Val,
+    Arg, Args, Call, DType, Emit, InferFn, Ints, Kernel, Layout, Meta, OpDef, OpError, Reuse, ReuseKind, SampleFn,
+    Scalar, ScratchFn, Val,
 };
+use restride_tensor::RawTensor;
 use smallvec::{SmallVec, smallvec};
 use std::sync::Arc;
 
@@ -84,23 +85,49 @@ pub(crate) fn suggests_channels_last(l: &Layout) -> bool {
     true
 }
 
-/// Declares an operator whose kernel matches PyTorch bit for bit: schema, shape rule, kernel, scratch, sample calls.
+/// Declares an operator with a kernel: schema, shape rule, kernel, scratch, sample calls.
+pub(crate) const fn close(
+    schema: &'static str,
+    infer: InferFn,
+    run: fn(&Call<'_>) -> Result<()>,
+    scratch: ScratchFn,
+    samples: Option<SampleFn>,
+) -> OpDef {
+    OpDef { scratch: Some(scratch), ..without_scratch(schema, infer, run, samples) }
+}
+
+/// Declares an operator whose kernel matches PyTorch bit for bit.
 pub(crate) const fn exact(
     schema: &'static str,
     infer: InferFn,
     run: fn(&Call<'_>) -> Result<()>,
-    room: ScratchFn,
+    scratch: ScratchFn,
     samples: Option<SampleFn>,
 ) -> OpDef {
-    OpDef {
-        infer: Some(infer),
-        kernel: Kernel::Fixed(run),
-        scratch: Some(room),
-        exactness: Exactness::Exact,
-        samples,
-        ..OpDef::new(schema)
-    }
+    close(schema, infer, run, scratch, samples).exactly()
 }
+
+/// Declares an operator whose kernel takes no scratch.
+pub(crate) const fn without_scratch(
+    schema: &'static str,
+    infer: InferFn,
+    run: fn(&Call<'_>) -> Result<()>,
+    samples: Option<SampleFn>,
+) -> OpDef {
+    OpDef { infer: Some(infer), kernel: Kernel::Fixed(run), samples, ..OpDef::new(schema) }
+}
+
+/// Declares an operator that learns its result's sizes from data.
+pub(crate) const fn found(
+    schema: &'static str,
+    run: fn(&Call<'_>) -> Result<Vec<RawTensor>>,
+    samples: Option<SampleFn>,
+) -> OpDef {
+    OpDef { kernel: Kernel::Dynamic(run), samples, ..OpDef::new(schema) }
+}
+
+/// The result may take over the memory of argument 0, whose elements the kernel reads at the index it writes.
+pub(crate) static IN_PLACE: &[Reuse] = &[Reuse { arg: 0, result: 0, kind: ReuseKind::SameIndex }];
 
 /// The type of the only result.
 pub(crate) fn one(meta: Meta) -> Metas {

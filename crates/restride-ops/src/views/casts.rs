@@ -1,5 +1,6 @@
 //! Views of the element type or the memory format, and the copies made where no view exists.
 
+use crate::support::IN_PLACE;
 use restride_ir::{
     Args, Exactness, Kernel, MathView, MemoryFormat, Meta, Movement, OpDef, SampleFn, TensorType, ViewArgs, ViewOutcome,
 };
@@ -286,7 +287,7 @@ const fn a_clone(schema: &'static str, infer: restride_ir::InferFn, samples: Opt
         infer: Some(infer),
         kernel: Kernel::Fixed(movement::same_order),
         movement: Some(Movement::Same),
-        reuse: movement::SAME_INDEX,
+        reuse: IN_PLACE,
         exactness: Exactness::Exact,
         samples,
         ..OpDef::new(schema)

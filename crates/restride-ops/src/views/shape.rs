@@ -1,6 +1,6 @@
 //! Views that change sizes and the order of dimensions.
 
-use restride_ir::{Args, Meta, OpDef, TensorType, ViewArgs, ViewOutcome};
+use restride_ir::{Args, Grad, Meta, OpDef, TensorType, ViewArgs, ViewOutcome};
 use restride_tensor::{DType, Dim, Layout};
 use smallvec::{SmallVec, smallvec};
 
@@ -210,7 +210,7 @@ pub(crate) static OPS: &[OpDef] = &[
     a_view::<SqueezeDim>("squeeze.dim", samples!(s_squeeze_dim)),
     a_view::<SqueezeDims>("squeeze.dims", samples!(s_squeeze_dims)),
     a_view::<Identity>("alias", samples!(s_any)),
-    OpDef { detaches: true, ..a_view::<Identity>("detach", samples!(s_any)) },
+    OpDef { detaches: true, ..a_view::<Identity>("detach", samples!(s_any)) }.graded(Grad::Zero),
     OpDef {
         doc: "The elements of `self`, differentiated as if they were those of `history`.",
         history: true,
@@ -235,7 +235,7 @@ pub(crate) static OPS: &[OpDef] = &[
     in_place::<SqueezeDim>("squeeze_.dim"),
     in_place::<SqueezeDims>("squeeze_.dims"),
     in_place::<Unsqueeze>("unsqueeze_"),
-    in_place::<Identity>("detach_"),
+    in_place::<Identity>("detach_").graded(Grad::Zero),
     in_place::<Identity>("requires_grad_"),
     in_order(a_copy::<Reshape>("view_copy", samples!(s_view))),
     reading!(a_copy::<Permute>("permute_copy", samples!(s_permute)), |c, l| {
@@ -249,7 +249,7 @@ pub(crate) static OPS: &[OpDef] = &[
     in_order(a_copy::<SqueezeDim>("squeeze_copy.dim", samples!(s_squeeze_dim))),
     in_order(a_copy::<SqueezeDims>("squeeze_copy.dims", samples!(s_squeeze_dims))),
     a_copy::<Identity>("alias_copy", samples!(s_any)),
-    a_copy::<Identity>("detach_copy", samples!(s_any)),
+    a_copy::<Identity>("detach_copy", samples!(s_any)).graded(Grad::Zero),
     OpDef {
         strided: true,
         ..reading!(a_copy::<ReshapeAlias>("_reshape_alias_copy", samples!(s_reshape_alias),), |c, l| std::iter::once(

@@ -143,8 +143,8 @@ fn deform_conv2d_backward<'c>(c: &'c Cx<'c>) -> Vec<T<'c>> {
 }
 
 pub(crate) static GRADS: Rules = &[
-    (&["torchvision.roi_align.default"], rule!(roi_align)),
-    (&["torchvision._roi_align_backward.default"], rule!(roi_align_backward)),
-    (&["torchvision.deform_conv2d.default"], rule!(deform_conv2d)),
-    (&["torchvision._deform_conv2d_backward.default"], form!(deform_conv2d_backward)),
+    (&["torchvision::roi_align"], rule!(roi_align)),
+    (&["torchvision::_roi_align_backward"], rule!(roi_align_backward)),
+    (&["torchvision::deform_conv2d"], rule!(deform_conv2d)),
+    (&["torchvision::_deform_conv2d_backward"], form!(deform_conv2d_backward)),
 ];

@@ -3,7 +3,7 @@
 use crate::support::composite::composite;
 use crate::support::promote::name;
 use crate::support::*;
-use restride_ir::{Args, Call, DType, Emit, Kernel, Meta, OpDef, Val};
+use restride_ir::{Args, Call, DType, Emit, Meta, OpDef, Val};
 use restride_kernels::vision::grid::{Interpolation, Padding, Sampling, grid_sample};
 use smallvec::smallvec;
 
@@ -129,13 +129,7 @@ fn affine(e: &mut dyn Emit, a: &ValArgs<'_>) -> Vals {
 
 macro_rules! sampler {
     ($dims:expr, $schema:expr) => {
-        OpDef {
-            infer: Some(|a| infer(a, $dims)),
-            kernel: Kernel::Fixed(run),
-            scratch: Some(crate::support::scratch::packed),
-            samples: samples!(|| samples($dims)),
-            ..OpDef::new($schema)
-        }
+        close($schema, |a| infer(a, $dims), run, crate::support::scratch::packed, samples!(|| samples($dims)))
     };
 }
 

@@ -171,7 +171,5 @@ fn grid_sampler<'c>(c: &'c Cx<'c>, dims: usize) {
     });
 }
 
-pub(crate) static GRADS: Rules = &[
-    (&["aten.grid_sampler_2d.default"], rule!(|c| grid_sampler(c, 2))),
-    (&["aten.grid_sampler_3d.default"], rule!(|c| grid_sampler(c, 3))),
-];
+pub(crate) static GRADS: Rules =
+    &[(&["grid_sampler_2d"], rule!(|c| grid_sampler(c, 2))), (&["grid_sampler_3d"], rule!(|c| grid_sampler(c, 3)))];

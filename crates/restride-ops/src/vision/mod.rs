@@ -215,34 +215,22 @@ pub(crate) static OPS: &[OpDef] = &[
         doc: "Indices of the boxes that no better one overlaps by more than the threshold, best first",
         ..OpDef::new("torchvision::nms")
     },
-    OpDef {
-        infer: Some(roi_infer),
-        kernel: Kernel::Fixed(roi),
-        scratch: Some(crate::support::scratch::packed),
-        samples: samples!(roi_samples),
-        ..OpDef::new("torchvision::roi_align")
-    },
-    OpDef {
-        infer: Some(roi_back_infer),
-        kernel: Kernel::Fixed(roi_back),
-        scratch: Some(crate::support::scratch::packed),
-        samples: samples!(roi_back_samples),
-        ..OpDef::new("torchvision::_roi_align_backward")
-    },
-    OpDef {
-        infer: Some(deform_infer),
-        kernel: Kernel::Fixed(deform),
-        scratch: Some(deform_scratch),
-        samples: samples!(deform_samples),
-        ..OpDef::new("torchvision::deform_conv2d")
-    },
-    OpDef {
-        infer: Some(deform_back_infer),
-        kernel: Kernel::Fixed(deform_back),
-        scratch: Some(deform_back_scratch),
-        samples: samples!(deform_back_samples),
-        ..OpDef::new("torchvision::_deform_conv2d_backward")
-    },
+    close("torchvision::roi_align", roi_infer, roi, crate::support::scratch::packed, samples!(roi_samples)),
+    close(
+        "torchvision::_roi_align_backward",
+        roi_back_infer,
+        roi_back,
+        crate::support::scratch::packed,
+        samples!(roi_back_samples),
+    ),
+    close("torchvision::deform_conv2d", deform_infer, deform, deform_scratch, samples!(deform_samples)),
+    close(
+        "torchvision::_deform_conv2d_backward",
+        deform_back_infer,
+        deform_back,
+        deform_back_scratch,
+        samples!(deform_back_samples),
+    ),
 ];
 
 /// The operators and gradients of this family.

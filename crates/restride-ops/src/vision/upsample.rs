@@ -3,7 +3,7 @@
 use crate::support::promote::name;
 use crate::support::scratch::{lies, mapped};
 use crate::support::*;
-use restride_ir::{Args, Call, DType, Emit, Exactness, Kernel, Meta, OpDef, Scalar};
+use restride_ir::{Args, Call, DType, Emit, Exactness, Meta, OpDef, Scalar};
 use restride_kernels::movement::remap::remap;
 use restride_kernels::support::scratch::Temp;
 use restride_kernels::vision::resample::{Filter, Scaling, resample, resample_room};
@@ -137,12 +137,14 @@ macro_rules! scaling {
     ($schema:expr, $vec:expr, $name:literal, $mode:expr, $dims:expr, $exactness:expr) => {
         [
             OpDef {
-                infer: Some(|a| infer(a, $mode, $dims)),
-                kernel: Kernel::Fixed(|c| run(c, $mode, $dims)),
-                scratch: Some(|a, outs| scratch(a, outs, $mode, $dims)),
                 exactness: $exactness,
-                samples: samples!(|| samples($mode, $dims)),
-                ..OpDef::new($schema)
+                ..close(
+                    $schema,
+                    |a| infer(a, $mode, $dims),
+                    |c| run(c, $mode, $dims),
+                    |a, outs| scratch(a, outs, $mode, $dims),
+                    samples!(|| samples($mode, $dims)),
+                )
             },
             OpDef {
                 infer: Some(|a| crate::support::composite::infer(|e, a| vec(e, a, $name, $mode, $dims), a)),

@@ -1,0 +1,22 @@
+//! Declarations built from others: `exact(…).reusing(…).graded(…)`.
+
+use crate::{Exactness, Grad, OpDef, Reuse};
+
+impl OpDef {
+    /// The declaration with results that equal PyTorch's bit for bit.
+    pub const fn exactly(self) -> OpDef {
+        OpDef { exactness: Exactness::Exact, ..self }
+    }
+    /// The declaration with licences for results to take over the memory of arguments.
+    pub const fn reusing(self, reuse: &'static [Reuse]) -> OpDef {
+        OpDef { reuse, ..self }
+    }
+    /// The declaration with a gradient.
+    pub const fn graded(self, grad: Grad) -> OpDef {
+        OpDef { grad: Some(grad), ..self }
+    }
+    /// The declaration with a sentence of documentation.
+    pub const fn noted(self, doc: &'static str) -> OpDef {
+        OpDef { doc, ..self }
+    }
+}
