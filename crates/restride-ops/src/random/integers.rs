@@ -1,7 +1,7 @@
 //! Random integers: `randint`, `random`, and permutations.
 
 use crate::create::check_sizes;
-use crate::random::{draws, like, one, random, same, sized};
+use crate::random::{drawn, draws, like, one, same, sized};
 use crate::support::promote::name;
 use crate::support::{Metas, Result, ensure, fresh};
 use restride_ir::{Args, Call, Meta, OpDef, OpError};
@@ -110,32 +110,32 @@ fn infer_randperm(a: &Args<'_, Meta>) -> Metas {
 }
 
 pub(crate) static OPS: &[OpDef] = &[
-    random!(
+    drawn!(
         "randint",
         |a| infer_randint(a, None, 0),
         |c| integers(c, range(&c.args, None, 0, c.outs[0].dtype())?),
         || randints(false)
     ),
-    random!(
+    drawn!(
         "randint.low",
         |a| infer_randint(a, Some(0), 1),
         |c| integers(c, range(&c.args, Some(0), 1, c.outs[0].dtype())?),
         || randints(true)
     ),
-    random!(
+    drawn!(
         "randint_like",
         |a| infer_randint_like(a, None, 1),
         |c| integers(c, range(&c.args, None, 1, c.outs[0].dtype())?),
         || randint_likes(false)
     ),
-    random!("randint_like.Tensor", infer_randint_like_tensor, run_randint_like_tensor, s_randint_like_tensor),
-    random!(
+    drawn!("randint_like.Tensor", infer_randint_like_tensor, run_randint_like_tensor, s_randint_like_tensor),
+    drawn!(
         "randint_like.low_dtype",
         |a| infer_randint_like(a, Some(1), 2),
         |c| integers(c, range(&c.args, Some(1), 2, c.outs[0].dtype())?),
         || randint_likes(true)
     ),
-    random!(
+    drawn!(
         "randperm",
         infer_randperm,
         |c| {
@@ -145,19 +145,19 @@ pub(crate) static OPS: &[OpDef] = &[
         |_, outs| Ok(room::<i64>(outs[0].layout.numel() as usize)),
         || vec![sample![5], sample![0], sample![7, DType::F32], sample![300, DType::U8], sample![-1]]
     ),
-    random!(
+    drawn!(
         "random",
         |a| infer_random(a, false, false),
         |c| integers(c, random_range(&c.args, false, false, c.outs[0].dtype())?),
         || randoms(&[])
     ),
-    random!(
+    drawn!(
         "random.to",
         |a| infer_random(a, false, true),
         |c| integers(c, random_range(&c.args, false, true, c.outs[0].dtype())?),
         || randoms(&[2])
     ),
-    random!(
+    drawn!(
         "random.from",
         |a| infer_random(a, true, true),
         |c| integers(c, random_range(&c.args, true, true, c.outs[0].dtype())?),

@@ -237,7 +237,7 @@ fn run_poisson(c: &Call<'_>) -> Result<()> {
 /// Declares an operator that draws: schema, shape rule, kernel, sample calls.
 macro_rules! random {
     ($schema:literal, $infer:expr, $run:expr, $samples:expr) => {
-        random!($schema, $infer, $run, |_, _| Ok(0), $samples)
+        $crate::random::random!($schema, $infer, $run, |_, _| Ok(0), $samples)
     };
     ($schema:literal, $infer:expr, $run:expr, $room:expr, $samples:expr) => {
         restride_ir::OpDef {
@@ -245,10 +245,15 @@ macro_rules! random {
             exactness: restride_ir::Exactness::Random,
             ..$crate::support::close($schema, $infer, $run, $room, samples!($samples))
         }
-        .graded(restride_ir::Grad::Zero)
     };
 }
-pub(crate) use random;
+/// Declares draws that do not depend on elements of operands.
+macro_rules! drawn {
+    ($($declared:tt)*) => {
+        $crate::random::random!($($declared)*).graded(restride_ir::Grad::Zero)
+    };
+}
+pub(crate) use {drawn, random};
 
 /// Declares an operator that fills argument 0 with draws from a distribution.
 macro_rules! content {
@@ -256,7 +261,7 @@ macro_rules! content {
         content!($schema, $what, real)
     };
     ($schema:literal, $what:ident, $types:path) => {
-        random!(
+        drawn!(
             $schema,
             |a| {
                 $what(a)?;
@@ -271,11 +276,11 @@ macro_rules! content {
 }
 
 pub(crate) static OPS: &[OpDef] = &[
-    random!("rand", infer_sized_floats, |c| draw(c, Distribution::Uniform(0.0, 1.0)), sized_samples),
-    random!("randn", infer_sized_floats, |c| draw(c, Distribution::Normal(0.0, 1.0)), sized_samples),
-    random!("rand_like", infer_like_floats, |c| draw(c, Distribution::Uniform(0.0, 1.0)), likes),
-    random!("randn_like", infer_like_floats, |c| draw(c, Distribution::Normal(0.0, 1.0)), likes),
-    random!(
+    drawn!("rand", infer_sized_floats, |c| draw(c, Distribution::Uniform(0.0, 1.0)), sized_samples),
+    drawn!("randn", infer_sized_floats, |c| draw(c, Distribution::Normal(0.0, 1.0)), sized_samples),
+    drawn!("rand_like", infer_like_floats, |c| draw(c, Distribution::Uniform(0.0, 1.0)), likes),
+    drawn!("randn_like", infer_like_floats, |c| draw(c, Distribution::Normal(0.0, 1.0)), likes),
+    drawn!(
         "normal.float_float",
         |a| {
             let dtype = a.opt_dtype(4)?.unwrap_or(DType::F32);
@@ -288,18 +293,18 @@ pub(crate) static OPS: &[OpDef] = &[
         |c| draw(c, Distribution::Normal(c.args.float(0)?, std(c.args.float(1)?)?)),
         || vec![sample![1.0, 2.0, [2, 3]], sample![0.0, -1.0, [2]], sample![0.0, 1.0, [2], (), DType::F64]]
     ),
-    random!("normal.Tensor_Tensor", infer_normals, run_normals, room_normals, || normal_tensors()[0].clone()),
-    random!("normal.Tensor_float", infer_normals, run_normals, room_normals, || normal_tensors()[1].clone()),
-    random!("normal.float_Tensor", infer_normals, run_normals, room_normals, || normal_tensors()[2].clone()),
+    drawn!("normal.Tensor_Tensor", infer_normals, run_normals, room_normals, || normal_tensors()[0].clone()),
+    drawn!("normal.Tensor_float", infer_normals, run_normals, room_normals, || normal_tensors()[1].clone()),
+    drawn!("normal.float_Tensor", infer_normals, run_normals, room_normals, || normal_tensors()[2].clone()),
     content!("normal_functional", normal, numbers),
     content!("uniform", uniform, numbers),
     content!("log_normal", log_normal),
     content!("cauchy", cauchy),
     content!("exponential", exponential),
     content!("geometric", geometric, countable),
-    random!("bernoulli", infer_bernoulli, run_bernoulli, room_bernoulli, probabilities),
-    random!("bernoulli.Tensor", infer_bernoulli_tensor, run_bernoulli_tensor, room_bernoulli_tensor, bernoulli_tensors),
-    random!(
+    drawn!("bernoulli", infer_bernoulli, run_bernoulli, room_bernoulli, probabilities),
+    drawn!("bernoulli.Tensor", infer_bernoulli_tensor, run_bernoulli_tensor, room_bernoulli_tensor, bernoulli_tensors),
+    drawn!(
         "bernoulli.p",
         |a| {
             bernoulli_p(a)?;
@@ -309,8 +314,8 @@ pub(crate) static OPS: &[OpDef] = &[
         |c| draw(c, bernoulli_p(&c.args)?),
         s_bernoulli_p
     ),
-    random!("multinomial", infer_multinomial, run_multinomial, room_multinomial, multinomials),
-    random!("poisson", infer_poisson, run_poisson, room_poisson, probabilities),
+    drawn!("multinomial", infer_multinomial, run_multinomial, room_multinomial, multinomials),
+    drawn!("poisson", infer_poisson, run_poisson, room_poisson, probabilities),
 ];
 
 /// The operators and gradients of this family.
