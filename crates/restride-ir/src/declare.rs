@@ -3,9 +3,13 @@
 use crate::{Exactness, Grad, OpDef, Reuse};
 
 impl OpDef {
+    /// The declaration with results as close to PyTorch's as given.
+    pub const fn held_to(self, exactness: Exactness) -> OpDef {
+        OpDef { exactness, ..self }
+    }
     /// The declaration with results that equal PyTorch's bit for bit.
     pub const fn exactly(self) -> OpDef {
-        OpDef { exactness: Exactness::Exact, ..self }
+        self.held_to(Exactness::Exact)
     }
     /// The declaration with licences for results to take over the memory of arguments.
     pub const fn reusing(self, reuse: &'static [Reuse]) -> OpDef {

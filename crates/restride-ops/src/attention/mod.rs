@@ -280,27 +280,56 @@ fn math_decompose(e: &mut dyn Emit, a: &ValArgs<'_>) -> Vals {
     Ok(smallvec![out, weights])
 }
 
+/// The schema of attention without dropout.
+const ATTENTION: &str = "restride::attention(Tensor query, Tensor key, Tensor value, Tensor? attn_mask=None, \
+    float dropout_p=0., bool is_causal=False, *, float? scale=None, bool enable_gqa=False) -> Tensor";
+
 pub(crate) static OPS: &[OpDef] = &[
     OpDef {
-composed: Some(drops),
-decompose: Some(decompose),
-by_batch: Some(ByBatch { each: &[0, 1, 2], broadcast: &[3] }),
-..close("scaled_dot_product_attention", infer, |c| run(c, &PUBLIC, None, None), |a, outs| scratch(a, outs, &PUBLIC, false, false), samples!(samples)).noted("softmax(q k^T scale + mask) v")
-},
+        composed: Some(drops),
+        decompose: Some(decompose),
+        by_batch: Some(ByBatch { each: &[0, 1, 2], broadcast: &[3] }),
+        ..close(
+            "scaled_dot_product_attention",
+            infer,
+            |c| run(c, &PUBLIC, None, None),
+            |a, outs| scratch(a, outs, &PUBLIC, false, false),
+            samples!(samples),
+        )
+        .noted("softmax(q k^T scale + mask) v")
+    },
     OpDef {
-decompose: Some(|e, a| {
-            let args: Vec<_> = a.0.to_vec();
-            e.call("aten.scaled_dot_product_attention.default", &args)
-        }),
-by_batch: Some(ByBatch { each: &[0, 1, 2], broadcast: &[3] }),
-..close("restride::attention(Tensor query, Tensor key, Tensor value, Tensor? attn_mask=None, float dropout_p=0., bool is_causal=False, *, float? scale=None, bool enable_gqa=False) -> Tensor", infer, |c| run(c, &PUBLIC, None, None), |a, outs| scratch(a, outs, &PUBLIC, false, false), samples!(samples)).noted("scaled_dot_product_attention without dropout: its gradient computes the weights again")
-},
-    close("_scaled_dot_product_flash_attention_for_cpu", flash_infer, |c| run(c, &FLASH, Some(1), None), |a, outs| scratch(a, outs, &FLASH, true, false), samples!(flash_samples)).noted("Attention with the logarithms of the sums of exponentials"),
+        decompose: Some(|e, a| e.call("aten.scaled_dot_product_attention.default", a.0)),
+        by_batch: Some(ByBatch { each: &[0, 1, 2], broadcast: &[3] }),
+        ..close(
+            ATTENTION,
+            infer,
+            |c| run(c, &PUBLIC, None, None),
+            |a, outs| scratch(a, outs, &PUBLIC, false, false),
+            samples!(samples),
+        )
+        .noted("scaled_dot_product_attention without dropout: its gradient computes the weights again")
+    },
+    close(
+        "_scaled_dot_product_flash_attention_for_cpu",
+        flash_infer,
+        |c| run(c, &FLASH, Some(1), None),
+        |a, outs| scratch(a, outs, &FLASH, true, false),
+        samples!(flash_samples),
+    )
+    .noted("Attention with the logarithms of the sums of exponentials"),
     OpDef {
-composed: Some(drops),
-decompose: Some(math_decompose),
-..close("_scaled_dot_product_attention_math", math_infer, |c| run(c, &MATH, None, Some(1)), |a, outs| scratch(a, outs, &MATH, false, true), samples!(math_samples)).noted("Attention with its weights")
-},
+        composed: Some(drops),
+        decompose: Some(math_decompose),
+        ..close(
+            "_scaled_dot_product_attention_math",
+            math_infer,
+            |c| run(c, &MATH, None, Some(1)),
+            |a, outs| scratch(a, outs, &MATH, false, true),
+            samples!(math_samples),
+        )
+        .noted("Attention with its weights")
+    },
 ];
 
 /// The operators and gradients of this family.

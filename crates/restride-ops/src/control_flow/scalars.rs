@@ -3,6 +3,7 @@
 //! PyTorch traces Python expressions over symbolic sizes as these operators. Integers have 64 bits; overflow is an error,
 //! and so is every error of Python (a division by zero).
 
+use crate::support::ensure;
 use restride_ir::{Call, Kernel, OpDef, OpError, Scalar};
 use std::cmp::Ordering;
 
@@ -246,9 +247,7 @@ fn sum(c: &Call<'_>) -> Result<Scalar> {
 
 fn dim_of(c: &Call<'_>) -> Result<usize> {
     let t = c.args.tensor(0)?;
-    if t.sizes().is_empty() {
-        return Err(OpError::new("a 0-d tensor has no dimensions to ask for"));
-    }
+    ensure!(!t.sizes().is_empty(), "a 0-d tensor has no dimensions to ask for");
     Ok(t.layout().dim(c.args.int(1)?)?)
 }
 fn sym_size(c: &Call<'_>) -> Result<Scalar> {
@@ -266,9 +265,7 @@ fn sym_storage_offset(c: &Call<'_>) -> Result<Scalar> {
 
 fn item(c: &Call<'_>) -> Result<Scalar> {
     let t = c.args.tensor(0)?;
-    if t.numel() != 1 {
-        return Err(OpError::new(format!("a tensor with {} elements cannot be converted to a number", t.numel())));
-    }
+    ensure!(t.numel() == 1, "a tensor with {} elements cannot be converted to a number", t.numel());
     Ok(t.get(&vec![0; t.sizes().len()]))
 }
 

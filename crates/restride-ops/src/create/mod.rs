@@ -5,10 +5,9 @@ mod triangle;
 mod window;
 
 use crate::pointwise::{Metas, Result};
-use crate::support::IN_PLACE;
 use crate::support::promote::check_holds;
 use crate::support::strides::{dense_like, in_format};
-use crate::support::without_scratch;
+use crate::support::{IN_PLACE, ensure, without_scratch};
 use restride_ir::{
     Args, Call, Exactness, Grad, Layout, MemoryFormat, Meta, OpDef, OpError, OverlapCheck, SampleFn, Scalar,
 };
@@ -103,13 +102,12 @@ fn infer_empty_permuted(a: &Args<'_, Meta>) -> Result<Metas> {
     let plain = sized(a, 0, a.opt_dtype(2)?.unwrap_or(F32))?;
     let order = a.ints(1)?;
     let sizes = plain[0].sizes();
-    if order.len() != sizes.len() {
-        return Err(OpError::new(format!(
-            "Number of dimensions in size does not match the length of the physical_layout; i.e. len(size) = {} is not equal to len(physical_layout) = {}",
-            sizes.len(),
-            order.len()
-        )));
-    }
+    ensure!(
+        order.len() == sizes.len(),
+        "Number of dimensions in size does not match the length of the physical_layout; i.e. len(size) = {} is not equal to len(physical_layout) = {}",
+        sizes.len(),
+        order.len()
+    );
     let mut seen = vec![false; sizes.len()];
     let mut perm = Vec::with_capacity(order.len());
     for &d in &order {
@@ -117,21 +115,18 @@ fn infer_empty_permuted(a: &Args<'_, Meta>) -> Result<Metas> {
         let at = at.ok_or_else(|| {
             OpError::new(format!("Dimension out of range (expected to be between 0 and {}, but got {d})", seen.len()))
         })?;
-        if std::mem::replace(&mut seen[at], true) {
-            return Err(OpError::new("Duplicate dim not allowed"));
-        }
+        ensure!(!std::mem::replace(&mut seen[at], true), "Duplicate dim not allowed");
         perm.push(at);
     }
     Ok(smallvec![Meta::new(plain[0].dtype, Layout::permuted(sizes, &perm))])
 }
 fn strided_result(dtype: DType, sizes: &[i64], strides: &[i64]) -> Result<Metas> {
-    if sizes.len() != strides.len() {
-        return Err(OpError::new(format!(
-            "mismatch in length of strides and shape: {} strides for {} sizes",
-            strides.len(),
-            sizes.len()
-        )));
-    }
+    ensure!(
+        sizes.len() == strides.len(),
+        "mismatch in length of strides and shape: {} strides for {} sizes",
+        strides.len(),
+        sizes.len()
+    );
     check_sizes(dtype, sizes)?;
     let steps = sizes.iter().zip(strides).map(|(n, s)| (n - 1).max(0).checked_mul(*s));
     let cells = steps.into_iter().try_fold(1i64, |end, step| end.checked_add(step?));

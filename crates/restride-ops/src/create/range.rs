@@ -2,8 +2,8 @@
 
 use crate::create::{put, row_major};
 use crate::pointwise::{Metas, Result, not_for};
-use crate::support::fail;
-use restride_ir::{Args, Call, Exactness, Kernel, Meta, OpDef, SampleFn, Scalar};
+use crate::support::{close, ensure, fail};
+use restride_ir::{Args, Call, Meta, OpDef, SampleFn, Scalar};
 use restride_kernels::pointwise::complex_math;
 use restride_kernels::support::convert::{round_scalar, scatter};
 use restride_kernels::support::scratch::{Temp, room};
@@ -39,15 +39,12 @@ fn steps<V>(a: &Args<'_, V>, count: usize, default: Option<DType>) -> Result<Ste
         crate::support::promote::check_holds(if dtype.is_float() { F64 } else { I64 }, x)?;
     }
     let (from, to, by) = (start.as_f64(), end.as_f64(), step.as_f64());
-    if by == 0.0 || by.is_nan() {
-        return fail("step must be nonzero");
-    }
-    if !from.is_finite() || !to.is_finite() {
-        return fail(format!("unsupported range: {from} -> {to}"));
-    }
-    if (by > 0.0 && to < from) || (by < 0.0 && to > from) {
-        return fail("upper bound and lower bound inconsistent with step sign");
-    }
+    ensure!(by != 0.0 && !by.is_nan(), "step must be nonzero");
+    ensure!(from.is_finite() && to.is_finite(), "unsupported range: {from} -> {to}");
+    ensure!(
+        (by <= 0.0 || to >= from) && (by >= 0.0 || to <= from),
+        "upper bound and lower bound inconsistent with step sign"
+    );
     Ok(Steps { start, end, step, dtype })
 }
 
@@ -115,18 +112,15 @@ fn bound_type(a: &Args<'_, Meta>, i: usize) -> Result<DType> {
 /// Shape rule of `linspace` (options at 3) and `logspace` (at 4).
 fn infer_spaced(a: &Args<'_, Meta>, options: usize) -> Result<Metas> {
     let steps = a.int(2)?;
-    if steps < 0 {
-        return fail("number of steps must be non-negative");
-    }
+    ensure!(steps >= 0, "number of steps must be non-negative");
     let complex = bound_type(a, 0)?.is_complex() || bound_type(a, 1)?.is_complex();
     let default = if complex { C64 } else { F32 };
     let dtype = a.opt_dtype(options)?.unwrap_or(default);
-    if complex && !dtype.is_complex() {
-        return fail(format!(
-            "inferred dtype c10::complex<float> can't be safely cast to passed dtype {}",
-            crate::support::promote::name(dtype)
-        ));
-    }
+    ensure!(
+        !complex || dtype.is_complex(),
+        "inferred dtype c10::complex<float> can't be safely cast to passed dtype {}",
+        crate::support::promote::name(dtype)
+    );
     if dtype == Bool {
         return not_for(dtype);
     }
@@ -219,9 +213,7 @@ fn columns(lower: bool, row: i64, cols: i64, offset: i64) -> std::ops::Range<i64
 fn infer_indices(a: &Args<'_, Meta>, lower: bool) -> Result<Metas> {
     let (rows, cols, offset) = (a.int(0)?, a.int(1)?, a.int(2)?);
     for (name, n) in [("row", rows), ("col", cols)] {
-        if n < 0 {
-            return fail(format!("{name} must be non-negative, got {n}"));
-        }
+        ensure!(n >= 0, "{name} must be non-negative, got {n}");
     }
     let dtype = a.opt_dtype(3)?.unwrap_or(I64);
     if !matches!(dtype, I32 | I64) {
@@ -251,73 +243,34 @@ pub(crate) const fn made(
         let parts = if outs[0].dtype.is_complex() { room::<f64>(n) + room::<Complex>(n) } else { 0 };
         Ok(room::<f64>(n) + parts)
     };
-    OpDef { infer: Some(infer), kernel: Kernel::Fixed(kernel), scratch: Some(scratch), samples, ..OpDef::new(schema) }
+    close(schema, infer, kernel, scratch, samples)
+}
+
+/// Declares numbers at equal distances, or powers with such exponents: schema, position of the element type, kernel, samples.
+macro_rules! spaced {
+    ($schema:literal, $dtype:literal, $run:ident, $samples:expr) => {
+        made($schema, |a| infer_spaced(a, $dtype), $run, samples!($samples))
+    };
 }
 
 pub(crate) static OPS: &[OpDef] = &[
     made("arange", |a| infer_arange(a, 1), |c| run_arange(c, 1), samples!(s_arange_end)),
     made("arange.start", |a| infer_arange(a, 2), |c| run_arange(c, 2), samples!(s_arange_start)),
     made("arange.start_step", |a| infer_arange(a, 3), |c| run_arange(c, 3), samples!(s_arange_step)),
-    made(
-        "range",
-        |a| infer_range(a, 2),
-        |c| run_range(c, 2),
-        samples!(|| s_range_end(vec![sample![0, 3], sample![0.5, 4], sample![3, 0]])),
-    ),
-    made(
-        "range.step",
-        |a| infer_range(a, 3),
-        |c| run_range(c, 3),
-        samples!(|| s_range_end(vec![sample![0, 7, 2], sample![1.0, 0.0, -0.25]])),
-    ),
-    made("linspace", |a| infer_spaced(a, 3), run_linspace, samples!(s_linspace)),
-    made("logspace", |a| infer_spaced(a, 4), run_logspace, samples!(s_logspace)),
-    made(
-        "linspace.Tensor_Tensor",
-        |a| infer_spaced(a, 3),
-        run_linspace,
-        samples!(|| with_tensors(s_linspace(), true, true)),
-    ),
-    made(
-        "logspace.Tensor_Tensor",
-        |a| infer_spaced(a, 4),
-        run_logspace,
-        samples!(|| with_tensors(s_logspace(), true, true)),
-    ),
-    made(
-        "linspace.Tensor_Scalar",
-        |a| infer_spaced(a, 3),
-        run_linspace,
-        samples!(|| with_tensors(s_linspace(), true, false)),
-    ),
-    made(
-        "logspace.Tensor_Scalar",
-        |a| infer_spaced(a, 4),
-        run_logspace,
-        samples!(|| with_tensors(s_logspace(), true, false)),
-    ),
-    made(
-        "linspace.Scalar_Tensor",
-        |a| infer_spaced(a, 3),
-        run_linspace,
-        samples!(|| with_tensors(s_linspace(), false, true)),
-    ),
-    made(
-        "logspace.Scalar_Tensor",
-        |a| infer_spaced(a, 4),
-        run_logspace,
-        samples!(|| with_tensors(s_logspace(), false, true)),
-    ),
-    OpDef { exactness: Exactness::Exact, ..made("eye", |a| infer_eye(a, 1), run_eye, samples!(|| s_eye(false))) },
-    OpDef { exactness: Exactness::Exact, ..made("eye.m", |a| infer_eye(a, 2), run_eye, samples!(|| s_eye(true))) },
-    OpDef {
-        exactness: Exactness::Exact,
-        ..made("tril_indices", |a| infer_indices(a, true), |c| run_indices(c, true), samples!(s_indices))
-    },
-    OpDef {
-        exactness: Exactness::Exact,
-        ..made("triu_indices", |a| infer_indices(a, false), |c| run_indices(c, false), samples!(s_indices))
-    },
+    made("range", |a| infer_range(a, 2), |c| run_range(c, 2), samples!(s_range)),
+    made("range.step", |a| infer_range(a, 3), |c| run_range(c, 3), samples!(s_range_step)),
+    spaced!("linspace", 3, run_linspace, s_linspace),
+    spaced!("logspace", 4, run_logspace, s_logspace),
+    spaced!("linspace.Tensor_Tensor", 3, run_linspace, || with_tensors(s_linspace(), true, true)),
+    spaced!("logspace.Tensor_Tensor", 4, run_logspace, || with_tensors(s_logspace(), true, true)),
+    spaced!("linspace.Tensor_Scalar", 3, run_linspace, || with_tensors(s_linspace(), true, false)),
+    spaced!("logspace.Tensor_Scalar", 4, run_logspace, || with_tensors(s_logspace(), true, false)),
+    spaced!("linspace.Scalar_Tensor", 3, run_linspace, || with_tensors(s_linspace(), false, true)),
+    spaced!("logspace.Scalar_Tensor", 4, run_logspace, || with_tensors(s_logspace(), false, true)),
+    made("eye", |a| infer_eye(a, 1), run_eye, samples!(|| s_eye(false))).exactly(),
+    made("eye.m", |a| infer_eye(a, 2), run_eye, samples!(|| s_eye(true))).exactly(),
+    made("tril_indices", |a| infer_indices(a, true), |c| run_indices(c, true), samples!(s_indices)).exactly(),
+    made("triu_indices", |a| infer_indices(a, false), |c| run_indices(c, false), samples!(s_indices)).exactly(),
 ];
 
 #[cfg(feature = "samples")]
@@ -362,6 +315,13 @@ pub(crate) mod samples {
         out.extend(NUMBERS.map(|d| typed(sample![1, 9, 2], d)));
         out.extend([F16, BF16, F64].map(|d| typed(sample![0.0, 2.0, 0.125], d)));
         out
+    }
+
+    pub(crate) fn s_range() -> Samples {
+        s_range_end(vec![sample![0, 3], sample![0.5, 4], sample![3, 0]])
+    }
+    pub(crate) fn s_range_step() -> Samples {
+        s_range_end(vec![sample![0, 7, 2], sample![1.0, 0.0, -0.25]])
     }
 
     pub(crate) fn s_range_end(mut out: Vec<Sample>) -> Vec<Sample> {

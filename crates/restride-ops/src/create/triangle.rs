@@ -2,10 +2,8 @@
 
 use crate::create::row_major;
 use crate::pointwise::{Metas, Result};
-use crate::support::IN_PLACE;
 use crate::support::composite::composite;
-use crate::support::exact;
-use crate::support::fail;
+use crate::support::{IN_PLACE, ensure, exact, fail};
 use restride_ir::{Arg, Args, Call, Emit, Layout, Meta, OpDef, OpError, Scalar, Val};
 use restride_kernels::pointwise::{self as k, Input};
 use restride_kernels::support::convert::{gather, scatter};
@@ -15,9 +13,7 @@ use smallvec::SmallVec;
 
 fn infer_tri(a: &Args<'_, Meta>, name: &str) -> Result<Metas> {
     let t = a.tensor(0)?;
-    if t.rank() < 2 {
-        return fail(format!("{name}: input tensor must have at least 2 dimensions"));
-    }
+    ensure!(t.rank() >= 2, "{name}: input tensor must have at least 2 dimensions");
     row_major(t.dtype, t.sizes())
 }
 /// Zeroes the elements that a mask of the last two dimensions selects.
@@ -41,9 +37,7 @@ fn room_tri(a: &Args<'_, Meta>, _: &[Meta]) -> Result<usize> {
 /// `one_hot` requires the number of classes; otherwise the data would decide the sizes.
 fn infer_one_hot(a: &Args<'_, Meta>) -> Result<Metas> {
     let t = a.tensor(0)?;
-    if t.dtype != I64 {
-        return fail("one_hot is only applicable to index tensor of type LongTensor.");
-    }
+    ensure!(t.dtype == I64, "one_hot is only applicable to index tensor of type LongTensor.");
     let mut sizes = t.sizes().to_vec();
     match a.int(1)? {
         0 if t.layout.numel() == 0 => {
@@ -82,12 +76,8 @@ fn grid(e: &mut dyn Emit, tensors: &[Val]) -> Result<SmallVec<[Val; 1]>> {
     let first = tensors.first().map(|t| e.meta(*t).dtype);
     for t in tensors {
         let t = e.meta(*t);
-        if t.rank() > 1 {
-            return fail(format!("torch.meshgrid: Expected 0D or 1D tensor in the tensor list but got: {t}"));
-        }
-        if Some(t.dtype) != first {
-            return fail("torch.meshgrid expects all tensors to have the same dtype");
-        }
+        ensure!(t.rank() <= 1, "torch.meshgrid: Expected 0D or 1D tensor in the tensor list but got: {t}");
+        ensure!(Some(t.dtype) == first, "torch.meshgrid expects all tensors to have the same dtype");
         sizes.push(t.layout.numel());
     }
     let list = |sizes: &[i64]| Arg::Scalars(sizes.iter().map(|&n| Scalar::Int(n)).collect());
@@ -102,9 +92,7 @@ fn grid(e: &mut dyn Emit, tensors: &[Val]) -> Result<SmallVec<[Val; 1]>> {
 }
 fn meshgrid(e: &mut dyn Emit, a: &Args<'_, Val>) -> Result<SmallVec<[Val; 1]>> {
     let mut tensors: Vec<Val> = a.tensors(0)?.into_iter().copied().collect();
-    if tensors.is_empty() {
-        return fail("torch.meshgrid expects a non-empty TensorList");
-    }
+    ensure!(!tensors.is_empty(), "torch.meshgrid expects a non-empty TensorList");
     let swapped = match a.opt_str(1)? {
         None | Some("ij") => false,
         Some("xy") => tensors.len() > 1,

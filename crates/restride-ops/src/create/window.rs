@@ -3,7 +3,7 @@
 use crate::create::range::made;
 use crate::create::{put, row_major};
 use crate::pointwise::{Metas, Result};
-use crate::support::fail;
+use crate::support::ensure;
 use restride_ir::{Args, Call, Meta, OpDef, Scalar};
 use restride_kernels::support::convert::scatter;
 use restride_kernels::support::scratch::Temp;
@@ -21,13 +21,9 @@ enum Window {
 /// Shape rule: length, periodic flag, and the element type at a position.
 fn infer_window(a: &Args<'_, Meta>, dtype_at: usize) -> Result<Metas> {
     let n = a.int(0)?;
-    if n < 0 {
-        return fail(format!("window_length must be non-negative, got {n}"));
-    }
+    ensure!(n >= 0, "window_length must be non-negative, got {n}");
     let dtype = a.opt_dtype(dtype_at)?.unwrap_or(F32);
-    if !dtype.is_float() {
-        return fail(format!("a window's elements are floating point numbers, not {}", dtype.torch_name()));
-    }
+    ensure!(dtype.is_float(), "a window's elements are floating point numbers, not {}", dtype.torch_name());
     row_major(dtype, &[n])
 }
 fn run_window(c: &Call<'_>, window: Window, periodic: bool, alpha: f64, beta: f64) -> Result<()> {

@@ -5,6 +5,7 @@ pub(crate) mod terms;
 mod views;
 
 use crate::registry::full_name;
+use crate::support::ensure;
 use restride_ir::{Arg, Dim, Expr, Grad, GradCall, GradEmit, OpDef, OpError, TensorType, Val};
 use std::collections::HashMap;
 use std::sync::OnceLock;
@@ -115,9 +116,7 @@ pub fn fit(emit: &mut dyn GradEmit, gradient: Val, to: &TensorType) -> Result<Va
     }
     let have = emit.ty(g);
     let wider = have.rank() as i64 - to.rank() as i64;
-    if wider < 0 {
-        return Err(OpError::new(format!("a gradient {have} of an operand {to}")));
-    }
+    ensure!(wider >= 0, "a gradient {have} of an operand {to}");
     let lead = (0..wider).collect::<Vec<i64>>();
     let spread = |(k, size): (usize, &Expr)| {
         let own = &have.layout.sizes[k + wider as usize];
@@ -139,9 +138,7 @@ pub fn fit(emit: &mut dyn GradEmit, gradient: Val, to: &TensorType) -> Result<Va
     }
     let have = emit.ty(g);
     let fits = have.layout.sizes.iter().zip(&to.layout.sizes).all(|(a, b)| a.equals(b) != Some(false));
-    if !fits {
-        return Err(OpError::new(format!("a gradient {have} of an operand {to}")));
-    }
+    ensure!(fits, "a gradient {have} of an operand {to}");
     if have.dtype != to.dtype {
         g = one(emit, "aten._to_copy.default", &[Arg::Value(g), Arg::DType(to.dtype)])?;
     }

@@ -19,9 +19,11 @@ pub(crate) fn allocate(dtype: DType, layout: Layout) -> Result<RawTensor> {
     let cells = layout.sizes.iter().fold(1u128, |n, s| n.saturating_mul((*s).max(0) as u128));
     let bytes = cells.saturating_mul(dtype.size() as u128);
     let room = || usize::try_from(bytes).is_ok_and(|n| Vec::<u8>::new().try_reserve_exact(n).is_ok());
-    if bytes > SURE && !room() {
-        return fail(format!("a result of {dtype} and sizes {:?} needs more memory than there is", &layout.sizes[..]));
-    }
+    ensure!(
+        bytes <= SURE || room(),
+        "a result of {dtype} and sizes {:?} needs more memory than there is",
+        &layout.sizes[..]
+    );
     Ok(RawTensor::zeros(dtype, layout))
 }
 
@@ -146,17 +148,16 @@ fn known_repeats(e: &mut dyn Emit, a: &ValArgs<'_>) -> Vals {
 fn repeat_by(e: &mut dyn Emit, a: &ValArgs<'_>) -> Vals {
     let (mut t, mut repeats, dim, size) = (*a.tensor(0)?, *a.tensor(1)?, a.opt_int(2)?, a.opt_int(3)?);
     if dim.is_none() {
-        t = e.call("aten.flatten.using_ints", &[Arg::Value(t)])?[0];
+        t = emit!(e, "aten.flatten.using_ints", t)?;
     }
     let (meta, r) = (e.meta(t), e.meta(repeats));
     let d = meta.layout.dim(dim.unwrap_or(0))?;
     ensure!(meta.rank() > 0, "Dimension specified as 0 but tensor has no dimensions");
     let n = meta.sizes()[d];
-    let list = |n: i64| Arg::Scalars(vec![Scalar::Int(n)]);
     match *r.sizes() {
         [] | [1] => {
-            let one = e.call("aten.reshape.default", &[Arg::Value(repeats), list(1)])?[0];
-            repeats = e.call("aten.expand.default", &[Arg::Value(one), list(n)])?[0];
+            let one = emit!(e, "aten.reshape.default", repeats, [1])?;
+            repeats = emit!(e, "aten.expand.default", one, [n])?;
         }
         [have] => ensure!(
             have == n,
@@ -166,13 +167,10 @@ fn repeat_by(e: &mut dyn Emit, a: &ValArgs<'_>) -> Vals {
         _ => return fail("repeats must be 0-dim or 1-dim tensor"),
     }
     let index = match size {
-        Some(size) => {
-            e.call("restride.repeat_index.default", &[Arg::Value(repeats), Arg::Scalar(Scalar::Int(size))])?[0]
-        }
-        None => e.call("aten.repeat_interleave.Tensor", &[Arg::Value(repeats)])?[0],
+        Some(size) => emit!(e, "restride.repeat_index.default", repeats, size)?,
+        None => emit!(e, "aten.repeat_interleave.Tensor", repeats)?,
     };
-    let dim = Arg::Scalar(Scalar::Int(d as i64));
-    Ok(smallvec![e.call("aten.index_select.default", &[Arg::Value(t), dim, Arg::Value(index)])?[0]])
+    Ok(smallvec![emit!(e, "aten.index_select.default", t, d as i64, index)?])
 }
 
 const fn in_columns(schema: &'static str) -> OpDef {

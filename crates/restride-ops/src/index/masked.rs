@@ -35,9 +35,7 @@ fn filled(e: &mut dyn Emit, t: Val, mask: Val, fill: Arg<Val, Scalar>) -> Vals {
 
 fn masked_index(e: &mut dyn Emit, a: &ValArgs<'_>) -> Vals {
     let (t, mask) = (*a.tensor(0)?, *a.tensor(1)?);
-    if e.meta(t).sizes().contains(&0) {
-        return fail("_unsafe_masked_index of a tensor without elements is not supported");
-    }
+    ensure!(!e.meta(t).sizes().contains(&0), "_unsafe_masked_index of a tensor without elements is not supported");
     let indices = clamped(e, a, "_unsafe_masked_index")?;
     let picked = e.call("aten.index.Tensor", &[Arg::Value(t), indices])?[0];
     filled(e, picked, mask, a.0[3].clone())

@@ -78,13 +78,12 @@ fn infer_value_reduce(a: &Args<'_, Meta>) -> Metas {
 fn infer_two(a: &Args<'_, Meta>) -> Metas {
     let (how, t) = (new_reduce(a.str(4)?)?, a.tensor(0)?);
     let ordered = matches!(how, Reduce::Max | Reduce::Min);
-    if (ordered && t.dtype.is_complex()) || (how == Reduce::Mean && t.dtype == DType::Bool) {
-        return fail(format!(
-            "\"scatter_gather_tensor_cpu_reduce_{}\" not implemented for '{}'",
-            a.str(4)?,
-            name(t.dtype)
-        ));
-    }
+    ensure!(
+        (!ordered || !t.dtype.is_complex()) && (how != Reduce::Mean || t.dtype != DType::Bool),
+        "\"scatter_gather_tensor_cpu_reduce_{}\" not implemented for '{}'",
+        a.str(4)?,
+        name(t.dtype)
+    );
     infer_src(a)
 }
 

@@ -40,12 +40,11 @@ fn cholesky_of<T: Field>(c: &Call<'_>) -> Result<()> {
         let m = ms.get(i);
         let turned = upper.then(|| m.adjoint());
         let (l, bad) = k::cholesky(turned.as_ref().unwrap_or(&m));
-        if checked && bad != 0 {
-            return fail(format!(
-                "linalg.cholesky: {}The factorization could not be completed because the input is not positive-definite (the leading minor of order {bad} is not positive-definite).",
-                element(i, x.sizes())
-            ));
-        }
+        ensure!(
+            !checked || bad == 0,
+            "linalg.cholesky: {}The factorization could not be completed because the input is not positive-definite (the leading minor of order {bad} is not positive-definite).",
+            element(i, x.sizes())
+        );
         info.put(i, &[bad]);
         if upper {
             out.put(i, &l.adjoint().data);

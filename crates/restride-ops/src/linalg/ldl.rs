@@ -35,13 +35,12 @@ fn factor_of<T: Field>(c: &Call<'_>) -> Result<()> {
     let (mut pivots, mut info) = (Pieces::of(&c.outs[1], ms.count), Pieces::of(&c.outs[2], ms.count));
     for i in 0..ms.count {
         let mut made = k::ldl(ms.get(i), hermitian && T::COMPLEX);
-        if checked && made.info != 0 {
-            return fail(format!(
-                "torch.linalg.ldl_factor_ex: {}The diagonal element {} is zero, the factorization could not be completed because the input matrix is singular.",
-                element(i, x.sizes()),
-                made.info
-            ));
-        }
+        ensure!(
+            !checked || made.info == 0,
+            "torch.linalg.ldl_factor_ex: {}The diagonal element {} is zero, the factorization could not be completed because the input matrix is singular.",
+            element(i, x.sizes()),
+            made.info
+        );
         // The factors do not include elements above the diagonal.
         (0..ms.rows).for_each(|r| (r + 1..ms.rows).for_each(|c| made.ld[(r, c)] = T::ZERO));
         ld.put(i, &made.ld.data);

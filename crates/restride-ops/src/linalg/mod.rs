@@ -144,13 +144,12 @@ fn inv_of<T: Field>(c: &Call<'_>) -> Result<()> {
     let (mut out, mut info) = (Pieces::of(&c.outs[0], ms.count), Pieces::of(&c.outs[1], ms.count));
     for i in 0..ms.count {
         let f = k::lu(ms.get(i));
-        if c.args.bool(1)? && f.info != 0 {
-            return fail(format!(
-                "linalg.inv: {}The diagonal element {} is zero, the inversion could not be completed because the input matrix is singular.",
-                element(i, x.sizes()),
-                f.info
-            ));
-        }
+        ensure!(
+            !c.args.bool(1)? || f.info == 0,
+            "linalg.inv: {}The diagonal element {} is zero, the inversion could not be completed because the input matrix is singular.",
+            element(i, x.sizes()),
+            f.info
+        );
         info.put(i, &[f.info]);
         out.put(i, &f.inverse().data);
     }

@@ -96,12 +96,11 @@ fn solve_of<T: Field>(c: &Call<'_>) -> Result<()> {
     let mut info = Pieces::of(&c.outs[3], c.outs[3].numel());
     let mut out = Pieces::of(&c.outs[0], from_a.len());
     let (lus, pivots) = factors::<T>(c, 1, |i, f| {
-        if checked && f.info != 0 {
-            return fail(format!(
-                "torch.linalg.solve: {}The solver failed because the input matrix is singular.",
-                element(i, x.sizes())
-            ));
-        }
+        ensure!(
+            !checked || f.info == 0,
+            "torch.linalg.solve: {}The solver failed because the input matrix is singular.",
+            element(i, x.sizes())
+        );
         info.put(i, &[f.info]);
         Ok(())
     })?;

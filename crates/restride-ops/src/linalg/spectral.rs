@@ -379,26 +379,21 @@ fn sqrth(e: &mut dyn Emit, a: &ValArgs<'_>) -> Vals {
 const UP_TO_SIGN: Exactness = Exactness::Random;
 
 pub(crate) static OPS: &[OpDef] = &[
-    OpDef { exactness: UP_TO_SIGN, ..kernel!(eigh_infer, eigh_run, eigh_scratch, eigh_samples(), "_linalg_eigh") },
-    OpDef { exactness: UP_TO_SIGN, ..composite!(eigh, eigh_samples(), "linalg_eigh") },
+    kernel!(eigh_infer, eigh_run, eigh_scratch, eigh_samples(), "_linalg_eigh").held_to(UP_TO_SIGN),
+    composite!(eigh, eigh_samples(), "linalg_eigh").held_to(UP_TO_SIGN),
     composite!(eigvalsh, eigh_samples(), "linalg_eigvalsh"),
-    OpDef { exactness: UP_TO_SIGN, ..kernel!(svd_infer, svd_run, svd_scratch, svd_shapes(), "_linalg_svd") },
-    OpDef { exactness: UP_TO_SIGN, ..composite!(svd, svd_shapes(), "linalg_svd") },
+    kernel!(svd_infer, svd_run, svd_scratch, svd_shapes(), "_linalg_svd").held_to(UP_TO_SIGN),
+    composite!(svd, svd_shapes(), "linalg_svd").held_to(UP_TO_SIGN),
     composite!(svdvals, svd_shapes(), "linalg_svdvals"),
-    OpDef {
-        exactness: UP_TO_SIGN,
-        ..composite!(
-            old_svd,
-            [options(&[flag(true)]), options(&[flag(false)]), options(&[flag(true), flag(false)])].concat(),
-            "svd"
-        )
-    },
-    OpDef { exactness: UP_TO_SIGN, ..kernel!(eig_infer, eig_run, eig_scratch, regular_samples(), "linalg_eig") },
-    OpDef {
-        exactness: UP_TO_SIGN,
-        ..kernel!(eigvals_infer, eig_run, eig_scratch, regular_samples(), "_linalg_eigvals")
-    },
-    OpDef { exactness: UP_TO_SIGN, ..composite!(eigvals, regular_samples(), "linalg_eigvals") },
+    composite!(
+        old_svd,
+        [options(&[flag(true)]), options(&[flag(false)]), options(&[flag(true), flag(false)])].concat(),
+        "svd"
+    )
+    .held_to(UP_TO_SIGN),
+    kernel!(eig_infer, eig_run, eig_scratch, regular_samples(), "linalg_eig").held_to(UP_TO_SIGN),
+    kernel!(eigvals_infer, eig_run, eig_scratch, regular_samples(), "_linalg_eigvals").held_to(UP_TO_SIGN),
+    composite!(eigvals, regular_samples(), "linalg_eigvals").held_to(UP_TO_SIGN),
     composite!(pinv, tolerances(true), "linalg_pinv.atol_rtol_tensor"),
     composite!(pinv_float, tolerances(false), "linalg_pinv.atol_rtol_float"),
     composite!(pinv_rcond, options(&[of(0.01)]), "linalg_pinv"),

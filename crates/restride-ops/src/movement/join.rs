@@ -2,14 +2,16 @@
 
 use restride_ir::{
     Arg, Args, AssemblyPart, Call, DType, Dims, Emit, Exactness, InferFn, Layout, Meta, Movement, OpDef, OverlapCheck,
-    SampleFn, Scalar,
+    SampleFn,
 };
 use restride_kernels::movement::copy;
 use smallvec::smallvec;
 
 use crate::support::composite::composite;
 use crate::support::promote::{Operand, result_type};
-use crate::support::{Metas, Result, ValArgs, Vals, ensure, fail, fresh, one, suggests_channels_last, without_scratch};
+use crate::support::{
+    Metas, Result, ValArgs, Vals, emit, ensure, fail, fresh, one, suggests_channels_last, without_scratch,
+};
 
 /// Whether `cat` ignores an operand: an empty vector fits beside any shape.
 fn skipped(l: &Layout) -> bool {
@@ -166,22 +168,13 @@ const fn assembled(
     OpDef { movement: Some(Movement::Assemble(pieces)), ..without_scratch(schema, infer, run, samples).exactly() }
 }
 
-type Val1 = restride_ir::Val;
-
-fn call1(e: &mut dyn Emit, op: &str, args: &[Arg<Val1, Scalar>]) -> Result<Val1> {
-    e.call(op, args)?.into_iter().next().ok_or_else(|| restride_ir::OpError::new(format!("{op} gives nothing")))
-}
-fn int(i: i64) -> Arg<Val1, Scalar> {
-    Arg::Scalar(Scalar::Int(i))
-}
-
 /// Applies `op` to each operand, then concatenates along a dimension that depends on the rank.
 fn joined(e: &mut dyn Emit, a: &ValArgs<'_>, name: &str, op: &str, dim: fn(usize) -> i64) -> Vals {
     let operands = a.tensors(0)?;
     ensure!(!operands.is_empty(), "{name} expects a non-empty TensorList");
-    let wide = operands.into_iter().map(|v| Ok(Some(call1(e, op, &[Arg::Value(*v)])?))).collect::<Result<Vec<_>>>()?;
-    let rank = wide[0].map_or(0, |v| e.meta(v).rank());
-    Ok(smallvec![call1(e, "aten.cat.default", &[Arg::Values(wide), int(dim(rank))])?])
+    let wide = operands.into_iter().map(|v| emit!(e, op, *v)).collect::<Result<Vec<_>>>()?;
+    let rank = e.meta(wide[0]).rank();
+    Ok(smallvec![emit!(e, "aten.cat.default", wide, dim(rank))?])
 }
 fn hstack(e: &mut dyn Emit, a: &ValArgs<'_>) -> Vals {
     joined(e, a, "hstack", "aten.atleast_1d.default", |rank| (rank > 1) as i64)
@@ -199,10 +192,7 @@ fn column_stack(e: &mut dyn Emit, a: &ValArgs<'_>) -> Vals {
     for v in operands {
         let m = e.meta(*v);
         columns.push(Some(match m.rank() {
-            0 | 1 => {
-                let sizes = Arg::Scalars(vec![Scalar::Int(m.layout.numel()), Scalar::Int(1)]);
-                call1(e, "aten.reshape.default", &[Arg::Value(*v), sizes])?
-            }
+            0 | 1 => emit!(e, "aten.reshape.default", *v, [m.layout.numel(), 1])?,
             _ => *v,
         }));
     }
@@ -222,17 +212,15 @@ fn cartesian_prod(e: &mut dyn Emit, a: &ValArgs<'_>) -> Vals {
     if let [only] = vectors[..] {
         return Ok(smallvec![*only]);
     }
-    let list = |l: &[i64]| Arg::Scalars(l.iter().map(|&n| Scalar::Int(n)).collect());
     let mut columns = Vec::with_capacity(vectors.len());
     for (i, v) in vectors.iter().enumerate() {
         let mut alone = vec![1; sizes.len()];
         alone[i] = sizes[i];
-        let v = call1(e, "aten.view.default", &[Arg::Value(**v), list(&alone)])?;
-        let v = call1(e, "aten.expand.default", &[Arg::Value(v), list(&sizes)])?;
-        let v = call1(e, "aten.reshape.default", &[Arg::Value(v), list(&[-1])])?;
-        columns.push(Some(v));
+        let v = emit!(e, "aten.view.default", **v, alone)?;
+        let v = emit!(e, "aten.expand.default", v, &sizes[..])?;
+        columns.push(emit!(e, "aten.reshape.default", v, [-1])?);
     }
-    Ok(smallvec![call1(e, "aten.stack.default", &[Arg::Values(columns), int(1)])?])
+    Ok(smallvec![emit!(e, "aten.stack.default", columns, 1)?])
 }
 
 fn infer_block_diag(a: &Args<'_, Meta>) -> Metas {

@@ -9,6 +9,7 @@ mod join;
 pub(crate) mod pad;
 mod shuffle;
 
+use crate::support::ensure;
 use restride_ir::{
     Arg, Args, Call, Exactness, Kernel, Meta, Movement, OpDef, OpError, Reuse, ReuseKind, SampleFn, TensorType,
     ViewArgs, ViewOutcome, view_args,
@@ -58,9 +59,10 @@ pub(crate) fn preserved(l: &Layout) -> Result<Layout> {
     if stretched && !l.is_dense() {
         return Ok(crate::support::strides::dense_like(l));
     }
-    if self_overlaps(l) != Some(false) {
-        return fail("a functional write into a tensor with several elements in one cell is not supported");
-    }
+    ensure!(
+        self_overlaps(l) == Some(false),
+        "a functional write into a tensor with several elements in one cell is not supported"
+    );
     Ok(l.clone())
 }
 
@@ -82,13 +84,12 @@ fn region_in<R: Rule>(mut args: SmallVec<[Arg<Meta, i64>; 8]>, base: &Layout) ->
 fn infer_scatter<R: Rule>(a: &Args<'_, Meta>) -> Result<SmallVec<[Meta; 1]>> {
     let (base, src) = (a.tensor(0)?, a.tensor(1)?);
     let region = region::<Beside<R>>(&view_args(a.0), &base.layout)?;
-    if region.sizes[..] != *src.sizes() {
-        return fail(format!(
-            "expected src to have a size equal to the slice of self. src size = {:?}, slice size = {:?}",
-            src.sizes(),
-            &region.sizes[..]
-        ));
-    }
+    ensure!(
+        region.sizes[..] == *src.sizes(),
+        "expected src to have a size equal to the slice of self. src size = {:?}, slice size = {:?}",
+        src.sizes(),
+        &region.sizes[..]
+    );
     Ok(smallvec![TensorType::new(base.dtype, preserved(&base.layout)?)])
 }
 
@@ -137,9 +138,12 @@ const fn a_scatter<R: Rule>(schema: &'static str, samples: Option<SampleFn>) -> 
 fn infer_copy(a: &Args<'_, Meta>) -> Result<SmallVec<[Meta; 1]>> {
     let (to, src) = (a.tensor(0)?, a.tensor(1)?);
     let sizes = crate::support::strides::broadcast_sizes(&[to.sizes(), src.sizes()])?;
-    if sizes[..] != *to.sizes() {
-        return fail(format!("output with shape {:?} doesn't match the broadcast shape {:?}", to.sizes(), &sizes[..]));
-    }
+    ensure!(
+        sizes[..] == *to.sizes(),
+        "output with shape {:?} doesn't match the broadcast shape {:?}",
+        to.sizes(),
+        &sizes[..]
+    );
     Ok(smallvec![TensorType::new(to.dtype, preserved(&to.layout)?)])
 }
 

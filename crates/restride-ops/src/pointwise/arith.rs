@@ -3,6 +3,7 @@
 use crate::pointwise::{
     Metas, Result, Rule, check_alpha, common, compute, infer, input, inputs, op, operands, own, run,
 };
+use crate::support::ensure;
 use crate::support::promote::Operand;
 use restride_ir::{Args, Call, Grad, Meta, OpDef, OpError, Scalar};
 use restride_kernels::pointwise::{self as k, Input, Pointwise};
@@ -17,16 +18,14 @@ fn infer_scaled(a: &Args<'_, Meta>) -> Result<Metas> {
 
 fn infer_sub(a: &Args<'_, Meta>) -> Result<Metas> {
     let [x, y] = [Operand::read(a, 0)?.dtype(), Operand::read(a, 1)?.dtype()];
-    if x == Bool && y == Bool {
-        return Err(OpError::new(
-            "Subtraction, the `-` operator, with two bool tensors is not supported. Use the `^` or `logical_xor()` operator instead.",
-        ));
-    }
-    if x == Bool || y == Bool {
-        return Err(OpError::new(
-            "Subtraction, the `-` operator, with a bool tensor is not supported. If you are trying to invert a mask, use the `~` or `logical_not()` operator instead.",
-        ));
-    }
+    ensure!(
+        x != Bool || y != Bool,
+        "Subtraction, the `-` operator, with two bool tensors is not supported. Use the `^` or `logical_xor()` operator instead."
+    );
+    ensure!(
+        x != Bool && y != Bool,
+        "Subtraction, the `-` operator, with a bool tensor is not supported. If you are trying to invert a mask, use the `~` or `logical_not()` operator instead."
+    );
     infer_scaled(a)
 }
 
@@ -83,11 +82,10 @@ fn infer_addc(a: &Args<'_, Meta>, divides: bool) -> Result<Metas> {
     let operands = operands(a, &[0, 1, 2])?;
     let dtype = common(&operands, Rule::Same)?;
     let whole = |o: &Operand<'_>| !o.dtype().is_float() && !o.dtype().is_complex();
-    if divides && whole(&operands[1]) && whole(&operands[2]) {
-        return Err(OpError::new(
-            "Integer division with addcdiv is no longer supported, and in a future release addcdiv will perform a true division of tensor1 and tensor2.",
-        ));
-    }
+    ensure!(
+        !divides || !whole(&operands[1]) || !whole(&operands[2]),
+        "Integer division with addcdiv is no longer supported, and in a future release addcdiv will perform a true division of tensor1 and tensor2."
+    );
     let op = if divides { &k::ADDCDIV } else { &k::ADDCMUL };
     if !divides && dtype == Bool {
         return crate::pointwise::not_for(dtype);
@@ -127,13 +125,12 @@ fn run_lerp(c: &Call<'_>) -> Result<()> {
 /// `isclose` compares in the operands' own element type.
 fn infer_isclose(a: &Args<'_, Meta>) -> Result<Metas> {
     let (x, y) = (a.tensor(0)?, a.tensor(1)?);
-    if x.dtype != y.dtype {
-        return Err(OpError::new(format!(
-            "{} did not match {}",
-            crate::support::promote::name(x.dtype),
-            crate::support::promote::name(y.dtype)
-        )));
-    }
+    ensure!(
+        x.dtype == y.dtype,
+        "{} did not match {}",
+        crate::support::promote::name(x.dtype),
+        crate::support::promote::name(y.dtype)
+    );
     crate::pointwise::infer_ask(a, &[0, 1], &k::EQ)
 }
 fn run_isclose(c: &Call<'_>) -> Result<()> {
@@ -198,9 +195,10 @@ pub(crate) static OPS: &[OpDef] = &[
 
 /// `heaviside` requires operands of one element type.
 fn infer_heaviside(a: &Args<'_, Meta>) -> Result<Metas> {
-    if a.tensor(0)?.dtype != a.tensor(1)?.dtype {
-        return Err(OpError::new("heaviside is not yet implemented for tensors with different dtypes."));
-    }
+    ensure!(
+        a.tensor(0)?.dtype == a.tensor(1)?.dtype,
+        "heaviside is not yet implemented for tensors with different dtypes."
+    );
     infer(a, &[0, 1], &[], Rule::Same, &k::HEAVISIDE)
 }
 fn run_heaviside(c: &Call<'_>) -> Result<()> {

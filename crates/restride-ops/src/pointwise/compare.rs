@@ -1,6 +1,7 @@
 //! Comparisons, logic and selections.
 
 use crate::pointwise::{Metas, Result, Rule, ask, common, compute, input, layout, not_for, operands, own};
+use crate::support::ensure;
 use crate::support::promote::{Operand, check_holds, result_type};
 use crate::support::strides;
 use restride_ir::{Args, Call, Grad, Meta, OpDef, OpError, OverlapCheck, Scalar};
@@ -28,12 +29,11 @@ fn run_where(c: &Call<'_>) -> Result<()> {
 /// `masked_fill` returns a row-major copy of its first operand in the same element type.
 fn infer_masked_fill(a: &Args<'_, Meta>) -> Result<Metas> {
     let (x, mask) = (a.tensor(0)?, a.tensor(1)?);
-    if mask.dtype != Bool {
-        return Err(OpError::new(format!(
-            "masked_fill_ only supports boolean masks, but got mask with dtype {}",
-            crate::support::promote::name(mask.dtype)
-        )));
-    }
+    ensure!(
+        mask.dtype == Bool,
+        "masked_fill_ only supports boolean masks, but got mask with dtype {}",
+        crate::support::promote::name(mask.dtype)
+    );
     match Operand::read(a, 2)? {
         Operand::Number(s) => check_holds(x.dtype, s)?,
         Operand::Tensor(_, l) if l.rank() > 0 => {
@@ -98,9 +98,7 @@ fn within(dtype: DType, x: Input<'_>) -> Input<'_> {
 /// Shape rule of `clamp`; `lower` is the position of the lower bound, if it has one.
 fn infer_clamp(a: &Args<'_, Meta>, at: &[usize], lower: usize) -> Result<Metas> {
     let at = bounds(a, at);
-    if at.len() == 1 {
-        return Err(OpError::new("torch.clamp: At least one of 'min' or 'max' must not be None"));
-    }
+    ensure!(at.len() != 1, "torch.clamp: At least one of 'min' or 'max' must not be None");
     let all = operands(a, &at)?;
     let dtype = common(&all, Rule::Same)?;
     // With one tensor as its bound, a clamp is a maximum or minimum, which `bool` supports.

@@ -1,30 +1,22 @@
 //! Derivatives with several results, drawn activations, windows, and other compositions of pointwise operators.
 
 use crate::pointwise::{Metas, Result, Rule, compute, infer, input, layout, not_for, op, operands, own, run};
-use crate::support::close;
 use crate::support::composite::composite;
 use crate::support::promote::name;
 use crate::support::strides::dense_like;
-use restride_ir::{Arg, Args, Call, Emit, Exactness, Meta, OpDef, OpError, Scalar, TwinDecl, TwinReturn, Val};
+use crate::support::{ValArgs, Vals, close, emit, ensure, pass};
+use restride_ir::{Args, Call, Emit, Exactness, Meta, OpDef, OpError, Scalar, TwinDecl, TwinReturn, Val};
 use restride_kernels::pointwise::{self as k, Input};
 use restride_kernels::support::scratch::{Temp, room};
 use restride_tensor::DType::*;
-use smallvec::{SmallVec, smallvec};
-
-type Vals = SmallVec<[Val; 1]>;
-
-fn one(e: &mut dyn Emit, op: &str, args: &[Arg<Val, Scalar>]) -> Result<Val> {
-    e.call(op, args)?.first().copied().ok_or_else(|| OpError::new(format!("{op} gives no result")))
-}
+use smallvec::smallvec;
 
 /// Refuses operands of different element types.
 fn same_types(a: &Args<'_, Meta>, at: &[usize]) -> Result<()> {
     let first = a.tensor(at[0])?.dtype;
     for &i in at {
         let other = a.tensor(i)?.dtype;
-        if other != first {
-            return Err(OpError::new(format!("Found dtype {} but expected {}", name(other), name(first))));
-        }
+        ensure!(other == first, "Found dtype {} but expected {}", name(other), name(first));
     }
     Ok(())
 }
@@ -34,9 +26,7 @@ fn infer_log_sigmoid_backward(a: &Args<'_, Meta>) -> Result<Metas> {
     same_types(a, &[0, 1])?;
     let out = infer(a, &[0, 1], &[], Rule::Same, &k::LOG_SIGMOID_BACKWARD)?;
     let g = a.tensor(0)?;
-    if out[0].sizes() != g.sizes() {
-        return Err(OpError::new("log_sigmoid_backward: the gradient is smaller than the operand"));
-    }
+    ensure!(out[0].sizes() == g.sizes(), "log_sigmoid_backward: the gradient is smaller than the operand");
     Ok(smallvec![Meta::new(out[0].dtype, dense_like(&g.layout))])
 }
 fn run_log_sigmoid_backward(c: &Call<'_>) -> Result<()> {
@@ -59,9 +49,7 @@ fn run_prelu_backward(c: &Call<'_>) -> Result<()> {
 /// A gradient multiplied by a mask.
 fn infer_masked(a: &Args<'_, Meta>) -> Result<Metas> {
     let (g, mask) = (a.tensor(0)?, a.tensor(1)?);
-    if mask.dtype != Bool {
-        return Err(OpError::new(format!("Mask should be Bool Scalar Type, got {}", name(mask.dtype))));
-    }
+    ensure!(mask.dtype == Bool, "Mask should be Bool Scalar Type, got {}", name(mask.dtype));
     if !g.dtype.is_float() {
         return not_for(g.dtype);
     }
@@ -74,36 +62,29 @@ fn run_masked(c: &Call<'_>) -> Result<()> {
 }
 
 /// A gradient multiplied by a mask and a scale.
-fn dropout_backward(e: &mut dyn Emit, a: &Args<'_, Val>) -> Result<Vals> {
-    let (g, mask) = (Arg::Value(*a.tensor(0)?), Arg::Value(*a.tensor(1)?));
-    let kept = one(e, "aten.mul.Tensor", &[g, mask])?;
-    one(e, "aten.mul.Scalar", &[Arg::Value(kept), Arg::Scalar(Scalar::Float(a.float(2)?))]).map(|v| smallvec![v])
+fn dropout_backward(e: &mut dyn Emit, a: &ValArgs<'_>) -> Vals {
+    let kept = emit!(e, "aten.mul.Tensor", *a.tensor(0)?, *a.tensor(1)?)?;
+    Ok(smallvec![emit!(e, "aten.mul.Scalar", kept, a.float(2)?)?])
 }
 
 /// `glu`'s derivative: `g * s` for the first half and `g * a * s * (1 - s)` for the second.
-fn glu_backward(e: &mut dyn Emit, a: &Args<'_, Val>) -> Result<Vals> {
+fn glu_backward(e: &mut dyn Emit, a: &ValArgs<'_>) -> Vals {
     let (g, x) = (*a.tensor(0)?, *a.tensor(1)?);
     let t = e.meta(x);
-    if t.rank() == 0 {
-        return Err(OpError::new("glu does not support 0-dimensional tensors"));
-    }
+    ensure!(t.rank() != 0, "glu does not support 0-dimensional tensors");
     let dim = t.layout.dim(a.int(2)?)?;
     let size = t.sizes()[dim];
-    if size % 2 != 0 {
-        return Err(OpError::new(format!("Halving dimension must be even, but dimension {dim} is size {size}")));
-    }
-    let n = |i: i64| Arg::Scalar(Scalar::Int(i));
-    let half = |e: &mut dyn Emit, from: i64, to: i64| {
-        one(e, "aten.slice.Tensor", &[Arg::Value(x), n(dim as i64), n(from), n(to), n(1)])
-    };
-    let (first, second) = (half(e, 0, size / 2)?, half(e, size / 2, size)?);
-    let gate = one(e, "aten.sigmoid.default", &[Arg::Value(second)])?;
-    let for_first = one(e, "aten.mul.Tensor", &[Arg::Value(g), Arg::Value(gate)])?;
-    let for_gate = one(e, "aten.mul.Tensor", &[Arg::Value(g), Arg::Value(first)])?;
-    let for_second = one(e, "aten.sigmoid_backward.default", &[Arg::Value(for_gate), Arg::Value(gate)])?;
-    let both = one(e, "aten.cat.default", &[Arg::Values(vec![Some(for_first), Some(for_second)]), n(dim as i64)])?;
+    ensure!(size % 2 == 0, "Halving dimension must be even, but dimension {dim} is size {size}");
+    let d = dim as i64;
+    let first = emit!(e, "aten.slice.Tensor", x, d, 0, size / 2, 1)?;
+    let second = emit!(e, "aten.slice.Tensor", x, d, size / 2, size, 1)?;
+    let gate = emit!(e, "aten.sigmoid.default", second)?;
+    let for_first = emit!(e, "aten.mul.Tensor", g, gate)?;
+    let for_gate = emit!(e, "aten.mul.Tensor", g, first)?;
+    let for_second = emit!(e, "aten.sigmoid_backward.default", for_gate, gate)?;
+    let both = emit!(e, "aten.cat.default", vec![for_first, for_second], d)?;
     // PyTorch's result is row-major for any operand strides.
-    one(e, "aten.contiguous.default", &[Arg::Value(both)]).map(|v| smallvec![v])
+    Ok(smallvec![emit!(e, "aten.contiguous.default", both)?])
 }
 
 /// Multiplies negative numbers by a slope: drawn for each in training, else the middle of the range. Also returns the slopes.
@@ -114,24 +95,23 @@ fn sloped(e: &mut dyn Emit, x: Val, noise: Option<Val>, bounds: (f64, f64), trai
             "Lower bound should be less than or equal to the upper bound, got [{low}, {high}]"
         )));
     }
-    let number = |x: f64| Arg::Scalar(Scalar::Float(x));
     if !train {
-        let out = one(e, "aten.leaky_relu.default", &[Arg::Value(x), number((low + high) / 2.0)])?;
-        let noise = noise.map(|n| one(e, "aten.clone.default", &[Arg::Value(n)])).transpose()?;
-        return Ok((one(e, "aten.contiguous.default", &[Arg::Value(out)])?, noise));
+        let out = emit!(e, "aten.leaky_relu.default", x, (low + high) / 2.0)?;
+        let noise = noise.map(|n| emit!(e, "aten.clone.default", n)).transpose()?;
+        return Ok((emit!(e, "aten.contiguous.default", out)?, noise));
     }
-    let x = one(e, "aten.contiguous.default", &[Arg::Value(x)])?;
-    let drawn = one(e, "aten.uniform.default", &[Arg::Value(x), number(low), number(high)])?;
-    let below = one(e, "aten.le.Scalar", &[Arg::Value(x), Arg::Scalar(Scalar::Int(0))])?;
-    let slope = one(e, "aten.where.ScalarOther", &[Arg::Value(below), Arg::Value(drawn), Arg::Scalar(Scalar::Int(1))])?;
-    Ok((one(e, "aten.mul.Tensor", &[Arg::Value(x), Arg::Value(slope)])?, Some(slope)))
+    let x = emit!(e, "aten.contiguous.default", x)?;
+    let drawn = emit!(e, "aten.uniform.default", x, low, high)?;
+    let below = emit!(e, "aten.le.Scalar", x, 0)?;
+    let slope = emit!(e, "aten.where.ScalarOther", below, drawn, 1)?;
+    Ok((emit!(e, "aten.mul.Tensor", x, slope)?, Some(slope)))
 }
-fn rrelu(e: &mut dyn Emit, a: &Args<'_, Val>) -> Result<Vals> {
+fn rrelu(e: &mut dyn Emit, a: &ValArgs<'_>) -> Vals {
     let train = a.opt_bool(3)?.unwrap_or(false);
     Ok(smallvec![sloped(e, *a.tensor(0)?, None, (a.float(1)?, a.float(2)?), train)?.0])
 }
 /// `rrelu_with_noise_functional(self, noise, lower, upper, training)`
-fn rrelu_with_noise(e: &mut dyn Emit, a: &Args<'_, Val>) -> Result<Vals> {
+fn rrelu_with_noise(e: &mut dyn Emit, a: &ValArgs<'_>) -> Vals {
     let (x, noise) = (*a.tensor(0)?, *a.tensor(1)?);
     let train = a.opt_bool(4)?.unwrap_or(false);
     let (out, slope) = sloped(e, x, Some(noise), (a.float(2)?, a.float(3)?), train)?;
@@ -139,15 +119,15 @@ fn rrelu_with_noise(e: &mut dyn Emit, a: &Args<'_, Val>) -> Result<Vals> {
 }
 
 /// `(grad_output, self, noise, lower, upper, training, self_is_result)`; `noise` holds the slopes.
-fn rrelu_with_noise_backward(e: &mut dyn Emit, a: &Args<'_, Val>) -> Result<Vals> {
+fn rrelu_with_noise_backward(e: &mut dyn Emit, a: &ValArgs<'_>) -> Vals {
     let (low, high) = (a.float(3)?, a.float(4)?);
-    let arg = |i: usize| a.0.get(i).cloned().unwrap_or(Arg::None);
     // An empty range has one slope only.
-    if a.bool(5)? && high - low > 1e-6 {
-        return Ok(smallvec![one(e, "aten.mul.Tensor", &[arg(0), arg(2)])?]);
-    }
-    let slope = Arg::Scalar(Scalar::Float((low + high) / 2.0));
-    Ok(smallvec![one(e, "aten.leaky_relu_backward.default", &[arg(0), arg(1), slope, arg(6)])?])
+    let g = if a.bool(5)? && high - low > 1e-6 {
+        emit!(e, "aten.mul.Tensor", pass(a, 0), pass(a, 2))?
+    } else {
+        emit!(e, "aten.leaky_relu_backward.default", pass(a, 0), pass(a, 1), (low + high) / 2.0, pass(a, 6))?
+    };
+    Ok(smallvec![g])
 }
 
 /// Marks an operator whose calls draw different numbers each time.
@@ -156,36 +136,31 @@ const fn drawn(def: OpDef) -> OpDef {
 }
 
 /// True for every real number, and for complex numbers with imaginary part zero.
-fn isreal(e: &mut dyn Emit, a: &Args<'_, Val>) -> Result<Vals> {
+fn isreal(e: &mut dyn Emit, a: &ValArgs<'_>) -> Vals {
     let x = *a.tensor(0)?;
     let out = if e.meta(x).dtype.is_complex() {
-        let imag = one(e, "aten.imag.default", &[Arg::Value(x)])?;
-        one(e, "aten.eq.Scalar", &[Arg::Value(imag), Arg::Scalar(Scalar::Int(0))])?
+        let imag = emit!(e, "aten.imag.default", x)?;
+        emit!(e, "aten.eq.Scalar", imag, 0)?
     } else {
-        one(e, "aten.ones_like.default", &[Arg::Value(x), Arg::DType(Bool)])?
+        emit!(e, "aten.ones_like.default", x, Bool)?
     };
     Ok(smallvec![out])
 }
 
 /// Expands each tensor to the sizes that all broadcast to.
-fn broadcast_tensors(e: &mut dyn Emit, a: &Args<'_, Val>) -> Result<Vals> {
+fn broadcast_tensors(e: &mut dyn Emit, a: &ValArgs<'_>) -> Vals {
     let tensors: Vec<Val> = a.tensors(0)?.into_iter().copied().collect();
     let metas: Vec<Meta> = tensors.iter().map(|t| e.meta(*t)).collect();
     let sizes = crate::support::strides::broadcast_sizes(&metas.iter().map(Meta::sizes).collect::<Vec<_>>())?;
-    let sizes: Vec<Scalar> = sizes.iter().map(|&n| Scalar::Int(n)).collect();
-    tensors.iter().map(|t| one(e, "aten.expand.default", &[Arg::Value(*t), Arg::Scalars(sizes.clone())])).collect()
+    tensors.iter().map(|t| emit!(e, "aten.expand.default", *t, &sizes[..])).collect()
 }
 
 /// `kaiser_window`: a ratio of Bessel functions.
 fn infer_kaiser(a: &Args<'_, Meta>, dtype_at: usize) -> Result<Metas> {
     let n = a.int(0)?;
-    if n < 0 {
-        return Err(OpError::new(format!("kaiser_window requires non-negative window_length, got window_length={n}")));
-    }
+    ensure!(n >= 0, "kaiser_window requires non-negative window_length, got window_length={n}");
     let dtype = a.opt_dtype(dtype_at)?.unwrap_or(F32);
-    if !dtype.is_float() {
-        return Err(OpError::new(format!("kaiser_window expects floating point dtypes, got: {}", dtype.torch_name())));
-    }
+    ensure!(dtype.is_float(), "kaiser_window expects floating point dtypes, got: {}", dtype.torch_name());
     crate::create::row_major(dtype, &[n])
 }
 fn run_kaiser(c: &Call<'_>, periodic: bool, beta: f64) -> Result<()> {

@@ -3,6 +3,7 @@
 use crate::pointwise::{
     Metas, Result, Rule, as_empty_like, common, compute, infer, input, layout, not_for, op, operands, own, run,
 };
+use crate::support::ensure;
 use crate::support::promote::{Operand, to_float};
 use crate::views::{Rule as ViewRules, rule, view};
 use restride_ir::{Args, Call, Dim, Exactness, Grad, Meta, OpDef, OpError, Scalar, ViewArgs, ViewOutcome};
@@ -11,11 +12,10 @@ use restride_tensor::DType::*;
 use smallvec::smallvec;
 
 fn infer_neg(a: &Args<'_, Meta>) -> Result<Metas> {
-    if a.tensor(0)?.dtype == Bool {
-        return Err(OpError::new(
-            "Negation, the `-` operator, on a bool tensor is not supported. If you are trying to invert a mask, use the `~` or `logical_not()` operator instead.",
-        ));
-    }
+    ensure!(
+        a.tensor(0)?.dtype != Bool,
+        "Negation, the `-` operator, on a bool tensor is not supported. If you are trying to invert a mask, use the `~` or `logical_not()` operator instead."
+    );
     infer(a, &[0], &[], Rule::Same, &k::NEG)
 }
 fn run_neg(c: &Call<'_>) -> Result<()> {
@@ -125,9 +125,7 @@ fn run_logit(c: &Call<'_>) -> Result<()> {
 
 /// `polygamma(n, self)`
 fn infer_polygamma(a: &Args<'_, Meta>) -> Result<Metas> {
-    if a.int(0)? < 0 {
-        return Err(OpError::new("polygamma(n, x) does not support negative n."));
-    }
+    ensure!(a.int(0)? >= 0, "polygamma(n, x) does not support negative n.");
     infer(a, &[1], &[], Rule::Float, &k::POLYGAMMA)
 }
 fn run_polygamma(c: &Call<'_>) -> Result<()> {
@@ -139,9 +137,7 @@ fn run_polygamma(c: &Call<'_>) -> Result<()> {
 /// `frexp`: a mantissa and an exponent of 2.
 fn infer_frexp(a: &Args<'_, Meta>) -> Result<Metas> {
     let x = a.tensor(0)?;
-    if !x.dtype.is_float() {
-        return Err(OpError::new("torch.frexp() only supports floating-point dtypes"));
-    }
+    ensure!(x.dtype.is_float(), "torch.frexp() only supports floating-point dtypes");
     let out = infer(a, &[0], &[], Rule::Same, &k::MANTISSA)?;
     let power = Meta::new(I32, out[0].layout.clone());
     Ok(smallvec![out[0].clone(), power])

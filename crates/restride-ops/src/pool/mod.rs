@@ -351,61 +351,55 @@ macro_rules! maximum_backward {
 }
 
 pub(crate) static OPS: &[OpDef] = &[
-    maximum!("max_pool1d", sliding(1, 1, true, Order::RowMajor, Types::Float), one_result, || samples::maxima(1)),
-    maximum!("max_pool1d_with_indices", sliding(1, 1, true, Order::Suggested, Types::Real), with_indices, || {
-        samples::maxima(1)
-    }),
-    maximum!("max_pool2d", sliding(2, 1, true, Order::Suggested, Types::Real), one_result, || samples::maxima(2)),
-    maximum!("max_pool2d_with_indices", sliding(2, 1, true, Order::Suggested, Types::Real), with_indices, || {
-        samples::maxima(2)
-    }),
-    maximum!("max_pool3d", sliding(3, 1, true, Order::Suggested, Types::Real), one_result, || samples::maxima(3)),
-    maximum!("max_pool3d_with_indices", sliding(3, 1, true, Order::Suggested, Types::Real), with_indices, || {
-        samples::maxima(3)
-    }),
-    average!("avg_pool1d", sliding(1, 1, false, Order::Suggested, Types::FloatOrLong), None, || samples::means(1)),
-    average!("avg_pool2d", sliding(2, 1, false, Order::Suggested, Types::FloatOrLong), Some(6), || samples::means(2)),
-    average!("avg_pool3d", sliding(3, 1, false, Order::RowMajor, Types::WideOrLong), Some(6), || samples::means(3)),
-    average!("adaptive_avg_pool1d", adaptive(1, Order::Suggested), None, || samples::adaptive(1)),
-    average!("adaptive_avg_pool2d", adaptive(2, Order::Suggested), None, || samples::adaptive(2)),
-    average!("_adaptive_avg_pool2d", adaptive(2, Order::Suggested), None, || samples::adaptive(2)),
-    average!("adaptive_avg_pool3d", adaptive(3, Order::SuggestedIfGlobal), None, || samples::adaptive(3)),
-    average!("_adaptive_avg_pool3d", adaptive(3, Order::RowMajor), None, || samples::adaptive(3)),
-    maximum!("adaptive_max_pool1d", adaptive(1, Order::Suggested), with_indices, || samples::adaptive(1)),
-    maximum!("adaptive_max_pool2d", adaptive(2, Order::Suggested), with_indices, || samples::adaptive(2)),
-    maximum!("adaptive_max_pool3d", adaptive(3, Order::RowMajor), with_indices, || samples::adaptive(3)),
+    maximum!("max_pool1d", sliding(1, 1, true, Order::RowMajor, Types::Float), one_result, || maxima(1)),
+    maximum!("max_pool1d_with_indices", sliding(1, 1, true, Order::Suggested, Types::Real), with_indices, || maxima(1)),
+    maximum!("max_pool2d", sliding(2, 1, true, Order::Suggested, Types::Real), one_result, || maxima(2)),
+    maximum!("max_pool2d_with_indices", sliding(2, 1, true, Order::Suggested, Types::Real), with_indices, || maxima(2)),
+    maximum!("max_pool3d", sliding(3, 1, true, Order::Suggested, Types::Real), one_result, || maxima(3)),
+    maximum!("max_pool3d_with_indices", sliding(3, 1, true, Order::Suggested, Types::Real), with_indices, || maxima(3)),
+    average!("avg_pool1d", sliding(1, 1, false, Order::Suggested, Types::FloatOrLong), None, || means(1)),
+    average!("avg_pool2d", sliding(2, 1, false, Order::Suggested, Types::FloatOrLong), Some(6), || means(2)),
+    average!("avg_pool3d", sliding(3, 1, false, Order::RowMajor, Types::WideOrLong), Some(6), || means(3)),
+    average!("adaptive_avg_pool1d", adaptive(1, Order::Suggested), None, || adaptive(1)),
+    average!("adaptive_avg_pool2d", adaptive(2, Order::Suggested), None, || adaptive(2)),
+    average!("_adaptive_avg_pool2d", adaptive(2, Order::Suggested), None, || adaptive(2)),
+    average!("adaptive_avg_pool3d", adaptive(3, Order::SuggestedIfGlobal), None, || adaptive(3)),
+    average!("_adaptive_avg_pool3d", adaptive(3, Order::RowMajor), None, || adaptive(3)),
+    maximum!("adaptive_max_pool1d", adaptive(1, Order::Suggested), with_indices, || adaptive(1)),
+    maximum!("adaptive_max_pool2d", adaptive(2, Order::Suggested), with_indices, || adaptive(2)),
+    maximum!("adaptive_max_pool3d", adaptive(3, Order::RowMajor), with_indices, || adaptive(3)),
     maximum_backward!(
         "max_pool2d_with_indices_backward",
         sliding(2, 2, true, Order::Suggested, Types::Float),
         7,
-        || samples::maxima_backward(2)
+        || maxima_backward(2)
     ),
     maximum_backward!(
         "max_pool3d_with_indices_backward",
         sliding(3, 2, true, Order::Suggested, Types::Float),
         7,
-        || samples::maxima_backward(3)
+        || maxima_backward(3)
     ),
     maximum_backward!("adaptive_max_pool2d_backward", adaptive_gradient(2, Order::Suggested), 2, || {
-        samples::adaptive_maxima_backward(2)
+        adaptive_maxima_backward(2)
     }),
     maximum_backward!("adaptive_max_pool3d_backward", adaptive_gradient(3, Order::RowMajor), 2, || {
-        samples::adaptive_maxima_backward(3)
+        adaptive_maxima_backward(3)
     }),
     average_backward!(
         "avg_pool2d_backward",
         sliding(2, 2, false, Order::Suggested, Types::FloatOrLong),
         Some(7),
-        || samples::means_backward(2)
+        || means_backward(2)
     ),
     average_backward!("avg_pool3d_backward", sliding(3, 2, false, Order::RowMajor, Types::WideOrLong), Some(7), || {
-        samples::means_backward(3)
+        means_backward(3)
     }),
     average_backward!("_adaptive_avg_pool2d_backward", adaptive_gradient(2, Order::Suggested), None, || {
-        samples::adaptive_means_backward(2)
+        adaptive_means_backward(2)
     }),
     average_backward!("_adaptive_avg_pool3d_backward", adaptive_gradient(3, Order::RowMajor), None, || {
-        samples::adaptive_means_backward(3)
+        adaptive_means_backward(3)
     }),
 ];
 

@@ -109,32 +109,35 @@ fn infer_randperm(a: &Args<'_, Meta>) -> Metas {
     one(fresh(dtype, &[n]))
 }
 
+/// Declares draws of integers below `high`, which follows `low` at position `$at`.
+macro_rules! below {
+    ($schema:literal, $infer:ident, $low:expr, $at:literal, $samples:expr) => {
+        drawn!(
+            $schema,
+            |a| $infer(a, $low, $at),
+            |c| integers(c, range(&c.args, $low, $at, c.outs[0].dtype())?),
+            $samples
+        )
+    };
+}
+/// Declares the overloads that fill argument 0: which of the two bounds a call has.
+macro_rules! filled {
+    ($schema:literal, $from:literal, $to:literal, $samples:expr) => {
+        drawn!(
+            $schema,
+            |a| infer_random(a, $from, $to),
+            |c| integers(c, random_range(&c.args, $from, $to, c.outs[0].dtype())?),
+            $samples
+        )
+    };
+}
+
 pub(crate) static OPS: &[OpDef] = &[
-    drawn!(
-        "randint",
-        |a| infer_randint(a, None, 0),
-        |c| integers(c, range(&c.args, None, 0, c.outs[0].dtype())?),
-        || randints(false)
-    ),
-    drawn!(
-        "randint.low",
-        |a| infer_randint(a, Some(0), 1),
-        |c| integers(c, range(&c.args, Some(0), 1, c.outs[0].dtype())?),
-        || randints(true)
-    ),
-    drawn!(
-        "randint_like",
-        |a| infer_randint_like(a, None, 1),
-        |c| integers(c, range(&c.args, None, 1, c.outs[0].dtype())?),
-        || randint_likes(false)
-    ),
+    below!("randint", infer_randint, None, 0, || randints(false)),
+    below!("randint.low", infer_randint, Some(0), 1, || randints(true)),
+    below!("randint_like", infer_randint_like, None, 1, || randint_likes(false)),
     drawn!("randint_like.Tensor", infer_randint_like_tensor, run_randint_like_tensor, s_randint_like_tensor),
-    drawn!(
-        "randint_like.low_dtype",
-        |a| infer_randint_like(a, Some(1), 2),
-        |c| integers(c, range(&c.args, Some(1), 2, c.outs[0].dtype())?),
-        || randint_likes(true)
-    ),
+    below!("randint_like.low_dtype", infer_randint_like, Some(1), 2, || randint_likes(true)),
     drawn!(
         "randperm",
         infer_randperm,
@@ -145,24 +148,9 @@ pub(crate) static OPS: &[OpDef] = &[
         |_, outs| Ok(room::<i64>(outs[0].layout.numel() as usize)),
         || vec![sample![5], sample![0], sample![7, DType::F32], sample![300, DType::U8], sample![-1]]
     ),
-    drawn!(
-        "random",
-        |a| infer_random(a, false, false),
-        |c| integers(c, random_range(&c.args, false, false, c.outs[0].dtype())?),
-        || randoms(&[])
-    ),
-    drawn!(
-        "random.to",
-        |a| infer_random(a, false, true),
-        |c| integers(c, random_range(&c.args, false, true, c.outs[0].dtype())?),
-        || randoms(&[2])
-    ),
-    drawn!(
-        "random.from",
-        |a| infer_random(a, true, true),
-        |c| integers(c, random_range(&c.args, true, true, c.outs[0].dtype())?),
-        || randoms(&[0, 2])
-    ),
+    filled!("random", false, false, || randoms(&[])),
+    filled!("random.to", false, true, || randoms(&[2])),
+    filled!("random.from", true, true, || randoms(&[0, 2])),
 ];
 
 #[cfg(feature = "samples")]

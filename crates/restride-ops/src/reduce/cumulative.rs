@@ -5,7 +5,7 @@ use crate::support::composite::composite;
 use crate::support::promote::{AsTensor, name};
 use crate::support::scratch::lies;
 use crate::support::{Metas, Result, ValArgs, Vals, close, emit, ensure, exact, fresh, pass, sizes};
-use restride_ir::{Args, Call, Emit, Exactness, Meta, OpDef, OpError, Val};
+use restride_ir::{Args, Call, Emit, Meta, OpDef, OpError, Val};
 use restride_kernels::reduce::cumulative::{Scan, extremes, extremes_room, scan, scan_room};
 use restride_tensor::DType;
 use smallvec::smallvec;
@@ -149,8 +149,6 @@ fn running_area(e: &mut dyn Emit, a: &ValArgs<'_>) -> Vals {
     areas(e, a, true)
 }
 
-const CLOSE: Exactness = Exactness::Within { rtol: 1e-4, atol: 1e-5 };
-
 macro_rules! scan {
     ($schema:literal, $what:expr, $samples:expr) => {
         close(
@@ -167,11 +165,6 @@ macro_rules! extreme {
         exact($schema, infer_extreme, |c| run_extreme(c, $max), extreme_scratch, samples!(running))
     };
 }
-macro_rules! composition {
-    ($schema:literal, $f:ident, $samples:expr) => {
-        OpDef { exactness: CLOSE, ..composite!($f, $samples(), $schema) }
-    };
-}
 
 pub(crate) static OPS: &[OpDef] = &[
     scan!("cumsum", Scan::Sum, || with_types(ALL)),
@@ -180,12 +173,12 @@ pub(crate) static OPS: &[OpDef] = &[
     scan!("_logcumsumexp", Scan::LogSumExp, || along(REAL)),
     extreme!("cummax", true),
     extreme!("cummin", false),
-    composition!("diff", diff, diffs),
-    composition!("trace", trace, traces),
-    composition!("trapezoid.x", area, || area_samples(true)),
-    composition!("trapezoid.dx", area, || area_samples(false)),
-    composition!("cumulative_trapezoid.x", running_area, || { area_samples(true) }),
-    composition!("cumulative_trapezoid.dx", running_area, || { area_samples(false) }),
+    composite!(diff, diffs(), "diff"),
+    composite!(trace, traces(), "trace"),
+    composite!(area, area_samples(true), "trapezoid.x"),
+    composite!(area, area_samples(false), "trapezoid.dx"),
+    composite!(running_area, area_samples(true), "cumulative_trapezoid.x"),
+    composite!(running_area, area_samples(false), "cumulative_trapezoid.dx"),
 ];
 
 #[cfg(feature = "samples")]

@@ -4,8 +4,8 @@ use crate::reduce::wrapped;
 use crate::support::composite::composite;
 use crate::support::promote::name;
 use crate::support::scratch::lies;
-use crate::support::{Metas, Result, ValArgs, Vals, emit, ensure, fail, fresh, pass, sizes};
-use restride_ir::{Arg, Args, Call, Emit, Exactness, Kernel, Meta, OpDef, OpError, Scalar, Val};
+use crate::support::{Metas, Result, ValArgs, Vals, close, emit, ensure, fail, fresh, pass, sizes};
+use restride_ir::{Arg, Args, Call, Emit, Exactness, Meta, OpDef, OpError, Scalar, Val};
 use restride_kernels::movement::copy;
 use restride_kernels::reduce::distance::{distances, pairs, room};
 use restride_tensor::{DType, Dims, Layout, View};
@@ -238,24 +238,10 @@ fn frobenius_norm(e: &mut dyn Emit, a: &ValArgs<'_>) -> Vals {
     Ok(smallvec![emit!(e, "aten.linalg_vector_norm.default", *a.tensor(0)?, 2, pass(a, 1), pass(a, 2))?])
 }
 
-const CLOSE: Exactness = Exactness::Within { rtol: 1e-4, atol: 1e-5 };
-
-macro_rules! composition {
-    ($schema:literal, $f:ident, $samples:expr) => {
-        OpDef { exactness: CLOSE, ..composite!($f, $samples(), $schema) }
-    };
-}
 macro_rules! kernel {
     ($schema:literal, $infer:ident, $run:ident, $room:ident, $samples:expr) => {
-        OpDef {
-            infer: Some($infer),
-            kernel: Kernel::Fixed($run),
-            scratch: Some($room),
-            // PyTorch computes distances from products; the root of a small difference loses half of its digits.
-            exactness: Exactness::Within { rtol: 1e-4, atol: 1e-4 },
-            samples: samples!($samples),
-            ..OpDef::new($schema)
-        }
+        // PyTorch computes distances from products; the root of a small difference loses half of its digits.
+        close($schema, $infer, $run, $room, samples!($samples)).held_to(Exactness::Within { rtol: 1e-4, atol: 1e-4 })
     };
 }
 
@@ -264,12 +250,12 @@ pub(crate) static OPS: &[OpDef] = &[
     kernel!("_cdist_forward", infer_cdist, run_cdist, room_cdist, || distance_samples("forward")),
     kernel!("pdist", infer_pdist, run_pdist, room_pdist, pair_samples),
     kernel!("_pdist_forward", infer_pdist_forward, run_pdist, room_pdist, pair_samples),
-    composition!("dist", dist, dist_samples),
-    composition!("linalg_norm", linalg_norm, norm_samples),
-    composition!("linalg_norm.ord_str", linalg_norm_named, named_samples),
-    composition!("linalg_matrix_norm", linalg_matrix_norm, matrix_samples),
-    composition!("linalg_matrix_norm.str_ord", linalg_matrix_norm_named, named_samples),
-    composition!("frobenius_norm.dim", frobenius_norm, frobenius_samples),
+    composite!(dist, dist_samples(), "dist"),
+    composite!(linalg_norm, norm_samples(), "linalg_norm"),
+    composite!(linalg_norm_named, named_samples(), "linalg_norm.ord_str"),
+    composite!(linalg_matrix_norm, matrix_samples(), "linalg_matrix_norm"),
+    composite!(linalg_matrix_norm_named, named_samples(), "linalg_matrix_norm.str_ord"),
+    composite!(frobenius_norm, frobenius_samples(), "frobenius_norm.dim"),
 ];
 
 #[cfg(feature = "samples")]

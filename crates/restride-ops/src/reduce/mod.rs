@@ -12,7 +12,7 @@ use crate::support::composite::composite;
 use crate::support::promote::{AsTensor, name, to_float};
 use crate::support::scratch::lies;
 use crate::support::{Metas, Result, ValArgs, Vals, close, emit, ensure, fail, fresh, pass, sizes};
-use restride_ir::{Arg, Args, Call, Emit, Exactness, Meta, OpDef, OpError, Scalar, Val};
+use restride_ir::{Args, Call, Emit, Meta, OpDef, OpError, Scalar, Val};
 use restride_kernels::reduce::{Reduction, reduce, reduce_room};
 use restride_tensor::DType;
 use smallvec::{SmallVec, smallvec};
@@ -98,8 +98,8 @@ fn spec<V: AsTensor>(a: &Args<'_, V>, over: Over, what: Reduction, read: DType, 
     Ok(Spec { marks, keep, what, read, out })
 }
 
-fn infer(s: &Spec, x: &Meta) -> restride_ir::TensorType<i64> {
-    fresh(s.out, &kept(x.sizes(), &s.marks, s.keep))
+fn infer(s: &Spec, x: &Meta) -> Metas {
+    Ok(smallvec![fresh(s.out, &kept(x.sizes(), &s.marks, s.keep))])
 }
 
 fn run(c: &Call<'_>, s: &Spec) -> Result<()> {
@@ -191,7 +191,7 @@ fn infer_log_sum_exp(a: &Args<'_, Meta>) -> Metas {
     if a.tensor(0)?.dtype.is_complex() {
         return crate::support::composite::infer(complex_log_sum_exp, a);
     }
-    Ok(smallvec![infer(&log_sum_exp(a)?, a.tensor(0)?)])
+    infer(&log_sum_exp(a)?, a.tensor(0)?)
 }
 
 /// Log-sum-exp of complex numbers: subtracts the largest real part first.
@@ -289,7 +289,8 @@ enum Form {
 
 /// Adds the type of the mean.
 fn infer_with_mean(s: &Spec, x: &Meta) -> Metas {
-    Ok(smallvec![infer(s, x), fresh(x.dtype, &kept(x.sizes(), &s.marks, s.keep))])
+    let sizes = kept(x.sizes(), &s.marks, s.keep);
+    Ok(smallvec![fresh(s.out, &sizes), fresh(x.dtype, &sizes)])
 }
 fn run_with_mean(c: &Call<'_>, s: &Spec) -> Result<()> {
     run(c, s)?;
@@ -298,48 +299,36 @@ fn run_with_mean(c: &Call<'_>, s: &Spec) -> Result<()> {
 
 /// Declares a reduction by the function that reads its call.
 macro_rules! reduction {
-    ($schema:literal, |$a:ident| $spec:expr, $exactness:expr, $samples:expr) => {
-        OpDef {
-            exactness: $exactness,
-            ..close(
-                $schema,
-                |$a| Ok(smallvec![infer(&$spec?, $a.tensor(0)?)]),
-                |c| {
-                    let $a = &c.args;
-                    run(c, &$spec?)
-                },
-                |$a, outs| scratch($a, &$spec?, outs),
-                samples!($samples),
-            )
-        }
-    };
-}
-macro_rules! with_mean {
     ($schema:literal, |$a:ident| $spec:expr, $samples:expr) => {
+        reduction!($schema, infer, run, |$a| $spec, $samples)
+    };
+    ($schema:literal, $infer:ident, $run:ident, |$a:ident| $spec:expr, $samples:expr) => {
         close(
             $schema,
-            |$a| infer_with_mean(&$spec?, $a.tensor(0)?),
+            |$a| $infer(&$spec?, $a.tensor(0)?),
             |c| {
                 let $a = &c.args;
-                run_with_mean(c, &$spec?)
+                $run(c, &$spec?)
             },
             |$a, outs| scratch($a, &$spec?, outs),
             samples!($samples),
         )
     };
 }
-
-const CLOSE: Exactness = Exactness::Within { rtol: 1e-4, atol: 1e-5 };
-const EXACT: Exactness = Exactness::Exact;
+macro_rules! with_mean {
+    ($schema:literal, |$a:ident| $spec:expr, $samples:expr) => {
+        reduction!($schema, infer_with_mean, run_with_mean, |$a| $spec, $samples)
+    };
+}
 
 fn is_all_true(e: &mut dyn Emit, a: &Args<'_, Val>) -> Result<SmallVec<[Val; 1]>> {
     booleans(e, a, "_is_all_true")?;
-    e.call("aten.all.default", &[Arg::Value(*a.tensor(0)?)])
+    e.call("aten.all.default", a.0)
 }
 
 fn is_any_true(e: &mut dyn Emit, a: &Args<'_, Val>) -> Result<SmallVec<[Val; 1]>> {
     booleans(e, a, "_is_any_true")?;
-    e.call("aten.any.default", &[Arg::Value(*a.tensor(0)?)])
+    e.call("aten.any.default", a.0)
 }
 
 fn booleans(e: &mut dyn Emit, a: &Args<'_, Val>, name: &str) -> Result<()> {
@@ -350,77 +339,47 @@ fn booleans(e: &mut dyn Emit, a: &Args<'_, Val>, name: &str) -> Result<()> {
 }
 
 pub(crate) static OPS: &[OpDef] = &[
-    reduction!("sum", |a| sum(a, Over::All, 1, Reduction::Sum), CLOSE, || with_dtype(over_all(ALL), &[])),
-    reduction!("sum.dim_IntList", |a| sum(a, Over::Dims(1, 2), 3, Reduction::Sum), CLOSE, || with_dtype(
+    reduction!("sum", |a| sum(a, Over::All, 1, Reduction::Sum), || with_dtype(over_all(ALL), &[])),
+    reduction!("sum.dim_IntList", |a| sum(a, Over::Dims(1, 2), 3, Reduction::Sum), || with_dtype(
         over_dims(ALL, &[]),
         &[NONE]
     )),
-    reduction!("nansum", |a| sum(a, Over::Dims(1, 2), 3, Reduction::NanSum), CLOSE, || over_dims(ALL_REAL, &[])
-        .into_iter()
-        .chain(extra())
-        .collect()),
-    reduction!("mean", |a| mean(a, Over::All, 1), CLOSE, || { with_dtype(over_all(NUMBERS), &[]) }),
-    reduction!("mean.dim", |a| mean(a, Over::Dims(1, 2), 3), CLOSE, || with_dtype(over_dims(NUMBERS, &[]), &[NONE])),
-    reduction!("prod", |a| sum(a, Over::All, 1, Reduction::Prod), CLOSE, || with_dtype(over_all(ALL), &[])),
-    reduction!("prod.dim_int", |a| sum(a, Over::Dims(1, 2), 3, Reduction::Prod), CLOSE, || with_dtype(
-        over_dim(ALL),
-        &[]
-    )),
-    reduction!("amax", |a| extreme(a, Over::Dims(1, 2), Reduction::Max), EXACT, || over_dims(ALL_REAL, &[])
-        .into_iter()
-        .chain(extra())
-        .collect()),
-    reduction!("amin", |a| extreme(a, Over::Dims(1, 2), Reduction::Min), EXACT, || over_dims(ALL_REAL, &[])
-        .into_iter()
-        .chain(extra())
-        .collect()),
-    reduction!("max", |a| extreme(a, Over::All, Reduction::Max), EXACT, || { over_all(ALL_REAL) }),
-    reduction!("min", |a| extreme(a, Over::All, Reduction::Min), EXACT, || { over_all(ALL_REAL) }),
-    reduction!("any", |a| truth(a, Over::All, Reduction::Any), EXACT, || over_all(ALL)),
-    reduction!("any.dim", |a| truth(a, Over::Dims(1, 2), Reduction::Any), EXACT, || over_dim(ALL)),
-    reduction!("any.dims", |a| truth(a, Over::Dims(1, 2), Reduction::Any), EXACT, || over_dims(ALL, &[])),
-    composite!(is_all_true, vec![sample![tensor(DType::Bool, &[3], 1)]], "_is_all_true"),
-    composite!(is_any_true, vec![sample![tensor(DType::Bool, &[3], 1)]], "_is_any_true"),
-    reduction!("all", |a| truth(a, Over::All, Reduction::All), EXACT, || over_all(ALL)),
-    reduction!("all.dim", |a| truth(a, Over::Dims(1, 2), Reduction::All), EXACT, || over_dim(ALL)),
-    reduction!("all.dims", |a| truth(a, Over::Dims(1, 2), Reduction::All), EXACT, || over_dims(ALL, &[])),
-    reduction!("count_nonzero", |a| count(a), EXACT, || {
-        let mut out = over_all(ALL);
-        out.extend(out.clone().into_iter().map(|s| with_last(s, -1)));
-        out
-    }),
-    reduction!("count_nonzero.dim_IntList", |a| count(a), EXACT, || {
-        over_all(ALL).into_iter().map(|s| with_last(s, [0])).collect()
-    }),
+    reduction!("nansum", |a| sum(a, Over::Dims(1, 2), 3, Reduction::NanSum), with_extra),
+    reduction!("mean", |a| mean(a, Over::All, 1), || with_dtype(over_all(NUMBERS), &[])),
+    reduction!("mean.dim", |a| mean(a, Over::Dims(1, 2), 3), || with_dtype(over_dims(NUMBERS, &[]), &[NONE])),
+    reduction!("prod", |a| sum(a, Over::All, 1, Reduction::Prod), || with_dtype(over_all(ALL), &[])),
+    reduction!("prod.dim_int", |a| sum(a, Over::Dims(1, 2), 3, Reduction::Prod), || with_dtype(over_dim(ALL), &[])),
+    reduction!("amax", |a| extreme(a, Over::Dims(1, 2), Reduction::Max), with_extra).exactly(),
+    reduction!("amin", |a| extreme(a, Over::Dims(1, 2), Reduction::Min), with_extra).exactly(),
+    reduction!("max", |a| extreme(a, Over::All, Reduction::Max), || over_all(ALL_REAL)).exactly(),
+    reduction!("min", |a| extreme(a, Over::All, Reduction::Min), || over_all(ALL_REAL)).exactly(),
+    reduction!("any", |a| truth(a, Over::All, Reduction::Any), || over_all(ALL)).exactly(),
+    reduction!("any.dim", |a| truth(a, Over::Dims(1, 2), Reduction::Any), || over_dim(ALL)).exactly(),
+    reduction!("any.dims", |a| truth(a, Over::Dims(1, 2), Reduction::Any), || over_dims(ALL, &[])).exactly(),
+    composite!(is_all_true, bools(), "_is_all_true"),
+    composite!(is_any_true, bools(), "_is_any_true"),
+    reduction!("all", |a| truth(a, Over::All, Reduction::All), || over_all(ALL)).exactly(),
+    reduction!("all.dim", |a| truth(a, Over::Dims(1, 2), Reduction::All), || over_dim(ALL)).exactly(),
+    reduction!("all.dims", |a| truth(a, Over::Dims(1, 2), Reduction::All), || over_dims(ALL, &[])).exactly(),
+    reduction!("count_nonzero", |a| count(a), counted).exactly(),
+    reduction!("count_nonzero.dim_IntList", |a| count(a), counted_over).exactly(),
     OpDef {
         infer: Some(infer_log_sum_exp),
         decompose: Some(complex_log_sum_exp),
         composed: Some(|a| a.tensor(0).is_ok_and(|t| t.dtype.is_complex())),
-        ..reduction!("logsumexp", |a| log_sum_exp(a), CLOSE, || over_dims(ALL_REAL, &[])
-            .into_iter()
-            .chain(extra())
-            .collect())
+        ..reduction!("logsumexp", |a| log_sum_exp(a), with_extra)
     },
-    reduction!("linalg_vector_norm", |a| vector_norm(a), CLOSE, || norms(&[0, -1])),
-    reduction!("norm.Scalar", |a| norm_all(a), CLOSE, || norms(&[])),
-    reduction!("norm.ScalarOpt_dtype", |a| norm_all(a), CLOSE, || over_all(REAL)
-        .into_iter()
-        .map(|s| with_last(with_last(s, ()), DType::F64))
-        .collect()),
-    reduction!("norm.ScalarOpt_dim", |a| norm_dims(a), CLOSE, || norms(&[0, -1])
-        .into_iter()
-        .filter(|s| s.args.len() > 2)
-        .collect()),
-    reduction!("norm.ScalarOpt_dim_dtype", |a| norm_dims(a), CLOSE, || over_all(REAL)
-        .into_iter()
-        .map(|s| with_last(with_last(with_last(with_last(s, 2), [-1]), true), DType::F64))
-        .collect()),
-    reduction!("var", |a| variance(a, Form::All, false), CLOSE, || { variances(Form::All) }),
-    reduction!("var.dim", |a| variance(a, Form::Dims, false), CLOSE, || variances(Form::Dims)),
-    reduction!("var.correction", |a| variance(a, Form::Correction, false), CLOSE, || variances(Form::Correction)),
-    reduction!("std", |a| variance(a, Form::All, true), CLOSE, || { variances(Form::All) }),
-    reduction!("std.dim", |a| variance(a, Form::Dims, true), CLOSE, || variances(Form::Dims)),
-    reduction!("std.correction", |a| variance(a, Form::Correction, true), CLOSE, || variances(Form::Correction)),
+    reduction!("linalg_vector_norm", |a| vector_norm(a), || norms(&[0, -1])),
+    reduction!("norm.Scalar", |a| norm_all(a), || norms(&[])),
+    reduction!("norm.ScalarOpt_dtype", |a| norm_all(a), norms_typed),
+    reduction!("norm.ScalarOpt_dim", |a| norm_dims(a), norms_over),
+    reduction!("norm.ScalarOpt_dim_dtype", |a| norm_dims(a), norms_over_typed),
+    reduction!("var", |a| variance(a, Form::All, false), || variances(Form::All)),
+    reduction!("var.dim", |a| variance(a, Form::Dims, false), || variances(Form::Dims)),
+    reduction!("var.correction", |a| variance(a, Form::Correction, false), || variances(Form::Correction)),
+    reduction!("std", |a| variance(a, Form::All, true), || variances(Form::All)),
+    reduction!("std.dim", |a| variance(a, Form::Dims, true), || variances(Form::Dims)),
+    reduction!("std.correction", |a| variance(a, Form::Correction, true), || variances(Form::Correction)),
     with_mean!("var_mean", |a| variance(a, Form::All, false), || variances(Form::All)),
     with_mean!("var_mean.dim", |a| variance(a, Form::Dims, false), || variances(Form::Dims)),
     with_mean!("var_mean.correction", |a| variance(a, Form::Correction, false), || variances(Form::Correction)),

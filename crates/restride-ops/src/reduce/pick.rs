@@ -3,7 +3,7 @@
 use crate::reduce::{kept, marked, nonempty};
 use crate::support::promote::{AsTensor, name};
 use crate::support::scratch::lies;
-use crate::support::{Metas, Result, ensure, exact, fail, fresh};
+use crate::support::{Metas, Result, close, ensure, exact, fail, fresh, one};
 use restride_ir::{Args, Call, Exactness, Kernel, Meta, OpDef, OpError, OverlapCheck, Scalar};
 use restride_kernels::reduce::pick::{Between, Pick, equal, pick, pick_room, quantiles, quantiles_room};
 use restride_kernels::reduce::{Reduction, reduce, reduce_room};
@@ -29,21 +29,21 @@ fn no_bool(dtype: DType) -> Result<()> {
     no_complex(dtype)
 }
 
-/// Shape rule for values and indices over one dimension, with `keepdim` at position `keep`.
-fn infer_dim(a: &Args<'_, Meta>, dim: usize, keep: usize) -> Metas {
+/// Shape rule for values and indices over one dimension.
+fn infer_dim(a: &Args<'_, Meta>) -> Metas {
     let x = a.tensor(0)?;
     no_complex(x.dtype)?;
-    let marks = marks(a, Some(dim))?;
+    let marks = marks(a, Some(1))?;
     nonempty(x, &marks, true)?;
-    let sizes = kept(x.sizes(), &marks, a.opt_bool(keep)?.unwrap_or(false));
+    let sizes = kept(x.sizes(), &marks, a.opt_bool(2)?.unwrap_or(false));
     Ok(smallvec![fresh(x.dtype, &sizes), fresh(DType::I64, &sizes)])
 }
-fn infer_number(a: &Args<'_, Meta>, dim: usize, keep: usize) -> Metas {
+fn infer_number(a: &Args<'_, Meta>) -> Metas {
     no_bool(a.tensor(0)?.dtype)?;
-    infer_dim(a, dim, keep)
+    infer_dim(a)
 }
-fn run_dim(c: &Call<'_>, dim: usize, what: Pick) -> Result<()> {
-    let marks = marks(&c.args, Some(dim))?;
+fn run_dim(c: &Call<'_>, what: Pick) -> Result<()> {
+    let marks = marks(&c.args, Some(1))?;
     pick(c.args.tensor(0)?, &marks, what, Some(&c.outs[0]), Some(&c.outs[1]), c.ctx.threads).map_err(OpError::new)
 }
 
@@ -59,10 +59,6 @@ fn run_index(c: &Call<'_>, what: Pick) -> Result<()> {
     pick(c.args.tensor(0)?, &marks, what, None, Some(&c.outs[0]), c.ctx.threads).map_err(OpError::new)
 }
 
-fn one(meta: Meta) -> Metas {
-    Ok(smallvec![meta])
-}
-
 fn infer_value(a: &Args<'_, Meta>) -> Metas {
     let x = a.tensor(0)?;
     no_bool(x.dtype)?;
@@ -74,13 +70,13 @@ fn run_value(c: &Call<'_>, what: Pick) -> Result<()> {
     pick(c.args.tensor(0)?, &marks, what, Some(&c.outs[0]), None, c.ctx.threads).map_err(OpError::new)
 }
 
-/// Shape rule of minimum and maximum together; `at` has the positions of dimension and `keepdim`.
-fn infer_both(a: &Args<'_, Meta>, at: Option<(usize, usize)>) -> Metas {
+/// Shape rule of minimum and maximum together; `dim` is the position of the dimension, which `keepdim` follows.
+fn infer_both(a: &Args<'_, Meta>, dim: Option<usize>) -> Metas {
     let x = a.tensor(0)?;
     no_complex(x.dtype)?;
-    let marks = marks(a, at.map(|at| at.0))?;
-    nonempty(x, &marks, at.is_some_and(|at| !a.is_none(at.0)))?;
-    let keep = at.map(|at| a.opt_bool(at.1)).transpose()?.flatten().unwrap_or(false);
+    let marks = marks(a, dim)?;
+    nonempty(x, &marks, dim.is_some_and(|d| !a.is_none(d)))?;
+    let keep = dim.map(|d| a.opt_bool(d + 1)).transpose()?.flatten().unwrap_or(false);
     let sizes = kept(x.sizes(), &marks, keep);
     Ok(smallvec![fresh(x.dtype, &sizes), fresh(x.dtype, &sizes)])
 }
@@ -170,15 +166,15 @@ fn run_is_nonzero(c: &Call<'_>) -> Result<Scalar> {
     }
 }
 
-fn room_pick(a: &Args<'_, Meta>, dim: Option<usize>, what: Pick) -> Result<usize> {
+fn pick_scratch(a: &Args<'_, Meta>, dim: Option<usize>, what: Pick) -> Result<usize> {
     Ok(pick_room(lies(a.tensor(0)?), &marks(a, dim)?, what))
 }
 /// Scratch bytes; minimum and maximum are computed one after the other.
-fn room_both(a: &Args<'_, Meta>, outs: &[Meta], dim: Option<usize>) -> Result<usize> {
+fn both_scratch(a: &Args<'_, Meta>, outs: &[Meta], dim: Option<usize>) -> Result<usize> {
     let x = a.tensor(0)?;
     Ok(reduce_room(lies(x), &marks(a, dim)?, Reduction::Max, x.dtype, lies(&outs[0])))
 }
-fn room_quantile(a: &Args<'_, Meta>, outs: &[Meta]) -> Result<usize> {
+fn quantile_scratch(a: &Args<'_, Meta>, outs: &[Meta]) -> Result<usize> {
     let q = a.as_tensor(1).map_or(1, |q| q.layout.numel());
     Ok(room::<f64>(q as usize) + quantiles_room(lies(a.tensor(0)?), &outs[0].layout))
 }
@@ -194,140 +190,49 @@ macro_rules! number {
     };
 }
 
+/// Declares an operator that picks elements: schema, shape rule, kernel, position of the dimension, choice, sample calls.
+macro_rules! pick {
+    ($schema:literal, $infer:expr, $run:ident, $dim:expr, $what:expr, $samples:expr) => {
+        exact($schema, $infer, |c| $run(c, $what), |a, _| pick_scratch(a, $dim, $what), samples!($samples))
+    };
+}
+macro_rules! both {
+    ($schema:literal, $dim:expr, $samples:expr) => {
+        exact(
+            $schema,
+            |a| infer_both(a, $dim),
+            |c| run_both(c, $dim),
+            |a, outs| both_scratch(a, outs, $dim),
+            samples!($samples),
+        )
+    };
+}
+macro_rules! quantile {
+    ($schema:literal, $ignore_nan:literal, $samples:expr) => {
+        close($schema, infer_quantile, |c| run_quantile(c, $ignore_nan), quantile_scratch, samples!($samples))
+    };
+}
+const fn unseen(def: OpDef) -> OpDef {
+    OpDef { overlap: OverlapCheck::Unseen, ..def }
+}
+
 pub(crate) static OPS: &[OpDef] = &[
-    OpDef {
-        overlap: OverlapCheck::Unseen,
-        ..exact(
-            "max.dim",
-            |a| infer_dim(a, 1, 2),
-            |c| run_dim(c, 1, Pick::Max),
-            |a, _| room_pick(a, Some(1), Pick::Max),
-            samples!(dims),
-        )
-    },
-    OpDef {
-        overlap: OverlapCheck::Unseen,
-        ..exact(
-            "min.dim",
-            |a| infer_dim(a, 1, 2),
-            |c| run_dim(c, 1, Pick::Min),
-            |a, _| room_pick(a, Some(1), Pick::Min),
-            samples!(dims),
-        )
-    },
-    exact(
-        "argmax",
-        infer_index,
-        |c| run_index(c, Pick::Max),
-        |a, _| room_pick(a, Some(1), Pick::Max),
-        samples!(indices),
-    ),
-    exact(
-        "argmin",
-        infer_index,
-        |c| run_index(c, Pick::Min),
-        |a, _| room_pick(a, Some(1), Pick::Min),
-        samples!(indices),
-    ),
-    exact(
-        "median",
-        infer_value,
-        |c| run_value(c, Pick::Median),
-        |a, _| room_pick(a, None, Pick::Median),
-        samples!(middle),
-    ),
-    exact(
-        "nanmedian",
-        infer_value,
-        |c| run_value(c, Pick::NanMedian),
-        |a, _| room_pick(a, None, Pick::NanMedian),
-        samples!(middle),
-    ),
-    exact(
-        "median.dim",
-        |a| infer_number(a, 1, 2),
-        |c| run_dim(c, 1, Pick::Median),
-        |a, _| room_pick(a, Some(1), Pick::Median),
-        samples!(medians),
-    ),
-    exact(
-        "nanmedian.dim",
-        |a| infer_number(a, 1, 2),
-        |c| run_dim(c, 1, Pick::NanMedian),
-        |a, _| room_pick(a, Some(1), Pick::NanMedian),
-        samples!(medians),
-    ),
-    exact(
-        "mode",
-        |a| infer_dim(a, 1, 2),
-        |c| run_dim(c, 1, Pick::Mode),
-        |a, _| room_pick(a, Some(1), Pick::Mode),
-        samples!(modes),
-    ),
-    OpDef {
-        overlap: OverlapCheck::Unseen,
-        ..exact(
-            "aminmax",
-            |a| infer_both(a, Some((1, 2))),
-            |c| run_both(c, Some(1)),
-            |a, outs| room_both(a, outs, Some(1)),
-            samples!(both),
-        )
-    },
-    exact(
-        "_aminmax",
-        |a| infer_both(a, None),
-        |c| run_both(c, None),
-        |a, outs| room_both(a, outs, None),
-        samples!(|| over_all(ALL_REAL)),
-    ),
-    exact(
-        "_aminmax.dim",
-        |a| infer_both(a, Some((1, 2))),
-        |c| run_both(c, Some(1)),
-        |a, outs| room_both(a, outs, Some(1)),
-        samples!(|| over_all(REAL).into_iter().map(|s| with_last(s, -1)).collect()),
-    ),
-    OpDef {
-        exactness: Exactness::Within { rtol: 1e-4, atol: 1e-5 },
-        ..exact(
-            "quantile",
-            infer_quantile,
-            |c| run_quantile(c, false),
-            room_quantile,
-            samples!(|| quantile_samples(true)),
-        )
-    },
-    OpDef {
-        exactness: Exactness::Within { rtol: 1e-4, atol: 1e-5 },
-        ..exact(
-            "quantile.scalar",
-            infer_quantile,
-            |c| run_quantile(c, false),
-            room_quantile,
-            samples!(|| quantile_samples(false)),
-        )
-    },
-    OpDef {
-        exactness: Exactness::Within { rtol: 1e-4, atol: 1e-5 },
-        ..exact(
-            "nanquantile",
-            infer_quantile,
-            |c| run_quantile(c, true),
-            room_quantile,
-            samples!(|| quantile_samples(true)),
-        )
-    },
-    OpDef {
-        exactness: Exactness::Within { rtol: 1e-4, atol: 1e-5 },
-        ..exact(
-            "nanquantile.scalar",
-            infer_quantile,
-            |c| run_quantile(c, true),
-            room_quantile,
-            samples!(|| quantile_samples(false)),
-        )
-    },
+    unseen(pick!("max.dim", infer_dim, run_dim, Some(1), Pick::Max, dims)),
+    unseen(pick!("min.dim", infer_dim, run_dim, Some(1), Pick::Min, dims)),
+    pick!("argmax", infer_index, run_index, Some(1), Pick::Max, indices),
+    pick!("argmin", infer_index, run_index, Some(1), Pick::Min, indices),
+    pick!("median", infer_value, run_value, None, Pick::Median, middle),
+    pick!("nanmedian", infer_value, run_value, None, Pick::NanMedian, middle),
+    pick!("median.dim", infer_number, run_dim, Some(1), Pick::Median, medians),
+    pick!("nanmedian.dim", infer_number, run_dim, Some(1), Pick::NanMedian, medians),
+    pick!("mode", infer_dim, run_dim, Some(1), Pick::Mode, modes),
+    unseen(both!("aminmax", Some(1), both)),
+    both!("_aminmax", None, || over_all(ALL_REAL)),
+    both!("_aminmax.dim", Some(1), || over_all(REAL).into_iter().map(|s| with_last(s, -1)).collect()),
+    quantile!("quantile", false, || quantile_samples(true)),
+    quantile!("quantile.scalar", false, || quantile_samples(false)),
+    quantile!("nanquantile", true, || quantile_samples(true)),
+    quantile!("nanquantile.scalar", true, || quantile_samples(false)),
     number!("equal", run_equal, equals),
     number!("allclose", run_allclose, closes),
     number!("is_nonzero", run_is_nonzero, truths),

@@ -134,3 +134,36 @@ pub(crate) fn variances(form: Form) -> Samples {
         }
     }
 }
+
+pub(crate) fn norms_typed() -> Vec<Sample> {
+    over_all(REAL).into_iter().map(|s| with_last(with_last(s, ()), DType::F64)).collect()
+}
+
+pub(crate) fn norms_over() -> Vec<Sample> {
+    norms(&[0, -1]).into_iter().filter(|s| s.args.len() > 2).collect()
+}
+
+pub(crate) fn norms_over_typed() -> Vec<Sample> {
+    over_all(REAL)
+        .into_iter()
+        .map(|s| with_last(with_last(with_last(with_last(s, 2), [-1]), true), DType::F64))
+        .collect()
+}
+
+pub(crate) fn counted() -> Vec<Sample> {
+    let mut out = over_all(ALL);
+    out.extend(out.clone().into_iter().map(|s| with_last(s, -1)));
+    out
+}
+
+pub(crate) fn counted_over() -> Vec<Sample> {
+    over_all(ALL).into_iter().map(|s| with_last(s, [0])).collect()
+}
+
+pub(crate) fn bools() -> Vec<Sample> {
+    vec![sample![tensor(DType::Bool, &[3], 1)]]
+}
+
+pub(crate) fn with_extra() -> Vec<Sample> {
+    over_dims(ALL_REAL, &[]).into_iter().chain(extra()).collect()
+}

@@ -13,7 +13,7 @@ use smallvec::smallvec;
 use crate::support::promote::name;
 use crate::support::scratch::lies;
 use crate::support::strides::dense_like;
-use crate::support::{Metas, Result, ensure, exact, fail, one};
+use crate::support::{Metas, Result, ensure, exact, one};
 
 fn check_type(what: &str, dtype: DType, bools: bool) -> Result<()> {
     ensure!(!dtype.is_complex(), "{what} does not support complex dtypes on CPU");
@@ -104,9 +104,11 @@ fn room_topk(a: &Args<'_, Meta>, _: &[Meta]) -> Result<usize> {
 
 fn infer_kth(a: &Args<'_, Meta>) -> Metas {
     let (t, k, keep) = (a.tensor(0)?, a.int(1)?, a.bool(3)?);
-    if t.dtype.is_complex() || t.dtype == DType::Bool {
-        return fail(format!("\"kthvalue_cpu\" not implemented for '{}'", name(t.dtype)));
-    }
+    ensure!(
+        !t.dtype.is_complex() && t.dtype != DType::Bool,
+        "\"kthvalue_cpu\" not implemented for '{}'",
+        name(t.dtype)
+    );
     let d = t.layout.dim(a.int(2)?)?;
     let mut sizes = t.layout.sizes.clone();
     let n = sizes.get(d).copied().unwrap_or(1);

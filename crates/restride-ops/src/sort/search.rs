@@ -2,8 +2,8 @@
 
 use crate::support::promote::{AsTensor, name};
 use crate::support::scratch::lies;
-use crate::support::{Metas, Result, ensure, exact, fresh};
-use restride_ir::{Args, Call, Exactness, Kernel, Meta, OpDef, OpError, Scalar};
+use crate::support::{Metas, Result, ensure, exact, found, fresh};
+use restride_ir::{Args, Call, Meta, OpDef, OpError, Scalar};
 use restride_kernels::sort::search::{count, histogram, histogram_room, is_in, is_in_room, search, search_room};
 use restride_kernels::support::scratch;
 use restride_tensor::{DType, Layout, RawTensor, View};
@@ -211,12 +211,7 @@ pub(crate) static OPS: &[OpDef] = &[
     exact("isin.Tensor_Scalar", infer_is_in, run_is_in, room_is_in, samples!(s_isin_tensor_scalar)),
     exact("isin.Scalar_Tensor", infer_is_in, run_is_in, room_is_in, samples!(s_isin_scalar_tensor)),
     exact("histc", infer_histogram, run_histogram, room_histogram, samples!(histograms)),
-    OpDef {
-        kernel: Kernel::Dynamic(run_count),
-        exactness: Exactness::Within { rtol: 1e-4, atol: 1e-5 },
-        samples: samples!(counts),
-        ..OpDef::new("bincount")
-    },
+    found("bincount", run_count, samples!(counts)),
 ];
 
 #[cfg(feature = "samples")]

@@ -1,6 +1,6 @@
 //! Views of the element type or the memory format, and the copies made where no view exists.
 
-use crate::support::IN_PLACE;
+use crate::support::{IN_PLACE, ensure, suggests_channels_last};
 use restride_ir::{
     Args, Exactness, Kernel, MathView, MemoryFormat, Meta, Movement, OpDef, SampleFn, TensorType, ViewArgs, ViewOutcome,
 };
@@ -9,7 +9,6 @@ use smallvec::{SmallVec, smallvec};
 
 use crate::movement;
 use crate::support::strides::in_format;
-use crate::support::suggests_channels_last;
 use crate::views::shape::{Adjoint, Identity, MatH, MatrixH};
 use crate::views::{
     Result, Rule, a_copy, a_view, asks_for_strides, fail, follows, in_place, itself, rule, view, view_or_copy,
@@ -54,9 +53,7 @@ typed_rule!(
     }
 );
 typed_rule!(ViewAsReal, |_a, t| {
-    if !t.dtype.is_complex() {
-        return fail("view_as_real is only supported for complex tensors");
-    }
+    ensure!(t.dtype.is_complex(), "view_as_real is only supported for complex tensors");
     Ok(view(t.dtype.real(), as_real(&t.layout)))
 });
 typed_rule!(ViewAsComplex, |_a, t| {
@@ -157,22 +154,20 @@ fn reinterpret<D: Dim>(l: &Layout<D>, from: DType, to: DType) -> Result<Layout<D
     if old == new {
         return Ok(l.clone());
     }
-    if l.rank() == 0 {
-        return fail(format!(
-            "self.dim() cannot be 0 to view {} as {} (different element sizes)",
-            from.torch_name(),
-            to.torch_name()
-        ));
-    }
+    ensure!(
+        l.rank() != 0,
+        "self.dim() cannot be 0 to view {} as {} (different element sizes)",
+        from.torch_name(),
+        to.torch_name()
+    );
     let last = l.rank() - 1;
-    if l.strides[last].equals(&D::from(1)) == Some(false) {
-        return fail(format!(
-            "self.stride(-1) must be 1 to view {} as {} (different element sizes), but got {}",
-            from.torch_name(),
-            to.torch_name(),
-            l.strides[last]
-        ));
-    }
+    ensure!(
+        l.strides[last].equals(&D::from(1)) != Some(false),
+        "self.stride(-1) must be 1 to view {} as {} (different element sizes), but got {}",
+        from.torch_name(),
+        to.torch_name(),
+        l.strides[last]
+    );
     let mut out = l.clone();
     if old > new {
         let ratio = D::from(old / new);
@@ -186,13 +181,12 @@ fn reinterpret<D: Dim>(l: &Layout<D>, from: DType, to: DType) -> Result<Layout<D
     let ratio = D::from(new / old);
     let divide = |x: &D, what: std::fmt::Arguments<'_>| -> Result<D> {
         let q = x.floor_div(&ratio);
-        if q.times(&ratio).equals(x) == Some(false) {
-            return fail(format!(
-                "{what} must be divisible by {ratio} to view {} as {} (different element sizes), but got {x}",
-                from.torch_name(),
-                to.torch_name()
-            ));
-        }
+        ensure!(
+            q.times(&ratio).equals(x) != Some(false),
+            "{what} must be divisible by {ratio} to view {} as {} (different element sizes), but got {x}",
+            from.torch_name(),
+            to.torch_name()
+        );
         Ok(q)
     };
     out.sizes[last] = divide(&l.sizes[last], format_args!("self.size(-1)"))?;
@@ -216,26 +210,24 @@ fn as_real<D: Dim>(l: &Layout<D>) -> Layout<D> {
 fn as_complex<D: Dim>(l: &Layout<D>) -> Result<Layout<D>> {
     let two = D::from(2);
     let Some(last) = l.rank().checked_sub(1) else { return fail("Input tensor must have one or more dimensions") };
-    if l.sizes[last].equals(&two) == Some(false) {
-        return fail("Tensor must have a last dimension of size 2");
-    }
-    if l.strides[last].equals(&D::from(1)) == Some(false) {
-        return fail("Tensor must have a last dimension with stride 1");
-    }
+    ensure!(l.sizes[last].equals(&two) != Some(false), "Tensor must have a last dimension of size 2");
+    ensure!(l.strides[last].equals(&D::from(1)) != Some(false), "Tensor must have a last dimension with stride 1");
     let mut out = l.clone();
     out.sizes.pop();
     out.strides.pop();
     for s in &mut out.strides {
         let q = s.floor_div(&two);
-        if q.times(&two).equals(s) == Some(false) {
-            return fail("Tensor must have a stride divisible by 2 for all but last dimension");
-        }
+        ensure!(
+            q.times(&two).equals(s) != Some(false),
+            "Tensor must have a stride divisible by 2 for all but last dimension"
+        );
         *s = q;
     }
     out.offset = l.offset.floor_div(&two);
-    if out.offset.times(&two).equals(&l.offset) == Some(false) {
-        return fail("Tensor must have a storage_offset divisible by 2");
-    }
+    ensure!(
+        out.offset.times(&two).equals(&l.offset) != Some(false),
+        "Tensor must have a storage_offset divisible by 2"
+    );
     Ok(out)
 }
 
@@ -362,12 +354,11 @@ fn resized<D: Dim>(t: &TensorType<D>, sizes: &[D], format: Option<MemoryFormat>)
 
 /// Layout with dimension 1 (channels) fastest, for known and symbolic sizes.
 fn channels_last<D: Dim>(sizes: &[D], rank: usize) -> Result<Layout<D>> {
-    if sizes.len() != rank {
-        return fail(format!(
-            "required rank {rank} tensor to use {} format",
-            ["channels_last", "channels_last_3d"][rank - 4]
-        ));
-    }
+    ensure!(
+        sizes.len() == rank,
+        "required rank {rank} tensor to use {} format",
+        ["channels_last", "channels_last_3d"][rank - 4]
+    );
     let mut strides = vec![D::from(1); rank];
     let mut next = sizes[1].clone();
     for d in (2..rank).rev().chain([0]) {
@@ -391,16 +382,12 @@ typed_rule!(ResizeAs, |a, t| {
 });
 typed_rule!(SetTensor, |a, t| {
     let source = a.tensor(1)?;
-    if source.dtype != t.dtype {
-        return fail(format!("set_ requires one element type, got {} and {}", t.dtype, source.dtype));
-    }
+    ensure!(source.dtype == t.dtype, "set_ requires one element type, got {} and {}", t.dtype, source.dtype);
     Ok(view(source.dtype, source.layout.clone()))
 });
 typed_rule!(SetStrided, |a, t| {
     let source = a.tensor(1)?;
-    if source.dtype != t.dtype {
-        return fail(format!("set_ requires one element type, got {} and {}", t.dtype, source.dtype));
-    }
+    ensure!(source.dtype == t.dtype, "set_ requires one element type, got {} and {}", t.dtype, source.dtype);
     if source.layout.known().is_some_and(|l| !l.is_contiguous()) {
         return fail("passed in tensor to be used as storage must be contiguous");
     }

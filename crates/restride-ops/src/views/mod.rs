@@ -6,6 +6,7 @@ mod casts;
 mod shape;
 pub(crate) mod split;
 
+use crate::support::ensure;
 use restride_ir::{
     Args, Call, Exactness, Expr, Kernel, Meta, Movement, OpDef, OpError, SampleFn, TensorType, ViewArgs, ViewOutcome,
     ViewRule, view_args,
@@ -218,12 +219,11 @@ pub(crate) fn may_view<D: Dim>(t: &TensorType<D>, sizes: &[D]) -> Result<ViewOut
 /// A layout with its dimensions in the order that `movedim` gives.
 pub(crate) fn move_dims<D: Dim>(l: &Layout<D>, from: &[i64], to: &[i64]) -> Result<Layout<D>> {
     let rank = l.rank();
-    if from.len() != to.len() {
-        return fail(format!(
-            "movedim: Invalid source or destination dims: source ({from:?} dims) should contain the same number of \
+    ensure!(
+        from.len() == to.len(),
+        "movedim: Invalid source or destination dims: source ({from:?} dims) should contain the same number of \
              dims as destination ({to:?} dims)"
-        ));
-    }
+    );
     let wrap = |dims: &[i64], what: &str| -> Result<Vec<usize>> {
         let wrapped = dims.iter().map(|&d| Ok(l.dim(d)?)).collect::<Result<Vec<usize>>>()?;
         let mut sorted = wrapped.clone();

@@ -1,5 +1,6 @@
 //! Views that change sizes and the order of dimensions.
 
+use crate::support::ensure;
 use restride_ir::{Args, Grad, Meta, OpDef, TensorType, ViewArgs, ViewOutcome};
 use restride_tensor::{DType, Dim, Layout};
 use smallvec::{SmallVec, smallvec};
@@ -63,9 +64,7 @@ layout_rule!(
     /// The operand's own layout, for types that have a sign.
     Positive,
     |a, l| {
-        if a.dtype()? == DType::Bool {
-            return fail("The `+` operator, on a bool tensor is not supported.");
-        }
+        ensure!(a.dtype()? != DType::Bool, "The `+` operator, on a bool tensor is not supported.");
         l.clone()
     }
 );
@@ -114,9 +113,7 @@ fn matrix_transpose<D: Dim>(l: &Layout<D>, what: &str, only_2d: bool) -> Result<
 /// Sizes after `flatten`; `None` if nothing changes.
 fn flat_sizes<D: Dim>(l: &Layout<D>, start: i64, end: i64) -> Result<Option<Vec<D>>> {
     let (start, end) = (l.dim(start)?, l.dim(end)?);
-    if start > end {
-        return fail("flatten() has invalid args: start_dim cannot come after end_dim");
-    }
+    ensure!(start <= end, "flatten() has invalid args: start_dim cannot come after end_dim");
     if l.rank() == 0 {
         return Ok(Some(vec![D::from(1)]));
     }
@@ -130,12 +127,8 @@ fn flat_sizes<D: Dim>(l: &Layout<D>, start: i64, end: i64) -> Result<Option<Vec<
 }
 
 fn unflat_sizes<D: Dim>(l: &Layout<D>, dim: i64, parts: &[D]) -> Result<Vec<D>> {
-    if parts.is_empty() {
-        return fail("unflatten: sizes must be non-empty");
-    }
-    if l.rank() == 0 {
-        return fail("unflatten: Expected a dimension, got a 0-d tensor");
-    }
+    ensure!(!parts.is_empty(), "unflatten: sizes must be non-empty");
+    ensure!(l.rank() != 0, "unflatten: Expected a dimension, got a 0-d tensor");
     let d = l.dim(dim)?;
     let one = Layout::contiguous(&l.sizes[d..=d]);
     let parts = one.infer_sizes(parts).map_err(|_| {

@@ -1,5 +1,6 @@
 //! Views of parts: slices, splits, windows, diagonals, and `as_strided`.
 
+use crate::support::ensure;
 use restride_ir::{OpDef, OpError, TensorType, ViewArgs, ViewOutcome};
 use restride_tensor::{Dim, Layout, ViewMut};
 use smallvec::SmallVec;
@@ -25,53 +26,40 @@ layout_rule!(
 );
 
 fn narrow<D: Dim>(l: &Layout<D>, dim: i64, start: &D, length: &D) -> Result<Layout<D>> {
-    if l.rank() == 0 {
-        return fail("narrow() cannot be applied to a 0-dim tensor.");
-    }
+    ensure!(l.rank() != 0, "narrow() cannot be applied to a 0-dim tensor.");
     let zero = D::from(0);
-    if length.less(&zero) == Some(true) {
-        return fail("narrow(): length must be non-negative.");
-    }
+    ensure!(length.less(&zero) != Some(true), "narrow(): length must be non-negative.");
     let d = l.dim(dim)?;
     let size = &l.sizes[d];
-    if size.less(start) == Some(true) || start.plus(size).less(&zero) == Some(true) {
-        return fail(format!("start out of range (expected to be in range of [-{size}, {size}], but got {start})"));
-    }
+    ensure!(
+        size.less(start) != Some(true) && start.plus(size).less(&zero) != Some(true),
+        "start out of range (expected to be in range of [-{size}, {size}], but got {start})"
+    );
     let start = start.bound_from_start(size);
-    if size.less(&start.plus(length)) == Some(true) {
-        return fail(format!("start ({start}) + length ({length}) exceeds dimension size ({size})."));
-    }
+    ensure!(
+        size.less(&start.plus(length)) != Some(true),
+        "start ({start}) + length ({length}) exceeds dimension size ({size})."
+    );
     Ok(cut(l, d, &start, length))
 }
 
 fn unfold<D: Dim>(l: &Layout<D>, dim: i64, size: &D, step: &D) -> Result<Layout<D>> {
-    if size.less(&D::from(0)) == Some(true) {
-        return fail(format!("size is {size} but must be >= 0"));
-    }
-    if l.rank() == 0 && D::from(1).less(size) == Some(true) {
-        return fail(format!("maximum size for tensor at dimension 0 is 1 but size is {size}"));
-    }
-    if step.less(&D::from(1)) == Some(true) {
-        return fail(format!("step is {step} but must be > 0"));
-    }
+    ensure!(size.less(&D::from(0)) != Some(true), "size is {size} but must be >= 0");
+    ensure!(
+        l.rank() != 0 || D::from(1).less(size) != Some(true),
+        "maximum size for tensor at dimension 0 is 1 but size is {size}"
+    );
+    ensure!(step.less(&D::from(1)) != Some(true), "step is {step} but must be > 0");
     Ok(l.unfold(dim, size, step)?)
 }
 
 pub(crate) fn as_strided<D: Dim>(l: &Layout<D>, sizes: &[D], strides: &[D], offset: Option<&D>) -> Result<Layout<D>> {
-    if sizes.len() != strides.len() {
-        return fail("mismatch in length of strides and shape");
-    }
+    ensure!(sizes.len() == strides.len(), "mismatch in length of strides and shape");
     let negative = |d: &D| d.less(&D::from(0)) == Some(true);
-    if strides.iter().any(negative) {
-        return fail("as_strided: Negative strides are not supported at the moment");
-    }
-    if sizes.iter().any(negative) {
-        return fail("as_strided: sizes must not be negative");
-    }
+    ensure!(!strides.iter().any(negative), "as_strided: Negative strides are not supported at the moment");
+    ensure!(!sizes.iter().any(negative), "as_strided: sizes must not be negative");
     let offset = offset.unwrap_or(&l.offset);
-    if negative(offset) {
-        return fail(format!("Tensor: invalid storage offset {offset}"));
-    }
+    ensure!(!negative(offset), "Tensor: invalid storage offset {offset}");
     Ok(Layout::strided(sizes, strides, offset.clone()))
 }
 
@@ -103,9 +91,7 @@ fn parts<D: Dim>(t: &TensorType<D>, d: usize, parts: impl IntoIterator<Item = (D
 }
 
 fn splittable<D: Dim>(l: &Layout<D>, dim: i64, what: &str) -> Result<usize> {
-    if l.rank() == 0 {
-        return fail(format!("{what} expects at least a 1-dimensional tensor"));
-    }
+    ensure!(l.rank() != 0, "{what} expects at least a 1-dimensional tensor");
     Ok(l.dim(dim)?)
 }
 
@@ -113,9 +99,7 @@ fn splittable<D: Dim>(l: &Layout<D>, dim: i64, what: &str) -> Result<usize> {
 fn equal_parts<D: Dim>(t: &TensorType<D>, d: usize, part: &D) -> Result<ViewOutcome<D>> {
     let size = &t.layout.sizes[d];
     let zero = D::from(0);
-    if part.less(&zero) == Some(true) {
-        return fail(format!("split expects split_size be non-negative, but got split_size={part}"));
-    }
+    ensure!(part.less(&zero) != Some(true), "split expects split_size be non-negative, but got split_size={part}");
     if part.is(0) {
         return match size.equals(&zero) {
             Some(true) => Ok(parts(t, d, [(zero.clone(), zero)])),
@@ -140,26 +124,24 @@ fn sized_parts<D: Dim>(t: &TensorType<D>, d: usize, sizes: &[D]) -> Result<ViewO
     let mut at = D::from(0);
     let mut out = Vec::with_capacity(sizes.len());
     for s in sizes {
-        if s.less(&D::from(0)) == Some(true) {
-            return fail(format!("split_with_sizes expects split_sizes have only non-negative entries, but got {s}"));
-        }
+        ensure!(
+            s.less(&D::from(0)) != Some(true),
+            "split_with_sizes expects split_sizes have only non-negative entries, but got {s}"
+        );
         let next = at.plus(s);
         out.push((std::mem::replace(&mut at, next), s.clone()));
     }
     let size = &t.layout.sizes[d];
-    if at.equals(size) == Some(false) {
-        return fail(format!(
-            "split_with_sizes expects split_sizes to sum exactly to {size} (input tensor's size at dimension {d}), \
+    ensure!(
+        at.equals(size) != Some(false),
+        "split_with_sizes expects split_sizes to sum exactly to {size} (input tensor's size at dimension {d}), \
              but the sum is {at}"
-        ));
-    }
+    );
     Ok(parts(t, d, out))
 }
 
 fn chunks<D: Dim>(t: &TensorType<D>, d: usize, count: i64) -> Result<ViewOutcome<D>> {
-    if count <= 0 {
-        return fail(format!("chunk expects `chunks` to be greater than 0, got: {count}"));
-    }
+    ensure!(count > 0, "chunk expects `chunks` to be greater than 0, got: {count}");
     few(count.min(t.layout.sizes[d].known().filter(|n| *n > 0).unwrap_or(count)), "a chunk")?;
     let size = &t.layout.sizes[d];
     let part = size.plus(&D::from(count - 1)).floor_div(&D::from(count));
@@ -172,9 +154,7 @@ fn chunks<D: Dim>(t: &TensorType<D>, d: usize, count: i64) -> Result<ViewOutcome
 /// `tensor_split` into a number of parts whose sizes differ by at most one.
 fn sections<D: Dim>(t: &TensorType<D>, d: usize, count: &D) -> Result<ViewOutcome<D>> {
     let Some(count) = count.known() else { return Ok(ViewOutcome::Unknown) };
-    if count <= 0 {
-        return fail(format!("number of sections must be larger than 0, got {count}"));
-    }
+    ensure!(count > 0, "number of sections must be larger than 0, got {count}");
     few(count, "a split")?;
     let Some(size) = t.layout.sizes[d].known() else { return Ok(ViewOutcome::Unknown) };
     let (least, longer) = (size / count, size % count);
