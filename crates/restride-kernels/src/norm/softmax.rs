@@ -7,6 +7,7 @@ use crate::support::pack::{
     Compute, Packed, Stored, compute_room, is_compute, pack, pack_owned, pack_to, unpack, with_compute,
 };
 use crate::support::par;
+use crate::support::rows::may_share;
 use crate::support::scratch::Temp;
 use restride_tensor::{DType, Layout, View, ViewMut};
 
@@ -208,7 +209,7 @@ pub fn softmax_backward(
     let inner: usize = out.sizes().iter().skip(dim + 1).map(|&n| n as usize).product();
     with_compute!(float out.dtype(), T => {
         // `out` may share memory with `g`, and `y` may be the same tensor as `g`.
-        let y = if shares(y, out) { Packed::Owned(pack_owned::<T>(y)) } else { pack::<T>(y) };
+        let y = if may_share(y, out) { Packed::Owned(pack_owned::<T>(y)) } else { pack::<T>(y) };
         rowwise::<T>(g, out, n * inner, threads, &|i, block| {
             let y = &y[i * n * inner..][..block.len()];
             let mut total = Temp::filled(inner, T::default());
@@ -225,17 +226,6 @@ pub fn softmax_backward(
         });
     });
     Ok(())
-}
-
-/// Whether an operand may share cells with a result: told by the addresses between the first and the last of each.
-fn shares(x: &View<'_>, out: &ViewMut<'_>) -> bool {
-    let span = |base: *const u8, layout: &restride_tensor::Layout, size: usize| {
-        let range = layout.cell_range();
-        let at = |cell: i64| (base as i64).wrapping_add(cell.wrapping_mul(size as i64));
-        (at(range.start), at(range.end))
-    };
-    let (a, b) = (span(x.base(), x.layout(), x.dtype().size()), span(out.base(), out.layout(), out.dtype().size()));
-    a.0 < b.1 && b.0 < a.1
 }
 
 #[cfg(test)]

@@ -10,7 +10,7 @@ const GELU_KAPPA: f64 = 0.044715;
 
 #[inline(always)]
 pub(super) fn gelu_tanh_inner<T: Real>(x: T) -> T {
-    (T::of(GELU_BETA) * (x + T::of(GELU_KAPPA) * x * x * x)).tanh()
+    (T::of(GELU_BETA) * (x + T::of(GELU_KAPPA) * x * x * x)).tanh_fast()
 }
 
 /// Derivative of [`gelu_tanh_inner`]'s argument.
@@ -26,12 +26,12 @@ fn clamp<T: Real>(x: T, lo: T, hi: T) -> T {
 
 #[inline(always)]
 fn softplus<T: Real>(x: T, beta: T, threshold: T) -> T {
-    if x * beta > threshold { x } else { (x * beta).exp().ln_1p() / beta }
+    if x * beta > threshold { x } else { (x * beta).exp_fast().ln_1p_fast() / beta }
 }
 
 #[inline(always)]
 fn elu<T: Real>(x: T, alpha: T, scale: T, input_scale: T) -> T {
-    if x <= T::zero() { (x * input_scale).exp_m1() * (alpha * scale) } else { x * scale }
+    if x <= T::zero() { (x * input_scale).exp_m1_fast() * (alpha * scale) } else { x * scale }
 }
 
 pointwise! {
@@ -41,12 +41,12 @@ pointwise! {
         real: if lo.is_nan() { lo } else if hi.is_nan() { hi } else { clamp(x, lo, hi) },
     }
     LEAKY_RELU(x, slope) "`x`, times `slope` below 0" { real: if x > 0.0 { x } else { x * slope } }
-    ELU(x, alpha, scale, input_scale) "`x`, an exponential below 0" { real: elu(x, alpha, scale, input_scale) }
-    GELU(x) "`x` times the normal distribution function" { real: x * x.normal_cdf() }
-    GELU_TANH(x) "`gelu` by the hyperbolic tangent" { real: 0.5 * x * (1.0 + gelu_tanh_inner(x)) }
-    SILU(x) "`x * sigmoid(x)`" { real: x / (1.0 + (-x).exp()), complex: x * x.by(m::sigmoid) }
-    MISH(x) "`x * tanh(softplus(x))`" { real: x * x.exp().ln_1p().tanh() }
-    SOFTPLUS(x, beta, threshold) "`log(1 + exp(beta * x)) / beta`" { real: softplus(x, beta, threshold) }
+    ELU(x, alpha, scale, input_scale) "`x`, an exponential below 0" { elementary: elu(x, alpha, scale, input_scale) }
+    GELU(x) "`x` times the normal distribution function" { elementary: x * x.normal_cdf() }
+    GELU_TANH(x) "`gelu` by the hyperbolic tangent" { elementary: 0.5 * x * (1.0 + gelu_tanh_inner(x)) }
+    SILU(x) "`x * sigmoid(x)`" { elementary: x / (1.0 + (-x).exp_fast()), complex: x * x.by(m::sigmoid) }
+    MISH(x) "`x * tanh(softplus(x))`" { elementary: x * x.tanh_softplus() }
+    SOFTPLUS(x, beta, threshold) "`log(1 + exp(beta * x)) / beta`" { elementary: softplus(x, beta, threshold) }
     HARDSIGMOID(x) "`relu6(x + 3) / 6`" { real: clamp(x + 3.0, 0.0, 6.0) / 6.0 }
     HARDSWISH(x) "`x * relu6(x + 3) / 6`" { real: x * clamp(x + 3.0, 0.0, 6.0) / 6.0 }
     HARDSHRINK(x, lambda) "0 within `-lambda..lambda`" { real: if x >= -lambda && x <= lambda { 0.0 } else { x } }
@@ -54,8 +54,8 @@ pointwise! {
         real: if x > lambda { x - lambda } else if x < -lambda { x + lambda } else if x.is_nan() { x } else { 0.0 },
     }
     SOFTSIGN(x) "`x / (1 + |x|)`" { real: x / (1.0 + x.abs()) }
-    LOG_SIGMOID(x) "`log(sigmoid(x))`" { real: x.smaller(0.0) - (-x.abs()).exp().ln_1p() }
-    LOG_SIGMOID_BUFFER(x) "`exp(-|x|)`" { real: (-x.abs()).exp() }
+    LOG_SIGMOID(x) "`log(sigmoid(x))`" { elementary: x.smaller(0.0) - (-x.abs()).exp_fast().ln_1p_fast() }
+    LOG_SIGMOID_BUFFER(x) "`exp(-|x|)`" { elementary: (-x.abs()).exp_fast() }
     FAKE_QUANTIZE(x, scale, zero, lo, hi) "to the nearest of the numbers `(i - zero) * scale` with `i` in `lo..=hi`" {
         real: (clamp(Real::rint(x * (1.0 / scale)) + zero, lo, hi) - zero) * scale,
     }

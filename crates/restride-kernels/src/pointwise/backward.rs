@@ -8,7 +8,7 @@ const NORMAL_DENSITY: f64 = std::f64::consts::FRAC_2_SQRT_PI * std::f64::consts:
 
 #[inline(always)]
 fn gelu<T: Real>(x: T) -> T {
-    x.normal_cdf() + x * T::of(NORMAL_DENSITY) * (T::of(-0.5) * x * x).exp()
+    x.normal_cdf() + x * T::of(NORMAL_DENSITY) * (T::of(-0.5) * x * x).exp_fast()
 }
 
 #[inline(always)]
@@ -19,7 +19,7 @@ fn gelu_tanh<T: Real>(x: T) -> T {
 
 #[inline(always)]
 fn mish<T: Real>(x: T) -> T {
-    let t = x.exp().ln_1p().tanh();
+    let t = x.tanh_softplus();
     t + x * x.sigmoid() * (T::one() - t * t)
 }
 
@@ -31,17 +31,17 @@ pointwise! {
     }
     LEAKY_RELU_BACKWARD(g, x, slope) "of `leaky_relu`" { real: if x > 0.0 { g } else { g * slope } }
     ELU_BACKWARD(g, x, alpha, scale, input_scale) "of `elu`, from its operand" {
-        real: if x <= 0.0 { g * (alpha * scale) * input_scale * (x * input_scale).exp() } else { g * scale },
+        elementary: if x <= 0.0 { g * (alpha * scale) * input_scale * (x * input_scale).exp_fast() } else { g * scale },
     }
     ELU_BACKWARD_RESULT(g, y, alpha, scale, input_scale) "of `elu`, from its result" {
         real: if y <= 0.0 { g * input_scale * (y + alpha * scale) } else { g * scale },
     }
-    GELU_BACKWARD(g, x) "of `gelu`" { real: g * gelu(x) }
-    GELU_TANH_BACKWARD(g, x) "of `gelu` by the hyperbolic tangent" { real: g * gelu_tanh(x) }
-    SILU_BACKWARD(g, x) "of `silu`" { real: { let s = x.sigmoid(); g * s * (1.0 + x * (1.0 - s)) } }
-    MISH_BACKWARD(g, x) "of `mish`" { real: g * mish(x) }
+    GELU_BACKWARD(g, x) "of `gelu`" { elementary: g * gelu(x) }
+    GELU_TANH_BACKWARD(g, x) "of `gelu` by the hyperbolic tangent" { elementary: g * gelu_tanh(x) }
+    SILU_BACKWARD(g, x) "of `silu`" { elementary: { let s = x.sigmoid(); g * s * (1.0 + x * (1.0 - s)) } }
+    MISH_BACKWARD(g, x) "of `mish`" { elementary: g * mish(x) }
     SOFTPLUS_BACKWARD(g, x, beta, threshold) "of `softplus`" {
-        real: if x * beta > threshold { g } else { let z = (x * beta).exp(); g * z / (z + 1.0) },
+        elementary: if x * beta > threshold { g } else { let z = (x * beta).exp_fast(); g * z / (z + 1.0) },
     }
     HARDSIGMOID_BACKWARD(g, x) "of `hardsigmoid`" { real: if x > -3.0 && x < 3.0 { g / 6.0 } else { 0.0 } }
     HARDSWISH_BACKWARD(g, x) "of `hardswish`" {
@@ -52,7 +52,7 @@ pointwise! {
         real: if x >= -lambda && x <= lambda { 0.0 } else { g },
     }
     LOG_SIGMOID_BACKWARD(g, x) "of `log_sigmoid`" {
-        real: { let z = (-x.abs()).exp(); g * (if x < 0.0 { 1.0 - z / (1.0 + z) } else { z / (1.0 + z) }) },
+        elementary: { let z = (-x.abs()).exp_fast(); g * (if x < 0.0 { 1.0 - z / (1.0 + z) } else { z / (1.0 + z) }) },
     }
     PRELU_BACKWARD(g, x, weight) "of `prelu`, for its operand" { real: if x > 0.0 { g } else { g * weight } }
     PRELU_WEIGHT_BACKWARD(g, x) "of `prelu`, for its weight" { real: if x > 0.0 { 0.0 } else { g * x } }

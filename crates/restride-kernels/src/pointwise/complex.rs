@@ -50,7 +50,7 @@ where
         Part::Real => |z| z.re,
         Part::Imag => |z| z.im,
     };
-    drive::<Complex<F>, F>(a.dtype(), &[Input::View(a)], out, &mut |xs, row| {
+    drive::<Complex<F>, F>(a.dtype(), &[Input::View(a)], out, 1, &|xs, row| {
         row.iter_mut().zip(xs[0]).for_each(|(o, &z)| *o = f(z));
         Ok(())
     })
@@ -63,8 +63,8 @@ where
 pub fn join(how: Join, common: DType, a: View<'_>, b: View<'_>, out: &ViewMut<'_>) -> Result<(), PointwiseError> {
     let inputs = [Input::View(a), Input::View(b)];
     match Kind::of(common) {
-        Kind::F32 => drive::<f32, C32>(common, &inputs, out, &mut |xs, row| joined(how, xs, row)),
-        Kind::F64 => drive::<f64, C64>(common, &inputs, out, &mut |xs, row| joined(how, xs, row)),
+        Kind::F32 => drive::<f32, C32>(common, &inputs, out, 1, &|xs, row| joined(how, xs, row)),
+        Kind::F64 => drive::<f64, C64>(common, &inputs, out, 1, &|xs, row| joined(how, xs, row)),
         _ => Err(PointwiseError::Undefined(common)),
     }
 }

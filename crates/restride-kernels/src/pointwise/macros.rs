@@ -1,81 +1,88 @@
 //! How operators on numbers are written down.
 
-/// A row function of one expression per element, on operands of type `$t`, which the expression knows as `T`, and
-/// its parts' type as `F`.
+/// A loop of one expression per element, over operands of type `$t`, which the expression knows as `T`, and its parts' type as
+/// `F`, into results of type `$r`.
+macro_rules! each_element {
+    ($t:ty, $r:ty, $xs:ident, $out:ident, ($($x:ident),+), $e:expr) => {{
+        #[allow(dead_code)]
+        type T = $t;
+        #[allow(dead_code)]
+        type F = <$t as $crate::pointwise::Parts>::Real;
+        let n = $out.len();
+        let [$($x),+] = $xs else { unreachable!("a row function gets its operands") };
+        $(let $x = &$x[..n];)+
+        for (i, o) in $out.iter_mut().enumerate() {
+            $(let $x: $t = $x[i];)+
+            *o = $e;
+        }
+    }};
+}
+
+/// A row function that is compiled for the baseline.
 macro_rules! rowwise {
-    ($t:ty, ($x:ident), $e:expr) => {
-        |xs, out| {
-            #[allow(dead_code)]
-            type T = $t;
-            #[allow(dead_code)]
-            type F = <$t as $crate::pointwise::Parts>::Real;
-            let $x = &xs[0][..out.len()];
-            for (i, o) in out.iter_mut().enumerate() {
-                let $x: $t = $x[i];
-                *o = $e;
-            }
-        }
+    ($t:ty, $r:ty, $args:tt, $e:expr) => {
+        |xs, out| each_element!($t, $r, xs, out, $args, $e)
     };
-    ($t:ty, ($x:ident, $y:ident), $e:expr) => {
+}
+
+/// A row function that is compiled for several instruction sets; with AVX-512 if `$widest`.
+macro_rules! rowwise_wide {
+    ($widest:literal, $t:ty, $r:ty, $args:tt, $e:expr) => {
         |xs, out| {
-            #[allow(dead_code)]
-            type T = $t;
-            #[allow(dead_code)]
-            type F = <$t as $crate::pointwise::Parts>::Real;
-            let n = out.len();
-            let ($x, $y) = (&xs[0][..n], &xs[1][..n]);
-            for (i, o) in out.iter_mut().enumerate() {
-                let ($x, $y): ($t, $t) = ($x[i], $y[i]);
-                *o = $e;
+            struct Row<'a>(&'a [&'a [$t]], &'a mut [$r]);
+            impl $crate::support::isa::Work for Row<'_> {
+                type Out = ();
+                const WIDEST: bool = $widest;
+                #[inline(always)]
+                fn run(self) {
+                    let Row(xs, out) = self;
+                    each_element!($t, $r, xs, out, $args, $e)
+                }
             }
-        }
-    };
-    ($t:ty, ($x:ident, $y:ident, $z:ident), $e:expr) => {
-        |xs, out| {
-            #[allow(dead_code)]
-            type T = $t;
-            #[allow(dead_code)]
-            type F = <$t as $crate::pointwise::Parts>::Real;
-            let n = out.len();
-            let ($x, $y, $z) = (&xs[0][..n], &xs[1][..n], &xs[2][..n]);
-            for (i, o) in out.iter_mut().enumerate() {
-                let ($x, $y, $z): ($t, $t, $t) = ($x[i], $y[i], $z[i]);
-                *o = $e;
-            }
-        }
-    };
-    ($t:ty, ($x:ident, $y:ident, $z:ident, $($w:ident),+), $e:expr) => {
-        |xs, out| {
-            #[allow(dead_code)]
-            type T = $t;
-            #[allow(dead_code)]
-            type F = <$t as $crate::pointwise::Parts>::Real;
-            let n = out.len();
-            let [$x, $y, $z, $($w),+] = xs else { unreachable!("a row function gets its operands") };
-            let ($x, $y, $z, $($w),+) = (&$x[..n], &$y[..n], &$z[..n], $(&$w[..n]),+);
-            for (i, o) in out.iter_mut().enumerate() {
-                let ($x, $y, $z): ($t, $t, $t) = ($x[i], $y[i], $z[i]);
-                $(let $w: $t = $w[i];)+
-                *o = $e;
-            }
+            $crate::support::isa::run(Row(xs, out))
         }
     };
 }
 
-/// Sets the row functions of one group of compute types.
+/// The type of results: the compute type, or `bool`.
+macro_rules! result {
+    (number $t:ty) => {
+        $t
+    };
+    (truth $t:ty) => {
+        bool
+    };
+}
+
+/// Sets the row functions of one group of compute types: `real` is arithmetic, `elementary` has functions of `support/math.rs`, for
+/// which the widest vectors pay.
 macro_rules! group {
-    ($p:ident, int, $xs:tt, $e:expr) => {
-        $p.int = Some(rowwise!(i64, $xs, $e));
+    ($p:ident, $r:ident, int, $xs:tt, $e:expr) => {
+        $p.int = Some(rowwise!(i64, result!($r i64), $xs, $e));
     };
-    ($p:ident, real, $xs:tt, $e:expr) => {
-        $p.f32 = Some(rowwise!(f32, $xs, $e));
-        $p.f64 = Some(rowwise!(f64, $xs, $e));
+    ($p:ident, $r:ident, real, $xs:tt, $e:expr) => {
+        $p.f32 = Some(rowwise_wide!(false, f32, result!($r f32), $xs, $e));
+        $p.f64 = Some(rowwise!(f64, result!($r f64), $xs, $e));
     };
-    ($p:ident, complex, $xs:tt, $e:expr) => {
-        $p.c32 = Some(rowwise!(C32, $xs, $e));
-        $p.c64 = Some(rowwise!(C64, $xs, $e));
+    ($p:ident, $r:ident, elementary, $xs:tt, $e:expr) => {
+        $p.f32 = Some(rowwise_wide!(true, f32, result!($r f32), $xs, $e));
+        $p.f64 = Some(rowwise!(f64, result!($r f64), $xs, $e));
     };
-    ($p:ident, check, $xs:tt, $e:expr) => {
+    ($p:ident, $r:ident, library, $xs:tt, $e:expr) => {
+        $p.f32 = Some(rowwise!(f32, result!($r f32), $xs, $e));
+        $p.f64 = Some(rowwise!(f64, result!($r f64), $xs, $e));
+    };
+    ($p:ident, $r:ident, double, $xs:tt, $e:expr) => {
+        $p.f64 = Some(rowwise!(f64, result!($r f64), $xs, $e));
+    };
+    ($p:ident, $r:ident, single_rows, $xs:tt, $e:expr) => {
+        $p.f32 = Some($e);
+    };
+    ($p:ident, $r:ident, complex, $xs:tt, $e:expr) => {
+        $p.c32 = Some(rowwise!(C32, result!($r C32), $xs, $e));
+        $p.c64 = Some(rowwise!(C64, result!($r C64), $xs, $e));
+    };
+    ($p:ident, $r:ident, check, $xs:tt, $e:expr) => {
         $p.check = Some($e);
     };
 }
@@ -86,7 +93,7 @@ macro_rules! pointwise {
         #[doc = $doc]
         pub static $name: $crate::pointwise::Pointwise = {
             let mut p = $crate::pointwise::Pointwise::NONE;
-            $(group!(p, $group, $xs, $e);)+
+            $(group!(p, number, $group, $xs, $e);)+
             p
         };
     )*};
@@ -98,7 +105,7 @@ macro_rules! predicates {
         #[doc = $doc]
         pub static $name: $crate::pointwise::Predicate = {
             let mut p = $crate::pointwise::Predicate::NONE;
-            $(group!(p, $group, $xs, $e);)+
+            $(group!(p, truth, $group, $xs, $e);)+
             p
         };
     )*};

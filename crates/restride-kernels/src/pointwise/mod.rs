@@ -10,6 +10,7 @@ mod backward;
 mod compare;
 mod complex;
 pub mod complex_math;
+mod drive;
 mod real;
 mod select;
 mod special;
@@ -20,15 +21,13 @@ pub use arith::*;
 pub use backward::*;
 pub use compare::*;
 pub use complex::*;
+pub use drive::{Answer, drive};
 pub use select::*;
 pub use special::*;
 pub use unary::*;
 
-use crate::support::convert::{CHUNK, Compute, Kind, load_row, round_scalar, round_through, store_row};
-use crate::support::rows::Rows;
-use crate::support::stack::Stack;
-use restride_tensor::{C32, C64, DType, Layout, Scalar, View, ViewMut};
-use smallvec::SmallVec;
+use crate::support::convert::Kind;
+use restride_tensor::{C32, C64, DType, Scalar, View, ViewMut};
 
 /// Computes a row: the operands' rows, which are as long as the result's, and the result's.
 pub type RowFn<T, R = T> = fn(&[&[T]], &mut [R]);
@@ -144,16 +143,22 @@ impl std::fmt::Display for PointwiseError {
 }
 impl std::error::Error for PointwiseError {}
 
-/// Computes `op` on operands of element type `common`.
+/// Computes `op` on operands of element type `common`, on up to `threads` threads.
 ///
 /// # Panics
 /// If an operand does not broadcast to the sizes of `out`.
-pub fn compute(op: &Pointwise, common: DType, inputs: &[Input<'_>], out: &ViewMut<'_>) -> Result<(), PointwiseError> {
+pub fn compute(
+    op: &Pointwise,
+    common: DType,
+    inputs: &[Input<'_>],
+    out: &ViewMut<'_>,
+    threads: usize,
+) -> Result<(), PointwiseError> {
     let undefined = PointwiseError::Undefined(common);
     macro_rules! go {
         ($field:ident, $t:ty) => {{
             let f = op.$field.ok_or(undefined)?;
-            drive::<$t, $t>(common, inputs, out, &mut |xs, o| {
+            drive::<$t, $t>(common, inputs, out, threads, &|xs, o| {
                 f(xs, o);
                 Ok(())
             })
@@ -162,7 +167,7 @@ pub fn compute(op: &Pointwise, common: DType, inputs: &[Input<'_>], out: &ViewMu
     match Kind::of(common) {
         Kind::Int => {
             let f = op.int.ok_or(undefined)?;
-            drive::<i64, i64>(common, inputs, out, &mut |xs, o| {
+            drive::<i64, i64>(common, inputs, out, threads, &|xs, o| {
                 if let Some(check) = op.check {
                     check(xs).map_err(PointwiseError::Value)?;
                 }
@@ -181,11 +186,17 @@ pub fn compute(op: &Pointwise, common: DType, inputs: &[Input<'_>], out: &ViewMu
 ///
 /// # Panics
 /// As [`compute`].
-pub fn decide(op: &Predicate, common: DType, inputs: &[Input<'_>], out: &ViewMut<'_>) -> Result<(), PointwiseError> {
+pub fn decide(
+    op: &Predicate,
+    common: DType,
+    inputs: &[Input<'_>],
+    out: &ViewMut<'_>,
+    threads: usize,
+) -> Result<(), PointwiseError> {
     macro_rules! go {
         ($field:ident, $t:ty) => {{
             let f = op.$field.ok_or(PointwiseError::Undefined(common))?;
-            drive::<$t, bool>(common, inputs, out, &mut |xs, o| {
+            drive::<$t, bool>(common, inputs, out, threads, &|xs, o| {
                 f(xs, o);
                 Ok(())
             })
@@ -198,114 +209,6 @@ pub fn decide(op: &Predicate, common: DType, inputs: &[Input<'_>], out: &ViewMut
         Kind::C32 => go!(c32, C32),
         Kind::C64 => go!(c64, C64),
     }
-}
-
-/// Type of a row of results: a compute type, or `bool`.
-pub trait Answer: Copy + Default {
-    /// Writes a row, as [`store_row`].
-    ///
-    /// # Safety
-    /// As [`store_row`].
-    unsafe fn store(dtype: DType, base: *mut u8, offset: isize, stride: isize, row: &[Self]);
-}
-
-impl<T: Compute> Answer for T {
-    unsafe fn store(dtype: DType, base: *mut u8, offset: isize, stride: isize, row: &[T]) {
-        // SAFETY: the caller's promise.
-        unsafe { store_row(dtype, base, offset, stride, row) }
-    }
-}
-
-impl Answer for bool {
-    unsafe fn store(dtype: DType, base: *mut u8, offset: isize, stride: isize, row: &[bool]) {
-        if dtype == DType::Bool {
-            for (i, &b) in row.iter().enumerate() {
-                // SAFETY: the caller's promise; `bool` cells are bytes of 0 or 1.
-                unsafe { base.wrapping_offset(offset + i as isize * stride).write(b as u8) };
-            }
-        } else {
-            let row: SmallVec<[i64; 64]> = row.iter().map(|&b| b as i64).collect();
-            // SAFETY: the caller's promise.
-            unsafe { store_row(dtype, base, offset, stride, &row) }
-        }
-    }
-}
-
-/// Operands whose rows are gathered on the stack; an operator with more takes memory for them.
-const ROWS: usize = 5;
-
-/// Applies a row function with operands of element type `common` gathered as `T`.
-///
-/// # Panics
-/// If an operand does not broadcast to the sizes of `out`.
-// By itself for each type: together their rooms on the stack are 24 pages, and each is touched at every call.
-#[inline(never)]
-pub fn drive<T: Compute, R: Answer>(
-    common: DType,
-    inputs: &[Input<'_>],
-    out: &ViewMut<'_>,
-    f: &mut dyn FnMut(&[&[T]], &mut [R]) -> Result<(), PointwiseError>,
-) -> Result<(), PointwiseError> {
-    let mut layouts: SmallVec<[&Layout; 4]> = SmallVec::new();
-    layouts.push(out.layout());
-    inputs.iter().filter_map(|i| i.view()).for_each(|v| layouts.push(v.layout()));
-    let rows = Rows::any_order(&layouts);
-    if rows.is_empty() {
-        return Ok(());
-    }
-    let width = rows.len().min(CHUNK);
-    let (mut few, mut many) = (Stack::<T, { ROWS * CHUNK }>::new(), Vec::new());
-    let gathered = if inputs.len() <= ROWS {
-        few.filled(inputs.len() * width, T::default())
-    } else {
-        many.resize(inputs.len() * width, T::default());
-        &mut many[..]
-    };
-    for (row, input) in gathered.chunks_exact_mut(width).zip(inputs) {
-        match input {
-            Input::View(_) | Input::Mask(_) => {}
-            Input::Number(s) => row.fill(round_scalar(common, *s)),
-            Input::Parameter(s) => row.fill(T::from_scalar(*s)),
-        }
-    }
-    let mut result = Stack::<R, CHUNK>::new();
-    let result = result.filled(width, R::default());
-    rows.try_for_each(|at| {
-        for start in (0..rows.len()).step_by(width) {
-            let n = width.min(rows.len() - start);
-            let cell = |k: usize| at[k] + start as isize * rows.stride(k);
-            let mut xs: SmallVec<[&[T]; ROWS]> = SmallVec::new();
-            let mut k = 0;
-            for (row, input) in gathered.chunks_exact_mut(width).zip(inputs) {
-                let row = &mut row[..n];
-                if let Some(view) = input.view() {
-                    k += 1;
-                    if direct::<T>(common, view, rows.stride(k)) {
-                        let first = (view.base() as *const T).wrapping_offset(cell(k));
-                        // SAFETY: `n` cells of the view's own element type, one after the other. The result may share
-                        // them, but is written after the last use of the slice.
-                        xs.push(unsafe { std::slice::from_raw_parts(first, n) });
-                        continue;
-                    }
-                    // SAFETY: the cells are the view's, by the walk over its layout.
-                    unsafe { load_row(view.dtype(), view.base(), cell(k), rows.stride(k), row) };
-                    if view.dtype() != common && !matches!(input, Input::Mask(_)) {
-                        round_through(common, row);
-                    }
-                }
-                xs.push(row);
-            }
-            f(&xs, &mut result[..n])?;
-            // SAFETY: the cells are those of the result, by the walk over its layout.
-            unsafe { R::store(out.dtype(), out.base(), cell(0), rows.stride(0), &result[..n]) };
-        }
-        Ok(())
-    })
-}
-
-/// Whether rows of a view are slices of the compute type in memory.
-fn direct<T: Compute>(common: DType, view: &View<'_>, stride: isize) -> bool {
-    stride == 1 && view.dtype() == T::DTYPE && common == T::DTYPE
 }
 
 /// Names the type of a number's parts.

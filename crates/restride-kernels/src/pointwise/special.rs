@@ -158,46 +158,46 @@ fn legendre(x: f64, n: f64) -> f64 {
 }
 
 pointwise! {
-    AIRY_AI(a) "Airy function" { real: one(airy_ai, a) }
-    BESSEL_J0(a) "Bessel function of the first kind, of order 0" { real: one(cephes::j0, a) }
-    BESSEL_J1(a) "Bessel function of the first kind, of order 1" { real: one(cephes::j1, a) }
-    BESSEL_Y0(a) "Bessel function of the second kind, of order 0" { real: one(cephes::y0, a) }
-    BESSEL_Y1(a) "Bessel function of the second kind, of order 1" { real: one(cephes::y1, a) }
-    BESSEL_I0(a) "modified Bessel function of order 0" { real: one(cephes::i0, a) }
-    BESSEL_I0E(a) "`BESSEL_I0` times `exp(-|a|)`" { real: one(cephes::i0e, a) }
-    BESSEL_I1(a) "modified Bessel function of order 1" { real: one(cephes::i1, a) }
-    BESSEL_I1E(a) "`BESSEL_I1` times `exp(-|a|)`" { real: one(cephes::i1e, a) }
-    BESSEL_K0(a) "modified Bessel function of the second kind, of order 0" { real: one(cephes::k0, a) }
-    BESSEL_K0E(a) "`BESSEL_K0` times `exp(a)`" { real: one(cephes::k0e, a) }
-    BESSEL_K1(a) "modified Bessel function of the second kind, of order 1" { real: one(cephes::k1, a) }
-    BESSEL_K1E(a) "`BESSEL_K1` times `exp(a)`" { real: one(cephes::k1e, a) }
-    SPHERICAL_BESSEL_J0(a) "`sin(a) / a`" { real: one(spherical_bessel_j0, a) }
-    ERFCX(a) "`exp(a^2) * erfc(a)`" { real: one(erfcx, a) }
-    LOG_NORMAL_CDF(a) "logarithm of `NORMAL_CDF`" { real: one(log_ndtr, a) }
-    NORMAL_QUANTILE(a) "inverse of `NORMAL_CDF`" { real: one(cephes::ndtri, a) }
-    IGAMMA(a, x) "regularised lower incomplete gamma function" { real: two(cephes::igam, a, x) }
-    IGAMMAC(a, x) "regularised upper incomplete gamma function" { real: two(cephes::igamc, a, x) }
-    ZETA(a, q) "Hurwitz zeta function" { real: two(cephes::zeta, a, q) }
-    CHEBYSHEV_T(x, n) "Chebyshev polynomial of the first kind" { real: two(|x, n| Chebyshev::T.of(x, n, 6), x, n) }
-    CHEBYSHEV_U(x, n) "Chebyshev polynomial of the second kind" { real: two(|x, n| Chebyshev::U.of(x, n, 8), x, n) }
-    CHEBYSHEV_V(x, n) "Chebyshev polynomial of the third kind" { real: two(|x, n| Chebyshev::V.of(x, n, 8), x, n) }
-    CHEBYSHEV_W(x, n) "Chebyshev polynomial of the fourth kind" { real: two(|x, n| Chebyshev::W.of(x, n, 8), x, n) }
+    AIRY_AI(a) "Airy function" { library: one(airy_ai, a) }
+    BESSEL_J0(a) "Bessel function of the first kind, of order 0" { library: one(cephes::j0, a) }
+    BESSEL_J1(a) "Bessel function of the first kind, of order 1" { library: one(cephes::j1, a) }
+    BESSEL_Y0(a) "Bessel function of the second kind, of order 0" { library: one(cephes::y0, a) }
+    BESSEL_Y1(a) "Bessel function of the second kind, of order 1" { library: one(cephes::y1, a) }
+    BESSEL_I0(a) "modified Bessel function of order 0" { library: one(cephes::i0, a) }
+    BESSEL_I0E(a) "`BESSEL_I0` times `exp(-|a|)`" { library: one(cephes::i0e, a) }
+    BESSEL_I1(a) "modified Bessel function of order 1" { library: one(cephes::i1, a) }
+    BESSEL_I1E(a) "`BESSEL_I1` times `exp(-|a|)`" { library: one(cephes::i1e, a) }
+    BESSEL_K0(a) "modified Bessel function of the second kind, of order 0" { library: one(cephes::k0, a) }
+    BESSEL_K0E(a) "`BESSEL_K0` times `exp(a)`" { library: one(cephes::k0e, a) }
+    BESSEL_K1(a) "modified Bessel function of the second kind, of order 1" { library: one(cephes::k1, a) }
+    BESSEL_K1E(a) "`BESSEL_K1` times `exp(a)`" { library: one(cephes::k1e, a) }
+    SPHERICAL_BESSEL_J0(a) "`sin(a) / a`" { library: one(spherical_bessel_j0, a) }
+    ERFCX(a) "`exp(a^2) * erfc(a)`" { library: one(erfcx, a) }
+    LOG_NORMAL_CDF(a) "logarithm of `NORMAL_CDF`" { library: one(log_ndtr, a) }
+    NORMAL_QUANTILE(a) "inverse of `NORMAL_CDF`" { library: one(cephes::ndtri, a) }
+    IGAMMA(a, x) "regularised lower incomplete gamma function" { library: two(cephes::igam, a, x) }
+    IGAMMAC(a, x) "regularised upper incomplete gamma function" { library: two(cephes::igamc, a, x) }
+    ZETA(a, q) "Hurwitz zeta function" { library: two(cephes::zeta, a, q) }
+    CHEBYSHEV_T(x, n) "Chebyshev polynomial of the first kind" { library: two(|x, n| Chebyshev::T.of(x, n, 6), x, n) }
+    CHEBYSHEV_U(x, n) "Chebyshev polynomial of the second kind" { library: two(|x, n| Chebyshev::U.of(x, n, 8), x, n) }
+    CHEBYSHEV_V(x, n) "Chebyshev polynomial of the third kind" { library: two(|x, n| Chebyshev::V.of(x, n, 8), x, n) }
+    CHEBYSHEV_W(x, n) "Chebyshev polynomial of the fourth kind" { library: two(|x, n| Chebyshev::W.of(x, n, 8), x, n) }
     SHIFTED_CHEBYSHEV_T(x, n) "`CHEBYSHEV_T` of `2 x - 1`" {
-        real: two(|x, n| Chebyshev::T.of(x + x - 1.0, n, 6), x, n),
+        library: two(|x, n| Chebyshev::T.of(x + x - 1.0, n, 6), x, n),
     }
     SHIFTED_CHEBYSHEV_U(x, n) "`CHEBYSHEV_U` of `2 x - 1`" {
-        real: two(|x, n| Chebyshev::U.of(x + x - 1.0, n, 6), x, n),
+        library: two(|x, n| Chebyshev::U.of(x + x - 1.0, n, 6), x, n),
     }
     SHIFTED_CHEBYSHEV_V(x, n) "`CHEBYSHEV_V` of `2 x - 1`" {
-        real: two(|x, n| Chebyshev::V.of(x + x - 1.0, n, 6), x, n),
+        library: two(|x, n| Chebyshev::V.of(x + x - 1.0, n, 6), x, n),
     }
     SHIFTED_CHEBYSHEV_W(x, n) "`CHEBYSHEV_W` of `2 x - 1`" {
-        real: two(|x, n| Chebyshev::W.of(x + x - 1.0, n, 4), x, n),
+        library: two(|x, n| Chebyshev::W.of(x + x - 1.0, n, 4), x, n),
     }
-    HERMITE_H(x, n) "physicists' Hermite polynomial" { real: hermite(hermite_h, x, n) }
-    HERMITE_HE(x, n) "probabilists' Hermite polynomial" { real: hermite(hermite_he, x, n) }
-    LAGUERRE(x, n) "Laguerre polynomial" { real: two(laguerre, x, n) }
-    LEGENDRE(x, n) "Legendre polynomial" { real: two(legendre, x, n) }
+    HERMITE_H(x, n) "physicists' Hermite polynomial" { library: hermite(hermite_h, x, n) }
+    HERMITE_HE(x, n) "probabilists' Hermite polynomial" { library: hermite(hermite_he, x, n) }
+    LAGUERRE(x, n) "Laguerre polynomial" { library: two(laguerre, x, n) }
+    LEGENDRE(x, n) "Legendre polynomial" { library: two(legendre, x, n) }
 }
 
 #[cfg(test)]

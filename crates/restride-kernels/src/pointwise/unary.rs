@@ -3,6 +3,8 @@
 use super::complex_math::{self as m, ComplexMath};
 use super::real::{erfinv, polygamma};
 use crate::support::convert::Compute;
+use crate::support::isa;
+use crate::support::math;
 use crate::support::number::Real;
 use num_traits::FloatConst;
 use restride_tensor::{C32, C64};
@@ -19,6 +21,43 @@ fn round_decimals<T: Real>(x: T, decimals: T) -> T {
     if decimals < T::zero() { (x / scale).rint() * scale } else { (x * scale).rint() / scale }
 }
 
+/// A row of sines or cosines. Angles that the vector code does not take are the library's.
+#[inline(always)]
+fn turned(xs: &[&[f32]], out: &mut [f32], quick: impl Fn(f32) -> f32, exact: impl Fn(f64) -> f64) {
+    let mut large = false;
+    for (&x, o) in xs[0][..out.len()].iter().zip(&mut *out) {
+        *o = quick(x);
+        large |= x.is_nan() || x.abs() > math::LARGEST_ANGLE;
+    }
+    if large {
+        for (&x, o) in xs[0].iter().zip(out) {
+            if x.is_nan() || x.abs() > math::LARGEST_ANGLE {
+                *o = exact(x as f64) as f32;
+            }
+        }
+    }
+}
+
+/// Declares a row function of an angle.
+macro_rules! of_angles {
+    ($name:ident, $quick:path, $exact:path) => {
+        fn $name(xs: &[&[f32]], out: &mut [f32]) {
+            struct Row<'a>(&'a [&'a [f32]], &'a mut [f32]);
+            impl isa::Work for Row<'_> {
+                type Out = ();
+                const WIDEST: bool = true;
+                #[inline(always)]
+                fn run(self) {
+                    turned(self.0, self.1, $quick, $exact);
+                }
+            }
+            isa::run(Row(xs, out))
+        }
+    };
+}
+of_angles!(sines, math::sin, f64::sin);
+of_angles!(cosines, math::cos, f64::cos);
+
 pointwise! {
     NEG(a) "`-a`" { int: a.wrapping_neg(), real: -a, complex: -a }
     ABS(a) "absolute value" { int: a.wrapping_abs(), real: a.abs() }
@@ -30,52 +69,52 @@ pointwise! {
     NOT(a) "bitwise not" { int: !a }
     NOT_BOOL(a) "not" { int: (a == 0) as i64 }
     IDENTITY(a) "the number itself" { int: a, real: a, complex: a }
-    EXP(a) "exponential function" { real: a.exp(), complex: a.by(m::exp) }
-    EXP2(a) "`2^a`" { real: a.exp2(), complex: (a * std::f64::consts::LN_2 as F).by(m::exp) }
-    EXPM1(a) "`exp(a) - 1`" { real: a.exp_m1(), complex: a.by(m::exp_m1) }
-    LOG(a) "natural logarithm" { real: a.ln(), complex: a.by(m::ln) }
-    LOG2(a) "logarithm of base 2" { real: a.log2(), complex: a.by(m::ln) / (std::f64::consts::LN_2 as F) }
-    LOG10(a) "logarithm of base 10" { real: a.log10(), complex: a.by(m::ln) / (std::f64::consts::LN_10 as F) }
-    LOG1P(a) "`log(1 + a)`" { real: a.ln_1p(), complex: a.by(m::ln_1p) }
+    EXP(a) "exponential function" { elementary: a.exp_fast(), complex: a.by(m::exp) }
+    EXP2(a) "`2^a`" { elementary: a.exp2_fast(), complex: (a * std::f64::consts::LN_2 as F).by(m::exp) }
+    EXPM1(a) "`exp(a) - 1`" { elementary: a.exp_m1_fast(), complex: a.by(m::exp_m1) }
+    LOG(a) "natural logarithm" { elementary: a.ln_fast(), complex: a.by(m::ln) }
+    LOG2(a) "logarithm of base 2" { elementary: a.log2_fast(), complex: a.by(m::ln) / (std::f64::consts::LN_2 as F) }
+    LOG10(a) "logarithm of base 10" { elementary: a.log10_fast(), complex: a.by(m::ln) / (std::f64::consts::LN_10 as F) }
+    LOG1P(a) "`log(1 + a)`" { elementary: a.ln_1p_fast(), complex: a.by(m::ln_1p) }
     SQRT(a) "square root" { real: a.sqrt(), complex: a.by(m::sqrt) }
     RSQRT(a) "`1 / sqrt(a)`" { real: 1.0 / a.sqrt(), complex: a.by(m::rsqrt) }
     RECIPROCAL(a) "`1 / a`" { real: 1.0 / a, complex: a.by(m::recip) }
-    SIN(a) "sine" { real: a.sin(), complex: a.by(m::sin) }
-    COS(a) "cosine" { real: a.cos(), complex: a.by(m::cos) }
-    TAN(a) "tangent" { real: a.tan(), complex: a.by(m::tan) }
-    ASIN(a) "inverse of the sine" { real: a.asin(), complex: a.by(m::asin) }
-    ACOS(a) "inverse of the cosine" { real: a.acos(), complex: a.by(m::acos) }
-    ATAN(a) "inverse of the tangent" { real: a.atan(), complex: a.by(m::atan) }
-    SINH(a) "hyperbolic sine" { real: a.sinh(), complex: a.by(m::sinh) }
-    COSH(a) "hyperbolic cosine" { real: a.cosh(), complex: a.by(m::cosh) }
-    TANH(a) "hyperbolic tangent" { real: a.tanh(), complex: a.by(m::tanh) }
-    ASINH(a) "inverse of the hyperbolic sine" { real: a.asinh(), complex: a.by(m::asinh) }
-    ACOSH(a) "inverse of the hyperbolic cosine" { real: a.acosh(), complex: a.by(m::acosh) }
-    ATANH(a) "inverse of the hyperbolic tangent" { real: a.atanh(), complex: a.by(m::atanh) }
-    ERF(a) "error function" { real: Real::erf(a) }
-    ERFC(a) "complementary error function" { real: Real::erfc(a) }
-    ERFINV(a) "inverse of the error function" { real: T::of(erfinv(a as f64)) }
-    LGAMMA(a) "logarithm of the gamma function's absolute value" { real: a.lgamma() }
-    DIGAMMA(a) "logarithmic derivative of the gamma function" { real: T::of(psi(a as f64)) }
-    POLYGAMMA(a, n) "derivative of `DIGAMMA`" { real: T::of(polygamma(n as f64, a as f64)) }
-    NORMAL_CDF(a) "distribution function of the normal distribution" { real: a.normal_cdf() }
+    SIN(a) "sine" { single_rows: sines, double: a.sin(), complex: a.by(m::sin) }
+    COS(a) "cosine" { single_rows: cosines, double: a.cos(), complex: a.by(m::cos) }
+    TAN(a) "tangent" { library: a.tan(), complex: a.by(m::tan) }
+    ASIN(a) "inverse of the sine" { library: a.asin(), complex: a.by(m::asin) }
+    ACOS(a) "inverse of the cosine" { library: a.acos(), complex: a.by(m::acos) }
+    ATAN(a) "inverse of the tangent" { library: a.atan(), complex: a.by(m::atan) }
+    SINH(a) "hyperbolic sine" { library: a.sinh(), complex: a.by(m::sinh) }
+    COSH(a) "hyperbolic cosine" { library: a.cosh(), complex: a.by(m::cosh) }
+    TANH(a) "hyperbolic tangent" { elementary: a.tanh_fast(), complex: a.by(m::tanh) }
+    ASINH(a) "inverse of the hyperbolic sine" { library: a.asinh(), complex: a.by(m::asinh) }
+    ACOSH(a) "inverse of the hyperbolic cosine" { library: a.acosh(), complex: a.by(m::acosh) }
+    ATANH(a) "inverse of the hyperbolic tangent" { library: a.atanh(), complex: a.by(m::atanh) }
+    ERF(a) "error function" { elementary: Real::erf(a) }
+    ERFC(a) "complementary error function" { library: Real::erfc(a) }
+    ERFINV(a) "inverse of the error function" { library: T::of(erfinv(a as f64)) }
+    LGAMMA(a) "logarithm of the gamma function's absolute value" { library: a.lgamma() }
+    DIGAMMA(a) "logarithmic derivative of the gamma function" { library: T::of(psi(a as f64)) }
+    POLYGAMMA(a, n) "derivative of `DIGAMMA`" { library: T::of(polygamma(n as f64, a as f64)) }
+    NORMAL_CDF(a) "distribution function of the normal distribution" { elementary: a.normal_cdf() }
     ENTROPY(a) "`-a * log(a)`, 0 at 0, minus infinity below" {
-        real: if a.is_nan() { a } else if a > 0.0 { -a * a.ln() } else if a == 0.0 { 0.0 } else { T::NEG_INFINITY },
+        elementary: if a.is_nan() { a } else if a > 0.0 { -a * a.ln_fast() } else if a == 0.0 { 0.0 } else { T::NEG_INFINITY },
     }
-    SIGMOID(a) "`1 / (1 + exp(-a))`" { real: a.sigmoid(), complex: a.by(m::sigmoid) }
+    SIGMOID(a) "`1 / (1 + exp(-a))`" { elementary: a.sigmoid(), complex: a.by(m::sigmoid) }
     CEIL(a) "rounded up" { int: a, real: a.ceil() }
     FLOOR(a) "rounded down" { int: a, real: a.floor() }
     ROUND(a) "rounded to nearest, halves to even" { int: a, real: a.rint() }
-    ROUND_DECIMALS(a, decimals) "rounded to a number of decimals" { real: round_decimals(a, decimals) }
+    ROUND_DECIMALS(a, decimals) "rounded to a number of decimals" { library: round_decimals(a, decimals) }
     TRUNC(a) "cut towards zero" { int: a, real: a.trunc() }
     FRAC(a) "what cutting towards zero leaves" { real: a - a.trunc() }
     MANTISSA(a) "the number brought into 0.5..1 by a power of 2, with its sign" {
-        real: if a.is_finite() { T::of(libm::frexp(Compute::to_f64(a)).0) } else { a },
+        library: if a.is_finite() { T::of(libm::frexp(Compute::to_f64(a)).0) } else { a },
     }
     EXPONENT(a) "the power of 2 that `MANTISSA` takes off" {
-        real: if a.is_finite() { T::of(libm::frexp(Compute::to_f64(a)).1 as f64) } else { 0.0 },
+        library: if a.is_finite() { T::of(libm::frexp(Compute::to_f64(a)).1 as f64) } else { 0.0 },
     }
-    SINC(a) "`sin(pi a) / (pi a)`" { real: sinc(a), complex: (a * (std::f64::consts::PI as F)).by(m::sin_over) }
+    SINC(a) "`sin(pi a) / (pi a)`" { library: sinc(a), complex: (a * (std::f64::consts::PI as F)).by(m::sin_over) }
     DEG2RAD(a) "degrees to radians" { real: a * T::of(std::f64::consts::PI / 180.0) }
     RAD2DEG(a) "radians to degrees" { real: a * T::of(180.0 / std::f64::consts::PI) }
     SQUARE(a) "`a * a`" { int: a.wrapping_mul(a), real: a * a, complex: a * a }
@@ -95,8 +134,8 @@ pointwise! {
     ANGLE(a) "0, or pi for negative numbers" {
         real: if a.is_nan() { a } else if a < 0.0 { T::of(std::f64::consts::PI) } else { 0.0 },
     }
-    LOGIT(a) "`log(a / (1 - a))`" { real: (a / (1.0 - a)).ln() }
+    LOGIT(a) "`log(a / (1 - a))`" { elementary: (a / (1.0 - a)).ln_fast() }
     LOGIT_EPS(a, eps) "`logit` of a number brought into `eps..1-eps`" {
-        real: { let x = if a < eps { eps } else if a > 1.0 - eps { 1.0 - eps } else { a }; (x / (1.0 - x)).ln() },
+        elementary: { let x = if a < eps { eps } else if a > 1.0 - eps { 1.0 - eps } else { a }; (x / (1.0 - x)).ln_fast() },
     }
 }

@@ -5,7 +5,9 @@
 //! multiplying. Conversions are PyTorch's on the CPU: floats are cut towards zero, `bool` is "not zero", a complex
 //! number loses its imaginary part, narrower floats round to nearest even, narrower integers wrap.
 
+use crate::support::isa;
 use crate::support::scratch::Temp;
+use half::slice::{HalfBitsSliceExt as _, HalfFloatSliceExt as _};
 use restride_tensor::{C32, C64, DType, Element, Scalar, View, ViewMut, bf16, f16};
 
 use crate::support::rows::Rows;
@@ -206,6 +208,26 @@ pub(crate) use with_type;
 /// # Safety
 /// Those elements are initialised memory, aligned for their type.
 pub unsafe fn load_row<C: Compute>(dtype: DType, base: *const u8, offset: isize, stride: isize, out: &mut [C]) {
+    if stride == 1 {
+        if dtype == C::DTYPE {
+            // SAFETY: as the caller promises.
+            return unsafe { (base as *const C).wrapping_offset(offset).copy_to(out.as_mut_ptr(), out.len()) };
+        }
+        if let Some(out) = singles_mut(out) {
+            match dtype {
+                DType::F16 => {
+                    // SAFETY: as the caller promises.
+                    let row = unsafe { halves::<f16>(base, offset, out.len()) };
+                    return row.convert_to_f32_slice(out);
+                }
+                DType::BF16 => {
+                    // SAFETY: as the caller promises.
+                    return isa::run(FromBrain(unsafe { halves::<bf16>(base, offset, out.len()) }, out));
+                }
+                _ => {}
+            }
+        }
+    }
     with_cell!(dtype, T, {
         // SAFETY: as the caller promises.
         unsafe { load_cells::<T, C>((base as *const T).wrapping_offset(offset), stride, out) }
@@ -217,10 +239,81 @@ pub unsafe fn load_row<C: Compute>(dtype: DType, base: *const u8, offset: isize,
 /// # Safety
 /// Those elements may be written and are aligned for their type.
 pub unsafe fn store_row<C: Compute>(dtype: DType, base: *mut u8, offset: isize, stride: isize, row: &[C]) {
+    if stride == 1 {
+        if dtype == C::DTYPE {
+            // SAFETY: as the caller promises.
+            return unsafe { row.as_ptr().copy_to((base as *mut C).wrapping_offset(offset), row.len()) };
+        }
+        if let Some(row) = singles(row)
+            && matches!(dtype, DType::F16 | DType::BF16)
+        {
+            return row.chunks(HALVES).enumerate().for_each(|(i, row)| {
+                let mut narrow = [0u16; HALVES];
+                let narrow = &mut narrow[..row.len()];
+                if dtype == DType::F16 {
+                    narrow.reinterpret_cast_mut::<f16>().convert_from_f32_slice(row);
+                } else {
+                    isa::run(ToBrain(row, narrow));
+                }
+                let to = (base as *mut u16).wrapping_offset(offset + (i * HALVES) as isize);
+                // SAFETY: as the caller promises.
+                unsafe { narrow.as_ptr().copy_to(to, narrow.len()) }
+            });
+        }
+    }
     with_cell!(dtype, T, {
         // SAFETY: as the caller promises.
         unsafe { store_cells::<T, C>((base as *mut T).wrapping_offset(offset), stride, row) }
     })
+}
+
+/// A row of the compute type `f32`, if it is one.
+fn singles_mut<C: Compute>(row: &mut [C]) -> Option<&mut [f32]> {
+    // SAFETY: the compute type of this kind is `f32`.
+    (C::KIND == Kind::F32).then(|| unsafe { &mut *(std::ptr::from_mut(row) as *mut [f32]) })
+}
+
+/// As [`singles_mut`].
+fn singles<C: Compute>(row: &[C]) -> Option<&[f32]> {
+    // SAFETY: as above.
+    (C::KIND == Kind::F32).then(|| unsafe { &*(std::ptr::from_ref(row) as *const [f32]) })
+}
+
+/// # Safety
+/// As [`load_row`], with elements of type `T`.
+unsafe fn halves<'a, T>(base: *const u8, offset: isize, n: usize) -> &'a [T] {
+    // SAFETY: the caller's promise; an empty row may have any address.
+    if n == 0 { &[] } else { unsafe { std::slice::from_raw_parts((base as *const T).wrapping_offset(offset), n) } }
+}
+
+/// Half precision numbers that are converted before they are stored.
+const HALVES: usize = 256;
+
+/// `bf16` to `f32`.
+struct FromBrain<'a>(&'a [bf16], &'a mut [f32]);
+impl isa::Work for FromBrain<'_> {
+    type Out = ();
+    const WIDEST: bool = false;
+    #[inline(always)]
+    fn run(self) {
+        self.1.iter_mut().zip(self.0).for_each(|(o, x)| *o = f32::from_bits((x.to_bits() as u32) << 16));
+    }
+}
+
+/// `f32` to the bits of `bf16`, to nearest even.
+struct ToBrain<'a>(&'a [f32], &'a mut [u16]);
+impl isa::Work for ToBrain<'_> {
+    type Out = ();
+    const WIDEST: bool = false;
+    #[inline(always)]
+    fn run(self) {
+        for (o, x) in self.1.iter_mut().zip(self.0) {
+            let bits = x.to_bits();
+            let round = (bits >> 16 & 1).wrapping_add(0x7fff);
+            let near = bits.wrapping_add(round) >> 16;
+            *o = if x.is_nan() { bits >> 16 | 0x40 } else { near } as u16;
+        }
+    }
 }
 
 /// # Safety

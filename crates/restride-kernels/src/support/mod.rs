@@ -1,6 +1,8 @@
 //! Shared by all kernels: conversion, packing, loops over layouts, arithmetic, working memory, threads.
 
 pub mod convert;
+pub(crate) mod isa;
+pub(crate) mod math;
 pub mod number;
 pub mod pack;
 pub(crate) mod par;

@@ -1,6 +1,7 @@
 //! Arithmetic of the compute types.
 
 use crate::support::convert::Compute;
+use crate::support::math;
 use num_traits::{Float, NumAssign};
 use restride_tensor::{C32, C64};
 use std::cmp::Ordering;
@@ -128,7 +129,8 @@ inexact! {
     C64, f64, |x, n| C64::new(x.re / n, x.im / n), x.re.hypot(x.im), (x.re, x.im);
 }
 
-/// `f32` and `f64`.
+/// `f32` and `f64`. Functions of `f32` whose names end in `fast` have no branches or calls (`math.rs`); those of `f64` are the
+/// library's.
 pub trait Real: Float + NumAssign + Ordered + Inexact<Abs = Self> {
     /// Rounded from `f64`.
     fn of(x: f64) -> Self;
@@ -136,8 +138,24 @@ pub trait Real: Float + NumAssign + Ordered + Inexact<Abs = Self> {
     fn wide(self) -> f64 {
         Compute::to_f64(self)
     }
-    /// `e` to this power, to the last bit or two.
+    /// `e` to this power.
     fn exp_fast(self) -> Self;
+    /// 2 to this power.
+    fn exp2_fast(self) -> Self;
+    /// `e` to this power, less 1.
+    fn exp_m1_fast(self) -> Self;
+    /// Natural logarithm.
+    fn ln_fast(self) -> Self;
+    /// Natural logarithm of 1 more.
+    fn ln_1p_fast(self) -> Self;
+    /// Logarithm of base 2.
+    fn log2_fast(self) -> Self;
+    /// Logarithm of base 10.
+    fn log10_fast(self) -> Self;
+    /// Hyperbolic tangent.
+    fn tanh_fast(self) -> Self;
+    /// To a power.
+    fn pow_fast(self, power: Self) -> Self;
     /// Error function.
     fn erf(self) -> Self;
     /// Complementary error function.
@@ -149,30 +167,19 @@ pub trait Real: Float + NumAssign + Ordered + Inexact<Abs = Self> {
     /// The next number from this towards another.
     fn next_after(self, to: Self) -> Self;
     /// `1 / (1 + exp(-x))`.
-    #[inline(always)]
-    fn sigmoid(self) -> Self {
-        Self::one() / (Self::one() + (-self).exp())
-    }
+    fn sigmoid(self) -> Self;
     /// Distribution function of the normal distribution.
-    #[inline(always)]
-    fn normal_cdf(self) -> Self {
-        Self::of(0.5) * (Self::one() + (self * Self::of(std::f64::consts::FRAC_1_SQRT_2)).erf())
-    }
+    fn normal_cdf(self) -> Self;
+    /// `tanh(ln(1 + exp(x)))`.
+    fn tanh_softplus(self) -> Self;
 }
 
 macro_rules! real {
-    ($t:ty, $exp:path, $erf:path, $erfc:path, $lgamma:path, $next:path) => {
+    ($t:ty, $erfc:path, $lgamma:path, $next:path; $($name:ident($x:ident $(, $y:ident)?) $e:expr;)*) => {
         impl Real for $t {
             #[inline(always)]
             fn of(x: f64) -> Self {
                 x as $t
-            }
-            #[inline(always)]
-            fn exp_fast(self) -> Self {
-                $exp(self)
-            }
-            fn erf(self) -> Self {
-                $erf(self)
             }
             fn erfc(self) -> Self {
                 $erfc(self)
@@ -187,50 +194,43 @@ macro_rules! real {
             fn next_after(self, to: Self) -> Self {
                 $next(self, to)
             }
+            $(
+                #[inline(always)]
+                fn $name(self $(, $y: Self)?) -> Self {
+                    let $x = self;
+                    $e
+                }
+            )*
         }
     };
 }
-real!(f32, exp_single, libm::erff, libm::erfcf, libm::lgammaf, libm::nextafterf);
-real!(f64, f64::exp, libm::erf, libm::erfc, libm::lgamma, libm::nextafter);
-
-/// Without branches or calls: loops over it become vector code, and every machine gives the same bits.
-#[inline(always)]
-fn exp_single(x: f32) -> f32 {
-    // Below, the result rounds to 0; above, to infinity. NaN stays.
-    let x = x.clamp(-105.0, 89.0);
-    const MAGIC: f32 = 12_582_912.0;
-    let n = (x * std::f32::consts::LOG2_E + MAGIC) - MAGIC;
-    // ln 2 in two parts: n times the first is exact.
-    let r = (x - n * 0.693_359_4) - n * -2.121_944_4e-4;
-    let p = 1.987_569_1e-4;
-    let p = p * r + 1.398_199_9e-3;
-    let p = p * r + 8.333_452e-3;
-    let p = p * r + 4.166_579_6e-2;
-    let p = p * r + 1.666_666_5e-1;
-    let p = p * r + 5e-1;
-    let y = p * r * r + r + 1.0;
-    // 2^n in two factors, for the smallest and the largest results.
-    let n = n as i32;
-    let half = n >> 1;
-    let pow2 = |e: i32| f32::from_bits(((e + 127) << 23) as u32);
-    y * pow2(half) * pow2(n - half)
+real! { f32, libm::erfcf, libm::lgammaf, libm::nextafterf;
+    exp_fast(x) math::exp(x);
+    exp2_fast(x) math::exp2(x);
+    exp_m1_fast(x) math::exp_m1(x);
+    ln_fast(x) math::ln(x);
+    ln_1p_fast(x) math::ln_1p(x);
+    log2_fast(x) math::log2(x);
+    log10_fast(x) math::log10(x);
+    tanh_fast(x) math::tanh(x);
+    pow_fast(x, y) math::pow(x, y);
+    erf(x) math::erf(x);
+    sigmoid(x) math::sigmoid(x);
+    normal_cdf(x) math::normal_cdf(x);
+    tanh_softplus(x) math::tanh_softplus(x);
 }
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn exponentials_are_close_to_the_last_bit() {
-        let mut x = -103.9f32;
-        while x < 88.7 {
-            let (got, want) = (x.exp_fast() as f64, (x as f64).exp());
-            assert!((got - want).abs() <= want * 2.0 * f32::EPSILON as f64 + 1.5e-45, "exp({x}) = {got} for {want}");
-            x += 0.0137;
-        }
-        assert_eq!(f32::NEG_INFINITY.exp_fast(), 0.0);
-        assert_eq!(0f32.exp_fast(), 1.0);
-        assert_eq!(f32::INFINITY.exp_fast(), f32::INFINITY);
-        assert!(f32::NAN.exp_fast().is_nan());
-    }
+real! { f64, libm::erfc, libm::lgamma, libm::nextafter;
+    exp_fast(x) x.exp();
+    exp2_fast(x) x.exp2();
+    exp_m1_fast(x) x.exp_m1();
+    ln_fast(x) x.ln();
+    ln_1p_fast(x) x.ln_1p();
+    log2_fast(x) x.log2();
+    log10_fast(x) x.log10();
+    tanh_fast(x) x.tanh();
+    pow_fast(x, y) x.powf(y);
+    erf(x) libm::erf(x);
+    sigmoid(x) 1.0 / (1.0 + (-x).exp());
+    normal_cdf(x) 0.5 * (1.0 + libm::erf(x * std::f64::consts::FRAC_1_SQRT_2));
+    tanh_softplus(x) x.exp().ln_1p().tanh();
 }

@@ -1,7 +1,7 @@
 //! Walks over several layouts of equal sizes at once, a row at a time.
 
 use crate::support::scratch::Temp;
-use restride_tensor::{Layout, PerDim};
+use restride_tensor::{Layout, PerDim, View, ViewMut};
 use smallvec::SmallVec;
 
 /// One for each layout.
@@ -42,18 +42,16 @@ impl Rows {
     /// As [`Rows::logical`].
     pub fn any_order(layouts: &[&Layout]) -> Rows {
         let written = layouts[0];
-        let mut order: PerDim<usize> = (0..written.rank()).collect();
-        order.sort_by_key(|&d| std::cmp::Reverse(written.strides[d].unsigned_abs()));
-        // Each stride steps over all that the faster dimensions reach: no cell is written twice.
-        let mut reach = 0u64;
-        for &d in order.iter().rev().filter(|&&d| written.sizes[d] != 1) {
-            let stride = written.strides[d].unsigned_abs();
-            if stride <= reach {
-                return Rows::logical(layouts);
-            }
-            reach = reach.saturating_add(stride.saturating_mul(written.sizes[d].max(1) as u64 - 1));
+        let order = by_stride(written);
+        if !apart(written, &order) {
+            return Rows::logical(layouts);
         }
         Rows::ordered(layouts, &order)
+    }
+
+    /// Whether no two indices of a layout share a cell, as far as its strides tell at a glance.
+    pub(crate) fn apart(layout: &Layout) -> bool {
+        apart(layout, &by_stride(layout))
     }
 
     fn ordered(layouts: &[&Layout], order: &[usize]) -> Rows {
@@ -154,6 +152,37 @@ impl Rows {
             }
         }
     }
+}
+
+/// Dimensions, the one of the largest strides first.
+fn by_stride(layout: &Layout) -> PerDim<usize> {
+    let mut order: PerDim<usize> = (0..layout.rank()).collect();
+    order.sort_by_key(|&d| std::cmp::Reverse(layout.strides[d].unsigned_abs()));
+    order
+}
+
+/// Whether each stride steps over all that the faster dimensions reach: no cell is written twice.
+fn apart(layout: &Layout, order: &[usize]) -> bool {
+    let mut reach = 0u64;
+    for &d in order.iter().rev().filter(|&&d| layout.sizes[d] != 1) {
+        let stride = layout.strides[d].unsigned_abs();
+        if stride <= reach {
+            return false;
+        }
+        reach = reach.saturating_add(stride.saturating_mul(layout.sizes[d].max(1) as u64 - 1));
+    }
+    true
+}
+
+/// Whether an operand may share cells with a result: told by the addresses between the first and the last of each.
+pub(crate) fn may_share(x: &View<'_>, out: &ViewMut<'_>) -> bool {
+    let span = |base: *const u8, layout: &Layout, size: usize| {
+        let range = layout.cell_range();
+        let at = |cell: i64| (base as i64).wrapping_add(cell.wrapping_mul(size as i64));
+        (at(range.start), at(range.end))
+    };
+    let (a, b) = (span(x.base(), x.layout(), x.dtype().size()), span(out.base(), out.layout(), out.dtype().size()));
+    a.0 < b.1 && b.0 < a.1
 }
 
 /// Whether a layout's sizes broadcast to these.

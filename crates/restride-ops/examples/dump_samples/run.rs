@@ -121,7 +121,7 @@ pub fn resolved(t: &RawTensor) -> RawTensor {
         if bit {
             let to = RawTensor::zeros(t.dtype(), Layout::contiguous(&t.layout().sizes));
             let from = out.read();
-            pointwise::compute(op, t.dtype(), &[pointwise::Input::View(from.view())], &to.write().view_mut())
+            pointwise::compute(op, t.dtype(), &[pointwise::Input::View(from.view())], &to.write().view_mut(), 1)
                 .expect("these are defined for complex numbers");
             drop(from);
             out = to;

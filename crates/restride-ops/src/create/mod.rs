@@ -51,7 +51,7 @@ fn like(a: &Args<'_, Meta>, options: usize) -> Result<Metas> {
 
 /// Writes one number to every element.
 pub(crate) fn put(value: Scalar, out: &ViewMut<'_>) -> Result<()> {
-    k::compute(&k::IDENTITY, out.dtype(), &[Input::Number(value)], out).map_err(|e| OpError::new(e.to_string()))
+    k::compute(&k::IDENTITY, out.dtype(), &[Input::Number(value)], out, 1).map_err(|e| OpError::new(e.to_string()))
 }
 fn run_zeros(c: &Call<'_>) -> Result<()> {
     put(Scalar::Int(0), &c.outs[0])

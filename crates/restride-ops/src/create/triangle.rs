@@ -26,7 +26,7 @@ fn run_tri(c: &Call<'_>, lower: bool) -> Result<()> {
     scratch::tensor(Bool, &Layout::contiguous(&[rows, cols]), |mask| {
         scatter(&keep, mask);
         let inputs = [Input::Mask(mask.as_view()), Input::View(x), Input::Parameter(Scalar::Int(0))];
-        k::compute(&k::WHERE, out.dtype(), &inputs, out).map_err(|e| OpError::new(e.to_string()))
+        k::compute(&k::WHERE, out.dtype(), &inputs, out, 1).map_err(|e| OpError::new(e.to_string()))
     })
 }
 fn room_tri(a: &Args<'_, Meta>, _: &[Meta]) -> Result<usize> {

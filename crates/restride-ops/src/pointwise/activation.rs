@@ -117,7 +117,8 @@ fn run_fake_quantize(c: &Call<'_>) -> Result<()> {
         inputs.push(Input::Parameter(c.args.scalar(i)?));
     }
     let dtype = c.outs[0].dtype();
-    k::decide(&k::FAKE_QUANTIZE_MASK, dtype, &inputs, &c.outs[1]).map_err(|e| OpError::new(e.to_string()))?;
+    k::decide(&k::FAKE_QUANTIZE_MASK, dtype, &inputs, &c.outs[1], c.ctx.threads)
+        .map_err(|e| OpError::new(e.to_string()))?;
     compute(c, &k::FAKE_QUANTIZE, dtype, &inputs)
 }
 fn fake_quantize(e: &mut dyn Emit, a: &Args<'_, Val>) -> Result<SmallVec<[Val; 1]>> {
@@ -166,7 +167,8 @@ fn infer_log_sigmoid_forward(a: &Args<'_, Meta>) -> Result<Metas> {
 fn run_log_sigmoid_forward(c: &Call<'_>) -> Result<()> {
     let x = [input(&c.args, 0)?];
     let dtype = c.outs[0].dtype();
-    k::compute(&k::LOG_SIGMOID_BUFFER, dtype, &x, &c.outs[1]).map_err(|e| OpError::new(e.to_string()))?;
+    k::compute(&k::LOG_SIGMOID_BUFFER, dtype, &x, &c.outs[1], c.ctx.threads)
+        .map_err(|e| OpError::new(e.to_string()))?;
     compute(c, &k::LOG_SIGMOID, dtype, &x)
 }
 

@@ -139,7 +139,7 @@ fn run_isclose(c: &Call<'_>) -> Result<()> {
     all.push(Input::Parameter(Scalar::Float(c.args.opt_float(3)?.unwrap_or(1e-8))));
     all.push(Input::Parameter(Scalar::Int(c.args.opt_bool(4)?.unwrap_or(false) as i64)));
     let dtype = c.args.tensor(0)?.dtype();
-    k::decide(&k::IS_CLOSE, dtype, &all, &c.outs[0]).map_err(|e| OpError::new(e.to_string()))
+    k::decide(&k::IS_CLOSE, dtype, &all, &c.outs[0], c.ctx.threads).map_err(|e| OpError::new(e.to_string()))
 }
 
 macro_rules! scaled_op {

@@ -115,7 +115,7 @@ pub(crate) fn run(c: &Call<'_>, at: &[usize], params: &[usize], rule: Rule, op: 
 
 /// Computes the only result.
 pub(crate) fn compute(c: &Call<'_>, op: &Pointwise, dtype: DType, inputs: &[Input<'_>]) -> Result<()> {
-    k::compute(op, dtype, inputs, &c.outs[0]).map_err(|e| OpError::new(e.to_string()))
+    k::compute(op, dtype, inputs, &c.outs[0], c.ctx.threads).map_err(|e| OpError::new(e.to_string()))
 }
 
 /// The operands at some positions, as kernel inputs.
@@ -149,7 +149,7 @@ pub(crate) fn infer_ask(args: &Args<'_, Meta>, at: &[usize], op: &Predicate) -> 
 /// Kernel of a predicate.
 pub(crate) fn run_ask(c: &Call<'_>, at: &[usize], op: &Predicate) -> Result<()> {
     let dtype = result_type(&operands(&c.args, at)?)?;
-    k::decide(op, dtype, &inputs(&c.args, at)?, &c.outs[0]).map_err(|e| OpError::new(e.to_string()))
+    k::decide(op, dtype, &inputs(&c.args, at)?, &c.outs[0], c.ctx.threads).map_err(|e| OpError::new(e.to_string()))
 }
 
 /// Refuses an `alpha` that the element type cannot represent exactly.

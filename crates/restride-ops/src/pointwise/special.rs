@@ -42,7 +42,8 @@ fn infer_prelu_backward(a: &Args<'_, Meta>) -> Result<Metas> {
 fn run_prelu_backward(c: &Call<'_>) -> Result<()> {
     let (g, x, w) = (input(&c.args, 0)?, input(&c.args, 1)?, input(&c.args, 2)?);
     let dtype = c.outs[0].dtype();
-    k::compute(&k::PRELU_WEIGHT_BACKWARD, dtype, &[g, x], &c.outs[1]).map_err(|e| OpError::new(e.to_string()))?;
+    k::compute(&k::PRELU_WEIGHT_BACKWARD, dtype, &[g, x], &c.outs[1], c.ctx.threads)
+        .map_err(|e| OpError::new(e.to_string()))?;
     compute(c, &k::PRELU_BACKWARD, dtype, &[g, x, w])
 }
 
@@ -264,8 +265,14 @@ pub(crate) mod samples {
         for s in &mut out {
             if let Arg::Value(x) = &s.args[1] {
                 let z = restride_tensor::RawTensor::zeros(x.dtype(), Layout::contiguous(&x.layout().sizes));
-                k::compute(&k::LOG_SIGMOID_BUFFER, x.dtype(), &[Input::View(x.read().view())], &z.write().view_mut())
-                    .expect("it is defined for floats");
+                k::compute(
+                    &k::LOG_SIGMOID_BUFFER,
+                    x.dtype(),
+                    &[Input::View(x.read().view())],
+                    &z.write().view_mut(),
+                    1,
+                )
+                .expect("it is defined for floats");
                 s.args[2] = Arg::Value(z);
             }
         }

@@ -144,7 +144,7 @@ fn infer_frexp(a: &Args<'_, Meta>) -> Result<Metas> {
 }
 fn run_frexp(c: &Call<'_>) -> Result<()> {
     let (x, dtype) = (input(&c.args, 0)?, c.outs[0].dtype());
-    k::compute(&k::EXPONENT, dtype, &[x], &c.outs[1]).map_err(|e| OpError::new(e.to_string()))?;
+    k::compute(&k::EXPONENT, dtype, &[x], &c.outs[1], c.ctx.threads).map_err(|e| OpError::new(e.to_string()))?;
     compute(c, &k::MANTISSA, dtype, &[x])
 }
 

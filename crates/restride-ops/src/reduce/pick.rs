@@ -154,7 +154,7 @@ fn run_allclose(c: &Call<'_>) -> Result<Scalar> {
     };
     let nan = Input::Parameter(Scalar::Int(c.args.opt_bool(4)?.unwrap_or(false) as i64));
     let inputs = [Input::View(*a), Input::View(*b), number(2, 1e-5)?, number(3, 1e-8)?, nan];
-    decide(&IS_CLOSE, a.dtype(), &inputs, &close.write().view_mut()).map_err(|e| OpError::new(e.to_string()))?;
+    decide(&IS_CLOSE, a.dtype(), &inputs, &close.write().view_mut(), 1).map_err(|e| OpError::new(e.to_string()))?;
     Ok(Scalar::Bool(close.to_elements::<u8>().iter().all(|&x| x != 0)))
 }
 fn run_is_nonzero(c: &Call<'_>) -> Result<Scalar> {

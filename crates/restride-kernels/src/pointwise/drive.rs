@@ -1,0 +1,234 @@
+//! Rows of operands through a row function.
+//!
+//! A row of the compute type whose elements are neighbours in memory is read where it is, and written where it is to be unless an
+//! operand may be there; others go through buffers on the stack.
+
+use super::{Input, PointwiseError};
+use crate::support::convert::{CHUNK, Compute, load_row, round_scalar, round_through, store_row};
+use crate::support::par;
+use crate::support::rows::{Rows, may_share};
+use crate::support::stack::Stack;
+use restride_tensor::{DType, Layout, View, ViewMut};
+use smallvec::SmallVec;
+use std::sync::{Mutex, PoisonError};
+
+/// Type of a row of results: a compute type, or `bool`.
+pub trait Answer: Copy + Default {
+    /// The element type whose cells are such results as they are.
+    const CELLS: Option<DType>;
+    /// Writes a row, as [`store_row`].
+    ///
+    /// # Safety
+    /// As [`store_row`].
+    unsafe fn store(dtype: DType, base: *mut u8, offset: isize, stride: isize, row: &[Self]);
+}
+
+impl<T: Compute> Answer for T {
+    const CELLS: Option<DType> = Some(T::DTYPE);
+    unsafe fn store(dtype: DType, base: *mut u8, offset: isize, stride: isize, row: &[T]) {
+        // SAFETY: the caller's promise.
+        unsafe { store_row(dtype, base, offset, stride, row) }
+    }
+}
+
+impl Answer for bool {
+    // The bytes of a result may be anything before they are written: no slice of truth values.
+    const CELLS: Option<DType> = None;
+    unsafe fn store(dtype: DType, base: *mut u8, offset: isize, stride: isize, row: &[bool]) {
+        if dtype != DType::Bool {
+            let row: SmallVec<[i64; 64]> = row.iter().map(|&b| b as i64).collect();
+            // SAFETY: the caller's promise.
+            return unsafe { store_row(dtype, base, offset, stride, &row) };
+        }
+        if stride == 1 {
+            // SAFETY: the caller's promise; `bool` cells are bytes of 0 or 1.
+            return unsafe { row.as_ptr().cast::<u8>().copy_to(base.wrapping_offset(offset), row.len()) };
+        }
+        for (i, &b) in row.iter().enumerate() {
+            // SAFETY: as above.
+            unsafe { base.wrapping_offset(offset + i as isize * stride).write(b as u8) };
+        }
+    }
+}
+
+/// Computes a row of results, or refuses the operands' values.
+pub(super) type Row<'a, T, R> = &'a (dyn Fn(&[&[T]], &mut [R]) -> Result<(), PointwiseError> + Sync);
+
+/// Elements from which on a second thread pays.
+const SHARED: usize = 1 << 16;
+
+/// Applies a row function with operands of element type `common` gathered as `T`, on up to `threads` threads.
+///
+/// # Panics
+/// If an operand does not broadcast to the sizes of `out`.
+pub fn drive<T: Compute, R: Answer>(
+    common: DType,
+    inputs: &[Input<'_>],
+    out: &ViewMut<'_>,
+    threads: usize,
+    f: Row<'_, T, R>,
+) -> Result<(), PointwiseError> {
+    let parts = threads.min(out.numel() / (SHARED / 2));
+    match (parts > 1).then(|| shared_dim(out.layout(), parts)).flatten() {
+        None => on_one_thread(common, inputs, out, f),
+        Some(dim) => on_threads(common, inputs, out, (dim, parts), threads, f),
+    }
+}
+
+/// The dimension whose indices are shared between threads: the slowest that is long enough, else the longest. None where indices
+/// may share a cell, because the last one in logical order stays then.
+fn shared_dim(out: &Layout, parts: usize) -> Option<usize> {
+    if !Rows::apart(out) {
+        return None;
+    }
+    let long = |d: &usize| out.sizes[*d] as usize >= 4 * parts;
+    let slowest = (0..out.rank()).filter(long).max_by_key(|&d| out.strides[d].unsigned_abs());
+    slowest.or_else(|| (0..out.rank()).max_by_key(|&d| out.sizes[d])).filter(|&d| out.sizes[d] > 1)
+}
+
+fn on_threads<T: Compute, R: Answer>(
+    common: DType,
+    inputs: &[Input<'_>],
+    out: &ViewMut<'_>,
+    (dim, parts): (usize, usize),
+    threads: usize,
+    f: Row<'_, T, R>,
+) -> Result<(), PointwiseError> {
+    let (size, rank) = (out.sizes()[dim], out.sizes().len());
+    let each = (size as usize).div_ceil(parts) as i64;
+    // The indices `start..end` of the dimension, counted from the last one of the result.
+    let part = |l: &Layout, start: i64, end: i64| {
+        let mut own = l.clone();
+        if let Some(d) = (dim + l.rank()).checked_sub(rank)
+            && own.sizes[d] == size
+        {
+            own.offset += start * own.strides[d];
+            own.sizes[d] = end - start;
+        }
+        own
+    };
+    let refused = Mutex::new(None);
+    // SAFETY: each part of the result is one thread's, and no other thread reads it: an operand in the same memory has the same
+    // index in each cell.
+    let shared = unsafe { par::Across::new((inputs, out)) };
+    par::each(threads, (size as usize).div_ceil(each as usize), &|i| {
+        let (inputs, out) = shared.get();
+        let (start, end) = (i as i64 * each, size.min((i as i64 + 1) * each));
+        let layouts: SmallVec<[Layout; 4]> =
+            inputs.iter().filter_map(|x| x.view()).map(|v| part(v.layout(), start, end)).collect();
+        let mut own = layouts.iter();
+        let inputs: SmallVec<[Input<'_>; 5]> = inputs
+            .iter()
+            .map(|x| match x {
+                // SAFETY: some of the view's cells.
+                Input::View(v) => Input::View(own.next().map_or(*v, |l| unsafe { v.with_layout(l) })),
+                // SAFETY: as above.
+                Input::Mask(v) => Input::Mask(own.next().map_or(*v, |l| unsafe { v.with_layout(l) })),
+                Input::Number(s) => Input::Number(*s),
+                Input::Parameter(s) => Input::Parameter(*s),
+            })
+            .collect();
+        let layout = part(out.layout(), start, end);
+        // SAFETY: some of the result's cells.
+        if let Err(e) = on_one_thread(common, &inputs, &unsafe { out.with_layout(&layout) }, f) {
+            *refused.lock().unwrap_or_else(PoisonError::into_inner) = Some(e);
+        }
+    });
+    refused.into_inner().unwrap_or_else(PoisonError::into_inner).map_or(Ok(()), Err)
+}
+
+/// Operands whose rows are gathered on the stack; an operator with more takes memory for them.
+const ROWS: usize = 5;
+
+// By itself for each type: together their buffers on the stack are 24 pages, and each is touched at every call.
+#[inline(never)]
+fn on_one_thread<T: Compute, R: Answer>(
+    common: DType,
+    inputs: &[Input<'_>],
+    out: &ViewMut<'_>,
+    f: Row<'_, T, R>,
+) -> Result<(), PointwiseError> {
+    let mut layouts: SmallVec<[&Layout; 4]> = SmallVec::new();
+    layouts.push(out.layout());
+    inputs.iter().filter_map(|i| i.view()).for_each(|v| layouts.push(v.layout()));
+    let rows = Rows::any_order(&layouts);
+    if rows.is_empty() {
+        return Ok(());
+    }
+    let in_place = R::CELLS == Some(out.dtype())
+        && rows.stride(0) == 1
+        && !inputs.iter().filter_map(|i| i.view()).any(|v| may_share(v, out));
+    let views_in_place = {
+        let mut k = 0;
+        inputs.iter().all(|i| {
+            k += 1;
+            i.view().is_some_and(|v| direct::<T>(common, v, rows.stride(k)))
+        })
+    };
+    let width = if in_place && views_in_place { rows.len() } else { rows.len().min(CHUNK) };
+    let (mut few, mut many) = (Stack::<T, { ROWS * CHUNK }>::new(), Vec::new());
+    let gathered = if views_in_place {
+        &mut []
+    } else if inputs.len() <= ROWS {
+        few.filled(inputs.len() * width, T::default())
+    } else {
+        many.resize(inputs.len() * width, T::default());
+        &mut many[..]
+    };
+    for (row, input) in gathered.chunks_exact_mut(width).zip(inputs) {
+        match input {
+            Input::View(_) | Input::Mask(_) => {}
+            Input::Number(s) => row.fill(round_scalar(common, *s)),
+            Input::Parameter(s) => row.fill(T::from_scalar(*s)),
+        }
+    }
+    let mut result = Stack::<R, CHUNK>::new();
+    let result = result.filled(if in_place { 0 } else { width }, R::default());
+    rows.try_for_each(|at| {
+        for start in (0..rows.len()).step_by(width) {
+            let n = width.min(rows.len() - start);
+            let cell = |k: usize| at[k] + start as isize * rows.stride(k);
+            let mut xs: SmallVec<[&[T]; ROWS]> = SmallVec::new();
+            let mut k = 0;
+            let mut buffers = gathered.chunks_exact_mut(width);
+            for input in inputs {
+                let buffer = buffers.next();
+                if let Some(view) = input.view() {
+                    k += 1;
+                    if direct::<T>(common, view, rows.stride(k)) {
+                        let first = (view.base() as *const T).wrapping_offset(cell(k));
+                        // SAFETY: `n` cells of the view's own element type, one after the other. The result may share
+                        // them, but is written after the last use of the slice then.
+                        xs.push(unsafe { std::slice::from_raw_parts(first, n) });
+                        continue;
+                    }
+                }
+                let Some(buffer) = buffer else { unreachable!("what is not read in place has a buffer") };
+                let row = &mut buffer[..n];
+                if let Some(view) = input.view() {
+                    // SAFETY: the cells are the view's, by the walk over its layout.
+                    unsafe { load_row(view.dtype(), view.base(), cell(k), rows.stride(k), row) };
+                    if view.dtype() != common && !matches!(input, Input::Mask(_)) {
+                        round_through(common, row);
+                    }
+                }
+                xs.push(row);
+            }
+            if in_place {
+                let first = (out.base() as *mut R).wrapping_offset(cell(0));
+                // SAFETY: `n` cells of the result's own element type, one after the other, which no operand shares.
+                f(&xs, unsafe { std::slice::from_raw_parts_mut(first, n) })?;
+                continue;
+            }
+            f(&xs, &mut result[..n])?;
+            // SAFETY: the cells are those of the result, by the walk over its layout.
+            unsafe { R::store(out.dtype(), out.base(), cell(0), rows.stride(0), &result[..n]) };
+        }
+        Ok(())
+    })
+}
+
+/// Whether rows of a view are slices of the compute type in memory.
+fn direct<T: Compute>(common: DType, view: &View<'_>, stride: isize) -> bool {
+    stride == 1 && view.dtype() == T::DTYPE && common == T::DTYPE
+}

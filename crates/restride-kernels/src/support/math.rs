@@ -1,0 +1,505 @@
+//! Elementary functions of singles without branches, calls or tables: loops over them become vector code of any width.
+//!
+//! No multiplication and addition are fused and every comparison is a select, so an element has the same bits alone, in a row
+//! and in every instruction set. Errors are in units in the last place (ulp) of the correctly rounded result, found by
+//! visiting all singles (`cargo test --release -p restride-kernels every_single -- --ignored`). NaN gives NaN; zeros keep their
+//! signs where the function is odd.
+// Coefficients are written as their sources print them.
+#![allow(clippy::excessive_precision)]
+
+use std::f32::consts::{FRAC_1_SQRT_2, FRAC_2_PI, LN_2, LOG2_E};
+
+/// Added and taken away, it rounds a number below 2^22 to the nearest integer, which stays in the low bits of the sum.
+const MAGIC: f32 = 12_582_912.0;
+/// ln 2 in two parts: an integer below 2^15 times the first is exact.
+const LN_2_HIGH: f32 = 0.693_359_375;
+const LN_2_LOW: f32 = -2.121_944_4e-4;
+
+/// The nearest integer to a number below 2^22, as a float and in the low bits.
+#[inline(always)]
+fn nearest(x: f32) -> (f32, i32) {
+    let sum = x + MAGIC;
+    (sum - MAGIC, sum.to_bits() as i32)
+}
+
+/// 2^n for `n` in -127 (which gives 0) to 128 (which gives infinity); higher bits are ignored.
+#[inline(always)]
+fn power_of_2(n: i32) -> f32 {
+    f32::from_bits((n.wrapping_add(127) as u32) << 23)
+}
+
+/// `y * 2^n` for `n` in -252..=254, rounded once. `y` is not below 1/2; only the low 22 bits of `n` count, with the sign.
+#[inline(always)]
+fn scaled(y: f32, n: i32) -> f32 {
+    let n = n << 10 >> 10;
+    let half = n >> 1;
+    y * power_of_2(half) * power_of_2(n.wrapping_sub(half))
+}
+
+/// `x - n ln 2` and `n`, for `x` in -105..=90.
+#[inline(always)]
+fn without_powers_of_e(x: f32) -> (f32, f32, i32) {
+    let (n, bits) = nearest(x * LOG2_E);
+    ((x - n * LN_2_HIGH) - n * LN_2_LOW, n, bits)
+}
+
+/// `(exp(r) - 1 - r) / r²` for `r` in ±0.35.
+#[inline(always)]
+fn exp_tail(r: f32) -> f32 {
+    let p = 1.987_569_1e-4;
+    let p = p * r + 1.398_199_9e-3;
+    let p = p * r + 8.333_452e-3;
+    let p = p * r + 4.166_579_6e-2;
+    let p = p * r + 1.666_666_5e-1;
+    p * r + 5e-1
+}
+
+/// A clamp that keeps NaN.
+#[inline(always)]
+fn within(x: f32, low: f32, high: f32) -> f32 {
+    let x = if x < low { low } else { x };
+    if x > high { high } else { x }
+}
+
+/// `e^x`, subnormal results included. Error below 1 ulp.
+#[inline(always)]
+pub(crate) fn exp(x: f32) -> f32 {
+    // Below, the result rounds to 0; above, to infinity.
+    let (r, _, n) = without_powers_of_e(within(x, -105.0, 89.5));
+    scaled(exp_tail(r) * (r * r) + r + 1.0, n)
+}
+
+/// `e^x` with 0 for results below 2^-125.
+#[inline(always)]
+fn exp_normal(x: f32) -> f32 {
+    let (r, _, n) = without_powers_of_e(within(x, -87.6, 89.0));
+    let y = (exp_tail(r) * (r * r) + r + 1.0) * power_of_2(n.wrapping_sub(1));
+    y + y
+}
+
+/// `2^x`. Error below 1 ulp.
+#[inline(always)]
+pub(crate) fn exp2(x: f32) -> f32 {
+    let x = within(x, -152.0, 129.0);
+    let (n, bits) = nearest(x);
+    let r = (x - n) * LN_2;
+    scaled(exp_tail(r) * (r * r) + r + 1.0, bits)
+}
+
+/// `(2^(n - 1), e^r - 1)` with `x = n ln 2 + r`: `e^x - 1` is twice `2^(n - 1) (e^r - 1) + (2^(n - 1) - 1/2)`.
+#[inline(always)]
+fn exp_m1_parts(x: f32) -> (f32, f32) {
+    let (r, _, n) = without_powers_of_e(x);
+    (power_of_2(n.wrapping_sub(1)), exp_tail(r) * (r * r) + r)
+}
+
+/// `e^x - 1`. Error below 1.6 ulp.
+#[inline(always)]
+pub(crate) fn exp_m1(x: f32) -> f32 {
+    let (scale, p) = exp_m1_parts(within(x, -18.0, 89.0));
+    let y = scale * p + (scale - 0.5);
+    // Where half of the result could be subnormal, and for -0.
+    if x.abs() < 1e-6 { x * (1.0 + 0.5 * x) } else { y + y }
+}
+
+/// Mantissa less 1, in `sqrt(1/2) - 1 ..= sqrt(2) - 1`, and exponent of a positive normal number.
+#[inline(always)]
+fn split(x: f32) -> (f32, f32) {
+    let bits = x.to_bits();
+    let e = (bits.wrapping_sub(0x3f35_04f3) as i32) >> 23;
+    (f32::from_bits(bits.wrapping_sub((e as u32) << 23)) - 1.0, e as f32)
+}
+
+/// As [`split`], also of subnormal numbers.
+#[inline(always)]
+fn split_any(x: f32) -> (f32, f32) {
+    let small = x < f32::MIN_POSITIVE;
+    let (f, e) = split(if small { x * 8_388_608.0 } else { x });
+    (f, if small { e - 23.0 } else { e })
+}
+
+/// `ln(1 + f) - f + f²/2` for a mantissa less 1.
+#[inline(always)]
+fn ln_tail(f: f32, z: f32) -> f32 {
+    let p = 7.037_683_6e-2;
+    let p = p * f - 1.151_461_03e-1;
+    let p = p * f + 1.167_699_87e-1;
+    let p = p * f - 1.242_014_08e-1;
+    let p = p * f + 1.424_932_28e-1;
+    let p = p * f - 1.666_805_77e-1;
+    let p = p * f + 2.000_071_48e-1;
+    let p = p * f - 2.499_999_4e-1;
+    let p = p * f + 3.333_333_1e-1;
+    p * (f * z)
+}
+
+/// `ln(1 + f) + e ln 2`.
+#[inline(always)]
+fn ln_of(f: f32, e: f32) -> f32 {
+    let z = f * f;
+    let y = ln_tail(f, z) + e * LN_2_LOW;
+    (f + (y - 0.5 * z)) + e * LN_2_HIGH
+}
+
+/// The logarithm `y` of `x`, put right where `x` is not positive and finite.
+#[inline(always)]
+fn ln_defined(x: f32, y: f32) -> f32 {
+    let y = if x < f32::INFINITY { y } else { x };
+    let y = if x >= 0.0 { y } else { f32::NAN };
+    if x == 0.0 { f32::NEG_INFINITY } else { y }
+}
+
+/// Natural logarithm. Error below 1 ulp.
+#[inline(always)]
+pub(crate) fn ln(x: f32) -> f32 {
+    let (f, e) = split_any(x);
+    ln_defined(x, ln_of(f, e))
+}
+
+/// Logarithm of base 2. Error below 1.5 ulp.
+#[inline(always)]
+pub(crate) fn log2(x: f32) -> f32 {
+    const MORE: f32 = 0.442_695_04;
+    let (f, e) = split_any(x);
+    let z = f * f;
+    let y = ln_tail(f, z) - 0.5 * z;
+    ln_defined(x, (((y * MORE + f * MORE) + y) + f) + e)
+}
+
+/// Logarithm of base 10. Error below 1.8 ulp.
+#[inline(always)]
+pub(crate) fn log10(x: f32) -> f32 {
+    let (f, e) = split_any(x);
+    let z = f * f;
+    let y = ln_tail(f, z) - 0.5 * z;
+    // log10(e) and log10(2), each in two parts.
+    let low = (f + y) * 7.007_319_03e-4 + e * 2.487_456_64e-4;
+    ln_defined(x, ((low + y * 4.335_937_5e-1) + f * 4.335_937_5e-1) + e * 3.007_812_5e-1)
+}
+
+/// `ln(1 + x)`. Error below 1.5 ulp.
+#[inline(always)]
+pub(crate) fn ln_1p(x: f32) -> f32 {
+    let u = 1.0 + x;
+    let (f, e) = split(u);
+    // What rounding took from 1 + x, at the mantissa's scale.
+    let lost = if x < 1.0 { x - (u - 1.0) } else { 1.0 - (u - x) };
+    let scale = f32::from_bits(0x3f80_0000u32.wrapping_sub((if e < 100.0 { e as i32 as u32 } else { 100 }) << 23));
+    let f = if e == 0.0 { x } else { f + lost * scale };
+    let y = ln_defined(u, ln_of(f, e));
+    // For -0.
+    if x.abs() < 1e-8 { x } else { y }
+}
+
+/// Hyperbolic tangent. Error below 2.5 ulp.
+#[inline(always)]
+pub(crate) fn tanh(x: f32) -> f32 {
+    let a = within(x.abs(), 0.0, 9.5);
+    let (scale, p) = exp_m1_parts(a + a);
+    // Half of e^2a - 1.
+    let y = scale * p + (scale - 0.5);
+    let t = y / (y + 1.0);
+    // Where half of it could be subnormal.
+    let t = if a < 1e-6 { a } else { t };
+    t.copysign(x)
+}
+
+/// Error function. Error below 1.7 ulp.
+#[inline(always)]
+pub(crate) fn erf(x: f32) -> f32 {
+    // The two polynomials are N. Juffa's.
+    let (t, s) = (x.abs(), x * x);
+    let t = if t > 4.0 { 4.0 } else { t };
+    let far = -1.728_534_70e-5 * t + 3.831_979_26e-4;
+    let far = far * t - 3.883_964_38e-3;
+    let far = far * t + 2.425_462_19e-2;
+    let far = far * t - 1.067_778_77e-1;
+    let far = far * t - 6.348_464_87e-1;
+    let far = far * t - 1.287_175_12e-1;
+    let far = 1.0 - exp_normal(far * t - t);
+    let near = -5.967_617_03e-4 * s + 4.991_194_23e-3;
+    let near = near * s - 2.676_813_49e-2;
+    let near = near * s + 1.128_199_25e-1;
+    let near = near * s - 3.761_253_36e-1;
+    let near = near * s + 1.283_791_66e-1;
+    let near = near * x + x;
+    if t > 0.927_734_375 { far.copysign(x) } else { near }
+}
+
+/// Distribution function of the normal distribution. Error below 2e-7, and below 5 ulp from -1 on.
+#[inline(always)]
+pub(crate) fn normal_cdf(x: f32) -> f32 {
+    // The logarithm of erfc is smooth: one polynomial of its argument.
+    let t = x.abs() * FRAC_1_SQRT_2;
+    let t = if t > 10.0 { 10.0 } else { t };
+    let p = -1.044_641_5e-5 * t + 1.291_060_6e-4;
+    let p = p * t - 4.363_954e-4;
+    let p = p * t - 1.514_155_7e-3;
+    let p = p * t + 2.042_192_6e-2;
+    let p = p * t - 1.032_845e-1;
+    let p = p * t - 6.365_264e-1;
+    let p = p * t - 1.128_384_7;
+    let half = 0.5 * exp_normal(p * t);
+    if x < 0.0 { half } else { 1.0 - half }
+}
+
+/// `1 / (1 + e^-x)`. Error below 2.5 ulp; 0 where `e^-x` overflows.
+#[inline(always)]
+pub(crate) fn sigmoid(x: f32) -> f32 {
+    1.0 / (1.0 + exp(-x))
+}
+
+/// `tanh(ln(1 + e^x))`. Error below 4 ulp.
+#[inline(always)]
+pub(crate) fn tanh_softplus(x: f32) -> f32 {
+    // (1 + e)² - 1 over (1 + e)² + 1, with e = e^x; 1 from 12 on.
+    let e = exp(within(x, -105.0, 12.0));
+    let n = e * (e + 2.0);
+    n / (n + 2.0)
+}
+
+/// Up to here (and -here) [`sin`] and [`cos`] of singles are right; beyond, ask the library.
+pub(crate) const LARGEST_ANGLE: f32 = 65_536.0;
+
+/// `x - n pi/2` in about ±pi/4, and `n`'s low bits, for angles up to [`LARGEST_ANGLE`].
+#[inline(always)]
+fn without_quarter_turns(x: f32) -> (f32, i32) {
+    let (n, bits) = nearest(x * FRAC_2_PI);
+    // pi/2 in parts of eight bits: products with n are exact, and so are the first differences.
+    let r = x - n * 1.570_312_5;
+    let r = r - n * 4.844_665_527_343_75e-4;
+    let r = r - n * -6.407_499_313_354_492e-7;
+    let r = r - n * 9.895_302_355_289_459e-10;
+    (r - n * 2.563_344_1e-12, bits)
+}
+
+/// Sine in ±pi/4.
+#[inline(always)]
+fn sin_near(r: f32) -> f32 {
+    let z = r * r;
+    let p = -1.951_529_59e-4 * z + 8.332_160_87e-3;
+    let p = p * z - 1.666_665_46e-1;
+    p * (z * r) + r
+}
+
+/// Cosine in ±pi/4.
+#[inline(always)]
+fn cos_near(r: f32) -> f32 {
+    let z = r * r;
+    let p = 2.443_315_71e-5 * z - 1.388_731_63e-3;
+    let p = p * z + 4.166_664_57e-2;
+    p * (z * z) - 0.5 * z + 1.0
+}
+
+/// Sine, or a quarter turn on the cosine, of an angle up to [`LARGEST_ANGLE`].
+#[inline(always)]
+fn sin_turned(x: f32, quarters: i32) -> f32 {
+    let (r, n) = without_quarter_turns(x);
+    let n = n.wrapping_add(quarters);
+    let y = if n & 1 == 0 { sin_near(r) } else { cos_near(r) };
+    f32::from_bits(y.to_bits() ^ ((n as u32 & 2) << 30))
+}
+
+/// Sine of an angle up to [`LARGEST_ANGLE`]. Error below 3.5 ulp.
+#[inline(always)]
+pub(crate) fn sin(x: f32) -> f32 {
+    // For -0.
+    if x == 0.0 { x } else { sin_turned(x, 0) }
+}
+
+/// Cosine of an angle up to [`LARGEST_ANGLE`]. Error below 3.5 ulp.
+#[inline(always)]
+pub(crate) fn cos(x: f32) -> f32 {
+    sin_turned(x, 1)
+}
+
+/// log2 of a positive finite double that is a single, to 2^-36.
+#[inline(always)]
+fn log2_wide(x: f64) -> f64 {
+    let bits = x.to_bits();
+    // Exponent of x / sqrt(1/2), from the low bits of a number near 2^52.
+    let e = bits.wrapping_sub(0x3fe6_a09e_667f_3bcd) >> 52;
+    let m = f64::from_bits(bits.wrapping_sub(e << 52));
+    // The shift brought in no sign: 12 bits, of which the upper half stand for negative exponents.
+    let e = (e ^ 0x800) & 0xfff;
+    let e = f64::from_bits(0x4330_0000_0000_0000 | e) - (4_503_599_627_370_496.0 + 2048.0);
+    let s = (m - 1.0) / (m + 1.0);
+    let z = s * s;
+    // 2 / ((2 i + 1) ln 2)
+    const C: f64 = 2.0 * std::f64::consts::LOG2_E;
+    let p = C / 13.0;
+    let p = p * z + C / 11.0;
+    let p = p * z + C / 9.0;
+    let p = p * z + C / 7.0;
+    let p = p * z + C / 5.0;
+    let p = p * z + C / 3.0;
+    let p = p * z + C;
+    p * s + e
+}
+
+/// 2^t for `t` in ±1000, to 2^-30.
+#[inline(always)]
+fn exp2_wide(t: f64) -> f64 {
+    const MAGIC: f64 = 6_755_399_441_055_744.0;
+    let sum = t + MAGIC;
+    let r = (t - (sum - MAGIC)) * std::f64::consts::LN_2;
+    let p = 1.0 / 40320.0;
+    let p = p * r + 1.0 / 5040.0;
+    let p = p * r + 1.0 / 720.0;
+    let p = p * r + 1.0 / 120.0;
+    let p = p * r + 1.0 / 24.0;
+    let p = p * r + 1.0 / 6.0;
+    let p = p * r + 0.5;
+    let p = p * r + 1.0;
+    let p = p * r + 1.0;
+    p * f64::from_bits(sum.to_bits().wrapping_add(1023) << 52)
+}
+
+/// `x` to the power of `y`, with C's special cases. Error below 0.51 ulp.
+#[inline(always)]
+pub(crate) fn pow(x: f32, y: f32) -> f32 {
+    let a = x.abs();
+    let l = log2_wide(a as f64);
+    let l = if a == 0.0 { f64::NEG_INFINITY } else { l };
+    let l = if a == f32::INFINITY { f64::INFINITY } else { l };
+    let t = y as f64 * l;
+    // 1 to an infinite power is 1.
+    let t = if a == 1.0 { 0.0 } else { t };
+    let t = if t < -1000.0 { -1000.0 } else { t };
+    let t = if t > 1000.0 { 1000.0 } else { t };
+    let p = exp2_wide(t) as f32;
+    // Whether y is an integer, and an odd one: from 2^24 on all are even. Above 2^23 there are no fractions.
+    let b = y.abs();
+    let (whole, low) = {
+        let small = if b < 8_388_608.0 { b } else { 0.0 };
+        let sum = small + 8_388_608.0;
+        (sum - 8_388_608.0 == small, sum.to_bits())
+    };
+    let low = if b < 8_388_608.0 { low } else { b.to_bits() };
+    let odd = whole && b < 16_777_216.0 && low & 1 == 1;
+    let negative = x.is_sign_negative();
+    let p = if negative && odd { -p } else { p };
+    let p = if negative && !whole && a > 0.0 && a < f32::INFINITY { f32::NAN } else { p };
+    let p = if x.is_nan() || y.is_nan() { f32::NAN } else { p };
+    if x == 1.0 || y == 0.0 { 1.0 } else { p }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A function, its reference in double precision, the largest error in ulp, and the arguments it is for.
+    type Case = (&'static str, fn(f32) -> f32, fn(f64) -> f64, f64, std::ops::RangeInclusive<f32>);
+
+    const ALL: std::ops::RangeInclusive<f32> = f32::NEG_INFINITY..=f32::INFINITY;
+    const ANGLES: std::ops::RangeInclusive<f32> = -LARGEST_ANGLE..=LARGEST_ANGLE;
+
+    fn cdf(x: f64) -> f64 {
+        0.5 * libm::erfc(-x * std::f64::consts::FRAC_1_SQRT_2)
+    }
+
+    const CASES: &[Case] = &[
+        ("exp", exp, libm::exp, 1.0, ALL),
+        ("exp2", exp2, libm::exp2, 1.0, ALL),
+        ("exp_m1", exp_m1, libm::expm1, 1.6, ALL),
+        ("ln", ln, libm::log, 1.0, ALL),
+        ("log2", log2, libm::log2, 1.5, ALL),
+        ("log10", log10, libm::log10, 1.8, ALL),
+        ("ln_1p", ln_1p, libm::log1p, 1.5, ALL),
+        ("tanh", tanh, libm::tanh, 2.5, ALL),
+        ("erf", erf, libm::erf, 1.7, ALL),
+        ("normal_cdf", normal_cdf, cdf, 5.0, -1.0..=f32::INFINITY),
+        ("sigmoid", sigmoid, |x| 1.0 / (1.0 + libm::exp(-x)), 2.5, -88.0..=f32::INFINITY),
+        ("tanh_softplus", tanh_softplus, |x| libm::tanh(libm::log1p(libm::exp(x))), 4.0, ALL),
+        ("sin", sin, libm::sin, 3.5, ANGLES),
+        ("cos", cos, libm::cos, 3.5, ANGLES),
+        ("pow(x, 2.5)", |x| pow(x, 2.5), |x| libm::pow(x, 2.5), 0.51, ALL),
+        ("pow(x, -3)", |x| pow(x, -3.0), |x| libm::pow(x, -3.0), 0.51, ALL),
+        ("pow(0.3, x)", |x| pow(0.3, x), |x| libm::pow(0.3f32 as f64, x), 0.51, ALL),
+    ];
+
+    /// The distance from the reference, in units in the last place of a single near it; of infinities from the largest single.
+    fn error(got: f32, want: f64) -> f64 {
+        let near = (want.abs() as f32).min(f32::MAX);
+        let exponent = ((near.to_bits() >> 23) as i32).max(1) - 150;
+        let ends = |x: f64| x.clamp(-2f64.powi(128), 2f64.powi(128));
+        (ends(got as f64) - ends(want)).abs() / 2f64.powi(exponent)
+    }
+
+    fn check(&(name, f, reference, bound, ref range): &Case, x: f32) {
+        if !range.contains(&x) && !x.is_nan() {
+            return;
+        }
+        let (got, want) = (f(x), reference(x as f64));
+        let right = if want.is_nan() {
+            got.is_nan()
+        } else {
+            error(got, want) < bound
+                && (got != 0.0 || want as f32 != 0.0 || got.is_sign_negative() == want.is_sign_negative())
+        };
+        assert!(right, "{name}({x:e}) = {got:e}, not {want:e}: {} ulp", error(got, want));
+    }
+
+    fn visit(step: usize) {
+        for case in CASES {
+            for bits in (0..=u32::MAX).step_by(step) {
+                check(case, f32::from_bits(bits));
+            }
+        }
+    }
+
+    #[test]
+    fn every_so_many_singles_are_within_the_declared_error() {
+        visit(if cfg!(miri) { 100_000_007 } else { 65_521 });
+        for case in CASES {
+            for x in [0.0, 1.0, 0.5, 88.7, 104.0, 1e-45, 1e-38, 3e38, f32::MAX, f32::INFINITY, f32::NAN] {
+                check(case, x);
+                check(case, -x);
+            }
+        }
+    }
+
+    #[test]
+    #[ignore = "takes an hour of a processor"]
+    fn every_single_is_within_the_declared_error() {
+        visit(1);
+    }
+
+    #[test]
+    fn tails_of_the_normal_distribution_are_close() {
+        for i in 0..4000 {
+            let x = -0.005 * i as f32;
+            assert!((normal_cdf(x) as f64 - cdf(x as f64)).abs() < 2e-7, "{x}");
+        }
+    }
+
+    #[test]
+    fn powers_have_the_special_cases_of_c() {
+        let odd = 16_777_215.0;
+        let numbers = [
+            0.0,
+            1.0,
+            2.0,
+            0.5,
+            3.0,
+            2.5,
+            f32::INFINITY,
+            f32::NAN,
+            1e-45,
+            f32::MAX,
+            odd,
+            odd + 1.0,
+            8_388_607.5,
+            4_194_303.5,
+        ];
+        let signed = || numbers.iter().flat_map(|&x| [x, -x]);
+        for x in signed() {
+            for y in signed() {
+                let (got, want) = (pow(x, y), libm::pow(x as f64, y as f64));
+                let same_sign = got.is_sign_negative() == want.is_sign_negative();
+                let right = if want.is_nan() { got.is_nan() } else { error(got, want) < 0.51 && same_sign };
+                assert!(right, "pow({x:e}, {y:e}) = {got:e}, not {want:e}");
+            }
+        }
+    }
+}
