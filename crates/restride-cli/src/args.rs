@@ -286,15 +286,19 @@ pub struct Explain {
     pub memory: MemoryArgs,
 }
 
-/// Time runs: as planned and by the interpreter, in turn.
+/// Time runs, as planned and by the interpreter in turn, and the operators of the planned run.
 #[derive(Args)]
 #[command(after_long_help = "\
 Examples:
   restride bench model.pt2 --threads 2
-  restride bench model.pt2 --json -")]
+  restride bench model.pt2 --steps                          the time of each step too
+  restride bench model.pt2 --json - | jq '.profile.operators[0]'")]
 pub struct Bench {
     #[command(flatten)]
     pub program: ProgramArgs,
+    /// Print the time of each step.
+    #[arg(long)]
+    pub steps: bool,
     #[command(flatten)]
     pub json: JsonArgs,
     #[command(flatten)]

@@ -355,7 +355,7 @@ fn time(screen: &Screen, args: &Bench) -> Result<()> {
     screen.doing(Doing::Running);
     let found = bench::measure(&program, &compiled, &inputs, &run_options(&args.run))?;
     write_json(screen, args.json.json.as_deref(), || bench::json(&found))?;
-    screen.print(&bench::text(&found))
+    screen.print(&bench::text(&found, args.steps))
 }
 
 fn man(screen: &Screen, args: &Man) -> Result<()> {

@@ -33,3 +33,19 @@ fn both_ways_are_timed() {
         }
     }
 }
+
+#[test]
+fn the_profile_has_each_step_and_its_work() {
+    let times = bench("examples/llama_decode.pt2");
+    let profile = &times["profile"];
+    let rows = |of: &str| profile[of].as_array().expect("rows").clone();
+    let sum = |rows: &[Value], of: &str| rows.iter().map(|r| r[of].as_f64().expect("a number")).sum::<f64>();
+    let (operators, steps) = (rows("operators"), rows("steps"));
+    assert_eq!(sum(&operators, "steps") as usize, steps.len(), "{profile}");
+    for of in ["bytes", "macs"] {
+        assert_eq!(sum(&operators, of), sum(&steps, of), "{of}");
+    }
+    assert!(steps.iter().all(|s| s["time_us"].as_f64().is_some_and(|t| t >= 0.0)), "{profile}");
+    assert!(profile["machine"]["product_macs_per_second"].as_f64().is_some_and(|n| n > 0.0), "{profile}");
+    assert!(bench("pt2/data_dependent.pt2")["profile"].is_null(), "its steps are bound anew in each run");
+}

@@ -154,7 +154,7 @@ fn each_command_takes_the_options_that_change_it() {
         ("grad", [program, given, optimizer, "output loss wrt keep max-trips"].concat()),
         ("plan", [program, given, memory, "json"].concat()),
         ("explain", [program, given, memory, "all json"].concat()),
-        ("bench", [program, given, run, memory, "json"].concat()),
+        ("bench", [program, given, run, memory, "steps json"].concat()),
         ("ops", "json".into()),
         ("completions", String::new()),
         ("man", String::new()),

@@ -1,6 +1,6 @@
 //! Declarations built from others: `exact(…).reusing(…).graded(…)`.
 
-use crate::{Exactness, Grad, OpDef, Reuse};
+use crate::{Exactness, Grad, MacsFn, OpDef, Reuse};
 
 impl OpDef {
     /// The declaration with results as close to PyTorch's as given.
@@ -14,6 +14,10 @@ impl OpDef {
     /// The declaration with licences for results to take over the memory of arguments.
     pub const fn reusing(self, reuse: &'static [Reuse]) -> OpDef {
         OpDef { reuse, ..self }
+    }
+    /// The declaration with a count of multiply-adds.
+    pub const fn counted(self, macs: MacsFn) -> OpDef {
+        OpDef { macs: Some(macs), ..self }
     }
     /// The declaration with a gradient.
     pub const fn graded(self, grad: Grad) -> OpDef {

@@ -48,9 +48,9 @@ pub use lazy_bits::LazyBits;
 pub use limits::{Limits, beyond};
 pub use liveness::{Live, lives};
 pub use op::{
-    AssemblyPart, AssertsFn, ByBatch, Call, Ctx, DecomposeFn, Emit, Exactness, Hop, InferFn, Kernel, MathView, Member,
-    MemberArg, Movement, Op, OpDef, OverlapCheck, Reuse, ReuseKind, RngKey, Sample, SampleArg, SampleFn, ScratchFn,
-    TrailingFn, Twin, TwinDecl, TwinReturn, Val, ViewArgs, ViewOutcome, ViewRule, view_args,
+    AssemblyPart, AssertsFn, ByBatch, Call, Ctx, DecomposeFn, Emit, Exactness, Hop, InferFn, Kernel, MacsFn, MathView,
+    Member, MemberArg, Movement, Op, OpDef, OverlapCheck, Reuse, ReuseKind, RngKey, Sample, SampleArg, SampleFn,
+    ScratchFn, TrailingFn, Twin, TwinDecl, TwinReturn, Val, ViewArgs, ViewOutcome, ViewRule, view_args,
 };
 pub use placement::{Buffer, BufferId, BufferKind, MemorySpace, Place, Placement, Plan, Step, carried_over};
 pub use program::{
@@ -61,7 +61,7 @@ pub use refusal::{OperandMemory, refuse_cast, refuse_overlap};
 pub use remark::{Reason, Remark, RemarkKind};
 pub use restride_tensor::{DType, Dim, Dims, Layout, Scalar};
 pub use schema::{AliasInfo, ArgType, Default as SchemaDefault, Schema, SchemaArg, SchemaReturn};
-pub use scratch::{call_trailing_room, placed_args, scratch_bytes, trailing_room};
+pub use scratch::{call_trailing_room, macs, placed_args, scratch_bytes, trailing_room};
 pub use types::{Meta, TensorType, Type};
 pub use verify::{relay, verify, verify_form};
 pub use write_order::{Visited, Visits, computed_aside, fastest_first, fits, visits};

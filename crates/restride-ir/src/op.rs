@@ -17,6 +17,9 @@ pub type InferFn = fn(&Args<'_, Meta>) -> Result<SmallVec<[Meta; 1]>>;
 /// Scratch bytes of a kernel for arguments and results of these types and layouts.
 pub type ScratchFn = fn(&Args<'_, Meta>, &[Meta]) -> Result<usize>;
 
+/// Multiply-adds of a kernel that sums products, for arguments and results of these types.
+pub type MacsFn = fn(&Args<'_, Meta>, &[Meta]) -> Result<i64>;
+
 /// Scratch bytes of a call whose result takes over an operand's last cells ([`ReuseKind::Trailing`]); `None` where it may not.
 pub type TrailingFn = fn(&Args<'_, Meta>) -> Option<usize>;
 
@@ -398,6 +401,8 @@ pub struct OpDef {
     // -- Computation
     /// Kernel.
     pub kernel: Kernel,
+    /// Multiply-adds, as PyTorch's `FlopCounterMode` counts them; `None` for an operator that goes through its operands once.
+    pub macs: Option<MacsFn>,
     /// Decomposition into other operators, for an operator without a kernel.
     pub decompose: Option<DecomposeFn>,
     /// Calls that are decomposed although the operator has a kernel (`index` with a mask: sizes depend on data).
@@ -467,6 +472,7 @@ impl OpDef {
             kernel: Kernel::None,
             scratch: None,
             trailing: None,
+            macs: None,
             decompose: None,
             composed: None,
             pointwise: false,

@@ -1,4 +1,4 @@
-//! Scratch of kernels, from the declarations of their operators.
+//! Scratch and multiply-adds of kernels, from the declarations of their operators.
 
 use crate::{
     Arg, Args, Graph, Kernel, Layout, Meta, NodeId, OpError, Place, Reuse, ReuseKind, Scalar, ValueId, aligned,
@@ -38,6 +38,17 @@ pub fn scratch_bytes(graph: &Graph, id: NodeId, reads: &[Option<Place>], writes:
         trailing_room(graph, id, licence, reads, write)
     });
     aligned(i64::try_from(trailing.fold(bytes, usize::saturating_add)).unwrap_or(i64::MAX))
+}
+
+/// Multiply-adds of a node's kernel: 0 if the operator declares none, or if only a run knows the numbers.
+pub fn macs(graph: &Graph, id: NodeId) -> i64 {
+    let node = &graph.nodes[id];
+    let Some(count) = node.op.def().macs else { return 0 };
+    let outs = node.results.iter().map(|v| known_meta(graph, *v)).collect::<Result<Vec<Meta>, OpError>>();
+    match (placed_args(graph, id, &[]), outs) {
+        (Ok(args), Ok(outs)) => count(&Args(&args), &outs).unwrap_or(0),
+        _ => 0,
+    }
 }
 
 /// Scratch bytes of a result at `write` by a licence [`ReuseKind::Trailing`]; `None` if the result is not on the operand's

@@ -35,6 +35,7 @@ pub use counts::Counts;
 pub use coverage::{Coverage, Differentiated, How, coverage};
 pub use inspect::Prepared;
 pub use inspect::explain::{Copied, Decision, Explanation, Site, Why};
+pub use inspect::profile::StepTime;
 pub use inspect::report::{Memories, MemoryCounts, PlacedCounts, PlanCounts, PlanRow, PlanTable, Report};
 pub use inspect::timeline::{
     Access, Body, BufferRow, Overview, Owner, Part, Rect, StepKind, StepRow, Timeline, ValueRow,

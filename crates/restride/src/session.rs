@@ -2,12 +2,15 @@
 
 use crate::compile::Compiled;
 use crate::instance::Instance;
+use crate::prepare::PreparedSegment;
 use restride_exec::inputs::{Strides, bind, check_sharing};
 use restride_exec::interp::{Options, Outputs, written_inputs};
 use restride_exec::run::{BoundRun, RunCtx};
 use restride_exec::{Inputs, RunValue, State};
 use restride_ir::{Error, ErrorKind, OutputKind, Result};
 use restride_tensor::{AccessError, RawTensor};
+use std::sync::Arc;
+use std::time::Duration;
 
 /// An instance bound to inputs and outputs, whose memory stays the same from run to run. A step is a call of its kernel, and a run
 /// allocates nothing but the scratch of kernels that do not declare it.
@@ -34,6 +37,7 @@ pub struct Session {
     state: State,
     bound: BoundRun,
     outputs: Outputs,
+    segment: Arc<PreparedSegment>,
     options: Options,
     runs: u64,
 }
@@ -78,6 +82,7 @@ impl Instance {
         let mut session = Session {
             bound: BoundRun::new(segment.runnable.clone(), arena, bound.values, &given)?,
             outputs: Outputs::default(),
+            segment,
             options: options.clone(),
             compiled: compiled.clone(),
             state,
@@ -101,15 +106,26 @@ impl Session {
     /// A kernel's own error, such as an index out of range. Memory that was resized since, or that is in use: nothing is written
     /// then.
     pub fn run(&mut self) -> Result<()> {
-        let ctx = RunCtx {
-            seed: self.options.seed,
-            call: self.options.call.wrapping_add(self.runs),
-            iteration: 0,
-            threads: self.options.threads,
-        };
-        self.bound.run(ctx)?;
+        self.bound.run(self.ctx())?;
         self.runs = self.runs.wrapping_add(1);
         Ok(())
+    }
+
+    /// Runs once and replaces `times` by the time of each step of the placement.
+    pub(crate) fn run_timed(&mut self, times: &mut Vec<Duration>) -> Result<()> {
+        self.bound.run_timed(self.ctx(), times)?;
+        self.runs = self.runs.wrapping_add(1);
+        Ok(())
+    }
+
+    fn ctx(&self) -> RunCtx {
+        let call = self.options.call.wrapping_add(self.runs);
+        RunCtx { seed: self.options.seed, call, iteration: 0, threads: self.options.threads }
+    }
+
+    /// What runs.
+    pub(crate) fn segment(&self) -> &PreparedSegment {
+        &self.segment
     }
 
     /// The outputs, which every run leaves in the same memory.

@@ -29,6 +29,7 @@ use restride_ir::{
 };
 use restride_kernels::support::threads::within;
 use restride_tensor::RawTensor;
+use std::time::Duration;
 use steps::{BoundSteps, Mode};
 
 /// Settings of one run.
@@ -177,13 +178,18 @@ impl Runnable {
         results: &[RunValue],
         ctx: RunCtx,
         symbols: &mut Binding,
+        times: Option<&mut Vec<Duration>>,
     ) -> Result<()> {
+        let mode = Mode { ctx, poison: self.poison };
         // SAFETY: as promised by the caller.
         unsafe {
             if self.poison {
                 self.spoil(arena.reserve(self.arena_bytes)?, results);
             }
-            steps.run(Mode { ctx, poison: self.poison }, symbols, ctx.iteration)
+            match times {
+                None => steps.run(mode, symbols, ctx.iteration),
+                Some(times) => steps.run_timed(mode, symbols, ctx.iteration, times),
+            }
         }
     }
 

@@ -8,6 +8,7 @@ use restride_ir::{Binding, Result};
 use restride_kernels::support::threads::within;
 use restride_tensor::RawTensor;
 use std::sync::Arc;
+use std::time::Duration;
 
 /// A runnable bound once to inputs, outputs and an arena, for many runs. A run allocates nothing but the scratch of kernels that
 /// do not declare it.
@@ -58,11 +59,23 @@ impl BoundRun {
     /// An input or an output whose memory was resized since the session was made, or that is in use elsewhere: nothing is
     /// written then. A kernel's own error, with the node.
     pub fn run(&mut self, ctx: RunCtx) -> Result<()> {
+        self.run_with(ctx, None)
+    }
+
+    /// Runs once, and replaces `times` by the time of each step of the placement.
+    ///
+    /// # Errors
+    /// As [`BoundRun::run`].
+    pub fn run_timed(&mut self, ctx: RunCtx, times: &mut Vec<Duration>) -> Result<()> {
+        self.run_with(ctx, Some(times))
+    }
+
+    fn run_with(&mut self, ctx: RunCtx, times: Option<&mut Vec<Duration>>) -> Result<()> {
         let BoundRun { locks, steps, runnable, arena, results, symbols, .. } = self;
         let pool = arena.pool(ctx.threads)?;
         let _taken = locks.again(&|name| runnable.name(name))?;
         // SAFETY: bound to this memory, whose storages are locked and where they were; no one else has the session.
-        within(pool.as_deref(), || unsafe { runnable.run_steps(steps, arena, results, ctx, symbols) })
+        within(pool.as_deref(), || unsafe { runnable.run_steps(steps, arena, results, ctx, symbols, times) })
     }
 
     /// One value per graph output, in the same memory after each run; see [`Runnable::run`].

@@ -19,6 +19,7 @@ use restride_kernels::support::convert::copy_convert;
 use restride_kernels::support::scratch;
 use restride_tensor::{Fitted, Layout, RawTensor, View, ViewMut};
 use std::mem::MaybeUninit;
+use std::time::{Duration, Instant};
 
 /// How the steps run.
 #[derive(Clone, Copy)]
@@ -150,6 +151,30 @@ impl<'c> BoundSteps<'c> {
         // SAFETY: as promised by the caller.
         unsafe {
             each_step(code, graph, bases, mode.poison, |at| steps[at].run(graph, bases, mode, symbols, iteration))
+        }
+    }
+
+    /// Runs the steps and replaces `times` by the time of each.
+    ///
+    /// # Safety
+    /// As [`BoundSteps::new`].
+    pub unsafe fn run_timed(
+        &mut self,
+        mode: Mode,
+        symbols: &mut Binding,
+        iteration: u64,
+        times: &mut Vec<Duration>,
+    ) -> Result<()> {
+        let BoundSteps { code, graph, steps, bases, .. } = self;
+        times.clear();
+        // SAFETY: as promised by the caller.
+        unsafe {
+            each_step(code, graph, bases, mode.poison, |at| {
+                let start = Instant::now();
+                let done = steps[at].run(graph, bases, mode, symbols, iteration);
+                times.push(start.elapsed());
+                done
+            })
         }
     }
 

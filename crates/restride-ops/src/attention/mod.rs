@@ -280,6 +280,13 @@ fn math_decompose(e: &mut dyn Emit, a: &ValArgs<'_>) -> Vals {
     Ok(smallvec![out, weights])
 }
 
+/// Multiply-adds: of queries and keys, then of weights and values. A causal mask halves neither, as PyTorch counts.
+fn macs(a: &Args<'_, Meta>, outs: &[Meta]) -> Result<i64> {
+    let (q, k) = (a.tensor(0)?, a.tensor(1)?);
+    let keys = k.sizes()[k.rank() - 2];
+    Ok(q.layout.numel().saturating_add(outs[0].layout.numel()).saturating_mul(keys))
+}
+
 /// The schema of attention without dropout.
 const ATTENTION: &str = "restride::attention(Tensor query, Tensor key, Tensor value, Tensor? attn_mask=None, \
     float dropout_p=0., bool is_causal=False, *, float? scale=None, bool enable_gqa=False) -> Tensor";
@@ -296,6 +303,7 @@ pub(crate) static OPS: &[OpDef] = &[
             |a, outs| scratch(a, outs, &PUBLIC, false, false),
             samples!(samples),
         )
+        .counted(macs)
         .noted("softmax(q k^T scale + mask) v")
     },
     OpDef {
@@ -308,6 +316,7 @@ pub(crate) static OPS: &[OpDef] = &[
             |a, outs| scratch(a, outs, &PUBLIC, false, false),
             samples!(samples),
         )
+        .counted(macs)
         .noted("scaled_dot_product_attention without dropout: its gradient computes the weights again")
     },
     close(
@@ -317,6 +326,7 @@ pub(crate) static OPS: &[OpDef] = &[
         |a, outs| scratch(a, outs, &FLASH, true, false),
         samples!(flash_samples),
     )
+    .counted(macs)
     .noted("Attention with the logarithms of the sums of exponentials"),
     OpDef {
         composed: Some(drops),
@@ -328,6 +338,7 @@ pub(crate) static OPS: &[OpDef] = &[
             |a, outs| scratch(a, outs, &MATH, false, true),
             samples!(math_samples),
         )
+        .counted(macs)
         .noted("Attention with its weights")
     },
 ];

@@ -61,8 +61,17 @@ fn backward(c: &Call<'_>) -> Result<()> {
     ran(conv::conv_backward(g, x, w, &window, conv.transposed, conv.groups as usize, &grads, c.ctx.threads))
 }
 
+/// Multiply-adds: as the convolution for each of the gradients of input and weight.
+fn macs(a: &Args<'_, Meta>, outs: &[Meta]) -> Result<i64> {
+    let (g, x, w) = (a.tensor(0)?, a.tensor(1)?, a.tensor(2)?);
+    let each = if a.bool(7)? { x } else { g };
+    let one = each.layout.numel().saturating_mul(w.layout.numel() / w.sizes()[0].max(1));
+    Ok(outs[..2].iter().filter(|o| o.layout.numel() != 0).fold(0, |sum, _| one.saturating_add(sum)))
+}
+
 pub(crate) static OPS: &[OpDef] =
     &[close("convolution_backward", backward_infer, backward, backward_scratch, samples!(backward_samples))
+        .counted(macs)
         .noted("A gradient that the mask leaves out is a tensor without elements")];
 
 #[cfg(feature = "samples")]

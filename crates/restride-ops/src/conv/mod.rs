@@ -255,6 +255,14 @@ fn scratch(a: &Args<'_, Meta>, outs: &[Meta], p: &Positions) -> Result<usize> {
     Ok(if outs[0].layout.numel() == 0 { 0 } else { f(lies(x), lies(w), bias.map(lies), &window, lies(&outs[0])) })
 }
 
+/// Multiply-adds: each element of the result sums the products of a filter, each element of a transposed convolution's input meets
+/// all filters of its channel.
+fn macs(a: &Args<'_, Meta>, outs: &[Meta], p: &Positions) -> Result<i64> {
+    let (x, w) = (a.tensor(0)?, a.tensor(1)?);
+    let each = if Conv::read(a, p, x.sizes(), w.sizes())?.transposed { x } else { &outs[0] };
+    Ok(each.layout.numel().saturating_mul(w.layout.numel() / w.sizes()[0].max(1)))
+}
+
 /// Scratch bytes with which the result may take over the input's memory; `None` if it may not.
 fn trailing(a: &Args<'_, Meta>, p: &Positions) -> Option<usize> {
     let (x, w, bias) = (a.tensor(0).ok()?, a.tensor(1).ok()?, a.opt_tensor(2).ok()?);
@@ -279,6 +287,7 @@ macro_rules! convolution {
                 samples!($samples),
             )
             .reusing(&[Reuse { arg: 0, result: 0, kind: ReuseKind::Trailing }])
+            .counted(|a, outs| macs(a, outs, &$positions))
         }
     };
 }

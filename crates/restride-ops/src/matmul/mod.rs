@@ -226,21 +226,32 @@ fn of_vdot(a: &Args<'_, Meta>, outs: &[Meta]) -> Result<usize> {
     Ok(packed(a, outs)? + restride_kernels::support::pack::compute_room(outs[0].dtype, a.tensor(0)?.layout.numel()))
 }
 
+/// Multiply-adds of a product whose left operand is argument `LEFT`: each element of the result sums one of its rows.
+fn macs<const LEFT: usize>(a: &Args<'_, Meta>, outs: &[Meta]) -> Result<i64> {
+    let depth = a.tensor(LEFT)?.sizes().last().copied().unwrap_or(1);
+    Ok(outs[0].layout.numel().saturating_mul(depth))
+}
+
 pub(crate) static OPS: &[OpDef] = &[
-    OpDef { by_row: true, ..close("linear", linear, linear_kernel, of_linear, samples!(linear_samples)) }
-        .noted("x times the transpose of the weight, plus a bias"),
-    close("addmm", addmm, added, of_added, samples!(addmm_samples)),
-    close("mm", mm, product, of_product, samples!(mm_samples)),
-    close("bmm", bmm, product, of_product, samples!(bmm_samples)),
-    close("baddbmm", baddbmm, added, of_added, samples!(baddbmm_samples)),
+    OpDef {
+        by_row: true,
+        ..close("linear", linear, linear_kernel, of_linear, samples!(linear_samples)).counted(macs::<0>)
+    }
+    .noted("x times the transpose of the weight, plus a bias"),
+    close("addmm", addmm, added, of_added, samples!(addmm_samples)).counted(macs::<1>),
+    close("mm", mm, product, of_product, samples!(mm_samples)).counted(macs::<0>),
+    close("bmm", bmm, product, of_product, samples!(bmm_samples)).counted(macs::<0>),
+    close("baddbmm", baddbmm, added, of_added, samples!(baddbmm_samples)).counted(macs::<1>),
     OpDef {
         by_batch: Some(ByBatch { each: &[0, 1], broadcast: &[] }),
-        ..close("matmul", matmul, product, of_product, samples!(matmul_samples))
+        ..close("matmul", matmul, product, of_product, samples!(matmul_samples)).counted(macs::<0>)
     },
-    close("dot", dot, product, of_product, samples!(vector_samples)),
-    close("vdot", dot, vdot, of_vdot, samples!(vector_samples)).noted("dot with the conjugate of the first vector"),
-    close("mv", mv, product, of_product, samples!(mv_samples)),
-    close("addmv", addmv, added, of_added, samples!(addmv_samples)),
+    close("dot", dot, product, of_product, samples!(vector_samples)).counted(macs::<0>),
+    close("vdot", dot, vdot, of_vdot, samples!(vector_samples))
+        .counted(macs::<0>)
+        .noted("dot with the conjugate of the first vector"),
+    close("mv", mv, product, of_product, samples!(mv_samples)).counted(macs::<0>),
+    close("addmv", addmv, added, of_added, samples!(addmv_samples)).counted(macs::<1>),
 ];
 
 /// Other names of PyTorch for operators of this family.

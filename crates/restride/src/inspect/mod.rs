@@ -1,6 +1,7 @@
 //! A prepared program as data: numbers, the memory plan, reasons, steps.
 
 pub(crate) mod explain;
+pub(crate) mod profile;
 pub(crate) mod report;
 pub(crate) mod timeline;
 
