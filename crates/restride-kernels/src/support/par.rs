@@ -17,9 +17,16 @@ pub fn pieces<T: Send>(threads: usize, out: &mut [T], chunk: usize, f: &(dyn Fn(
     });
 }
 
+/// Parts of the work for each thread: a thread that is kept from working leaves its parts to the others.
+const PARTS: usize = 4;
+
 /// Calls `f` for every index below `count`, on up to `threads` threads.
 pub fn each(threads: usize, count: usize, f: &(dyn Fn(usize) + Sync)) {
-    each_with(threads, count, &|| (), &|(), i| f(i));
+    if threads <= 1 || count <= 1 {
+        return (0..count).for_each(f);
+    }
+    let part = count.div_ceil(threads * PARTS);
+    share(threads, count.div_ceil(part), &|p| (p * part..count.min((p + 1) * part)).for_each(f));
 }
 
 /// As [`each`], with a state of its own for each thread.
@@ -29,7 +36,7 @@ pub fn each_with<S>(threads: usize, count: usize, state: &(dyn Fn() -> S + Sync)
         return (0..count).for_each(|i| f(&mut s, i));
     }
     let per_thread = count.div_ceil(threads);
-    share(count.div_ceil(per_thread), &|t| {
+    share(threads, count.div_ceil(per_thread), &|t| {
         let start = t * per_thread;
         let mut s = state();
         (start..count.min(start + per_thread)).for_each(|i| f(&mut s, i));

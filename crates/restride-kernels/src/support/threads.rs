@@ -26,8 +26,10 @@ unsafe impl Send for Job {}
 #[derive(Default)]
 struct State {
     job: Option<Job>,
-    /// Threads at the job.
-    running: usize,
+    /// Threads that wait for `work` in the system.
+    sleeping: usize,
+    /// Whether the thread that brought the job waits for `done` in the system.
+    waiting: bool,
     stop: bool,
     panic: Option<Box<dyn Any + Send>>,
 }
@@ -40,7 +42,11 @@ struct Shared {
     /// Number of the job, told apart from the last one without the lock.
     epoch: AtomicU64,
     next: AtomicUsize,
+    /// Threads of the pool at the job. Grows only under the lock while there is a job.
+    running: AtomicUsize,
     busy: AtomicBool,
+    /// How often a thread looks before it sleeps.
+    spins: usize,
 }
 
 thread_local! {
@@ -48,7 +54,8 @@ thread_local! {
     static CURRENT: Cell<Option<*const Shared>> = const { Cell::new(None) };
 }
 
-/// How long a thread looks for new work before it sleeps: kernels follow each other closely.
+/// How often a thread looks for new work, or for the end of work, before it sleeps: kernels follow each other closely, and to be
+/// woken takes longer than most of them.
 const SPINS: usize = 4000;
 
 impl Pool {
@@ -57,7 +64,10 @@ impl Pool {
     /// # Errors
     /// The system gives no more threads.
     pub fn new(threads: usize) -> std::io::Result<Pool> {
-        let shared = Arc::new(Shared::default());
+        // More threads than processors must not keep each other from working.
+        let processors = std::thread::available_parallelism().map_or(1, |n| n.get());
+        let spins = if threads <= processors { SPINS } else { 0 };
+        let shared = Arc::new(Shared { spins, ..Shared::default() });
         let mut pool = Pool { shared, others: Vec::new() };
         for i in 1..threads {
             let shared = pool.shared.clone();
@@ -131,29 +141,36 @@ impl Shared {
         let mut own = Own::default();
         let mut seen = 0;
         loop {
-            for _ in 0..SPINS {
-                if self.epoch.load(Ordering::Acquire) != seen {
-                    break;
-                }
-                std::hint::spin_loop();
-            }
+            self.spin(|| self.epoch.load(Ordering::Acquire) != seen);
             let mut state = self.lock();
             while self.epoch.load(Ordering::Acquire) == seen && !state.stop {
+                state.sleeping += 1;
                 state = self.work.wait(state).unwrap_or_else(PoisonError::into_inner);
+                state.sleeping -= 1;
             }
             if state.stop {
                 return;
             }
             seen = self.epoch.load(Ordering::Acquire);
             let Some(job) = state.job else { continue };
-            state.running += 1;
+            self.running.fetch_add(1, Ordering::Relaxed);
             drop(state);
             own.lend(|| self.work(job));
-            let mut state = self.lock();
-            state.running -= 1;
-            if state.running == 0 {
+            self.running.fetch_sub(1, Ordering::Release);
+            // Who waits said so under the lock, and counted the threads after that.
+            if self.lock().waiting {
                 self.done.notify_all();
             }
+        }
+    }
+
+    /// Looks for a while whether it is time to go on.
+    fn spin(&self, ready: impl Fn() -> bool) {
+        for _ in 0..self.spins {
+            if ready() {
+                return;
+            }
+            std::hint::spin_loop();
         }
     }
 
@@ -167,19 +184,27 @@ impl Shared {
         let call: *const (dyn Fn(usize) + Sync) =
             unsafe { std::mem::transmute::<&(dyn Fn(usize) + Sync), &'static (dyn Fn(usize) + Sync)>(f) };
         let job = Job { call, count };
-        {
+        let asleep = {
             let mut state = self.lock();
             state.job = Some(job);
             self.next.store(0, Ordering::Relaxed);
             self.epoch.fetch_add(1, Ordering::Release);
+            state.sleeping > 0
+        };
+        if asleep {
+            self.work.notify_all();
         }
-        self.work.notify_all();
         self.work(job);
+        // No thread comes to the job from here on.
+        self.lock().job = None;
+        let done = || self.running.load(Ordering::Acquire) == 0;
+        self.spin(done);
         let mut state = self.lock();
-        state.job = None;
-        while state.running > 0 {
+        state.waiting = true;
+        while !done() {
             state = self.done.wait(state).unwrap_or_else(PoisonError::into_inner);
         }
+        state.waiting = false;
         let panic = state.panic.take();
         drop(state);
         self.busy.store(false, Ordering::Release);
@@ -189,19 +214,27 @@ impl Shared {
     }
 }
 
-/// Calls `f` for all numbers below `count`, shared between the threads of the pool that the thread is in; without one, on threads
-/// of their own.
-pub(crate) fn share(count: usize, f: &(dyn Fn(usize) + Sync)) {
-    match CURRENT.get() {
+/// Calls `f` for all numbers below `count`, shared between the threads of the pool that the thread is in; without one, between
+/// `threads` of their own.
+pub(crate) fn share(threads: usize, count: usize, f: &(dyn Fn(usize) + Sync)) {
+    if let Some(pool) = CURRENT.get() {
         // SAFETY: the pool is borrowed for as long as the thread is in it.
-        Some(pool) => unsafe { &*pool }.run(count, f),
-        None => std::thread::scope(|scope| {
-            for i in 1..count {
-                scope.spawn(move || f(i));
-            }
-            f(0);
-        }),
+        return unsafe { &*pool }.run(count, f);
     }
+    let next = AtomicUsize::new(0);
+    let work = || {
+        while let i = next.fetch_add(1, Ordering::Relaxed)
+            && i < count
+        {
+            f(i);
+        }
+    };
+    std::thread::scope(|scope| {
+        (1..threads.min(count)).for_each(|_| {
+            scope.spawn(work);
+        });
+        work();
+    });
 }
 
 #[cfg(test)]
@@ -216,7 +249,7 @@ mod tests {
             for round in 0..50 {
                 let seen: Vec<AtomicUsize> = (0..round).map(|_| AtomicUsize::new(0)).collect();
                 pool.enter(|| {
-                    share(round, &|i| {
+                    share(threads, round, &|i| {
                         seen[i].fetch_add(1, Ordering::Relaxed);
                     })
                 });
@@ -237,7 +270,7 @@ mod tests {
                 s.spawn(|| {
                     pool.enter(|| {
                         for _ in 0..50 {
-                            share(4, &|i| share(3, &|j| add(i * j)));
+                            share(3, 4, &|i| share(3, 3, &|j| add(i * j)));
                         }
                     })
                 });
@@ -250,7 +283,7 @@ mod tests {
     fn a_panic_reaches_the_caller_and_the_pool_goes_on() {
         let pool = Pool::new(2).unwrap();
         for _ in 0..3 {
-            let work = || pool.enter(|| share(8, &|i| assert!(i != 5, "five")));
+            let work = || pool.enter(|| share(2, 8, &|i| assert!(i != 5, "five")));
             let done = catch_unwind(AssertUnwindSafe(work));
             assert!(done.is_err());
         }
@@ -258,7 +291,7 @@ mod tests {
         let add = |n: usize| {
             sum.fetch_add(n, Ordering::Relaxed);
         };
-        pool.enter(|| share(4, &add));
+        pool.enter(|| share(2, 4, &add));
         assert_eq!(sum.into_inner(), 6);
     }
 }
