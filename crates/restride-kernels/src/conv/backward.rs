@@ -1,7 +1,7 @@
 //! Gradients of convolutions: the same products, and windows as columns.
 
 use crate::conv::window::{Window, columns};
-use crate::conv::{Number, Shape, TILE, batch, channels_at_once, grouped, scatter, tile};
+use crate::conv::{Number, Shape, TILE, batch, channels_at_once, row_major, scatter};
 use crate::support::pack::{Stored, Target, compute_room, pack, packed_room, packed_rooms, with_compute};
 use crate::support::scratch::Temp;
 use restride_tensor::{View, ViewMut};
@@ -54,7 +54,7 @@ pub fn conv_backward(
             let y = target.slice();
             if y.is_empty() {
             } else if transposed {
-                grouped(&g, &weight, &s, y, threads);
+                row_major(&g, &weight, &s, y, threads);
             } else {
                 scatter(&g, &weight, &Shape { cin: s.cout, cout: s.cin, ..s }, y, threads);
             }
@@ -114,12 +114,7 @@ pub fn conv_backward_room(
     let channels = operands[2].1.sizes[1] as usize;
     let columns = |n: usize| compute_room(operands[0].0, n as i64);
     let of_input = |out| {
-        let made = if transposed {
-            let (deep, wide) = tile(channels * w.taps(), w.windows());
-            deep * wide
-        } else {
-            channels_at_once(w, channels) * w.taps() * w.windows()
-        };
+        let made = if transposed { 0 } else { channels_at_once(w, channels) * w.taps() * w.windows() };
         packed_room(out) + columns(made)
     };
     let of_weight = |out| packed_room(out) + columns(rows_at_once(w, channels * w.taps()) * w.windows());

@@ -18,6 +18,21 @@ pub(crate) struct Planes<P> {
     pub strides: [isize; 3],
 }
 
+impl<P> Planes<P> {
+    /// The distance of windows, where it is one for all of a plane with these sizes.
+    pub(crate) fn line(&self, size: [usize; 3]) -> Option<isize> {
+        let s = self.strides;
+        crate::conv::implicit::uniform(&[(size[0], s[0]), (size[1], s[1]), (size[2], s[2])])
+    }
+}
+
+impl<T> Planes<*const T> {
+    /// The same elements of another type.
+    pub(crate) fn cast<U>(self) -> Planes<*const U> {
+        Planes { base: self.base.cast(), channel: self.channel, strides: self.strides }
+    }
+}
+
 /// Geometry of boxes of `rows` × `columns` windows.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Frame {

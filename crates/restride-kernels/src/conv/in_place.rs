@@ -2,7 +2,9 @@
 //! same position of the input alone. A stretch of positions of all channels is put aside, then overwritten.
 
 use crate::conv::Number;
+use crate::conv::implicit::start;
 use crate::conv::window::Window;
+use crate::matmul::panels::Strided;
 use crate::support::scratch::{self, Temp};
 use restride_tensor::{DType, Layout, View, ViewMut};
 
@@ -72,11 +74,14 @@ pub(crate) unsafe fn over<T: Number>(
         // cells of positions that were put aside.
         unsafe {
             let (a, b) = ((weight.as_ptr(), k as isize, 1), (aside.as_ptr(), wide as isize, 1));
-            T::product((out, len, k), out == 1 || n == 1, a, b, (y.add(first), n as isize, 1), false, threads);
-            for (row, b) in bias.unwrap_or_default().iter().enumerate() {
-                for j in first..first + len {
-                    *y.add(row * n + j) += *b;
-                }
+            let c = (y.add(first), n as isize, 1);
+            if let Some(bias) = bias {
+                start(bias, c.0, (n as isize, 1), len);
+            }
+            if n == 1 {
+                T::product((out, len, k), true, a, b, c, bias.is_some(), threads);
+            } else {
+                T::product_of((out, len, k), &Strided::new(a), &Strided::new(b), c, bias.is_some(), threads);
             }
         }
     }

@@ -3,36 +3,33 @@
 
 mod backward;
 mod depthwise;
-mod frame;
+pub(crate) mod frame;
+mod implicit;
 pub mod in_place;
-mod lanes;
+pub(crate) mod lanes;
 pub mod window;
 
 pub use crate::conv::backward::{Gradients, conv_backward, conv_backward_room};
 use crate::conv::depthwise::Depthwise;
 use crate::conv::frame::Planes;
-use crate::conv::window::{Window, add_columns, columns};
+use crate::conv::implicit::Implicit;
+use crate::conv::window::{Window, add_columns};
 use crate::matmul::Gemm;
-use crate::matmul::blocked::DEPTH;
-use crate::support::pack::{Packed, Stored, Target, compute_room, pack, packed_room, packed_rooms, with_compute};
+use crate::support::pack::{
+    Packed, Stored, Target, compute_room, is_compute, pack, packed_room, packed_rooms, with_compute,
+};
 use crate::support::par;
 use crate::support::scratch::Temp;
+use num_traits::Zero;
 use restride_tensor::{DType, Layout, View, ViewMut};
-use std::ops::{Add, AddAssign, Mul};
+use std::ops::{AddAssign, Mul};
 
 /// A type that convolutions compute in.
-pub trait Number: Gemm + Add<Output = Self> + Mul<Output = Self> + AddAssign {}
-impl<T: Gemm + Add<Output = T> + Mul<Output = T> + AddAssign> Number for T {}
+pub trait Number: Gemm + Zero + Mul<Output = Self> + AddAssign {}
+impl<T: Gemm + Zero + Mul<Output = T> + AddAssign> Number for T {}
 
 /// Elements of columns that are made at a time: few enough to stay in a cache and to be little beside the arena.
 const TILE: usize = 1 << 15;
-
-/// Columns that are made at a time: how many windows of how many rows. Sums do not depend on it.
-fn tile(rows: usize, windows: usize) -> (usize, usize) {
-    let rows = rows.min(DEPTH);
-    let wide = (TILE / rows.max(1) / 16 * 16).max(16);
-    (rows, wide.min(windows.next_multiple_of(16)))
-}
 
 /// Sizes of one convolution.
 #[derive(Clone, Copy)]
@@ -108,21 +105,73 @@ fn forward<T: Number>(
         unsafe { in_place::over(x.ptr(), (s.cin, s.w.windows()), &weight, bias.as_deref(), out.ptr(), threads) }
         return Ok(());
     }
-    if T::DTYPE == DType::F32 && is_depthwise(s) {
-        with_bias_f32(x, weight, bias.as_deref().map(|b| b.as_ptr().cast()), s, out, threads);
+    if is_depthwise(s) && T::DTYPE != DType::F32 {
+        let (x, weight) = (pack::<T>(x), pack::<T>(weight));
+        let mut target = Target::<T>::new(out);
+        depthwise(&x, &weight, s, target.slice(), threads);
+        add_bias(target.slice(), bias.as_deref(), s.w.windows());
+        target.finish();
         return Ok(());
     }
-    let (x, weight) = (pack::<T>(x), pack::<T>(weight));
-    let mut target = Target::<T>::new(out);
-    let y = target.slice();
-    if is_depthwise(s) {
-        depthwise(&x, &weight, s, y, threads);
-    } else {
-        grouped(&x, &weight, s, y, threads);
+    let batched = x.sizes().len() == weight.sizes().len();
+    let plane = |sizes: &[i64], lead: usize| {
+        let mut all = [1; 3];
+        let own = &sizes[lead..];
+        all[3 - own.len()..].iter_mut().zip(own).for_each(|(to, n)| *to = *n as usize);
+        all
+    };
+    let lead = 1 + batched as usize;
+    if plane(x.sizes(), lead) != s.w.input
+        || plane(weight.sizes(), 2) != s.w.kernel
+        || plane(out.sizes(), lead) != s.w.output
+        || x.sizes()[lead - 1] as usize != s.groups * s.cin
+        || out.sizes()[lead - 1] as usize != s.groups * s.cout
+    {
+        return Err("planes do not have the sizes of the windows".into());
     }
-    add_bias(y, bias.as_deref(), s.w.windows());
-    target.finish();
+    let (x, weight) = (operand::<T>(x), operand::<T>(weight));
+    let in_strides = written_in_strides(T::DTYPE, (out.dtype(), out.layout()), s.cin, &s.w, batched);
+    let mut target = (!in_strides).then(|| Target::<T>::new(out));
+    let (y, y_layout) = match &mut target {
+        None => (out.ptr::<T>(), out.layout().clone()),
+        Some(t) => (t.slice().as_mut_ptr(), Layout::contiguous(out.sizes())),
+    };
+    let (y, y_sample) = planes(y, &y_layout, batched);
+    let (x, x_sample) = planes(x.1, &x.2, batched);
+    let (weight, weight_out) = planes(weight.1, &weight.2, true);
+    // SAFETY: the sizes are those of a convolution, and the result meets no operand.
+    unsafe {
+        if is_depthwise(s) {
+            let bias = bias.as_ref().map(|b| b.as_ptr().cast());
+            let of = Depthwise {
+                w: &s.w,
+                batch: s.batch,
+                channels: s.groups,
+                each: s.cout,
+                x: x.cast(),
+                x_sample,
+                weight: Planes { channel: weight_out, ..weight.cast() },
+                bias,
+                y: Planes { base: y.base.cast(), channel: y.channel, strides: y.strides },
+                y_sample,
+            };
+            of.run(threads);
+        } else {
+            let window = y.line(s.w.output).expect("other results are computed elsewhere");
+            let y = (y.base, y_sample, y.channel, window);
+            Implicit { s, x, x_sample, weight, weight_out, bias: bias.as_deref(), y }.run(threads);
+        }
+    }
+    if let Some(t) = target {
+        t.finish();
+    }
     Ok(())
+}
+
+/// Whether a result is computed where it is: depthwise ones of `f32` in any strides, others where their windows have one distance.
+fn written_in_strides(compute: DType, (dtype, layout): Stored<'_>, cin: usize, w: &Window, batched: bool) -> bool {
+    let depthwise = cin == 1 && !w.is_identity();
+    dtype == compute && (depthwise || planes((), layout, batched).0.line(w.output).is_some())
 }
 
 /// One input channel per group, and more than a factor for it.
@@ -130,47 +179,23 @@ fn is_depthwise(s: &Shape) -> bool {
     s.cin == 1 && !s.w.is_identity()
 }
 
-/// Convolutions of `f32`: operands and result in their own strides; those of other types are converted before.
-fn with_bias_f32(
-    x: &View<'_>,
-    weight: &View<'_>,
-    bias: Option<*const f32>,
-    s: &Shape,
-    out: &ViewMut<'_>,
-    threads: usize,
-) {
-    let batched = x.sizes().len() == weight.sizes().len();
-    let (x, weight) = (operand(x), operand(weight));
-    let mut target = (out.dtype() != DType::F32).then(|| Target::<f32>::new(out));
-    let (y, y_layout) = match &mut target {
-        None => (out.ptr::<f32>(), out.layout().clone()),
-        Some(t) => (t.slice().as_mut_ptr(), Layout::contiguous(out.sizes())),
-    };
-    let (y, y_sample) = planes(y, &y_layout, batched);
-    let (x, x_sample) = planes(x.1, &x.2, batched);
-    let (taps, weight_channel) = planes(weight.1, &weight.2, true);
-    let weight = Planes { channel: weight_channel, ..taps };
-    let of =
-        Depthwise { w: &s.w, batch: s.batch, channels: s.groups, each: s.cout, x, x_sample, weight, bias, y, y_sample };
-    // SAFETY: the sizes are those of a convolution, and the result meets no operand.
-    unsafe { of.run(threads) }
-    if let Some(t) = target {
-        t.finish();
+/// An operand of the compute type, where it is or converted: what holds it, address and layout.
+fn operand<'a, T: Number>(x: &View<'a>) -> (Option<Packed<'a, T>>, *const T, Layout) {
+    if x.dtype() == T::DTYPE {
+        return (None, x.ptr::<T>(), x.layout().clone());
     }
-}
-
-/// An operand as `f32`, where it is or converted: what holds it, address and layout.
-fn operand<'a>(x: &View<'a>) -> (Option<Packed<'a, f32>>, *const f32, Layout) {
-    if x.dtype() == DType::F32 {
-        return (None, x.ptr::<f32>(), x.layout().clone());
-    }
-    let packed = pack::<f32>(x);
+    let packed = pack::<T>(x);
     let at = packed.as_ptr();
     (Some(packed), at, Layout::contiguous(x.sizes()))
 }
 
+/// Bytes that [`operand`] takes.
+fn operand_room((dtype, layout): Stored<'_>) -> usize {
+    if is_compute(dtype) { 0 } else { compute_room(dtype, layout.numel()) }
+}
+
 /// Elements of an operand in its own strides, and the distance of its samples.
-fn planes<P>(base: P, layout: &Layout, batched: bool) -> (Planes<P>, isize) {
+pub(crate) fn planes<P>(base: P, layout: &Layout, batched: bool) -> (Planes<P>, isize) {
     let strides = &layout.strides[batched as usize..];
     let mut spatial = [0; 3];
     let first = 4 - strides.len();
@@ -221,40 +246,23 @@ fn depthwise<T: Number>(x: &[T], weight: &[T], s: &Shape, y: &mut [T], threads: 
     });
 }
 
-/// A product per sample, group and stretch of windows: `weight[cout × (cin taps)] · columns[(cin taps) × windows]`.
-fn grouped<T: Number>(x: &[T], weight: &[T], s: &Shape, y: &mut [T], threads: usize) {
-    let (w, n) = (&s.w, s.w.windows());
-    let k = s.cin * w.taps();
-    let direct = w.is_identity();
-    let (deep, wide) = if direct { (k, n) } else { tile(k, n) };
-    let tiles = n.div_ceil(wide);
-    let items = s.batch * s.groups * tiles;
-    let (over, inner) = if items >= threads { (threads, 1) } else { (1, threads) };
-    let vector = s.cout == 1 || n == 1;
-    let y = par::Shared::new(y);
-    let cols = || Temp::filled(if direct { 0 } else { deep * wide }, T::default());
-    par::each_with(over, items, &cols, &|cols, item| {
-        let (image, first) = (item / tiles, item % tiles * wide);
-        let (sample, group) = (image / s.groups, image % s.groups);
-        let len = wide.min(n - first);
-        let src = &x[(sample * s.groups + group) * s.cin * w.volume()..][..s.cin * w.volume()];
-        let a = &weight[group * s.cout * k..][..s.cout * k];
-        let c = (y.at((sample * s.groups + group) * s.cout * n + first), n as isize, 1);
-        for row in (0..k).step_by(deep.max(1)) {
-            let rows = deep.min(k - row);
-            let a = (a[row..].as_ptr(), k as isize, 1);
-            // SAFETY: `a` is cout × rows, `b` is rows × len, and the rows of `c` are `n` apart in a plane of `cout` rows of
-            // this sample and group; no two items share a row's stretch.
-            unsafe {
-                if direct {
-                    T::product((s.cout, len, k), vector, a, (src.as_ptr(), n as isize, 1), c, false, inner)
-                } else {
-                    columns(src, row..row + rows, w, first, len, wide, cols);
-                    T::product((s.cout, len, rows), vector, a, (cols.as_ptr(), wide as isize, 1), c, row > 0, inner)
-                }
-            }
-        }
-    });
+/// A convolution of row-major operands into a row-major result.
+fn row_major<T: Number>(x: &[T], weight: &[T], s: &Shape, y: &mut [T], threads: usize) {
+    let rows = |[_, h, w]: [usize; 3]| [(h * w) as isize, w as isize, 1];
+    let plane =
+        |base, size: [usize; 3]| Planes { base, channel: size.iter().product::<usize>() as isize, strides: rows(size) };
+    let w = &s.w;
+    let of = Implicit {
+        s,
+        x: plane(x.as_ptr(), w.input),
+        x_sample: (s.groups * s.cin * w.volume()) as isize,
+        weight: plane(weight.as_ptr(), w.kernel),
+        weight_out: (s.cin * w.taps()) as isize,
+        bias: None,
+        y: (y.as_mut_ptr(), (s.groups * s.cout * w.windows()) as isize, w.windows() as isize, 1),
+    };
+    // SAFETY: the sizes are those of a convolution, and the result is borrowed exclusively.
+    unsafe { of.run(threads) }
 }
 
 /// Transposed convolution: `x` is N × C × …, `weight` is C × O/groups × …, `out` is N × O × …. The window slides over the
@@ -335,16 +343,13 @@ fn scatter<T: Number>(x: &[T], weight: &[T], s: &Shape, y: &mut [T], threads: us
 /// Scratch bytes of [`conv`].
 pub fn conv_room(x: Stored<'_>, weight: Stored<'_>, bias: Option<Stored<'_>>, w: &Window, out: Stored<'_>) -> usize {
     let channels = weight.1.sizes[1] as usize;
-    if out.0 == DType::F32 && channels == 1 && !w.is_identity() {
-        return bias.map_or(0, packed_room);
+    if channels == 1 && !w.is_identity() && !matches!(out.0, DType::F32 | DType::F16 | DType::BF16) {
+        return packed_rooms([x, weight, out].into_iter().chain(bias));
     }
-    let columns = if w.is_identity() || channels == 1 {
-        0
-    } else {
-        let (deep, wide) = tile(channels * w.taps(), w.windows());
-        compute_room(out.0, (deep * wide) as i64)
-    };
-    packed_rooms([x, weight, out].into_iter().chain(bias)) + columns
+    let batched = x.1.rank() == weight.1.rank();
+    let target = if written_in_strides(out.0, out, channels, w, batched) { 0 } else { packed_room(out) };
+    let target = if is_compute(out.0) { target } else { packed_room(out) };
+    operand_room(x) + operand_room(weight) + target + bias.map_or(0, packed_room)
 }
 
 /// Scratch bytes of [`conv_transposed`].

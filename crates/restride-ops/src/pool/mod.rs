@@ -8,7 +8,7 @@ mod samples;
 mod unpool;
 
 use crate::support::promote;
-use crate::support::scratch::packed;
+use crate::support::scratch::{lies, packed};
 use crate::support::*;
 use restride_ir::{Args, Call, DType, Ints, Layout, Meta, OpDef};
 use restride_kernels::pool::{self, Span, Spans};
@@ -129,7 +129,7 @@ impl Form {
             input[3 - n + d] = plane[d] as usize;
             all[3 - n + d] = w;
         }
-        Ok(Pool { spans: Spans { input, windows: all }, sizes })
+        Ok(Pool { spans: Spans { spatial: n, input, windows: all }, sizes })
     }
 
     fn sliding<V>(&self, a: &Args<'_, V>, at: usize, dilated: bool, plane: &[i64]) -> Result<Windowed> {
@@ -229,13 +229,16 @@ fn adaptive_spans(n: i64, out: i64) -> Temp<Span> {
 /// The windows of each dimension.
 type Windowed = SmallVec<[Temp<Span>; 3]>;
 
-/// Scratch bytes of the windows, of packed operands and results, and of indices if `places`.
-fn scratch(a: &Args<'_, Meta>, outs: &[Meta], f: &Form, operand: usize, places: bool) -> Result<usize> {
+/// Scratch bytes of the windows and of converted operands and results; of packed ones unless `forward`.
+fn scratch(a: &Args<'_, Meta>, outs: &[Meta], f: &Form, operand: usize, forward: bool) -> Result<usize> {
     let spans = f.read(a, a.tensor(operand)?.sizes(), |m| Ints::from_slice(m.sizes()))?.spans;
     // The windows of each dimension; the sum below adds one window for each of up to three missing dimensions.
     let windows: usize = spans.windows.iter().map(|w| room::<Span>(w.len())).sum();
-    let places = if places { room::<i64>(outs[0].layout.numel() as usize) } else { 0 };
-    Ok(windows + 3 * room::<Span>(1) + places + packed(a, outs)?)
+    let operands = match forward {
+        true => pool::room(lies(a.tensor(operand)?), lies(&outs[0])),
+        false => packed(a, outs)?,
+    };
+    Ok(windows + 3 * room::<Span>(1) + operands)
 }
 
 fn one_result(f: &Form, a: &Args<'_, Meta>) -> Metas {
@@ -311,7 +314,7 @@ macro_rules! maximum {
             $schema,
             |a| $infer(&$form, a),
             |c| run_max(&$form, c),
-            |a, outs| scratch(a, outs, &$form, 0, outs.len() > 1),
+            |a, outs| scratch(a, outs, &$form, 0, true),
             samples!($samples),
         )
     };
@@ -322,7 +325,7 @@ macro_rules! average {
             $schema,
             |a| one_result(&$form, a),
             |c| run_mean(&$form, $by, c),
-            |a, outs| scratch(a, outs, &$form, 0, false),
+            |a, outs| scratch(a, outs, &$form, 0, true),
             samples!($samples),
         )
     };

@@ -1,10 +1,14 @@
-//! Pooling: maxima and means over windows of one to three dimensions, plane by plane.
+//! Pooling: maxima and means over windows of one to three dimensions, in the strides of operand and result.
 
-use crate::support::number::Ordered;
-use crate::support::pack::{Compute, Target, pack, unpack, with_compute};
+mod lanes;
+
+use crate::conv::planes;
+use crate::pool::lanes::{Fold, Pooling};
+use crate::support::number::{Number, Ordered};
+use crate::support::pack::{Compute, Stored, Target, is_compute, pack, packed_room, with_compute};
 use crate::support::par;
 use crate::support::scratch::Temp;
-use restride_tensor::{View, ViewMut};
+use restride_tensor::{DType, Layout, View, ViewMut};
 use std::ops::{Add, AddAssign, Div};
 
 /// A window's elements in one dimension: `start`, `start + step`, … below `end`, all of them inside the input.
@@ -23,6 +27,8 @@ pub struct Span {
 /// Windows of up to three dimensions (fewer have leading ones with a single window of a single element).
 #[derive(PartialEq, Debug)]
 pub struct Spans {
+    /// Number of dimensions of the operand's planes.
+    pub spatial: usize,
     /// Sizes of the input.
     pub input: [usize; 3],
     /// The windows of each dimension.
@@ -68,63 +74,134 @@ pub fn max(
     indices: Option<&ViewMut<'_>>,
     threads: usize,
 ) -> Result<(), String> {
-    fn run<T: Ordered>(x: &View<'_>, s: &Spans, out: &ViewMut<'_>, indices: Option<&ViewMut<'_>>, threads: usize) {
-        let data = pack::<T>(x);
-        let (volume, count) = (s.volume(), s.count());
-        let mut target = Target::<T>::new(out);
-        let values = target.slice();
-        let Some(indices) = indices else {
-            par::pieces(threads, values, count, &|p, values| {
-                let plane = &data[p * volume..][..volume];
-                s.each(|at, w| {
-                    let mut best = T::LEAST;
-                    s.lines(w, |line| {
-                        for i in (w[2].start..w[2].end).step_by(w[2].step) {
-                            let v = plane[line + i];
-                            best = if v.beats(best) { v } else { best };
-                        }
-                    });
-                    values[at] = best;
-                });
-            });
-            return target.finish();
-        };
-        let mut found = Temp::filled(values.len(), 0i64);
-        par::pieces(threads, &mut found, count, &|p, found| {
-            let plane = &data[p * volume..][..volume];
-            s.each(|at, w| {
-                let first = (w[0].start * s.input[1] + w[1].start) * s.input[2] + w[2].start;
+    fn run<T: Ordered>(
+        x: &View<'_>,
+        s: &Spans,
+        out: &ViewMut<'_>,
+        indices: Option<&ViewMut<'_>>,
+        threads: usize,
+    ) -> Result<(), String> {
+        strided(x, s, Greatest, out, |of: &Pooling<'_, T, Greatest>| match indices {
+            // SAFETY: the sizes are those of a pooling, and the result meets no operand.
+            None => unsafe { of.run(threads) },
+            Some(indices) => with_indices(of, indices, threads),
+        })
+    }
+    if out.numel() > 0 {
+        if indices.is_some_and(|i| i.sizes() != out.sizes() || i.dtype() != DType::I64) {
+            return Err("indices of maxima are of type i64 and have the sizes of the maxima".into());
+        }
+        with_compute!(real out.dtype(), T => run::<T>(x, s, out, indices, threads)?);
+    }
+    Ok(())
+}
+
+/// The maximum of a window.
+struct Greatest;
+impl<T: Ordered> Fold<T> for Greatest {
+    const PARTS: usize = 1;
+    const START: T = T::LEAST;
+    #[inline(always)]
+    fn step(part: T, x: T) -> T {
+        if x.beats(part) { x } else { part }
+    }
+    #[inline(always)]
+    fn finish(&self, parts: [T; 8], _: &[Span; 3]) -> T {
+        parts[0]
+    }
+}
+
+/// Maxima and where they are.
+fn with_indices<T: Ordered>(of: &Pooling<'_, T, Greatest>, indices: &ViewMut<'_>, threads: usize) {
+    let s = of.s;
+    let (places, places_sample) =
+        planes(indices.ptr::<i64>(), indices.layout(), indices.sizes().len() == s.spatial + 2);
+    // SAFETY: threads write each their own elements.
+    let places = unsafe { par::Across::new(places) };
+    par::each(threads, of.size[0] * of.size[1], &|p| {
+        let (n, c) = ((p / of.size[1]) as isize, (p % of.size[1]) as isize);
+        let places = places.get();
+        // SAFETY: the sizes are those of a pooling: positions of elements are inside of their planes.
+        unsafe {
+            let x = of.x.base.offset(n * of.x_sample + c * of.x.channel);
+            let y = of.y.base.offset(n * of.y_sample + c * of.y.channel);
+            let places_of = places.base.offset(n * places_sample + c * places.channel);
+            let [_, h, w] = s.windows.each_ref().map(|w| w.len());
+            s.each(|at, span| {
+                let first = (span[0].start * s.input[1] + span[1].start) * s.input[2] + span[2].start;
+                let element = |i: usize| {
+                    let at = [i / (s.input[1] * s.input[2]), i / s.input[2] % s.input[1], i % s.input[2]];
+                    let cell: isize = (0..3).map(|d| at[d] as isize * of.x.strides[d]).sum();
+                    x.offset(cell).read()
+                };
                 let (mut best, mut place) = (T::LEAST, first);
-                s.lines(w, |line| {
-                    for i in (w[2].start..w[2].end).step_by(w[2].step) {
-                        let v = plane[line + i];
+                s.lines(span, |line| {
+                    for i in (span[2].start..span[2].end).step_by(span[2].step) {
+                        let v = element(line + i);
                         if v.beats(best) {
                             (best, place) = (v, line + i);
                         }
                     }
                 });
-                found[at] = place as i64;
-            });
-        });
-        for (p, (values, found)) in values.chunks_mut(count.max(1)).zip(found.chunks(count.max(1))).enumerate() {
-            let plane = &data[p * volume..][..volume];
-            for (v, &i) in values.iter_mut().zip(found) {
                 // A window without elements has no maximum.
-                *v = plane.get(i as usize).copied().unwrap_or(T::LEAST);
-            }
+                let value = if place < s.volume() { element(place) } else { T::LEAST };
+                let at = [at / (h * w), at / w % h, at % w];
+                let cell = |strides: &[isize; 3]| (0..3).map(|d| at[d] as isize * strides[d]).sum::<isize>();
+                y.offset(cell(&of.y.strides)).write(value);
+                places_of.offset(cell(&places.strides)).write(place as i64);
+            });
         }
-        target.finish();
-        unpack(&found, indices);
+    });
+}
+
+/// Calls `f` with operand and result in their own strides; those that are not of the compute type are converted.
+fn strided<T: Compute, F: Fold<T>>(
+    x: &View<'_>,
+    s: &Spans,
+    fold: F,
+    out: &ViewMut<'_>,
+    f: impl FnOnce(&Pooling<'_, T, F>),
+) -> Result<(), String> {
+    let rank = s.spatial + 2 - (x.sizes().len() == s.spatial + 1) as usize;
+    let lead = rank - s.spatial;
+    let tail = |sizes: &[i64], all: [usize; 3]| {
+        sizes.len() == rank
+            && sizes[lead..].iter().zip(&all[3 - s.spatial..]).all(|(&n, &m)| n == m as i64)
+            && all[..3 - s.spatial].iter().all(|&n| n == 1)
+    };
+    let counts = s.windows.each_ref().map(|w| w.len());
+    let inside = s.windows.iter().zip(s.input).all(|(w, n)| w.iter().all(|w| w.start >= w.end || w.end <= n));
+    if !tail(x.sizes(), s.input) || !tail(out.sizes(), counts) || !inside || x.sizes()[..lead] != out.sizes()[..lead] {
+        return Err("operand, windows and result do not have the sizes of one pooling".into());
     }
-    if out.numel() > 0 {
-        with_compute!(real out.dtype(), T => run::<T>(x, s, out, indices, threads));
+    let packed = (x.dtype() != T::DTYPE).then(|| pack::<T>(x));
+    let mut target = (out.dtype() != T::DTYPE).then(|| Target::<T>::new(out));
+    let (from, from_layout) = match &packed {
+        None => (x.ptr::<T>(), x.layout().clone()),
+        Some(p) => (p.as_ptr(), Layout::contiguous(x.sizes())),
+    };
+    let (to, to_layout) = match &mut target {
+        None => (out.ptr::<T>(), out.layout().clone()),
+        Some(t) => (t.slice().as_mut_ptr(), Layout::contiguous(out.sizes())),
+    };
+    let (x_planes, x_sample) = planes(from, &from_layout, lead == 2);
+    let (y, y_sample) = planes(to, &to_layout, lead == 2);
+    let size = [if lead == 2 { x.sizes()[0] as usize } else { 1 }, x.sizes()[lead - 1] as usize];
+    f(&Pooling { s, fold, size, x: x_planes, x_sample, y, y_sample });
+    if let Some(t) = target {
+        t.finish();
     }
     Ok(())
 }
 
+/// Scratch bytes of [`max`] and [`mean`].
+pub fn room(x: Stored<'_>, out: Stored<'_>) -> usize {
+    [x, out].into_iter().filter(|s| !is_compute(s.0)).map(packed_room).sum()
+}
+
 /// A type with sums and quotients.
-trait Mean: Compute + Add<Output = Self> + Div<Output = Self> + AddAssign {}
-impl<T: Compute + Add<Output = T> + Div<Output = T> + AddAssign> Mean for T {}
+trait Mean: Number + Add<Output = Self> + Div<Output = Self> + AddAssign {}
+impl<T: Number + Add<Output = T> + Div<Output = T> + AddAssign> Mean for T {}
 
 /// Divisor of the sum of a window.
 fn divisor<T: Compute>(w: &[Span; 3], given: Option<i64>) -> T {
@@ -137,34 +214,37 @@ fn is_empty(w: &[Span; 3]) -> bool {
 
 /// The mean of each window: its sum over the size of its spans, or over `by`.
 pub fn mean(x: &View<'_>, s: &Spans, by: Option<i64>, out: &ViewMut<'_>, threads: usize) -> Result<(), String> {
-    fn run<T: Mean>(x: &View<'_>, s: &Spans, by: Option<i64>, out: &ViewMut<'_>, threads: usize) {
-        let data = pack::<T>(x);
-        let (volume, count) = (s.volume(), s.count());
-        let mut target = Target::<T>::new(out);
-        par::pieces(threads, target.slice(), count, &|p, values| {
-            let plane = &data[p * volume..][..volume];
-            s.each(|at, w| {
-                let mut total = T::default();
-                s.lines(w, |line| {
-                    let run = &plane[line + w[2].start..line + w[2].end];
-                    total += if run.len() >= 16 {
-                        crate::norm::softmax::sum(run, |x| x)
-                    } else {
-                        run.iter().fold(T::default(), |t, &x| t + x)
-                    };
-                });
-                values[at] = if is_empty(&w) { T::default() } else { total / divisor(&w, by) };
-            });
-        });
-        target.finish();
+    fn run<T: Mean>(x: &View<'_>, s: &Spans, by: Option<i64>, out: &ViewMut<'_>, threads: usize) -> Result<(), String> {
+        // SAFETY: the sizes are those of a pooling, and the result meets no operand.
+        strided(x, s, Average { by }, out, |of: &Pooling<'_, T, Average>| unsafe { of.run(threads) })
     }
     if by == Some(0) {
         return Err("divisor must be not zero".into());
     }
     if out.numel() > 0 {
-        with_compute!(real out.dtype(), T => run::<T>(x, s, by, out, threads));
+        with_compute!(real out.dtype(), T => run::<T>(x, s, by, out, threads)?);
     }
     Ok(())
+}
+
+/// The mean of a window: sums of every eighth element of its lines, added up.
+struct Average {
+    by: Option<i64>,
+}
+impl<T: Mean> Fold<T> for Average {
+    const PARTS: usize = 8;
+    const START: T = T::ZERO;
+    #[inline(always)]
+    fn step(part: T, x: T) -> T {
+        part + x
+    }
+    #[inline(always)]
+    fn finish(&self, p: [T; 8], w: &[Span; 3]) -> T {
+        if is_empty(w) {
+            return T::ZERO;
+        }
+        (((p[0] + p[4]) + (p[2] + p[6])) + ((p[1] + p[5]) + (p[3] + p[7]))) / divisor(w, self.by)
+    }
 }
 
 /// The gradient of [`mean`].
@@ -241,7 +321,7 @@ pub fn max_backward(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use restride_tensor::{DType, Layout, RawTensor};
+    use restride_tensor::RawTensor;
 
     fn one() -> Temp<Span> {
         Temp::filled(1, Span { start: 0, end: 1, step: 1, size: 1 })
@@ -250,8 +330,11 @@ mod tests {
     #[test]
     fn maxima_and_means_of_a_line() {
         let span = |start, end| Span { start, end, step: 1, size: 2 };
-        let s =
-            Spans { input: [1, 1, 4], windows: [one(), one(), Temp::copied(&[span(0, 2), span(1, 3), span(3, 4)])] };
+        let s = Spans {
+            spatial: 1,
+            input: [1, 1, 4],
+            windows: [one(), one(), Temp::copied(&[span(0, 2), span(1, 3), span(3, 4)])],
+        };
         let x = RawTensor::from_slice(&[3f32, f32::NAN, 5.0, 4.0, 1.0, 1.0, 0.0, -2.0], &[2, 4]);
         let out = RawTensor::zeros(DType::F32, Layout::contiguous(&[2, 3]));
         let at = RawTensor::zeros(DType::I64, Layout::contiguous(&[2, 3]));

@@ -1,0 +1,435 @@
+//! Convolutions as products whose operands are made piece by piece: windows of an image, and weights, in their own strides.
+//!
+//! Of each group, `result[cout × windows] = weight[cout × k] · columns[k × windows]`, or its transpose where the result is
+//! channels-last. The order of `k` depends on sizes alone ([`Order::of`]), so both have the same bits. The result starts with the bias.
+
+use crate::conv::frame::Planes;
+use crate::conv::window::Window;
+use crate::conv::{Number, Shape};
+use crate::matmul::panels::{Panels, Rows, Strided};
+use crate::support::par;
+use std::ops::Range;
+
+/// Elements of the result that are started with the bias and then computed: few enough for a cache.
+const STRIP: usize = 1 << 16;
+/// Fewest windows of a strip.
+const WINDOWS: usize = 512;
+/// Multiplications that are worth a thread.
+const SHARED: usize = 1 << 16;
+
+/// The order of the terms of a sum.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub(crate) enum Order {
+    /// Channel by channel of each tap: runs of a channels-last input.
+    Taps,
+    /// Tap by tap of each channel: runs of a row-major weight.
+    Channels,
+}
+
+impl Order {
+    /// Few windows read many weights, which are then read where they are.
+    fn of(s: &Shape) -> Order {
+        if s.w.windows() <= s.cout { Order::Channels } else { Order::Taps }
+    }
+
+    /// The channels of tap `t` whose terms are in `depth`.
+    fn channels(self, depth: &Range<usize>, t: usize, cin: usize, taps: usize) -> Range<usize> {
+        match self {
+            Order::Taps => {
+                let at = |k: usize| k.saturating_sub(t * cin).min(cin);
+                at(depth.start)..at(depth.end)
+            }
+            Order::Channels => {
+                let at = |k: usize| k.saturating_sub(t).div_ceil(taps);
+                at(depth.start)..at(depth.end)
+            }
+        }
+    }
+
+    /// The term of a channel and a tap, and the distance to the next channel's.
+    fn term(self, c: usize, t: usize, cin: usize, taps: usize) -> (usize, usize) {
+        match self {
+            Order::Taps => (t * cin + c, 1),
+            Order::Channels => (c * taps + t, taps),
+        }
+    }
+}
+
+/// The columns of an image's windows, or their transpose: `k` × windows as [`Panels`], windows × `k` as [`Rows`].
+struct Windows<'a, T> {
+    x: Planes<*const T>,
+    w: &'a Window,
+    cin: usize,
+    order: Order,
+}
+// SAFETY: elements are read only, and whoever makes it promises that they are readable meanwhile.
+unsafe impl<T: Sync> Sync for Windows<'_, T> {}
+
+impl<T: Number> Windows<'_, T> {
+    /// Taps that have terms in `depth`.
+    fn taps(&self, depth: &Range<usize>) -> Range<usize> {
+        match self.order {
+            Order::Taps => depth.start / self.cin..depth.end.div_ceil(self.cin),
+            Order::Channels => 0..self.w.taps(),
+        }
+    }
+
+    fn tap(&self, t: usize) -> [usize; 3] {
+        let [_, kh, kw] = self.w.kernel;
+        [t / (kh * kw), t / kw % kh, t % kw]
+    }
+
+    fn window(&self, i: usize) -> [usize; 3] {
+        let [_, oh, ow] = self.w.output;
+        [i / (oh * ow), i / ow % oh, i % ow]
+    }
+
+    /// Calls `f` for each run of windows of a row that have an element at a tap: first window, length, its element in a plane. Whether
+    /// all windows are in runs.
+    fn runs(&self, columns: &Range<usize>, t: usize, mut f: impl FnMut(usize, usize, isize)) -> bool {
+        let w = self.w;
+        let [_, oh, ow] = w.output;
+        let [kz, ky, kx] = self.tap(t);
+        let (lo, hi) = w.inside(2, kx);
+        let (mut i, mut found) = (columns.start, 0);
+        let (mut line, mut x0) = (i / ow, i % ow);
+        while i < columns.end {
+            let len = (ow - x0).min(columns.end - i);
+            let (a, b) = (lo.clamp(x0, x0 + len), hi.clamp(x0, x0 + len));
+            if a < b
+                && let Some((z, y)) = w.at(0, line / oh, kz).zip(w.at(1, line % oh, ky))
+            {
+                let x = (a * w.stride[2] + kx * w.dilation[2] - w.pad[2]) as isize;
+                let s = &self.x.strides;
+                f(i + a - x0, b - a, z as isize * s[0] + y as isize * s[1] + x * s[2]);
+                found += b - a;
+            }
+            i += len;
+            (line, x0) = (line + 1, 0);
+        }
+        found == columns.len()
+    }
+}
+
+/// Most runs of a panel's columns.
+const RUNS: usize = 64;
+
+impl<T: Number> Panels<T> for Windows<'_, T> {
+    unsafe fn fill(&self, depth: Range<usize>, columns: Range<usize>, width: usize, panel: *mut T) {
+        let (cin, all) = (self.cin, self.w.taps());
+        let step = self.x.strides[2] * self.w.stride[2] as isize;
+        assert!(columns.len() <= RUNS && columns.len() <= width, "a panel is too wide");
+        for t in self.taps(&depth) {
+            let mut runs = [(0, 0, 0); RUNS];
+            let mut count = 0;
+            let full = self.runs(&columns, t, |at, len, from| {
+                runs[count] = (at - columns.start, len, from);
+                count += 1;
+            });
+            let full = full && columns.len() == width;
+            for c in self.order.channels(&depth, t, cin, all) {
+                let k = self.order.term(c, t, cin, all).0 - depth.start;
+                // SAFETY: the row is one of the panel's; runs are elements of the channel's plane.
+                unsafe {
+                    let row = panel.add(k * width);
+                    if !full {
+                        std::slice::from_raw_parts_mut(row.cast::<std::mem::MaybeUninit<T>>(), width)
+                            .fill(std::mem::MaybeUninit::new(T::default()));
+                    }
+                    let plane = self.x.base.offset(c as isize * self.x.channel);
+                    for &(at, len, from) in &runs[..count] {
+                        gather(plane.offset(from), step, row.add(at), 1, len);
+                    }
+                }
+            }
+        }
+    }
+}
+
+impl<T: Number> Rows<T> for Windows<'_, T> {
+    unsafe fn fill(&self, rows: Range<usize>, depth: Range<usize>, step: usize, to: *mut T) {
+        let (cin, all, w) = (self.cin, self.w.taps(), self.w);
+        for (i, window) in rows.enumerate() {
+            let at = self.window(window);
+            for t in self.taps(&depth) {
+                let channels = self.order.channels(&depth, t, cin, all);
+                if channels.is_empty() {
+                    continue;
+                }
+                let (k, apart) = self.order.term(channels.start, t, cin, all);
+                let tap = self.tap(t);
+                let cell = |d: usize| w.at(d, at[d], tap[d]).map(|i| i as isize * self.x.strides[d]);
+                // SAFETY: the terms are those of the row; the cell is one of each channel's plane.
+                unsafe {
+                    let to = to.add(i * step + k - depth.start);
+                    match cell(0).zip(cell(1)).zip(cell(2)) {
+                        None => (0..channels.len()).for_each(|i| to.add(i * apart).write(T::default())),
+                        Some(((z, y), x)) => {
+                            let from = self.x.base.offset(channels.start as isize * self.x.channel + z + y + x);
+                            gather(from, self.x.channel, to, apart, channels.len());
+                        }
+                    }
+                }
+            }
+        }
+    }
+}
+
+/// Weights of a group: cout × `k` as [`Rows`], `k` × cout as [`Panels`].
+struct Weights<'a, T> {
+    at: Planes<*const T>,
+    /// Distance of result channels.
+    out: isize,
+    w: &'a Window,
+    cin: usize,
+    order: Order,
+}
+// SAFETY: elements are read only, and whoever makes it promises that they are readable meanwhile.
+unsafe impl<T: Sync> Sync for Weights<'_, T> {}
+
+impl<T: Number> Weights<'_, T> {
+    /// The distance of terms, where it is one for all of them.
+    fn step(&self) -> Option<isize> {
+        let [kd, kh, kw] = self.w.kernel;
+        let [z, y, x] = self.at.strides;
+        let mut sizes = [(kd, z), (kh, y), (kw, x), (self.cin, self.at.channel)];
+        if self.order == Order::Channels {
+            sizes.rotate_right(1);
+        }
+        uniform(&sizes)
+    }
+
+    /// The terms `depth` of result channel `o`, put `apart`.
+    unsafe fn terms(&self, o: usize, depth: &Range<usize>, to: *mut T, apart: usize) {
+        let (cin, all) = (self.cin, self.w.taps());
+        let [_, kh, kw] = self.w.kernel;
+        let taps = if self.order == Order::Taps { depth.start / cin..depth.end.div_ceil(cin) } else { 0..all };
+        for t in taps {
+            let channels = self.order.channels(depth, t, cin, all);
+            let (k, next) = self.order.term(channels.start, t, cin, all);
+            let tap = [t / (kh * kw), t / kw % kh, t % kw];
+            let cell: isize = (0..3).map(|d| tap[d] as isize * self.at.strides[d]).sum();
+            if !channels.is_empty() {
+                // SAFETY: the caller's promise.
+                unsafe {
+                    let from =
+                        self.at.base.offset(o as isize * self.out + channels.start as isize * self.at.channel + cell);
+                    gather(from, self.at.channel, to.add((k - depth.start) * apart), next * apart, channels.len());
+                }
+            }
+        }
+    }
+}
+
+impl<T: Number> Rows<T> for Weights<'_, T> {
+    unsafe fn fill(&self, rows: Range<usize>, depth: Range<usize>, step: usize, to: *mut T) {
+        for (i, o) in rows.enumerate() {
+            // SAFETY: the caller's promise.
+            unsafe { self.terms(o, &depth, to.add(i * step), 1) }
+        }
+    }
+}
+
+impl<T: Number> Panels<T> for Weights<'_, T> {
+    unsafe fn fill(&self, depth: Range<usize>, columns: Range<usize>, width: usize, panel: *mut T) {
+        let wide = columns.len();
+        for (j, o) in columns.enumerate() {
+            // SAFETY: the caller's promise.
+            unsafe { self.terms(o, &depth, panel.add(j), width) }
+        }
+        for (p, j) in (0..depth.len()).flat_map(|p| (wide..width).map(move |j| (p, j))) {
+            // SAFETY: the caller's promise.
+            unsafe { panel.add(p * width + j).write(T::default()) }
+        }
+    }
+}
+
+/// The distance of neighbours in row-major order of (size, distance), where it is one for all.
+pub(crate) fn uniform(sizes: &[(usize, isize)]) -> Option<isize> {
+    let mut run: Option<(isize, isize)> = None;
+    for &(n, s) in sizes.iter().rev().filter(|(n, _)| *n != 1) {
+        run = match run {
+            None => Some((s, s * n as isize)),
+            Some((step, all)) if s == all => Some((step, all * n as isize)),
+            Some(_) => return None,
+        };
+    }
+    Some(run.map_or(1, |(step, _)| step))
+}
+
+/// Copies `n` elements, `step` apart, to elements that are `apart`.
+///
+/// # Safety
+/// They are readable and writable, apart from each other.
+#[inline]
+unsafe fn gather<T: Copy>(from: *const T, step: isize, to: *mut T, apart: usize, n: usize) {
+    // SAFETY: the caller's promise.
+    unsafe {
+        if step == 1 && apart == 1 {
+            if n >= 64 {
+                return std::ptr::copy_nonoverlapping(from, to, n);
+            }
+            // In eights, without a call; the last ones twice.
+            let eight =
+                |i: usize| to.add(i).cast::<[T; 8]>().write_unaligned(from.add(i).cast::<[T; 8]>().read_unaligned());
+            let two =
+                |i: usize| to.add(i).cast::<[T; 2]>().write_unaligned(from.add(i).cast::<[T; 2]>().read_unaligned());
+            match n {
+                8.. => {
+                    (0..n / 8).for_each(|i| eight(8 * i));
+                    eight(n - 8);
+                }
+                2.. => {
+                    (0..n / 2).for_each(|i| two(2 * i));
+                    two(n - 2);
+                }
+                1 => to.write(from.read()),
+                0 => {}
+            }
+        } else if step == 2 && apart == 1 {
+            (0..n).for_each(|i| to.add(i).write(from.add(2 * i).read()));
+        } else {
+            (0..n).for_each(|i| to.add(i * apart).write(from.offset(i as isize * step).read()));
+        }
+    }
+}
+
+/// A convolution in strides.
+pub(crate) struct Implicit<'a, T> {
+    pub s: &'a Shape,
+    pub x: Planes<*const T>,
+    /// Distance of samples.
+    pub x_sample: isize,
+    pub weight: Planes<*const T>,
+    /// Distance of result channels.
+    pub weight_out: isize,
+    /// A number for each result channel.
+    pub bias: Option<&'a [T]>,
+    /// The result: its first element, the distances of samples, of channels and of windows.
+    pub y: (*mut T, isize, isize, isize),
+}
+// SAFETY: threads read the operands and write each their own elements of the result.
+unsafe impl<T: Sync> Sync for Implicit<'_, T> {}
+
+impl<T: Number> Implicit<'_, T> {
+    /// Runs it.
+    ///
+    /// # Safety
+    /// All elements that sizes and strides reach are readable, those of the result writable, different cells that no other thread uses
+    /// and that are none of an operand.
+    pub(crate) unsafe fn run(&self, threads: usize) {
+        let s = self.s;
+        let (n, k) = (s.w.windows(), s.cin * s.w.taps());
+        let images = s.batch * s.groups;
+        let threads = if images * s.cout * n * k < SHARED { 1 } else { threads };
+        // Every thread has strips, if there are enough windows.
+        let strips = if n < 2 * WINDOWS { 1 } else { (s.cout * n).div_ceil(STRIP).min(n / WINDOWS).max(1) };
+        let strips = if images == 1 && strips > 1 { strips.next_multiple_of(threads) } else { strips };
+        let wide = n.div_ceil(strips);
+        let strips = n.div_ceil(wide);
+        let (over, inner) = if images * strips >= threads { (threads, 1) } else { (1, threads) };
+        par::each(over, images * strips, &|i| {
+            let (image, first) = (i / strips, i % strips * wide);
+            // SAFETY: the caller's promise; items share no elements of the result.
+            unsafe { self.strip((image / s.groups, image % s.groups), first..n.min(first + wide), inner) }
+        });
+    }
+
+    /// Some windows of one sample and group.
+    unsafe fn strip(&self, (sample, group): (usize, usize), windows: Range<usize>, threads: usize) {
+        let (s, w) = (self.s, &self.s.w);
+        let (cin, order) = (s.cin, Order::of(s));
+        let (m, n, k) = (s.cout, windows.len(), s.cin * w.taps());
+        let last = self.y.2 == 1 && (m > 1 || self.y.3 != 1);
+        // SAFETY: the caller's promise.
+        unsafe {
+            let base = self.x.base.offset(sample as isize * self.x_sample + (group * cin) as isize * self.x.channel);
+            let weight = self.weight.base.offset((group * m) as isize * self.weight_out);
+            let y = self.y.0.offset(
+                sample as isize * self.y.1 + (group * m) as isize * self.y.2 + windows.start as isize * self.y.3,
+            );
+            if let Some(bias) = self.bias {
+                start(&bias[group * m..][..m], y, (self.y.2, self.y.3), n);
+            }
+            let add = self.bias.is_some();
+            let c = if last { (y, self.y.3, 1) } else { (y, self.y.2, self.y.3) };
+            let weights = Weights { at: Planes { base: weight, ..self.weight }, out: self.weight_out, w, cin, order };
+            let flat = weights.step();
+            // Windows of one element are read as a matrix.
+            let image = if w.is_identity() { self.x.line(w.output) } else { None };
+            if let Some((x, flat)) = image.zip(flat) {
+                let columns = (base.offset(windows.start as isize * x), self.x.channel, x);
+                let weights = (weight, self.weight_out, flat);
+                if w.windows() == 1 {
+                    return T::product((m, 1, k), true, weights, columns, (y, self.y.2, self.y.3), add, threads);
+                }
+                let (a, b) = (Strided::new(weights), Strided::new(columns));
+                return if last {
+                    T::product_of((n, m, k), &b.transposed(), &a.transposed(), c, add, threads)
+                } else {
+                    T::product_of((m, n, k), &a, &b, c, add, threads)
+                };
+            }
+            let image = Part { of: Windows { x: Planes { base, ..self.x }, w, cin, order }, first: windows.start };
+            match (last, flat) {
+                (true, None) => T::product_of((n, m, k), &image, &weights, c, add, threads),
+                (true, Some(flat)) => {
+                    let b = Strided::new((weight, self.weight_out, flat)).transposed();
+                    T::product_of((n, m, k), &image, &b, c, add, threads)
+                }
+                (false, None) => T::product_of((m, n, k), &weights, &image, c, add, threads),
+                (false, Some(flat)) => {
+                    let a = Strided::new((weight, self.weight_out, flat));
+                    T::product_of((m, n, k), &a, &image, c, add, threads)
+                }
+            }
+        }
+    }
+}
+
+/// The windows from one on.
+struct Part<'a, T> {
+    of: Windows<'a, T>,
+    first: usize,
+}
+
+impl<T: Number> Panels<T> for Part<'_, T> {
+    unsafe fn fill(&self, depth: Range<usize>, columns: Range<usize>, width: usize, panel: *mut T) {
+        let columns = columns.start + self.first..columns.end + self.first;
+        // SAFETY: the caller's promise.
+        unsafe { Panels::fill(&self.of, depth, columns, width, panel) }
+    }
+}
+
+impl<T: Number> Rows<T> for Part<'_, T> {
+    unsafe fn fill(&self, rows: Range<usize>, depth: Range<usize>, step: usize, to: *mut T) {
+        let rows = rows.start + self.first..rows.end + self.first;
+        // SAFETY: the caller's promise.
+        unsafe { Rows::fill(&self.of, rows, depth, step, to) }
+    }
+}
+
+/// Writes a number per channel to `n` windows.
+///
+/// # Safety
+/// All elements are writable.
+pub(crate) unsafe fn start<T: Copy>(bias: &[T], y: *mut T, (channel, window): (isize, isize), n: usize) {
+    // SAFETY: the caller's promise.
+    unsafe {
+        if channel == 1 {
+            for i in 0..n {
+                std::ptr::copy_nonoverlapping(bias.as_ptr(), y.offset(i as isize * window), bias.len());
+            }
+        } else {
+            for (o, &b) in bias.iter().enumerate() {
+                let row = y.offset(o as isize * channel);
+                if window == 1 {
+                    std::slice::from_raw_parts_mut(row.cast::<std::mem::MaybeUninit<T>>(), n)
+                        .fill(std::mem::MaybeUninit::new(b));
+                } else {
+                    (0..n).for_each(|i| row.offset(i as isize * window).write(b));
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,189 @@
+//! Windows of pooling, several results at a time: neighbouring windows of a row, or channels of one window where they are side by
+//! side in memory.
+//!
+//! A result is made of the elements of its window in row-major order: element `j` of each line goes to part `j % PARTS`. Layouts only
+//! choose which results are computed together.
+
+use crate::conv::frame::Planes;
+use crate::conv::lanes::{Lanes, Set, Task};
+use crate::pool::{Span, Spans};
+use crate::support::pack::Compute;
+use crate::support::par;
+use std::ops::Range;
+
+/// Results that are computed together.
+const SIDE: usize = 16;
+/// Elements that are worth a thread.
+const SHARED: usize = 1 << 14;
+
+/// What becomes of the elements of a window.
+pub(super) trait Fold<T>: Sync {
+    /// Partial results of a window.
+    const PARTS: usize;
+    /// A part without elements.
+    const START: T;
+    /// A part with one more element.
+    fn step(part: T, x: T) -> T;
+    /// The result, from the parts with [`START`](Fold::START) after them up to eight.
+    fn finish(&self, parts: [T; 8], w: &[Span; 3]) -> T;
+}
+
+/// A pooling in strides.
+pub(super) struct Pooling<'a, T, F> {
+    pub s: &'a Spans,
+    pub fold: F,
+    /// Samples and channels.
+    pub size: [usize; 2],
+    pub x: Planes<*const T>,
+    pub x_sample: isize,
+    pub y: Planes<*mut T>,
+    pub y_sample: isize,
+}
+// SAFETY: threads read the operand and write each their own elements of the result.
+unsafe impl<T: Sync, F: Sync> Sync for Pooling<'_, T, F> {}
+
+impl<T: Compute, F: Fold<T>> Pooling<'_, T, F> {
+    /// Runs it.
+    ///
+    /// # Safety
+    /// All elements that sizes and strides reach are readable, those of `y` writable, different cells that no other thread uses and that
+    /// are none of the operand.
+    pub(super) unsafe fn run(&self, threads: usize) {
+        let [samples, channels] = self.size;
+        let [d, h, _] = self.s.windows.each_ref().map(|w| w.len());
+        let threads = if samples * channels * self.s.volume() < SHARED { 1 } else { threads };
+        let last = self.x.channel == 1 && self.y.channel == 1 && channels > 1;
+        let items = if last { samples * d * h } else { samples * channels };
+        let part = items.div_ceil(threads).max(1);
+        let set = Set::here();
+        par::each(threads, items.div_ceil(part), &|i| {
+            let range = i * part..items.min((i + 1) * part);
+            // SAFETY: the caller's promise; items share no elements of the result.
+            unsafe {
+                if last {
+                    set.run(&Items::<_, _, true>(self, range));
+                } else {
+                    set.run(&Items::<_, _, false>(self, range));
+                }
+            }
+        });
+    }
+
+    /// All channels of a line of windows.
+    #[inline(always)]
+    unsafe fn line(&self, item: usize) {
+        let [z, y, x] = self.s.windows.each_ref().map(|w| &w[..]);
+        let (n, line) = (item / (z.len() * y.len()), item % (z.len() * y.len()));
+        let (oz, oy) = (line / y.len(), line % y.len());
+        let channels = self.size[1];
+        // SAFETY: the caller's promise.
+        unsafe {
+            let from = self.x.base.offset(n as isize * self.x_sample);
+            let to = self.y.base.offset(n as isize * self.y_sample);
+            let to = to.offset(oz as isize * self.y.strides[0] + oy as isize * self.y.strides[1]);
+            for (ox, &x) in x.iter().enumerate() {
+                let w = [z[oz], y[oy], x];
+                let to = to.offset(ox as isize * self.y.strides[2]);
+                let mut c = 0;
+                while c + SIDE <= channels {
+                    self.block::<1, true>(&w, from.add(c), 1, SIDE, to.add(c), 1);
+                    c += SIDE;
+                }
+                if c < channels {
+                    self.block::<1, false>(&w, from.add(c), 1, channels - c, to.add(c), 1);
+                }
+            }
+        }
+    }
+
+    /// All windows of a plane.
+    #[inline(always)]
+    unsafe fn plane(&self, item: usize) {
+        let (n, c) = (item / self.size[1], item % self.size[1]);
+        let [z, y, x] = self.s.windows.each_ref().map(|w| &w[..]);
+        let width = self.x.strides[2];
+        // SAFETY: the caller's promise.
+        unsafe {
+            let from = self.x.base.offset(n as isize * self.x_sample).offset(c as isize * self.x.channel);
+            let to = self.y.base.offset(n as isize * self.y_sample).offset(c as isize * self.y.channel);
+            for (oz, &z) in z.iter().enumerate() {
+                for (oy, &y) in y.iter().enumerate() {
+                    let to = to.offset(oz as isize * self.y.strides[0] + oy as isize * self.y.strides[1]);
+                    let step = self.y.strides[2];
+                    let mut i = 0;
+                    while i < x.len() {
+                        let (many, apart) = alike(&x[i..]);
+                        let (w, to) = ([z, y, x[i]], to.offset(i as isize * step));
+                        match (many, apart as isize * width) {
+                            (SIDE, 1) => self.block::<1, true>(&w, from, 1, many, to, step),
+                            (SIDE, 2) => self.block::<2, true>(&w, from, 2, many, to, step),
+                            (_, lane) => self.block::<0, false>(&w, from, lane, many, to, step),
+                        }
+                        i += many;
+                    }
+                }
+            }
+        }
+    }
+
+    /// `n` results: their elements `lane` apart (`LANE`, if that is known), their cells `out` apart. All of [`SIDE`] if `FULL`.
+    #[inline(always)]
+    unsafe fn block<const LANE: usize, const FULL: bool>(
+        &self,
+        w: &[Span; 3],
+        x: *const T,
+        lane: isize,
+        n: usize,
+        y: *mut T,
+        out: isize,
+    ) {
+        let lane = if LANE > 0 { LANE as isize } else { lane };
+        let n = if FULL { SIDE } else { n.min(SIDE) };
+        let mut parts = [[F::START; SIDE]; 8];
+        let s = &self.x.strides;
+        // SAFETY: the caller's promise.
+        unsafe {
+            for i in (w[0].start..w[0].end).step_by(w[0].step) {
+                for j in (w[1].start..w[1].end).step_by(w[1].step) {
+                    let line = x.offset(i as isize * s[0] + j as isize * s[1]);
+                    for (at, k) in (w[2].start..w[2].end).step_by(w[2].step).enumerate() {
+                        let part = &mut parts[at % F::PARTS];
+                        let from = line.offset(k as isize * s[2]);
+                        for (l, part) in part[..n].iter_mut().enumerate() {
+                            *part = F::step(*part, from.offset(l as isize * lane).read());
+                        }
+                    }
+                }
+            }
+            for l in 0..n {
+                let parts = std::array::from_fn(|p| if p < F::PARTS { parts[p][l] } else { F::START });
+                y.offset(l as isize * out).write(self.fold.finish(parts, w));
+            }
+        }
+    }
+}
+
+/// How many of the first windows of a row are alike, up to [`SIDE`], and the distance between them.
+#[inline(always)]
+fn alike(x: &[Span]) -> (usize, usize) {
+    let shape = |s: &Span| (s.end.wrapping_sub(s.start), s.step, s.size);
+    let Some(second) = x.get(1).filter(|s| shape(s) == shape(&x[0]) && s.start >= x[0].start) else { return (1, 0) };
+    let apart = second.start - x[0].start;
+    let same = |i: &usize| shape(&x[*i]) == shape(&x[0]) && x[*i].start == x[0].start + i * apart;
+    ((2..x.len().min(SIDE)).take_while(same).count() + 2, apart)
+}
+
+/// A task's range of lines, where channels are `LAST`, or of planes.
+struct Items<'a, T, F, const LAST: bool>(&'a Pooling<'a, T, F>, Range<usize>);
+
+impl<T: Compute, F: Fold<T>, const LAST: bool> Task for Items<'_, T, F, LAST> {
+    #[inline(always)]
+    unsafe fn run<V: Lanes<T = f32>>(&self) {
+        let mut i = self.1.start;
+        while i < self.1.end {
+            // SAFETY: the caller's promise.
+            unsafe { if LAST { self.0.line(i) } else { self.0.plane(i) } }
+            i += 1;
+        }
+    }
+}
