@@ -5,6 +5,7 @@ pub mod softmax;
 
 use crate::norm::softmax::{rows_room, rowwise, sum};
 use crate::support::convert::load_row;
+use crate::support::isa;
 use crate::support::number::Real;
 use crate::support::pack::{Compute, Stored, Target, compute_room, pack, packed_room, packed_rooms, with_compute};
 use crate::support::par;
@@ -27,15 +28,105 @@ impl Moments {
 
 /// Of runs of elements taken together.
 fn moments<'a, T: Real>(runs: impl Iterator<Item = &'a [T]> + Clone, count: usize) -> Moments {
-    let total = runs.clone().fold(0.0, |t, run| t + sum(run, |x| x.wide()));
+    let total = runs.clone().fold(0.0, |t, run| t + isa::run(Distances(run, None)));
     let mean = total / count as f64;
-    let squares = runs.fold(0.0, |t, run| {
-        t + sum(run, |x| {
-            let d = x.wide() - mean;
-            d * d
-        })
-    });
+    let squares = runs.fold(0.0, |t, run| t + isa::run(Distances(run, Some(mean))));
     Moments { mean, squares }
+}
+
+/// The sum of a run, or of its squared distances from a mean.
+struct Distances<'a, T>(&'a [T], Option<f64>);
+impl<T: Real> isa::Work for Distances<'_, T> {
+    type Out = f64;
+    const WIDEST: bool = true;
+    #[inline(always)]
+    fn run(self) -> f64 {
+        match self.1 {
+            None => sum(self.0, |x| x.wide()),
+            Some(mean) => distances(self.0, mean),
+        }
+    }
+}
+
+#[inline(always)]
+fn distances<T: Real>(run: &[T], mean: f64) -> f64 {
+    sum(run, |x| {
+        let d = x.wide() - mean;
+        d * d
+    })
+}
+
+/// A row of `layer_norm` in its own memory; the result has its moments.
+struct LayerRow<'a, T> {
+    row: &'a mut [T],
+    weight: Option<&'a [T]>,
+    bias: Option<&'a [T]>,
+    eps: f64,
+}
+impl<T: Real> isa::Work for LayerRow<'_, T> {
+    type Out = Moments;
+    const WIDEST: bool = true;
+    #[inline(always)]
+    fn run(self) -> Moments {
+        let LayerRow { row, weight, bias, eps } = self;
+        let mean = sum(row, |x: T| x.wide()) / row.len() as f64;
+        let m = Moments { mean, squares: distances(row, mean) };
+        let (mean, rstd) = (T::of(m.mean), T::of(m.rstd(row.len(), eps)));
+        match (weight, bias) {
+            (Some(w), Some(b)) => {
+                row.iter_mut().zip(w).zip(b).for_each(|((x, &w), &b)| *x = (*x - mean) * rstd * w + b)
+            }
+            (Some(w), None) => row.iter_mut().zip(w).for_each(|(x, &w)| *x = (*x - mean) * rstd * w),
+            (None, Some(b)) => row.iter_mut().zip(b).for_each(|(x, &b)| *x = (*x - mean) * rstd + b),
+            (None, None) => row.iter_mut().for_each(|x| *x = (*x - mean) * rstd),
+        }
+        m
+    }
+}
+
+/// A row of `rms_norm` in its own memory; the result is the inverse root of its mean square.
+struct RmsRow<'a, T> {
+    row: &'a mut [T],
+    weight: Option<&'a [T]>,
+    eps: f64,
+}
+impl<T: Real> isa::Work for RmsRow<'_, T> {
+    type Out = f64;
+    const WIDEST: bool = true;
+    #[inline(always)]
+    fn run(self) -> f64 {
+        let RmsRow { row, weight, eps } = self;
+        let squares = sum(row, |x: T| x.wide() * x.wide());
+        let inverse = 1.0 / (squares / row.len() as f64 + eps).sqrt();
+        let r = T::of(inverse);
+        match weight {
+            Some(w) => row.iter_mut().zip(w).for_each(|(x, &w)| *x = *x * r * w),
+            None => row.iter_mut().for_each(|x| *x *= r),
+        }
+        inverse
+    }
+}
+
+/// `x * scale + shift`: of one channel, or of the channels in turn.
+enum Scaled<'a, T> {
+    One(&'a mut [T], f64, f64),
+    Each(&'a mut [T], &'a [f64], &'a [f64]),
+    Narrow(&'a mut [T], T, T),
+}
+impl<T: Real> isa::Work for Scaled<'_, T> {
+    type Out = ();
+    const WIDEST: bool = true;
+    #[inline(always)]
+    fn run(self) {
+        // In `f64`: with a mean far from zero, `b` takes away most of `x * a`, and a training network of small batches
+        // makes much of what is left.
+        let map = |x: T, a: f64, b: f64| T::of(x.wide() * a + b);
+        match self {
+            Scaled::One(row, a, b) => row.iter_mut().for_each(|x| *x = map(*x, a, b)),
+            Scaled::Each(row, a, b) => row.iter_mut().zip(a).zip(b).for_each(|((x, &a), &b)| *x = map(*x, a, b)),
+            Scaled::Narrow(row, a, b) => row.iter_mut().for_each(|x| *x = *x * a + b),
+        }
+    }
 }
 
 /// Optional per-channel numbers as `f64`.
@@ -71,23 +162,19 @@ fn scale_room(x: Stored<'_>, out: Stored<'_>) -> usize {
 /// `x * scale[channel] + shift[channel]` with channels in dimension 1. The result may share the memory of `x` index by index.
 fn scale_channels(x: &View<'_>, scale: &[f64], shift: &[f64], out: &ViewMut<'_>, threads: usize) -> Result<(), String> {
     with_compute!(float out.dtype(), T => {
-        // In `f64`: with a mean far from zero, `b` takes away most of `x * a`, and a training network of small batches
-        // makes much of what is left.
-        let map = |x: &mut T, a: f64, b: f64| *x = T::of(x.wide() * a + b);
         // With the channels last in memory, rows run over them.
         match (channels_last(x.layout()), channels_last(out.layout())) {
             (Some(lx), Some(lo)) => {
                 // SAFETY: the same cells in another order.
                 let (x, out) = unsafe { (x.with_layout(&lx), out.with_layout(&lo)) };
                 rowwise::<T>(&x, &out, scale.len(), threads, &|_, row| {
-                    row.iter_mut().zip(scale).zip(shift).for_each(|((x, &a), &b)| map(x, a, b));
+                    isa::run(Scaled::Each(row, scale, shift));
                 });
             }
             _ => {
                 let inner: usize = out.sizes()[2..].iter().map(|&n| n as usize).product();
                 rowwise::<T>(x, out, inner, threads, &|i, row| {
-                    let (a, b) = (scale[i % scale.len()], shift[i % shift.len()]);
-                    row.iter_mut().for_each(|x| map(x, a, b));
+                    isa::run(Scaled::One(row, scale[i % scale.len()], shift[i % shift.len()]));
                 });
             }
         }
@@ -247,19 +334,10 @@ pub fn layer_norm(
         let mut found = Temp::filled(rows, Moments::default());
         let keep = par::Shared::new(&mut found);
         rowwise::<T>(x, out, len, threads, &|i, row| {
-            let m = moments(std::iter::once(&row[..]), len);
+            let m = isa::run(LayerRow { row, weight: w.as_deref(), bias: b.as_deref(), eps });
             if i < rows {
                 // SAFETY: this row's place, which is its thread's alone.
                 unsafe { keep.at(i).write(m) };
-            }
-            let (mean, rstd) = (T::of(m.mean), T::of(m.rstd(len, eps)));
-            match (&w, &b) {
-                (Some(w), Some(b)) => {
-                    row.iter_mut().zip(&w[..]).zip(&b[..]).for_each(|((x, &w), &b)| *x = (*x - mean) * rstd * w + b)
-                }
-                (Some(w), None) => row.iter_mut().zip(&w[..]).for_each(|(x, &w)| *x = (*x - mean) * rstd * w),
-                (None, Some(b)) => row.iter_mut().zip(&b[..]).for_each(|(x, &b)| *x = (*x - mean) * rstd + b),
-                (None, None) => row.iter_mut().for_each(|x| *x = (*x - mean) * rstd),
             }
         });
         put(stats.0, found.iter().map(|m| m.mean));
@@ -310,8 +388,7 @@ pub fn group_norm(
             let (g, c) = (i / per, i % channels);
             let scale = found[g].rstd(len, eps) * w.as_ref().map_or(1.0, |w| w[c]);
             let shift = b.as_ref().map_or(0.0, |b| b[c]) - found[g].mean * scale;
-            let (scale, shift) = (T::of(scale), T::of(shift));
-            row.iter_mut().for_each(|x| *x = *x * scale + shift);
+            isa::run(Scaled::Narrow(row, T::of(scale), T::of(shift)));
         });
         put(stats.0, found.iter().map(|m| m.mean));
         put(stats.1, found.iter().map(|m| m.rstd(len, eps)));
@@ -344,16 +421,10 @@ pub fn rms_norm(
         let mut found = Temp::filled(rows, 0.0);
         let keep = par::Shared::new(&mut found);
         rowwise::<T>(x, out, len, threads, &|i, row| {
-            let squares = sum(row, |x| x.wide() * x.wide());
-            let r = 1.0 / (squares / len as f64 + eps).sqrt();
+            let r = isa::run(RmsRow { row, weight: w.as_deref(), eps });
             if i < rows {
                 // SAFETY: this row's place, which is its thread's alone.
                 unsafe { keep.at(i).write(r) };
-            }
-            let r = T::of(r);
-            match &w {
-                Some(w) => row.iter_mut().zip(&w[..]).for_each(|(x, &w)| *x = *x * r * w),
-                None => row.iter_mut().for_each(|x| *x *= r),
             }
         });
         put(rstd, found.iter().copied());

@@ -2,6 +2,7 @@
 //! operand's memory index by index.
 
 use crate::reduce::lanes;
+use crate::support::isa;
 use crate::support::number::Real;
 use crate::support::pack::{
     Compute, Packed, Stored, compute_room, is_compute, pack, pack_owned, pack_to, unpack, with_compute,
@@ -11,7 +12,7 @@ use crate::support::rows::may_share;
 use crate::support::scratch::Temp;
 use restride_tensor::{DType, Layout, View, ViewMut};
 
-/// The sum of `f` over a row in eight interleaved parts: an order that depends on the length alone.
+/// The sum of `f` over a row in interleaved parts: an order that depends on the length alone.
 #[inline(always)]
 pub fn sum<T: Copy, A: Copy + Default + std::ops::Add<Output = A>>(row: &[T], f: impl Fn(T) -> A) -> A {
     lanes(row, A::default(), f, |a, b| a + b)
@@ -20,19 +21,7 @@ pub fn sum<T: Copy, A: Copy + Default + std::ops::Add<Output = A>>(row: &[T], f:
 /// The largest element, or NaN if the row has one.
 #[inline(always)]
 fn largest<T: Real>(row: &[T]) -> T {
-    let mut lanes = [T::neg_infinity(); 8];
-    let pick = |a: T, b: T| if b > a || b.is_nan() { b } else { a };
-    let chunks = row.chunks_exact(8);
-    let rest = chunks.remainder();
-    for c in chunks {
-        for (l, &x) in lanes.iter_mut().zip(c) {
-            *l = pick(*l, x);
-        }
-    }
-    for (l, &x) in lanes.iter_mut().zip(rest) {
-        *l = pick(*l, x);
-    }
-    lanes.into_iter().fold(T::neg_infinity(), |a, b| if a.is_nan() { a } else { pick(a, b) })
+    lanes(row, T::neg_infinity(), |x| x, |a, b| if b > a || b.is_nan() { b } else { a })
 }
 
 /// Applies `f(index, row)` to copies of consecutive rows of `len` elements (in row-major order) and writes them to
@@ -75,13 +64,20 @@ pub(crate) fn rowwise<T: Compute>(
         });
     }
     let (src, dst) = (x.ptr::<T>(), out.ptr::<T>());
-    if !std::ptr::eq(src, dst) {
-        // SAFETY: `n` elements each, contiguous; the result overlaps the operand only index by index, which the
-        // addresses say it does not.
-        unsafe { std::ptr::copy_nonoverlapping(src, dst, n) };
-    }
+    let apart = !std::ptr::eq(src, dst);
+    // SAFETY: the operand is read where no thread writes, or only index by index.
+    let src = unsafe { par::Across::new(src) };
+    // Less work than it takes to wake a thread is one thread's.
+    let threads = if n < 1 << 14 { 1 } else { threads };
     // SAFETY: the result's elements, writable, and used by this kernel alone.
-    par::pieces(threads, unsafe { std::slice::from_raw_parts_mut(dst, n) }, len, f);
+    par::pieces(threads, unsafe { std::slice::from_raw_parts_mut(dst, n) }, len, &|i, row| {
+        if apart {
+            // SAFETY: a part of the operand's `n` elements; the result overlaps them only index by index, which the addresses
+            // say it does not.
+            unsafe { row.as_mut_ptr().copy_from_nonoverlapping(src.get().add(i * len.max(1)), row.len()) };
+        }
+        f(i, row);
+    });
 }
 
 fn dense<T: Compute>(dtype: DType, layout: &Layout) -> bool {
@@ -148,15 +144,29 @@ pub fn softmax_room(x: Stored<'_>, dim: usize, out: Stored<'_>) -> usize {
 
 /// One contiguous row.
 pub(crate) fn softmax_row<T: Real>(row: &mut [T], what: Softmax) {
+    struct Row<'a, T>(&'a mut [T], Softmax);
+    impl<T: Real> isa::Work for Row<'_, T> {
+        type Out = ();
+        const WIDEST: bool = true;
+        #[inline(always)]
+        fn run(self) {
+            softmax_here(self.0, self.1);
+        }
+    }
+    isa::run(Row(row, what));
+}
+
+#[inline(always)]
+fn softmax_here<T: Real>(row: &mut [T], what: Softmax) {
     let max = largest(row);
     if what == Softmax::Safe && max == T::neg_infinity() {
         return row.fill(T::zero());
     }
     if what == Softmax::Log {
         let total = sum(row, |x| (x - max).exp_fast());
-        let shift = max + total.ln();
+        let shift = max + total.ln_fast();
         // One after the other: added to a large maximum first, the logarithm would be rounded away.
-        let total = if max.is_finite() { total.ln() } else { shift };
+        let total = if max.is_finite() { total.ln_fast() } else { shift };
         let max = if max.is_finite() { max } else { T::zero() };
         return row.iter_mut().for_each(|x| *x = (*x - max) - total);
     }
@@ -168,15 +178,30 @@ pub(crate) fn softmax_row<T: Real>(row: &mut [T], what: Softmax) {
 
 /// Over the first dimension of a block, `inner` columns at a time.
 fn columns<T: Real>(block: &mut [T], inner: usize, what: Softmax) {
-    let mut max = Temp::filled(inner, T::neg_infinity());
+    struct Columns<'a, T>(&'a mut [T], [&'a mut [T]; 2], Softmax);
+    impl<T: Real> isa::Work for Columns<'_, T> {
+        type Out = ();
+        const WIDEST: bool = true;
+        #[inline(always)]
+        fn run(self) {
+            columns_here(self.0, self.1, self.2);
+        }
+    }
+    let (mut max, mut total) = (Temp::filled(inner, T::neg_infinity()), Temp::filled(inner, T::zero()));
+    isa::run(Columns(block, [&mut max, &mut total], what));
+}
+
+/// `max` begins as minus infinity and `total` as zero, of each column.
+#[inline(always)]
+fn columns_here<T: Real>(block: &mut [T], [max, total]: [&mut [T]; 2], what: Softmax) {
+    let inner = max.len();
     for row in block.chunks(inner) {
         for (m, &x) in max.iter_mut().zip(row) {
             *m = if x > *m || x.is_nan() { x } else { *m };
         }
     }
-    let mut total = Temp::filled(inner, T::zero());
     for row in block.chunks_mut(inner) {
-        for ((x, &m), t) in row.iter_mut().zip(&max).zip(&mut total) {
+        for ((x, &m), t) in row.iter_mut().zip(&*max).zip(&mut *total) {
             let y = (*x - m).exp_fast();
             *t += y;
             if what != Softmax::Log {
@@ -184,13 +209,61 @@ fn columns<T: Real>(block: &mut [T], inner: usize, what: Softmax) {
             }
         }
     }
-    for row in block.chunks_mut(inner) {
-        for ((x, &m), &t) in row.iter_mut().zip(&max).zip(&total) {
-            *x = match what {
-                Softmax::Log => (*x - m) - t.ln(),
-                Softmax::Safe if m == T::neg_infinity() => T::zero(),
-                _ => *x / t,
-            };
+    match what {
+        Softmax::Log => {
+            total.iter_mut().for_each(|t| *t = t.ln_fast());
+            for row in block.chunks_mut(inner) {
+                row.iter_mut().zip(&*max).zip(&*total).for_each(|((x, &m), &t)| *x = (*x - m) - t);
+            }
+        }
+        Softmax::Plain | Softmax::Safe => {
+            for row in block.chunks_mut(inner) {
+                for ((x, &m), &t) in row.iter_mut().zip(&*max).zip(&*total) {
+                    *x = if what == Softmax::Safe && m == T::neg_infinity() { T::zero() } else { *x / t };
+                }
+            }
+        }
+    }
+}
+
+/// The gradient of a block of `total.len()` columns, in its own memory; `total` begins as zeros.
+struct Backward<'a, T> {
+    block: &'a mut [T],
+    y: &'a [T],
+    total: &'a mut [T],
+    log: bool,
+}
+
+impl<T: Real> isa::Work for Backward<'_, T> {
+    type Out = ();
+    const WIDEST: bool = true;
+    #[inline(always)]
+    fn run(self) {
+        let Backward { block, y, total, log } = self;
+        let inner = total.len();
+        if inner == 1 {
+            // A row: its products are summed in parts.
+            let mut parts = [T::zero(); 16];
+            for (g, y) in block.chunks(16).zip(y.chunks(16)) {
+                for ((t, &g), &y) in parts.iter_mut().zip(g).zip(y) {
+                    *t += if log { g } else { g * y };
+                }
+            }
+            let t = sum(&parts, |x| x);
+            for (g, &y) in block.iter_mut().zip(y) {
+                *g = if log { *g - y.exp_fast() * t } else { y * (*g - t) };
+            }
+            return;
+        }
+        for (g, y) in block.chunks(inner).zip(y.chunks(inner)) {
+            for ((t, &g), &y) in total.iter_mut().zip(g).zip(y) {
+                *t += if log { g } else { g * y };
+            }
+        }
+        for (g, y) in block.chunks_mut(inner).zip(y.chunks(inner)) {
+            for ((g, &y), &t) in g.iter_mut().zip(y).zip(&*total) {
+                *g = if log { *g - y.exp_fast() * t } else { y * (*g - t) };
+            }
         }
     }
 }
@@ -213,16 +286,7 @@ pub fn softmax_backward(
         rowwise::<T>(g, out, n * inner, threads, &|i, block| {
             let y = &y[i * n * inner..][..block.len()];
             let mut total = Temp::filled(inner, T::default());
-            for (g, y) in block.chunks(inner).zip(y.chunks(inner)) {
-                for ((t, &g), &y) in total.iter_mut().zip(g).zip(y) {
-                    *t += if log { g } else { g * y };
-                }
-            }
-            for (g, y) in block.chunks_mut(inner).zip(y.chunks(inner)) {
-                for ((g, &y), &t) in g.iter_mut().zip(y).zip(&total) {
-                    *g = if log { *g - y.exp_fast() * t } else { y * (*g - t) };
-                }
-            }
+            isa::run(Backward { block, y, total: &mut total, log });
         });
     });
     Ok(())

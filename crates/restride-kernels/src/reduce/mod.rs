@@ -9,6 +9,7 @@ pub mod distance;
 pub mod pick;
 
 use crate::support::convert::{Compute, copy_convert, round_through};
+use crate::support::isa;
 use crate::support::number::{Inexact, Number, Ordered, Real};
 use crate::support::pack::{Packed, Stored, Target, compute_room, pack, packed_room, with_compute};
 use crate::support::par;
@@ -50,53 +51,82 @@ pub enum Reduction {
     },
 }
 
-/// Joins `f` of all elements: eight interleaved parts within a block, blocks pairwise.
-#[inline(always)]
+/// A fold of a row.
+struct Fold<'a, T, A, F, J> {
+    row: &'a [T],
+    unit: A,
+    f: F,
+    join: J,
+}
+
+impl<T: Copy, A: Copy, F: Fn(T) -> A + Copy, J: Fn(A, A) -> A + Copy> isa::Work for Fold<'_, T, A, F, J> {
+    type Out = A;
+    const WIDEST: bool = true;
+    #[inline(always)]
+    fn run(self) -> A {
+        let Fold { row, unit, f, join } = self;
+        const BLOCK: usize = 512;
+        if row.len() <= BLOCK {
+            return lanes(row, unit, f, join);
+        }
+        // A tree over the blocks, as a stack of joined powers of two: the shape depends on the length alone.
+        let mut stack: [A; 64] = [unit; 64];
+        let mut depth = 0;
+        for (i, block) in row.chunks(BLOCK).enumerate() {
+            let mut value = lanes(block, unit, f, join);
+            for _ in 0..i.trailing_ones() {
+                depth -= 1;
+                value = join(stack[depth], value);
+            }
+            stack[depth] = value;
+            depth += 1;
+        }
+        let mut value = stack[depth - 1];
+        for &left in stack[..depth - 1].iter().rev() {
+            value = join(left, value);
+        }
+        value
+    }
+}
+
+/// Joins `f` of all elements: interleaved parts within a block ([`lanes`]), blocks pairwise.
 pub(crate) fn fold<T: Copy, A: Copy>(
     row: &[T],
     unit: A,
     f: impl Fn(T) -> A + Copy,
     join: impl Fn(A, A) -> A + Copy,
 ) -> A {
-    const BLOCK: usize = 512;
-    if row.len() <= BLOCK {
-        return lanes(row, unit, f, join);
-    }
-    // A tree over the blocks, as a stack of joined powers of two: the shape depends on the length alone.
-    let mut stack: [A; 64] = [unit; 64];
-    let mut depth = 0;
-    for (i, block) in row.chunks(BLOCK).enumerate() {
-        let mut value = lanes(block, unit, f, join);
-        for _ in 0..i.trailing_ones() {
-            depth -= 1;
-            value = join(stack[depth], value);
-        }
-        stack[depth] = value;
-        depth += 1;
-    }
-    let mut value = stack[depth - 1];
-    for &left in stack[..depth - 1].iter().rev() {
-        value = join(left, value);
-    }
-    value
+    isa::run(Fold { row, unit, f, join })
 }
 
-/// A row in eight interleaved parts, which are joined at the end: an order that depends on the length alone.
+/// A row in interleaved parts, 8 or if it is long 32, which are joined at the end: an order that depends on the length alone.
 #[inline(always)]
 pub(crate) fn lanes<T: Copy, A: Copy>(row: &[T], unit: A, f: impl Fn(T) -> A, join: impl Fn(A, A) -> A) -> A {
-    let mut lanes = [unit; 8];
-    let chunks = row.chunks_exact(8);
-    let rest = chunks.remainder();
+    if row.len() < 64 { parts::<8, T, A>(row, unit, f, join) } else { parts::<32, T, A>(row, unit, f, join) }
+}
+
+#[inline(always)]
+fn parts<const N: usize, T: Copy, A: Copy>(row: &[T], unit: A, f: impl Fn(T) -> A, join: impl Fn(A, A) -> A) -> A {
+    let mut lanes = [unit; N];
+    let (chunks, rest) = row.as_chunks::<N>();
     for c in chunks {
-        for (l, &x) in lanes.iter_mut().zip(c) {
-            *l = join(*l, f(x));
+        for i in 0..N {
+            lanes[i] = join(lanes[i], f(c[i]));
         }
     }
-    for (l, &x) in lanes.iter_mut().zip(rest) {
+    // Another array, so that the first one can be registers.
+    let mut all = lanes;
+    for (l, &x) in all.iter_mut().zip(rest) {
         *l = join(*l, f(x));
     }
-    let [a, b, c, d, e, g, h, i] = lanes;
-    join(join(join(a, b), join(c, d)), join(join(e, g), join(h, i)))
+    let mut n = N;
+    while n > 1 {
+        n /= 2;
+        for i in 0..n {
+            all[i] = join(all[i], all[i + n]);
+        }
+    }
+    all[0]
 }
 
 pub(crate) fn total<T: Copy, A: Number>(row: &[T], f: impl Fn(T) -> A + Copy) -> A {

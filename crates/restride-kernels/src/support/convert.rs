@@ -12,6 +12,7 @@ use restride_tensor::{C32, C64, DType, Element, Scalar, View, ViewMut, bf16, f16
 
 use crate::support::rows::Rows;
 use crate::support::stack::Stack;
+use std::mem::MaybeUninit;
 
 /// The type in which elements of a [`DType`] are computed.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -472,8 +473,20 @@ fn copy_same(src: View<'_>, dst: &ViewMut<'_>) {
 }
 
 fn copy_words<W: Copy>(src: View<'_>, dst: &ViewMut<'_>) {
-    let rows = Rows::any_order(&[dst.layout(), src.layout()]);
+    let mut rows = Rows::any_order(&[dst.layout(), src.layout()]);
     let (to_step, from_step) = (rows.stride(0), rows.stride(1));
+    if to_step == 1
+        && !matches!(from_step, 0 | 1)
+        && Rows::apart(dst.layout())
+        && let Some((across, [across_to, _])) = rows.take_neighbours()
+    {
+        return rows.for_each(|at| {
+            let to = (dst.base() as *mut W).wrapping_offset(at[0]);
+            let from = (src.base() as *const W).wrapping_offset(at[1]);
+            // SAFETY: the rows of the walk, each at every index of the dimension that was taken out of it.
+            unsafe { transpose(from, from_step, to, across_to, [across, rows.len()]) };
+        });
+    }
     rows.for_each(|at| {
         let to = (dst.base() as *mut W).wrapping_offset(at[0]);
         let from = (src.base() as *const W).wrapping_offset(at[1]);
@@ -499,6 +512,41 @@ fn copy_words<W: Copy>(src: View<'_>, dst: &ViewMut<'_>) {
             }
         }
     });
+}
+
+/// Copies `to[i * to_step + j] = from[i + j * from_step]` for `i` and `j` below the sizes, in tiles: the cache gets whole lines of
+/// both sides.
+///
+/// # Safety
+/// These are cells that may be read and written, aligned for `W`; both sides are the same memory only cell by cell.
+unsafe fn transpose<W: Copy>(from: *const W, from_step: isize, to: *mut W, to_step: isize, sizes: [usize; 2]) {
+    const SIDE: usize = 16;
+    let mut tile = [const { MaybeUninit::<W>::uninit() }; SIDE * SIDE];
+    for i in (0..sizes[0]).step_by(SIDE) {
+        let rows = SIDE.min(sizes[0] - i);
+        for j in (0..sizes[1]).step_by(SIDE) {
+            let columns = SIDE.min(sizes[1] - j);
+            for jj in 0..columns {
+                let line = from.wrapping_offset(i as isize + (j + jj) as isize * from_step);
+                // SAFETY: the caller's promise; the tile has `SIDE` lines of `SIDE` elements.
+                unsafe { tile.as_mut_ptr().add(jj * SIDE).cast::<W>().copy_from_nonoverlapping(line, rows) };
+            }
+            for ii in 0..rows {
+                let line = to.wrapping_offset((i + ii) as isize * to_step + j as isize);
+                if columns == SIDE {
+                    for jj in 0..SIDE {
+                        // SAFETY: the caller's promise; these elements of the tile were just written.
+                        unsafe { line.add(jj).write(tile[jj * SIDE + ii].assume_init()) };
+                    }
+                } else {
+                    for jj in 0..columns {
+                        // SAFETY: as above.
+                        unsafe { line.add(jj).write(tile[jj * SIDE + ii].assume_init()) };
+                    }
+                }
+            }
+        }
+    }
 }
 
 #[cfg(test)]
@@ -542,6 +590,27 @@ mod tests {
         assert_eq!(round_scalar::<i64>(DType::I8, Scalar::Int(300)), 44);
         assert_eq!(round_scalar::<f32>(DType::F16, Scalar::Float(1e6)), f32::INFINITY);
         assert_eq!(round_scalar::<i64>(DType::Bool, Scalar::Float(0.5)), 1);
+    }
+
+    #[test]
+    fn transposed_copies_are_exact_at_every_size() {
+        for (m, n) in [(1, 40), (3, 5), (16, 16), (17, 33), (40, 31), (64, 2)] {
+            let data: Vec<i16> = (0..2 * m * n).map(|i| i as i16).collect();
+            let x = RawTensor::from_slice(&data, &[2, m, n]);
+            for dtype in [DType::I16, DType::F32, DType::C128] {
+                let wide = RawTensor::zeros(dtype, Layout::contiguous(&[2, m, n]));
+                copy_convert(x.read().view(), &wide.write().view_mut());
+                for perm in [[0, 2, 1], [2, 1, 0], [1, 2, 0]] {
+                    let out = RawTensor::zeros(dtype, Layout::permuted(&[2, m, n], &perm));
+                    copy_convert(wide.read().view(), &out.write().view_mut());
+                    assert_eq!(
+                        gather::<i64>(out.read().view())[..],
+                        gather::<i64>(x.read().view())[..],
+                        "{m} {n} {dtype}"
+                    );
+                }
+            }
+        }
     }
 
     #[test]

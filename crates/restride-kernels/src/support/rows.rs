@@ -111,6 +111,16 @@ impl Rows {
         self.strides[layout]
     }
 
+    /// Of two layouts: turns the walk so that a dimension in which the second one's elements are neighbours follows the rows, and
+    /// takes it out of the walk. Its size and the steps along it in both layouts, if there is one.
+    pub(crate) fn take_neighbours(&mut self) -> Option<(usize, [isize; 2])> {
+        let d = (0..self.outer.len()).find(|d| self.steps[2 * d + 1] == 1)?;
+        let size = self.outer.remove(d);
+        let to = self.steps.remove(2 * d);
+        let from = self.steps.remove(2 * d);
+        Some((size, [to, from]))
+    }
+
     /// Calls `f` for each row with the cell of its first element in each layout.
     pub fn for_each(&self, mut f: impl FnMut(&[isize])) {
         let done: Result<(), std::convert::Infallible> = self.try_for_each(|at| {
