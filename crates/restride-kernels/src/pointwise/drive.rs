@@ -55,7 +55,7 @@ impl Answer for bool {
 pub(super) type Row<'a, T, R> = &'a (dyn Fn(&[&[T]], &mut [R]) -> Result<(), PointwiseError> + Sync);
 
 /// Elements from which on a second thread pays.
-const SHARED: usize = 1 << 16;
+const SHARED: usize = if cfg!(miri) { 64 } else { 1 << 16 };
 
 /// Applies a row function with operands of element type `common` gathered as `T`, on up to `threads` threads.
 ///

@@ -51,6 +51,9 @@ pub enum Reduction {
     },
 }
 
+/// Elements that are folded in parts side by side.
+const BLOCK: usize = 512;
+
 /// A fold of a row.
 struct Fold<'a, T, A, F, J> {
     row: &'a [T],
@@ -65,28 +68,31 @@ impl<T: Copy, A: Copy, F: Fn(T) -> A + Copy, J: Fn(A, A) -> A + Copy> isa::Work 
     #[inline(always)]
     fn run(self) -> A {
         let Fold { row, unit, f, join } = self;
-        const BLOCK: usize = 512;
         if row.len() <= BLOCK {
             return lanes(row, unit, f, join);
         }
-        // A tree over the blocks, as a stack of joined powers of two: the shape depends on the length alone.
-        let mut stack: [A; 64] = [unit; 64];
-        let mut depth = 0;
-        for (i, block) in row.chunks(BLOCK).enumerate() {
-            let mut value = lanes(block, unit, f, join);
-            for _ in 0..i.trailing_ones() {
-                depth -= 1;
-                value = join(stack[depth], value);
-            }
-            stack[depth] = value;
-            depth += 1;
-        }
-        let mut value = stack[depth - 1];
-        for &left in stack[..depth - 1].iter().rev() {
-            value = join(left, value);
-        }
-        value
+        tree(row.chunks(BLOCK).map(|block| lanes(block, unit, f, join)), unit, join)
     }
+}
+
+/// Joins values pairwise, as a stack of joined powers of two: the shape depends on their number alone.
+#[inline(always)]
+fn tree<A: Copy>(values: impl Iterator<Item = A>, unit: A, join: impl Fn(A, A) -> A) -> A {
+    let mut stack: [A; 64] = [unit; 64];
+    let mut depth = 0;
+    for (i, mut value) in values.enumerate() {
+        for _ in 0..i.trailing_ones() {
+            depth -= 1;
+            value = join(stack[depth], value);
+        }
+        stack[depth] = value;
+        depth += 1;
+    }
+    let mut value = stack[depth - 1];
+    for &left in stack[..depth - 1].iter().rev() {
+        value = join(left, value);
+    }
+    value
 }
 
 /// Joins `f` of all elements: interleaved parts within a block ([`lanes`]), blocks pairwise.
@@ -97,6 +103,31 @@ pub(crate) fn fold<T: Copy, A: Copy>(
     join: impl Fn(A, A) -> A + Copy,
 ) -> A {
     isa::run(Fold { row, unit, f, join })
+}
+
+/// As [`fold`], on up to `threads` threads. Each folds whole branches of the tree, so the result is the same.
+fn fold_on<T: Copy + Sync, A: Copy + Send + Sync>(
+    row: &[T],
+    threads: usize,
+    unit: A,
+    f: impl Fn(T) -> A + Copy + Sync,
+    join: impl Fn(A, A) -> A + Copy + Sync,
+) -> A {
+    /// The shortest branch that is worth a thread.
+    const BRANCH: usize = 64 * BLOCK;
+    if threads <= 1 || row.len() < 4 * BRANCH {
+        return fold(row, unit, f, join);
+    }
+    let mut branch = BRANCH;
+    let mut values = [unit; 64];
+    while row.len().div_ceil(branch) > values.len() {
+        branch *= 2;
+    }
+    let values = &mut values[..row.len().div_ceil(branch)];
+    par::pieces(threads, values, 1, &|i, value| {
+        value[0] = fold(&row[i * branch..row.len().min((i + 1) * branch)], unit, f, join);
+    });
+    tree(values.iter().copied(), unit, join)
 }
 
 /// A row in interleaved parts, 8 or if it is long 32, which are joined at the end: an order that depends on the length alone.
@@ -127,6 +158,11 @@ fn parts<const N: usize, T: Copy, A: Copy>(row: &[T], unit: A, f: impl Fn(T) -> 
         }
     }
     all[0]
+}
+
+/// As [`total`], on up to `threads` threads.
+fn total_on<T: Number, A: Number>(row: &[T], threads: usize, f: impl Fn(T) -> A + Copy + Sync) -> A {
+    fold_on(row, threads, A::ZERO, f, A::plus)
 }
 
 pub(crate) fn total<T: Copy, A: Number>(row: &[T], f: impl Fn(T) -> A + Copy) -> A {
@@ -177,8 +213,10 @@ pub(crate) fn each_row<T: Compute, R: Compute>(
     read: DType,
     out: &ViewMut<'_>,
     threads: usize,
-    f: &(dyn Fn(&[T]) -> R + Sync),
+    f: &(dyn Fn(&[T], usize) -> R + Sync),
 ) {
+    // Less work than it takes to wake a thread is one thread's.
+    let threads = if x.numel() < 1 << 15 { 1 } else { threads };
     cast(x, read, &mut |x| {
         let (layout, len) = kept_first(x.layout(), reduced);
         // SAFETY: the same cells with dimensions in another order.
@@ -191,10 +229,12 @@ pub(crate) fn each_row<T: Compute, R: Compute>(
         }
         let mut target = Target::<R>::new(out);
         let chunk = 16384usize.div_ceil(len.max(1));
+        // A single row is shared between the threads itself.
+        let within = if out.numel() == 1 { threads } else { 1 };
         par::pieces(threads, target.slice(), chunk, &|i, piece| {
             for (j, r) in piece.iter_mut().enumerate() {
                 let start = (i * chunk + j) * len;
-                *r = f(&data[start..start + len]);
+                *r = f(&data[start..start + len], within);
             }
         });
         target.finish();
@@ -223,39 +263,45 @@ pub fn reduce(
 ) -> Result<(), String> {
     match what {
         Reduction::Sum => with_compute!(any read, T => {
-            each_row::<T, T>(x, reduced, read, out, threads, &|row| total(row, |x| x))
+            each_row::<T, T>(x, reduced, read, out, threads, &|row, threads| {
+                total_on(row, threads, |x| x)
+            })
         }),
         Reduction::NanSum => with_compute!(any read, T => {
-            each_row::<T, T>(x, reduced, read, out, threads, &|row| {
-                total(row, |x: T| if x.has_nan() { T::ZERO } else { x })
+            each_row::<T, T>(x, reduced, read, out, threads, &|row, threads| {
+                total_on(row, threads, |x: T| if x.has_nan() { T::ZERO } else { x })
             })
         }),
         Reduction::Mean => with_compute!(inexact read, T => {
-            each_row::<T, T>(x, reduced, read, out, threads, &|row| total(row, |x: T| x).over(row.len()))
+            each_row::<T, T>(x, reduced, read, out, threads, &|row, threads| {
+                total_on(row, threads, |x: T| x).over(row.len())
+            })
         }),
         Reduction::Prod => with_compute!(any read, T => {
-            each_row::<T, T>(x, reduced, read, out, threads, &|row| fold(row, T::ONE, |x| x, T::times))
+            each_row::<T, T>(x, reduced, read, out, threads, &|row, _| fold(row, T::ONE, |x| x, T::times))
         }),
         Reduction::Max | Reduction::Min => with_compute!(real read, T => {
-            each_row::<T, T>(x, reduced, read, out, threads, &|row| extreme(row, what == Reduction::Max))
+            each_row::<T, T>(x, reduced, read, out, threads, &|row, threads| extreme(row, threads, what == Reduction::Max))
         }),
         Reduction::Any => with_compute!(any read, T => {
-            each_row::<T, i64>(x, reduced, read, out, threads, &|row| row.iter().any(|x| x.truth()) as i64)
+            each_row::<T, i64>(x, reduced, read, out, threads, &|row, _| row.iter().any(|x| x.truth()) as i64)
         }),
         Reduction::All => with_compute!(any read, T => {
-            each_row::<T, i64>(x, reduced, read, out, threads, &|row| row.iter().all(|x| x.truth()) as i64)
+            each_row::<T, i64>(x, reduced, read, out, threads, &|row, _| row.iter().all(|x| x.truth()) as i64)
         }),
         Reduction::Count => with_compute!(any read, T => {
-            each_row::<T, i64>(x, reduced, read, out, threads, &|row| total(row, |x: T| x.truth() as i64))
+            each_row::<T, i64>(x, reduced, read, out, threads, &|row, threads| {
+                total_on(row, threads, |x: T| x.truth() as i64)
+            })
         }),
         Reduction::LogSumExp => with_compute!(float read, T => {
-            each_row::<T, T>(x, reduced, read, out, threads, &log_sum_exp)
+            each_row::<T, T>(x, reduced, read, out, threads, &|row, _| log_sum_exp(row))
         }),
         Reduction::Norm(p) => with_compute!(inexact read, T => {
-            each_row::<T, <T as Inexact>::Abs>(x, reduced, read, out, threads, &|row| norm(row, p))
+            each_row::<T, <T as Inexact>::Abs>(x, reduced, read, out, threads, &|row, _| norm(row, p))
         }),
         Reduction::Var { correction, root } => with_compute!(inexact read, T => {
-            each_row::<T, f64>(x, reduced, read, out, threads, &|row| {
+            each_row::<T, f64>(x, reduced, read, out, threads, &|row, _| {
                 let v = variance(row, correction);
                 if root { v.sqrt() } else { v }
             })
@@ -265,12 +311,12 @@ pub fn reduce(
 }
 
 /// The largest or smallest of a row that is not empty, or NaN.
-fn extreme<T: Ordered>(row: &[T], max: bool) -> T {
+fn extreme<T: Ordered>(row: &[T], threads: usize, max: bool) -> T {
     let first = row.first().copied().unwrap_or(T::ZERO);
     if max {
-        fold(row, first, |x| x, |a, b| if b > a || b.has_nan() { b } else { a })
+        fold_on(row, threads, first, |x| x, |a, b| if b > a || b.has_nan() { b } else { a })
     } else {
-        fold(row, first, |x| x, |a, b| if b < a || b.has_nan() { b } else { a })
+        fold_on(row, threads, first, |x| x, |a, b| if b < a || b.has_nan() { b } else { a })
     }
 }
 
@@ -371,6 +417,26 @@ mod tests {
         assert_eq!(of(Reduction::Norm(2.0)), [0.0; 2]);
         assert!(of(Reduction::Mean)[0].is_nan());
         assert!(of(Reduction::Var { correction: 1.0, root: false })[0].is_nan());
+    }
+
+    #[test]
+    fn rows_that_threads_share_have_the_same_sum() {
+        for n in [131_072, 200_003] {
+            let row: Vec<f32> = (0..n).map(|i| 0.1 + (i % 97) as f32).collect();
+            let alone = total(&row, |x| x);
+            for threads in [2, 3] {
+                assert_eq!(total_on(&row, threads, |x| x).to_bits(), alone.to_bits(), "{n}");
+            }
+        }
+    }
+
+    #[test]
+    fn sums_do_not_depend_on_the_instruction_set() {
+        for n in [5, 31, 64, 100, 511, 3000] {
+            let row: Vec<f32> = (0..n).map(|i| (i as f32 * 0.7).sin()).collect();
+            let want = total(&row, |x| x).to_bits();
+            isa::tests::on_each(|isa| assert_eq!(total(&row, |x| x).to_bits(), want, "{n} {isa:?}"));
+        }
     }
 
     #[test]

@@ -4,6 +4,7 @@
 //! same bits, and tests hold them to each other.
 
 /// An instruction set that loops are compiled for.
+#[cfg(any(test, all(target_arch = "x86_64", not(miri))))]
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub(crate) enum Isa {
     /// What every processor of the target has; on AArch64 that includes NEON.
