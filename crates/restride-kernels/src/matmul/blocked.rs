@@ -27,6 +27,8 @@ pub type MatrixMut<T> = (*mut T, isize, isize);
 const PANEL: usize = DEPTH * 128;
 /// Bytes of copied rows of the left operand.
 const BLOCK: usize = 1 << 17;
+/// Bytes of the sums of a few rows.
+const SUMS: usize = 1 << 14;
 /// Bytes of the largest tile.
 const TILE: usize = 24 * 128;
 
@@ -137,7 +139,13 @@ unsafe fn serial<T: Copy + Zero, A: Rows<T>, B: Panels<T>>(
 ) {
     // SAFETY: the caller's promise.
     unsafe {
-        if let Some((left, step)) = a.in_place(columns.len()) {
+        let in_place = a.in_place(columns.len());
+        if let (Some(left), Some(right)) = (in_place, b.large((k, columns.len()))) {
+            if rows.len() <= kernels.few.len() && columns.len() >= kernels.lanes {
+                return few(kernels, (rows, columns, k), left, right, c, add);
+            }
+        }
+        if let Some((left, step)) = in_place {
             for rows in even(rows, ROWS) {
                 for depth in depths(k) {
                     let left = (left.offset(rows.start as isize * step + depth.start as isize), step);
@@ -146,6 +154,46 @@ unsafe fn serial<T: Copy + Zero, A: Rows<T>, B: Panels<T>>(
             }
         } else {
             copied(kernels, (rows, columns, k), a, b, c, add);
+        }
+    }
+}
+
+/// As [`serial`], of a few rows with many rows in memory, which are read in long runs.
+///
+/// # Safety
+/// As [`product`].
+#[inline(never)]
+unsafe fn few<T: Copy + Zero>(
+    kernels: &Kernels<T>,
+    (rows, columns, k): (Range<usize>, Range<usize>, usize),
+    a: (*const T, isize),
+    b: (*const T, isize),
+    c: MatrixMut<T>,
+    add: bool,
+) {
+    let mut sums = Lines::<SUMS>::new();
+    let sums: *mut T = sums.start();
+    let step = SUMS / size_of::<T>() / rows.len() / kernels.lanes * kernels.lanes;
+    for columns in even(columns, step) {
+        for depth in depths(k) {
+            let right = b.0.wrapping_offset(depth.start as isize * b.1 + columns.start as isize);
+            let left = a.0.wrapping_offset(rows.start as isize * a.1 + depth.start as isize);
+            // SAFETY: the sums fit; else the caller's promise.
+            unsafe {
+                sums.write_bytes(0, rows.len() * step);
+                kernels.few[rows.len() - 1](
+                    depth.len(),
+                    (left, a.1),
+                    (right, b.1),
+                    (sums, step as isize),
+                    columns.len(),
+                );
+                for (i, j) in (0..rows.len()).flat_map(|i| (0..columns.len()).map(move |j| (i, j))) {
+                    let cell = c.0.offset((rows.start + i) as isize * c.1 + (columns.start + j) as isize * c.2);
+                    let sum = sums.add(i * step + j).read();
+                    cell.write(if add || depth.start > 0 { cell.read() + sum } else { sum });
+                }
+            }
         }
     }
 }

@@ -87,8 +87,7 @@ macro_rules! real {
                         true => vector::vector((m, k), (b.0, b.1), (a.0, a.2, a.1), (c.0, c.1), add, threads),
                         false => {
                             let (left, right) = (Strided::new(a), Strided::new(b));
-                            if c.1 == 1 && c.2 != 1 {
-                                // The columns of the result are runs: its transpose, the same sums.
+                            if flips(tile::$kernels().lanes, (m, n), a, b, c) {
                                 let (left, right) = (right.transposed(), left.transposed());
                                 blocked::product(tile::$kernels(), (n, m, k), &left, &right, (c.0, c.2, c.1), add, threads)
                             } else {
@@ -119,6 +118,15 @@ macro_rules! real {
 real! {
     f32, kernels_f32, |s| s.as_f64() as f32;
     f64, kernels_f64, |s| s.as_f64();
+}
+
+/// Whether a product is computed as its transpose, with the same sums: vectors run along rows of the result, so along its columns
+/// if those are runs; but not along what is shorter than a vector.
+fn flips<T>(lanes: usize, (m, n): (usize, usize), a: Matrix<T>, b: Matrix<T>, c: MatrixMut<T>) -> bool {
+    let short = |n: usize, m: usize, (row, column): (isize, isize)| {
+        n < m && (2 * n <= lanes || n <= 24 && row == 1 && column != 1)
+    };
+    if c.1 == 1 && c.2 != 1 { !short(m, n, (b.2, b.1)) } else { short(n, m, (a.1, a.2)) }
 }
 
 /// The product of a type that vectors do not hold: one multiplication after the other.

@@ -25,6 +25,11 @@ pub trait Panels<T>: Sync {
         let _ = (depth, column, width, rows);
         None
     }
+    /// The address of the first element and the distance of rows, of a matrix of rows in memory that is too large for a cache.
+    fn large(&self, size: (usize, usize)) -> Option<(*const T, isize)> {
+        let _ = size;
+        None
+    }
     /// Fetches rows `depth` of columns `columns` towards the processor: they are read soon.
     fn prefetch(&self, depth: Range<usize>, columns: Range<usize>) {
         let _ = (depth, columns);
@@ -91,16 +96,19 @@ impl<T: Copy + Zero + Send + Sync> Panels<T> for Strided<T> {
         (self.at.2 == 1 && (near || rows <= 24)).then(|| (self.cell(depth, column), self.at.1))
     }
     fn prefetch(&self, depth: Range<usize>, columns: Range<usize>) {
-        if self.at.2 == 1 {
-            for p in depth {
-                let (first, last) = (self.cell(p, columns.start), self.cell(p, columns.end));
-                let mut line = first as usize;
-                while line < last as usize {
-                    prefetch(line as *const u8);
-                    line += 64;
-                }
+        let run = |first: *const T, last: *const T| {
+            for line in (first as usize / 64 * 64..last as usize).step_by(64) {
+                prefetch(line as *const T);
             }
+        };
+        if self.at.2 == 1 {
+            depth.for_each(|p| run(self.cell(p, columns.start), self.cell(p, columns.end)));
+        } else if self.at.1 == 1 {
+            columns.for_each(|j| run(self.cell(depth.start, j), self.cell(depth.end, j)));
         }
+    }
+    fn large(&self, (k, n): (usize, usize)) -> Option<(*const T, isize)> {
+        (self.at.2 == 1 && k * n * size_of::<T>() >= 1 << 20).then_some((self.at.0, self.at.1))
     }
 }
 
@@ -130,7 +138,7 @@ impl<T: Copy + Zero + Send + Sync> Rows<T> for Strided<T> {
 
 /// Fetches a line towards the processor.
 #[inline(always)]
-fn prefetch(line: *const u8) {
+pub(super) fn prefetch<T>(line: *const T) {
     #[cfg(all(target_arch = "x86_64", not(miri)))]
     // SAFETY: a hint, which any address may be given to.
     unsafe {

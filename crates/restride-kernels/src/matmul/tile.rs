@@ -16,11 +16,18 @@ pub type Tile<T> = unsafe fn(usize, (*const T, isize), (*const T, isize), (*mut 
 /// columns, both multiples of eight.
 pub type Turn<T> = unsafe fn(*mut T, usize, (*const T, isize), (usize, usize));
 
+/// Adds products to the sums of a few rows by many columns, which are in memory: the length of the sums; the address of the left
+/// operand's rows and their distance; that of the right operand and the distance of its rows; the sums and the distance of their
+/// rows, each of whole vectors; the number of columns.
+pub type Few<T> = unsafe fn(usize, (*const T, isize), (*const T, isize), (*mut T, isize), usize);
+
 /// The innermost loops of a type, on this processor.
 #[derive(Clone, Copy)]
 pub struct Kernels<T: 'static> {
     /// Tiles of one vector and of two, by number of rows, less one.
     pub tiles: [&'static [Tile<T>]; 2],
+    /// By number of rows, less one.
+    pub few: &'static [Few<T>],
     /// Numbers in a vector.
     pub lanes: usize,
     /// Makes rows of columns.
@@ -79,6 +86,48 @@ unsafe fn tile<V: Lanes, const R: usize, const N: usize>(
     }
 }
 
+/// As [`Few`], each sum in the order of a tile's; `Q` rows of the right operand at a time, the last ones not if they are fewer.
+///
+/// # Safety
+/// As [`Few`].
+#[inline(always)]
+#[allow(clippy::needless_range_loop)] // rows by columns
+unsafe fn few<V: Lanes, const R: usize, const Q: usize>(
+    k: usize,
+    a: (*const V::T, isize),
+    b: (*const V::T, isize),
+    sums: (*mut V::T, isize),
+    wide: usize,
+) {
+    // SAFETY: the caller's promise: all of these are elements of the operands, and the processor has the vectors.
+    unsafe {
+        let rows: [*const V::T; R] = std::array::from_fn(|i| a.0.offset(i as isize * a.1));
+        let to: [*mut V::T; R] = std::array::from_fn(|i| sums.0.offset(i as isize * sums.1));
+        let (whole, rest) = (wide / V::LANES * V::LANES, wide % V::LANES);
+        for p in (0..k / Q * Q).step_by(Q) {
+            let left: [[V; Q]; R] = std::array::from_fn(|i| std::array::from_fn(|q| V::splat(*rows[i].add(p + q))));
+            let from: [*const V::T; Q] = std::array::from_fn(|q| b.0.offset((p + q) as isize * b.1));
+            let put = |j: usize, right: [V; Q]| {
+                for i in 0..R {
+                    let mut sum = V::load(to[i].add(j));
+                    for q in 0..Q {
+                        sum = sum.plus_product(left[i][q], right[q]);
+                    }
+                    sum.store(to[i].add(j));
+                }
+            };
+            for j in (0..whole).step_by(V::LANES) {
+                // The same columns of the rows that come next.
+                from.iter().for_each(|row| super::panels::prefetch(row.wrapping_offset(Q as isize * b.1 + j as isize)));
+                put(j, std::array::from_fn(|q| V::load(from[q].add(j))));
+            }
+            if rest > 0 {
+                put(whole, std::array::from_fn(|q| V::load_first(from[q].add(whole), rest)));
+            }
+        }
+    }
+}
+
 /// The kernels of a kind of vector, compiled for processors with the features.
 macro_rules! kernels {
     ($name:ident, $t:ty, $vector:ty, $turn:expr, [$($feature:literal)?], [$($one:literal)*], [$($two:literal)*]) => {
@@ -96,10 +145,37 @@ macro_rules! kernels {
                 // SAFETY: the caller's promise.
                 unsafe { tile::<$vector, R, N>(k, a, b, c, wide, add) }
             }
+            $(#[target_feature(enable = $feature)])?
+            unsafe fn own_few<const R: usize, const Q: usize>(
+                k: usize,
+                a: (*const $t, isize),
+                b: (*const $t, isize),
+                sums: (*mut $t, isize),
+                wide: usize,
+            ) {
+                // SAFETY: the caller's promise.
+                unsafe {
+                    few::<$vector, R, Q>(k, a, b, sums, wide);
+                    let done = k / Q * Q;
+                    let (a, b) = ((a.0.add(done), a.1), (b.0.wrapping_offset(done as isize * b.1), b.1));
+                    few::<$vector, R, 1>(k - done, a, b, sums, wide)
+                }
+            }
+            static FEW: &[Few<$t>] = &[
+                own_few::<1, 8>,
+                own_few::<2, 8>,
+                own_few::<3, 4>,
+                own_few::<4, 4>,
+                own_few::<5, 2>,
+                own_few::<6, 2>,
+                own_few::<7, 2>,
+                own_few::<8, 2>,
+            ];
             static ONE: &[Tile<$t>] = &[$(own::<$one, 1>),*];
             static TWO: &[Tile<$t>] = &[$(own::<$two, 2>),*];
             pub static KERNELS: Kernels<$t> = Kernels {
                 tiles: [ONE, TWO],
+                few: FEW,
                 lanes: <$vector as Lanes>::LANES,
                 turn: $turn,
             };

@@ -3,7 +3,7 @@
 //! A product with a vector sums in [`LANES`] lanes whichever way the matrix lies.
 
 use super::blocked::{DEPTH, Matrix, MatrixMut, SHARED, Shared};
-use super::panels::{Panels, Rows};
+use super::panels::{Panels, Rows, prefetch};
 use crate::support::par;
 use num_traits::Zero;
 use std::ops::{Add, Mul};
@@ -23,21 +23,22 @@ pub unsafe fn vector<T: Copy + Zero + Send + Sync + Add<Output = T> + Mul<Output
     add: bool,
     threads: usize,
 ) {
-    const PART: usize = 64;
     let threads = if n * k < SHARED { 1 } else { threads };
+    let most = if b.2 == 1 { WIDE } else { SIDE };
+    let part = n.div_ceil(threads).next_multiple_of(16).clamp(1, most);
     let shared = Shared((a, b, c));
-    par::each(threads, n.div_ceil(PART), &|i| {
+    par::each(threads, n.div_ceil(part), &|i| {
         let (a, b, c) = shared.get();
-        let (first, len) = (i * PART, PART.min(n - i * PART));
+        let (first, len) = (i * part, part.min(n - i * part));
         // SAFETY: the caller's promise; parts do not share elements of `c`.
         unsafe {
             let b = (b.0.offset(first as isize * b.2), b.1, b.2);
             let c = (c.0.offset(first as isize * c.1), c.1);
-            #[cfg(target_arch = "x86_64")]
+            #[cfg(all(target_arch = "x86_64", not(miri)))]
             if std::arch::is_x86_feature_detected!("avx2") {
-                return columns_avx2((len, k), (a.0, a.1), b, c, add);
+                return columns_avx2((len, k), a, b, c, add);
             }
-            columns((len, k), (a.0, a.1), b, c, add);
+            columns((len, k), a, b, c, add);
         }
     });
 }
@@ -46,7 +47,7 @@ pub unsafe fn vector<T: Copy + Zero + Send + Sync + Add<Output = T> + Mul<Output
 ///
 /// # Safety
 /// As [`vector`], on a machine that has them.
-#[cfg(target_arch = "x86_64")]
+#[cfg(all(target_arch = "x86_64", not(miri)))]
 #[target_feature(enable = "avx2")]
 unsafe fn columns_avx2<T: Copy + Zero + Add<Output = T> + Mul<Output = T>>(
     size: (usize, usize),
@@ -59,6 +60,15 @@ unsafe fn columns_avx2<T: Copy + Zero + Add<Output = T> + Mul<Output = T>>(
     unsafe { columns(size, a, b, c, add) }
 }
 
+/// Columns at a time that are side by side: their sums stay in the first cache, and runs of them are long.
+const WIDE: usize = 512;
+/// Columns at a time that are runs, or neither.
+const SIDE: usize = 64;
+/// Elements of the vector that are copied at a time if they are apart.
+const RUN: usize = 1024;
+
+/// One part's columns: at most [`WIDE`] where they are side by side, at most [`SIDE`] else.
+///
 /// # Safety
 /// As [`vector`].
 #[inline(always)]
@@ -69,8 +79,8 @@ unsafe fn columns<T: Copy + Zero + Add<Output = T> + Mul<Output = T>>(
     c: (*mut T, isize),
     add: bool,
 ) {
-    /// Columns computed at a time if adjacent in memory.
-    const SIDE: usize = 8;
+    // SAFETY: the caller's promise: an element of the vector.
+    let factor = |p: usize| unsafe { a.0.offset(p as isize * a.1).read() };
     let put = |j: usize, lanes: [T; LANES]| {
         let sum = ((lanes[0] + lanes[4]) + (lanes[2] + lanes[6])) + ((lanes[1] + lanes[5]) + (lanes[3] + lanes[7]));
         // SAFETY: the caller's promise.
@@ -79,63 +89,87 @@ unsafe fn columns<T: Copy + Zero + Add<Output = T> + Mul<Output = T>>(
             cell.write(if add { cell.read() + sum } else { sum });
         }
     };
-    let whole = k / LANES * LANES;
-    let mut j = 0;
-    // SAFETY: the caller's promise: all of these are elements of the operands.
-    unsafe {
-        let factor = |p: usize| a.0.offset(p as isize * a.1).read();
-        let term = |p: usize, j: usize| b.0.offset(p as isize * b.1 + j as isize * b.2).read();
-        if b.1 == 1 && a.1 == 1 {
-            // Four columns at once, each a run.
-            while j < n {
-                let many = 4.min(n - j);
-                let mut sums = [[T::zero(); LANES]; 4];
-                let run = |i: usize| b.0.offset((j + i.min(many - 1)) as isize * b.2);
-                let runs = [run(0), run(1), run(2), run(3)];
-                for p in (0..whole).step_by(LANES) {
-                    let x = a.0.add(p).cast::<[T; LANES]>().read_unaligned();
-                    for (sum, run) in sums.iter_mut().zip(runs) {
-                        let y = run.add(p).cast::<[T; LANES]>().read_unaligned();
-                        for l in 0..LANES {
-                            sum[l] = sum[l] + x[l] * y[l];
+    if b.2 == 1 {
+        let mut sums = [[T::zero(); WIDE]; LANES];
+        let row = |p: usize| b.0.wrapping_offset(p as isize * b.1);
+        let whole = k / (2 * LANES) * (2 * LANES);
+        for p in (0..whole).step_by(2 * LANES) {
+            let x: [T; 2 * LANES] = std::array::from_fn(|l| factor(p + l));
+            let rows: [*const T; 2 * LANES] = std::array::from_fn(|l| row(p + l));
+            // The same columns of the rows that come next.
+            let ahead = 2 * LANES as isize * b.1;
+            for j in (0..n / LANES * LANES).step_by(LANES) {
+                for l in 0..LANES {
+                    prefetch(rows[l].wrapping_offset(ahead + j as isize));
+                    prefetch(rows[LANES + l].wrapping_offset(ahead + j as isize));
+                    // SAFETY: eight elements of the two rows, and of the sums of a lane.
+                    unsafe {
+                        let y = rows[l].add(j).cast::<[T; LANES]>().read_unaligned();
+                        let z = rows[LANES + l].add(j).cast::<[T; LANES]>().read_unaligned();
+                        let sum = &mut *sums[l].as_mut_ptr().add(j).cast::<[T; LANES]>();
+                        for i in 0..LANES {
+                            sum[i] = (sum[i] + x[l] * y[i]) + x[LANES + l] * z[i];
                         }
                     }
                 }
-                for (i, mut sum) in sums.into_iter().enumerate().take(many) {
-                    for p in whole..k {
-                        sum[p - whole] = sum[p - whole] + factor(p) * term(p, j + i);
-                    }
-                    put(j + i, sum);
-                }
-                j += many;
             }
-        }
-        while b.2 == 1 && j + SIDE <= n {
-            // `sums[lane][column]`.
-            let mut sums = [[T::zero(); SIDE]; LANES];
-            let from = b.0.add(j);
-            for p in (0..k).step_by(LANES) {
-                for (l, sum) in sums.iter_mut().enumerate().take(k - p) {
-                    let x = factor(p + l);
-                    let y = from.offset((p + l) as isize * b.1).cast::<[T; SIDE]>().read_unaligned();
-                    for i in 0..SIDE {
-                        sum[i] = sum[i] + x * y[i];
-                    }
+            for j in n / LANES * LANES..n {
+                for l in 0..2 * LANES {
+                    // SAFETY: an element of a row.
+                    sums[l % LANES][j] = sums[l % LANES][j] + x[l] * unsafe { rows[l].add(j).read() };
                 }
             }
-            let across = (0..SIDE).map(|i| std::array::from_fn(|l| sums[l][i]));
-            across.enumerate().for_each(|(i, sum)| put(j + i, sum));
-            j += SIDE;
         }
-        while j < n {
-            let mut sum = [T::zero(); LANES];
-            for p in 0..k {
-                sum[p % LANES] = sum[p % LANES] + factor(p) * term(p, j);
+        for p in whole..k {
+            // SAFETY: `n` elements of a row of the matrix.
+            let row = unsafe { std::slice::from_raw_parts(row(p), n) };
+            let x = factor(p);
+            sums[p % LANES].iter_mut().zip(row).for_each(|(s, y)| *s = *s + x * *y);
+        }
+        (0..n).for_each(|j| put(j, std::array::from_fn(|l| sums[l][j])));
+        return;
+    }
+    let mut sums = [[T::zero(); LANES]; SIDE];
+    let mut run = [T::zero(); RUN];
+    for first in (0..k).step_by(RUN) {
+        let len = RUN.min(k - first);
+        let whole = len / LANES * LANES;
+        let left = if a.1 == 1 {
+            a.0.wrapping_add(first)
+        } else {
+            run.iter_mut().take(len).enumerate().for_each(|(p, x)| *x = factor(first + p));
+            run.as_ptr()
+        };
+        let from = b.0.wrapping_offset(first as isize * b.1);
+        // SAFETY: the caller's promise: all of these are elements of the operands.
+        unsafe {
+            let term = |p: usize, j: usize| from.offset(p as isize * b.1 + j as isize * b.2).read();
+            for (j, sums) in sums[..n].chunks_mut(4).enumerate() {
+                let j = 4 * j;
+                if b.1 == 1 {
+                    // Four columns at once, each a run.
+                    let runs: [*const T; 4] =
+                        std::array::from_fn(|i| from.wrapping_offset((j + i.min(sums.len() - 1)) as isize * b.2));
+                    let mut four: [[T; LANES]; 4] = std::array::from_fn(|i| sums[i.min(sums.len() - 1)]);
+                    for p in (0..whole).step_by(LANES) {
+                        let x = left.add(p).cast::<[T; LANES]>().read_unaligned();
+                        for (sum, run) in four.iter_mut().zip(runs) {
+                            let y = run.add(p).cast::<[T; LANES]>().read_unaligned();
+                            for l in 0..LANES {
+                                sum[l] = sum[l] + x[l] * y[l];
+                            }
+                        }
+                    }
+                    sums.iter_mut().zip(four).for_each(|(sum, made)| *sum = made);
+                }
+                let rest = if b.1 == 1 { whole } else { 0 };
+                for (i, sum) in sums.iter_mut().enumerate() {
+                    (rest..len).for_each(|p| sum[p % LANES] = sum[p % LANES] + left.add(p).read() * term(p, j + i));
+                }
             }
-            put(j, sum);
-            j += 1;
         }
     }
+    sums[..n].iter().enumerate().for_each(|(j, sum)| put(j, *sum));
 }
 
 /// Any product, from first to last, for types that have no kernels of their own.
