@@ -50,7 +50,7 @@ impl<const N: usize> Lines<N> {
 /// # Safety
 /// Both operands have these sizes, and their promises hold. All elements of `c` are readable and writable, different cells that no
 /// other thread uses and that no operand is made of.
-pub unsafe fn product<T: Copy + Zero + Send + Sync, A: Rows<T>, B: Panels<T>>(
+pub unsafe fn product<T: Copy + Zero + Send + Sync, A: Rows<T> + ?Sized, B: Panels<T> + ?Sized>(
     kernels: &Kernels<T>,
     (m, n, k): (usize, usize, usize),
     a: &A,
@@ -72,6 +72,10 @@ pub unsafe fn product<T: Copy + Zero + Send + Sync, A: Rows<T>, B: Panels<T>>(
         return;
     }
     let threads = if m * n * k < SHARED { 1 } else { threads };
+    if threads <= 1 {
+        // SAFETY: the caller's promise.
+        return unsafe { serial(kernels, (0..m, 0..n, k), a, b, c, add) };
+    }
     let (down, across) = grid((m, n), (kernels.tiles[1].len(), kernels.width()), threads);
     let c = Shared(c);
     par::each(threads, down.count * across.count, &|i| {
@@ -129,7 +133,7 @@ impl<T: Copy> Shared<T> {
 ///
 /// # Safety
 /// As [`product`].
-unsafe fn serial<T: Copy + Zero, A: Rows<T>, B: Panels<T>>(
+unsafe fn serial<T: Copy + Zero, A: Rows<T> + ?Sized, B: Panels<T> + ?Sized>(
     kernels: &Kernels<T>,
     (rows, columns, k): (Range<usize>, Range<usize>, usize),
     a: &A,
@@ -140,10 +144,11 @@ unsafe fn serial<T: Copy + Zero, A: Rows<T>, B: Panels<T>>(
     // SAFETY: the caller's promise.
     unsafe {
         let in_place = a.in_place(columns.len());
-        if let (Some(left), Some(right)) = (in_place, b.large((k, columns.len()))) {
-            if rows.len() <= kernels.few.len() && columns.len() >= kernels.lanes {
-                return few(kernels, (rows, columns, k), left, right, c, add);
-            }
+        if let (Some(left), Some(right)) = (in_place, b.large((k, columns.len())))
+            && rows.len() <= kernels.few.len()
+            && columns.len() >= kernels.lanes
+        {
+            return few(kernels, (rows, columns, k), left, right, c, add);
         }
         if let Some((left, step)) = in_place {
             for rows in even(rows, ROWS) {
@@ -203,7 +208,7 @@ unsafe fn few<T: Copy + Zero>(
 /// # Safety
 /// As [`product`].
 #[inline(never)]
-unsafe fn copied<T: Copy + Zero, A: Rows<T>, B: Panels<T>>(
+unsafe fn copied<T: Copy + Zero, A: Rows<T> + ?Sized, B: Panels<T> + ?Sized>(
     kernels: &Kernels<T>,
     (rows, columns, k): (Range<usize>, Range<usize>, usize),
     a: &A,
@@ -244,7 +249,7 @@ fn depths(k: usize) -> impl Iterator<Item = Range<usize>> {
 ///
 /// # Safety
 /// As [`product`].
-unsafe fn band<T: Copy + Zero, B: Panels<T>>(
+unsafe fn band<T: Copy + Zero, B: Panels<T> + ?Sized>(
     kernels: &Kernels<T>,
     (rows, columns, depth): (Range<usize>, Range<usize>, Range<usize>),
     a: (*const T, isize),
@@ -260,7 +265,8 @@ unsafe fn band<T: Copy + Zero, B: Panels<T>>(
     for first in columns.clone().step_by(width) {
         let wide = width.min(columns.end - first);
         let vectors = wide.div_ceil(lanes);
-        let here = if wide == vectors * lanes { b.in_place(depth.start, first, wide, rows.len()) } else { None };
+        let here =
+            if wide == vectors * lanes || b.padded() { b.in_place(depth.start, first, wide, rows.len()) } else { None };
         // SAFETY: the panel holds these columns; else the caller's promise.
         let right = here.unwrap_or_else(|| unsafe {
             b.fill(depth.clone(), first..first + wide, vectors * lanes, panel);

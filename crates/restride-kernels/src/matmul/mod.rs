@@ -1,22 +1,27 @@
 //! Matrix products. One order of summation for given sizes, whatever the strides and the number of threads: see `blocked.rs`.
 
 pub(crate) mod blocked;
+mod by_rows;
+mod cells;
 pub mod grouped;
 pub(crate) mod lanes;
+pub mod packed;
 pub(crate) mod panels;
 mod tile;
 mod vector;
 
+use crate::support::convert::load_row;
 use crate::support::pack::{Compute, Stored, Target, fill, pack, with_compute};
 use crate::support::par;
 use crate::support::rows::Rows;
 use crate::support::scratch::Temp;
 use blocked::{Matrix, MatrixMut};
+use by_rows::{Right, by_rows};
 use panels::{Panels, Strided};
 use restride_tensor::{C32, C64, DType, Layout, PerDim, Scalar, View, ViewMut};
 
 /// A compute type with a matrix product.
-pub trait Gemm: Compute {
+pub trait Gemm: Compute + num_traits::Zero {
     /// `c = a b`, or `c += a b` where `add`: `a` is m × k, `b` is k × n, `c` is m × n; an address and the distances of rows and of
     /// columns, in elements. Where `vector`, one of `m` and `n` is 1, and the order of summation is that of such products.
     ///
@@ -37,7 +42,7 @@ pub trait Gemm: Compute {
     /// # Safety
     /// Both operands have these sizes, and their promises hold. All elements of `c` are readable and writable, different cells that
     /// no other thread uses and that no operand is made of.
-    unsafe fn product_of<A: panels::Rows<Self>, B: Panels<Self>>(
+    unsafe fn product_of<A: panels::Rows<Self> + ?Sized, B: Panels<Self> + ?Sized>(
         size: (usize, usize, usize),
         a: &A,
         b: &B,
@@ -45,6 +50,25 @@ pub trait Gemm: Compute {
         add: bool,
         threads: usize,
     );
+    /// As [`product`](Gemm::product), of operands that are made piece by piece: the same bits.
+    ///
+    /// # Safety
+    /// As [`product_of`](Gemm::product_of).
+    unsafe fn product_by(
+        size: (usize, usize, usize),
+        vector: bool,
+        a: &dyn panels::Rows<Self>,
+        b: &dyn Panels<Self>,
+        c: MatrixMut<Self>,
+        add: bool,
+        threads: usize,
+    ) {
+        let _ = vector;
+        // SAFETY: the caller's promise.
+        unsafe { Self::product_of(size, a, b, c, add, threads) }
+    }
+    /// Columns of a panel.
+    fn width() -> usize;
     /// Transposes columns that are runs.
     fn turn() -> tile::Turn<Self>;
     /// `beta c + alpha ab`, element by element; `c` is not looked at where `beta` is zero.
@@ -97,7 +121,7 @@ macro_rules! real {
                     }
                 }
             }
-            unsafe fn product_of<A: panels::Rows<Self>, B: Panels<Self>>(
+            unsafe fn product_of<A: panels::Rows<Self> + ?Sized, B: Panels<Self> + ?Sized>(
                 size: (usize, usize, usize),
                 a: &A,
                 b: &B,
@@ -107,6 +131,26 @@ macro_rules! real {
             ) {
                 // SAFETY: the caller's promise.
                 unsafe { blocked::product(tile::$kernels(), size, a, b, c, add, threads) }
+            }
+            unsafe fn product_by(
+                size: (usize, usize, usize),
+                vector: bool,
+                a: &dyn panels::Rows<Self>,
+                b: &dyn Panels<Self>,
+                c: MatrixMut<Self>,
+                add: bool,
+                threads: usize,
+            ) {
+                // SAFETY: the caller's promise.
+                unsafe {
+                    match vector && (size.0 == 1 || size.1 == 1) {
+                        true => vector::vector_of(size, Self::width(), a, b, c, add, threads),
+                        false => Self::product_of(size, a, b, c, add, threads),
+                    }
+                }
+            }
+            fn width() -> usize {
+                tile::$kernels().width()
             }
             fn turn() -> tile::Turn<Self> {
                 tile::$kernels().turn
@@ -144,7 +188,7 @@ macro_rules! plain {
             // SAFETY: the caller's promise.
             unsafe { vector::plain(size, a, b, c, add, $multiply_add, threads) }
         }
-        unsafe fn product_of<A: panels::Rows<Self>, B: Panels<Self>>(
+        unsafe fn product_of<A: panels::Rows<Self> + ?Sized, B: Panels<Self> + ?Sized>(
             size: (usize, usize, usize),
             a: &A,
             b: &B,
@@ -154,6 +198,9 @@ macro_rules! plain {
         ) {
             // SAFETY: the caller's promise.
             unsafe { vector::plain_of(size, a, b, c, add, $multiply_add, threads) }
+        }
+        fn width() -> usize {
+            16
         }
         fn turn() -> tile::Turn<Self> {
             tile::turn_plain::<Self>
@@ -306,8 +353,9 @@ pub fn product(
     let c = added.c.zip(lc.as_ref()).map(|(c, l)| unsafe { c.with_layout(l) });
     let added = Added { c, ..*added };
     with_compute!(any out.dtype(), T => {
-        if lb.rank() == 2 && la.rank() > 2 {
-            folded::<T>(&a, &b, b_t, &added, &out, threads)
+        if lb.rank() == 2 {
+            let n = out.layout().sizes[out.layout().rank() - 1] as usize;
+            by_rows::<T>(&a, &Right::of(&b, b_t), n, &added, &out, threads)
         } else {
             stacked::<T>(&a, &b, b_t, &added, &out, threads)
         }
@@ -341,47 +389,6 @@ fn fits(a: &Layout, b: &Layout, b_t: bool, out: &Layout) -> Result<(), String> {
     }
     let [a, b, out] = [a, b, out].map(|l| &l.sizes[..]);
     Err(format!("matrices of sizes {a:?} and {b:?}{} have no product of sizes {out:?}", if b_t { "ᵀ" } else { "" }))
-}
-
-/// One matrix `b` for all of `a`'s: a single product of more rows.
-fn folded<T: Gemm>(
-    a: &View<'_>,
-    b: &View<'_>,
-    b_t: bool,
-    added: &Added<'_>,
-    out: &ViewMut<'_>,
-    threads: usize,
-) -> Result<(), String> {
-    let k = a.sizes()[a.layout().rank() - 1];
-    let n = out.sizes()[out.layout().rank() - 1];
-    let m: i64 = out.sizes()[..out.layout().rank() - 1].iter().product();
-    let packed;
-    let la = a.layout().view(&[m, k]);
-    let flat = Layout::contiguous(&[m, k]);
-    let a = match &la {
-        // SAFETY: the same cells.
-        Some(l) => unsafe { a.with_layout(l) },
-        None => {
-            packed = pack::<T>(a);
-            // SAFETY: the packed elements live to the end of this function, m × k of them.
-            unsafe { View::from_raw(packed.as_ptr() as *const u8, T::DTYPE, &flat) }
-        }
-    };
-    let lo = Layout::contiguous(&[m, n]);
-    if let (true, Some(l)) = (out.dtype() == T::DTYPE, out.layout().view(&[m, n])) {
-        // SAFETY: the same cells.
-        batched::<T>(&a, b, b_t, &unsafe { out.with_layout(&l) }, threads)?;
-        return blend::<T>(out, added);
-    }
-    let mut target = Target::<T>::new(out);
-    let ab = target.slice().as_mut_ptr() as *mut u8;
-    // SAFETY: the target's elements, m × n of them, not used otherwise during the call.
-    batched::<T>(&a, b, b_t, &unsafe { ViewMut::from_raw(ab, T::DTYPE, &lo) }, threads)?;
-    let lo = Layout::contiguous(out.sizes());
-    // SAFETY: the same.
-    blend::<T>(&unsafe { ViewMut::from_raw(ab, T::DTYPE, &lo) }, added)?;
-    target.finish();
-    Ok(())
 }
 
 /// As [`batched`], with the addend, for any type of the result.
@@ -419,30 +426,36 @@ fn batched<T: Gemm>(a: &View<'_>, b: &View<'_>, b_t: bool, out: &ViewMut<'_>, th
     let swapped = b.layout().transpose(-1, -2).map_err(|e| e.0)?;
     // SAFETY: the same cells in another order.
     let b = if b_t { unsafe { b.with_layout(&swapped) } } else { *b };
-    let (own_a, own_b) = (converted::<T>(a), converted::<T>(&b));
-    let left = match &own_a {
-        None => Matrices::new(a.base() as *mut T, a.layout(), batch),
-        Some(own) => Matrices::new(own.as_ptr() as *mut T, &Layout::contiguous(a.sizes()), batch),
-    };
-    let right = match &own_b {
-        None => Matrices::new(b.base() as *mut T, b.layout(), batch),
-        Some(own) => Matrices::new(own.as_ptr() as *mut T, &Layout::contiguous(b.sizes()), batch),
-    };
     let to = Matrices::new(out.base() as *mut T, out.layout(), batch);
     let items = batch.iter().product::<i64>() as usize;
     let (over, inner) = if items >= threads { (threads, 1) } else { (1, threads) };
     let over = if items * m * n * k < 1 << 16 { 1 } else { over };
     let read = |(p, row, col): MatrixMut<T>| (p as *const T, row, col);
+    if a.dtype() == T::DTYPE && b.dtype() == T::DTYPE {
+        let left = Matrices::new(a.base() as *mut T, a.layout(), batch);
+        let right = Matrices::new(b.base() as *mut T, b.layout(), batch);
+        par::each(over, items, &|i| {
+            let (a, b) = (read(left.at(i)), read(right.at(i)));
+            // SAFETY: operands' cells are readable, results' are writable and different, each matrix is one thread's.
+            unsafe { T::product((m, n, k), is_vector(m, n), a, b, to.at(i), false, inner) }
+        });
+        return Ok(());
+    }
+    // Cells by number.
+    let left = Matrices::<u8>::new(std::ptr::null_mut(), a.layout(), batch);
+    let right = Matrices::<u8>::new(std::ptr::null_mut(), b.layout(), batch);
+    // SAFETY: operands are read only.
+    let views = unsafe { par::Across::new((*a, b)) };
     par::each(over, items, &|i| {
-        // SAFETY: operands' cells are readable, results' are writable and different, each matrix is one thread's.
-        unsafe { T::product((m, n, k), is_vector(m, n), read(left.at(i)), read(right.at(i)), to.at(i), false, inner) }
+        let ((a, b), x, y) = (views.get(), left.at(i), right.at(i));
+        // SAFETY: as above; the views live while the product is computed.
+        unsafe {
+            let x = cells::Cells::matrix(a, x.0 as isize, (x.1, x.2));
+            let y = cells::Cells::matrix(b, y.0 as isize, (y.1, y.2));
+            T::product_by((m, n, k), is_vector(m, n), &x, &y, to.at(i), false, inner)
+        }
     });
     Ok(())
-}
-
-/// The elements in the compute type, where they have another.
-fn converted<T: Compute>(view: &View<'_>) -> Option<crate::support::pack::Packed<'static, T>> {
-    (view.dtype() != T::DTYPE).then(|| crate::support::pack::Packed::Owned(crate::support::pack::pack_owned::<T>(view)))
 }
 
 /// Applies `beta` and `alpha` to a product in the compute type; `c` has the result's sizes.
@@ -450,21 +463,20 @@ fn blend<T: Gemm>(ab: &ViewMut<'_>, added: &Added<'_>) -> Result<(), String> {
     let base = ab.base() as *mut T;
     match &added.c {
         Some(c) if added.beta.as_bool() => {
-            let own = converted::<T>(c);
-            let dense = Layout::contiguous(c.sizes());
-            let (from, layout) = match &own {
-                None => (c.base() as *const T, c.layout()),
-                Some(own) => (own.as_ptr(), &dense),
-            };
-            let rows = Rows::any_order(&[ab.layout(), layout]);
+            let rows = Rows::any_order(&[ab.layout(), c.layout()]);
             let (to_step, step) = (rows.stride(0), rows.stride(1));
+            let mut run = [T::default(); 64];
             rows.for_each(|at| {
-                for i in 0..rows.len() as isize {
-                    // SAFETY: cells of the result, which this kernel alone uses, and of the addend.
-                    unsafe {
-                        let cell = base.offset(at[0] + i * to_step);
-                        let y = from.offset(at[1] + i * step).read();
-                        cell.write(T::blend(cell.read(), added.alpha, y, added.beta));
+                for first in (0..rows.len()).step_by(run.len()) {
+                    let run = &mut run[..(rows.len() - first).min(64)];
+                    // SAFETY: cells of the addend.
+                    unsafe { load_row(c.dtype(), c.base(), at[1] + first as isize * step, step, run) }
+                    for (i, y) in run.iter().enumerate() {
+                        // SAFETY: cells of the result, which this kernel alone uses.
+                        unsafe {
+                            let cell = base.offset(at[0] + (first + i) as isize * to_step);
+                            cell.write(T::blend(cell.read(), added.alpha, *y, added.beta));
+                        }
                     }
                 }
             });
@@ -486,36 +498,10 @@ fn blend<T: Gemm>(ab: &ViewMut<'_>, added: &Added<'_>) -> Result<(), String> {
     Ok(())
 }
 
-/// Scratch bytes of [`product`].
-pub fn product_room(a: Stored<'_>, b: Stored<'_>, c: Option<Stored<'_>>, out: Stored<'_>) -> usize {
+/// Scratch bytes of [`product`] and [`product_packed`](packed::product_packed): a result in another type than it is computed in.
+pub fn product_room(out: Stored<'_>) -> usize {
     use crate::support::pack::{compute_room, is_compute};
-    let whole = |x: Stored<'_>| if is_compute(x.0) { 0 } else { compute_room(x.0, x.1.numel()) };
-    let mut bytes = whole(a)
-        + whole(b)
-        + c.map_or(0, |c| compute_room(c.0, out.1.numel()) * !is_compute(c.0) as usize)
-        + whole(out);
-    // A vector on the right is a matrix of one column.
-    let column;
-    let out = match b.1.rank() {
-        1 => {
-            column = out.1.unsqueeze(-1).unwrap_or_else(|_| out.1.clone());
-            (out.0, &column)
-        }
-        _ => out,
-    };
-    let (la, rank) = (a.1, out.1.rank());
-    if b.1.rank() <= 2 && la.rank() > 2 {
-        let m: i64 = la.sizes[..la.rank() - 1].iter().product();
-        if la.view(&[m, la.sizes[la.rank() - 1]]).is_none() && is_compute(a.0) {
-            bytes += compute_room(a.0, la.numel());
-        }
-        if is_compute(out.0) && rank > 1 {
-            let m: i64 = out.1.sizes[..rank - 1].iter().product();
-            let dense = out.1.view(&[m, out.1.sizes[rank - 1]]).is_some() || out.1.is_contiguous();
-            bytes += if dense { 0 } else { compute_room(out.0, out.1.numel()) };
-        }
-    }
-    bytes
+    if is_compute(out.0) { 0 } else { compute_room(out.0, out.1.numel()) }
 }
 
 /// `out = sum(conj(a[i]) * b[i])`, of vectors.

@@ -25,6 +25,14 @@ pub trait Panels<T>: Sync {
         let _ = (depth, column, width, rows);
         None
     }
+    /// Whether panels in place, which begin at multiples of a panel's width, have zeros up to a whole vector.
+    fn padded(&self) -> bool {
+        false
+    }
+    /// Whether elements of a column are closer together than those of a row.
+    fn runs(&self) -> bool {
+        false
+    }
     /// The address of the first element and the distance of rows, of a matrix of rows in memory that is too large for a cache.
     fn large(&self, size: (usize, usize)) -> Option<(*const T, isize)> {
         let _ = size;
@@ -106,6 +114,9 @@ impl<T: Copy + Zero + Send + Sync> Panels<T> for Strided<T> {
         } else if self.at.1 == 1 {
             columns.for_each(|j| run(self.cell(depth.start, j), self.cell(depth.end, j)));
         }
+    }
+    fn runs(&self) -> bool {
+        self.at.2 != 1
     }
     fn large(&self, (k, n): (usize, usize)) -> Option<(*const T, isize)> {
         (self.at.2 == 1 && k * n * size_of::<T>() >= 1 << 20).then_some((self.at.0, self.at.1))

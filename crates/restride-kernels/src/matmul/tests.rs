@@ -36,7 +36,7 @@ fn unpack_into(t: &RawTensor, data: &[f32]) {
     crate::support::pack::unpack(data, &t.write().view_mut());
 }
 
-const SIZES: [(i64, i64, i64); 19] = [
+const SIZES: [(i64, i64, i64); 22] = [
     (1, 1, 1),
     (1, 7, 5),
     (7, 1, 5),
@@ -56,6 +56,10 @@ const SIZES: [(i64, i64, i64); 19] = [
     (250, 300, 600),
     (16, 16, 1100),
     (16, 17, 40),
+    // A matrix larger than a cache with a few rows or columns; more rows than a block has.
+    (5, 530, 600),
+    (520, 3, 600),
+    (420, 33, 300),
 ];
 
 #[test]
@@ -77,6 +81,110 @@ fn bits_do_not_depend_on_strides_or_threads() {
                         Some(w) => assert!(*w == got, "{m} {n} {k} b_t {b_t} layout {how} threads {threads}"),
                     }
                 }
+            }
+        }
+    }
+}
+
+fn bits(of: &RawTensor) -> Vec<u32> {
+    of.to_elements::<f32>().into_iter().map(f32::to_bits).collect()
+}
+
+/// The product in single precision, of operands as they are.
+fn singles(a: &RawTensor, b: &RawTensor, b_t: bool, sizes: &[i64]) -> Vec<u32> {
+    let out = RawTensor::zeros(DType::F32, Layout::contiguous(sizes));
+    product(&a.read().view(), &b.read().view(), b_t, &Added::NONE, &out.write().view_mut(), 1).unwrap();
+    bits(&out)
+}
+
+#[test]
+fn a_packed_operand_gives_the_same_bits() {
+    for (m, n, k) in SIZES {
+        let (a, b) = (noise((m * k) as usize, 5), noise((k * n) as usize, 6));
+        let x = relaid(&a, &[m, k], 0);
+        for (b_t, how) in [(false, 0), (false, 7), (true, 0), (true, 3)] {
+            let y = relaid(&b, &if b_t { [n, k] } else { [k, n] }, how);
+            let want = singles(&x, &y, b_t, &[m, n]);
+            let packed = packed::Packed::new(&y.read().view(), b_t).unwrap();
+            assert_eq!(packed.size(), (k as usize, n as usize));
+            for threads in [1, 3] {
+                for how in [0, 1, 6] {
+                    let out = relaid(&vec![f32::NAN; (m * n) as usize], &[m, n], how);
+                    let (x, mut to) = (relaid(&a, &[m, k], 7 - how), out.write());
+                    packed::product_packed(&x.read().view(), &packed, &Added::NONE, &to.view_mut(), threads).unwrap();
+                    drop(to);
+                    assert!(bits(&out) == want, "{m} {n} {k} {b_t} {threads} {how}");
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn packed_operands_say_what_they_are() {
+    use packed::{Packed, product_packed};
+    assert_eq!(Packed::bytes(DType::BF16, 3, 17), Some(3 * 32 * 4));
+    assert_eq!(Packed::bytes(DType::F64, 10, 1), Some(128));
+    assert_eq!(Packed::bytes(DType::I32, 3, 3), None);
+    let zeros = |sizes: &[i64], dtype| RawTensor::zeros(dtype, Layout::contiguous(sizes));
+    assert!(Packed::new(&zeros(&[3, 3], DType::I32).read().view(), false).is_err());
+    assert!(Packed::new(&zeros(&[3], DType::F32).read().view(), false).is_err());
+    let packed = Packed::new(&zeros(&[3, 5], DType::F32).read().view(), false).unwrap();
+    for (a, out, dtype) in
+        [(&[2, 4][..], &[2, 5][..], DType::F32), (&[2, 3], &[2, 3], DType::F32), (&[2, 3], &[2, 5], DType::F64)]
+    {
+        let (x, to) = (zeros(a, DType::F32), zeros(out, dtype));
+        let done = product_packed(&x.read().view(), &packed, &Added::NONE, &to.write().view_mut(), 1);
+        assert!(done.is_err(), "{a:?} {out:?}");
+    }
+}
+
+#[test]
+fn other_types_are_converted_as_they_are_read() {
+    for dtype in [DType::BF16, DType::F16, DType::I8] {
+        for (m, n, k) in SIZES {
+            let scale = if dtype == DType::I8 { 100.0 } else { 1.0 };
+            let half = |sizes: [i64; 2], seed, how: usize| {
+                let data: Vec<f32> = noise((sizes[0] * sizes[1]) as usize, seed).iter().map(|x| x * scale).collect();
+                let layout = relaid(&data, &sizes, how).layout().clone();
+                let t = RawTensor::zeros(dtype, layout.clone());
+                unpack_into(&t, &data);
+                let single = RawTensor::zeros(DType::F32, layout);
+                unpack_into(&single, &crate::support::pack::pack::<f32>(&t.read().view()));
+                (t, single)
+            };
+            for (b_t, how) in [(false, 0), (false, 5), (true, 0), (true, 6)] {
+                let ((a, wide_a), (b, wide_b)) =
+                    (half([m, k], 7, how), half(if b_t { [n, k] } else { [k, n] }, 8, how));
+                let want = singles(&wide_a, &wide_b, b_t, &[m, n]);
+                assert!(singles(&a, &b, b_t, &[m, n]) == want, "{dtype:?} {m} {n} {k} {b_t} {how}");
+                let batch = |t: &RawTensor| {
+                    let layout = t.layout().unsqueeze(0).unwrap();
+                    t.alias(t.dtype(), layout).unwrap()
+                };
+                assert!(singles(&batch(&a), &batch(&b), b_t, &[1, m, n]) == want, "batched {dtype:?} {m} {n} {k}");
+            }
+        }
+    }
+}
+
+#[test]
+fn rows_of_any_dimensions_are_one_product() {
+    let (b, l, k, n) = (3, 70, 40, 50);
+    let (a, w) = (noise((b * l * k) as usize, 9), relaid(&noise((k * n) as usize, 10), &[k, n], 0));
+    let want = singles(&relaid(&a, &[b * l, k], 0), &w, false, &[b * l, n]);
+    for from in [[0, 1, 2], [0, 2, 1], [1, 0, 2], [2, 1, 0]] {
+        for to in [[0, 1, 2], [0, 2, 1], [1, 0, 2], [2, 1, 0]] {
+            for threads in [1, 2, 4] {
+                let x = RawTensor::zeros(DType::F32, Layout::permuted(&[b, l, k], &from));
+                unpack_into(&x, &a);
+                let out = RawTensor::zeros(DType::F32, Layout::permuted(&[b, l, n], &to));
+                let (run, taken) = crate::support::scratch::taken(|| {
+                    product(&x.read().view(), &w.read().view(), false, &Added::NONE, &out.write().view_mut(), threads)
+                });
+                run.unwrap();
+                assert_eq!(taken, 0, "nothing is copied as a whole");
+                assert!(bits(&out) == want, "{from:?} {to:?} {threads}");
             }
         }
     }

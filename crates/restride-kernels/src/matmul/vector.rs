@@ -6,6 +6,7 @@ use super::blocked::{DEPTH, Matrix, MatrixMut, SHARED, Shared};
 use super::panels::{Panels, Rows, prefetch};
 use crate::support::par;
 use num_traits::Zero;
+use std::ops::Range;
 use std::ops::{Add, Mul};
 
 /// Partial sums of a product with a vector: term `p` is in sum `p % LANES`.
@@ -67,6 +68,196 @@ const SIDE: usize = 64;
 /// Elements of the vector that are copied at a time if they are apart.
 const RUN: usize = 1024;
 
+/// Adds the lanes to a sum, which is written.
+///
+/// # Safety
+/// The cell is readable and writable.
+#[inline(always)]
+unsafe fn put<T: Copy + Add<Output = T>>(cell: *mut T, lanes: [T; LANES], add: bool) {
+    let sum = ((lanes[0] + lanes[4]) + (lanes[2] + lanes[6])) + ((lanes[1] + lanes[5]) + (lanes[3] + lanes[7]));
+    // SAFETY: the caller's promise.
+    unsafe { cell.write(if add { cell.read() + sum } else { sum }) }
+}
+
+/// Adds `k` terms to the sums of `n` columns that are side by side, at most [`WIDE`]: the first is the first lane's.
+///
+/// # Safety
+/// `b` is the address of `k` rows of `n` elements and their distance.
+#[inline(always)]
+#[allow(clippy::needless_range_loop)] // lanes by columns
+unsafe fn across<T: Copy + Add<Output = T> + Mul<Output = T>>(
+    sums: &mut [[T; WIDE]; LANES],
+    (n, k): (usize, usize),
+    factor: impl Fn(usize) -> T,
+    b: (*const T, isize),
+) {
+    assert!(n <= WIDE, "more columns than sums");
+    let row = |p: usize| b.0.wrapping_offset(p as isize * b.1);
+    let whole = k / (2 * LANES) * (2 * LANES);
+    for p in (0..whole).step_by(2 * LANES) {
+        let x: [T; 2 * LANES] = std::array::from_fn(|l| factor(p + l));
+        let rows: [*const T; 2 * LANES] = std::array::from_fn(|l| row(p + l));
+        // The same columns of the rows that come next.
+        let ahead = 2 * LANES as isize * b.1;
+        for j in (0..n / LANES * LANES).step_by(LANES) {
+            for l in 0..LANES {
+                prefetch(rows[l].wrapping_offset(ahead + j as isize));
+                prefetch(rows[LANES + l].wrapping_offset(ahead + j as isize));
+                // SAFETY: eight elements of the two rows, and of the sums of a lane.
+                unsafe {
+                    let y = rows[l].add(j).cast::<[T; LANES]>().read_unaligned();
+                    let z = rows[LANES + l].add(j).cast::<[T; LANES]>().read_unaligned();
+                    let sum = &mut *sums[l].as_mut_ptr().add(j).cast::<[T; LANES]>();
+                    for i in 0..LANES {
+                        sum[i] = (sum[i] + x[l] * y[i]) + x[LANES + l] * z[i];
+                    }
+                }
+            }
+        }
+        for j in n / LANES * LANES..n {
+            for l in 0..2 * LANES {
+                // SAFETY: an element of a row.
+                sums[l % LANES][j] = sums[l % LANES][j] + x[l] * unsafe { rows[l].add(j).read() };
+            }
+        }
+    }
+    for p in whole..k {
+        // SAFETY: `n` elements of a row of the matrix.
+        let row = unsafe { std::slice::from_raw_parts(row(p), n) };
+        let x = factor(p);
+        sums[p % LANES].iter_mut().zip(row).for_each(|(s, y)| *s = *s + x * *y);
+    }
+}
+
+/// Adds terms to the lanes of one sum; the first is the first lane's.
+#[inline(always)]
+fn dot<T: Copy + Add<Output = T> + Mul<Output = T>>(sum: &mut [T; LANES], x: &[T], y: &[T]) {
+    let mut lanes = *sum;
+    let ((x, x_rest), (y, y_rest)) = (x.as_chunks::<LANES>(), y.as_chunks::<LANES>());
+    for (x, y) in x.iter().zip(y) {
+        for l in 0..LANES {
+            lanes[l] = lanes[l] + x[l] * y[l];
+        }
+    }
+    for (l, (x, y)) in x_rest.iter().zip(y_rest).enumerate() {
+        lanes[l] = lanes[l] + *x * *y;
+    }
+    *sum = lanes;
+}
+
+/// As [`vector`], of operands that are made piece by piece: `m` or `n` is 1. `width` is that of panels.
+///
+/// # Safety
+/// As [`product`](super::blocked::product).
+pub unsafe fn vector_of<T: Copy + Zero + Send + Sync + Add<Output = T> + Mul<Output = T>>(
+    (m, n, k): (usize, usize, usize),
+    width: usize,
+    a: &dyn Rows<T>,
+    b: &dyn Panels<T>,
+    c: MatrixMut<T>,
+    add: bool,
+    threads: usize,
+) {
+    let threads = if m * n * k < SHARED { 1 } else { threads };
+    let (len, part) = match () {
+        () if m > 1 => (m, SIDE),
+        () if b.padded() => (n, width),
+        () if b.runs() => (n, SIDE),
+        () => (n, n.div_ceil(threads).next_multiple_of(16).clamp(1, WIDE)),
+    };
+    let c = Shared(c);
+    par::each(threads, len.div_ceil(part), &|i| {
+        let these = i * part..len.min((i + 1) * part);
+        // SAFETY: the caller's promise; parts do not share elements of `c`.
+        unsafe {
+            #[cfg(all(target_arch = "x86_64", not(miri)))]
+            if std::arch::is_x86_feature_detected!("avx2") {
+                return part_avx2(m > 1, these, k, a, b, c.get(), add);
+            }
+            self::part(m > 1, these, k, a, b, c.get(), add)
+        }
+    });
+}
+
+/// As [`part`], with wider vectors: the operations are the same.
+///
+/// # Safety
+/// As [`vector_of`], on a machine that has them.
+#[cfg(all(target_arch = "x86_64", not(miri)))]
+#[target_feature(enable = "avx2")]
+unsafe fn part_avx2<T: Copy + Zero + Add<Output = T> + Mul<Output = T>>(
+    by_rows: bool,
+    these: Range<usize>,
+    k: usize,
+    a: &dyn Rows<T>,
+    b: &dyn Panels<T>,
+    c: MatrixMut<T>,
+    add: bool,
+) {
+    // SAFETY: the caller's promise.
+    unsafe { part(by_rows, these, k, a, b, c, add) }
+}
+
+/// Some of the sums of a product with a vector: those of rows of `a`, or of columns of `b`.
+///
+/// # Safety
+/// As [`vector_of`].
+#[inline(always)]
+unsafe fn part<T: Copy + Zero + Add<Output = T> + Mul<Output = T>>(
+    by_rows: bool,
+    these: Range<usize>,
+    k: usize,
+    a: &dyn Rows<T>,
+    b: &dyn Panels<T>,
+    c: MatrixMut<T>,
+    add: bool,
+) {
+    /// Rows of the matrix that are made at a time.
+    const DEEP: usize = 2 * LANES;
+    let (len, step) = (these.len(), if by_rows { c.1 } else { c.2 });
+    let cell = |j: usize| c.0.wrapping_offset((these.start + j) as isize * step);
+    let depths = (0..k).step_by(DEPTH).map(|first| first..k.min(first + DEPTH));
+    let mut x = [T::zero(); DEPTH];
+    // SAFETY: the caller's promise; the memory holds the elements.
+    unsafe {
+        if by_rows || b.runs() {
+            let mut sums = [[T::zero(); LANES]; SIDE];
+            let mut run = [T::zero(); DEPTH];
+            for depth in depths {
+                if by_rows {
+                    b.fill(depth.clone(), 0..1, 1, x.as_mut_ptr());
+                } else {
+                    a.fill(0..1, depth.clone(), DEPTH, x.as_mut_ptr());
+                }
+                for (sum, j) in sums.iter_mut().zip(these.clone()) {
+                    if by_rows {
+                        a.fill(j..j + 1, depth.clone(), DEPTH, run.as_mut_ptr());
+                    } else {
+                        b.fill(depth.clone(), j..j + 1, 1, run.as_mut_ptr());
+                    }
+                    dot(sum, &x[..depth.len()], &run[..depth.len()]);
+                }
+            }
+            return sums[..len].iter().enumerate().for_each(|(j, sum)| put(cell(j), *sum, add));
+        }
+        let mut sums = [[T::zero(); WIDE]; LANES];
+        let mut rows = [T::zero(); DEEP * WIDE];
+        for depth in depths {
+            a.fill(0..1, depth.clone(), DEPTH, x.as_mut_ptr());
+            if let Some(at) = b.in_place(depth.start, these.start, len, 1).filter(|_| b.padded()) {
+                across(&mut sums, (len, depth.len()), |p| x[p], at);
+                continue;
+            }
+            for first in depth.clone().step_by(DEEP) {
+                let deep = first..depth.end.min(first + DEEP);
+                b.fill(deep.clone(), these.clone(), len, rows.as_mut_ptr());
+                across(&mut sums, (len, deep.len()), |p| x[first - depth.start + p], (rows.as_ptr(), len as isize));
+            }
+        }
+        (0..len).for_each(|j| put(cell(j), std::array::from_fn(|l| sums[l][j]), add));
+    }
+}
+
 /// One part's columns: at most [`WIDE`] where they are side by side, at most [`SIDE`] else.
 ///
 /// # Safety
@@ -81,51 +272,12 @@ unsafe fn columns<T: Copy + Zero + Add<Output = T> + Mul<Output = T>>(
 ) {
     // SAFETY: the caller's promise: an element of the vector.
     let factor = |p: usize| unsafe { a.0.offset(p as isize * a.1).read() };
-    let put = |j: usize, lanes: [T; LANES]| {
-        let sum = ((lanes[0] + lanes[4]) + (lanes[2] + lanes[6])) + ((lanes[1] + lanes[5]) + (lanes[3] + lanes[7]));
-        // SAFETY: the caller's promise.
-        unsafe {
-            let cell = c.0.offset(j as isize * c.1);
-            cell.write(if add { cell.read() + sum } else { sum });
-        }
-    };
+    // SAFETY: the caller's promise.
+    let put = |j: usize, lanes: [T; LANES]| unsafe { put(c.0.offset(j as isize * c.1), lanes, add) };
     if b.2 == 1 {
         let mut sums = [[T::zero(); WIDE]; LANES];
-        let row = |p: usize| b.0.wrapping_offset(p as isize * b.1);
-        let whole = k / (2 * LANES) * (2 * LANES);
-        for p in (0..whole).step_by(2 * LANES) {
-            let x: [T; 2 * LANES] = std::array::from_fn(|l| factor(p + l));
-            let rows: [*const T; 2 * LANES] = std::array::from_fn(|l| row(p + l));
-            // The same columns of the rows that come next.
-            let ahead = 2 * LANES as isize * b.1;
-            for j in (0..n / LANES * LANES).step_by(LANES) {
-                for l in 0..LANES {
-                    prefetch(rows[l].wrapping_offset(ahead + j as isize));
-                    prefetch(rows[LANES + l].wrapping_offset(ahead + j as isize));
-                    // SAFETY: eight elements of the two rows, and of the sums of a lane.
-                    unsafe {
-                        let y = rows[l].add(j).cast::<[T; LANES]>().read_unaligned();
-                        let z = rows[LANES + l].add(j).cast::<[T; LANES]>().read_unaligned();
-                        let sum = &mut *sums[l].as_mut_ptr().add(j).cast::<[T; LANES]>();
-                        for i in 0..LANES {
-                            sum[i] = (sum[i] + x[l] * y[i]) + x[LANES + l] * z[i];
-                        }
-                    }
-                }
-            }
-            for j in n / LANES * LANES..n {
-                for l in 0..2 * LANES {
-                    // SAFETY: an element of a row.
-                    sums[l % LANES][j] = sums[l % LANES][j] + x[l] * unsafe { rows[l].add(j).read() };
-                }
-            }
-        }
-        for p in whole..k {
-            // SAFETY: `n` elements of a row of the matrix.
-            let row = unsafe { std::slice::from_raw_parts(row(p), n) };
-            let x = factor(p);
-            sums[p % LANES].iter_mut().zip(row).for_each(|(s, y)| *s = *s + x * *y);
-        }
+        // SAFETY: the caller's promise.
+        unsafe { across(&mut sums, (n, k), factor, (b.0, b.1)) }
         (0..n).for_each(|j| put(j, std::array::from_fn(|l| sums[l][j])));
         return;
     }
@@ -215,7 +367,7 @@ pub unsafe fn plain<T: Copy + Default + Send + Sync>(
 ///
 /// # Safety
 /// As [`product`](super::blocked::product).
-pub unsafe fn plain_of<T: Copy + Default + Send + Sync, A: Rows<T>, B: Panels<T>>(
+pub unsafe fn plain_of<T: Copy + Default + Send + Sync, A: Rows<T> + ?Sized, B: Panels<T> + ?Sized>(
     (m, n, k): (usize, usize, usize),
     a: &A,
     b: &B,

@@ -203,22 +203,9 @@ fn linear_kernel(c: &Call<'_>) -> Result<()> {
     ran(matmul::product(c.args.tensor(0)?, c.args.tensor(1)?, true, &added, &c.outs[0], c.ctx.threads))
 }
 
-/// Scratch bytes of a product of two arguments, with an optional third that is added.
-fn room(a: &Args<'_, Meta>, outs: &[Meta], x: usize, y: usize, c: Option<usize>) -> Result<usize> {
-    let c = c.map_or(Ok(None), |c| a.opt_tensor(c))?;
-    Ok(matmul::product_room(lies(a.tensor(x)?), lies(a.tensor(y)?), c.map(lies), lies(&outs[0])))
-}
-
-fn of_product(a: &Args<'_, Meta>, outs: &[Meta]) -> Result<usize> {
-    room(a, outs, 0, 1, None)
-}
-
-fn of_added(a: &Args<'_, Meta>, outs: &[Meta]) -> Result<usize> {
-    room(a, outs, 1, 2, Some(0))
-}
-
-fn of_linear(a: &Args<'_, Meta>, outs: &[Meta]) -> Result<usize> {
-    room(a, outs, 0, 1, Some(2))
+/// Scratch bytes of a product, with an addend or without.
+fn of_product(_: &Args<'_, Meta>, outs: &[Meta]) -> Result<usize> {
+    Ok(matmul::product_room(lies(&outs[0])))
 }
 
 /// Scratch bytes of `vdot`: both operands in row-major order, and the conjugate of the first.
@@ -235,13 +222,13 @@ fn macs<const LEFT: usize>(a: &Args<'_, Meta>, outs: &[Meta]) -> Result<i64> {
 pub(crate) static OPS: &[OpDef] = &[
     OpDef {
         by_row: true,
-        ..close("linear", linear, linear_kernel, of_linear, samples!(linear_samples)).counted(macs::<0>)
+        ..close("linear", linear, linear_kernel, of_product, samples!(linear_samples)).counted(macs::<0>)
     }
     .noted("x times the transpose of the weight, plus a bias"),
-    close("addmm", addmm, added, of_added, samples!(addmm_samples)).counted(macs::<1>),
+    close("addmm", addmm, added, of_product, samples!(addmm_samples)).counted(macs::<1>),
     close("mm", mm, product, of_product, samples!(mm_samples)).counted(macs::<0>),
     close("bmm", bmm, product, of_product, samples!(bmm_samples)).counted(macs::<0>),
-    close("baddbmm", baddbmm, added, of_added, samples!(baddbmm_samples)).counted(macs::<1>),
+    close("baddbmm", baddbmm, added, of_product, samples!(baddbmm_samples)).counted(macs::<1>),
     OpDef {
         by_batch: Some(ByBatch { each: &[0, 1], broadcast: &[] }),
         ..close("matmul", matmul, product, of_product, samples!(matmul_samples)).counted(macs::<0>)
@@ -251,7 +238,7 @@ pub(crate) static OPS: &[OpDef] = &[
         .counted(macs::<0>)
         .noted("dot with the conjugate of the first vector"),
     close("mv", mv, product, of_product, samples!(mv_samples)).counted(macs::<0>),
-    close("addmv", addmv, added, of_added, samples!(addmv_samples)).counted(macs::<1>),
+    close("addmv", addmv, added, of_product, samples!(addmv_samples)).counted(macs::<1>),
 ];
 
 /// Other names of PyTorch for operators of this family.
