@@ -73,7 +73,7 @@ pub(super) fn by_rows<T: Gemm>(
     };
     // SAFETY: operands are read only.
     let matrix = unsafe { par::Across::new(matrix) };
-    let runs = cells::Runs::new(layout);
+    let runs = cells::RowRuns::new(layout);
     let column = layout.strides[layout.rank() - 1] as isize;
     // SAFETY: runs do not share elements of the result.
     let to = unsafe { par::Across::new(base.wrapping_offset(layout.offset as isize)) };

@@ -95,7 +95,7 @@ impl<T: Gemm> Panels<T> for Cells {
                 }
                 return;
             }
-            // Runs along the columns, a few columns at a time.
+            // RowRuns along the columns, a few columns at a time.
             let step = self.rows.first().map_or(0, |r| r.1);
             let mut aside = [[T::default(); DEPTH]; ASIDE];
             for first in (0..wide).step_by(ASIDE) {
@@ -125,18 +125,18 @@ impl<T: Gemm> Panels<T> for Cells {
 
 /// The rows of a result that are one run of equal steps: the last dimensions but the columns' that merge, as their number, and the
 /// cells where such runs begin, by number.
-pub struct Runs {
+pub struct RowRuns {
     /// Rows of a run, and from one to the next.
     pub len: usize,
     pub step: isize,
     outer: PerDim<(usize, isize)>,
 }
 
-impl Runs {
+impl RowRuns {
     /// All dimensions but the last are rows.
     pub fn new(layout: &Layout) -> Self {
         let last = layout.rank() - 1;
-        let mut runs = Runs { len: 1, step: 0, outer: PerDim::new() };
+        let mut runs = RowRuns { len: 1, step: 0, outer: PerDim::new() };
         for (&n, &s) in layout.sizes[..last].iter().zip(&layout.strides).rev().filter(|(n, _)| **n != 1) {
             let (n, s) = (n as usize, s as isize);
             if runs.outer.is_empty() && (runs.len == 1 || s == runs.step * runs.len as isize) {

@@ -17,14 +17,14 @@ struct Line([u8; 64]);
 /// It has elements of the compute type (`f32` for half types). Blocks of [`DEPTH`] rows follow each other, and in each block panels of
 /// columns, row by row. Columns are filled up with zeros to a multiple of 64 bytes, but a single column is not. It is no format for
 /// files: the width of panels is the processor's.
-pub struct Packed {
+pub struct PackedMatrix {
     dtype: DType,
     k: usize,
     n: usize,
     lines: Vec<Line>,
 }
 
-impl Packed {
+impl PackedMatrix {
     /// Bytes that an operand of these sizes takes, whatever the processor. `None` for types whose products do not read panels, which
     /// are those that are not real floats.
     pub fn bytes(dtype: DType, k: usize, n: usize) -> Option<usize> {
@@ -35,15 +35,15 @@ impl Packed {
     ///
     /// # Errors
     /// A view that is no matrix, or of a type that is not packed.
-    pub fn new(b: &View<'_>, transposed: bool) -> Result<Packed, String> {
+    pub fn new(b: &View<'_>, transposed: bool) -> Result<PackedMatrix, String> {
         let &[rows, cols] = b.sizes() else {
             return Err(format!("an operand of sizes {:?} is no matrix to pack", b.sizes()));
         };
         let (k, n) = if transposed { (cols as usize, rows as usize) } else { (rows as usize, cols as usize) };
-        let (Some(dtype), Some(bytes)) = (compute(b.dtype()), Packed::bytes(b.dtype(), k, n)) else {
+        let (Some(dtype), Some(bytes)) = (compute(b.dtype()), PackedMatrix::bytes(b.dtype(), k, n)) else {
             return Err(format!("matrices of {} are not packed", b.dtype().torch_name()));
         };
-        let mut packed = Packed { dtype, k, n, lines: vec![Line([0; 64]); bytes / 64] };
+        let mut packed = PackedMatrix { dtype, k, n, lines: vec![Line([0; 64]); bytes / 64] };
         with_compute!(float dtype, T => {
             let right = Right::<T>::of(b, transposed);
             let (at, width) = (packed.lines.as_mut_ptr().cast::<T>(), T::width());
@@ -93,7 +93,7 @@ fn place<T>(k: usize, n: usize, depth: usize, column: usize, width: usize) -> (u
 
 /// The panels of a packed operand, where they are.
 pub(super) struct InPlace<'a, T> {
-    of: &'a Packed,
+    of: &'a PackedMatrix,
     at: *const T,
     width: usize,
 }
@@ -103,7 +103,7 @@ unsafe impl<T: Sync> Sync for InPlace<'_, T> {}
 impl<'a, T: Gemm> InPlace<'a, T> {
     /// # Panics
     /// If its elements have another type.
-    pub(super) fn new(of: &'a Packed) -> Self {
+    pub(super) fn new(of: &'a PackedMatrix) -> Self {
         assert_eq!(of.dtype, T::DTYPE, "a packed operand of another type");
         InPlace { of, at: of.lines.as_ptr().cast(), width: T::width() }
     }
@@ -143,7 +143,7 @@ impl<T: Copy + Send + Sync + num_traits::Zero> Panels<T> for InPlace<'_, T> {
 /// Sizes or types that are not those of a product.
 pub fn product_packed(
     a: &View<'_>,
-    b: &Packed,
+    b: &PackedMatrix,
     added: &Added<'_>,
     out: &ViewMut<'_>,
     threads: usize,

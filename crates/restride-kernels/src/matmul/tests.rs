@@ -105,7 +105,7 @@ fn a_packed_operand_gives_the_same_bits() {
         for (b_t, how) in [(false, 0), (false, 7), (true, 0), (true, 3)] {
             let y = relaid(&b, &if b_t { [n, k] } else { [k, n] }, how);
             let want = singles(&x, &y, b_t, &[m, n]);
-            let packed = packed::Packed::new(&y.read().view(), b_t).unwrap();
+            let packed = packed::PackedMatrix::new(&y.read().view(), b_t).unwrap();
             assert_eq!(packed.size(), (k as usize, n as usize));
             for threads in [1, 3] {
                 for how in [0, 1, 6] {
@@ -122,14 +122,14 @@ fn a_packed_operand_gives_the_same_bits() {
 
 #[test]
 fn packed_operands_say_what_they_are() {
-    use packed::{Packed, product_packed};
-    assert_eq!(Packed::bytes(DType::BF16, 3, 17), Some(3 * 32 * 4));
-    assert_eq!(Packed::bytes(DType::F64, 10, 1), Some(128));
-    assert_eq!(Packed::bytes(DType::I32, 3, 3), None);
+    use packed::{PackedMatrix, product_packed};
+    assert_eq!(PackedMatrix::bytes(DType::BF16, 3, 17), Some(3 * 32 * 4));
+    assert_eq!(PackedMatrix::bytes(DType::F64, 10, 1), Some(128));
+    assert_eq!(PackedMatrix::bytes(DType::I32, 3, 3), None);
     let zeros = |sizes: &[i64], dtype| RawTensor::zeros(dtype, Layout::contiguous(sizes));
-    assert!(Packed::new(&zeros(&[3, 3], DType::I32).read().view(), false).is_err());
-    assert!(Packed::new(&zeros(&[3], DType::F32).read().view(), false).is_err());
-    let packed = Packed::new(&zeros(&[3, 5], DType::F32).read().view(), false).unwrap();
+    assert!(PackedMatrix::new(&zeros(&[3, 3], DType::I32).read().view(), false).is_err());
+    assert!(PackedMatrix::new(&zeros(&[3], DType::F32).read().view(), false).is_err());
+    let packed = PackedMatrix::new(&zeros(&[3, 5], DType::F32).read().view(), false).unwrap();
     for (a, out, dtype) in
         [(&[2, 4][..], &[2, 5][..], DType::F32), (&[2, 3], &[2, 3], DType::F32), (&[2, 3], &[2, 5], DType::F64)]
     {
