@@ -179,16 +179,20 @@ fn run<T: Gemm + Real>(
         let len = TILE.min(l - first);
         let row = entry * l + first;
         let scores = &mut scores[..len * s];
+        // Keys that the last of these queries sees, and so all others see at most.
+        let shown = if causal { (first + len).min(s) } else { s };
         if e == 0 || s == 0 {
             scores.fill(T::zero());
         } else {
             let (q, k) = (down(q.at(entry), first), k.at(entry));
             let to = (scores.as_mut_ptr(), s as isize, 1);
-            // SAFETY: `len` rows of queries from the first, all keys as columns, and scores for them.
-            unsafe { T::product((len, s, e), len == 1 || s == 1, q, (k.0, k.2, k.1), to, false, 1) }
+            // SAFETY: `len` rows of queries from the first, keys as columns, and scores for them.
+            unsafe { T::product((len, shown, e), len == 1 || s == 1, q, (k.0, k.2, k.1), to, false, 1) }
         }
         for i in 0..len {
-            let line = &mut scores[i * s..][..s];
+            let seen = if causal { (first + i + 1).min(s) } else { s };
+            let (line, hidden) = scores[i * s..][..s].split_at_mut(seen);
+            hidden.fill(T::zero());
             line.iter_mut().for_each(|x| *x *= scale);
             if let Some(m) = &mask {
                 let line_of = down(m.at(entry), if thin[0] { 0 } else { first + i });
@@ -203,9 +207,6 @@ fn run<T: Gemm + Real>(
                     };
                 }
             }
-            let seen = if causal { (first + i + 1).min(s) } else { s };
-            let (line, hidden) = line.split_at_mut(seen);
-            hidden.fill(T::zero());
             if wants_sums {
                 // SAFETY: this row's number, which is this item's alone.
                 unsafe { sums_at.at(row + i).write(logsumexp(line)) };
@@ -225,8 +226,8 @@ fn run<T: Gemm + Real>(
             }
         } else if ev > 0 {
             let from = (scores.as_ptr(), s as isize, 1);
-            // SAFETY: the scores of `len` queries, all values, and this item's rows of the result, which no other item uses.
-            unsafe { T::product((len, ev, s), len == 1 || ev == 1, from, v.at(entry), to, false, 1) }
+            // SAFETY: the scores of `len` queries, values of the keys that they see, and this item's rows of the result, which no other item uses.
+            unsafe { T::product((len, ev, shown), len == 1 || ev == 1, from, v.at(entry), to, false, 1) }
         }
     });
     if let Some(own) = &own {

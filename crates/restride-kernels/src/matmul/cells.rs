@@ -82,6 +82,11 @@ impl<T: Gemm> Panels<T> for Cells {
                     (wide..width).for_each(|j| panel.add(p * width + j).write(T::default()));
                 }
             }
+            let step = self.rows.first().map_or(0, |r| r.1);
+            if width == 1 && self.rows.len() <= 1 {
+                let cell = self.row(depth.start) + columns.start as isize * self.column;
+                return load_row(self.dtype, self.base, cell, step, std::slice::from_raw_parts_mut(panel, depth.len()));
+            }
             if self.column == 1 || wide == 1 {
                 for (at, p) in depth.enumerate() {
                     let row = std::slice::from_raw_parts_mut(panel.add(at * width), wide);
