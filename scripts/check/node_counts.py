@@ -41,7 +41,7 @@ def ours_of(path, restride):
 
 
 def more(ours, theirs):
-    """The operators of which one side has more, in words."""
+    """The operators that one side has more often, in words."""
     name = lambda t: t.removeprefix("<built-in function ").removesuffix(">")
     both = [(ours[t] - theirs[t], name(t)) for t in sorted(ours.keys() | theirs.keys())]
     return ", ".join(f"{n:+d} {t}" for n, t in sorted(both, key=lambda x: (-x[0], x[1])) if n)

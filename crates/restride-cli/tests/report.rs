@@ -27,7 +27,7 @@ fn compile(program: &Path, more: &[&str], to: &Page) -> String {
         .output()
         .expect("the command");
     assert!(out.status.success(), "{}", String::from_utf8_lossy(&out.stderr));
-    // Nobody looks at this terminal: nothing of the progress is in what goes elsewhere.
+    // Progress goes to a terminal only: neither pipe has any of it.
     assert!(out.stderr.is_empty(), "{}", String::from_utf8_lossy(&out.stderr));
     std::fs::read_to_string(&to.0).expect("the page")
 }

@@ -87,7 +87,7 @@ fn custom_functions_have_first_and_second_derivatives() {
     assert_eq!(derivatives(|x| Ok(run(cube(), x)?.remove(0)), 2.0), (12.0, 12.0));
     let e = 0.5f64.exp();
     assert_eq!(derivatives(|x| Ok(run(exponential(), x)?.remove(0)), 0.5), (e, e));
-    // Of a view, written afterwards, of which another view is read.
+    // The input is a view, written afterwards and read through another view.
     let f = |x: &Tensor| {
         let y = x.mul_number(2)?;
         let z = apply(cube(), &[y.slice(0, 0, 1)?])?.remove(0);

@@ -80,7 +80,7 @@ fn read(file: &Path) -> Result<Problem, String> {
     Ok(problem)
 }
 
-/// As many items and steps, a thousandth of which live to the end.
+/// As many items as steps; one item in a thousand lives to the end.
 fn synthetic(n: usize, longest: usize) -> Problem {
     let mut state = 11u64;
     let mut below = |n: usize| {

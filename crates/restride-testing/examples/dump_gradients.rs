@@ -10,7 +10,7 @@ use restride_testing::finite_differences::GradientCase;
 use restride_testing::rng::Rng;
 use std::io::Write as _;
 
-/// Samples of each operator, and those of which second gradients are written too.
+/// Samples of each operator that are written, and how many of them with second gradients too.
 const TRIED: usize = 6;
 const TWICE: usize = 2;
 

@@ -76,7 +76,7 @@ fn a_negative_index_counts_from_the_end() {
     assert!(matches!(verdict(&program, &Inputs::new(values)), WaysVerdict::Rejected(_)));
 }
 
-/// The file was exported with an expanded tensor. A dense or a transposed one is taken, and a reshape of it is what it is there.
+/// The file was exported with an expanded tensor. A dense or a transposed one is taken, and a reshape of it resolves as for that layout.
 #[test]
 fn what_was_expanded_may_be_dense() {
     let program = fixture("expanded_sample");

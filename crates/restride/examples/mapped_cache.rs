@@ -5,14 +5,14 @@
 //! ```
 //!
 //! The named buffers of the state lie one after the other in the file, each from a page of its own on. The first run copies the
-//! program's buffers there, later ones take what is there. The first output is computed into a `Vec` of this program.
+//! program's buffers in the file, later ones find them. The first output is computed into a `Vec` of this program.
 
 use restride::{CompileOptions, Compiled, Inputs, OpenOptions, RawTensor, RunOptions, Storage, open};
 use std::error::Error;
 use std::fs::File;
 use std::path::Path;
 
-/// Where buffers may begin: at pages, of which none is larger on common systems.
+/// Alignment of buffers: the largest page size of common systems.
 const PAGE: usize = 1 << 16;
 
 fn main() -> Result<(), Box<dyn Error>> {
@@ -35,7 +35,7 @@ fn main() -> Result<(), Box<dyn Error>> {
         if file.metadata()?.len() < end as u64 {
             file.set_len(end as u64)?;
         }
-        // SAFETY: nobody else writes the file while this runs.
+        // SAFETY: no other process writes the file while this one runs.
         let map = unsafe { memmap2::MmapOptions::new().offset(start as u64).len(bytes).map_mut(&file)? };
         let memory = Storage::from_owner(map);
         match fresh {

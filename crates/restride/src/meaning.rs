@@ -23,7 +23,7 @@ use std::collections::BTreeMap;
 /// The output or input that differs, the element, and its value in each program.
 pub fn meaning(imported: &Program, functional: &Program, inputs: &Inputs) -> Result<Equivalence> {
     let binding = sizes(imported, inputs)?;
-    // Compositions of which some give views are taken apart first, as for functionalization.
+    // Compositions that may return views are taken apart first, as for functionalization.
     let expanded = restride_passes::aliases::expand(imported)?;
     let imported = restride_passes::specialize(expanded.as_ref().unwrap_or(imported), &binding);
     let functional = restride_passes::specialize(functional, &binding);

@@ -107,8 +107,8 @@ impl Methods {
     }
 }
 
-/// Adds a program's state: what has a name that is there already becomes that tensor, and what shares its storage with such a
-/// tensor shares the storage that is there.
+/// Adds a program's state. A tensor whose name is known already becomes the known one, and tensors on its storage move to the
+/// known storage.
 fn share(all: &mut State, own: &State, method: &str) -> Result<()> {
     let refuse = |name: &str, why: &str| {
         let what = format!("{method} and another program of the archive have {name}, {why}");

@@ -257,7 +257,7 @@ fn decode(file: &Path, first: i64, steps: i64) -> Vec<f32> {
     session.outputs().values[0].tensor().expect("a tensor").to_elements::<f32>()
 }
 
-/// One process writes the first rows of a cache in a file, another one goes on from there: this test runs itself again for that.
+/// One process writes the first rows of a cache in a file, another one continues: this test runs itself again for that.
 #[test]
 fn a_mapped_file_is_the_cache_of_two_processes() {
     const FILE: &str = "RESTRIDE_TEST_CACHE";

@@ -194,7 +194,7 @@ impl Replay<'_> {
             given.push(self.given(o, false)?);
         }
         for (t, content) in memory {
-            // A write of what is there already is one too: the functional form carries it.
+            // A write that changes nothing is a write too: the functional form carries it.
             if t.cells.borrow().written || self.content(&t)? != content {
                 return skip("the body of a loop writes what it is given");
             }

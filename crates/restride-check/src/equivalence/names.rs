@@ -131,7 +131,7 @@ impl TermTable {
         }
     }
 
-    /// One name for an element of several terms, none of which is assembled.
+    /// One name for an element of several terms; no term is assembled.
     pub(super) fn composite(&mut self, bytes: Vec<Byte>) -> Byte {
         let whole = bytes.windows(2).all(|w| w[0].0 == w[1].0 && w[0].1 + 1 == w[1].1);
         match bytes.first() {

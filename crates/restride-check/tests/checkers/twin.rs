@@ -62,7 +62,7 @@ pub fn missed(program: &Program, placement: &Placement, step: usize, v: ValueId,
 /// No place of these small programs reaches as far.
 const FAR: i64 = 1 << 16;
 
-/// What is no placement at all: it names what there is not, has other numbers of operands, or numbers beyond all
+/// An invalid placement: it names values that do not exist, has other numbers of operands, or numbers beyond all
 /// memory.
 fn well_formed(program: &Program, placement: &Placement) -> Result<(), Wrong> {
     let graph = program.graph();

@@ -22,7 +22,7 @@ type OpResult<T> = std::result::Result<T, OpError>;
 /// A value that a rule or composition handles.
 enum RuleValue {
     Tensor(Tensor),
-    /// Only its type is there.
+    /// A type without elements.
     Type(TensorType),
     /// Operand or result of a recorded call, brought back when it is read.
     Saved {
@@ -39,7 +39,7 @@ pub(super) struct RuleFrame<'n> {
     entries: Vec<RuleValue>,
     /// The node whose saved values are read.
     node: Option<&'n Rc<TapeNode>>,
-    /// The error of a call, of which rules pass on only the text.
+    /// The whole error of a call; rules pass on only its text.
     error: Option<Error>,
 }
 

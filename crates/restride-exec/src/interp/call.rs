@@ -379,7 +379,7 @@ struct Eager<'i, 'p> {
     interp: &'i mut Interp<'p>,
     key: RngKey,
     slots: Vec<Slot>,
-    /// The error of a call, of which the composition passes on only the text.
+    /// The whole error of a call; the composition passes on only its text.
     error: Option<Error>,
 }
 

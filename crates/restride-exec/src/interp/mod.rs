@@ -119,7 +119,7 @@ pub(crate) struct Interp<'p> {
     depth: usize,
 }
 
-/// Runs a program on inputs and state, both of which the program may write.
+/// Runs a program on inputs and state; the program may write both.
 pub fn interpret(program: &Program, inputs: &Inputs, state: &mut State, options: &Options) -> Result<Outputs> {
     let functional = program.stage == Stage::Functional;
     let bound = bind(program, inputs, state, if functional { Strides::AsDeclared } else { Strides::Any })?;

@@ -358,7 +358,7 @@ unsafe fn begin(run: &Running<'_, '_>, symbols: &Binding, carried: &mut Vec<Body
     run.items(&run.step.call.carried, symbols, carried)?;
     for (k, item) in carried.iter_mut().enumerate() {
         if let (BodyValue::Tensor(d), Some(kept)) = (&*item, run.kept(k)) {
-            // Where the result takes over the operand's memory, it is there.
+            // A result that takes over the operand's memory needs no copy.
             if d.first() != kept.first() {
                 // SAFETY: what is kept is in the frame, or in a result that is apart from all operands but this one, which it
                 // would lie on exactly; it is of the operand's sizes.

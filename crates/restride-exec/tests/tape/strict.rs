@@ -217,7 +217,7 @@ fn writes_that_are_not_recorded_guard_nothing() {
         a.zero_()?;
         Ok(y)
     });
-    // What was there before is gone through as if it had not happened, and looks for what it saved.
+    // Backward passes through the earlier history as if the write had not happened, and asks for its saved values.
     let written = |x: &Tensor| {
         let y = x.exp()?;
         let _off = no_grad();

@@ -137,7 +137,7 @@ pub fn on_views<R>(
     outs: &[RawTensor],
     f: impl FnOnce(&[Arg<View<'_>, Scalar>], &[ViewMut<'_>]) -> R,
 ) -> R {
-    let access = Access::of(args.iter().flat_map(Arg::values), outs).expect("nobody else has samples");
+    let access = Access::of(args.iter().flat_map(Arg::values), outs).expect("samples are shared with no other thread");
     // SAFETY: results overlap operands where a test means it, as the operator's licences say.
     let view = |t| unsafe { access.view(t) };
     let mut views = Vec::with_capacity(args.len());

@@ -4,7 +4,7 @@
 
 mod grad;
 
-use crate::support::scratch::{lies, opt_lies};
+use crate::support::scratch::{opt_stored, stored};
 use crate::support::*;
 use restride_ir::{Arg, Args, ByBatch, Call, DType, Emit, Layout, Meta, OpDef, Scalar, Val};
 use restride_kernels::attention::{self, Results, Settings};
@@ -201,9 +201,9 @@ fn repeats<V>(a: &Args<'_, V>, f: &Form, sizes: [&[i64]; 3]) -> Result<bool> {
 
 fn scratch(a: &Args<'_, Meta>, outs: &[Meta], f: &Form, logsumexp: bool, weights: bool) -> Result<usize> {
     let (q, k, v) = (a.tensor(0)?, a.tensor(1)?, a.tensor(2)?);
-    let operands = [Some(lies(q)), Some(lies(k)), Some(lies(v)), opt_lies(a, f.mask)?];
+    let operands = [Some(stored(q)), Some(stored(k)), Some(stored(v)), opt_stored(a, f.mask)?];
     let keys = k.sizes()[k.rank() - 2] as usize;
-    Ok(attention::attention_room(operands, keys, lies(&outs[0]), logsumexp, weights))
+    Ok(attention::attention_room(operands, keys, stored(&outs[0]), logsumexp, weights))
 }
 
 fn run(c: &Call<'_>, f: &Form, logsumexp: Option<usize>, weights: Option<usize>) -> Result<()> {
@@ -291,56 +291,44 @@ fn macs(a: &Args<'_, Meta>, outs: &[Meta]) -> Result<i64> {
 const ATTENTION: &str = "restride::attention(Tensor query, Tensor key, Tensor value, Tensor? attn_mask=None, \
     float dropout_p=0., bool is_causal=False, *, float? scale=None, bool enable_gqa=False) -> Tensor";
 
+/// Declares attention: schema, shape rule, form, positions of the results with logarithms of sums and with weights, samples.
+macro_rules! attention {
+    ($schema:expr, $infer:expr, $form:expr, $sums:expr, $weights:expr, $samples:expr) => {
+        close(
+            $schema,
+            $infer,
+            |c| run(c, &$form, $sums, $weights),
+            |a, outs| scratch(a, outs, &$form, $sums.is_some(), $weights.is_some()),
+            samples!($samples),
+        )
+        .counted(macs)
+    };
+}
+const NONE: Option<usize> = None;
+const PER_HEAD: Option<ByBatch> = Some(ByBatch { each: &[0, 1, 2], broadcast: &[3] });
+
 pub(crate) static OPS: &[OpDef] = &[
     OpDef {
         composed: Some(drops),
         decompose: Some(decompose),
-        by_batch: Some(ByBatch { each: &[0, 1, 2], broadcast: &[3] }),
-        ..close(
-            "scaled_dot_product_attention",
-            infer,
-            |c| run(c, &PUBLIC, None, None),
-            |a, outs| scratch(a, outs, &PUBLIC, false, false),
-            samples!(samples),
-        )
-        .counted(macs)
-        .noted("softmax(q k^T scale + mask) v")
-    },
+        by_batch: PER_HEAD,
+        ..attention!("scaled_dot_product_attention", infer, PUBLIC, NONE, NONE, samples)
+    }
+    .noted("softmax(q k^T scale + mask) v"),
     OpDef {
         decompose: Some(|e, a| e.call("aten.scaled_dot_product_attention.default", a.0)),
-        by_batch: Some(ByBatch { each: &[0, 1, 2], broadcast: &[3] }),
-        ..close(
-            ATTENTION,
-            infer,
-            |c| run(c, &PUBLIC, None, None),
-            |a, outs| scratch(a, outs, &PUBLIC, false, false),
-            samples!(samples),
-        )
-        .counted(macs)
-        .noted("scaled_dot_product_attention without dropout: its gradient computes the weights again")
-    },
-    close(
-        "_scaled_dot_product_flash_attention_for_cpu",
-        flash_infer,
-        |c| run(c, &FLASH, Some(1), None),
-        |a, outs| scratch(a, outs, &FLASH, true, false),
-        samples!(flash_samples),
-    )
-    .counted(macs)
-    .noted("Attention with the logarithms of the sums of exponentials"),
+        by_batch: PER_HEAD,
+        ..attention!(ATTENTION, infer, PUBLIC, NONE, NONE, samples)
+    }
+    .noted("scaled_dot_product_attention without dropout: its gradient computes the weights again"),
+    attention!("_scaled_dot_product_flash_attention_for_cpu", flash_infer, FLASH, Some(1), NONE, flash_samples)
+        .noted("Attention with the logarithms of the sums of exponentials"),
     OpDef {
         composed: Some(drops),
         decompose: Some(math_decompose),
-        ..close(
-            "_scaled_dot_product_attention_math",
-            math_infer,
-            |c| run(c, &MATH, None, Some(1)),
-            |a, outs| scratch(a, outs, &MATH, false, true),
-            samples!(math_samples),
-        )
-        .counted(macs)
-        .noted("Attention with its weights")
-    },
+        ..attention!("_scaled_dot_product_attention_math", math_infer, MATH, NONE, Some(1), math_samples)
+    }
+    .noted("Attention with its weights"),
 ];
 
 /// The operators and gradients of this family.

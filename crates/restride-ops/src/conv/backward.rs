@@ -1,7 +1,7 @@
 //! `convolution_backward`: the gradients of a convolution's input, weight and bias.
 
 use crate::conv::{Conv, Positions, Transposed, check_types, show};
-use crate::support::scratch::lies;
+use crate::support::scratch::stored;
 use crate::support::*;
 use restride_ir::{Args, Call, Meta, OpDef};
 use restride_kernels::conv::{self, Gradients};
@@ -21,8 +21,8 @@ fn backward_scratch(a: &Args<'_, Meta>, outs: &[Meta]) -> Result<usize> {
     let conv = Conv::read(a, &BACKWARD, x.sizes(), w.sizes())?;
     let window = conv.window(x.sizes(), w.sizes());
     let mask = a.ints(10)?;
-    let out = |i: usize| (mask[i] != 0).then(|| lies(&outs[i]));
-    Ok(conv::conv_backward_room([g, x, w].map(lies), &window, conv.transposed, out(0), out(1), out(2)))
+    let out = |i: usize| (mask[i] != 0).then(|| stored(&outs[i]));
+    Ok(conv::conv_backward_room([g, x, w].map(stored), &window, conv.transposed, out(0), out(1), out(2)))
 }
 
 /// Types of the three gradients; one that the mask omits is an empty tensor.

@@ -1,9 +1,10 @@
 //! Convolutions. Results are channels-last if the strides of input or weight suggest it, as on PyTorch's CPU.
 
 mod backward;
+mod grad;
 
 use crate::support::promote;
-use crate::support::scratch::lies;
+use crate::support::scratch::stored;
 use crate::support::*;
 use restride_ir::{Arg, Args, Call, DType, Ints, Layout, Meta, OpDef, Reuse, ReuseKind};
 use restride_kernels::conv::in_place;
@@ -252,7 +253,11 @@ fn scratch(a: &Args<'_, Meta>, outs: &[Meta], p: &Positions) -> Result<usize> {
     let conv = Conv::read(a, p, x.sizes(), w.sizes())?;
     let window = conv.window(x.sizes(), w.sizes());
     let f = if conv.transposed { conv::conv_transposed_room } else { conv::conv_room };
-    Ok(if outs[0].layout.numel() == 0 { 0 } else { f(lies(x), lies(w), bias.map(lies), &window, lies(&outs[0])) })
+    Ok(if outs[0].layout.numel() == 0 {
+        0
+    } else {
+        f(stored(x), stored(w), bias.map(stored), &window, stored(&outs[0]))
+    })
 }
 
 /// Multiply-adds: each element of the result sums the products of a filter, each element of a transposed convolution's input meets
@@ -308,7 +313,8 @@ pub(crate) static OPS: &[OpDef] = &[
 ];
 
 /// The operators and gradients of this family.
-pub(crate) static FAMILY: crate::Family = crate::Family { ops: &[OPS, backward::OPS], gradients: &[], aliases: &[] };
+pub(crate) static FAMILY: crate::Family =
+    crate::Family { ops: &[OPS, backward::OPS], gradients: &[grad::GRADS], aliases: &[] };
 
 #[cfg(feature = "samples")]
 pub(crate) mod samples {

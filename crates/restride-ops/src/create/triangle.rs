@@ -29,7 +29,7 @@ fn run_tri(c: &Call<'_>, lower: bool) -> Result<()> {
         k::compute(&k::WHERE, out.dtype(), &inputs, out, 1).map_err(|e| OpError::new(e.to_string()))
     })
 }
-fn room_tri(a: &Args<'_, Meta>, _: &[Meta]) -> Result<usize> {
+fn tri_scratch(a: &Args<'_, Meta>, _: &[Meta]) -> Result<usize> {
     let &[.., rows, cols] = a.tensor(0)?.sizes() else { return fail("a matrix is wanted") };
     Ok(room::<i64>((rows * cols) as usize) + scratch::tensor_room(Bool, rows * cols))
 }
@@ -65,7 +65,7 @@ fn run_one_hot(c: &Call<'_>) -> Result<()> {
     scatter(&data, &c.outs[0]);
     Ok(())
 }
-fn room_one_hot(a: &Args<'_, Meta>, outs: &[Meta]) -> Result<usize> {
+fn one_hot_scratch(a: &Args<'_, Meta>, outs: &[Meta]) -> Result<usize> {
     let of = |m: &Meta| room::<i64>(m.layout.numel() as usize);
     Ok(of(a.tensor(0)?) + of(&outs[0]))
 }
@@ -110,9 +110,9 @@ fn meshgrid(e: &mut dyn Emit, a: &Args<'_, Val>) -> Result<SmallVec<[Val; 1]>> {
 }
 
 pub(crate) static OPS: &[OpDef] = &[
-    exact("tril", |a| infer_tri(a, "tril"), |c| run_tri(c, true), room_tri, samples!(s_tri)).reusing(IN_PLACE),
-    exact("triu", |a| infer_tri(a, "triu"), |c| run_tri(c, false), room_tri, samples!(s_tri)).reusing(IN_PLACE),
-    exact("one_hot", infer_one_hot, run_one_hot, room_one_hot, samples!(s_one_hot)),
+    exact("tril", |a| infer_tri(a, "tril"), |c| run_tri(c, true), tri_scratch, samples!(s_tri)).reusing(IN_PLACE),
+    exact("triu", |a| infer_tri(a, "triu"), |c| run_tri(c, false), tri_scratch, samples!(s_tri)).reusing(IN_PLACE),
+    exact("one_hot", infer_one_hot, run_one_hot, one_hot_scratch, samples!(s_one_hot)),
     composite!(meshgrid, s_meshgrid(), "meshgrid").exactly(),
     composite!(meshgrid, s_meshgrid_indexed(), "meshgrid.indexing").exactly(),
 ];

@@ -5,6 +5,7 @@ use crate::create::{put, row_major};
 use crate::pointwise::{Metas, Result};
 use crate::support::ensure;
 use restride_ir::{Args, Call, Meta, OpDef, Scalar};
+use restride_kernels::pointwise::bessel_i0;
 use restride_kernels::support::convert::scatter;
 use restride_kernels::support::scratch::Temp;
 use restride_tensor::DType::*;
@@ -16,6 +17,8 @@ enum Window {
     Blackman,
     /// The cosine window with parameters `alpha` and `beta`.
     Cosine,
+    /// A ratio of Bessel functions with parameter `beta`.
+    Kaiser,
 }
 
 /// Shape rule: length, periodic flag, and the element type at a position.
@@ -39,6 +42,7 @@ fn run_window(c: &Call<'_>, window: Window, periodic: bool, alpha: f64, beta: f6
         Window::Bartlett => 1.0 - (2.0 * i / last - 1.0).abs(),
         Window::Blackman => 0.42 - 0.5 * turn(i).cos() + 0.08 * (2.0 * turn(i)).cos(),
         Window::Cosine => alpha - beta * turn(i).cos(),
+        Window::Kaiser => bessel_i0((1.0 - (2.0 * i / last - 1.0).powi(2)).max(0.0).sqrt() * beta) / bessel_i0(beta),
     };
     scatter(&Temp::gather(n, (0..n).map(|i| one(i as f64))), out);
     Ok(())
@@ -81,6 +85,24 @@ pub(crate) static OPS: &[OpDef] = &[
         |a| infer_window(a, 4),
         |c| run_window(c, Window::Cosine, c.args.bool(1)?, c.args.float(2)?, c.args.float(3)?),
         samples!(|| s_window_flagged(&[0.6, 0.3])),
+    ),
+    made(
+        "kaiser_window",
+        |a| infer_window(a, 1),
+        |c| run_window(c, Window::Kaiser, true, 0.0, 12.0),
+        samples!(|| s_window(&[])),
+    ),
+    made(
+        "kaiser_window.periodic",
+        |a| infer_window(a, 2),
+        |c| run_window(c, Window::Kaiser, c.args.bool(1)?, 0.0, 12.0),
+        samples!(|| s_window(&[Arg::Scalar(Scalar::Bool(false))])),
+    ),
+    made(
+        "kaiser_window.beta",
+        |a| infer_window(a, 3),
+        |c| run_window(c, Window::Kaiser, c.args.bool(1)?, 0.0, c.args.float(2)?),
+        samples!(|| s_window(&[Arg::Scalar(Scalar::Bool(true)), Arg::Scalar(Scalar::Float(3.0))])),
     ),
 ];
 

@@ -1,6 +1,8 @@
 //! Embeddings: rows of a table by index, single or reduced in bags, and their gradient.
 
-use crate::support::scratch::lies;
+mod grad;
+
+use crate::support::scratch::stored;
 use crate::support::*;
 use restride_ir::{Args, Call, DType, Meta, OpDef};
 use restride_kernels::embedding::{self, Bag, Entries};
@@ -31,7 +33,7 @@ fn run(c: &Call<'_>) -> Result<()> {
 }
 
 fn scratch(a: &Args<'_, Meta>, outs: &[Meta]) -> Result<usize> {
-    Ok(embedding::rows_room(lies(a.tensor(0)?), lies(a.tensor(1)?), lies(&outs[0])))
+    Ok(embedding::rows_room(stored(a.tensor(0)?), stored(a.tensor(1)?), stored(&outs[0])))
 }
 
 /// `embedding_dense_backward(grad_output, indices, num_weights, padding_idx, scale_grad_by_freq)`
@@ -58,7 +60,7 @@ fn backward(c: &Call<'_>) -> Result<()> {
 }
 
 fn backward_scratch(a: &Args<'_, Meta>, outs: &[Meta]) -> Result<usize> {
-    Ok(embedding::rows_backward_room(lies(a.tensor(0)?), lies(a.tensor(1)?), lies(&outs[0])))
+    Ok(embedding::rows_backward_room(stored(a.tensor(0)?), stored(a.tensor(1)?), stored(&outs[0])))
 }
 
 fn renorm_infer(a: &Args<'_, Meta>) -> Metas {
@@ -75,7 +77,7 @@ fn renorm(c: &Call<'_>) -> Result<()> {
 }
 
 fn renorm_scratch(a: &Args<'_, Meta>, _: &[Meta]) -> Result<usize> {
-    Ok(embedding::renorm_room(lies(a.tensor(0)?), &a.tensor(1)?.layout))
+    Ok(embedding::renorm_room(stored(a.tensor(0)?), &a.tensor(1)?.layout))
 }
 
 /// The index that `padding_idx` excludes: `embedding_bag` counts from the end if `wraps`, `_embedding_bag` uses -1 for none.
@@ -186,12 +188,12 @@ fn run_bag(c: &Call<'_>, wraps: bool) -> Result<()> {
 }
 
 fn bag_scratch(a: &Args<'_, Meta>, outs: &[Meta]) -> Result<usize> {
-    let (table, i, o) = (lies(a.tensor(0)?), lies(a.tensor(1)?), lies(a.tensor(2)?));
+    let (table, i, o) = (stored(a.tensor(0)?), stored(a.tensor(1)?), stored(a.tensor(2)?));
     let list = |n: i64| room::<i64>(n as usize);
     let weights = if a.opt_tensor(6)?.is_some() { list(i.1.numel()) } else { 0 };
     let lists = packed_rooms([i, o]) + list(o.1.numel() + 1) + weights;
     let found = outs[1..].iter().map(|m| list(m.layout.numel())).max().unwrap_or(0);
-    Ok(lists + embedding::bags_room(table, mode(a.int(4)?)?, lies(&outs[0])).max(found))
+    Ok(lists + embedding::bags_room(table, mode(a.int(4)?)?, stored(&outs[0])).max(found))
 }
 
 macro_rules! bag {
@@ -212,7 +214,7 @@ pub(crate) static OPS: &[OpDef] = &[
 ];
 
 /// The operators and gradients of this family.
-pub(crate) static FAMILY: crate::Family = crate::Family { ops: &[OPS], gradients: &[], aliases: &[] };
+pub(crate) static FAMILY: crate::Family = crate::Family { ops: &[OPS], gradients: &[grad::GRADS], aliases: &[] };
 
 #[cfg(feature = "samples")]
 pub(crate) mod samples {

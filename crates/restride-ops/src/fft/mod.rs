@@ -4,7 +4,7 @@ mod stft;
 
 use crate::support::composite::composite;
 use crate::support::promote::name;
-use crate::support::scratch::lies;
+use crate::support::scratch::stored;
 use crate::support::*;
 use restride_ir::{Args, Call, DType, Emit, Layout, Meta, OpDef, Val};
 use restride_kernels::fft::{self, Axes, Transform};
@@ -94,7 +94,7 @@ fn c2c(c: &Call<'_>) -> Result<()> {
 }
 fn c2c_scratch(a: &Args<'_, Meta>, _: &[Meta]) -> Result<usize> {
     let x = a.tensor(0)?;
-    Ok(fft::c2c_room(lies(x), &transform(a, &x.layout, x.sizes(), a.bool(3)?)?))
+    Ok(fft::c2c_room(stored(x), &transform(a, &x.layout, x.sizes(), a.bool(3)?)?))
 }
 
 fn r2c_infer(a: &Args<'_, Meta>) -> Metas {
@@ -115,7 +115,7 @@ fn r2c(c: &Call<'_>) -> Result<()> {
 }
 fn r2c_scratch(a: &Args<'_, Meta>, outs: &[Meta]) -> Result<usize> {
     let x = a.tensor(0)?;
-    Ok(fft::r2c_room(lies(x), &transform(a, &x.layout, x.sizes(), true)?, lies(&outs[0])))
+    Ok(fft::r2c_room(stored(x), &transform(a, &x.layout, x.sizes(), true)?, stored(&outs[0])))
 }
 
 fn c2r_infer(a: &Args<'_, Meta>) -> Metas {
@@ -141,7 +141,7 @@ fn c2r(c: &Call<'_>) -> Result<()> {
 }
 fn c2r_scratch(a: &Args<'_, Meta>, outs: &[Meta]) -> Result<usize> {
     let x = a.tensor(0)?;
-    Ok(fft::c2r_room(lies(x), &transform(a, &x.layout, outs[0].sizes(), false)?, lies(&outs[0])))
+    Ok(fft::c2r_room(stored(x), &transform(a, &x.layout, outs[0].sizes(), false)?, stored(&outs[0])))
 }
 
 fn windows_infer(a: &Args<'_, Meta>) -> Metas {

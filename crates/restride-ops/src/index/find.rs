@@ -64,7 +64,7 @@ fn run_nonzero_static(c: &Call<'_>) -> Result<()> {
     scatter(&rows, &c.outs[0]);
     Ok(())
 }
-fn room_nonzero_static(a: &Args<'_, Meta>, outs: &[Meta]) -> Result<usize> {
+fn nonzero_static_scratch(a: &Args<'_, Meta>, outs: &[Meta]) -> Result<usize> {
     let t = a.tensor(0)?;
     let found: usize = nonzero_room(t.dtype, t.layout.numel()).into_iter().sum();
     Ok(found + room::<i64>(outs[0].layout.numel() as usize))
@@ -187,7 +187,13 @@ pub(crate) static OPS: &[OpDef] = &[
     found("nonzero", run_nonzero, samples!(s_nonzero)).exactly(),
     in_columns("nonzero_numpy"),
     in_columns("where"),
-    exact("nonzero_static", infer_nonzero_static, run_nonzero_static, room_nonzero_static, samples!(s_nonzero_static)),
+    exact(
+        "nonzero_static",
+        infer_nonzero_static,
+        run_nonzero_static,
+        nonzero_static_scratch,
+        samples!(s_nonzero_static),
+    ),
     found("masked_select", run_masked_select, samples!(s_masked_select)).exactly(),
     found("repeat_interleave.Tensor", run_repeats, samples!(s_repeats)).exactly(),
     OpDef {

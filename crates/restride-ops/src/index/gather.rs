@@ -36,7 +36,7 @@ fn run_gather(c: &Call<'_>) -> Result<()> {
     }
     gather(t, t.layout().dim(c.args.int(1)?)?, index, Outside::Refused, out).map_err(OpError::new)
 }
-fn room_gather(_: &Args<'_, Meta>, outs: &[Meta]) -> Result<usize> {
+fn gather_scratch(_: &Args<'_, Meta>, outs: &[Meta]) -> Result<usize> {
     Ok(gather_room(outs[0].layout.numel()))
 }
 
@@ -50,7 +50,7 @@ fn run_take(c: &Call<'_>) -> Result<()> {
     let t = c.args.tensor(0)?;
     take_flat(t, &flat(c.args.tensor(1)?, t.numel() as i64)?, &c.outs[0]).map_err(OpError::new)
 }
-fn room_take(a: &Args<'_, Meta>, _: &[Meta]) -> Result<usize> {
+fn take_scratch(a: &Args<'_, Meta>, _: &[Meta]) -> Result<usize> {
     let n = a.tensor(1)?.layout.numel();
     Ok(gather_room(n) + take_flat_room(n))
 }
@@ -118,15 +118,15 @@ fn run_along(c: &Call<'_>) -> Result<()> {
         copy::expanded(t, &from, |t| copy::expanded(index, &to, |index| gather(t, d, index, Outside::Wrapped, out)));
     all.map_err(OpError::new)
 }
-fn room_along(a: &Args<'_, Meta>, outs: &[Meta]) -> Result<usize> {
+fn along_scratch(a: &Args<'_, Meta>, outs: &[Meta]) -> Result<usize> {
     let n = outs[0].layout.numel();
     Ok(gather_room(n) + if a.is_none(2) { take_flat_room(n) } else { 0 })
 }
 
 pub(crate) static OPS: &[OpDef] = &[
-    exact("gather", infer_gather, run_gather, room_gather, samples!(s_gather)),
-    exact("take", infer_take, run_take, room_take, samples!(s_take)),
-    exact("take_along_dim", infer_along, run_along, room_along, samples!(s_along)),
+    exact("gather", infer_gather, run_gather, gather_scratch, samples!(s_gather)),
+    exact("take", infer_take, run_take, take_scratch, samples!(s_take)),
+    exact("take_along_dim", infer_along, run_along, along_scratch, samples!(s_along)),
 ];
 
 #[cfg(feature = "samples")]

@@ -95,7 +95,7 @@ fn run_combinations(c: &Call<'_>) -> Result<()> {
     }
     take_flat(t, &all, out).map_err(OpError::new)
 }
-fn room_combinations(a: &Args<'_, Meta>, outs: &[Meta]) -> Result<usize> {
+fn combinations_scratch(a: &Args<'_, Meta>, outs: &[Meta]) -> Result<usize> {
     let n = outs[0].layout.numel();
     Ok(room::<i64>(n as usize) + room::<i64>(a.int(1)?.max(0) as usize) + take_flat_room(n))
 }
@@ -103,7 +103,7 @@ fn room_combinations(a: &Args<'_, Meta>, outs: &[Meta]) -> Result<usize> {
 pub(crate) static OPS: &[OpDef] = &[
     composite!(masked_index, s_masked_index(), "_unsafe_masked_index").exactly(),
     composite!(masked_put, s_masked_put(), "_unsafe_masked_index_put_accumulate"),
-    exact("combinations", infer_combinations, run_combinations, room_combinations, samples!(s_combinations)),
+    exact("combinations", infer_combinations, run_combinations, combinations_scratch, samples!(s_combinations)),
 ];
 
 #[cfg(feature = "samples")]

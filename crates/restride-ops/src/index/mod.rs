@@ -182,7 +182,7 @@ fn axes(sizes: &[i64], indices: &[Option<&View<'_>>]) -> Result<Axes> {
 }
 
 /// Scratch bytes for the indices at argument 1: their numbers, and their offsets in operand and result.
-fn room_of_indices(a: &Args<'_, Meta>, picked: i64) -> Result<usize> {
+fn indices_scratch(a: &Args<'_, Meta>, picked: i64) -> Result<usize> {
     let given = a.opt_tensors(1)?;
     let count = picked.max(0) as usize;
     let own: usize = given.iter().flatten().map(|i| room::<i64>(i.layout.numel() as usize)).sum();
@@ -201,7 +201,7 @@ fn places(a: &Args<'_, Meta>) -> Result<i64> {
 }
 
 fn index_scratch(a: &Args<'_, Meta>, _: &[Meta]) -> Result<usize> {
-    room_of_indices(a, places(a)?)
+    indices_scratch(a, places(a)?)
 }
 
 fn run_index(c: &Call<'_>) -> Result<()> {
@@ -288,9 +288,9 @@ fn run_put(c: &Call<'_>) -> Result<()> {
 }
 
 fn put_scratch(a: &Args<'_, Meta>, _: &[Meta]) -> Result<usize> {
-    let own = stretched_room(a.tensor(2)?, a.tensor(0)?.dtype);
+    let own = stretched_scratch(a.tensor(2)?, a.tensor(0)?.dtype);
     if !has_mask(a) {
-        return Ok(room_of_indices(a, places(a)?)? + own);
+        return Ok(indices_scratch(a, places(a)?)? + own);
     }
     // Unknown number of selected elements: at most all of them.
     let given = a.opt_tensors(1)?;
@@ -333,7 +333,7 @@ pub(crate) fn put_stretched(
 }
 
 /// Scratch bytes of [`put_stretched`] for its values.
-pub(crate) fn stretched_room(values: &Meta, to: DType) -> usize {
+pub(crate) fn stretched_scratch(values: &Meta, to: DType) -> usize {
     if values.dtype == to { 0 } else { tensor_room(to, values.layout.numel()) }
 }
 

@@ -10,7 +10,7 @@ use restride_tensor::View;
 
 use crate::movement::CARRIED;
 use crate::support::promote::{check_holds, name};
-use crate::support::scratch::lies;
+use crate::support::scratch::stored;
 use crate::support::strides::{broadcast_sizes, dense_like};
 use crate::support::{Metas, Result, ensure, exact, fail, fresh, one};
 
@@ -135,18 +135,18 @@ fn run_two(c: &Call<'_>) -> Result<()> {
 }
 
 fn room(a: &Args<'_, Meta>, outs: &[Meta], how: Reduce, keep: bool) -> Result<usize> {
-    Ok(scatter_room(a.tensor(2)?.layout.numel(), lies(&outs[0]), how, keep))
+    Ok(scatter_room(a.tensor(2)?.layout.numel(), stored(&outs[0]), how, keep))
 }
-fn room_set(a: &Args<'_, Meta>, outs: &[Meta]) -> Result<usize> {
+fn set_scratch(a: &Args<'_, Meta>, outs: &[Meta]) -> Result<usize> {
     room(a, outs, Reduce::Set, true)
 }
-fn room_sum(a: &Args<'_, Meta>, outs: &[Meta]) -> Result<usize> {
+fn sum_scratch(a: &Args<'_, Meta>, outs: &[Meta]) -> Result<usize> {
     room(a, outs, Reduce::Sum, true)
 }
-fn room_reduce(a: &Args<'_, Meta>, outs: &[Meta]) -> Result<usize> {
+fn reduce_scratch(a: &Args<'_, Meta>, outs: &[Meta]) -> Result<usize> {
     room(a, outs, old_reduce(a.str(4)?)?, true)
 }
-fn room_two(a: &Args<'_, Meta>, outs: &[Meta]) -> Result<usize> {
+fn two_scratch(a: &Args<'_, Meta>, outs: &[Meta]) -> Result<usize> {
     room(a, outs, new_reduce(a.str(4)?)?, a.bool(5)?)
 }
 
@@ -184,7 +184,7 @@ fn run_put(c: &Call<'_>) -> Result<()> {
     put_flat(c.args.tensor(2)?, &at, out, c.args.bool(3)?).map_err(OpError::new)
 }
 
-fn room_put(a: &Args<'_, Meta>, _: &[Meta]) -> Result<usize> {
+fn put_scratch(a: &Args<'_, Meta>, _: &[Meta]) -> Result<usize> {
     let (n, values) = (a.tensor(1)?.layout.numel(), a.tensor(2)?.layout.numel());
     Ok(gather_room(n) + put_flat_room(n, values))
 }
@@ -217,7 +217,7 @@ fn run_masked(c: &Call<'_>) -> Result<()> {
     put_flat(source, &at, out, false).map_err(OpError::new)
 }
 
-fn room_masked(a: &Args<'_, Meta>, outs: &[Meta]) -> Result<usize> {
+fn masked_scratch(a: &Args<'_, Meta>, outs: &[Meta]) -> Result<usize> {
     let (n, values) = (outs[0].layout.numel(), a.tensor(2)?.layout.numel());
     let [all, found] = nonzero_room(a.tensor(1)?.dtype, n);
     Ok(found + all.max(put_flat_room(n, values)))
@@ -243,16 +243,22 @@ const fn sums(def: OpDef) -> OpDef {
 }
 
 pub(crate) static OPS: &[OpDef] = &[
-    aside(writes("scatter.src", infer_src, run_set, room_set, samples!(s_src))),
-    aside(writes("scatter.value", infer_value, run_set, room_set, samples!(s_value))),
-    aside(sums(writes("scatter.reduce", infer_reduce, run_reduce, room_reduce, samples!(s_reduce)))),
-    aside(sums(writes("scatter.value_reduce", infer_value_reduce, run_reduce, room_reduce, samples!(s_value_reduce)))),
-    aside(sums(writes("scatter_add", infer_src, run_sum, room_sum, samples!(s_src)))),
-    aside(sums(writes("scatter_reduce.two", infer_two, run_two, room_two, samples!(s_two)))),
-    sums(writes("put", infer_put, run_put, room_put, samples!(s_put))),
+    aside(writes("scatter.src", infer_src, run_set, set_scratch, samples!(s_src))),
+    aside(writes("scatter.value", infer_value, run_set, set_scratch, samples!(s_value))),
+    aside(sums(writes("scatter.reduce", infer_reduce, run_reduce, reduce_scratch, samples!(s_reduce)))),
+    aside(sums(writes(
+        "scatter.value_reduce",
+        infer_value_reduce,
+        run_reduce,
+        reduce_scratch,
+        samples!(s_value_reduce),
+    ))),
+    aside(sums(writes("scatter_add", infer_src, run_sum, sum_scratch, samples!(s_src)))),
+    aside(sums(writes("scatter_reduce.two", infer_two, run_two, two_scratch, samples!(s_two)))),
+    sums(writes("put", infer_put, run_put, put_scratch, samples!(s_put))),
     OpDef {
         overlap: OverlapCheck::Target,
-        ..writes("masked_scatter", infer_masked, run_masked, room_masked, samples!(s_masked))
+        ..writes("masked_scatter", infer_masked, run_masked, masked_scratch, samples!(s_masked))
     },
 ];
 

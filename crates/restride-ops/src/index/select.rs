@@ -7,7 +7,7 @@ use restride_kernels::support::convert::gather;
 use restride_kernels::support::scratch::{Temp, room, tensor_room};
 use restride_tensor::{View, ViewMut};
 
-use crate::index::{put_stretched, stretched_room};
+use crate::index::{put_stretched, stretched_scratch};
 use crate::movement::CARRIED;
 use crate::support::promote::{check_holds, name};
 use crate::support::strides::dense_like;
@@ -19,21 +19,21 @@ fn on_lifted(t: &View<'_>, out: &ViewMut<'_>, f: impl FnOnce(&View<'_>, &ViewMut
 }
 
 /// Scratch bytes for a vector of indices at argument 2: their numbers, and their offsets in operand and result.
-fn room_of_vector(a: &Args<'_, Meta>) -> Result<usize> {
+fn indices_scratch(a: &Args<'_, Meta>) -> Result<usize> {
     let count = a.tensor(2)?.layout.numel() as usize;
     Ok(room::<i64>(count) + 2 * room::<isize>(count))
 }
 fn vector_scratch(a: &Args<'_, Meta>, _: &[Meta]) -> Result<usize> {
-    room_of_vector(a)
+    indices_scratch(a)
 }
 /// Scratch bytes for a vector of indices, and for values at argument 3.
 fn values_scratch(a: &Args<'_, Meta>, _: &[Meta]) -> Result<usize> {
-    Ok(room_of_vector(a)? + stretched_room(a.tensor(3)?, a.tensor(0)?.dtype))
+    Ok(indices_scratch(a)? + stretched_scratch(a.tensor(3)?, a.tensor(0)?.dtype))
 }
 /// Scratch bytes for a vector of indices, and for a number.
 fn number_scratch(a: &Args<'_, Meta>, _: &[Meta]) -> Result<usize> {
     let dtype = a.tensor(0)?.dtype;
-    Ok(room_of_vector(a)? + tensor_room(dtype, 1))
+    Ok(indices_scratch(a)? + tensor_room(dtype, 1))
 }
 
 /// The indices of a call that refuses negative ones, with PyTorch's message for the first invalid index.

@@ -3,7 +3,7 @@
 
 use crate::linalg::spectral::mh;
 use crate::linalg::{
-    Pieces, by_columns, check, element, elements_room, fields, kernel, matrices_room, parts, picks, pieces_room, rows,
+    Pieces, by_columns, check, element, element_bytes, fields, kernel, matrix_bytes, parts, picks, piece_bytes, rows,
     with,
 };
 use crate::support::composite::composite;
@@ -57,8 +57,8 @@ fn cholesky_of<T: Field>(c: &Call<'_>) -> Result<()> {
     Ok(())
 }
 fn cholesky_scratch(a: &Args<'_, Meta>, outs: &[Meta]) -> Result<usize> {
-    let (all, _, _, one) = matrices_room(a.tensor(0)?);
-    Ok(all + pieces_room(outs) + if a.bool(1)? { 4 } else { 2 } * one)
+    let (all, _, _, one) = matrix_bytes(a.tensor(0)?);
+    Ok(all + piece_bytes(outs) + if a.bool(1)? { 4 } else { 2 } * one)
 }
 
 /// `cholesky_inverse(self, upper)`: the inverse of a matrix from its Cholesky factor.
@@ -85,8 +85,8 @@ fn cholesky_inverse_of<T: Field>(c: &Call<'_>) -> Result<()> {
     Ok(())
 }
 fn cholesky_inverse_scratch(a: &Args<'_, Meta>, outs: &[Meta]) -> Result<usize> {
-    let (all, _, _, one) = matrices_room(a.tensor(0)?);
-    Ok(all + pieces_room(outs) + 6 * one)
+    let (all, _, _, one) = matrix_bytes(a.tensor(0)?);
+    Ok(all + piece_bytes(outs) + 6 * one)
 }
 
 /// `cholesky_solve(self, input2, upper)`: solves with the factor and then its adjoint.
@@ -152,9 +152,9 @@ fn qr_of<T: Field>(c: &Call<'_>) -> Result<()> {
 }
 fn qr_scratch(a: &Args<'_, Meta>, outs: &[Meta]) -> Result<usize> {
     let x = a.tensor(0)?;
-    let (all, m, n, one) = matrices_room(x);
+    let (all, m, n, one) = matrix_bytes(x);
     let complete = qr_mode(a)?.1;
-    Ok(all + pieces_room(outs) + one + with_field!(x.dtype, T => k::qr_room::<T>(m, n, complete)))
+    Ok(all + piece_bytes(outs) + one + with_field!(x.dtype, T => k::qr_room::<T>(m, n, complete)))
 }
 
 /// `geqrf(self)`: Householder vectors in LAPACK's storage, and their factors.
@@ -178,8 +178,8 @@ fn geqrf_of<T: Field>(c: &Call<'_>) -> Result<()> {
 }
 fn geqrf_scratch(a: &Args<'_, Meta>, outs: &[Meta]) -> Result<usize> {
     let x = a.tensor(0)?;
-    let (all, m, n, one) = matrices_room(x);
-    Ok(all + pieces_room(outs) + one + with_field!(x.dtype, T => room::<T>(m.min(n))))
+    let (all, m, n, one) = matrix_bytes(x);
+    Ok(all + piece_bytes(outs) + one + with_field!(x.dtype, T => room::<T>(m.min(n))))
 }
 
 /// Checks Householder vectors and factors as `householder_product` and `ormqr` do.
@@ -222,9 +222,9 @@ fn product_of<T: Field>(c: &Call<'_>) -> Result<()> {
 }
 fn product_scratch(a: &Args<'_, Meta>, outs: &[Meta]) -> Result<usize> {
     let (x, tau) = (a.tensor(0)?, a.tensor(1)?);
-    let (all, _, n, one) = matrices_room(x);
+    let (all, _, n, one) = matrix_bytes(x);
     let each = with_field!(x.dtype, T => room::<T>(n));
-    Ok(all + elements_room(tau) + pieces_room(outs) + 2 * one + each)
+    Ok(all + element_bytes(tau) + piece_bytes(outs) + 2 * one + each)
 }
 
 fn orgqr(e: &mut dyn Emit, a: &ValArgs<'_>) -> Vals {
@@ -267,9 +267,9 @@ fn ormqr_of<T: Field>(c: &Call<'_>) -> Result<()> {
 }
 fn ormqr_scratch(a: &Args<'_, Meta>, outs: &[Meta]) -> Result<usize> {
     let (x, tau, c) = (a.tensor(0)?, a.tensor(1)?, a.tensor(2)?);
-    let ((all, _, n, one), (others, _, _, other)) = (matrices_room(x), matrices_room(c));
+    let ((all, _, n, one), (others, _, _, other)) = (matrix_bytes(x), matrix_bytes(c));
     let each = with_field!(x.dtype, T => room::<T>(n));
-    Ok(all + others + elements_room(tau) + pieces_room(outs) + one + other + each)
+    Ok(all + others + element_bytes(tau) + piece_bytes(outs) + one + other + each)
 }
 
 pub(crate) static OPS: &[OpDef] = &[

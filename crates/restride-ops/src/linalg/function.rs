@@ -1,7 +1,7 @@
 //! Matrix exponentials and powers, tensor equations and inverses, and products of vectors.
 
 use crate::linalg::spectral::conj;
-use crate::linalg::{Pieces, check, fields, kernel, matrices_room, parts, pieces_room};
+use crate::linalg::{Pieces, check, fields, kernel, matrix_bytes, parts, piece_bytes};
 use crate::support::composite::composite;
 use crate::support::promote::name;
 use crate::support::*;
@@ -39,8 +39,8 @@ fn exp_of<T: Field>(c: &Call<'_>) -> Result<()> {
 }
 fn exp_scratch(a: &Args<'_, Meta>, outs: &[Meta]) -> Result<usize> {
     let x = a.tensor(0)?;
-    let (all, n, _, one) = matrices_room(x);
-    Ok(all + pieces_room(outs) + one + with_field!(x.dtype, T => k::matrix_exp_room::<T>(n)))
+    let (all, n, _, one) = matrix_bytes(x);
+    Ok(all + piece_bytes(outs) + one + with_field!(x.dtype, T => k::matrix_exp_room::<T>(n)))
 }
 fn exp(e: &mut dyn Emit, a: &ValArgs<'_>) -> Vals {
     Ok(smallvec![emit!(e, "aten.linalg_matrix_exp.default", pass(a, 0))?])

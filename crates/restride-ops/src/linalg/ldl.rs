@@ -2,7 +2,7 @@
 
 use crate::linalg::solve::indices;
 use crate::linalg::{
-    Pieces, by_columns, check, element, elements_room, fields, kernel, matrices_room, parts, picks, pieces_room, rows,
+    Pieces, by_columns, check, element, element_bytes, fields, kernel, matrix_bytes, parts, picks, piece_bytes, rows,
     with,
 };
 use crate::support::composite::composite;
@@ -53,8 +53,8 @@ fn factor_of<T: Field>(c: &Call<'_>) -> Result<()> {
     Ok(())
 }
 fn factor_scratch(a: &Args<'_, Meta>, outs: &[Meta]) -> Result<usize> {
-    let (all, n, _, one) = matrices_room(a.tensor(0)?);
-    Ok(all + pieces_room(outs) + one + room::<i64>(n))
+    let (all, n, _, one) = matrix_bytes(a.tensor(0)?);
+    Ok(all + piece_bytes(outs) + one + room::<i64>(n))
 }
 
 /// `linalg_ldl_solve(LD, pivots, B, *, hermitian)`
@@ -106,9 +106,9 @@ fn solve_of<T: Field>(c: &Call<'_>) -> Result<()> {
     Ok(())
 }
 fn solve_scratch(a: &Args<'_, Meta>, outs: &[Meta]) -> Result<usize> {
-    let ((l, _, _, square), (b, _, _, side)) = (matrices_room(a.tensor(0)?), matrices_room(a.tensor(2)?));
+    let ((l, _, _, square), (b, _, _, side)) = (matrix_bytes(a.tensor(0)?), matrix_bytes(a.tensor(2)?));
     let batch = parts(&outs[0]).0.iter().product::<i64>() as usize;
-    Ok(l + b + elements_room(a.tensor(1)?) + 2 * room::<isize>(batch) + pieces_room(outs) + square + side)
+    Ok(l + b + element_bytes(a.tensor(1)?) + 2 * room::<isize>(batch) + piece_bytes(outs) + square + side)
 }
 
 pub(crate) static OPS: &[OpDef] = &[

@@ -5,7 +5,7 @@ use crate::linalg::{
     self, Pieces, by_columns, check, factors_scratch, fields, finish_both, kernel, parts, picks, pivots, rows, with,
 };
 use crate::support::composite::composite;
-use crate::support::scratch::lies;
+use crate::support::scratch::stored;
 use crate::support::*;
 use restride_ir::{Args, Call, DType, Emit, Meta, OpDef, Val};
 use restride_kernels::linalg::{self as k, Field};
@@ -69,8 +69,8 @@ fn unpack_run(c: &Call<'_>) -> Result<()> {
 }
 
 fn unpack_scratch(a: &Args<'_, Meta>, outs: &[Meta]) -> Result<usize> {
-    let outs: Vec<_> = outs.iter().map(lies).collect();
-    Ok(k::lu_unpack_room(lies(a.tensor(0)?), lies(a.tensor(1)?), &outs))
+    let outs: Vec<_> = outs.iter().map(stored).collect();
+    Ok(k::lu_unpack_room(stored(a.tensor(0)?), stored(a.tensor(1)?), &outs))
 }
 
 /// `linalg_lu(A, *, pivot)`

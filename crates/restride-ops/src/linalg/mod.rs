@@ -87,21 +87,21 @@ impl<'a, T: restride_kernels::support::pack::Compute> Pieces<'a, T> {
 }
 
 /// Scratch bytes for all elements of a tensor in the compute type; indices are as wide as real numbers.
-pub(crate) fn elements_room(x: &Meta) -> usize {
+pub(crate) fn element_bytes(x: &Meta) -> usize {
     let n = x.layout.numel() as usize;
     with_field!(x.dtype, T => room::<T>(n))
 }
 
 /// Scratch bytes of the [`Pieces`] of results.
-pub(crate) fn pieces_room(outs: &[Meta]) -> usize {
-    outs.iter().map(elements_room).sum()
+pub(crate) fn piece_bytes(outs: &[Meta]) -> usize {
+    outs.iter().map(element_bytes).sum()
 }
 
 /// Scratch bytes of an operand's elements, rows and columns of its matrices, and scratch bytes of one matrix.
-pub(crate) fn matrices_room(x: &Meta) -> (usize, usize, usize, usize) {
+pub(crate) fn matrix_bytes(x: &Meta) -> (usize, usize, usize, usize) {
     let (_, m, n) = parts(x);
     let one = with_field!(x.dtype, T => k::matrix_room::<T>(m as usize, n as usize));
-    (elements_room(x), m as usize, n as usize, one)
+    (element_bytes(x), m as usize, n as usize, one)
 }
 
 /// The element type of an absolute value.
@@ -158,8 +158,8 @@ fn inv_of<T: Field>(c: &Call<'_>) -> Result<()> {
     Ok(())
 }
 fn inv_scratch(a: &Args<'_, Meta>, outs: &[Meta]) -> Result<usize> {
-    let (all, n, _, one) = matrices_room(a.tensor(0)?);
-    Ok(all + pieces_room(outs) + 2 * one + room::<i64>(n))
+    let (all, n, _, one) = matrix_bytes(a.tensor(0)?);
+    Ok(all + piece_bytes(outs) + 2 * one + room::<i64>(n))
 }
 
 pub(crate) fn pivots(x: &Meta) -> Meta {
@@ -204,9 +204,9 @@ pub(crate) fn finish_both<T: Field>((lus, pivots): (Pieces<'_, T>, Pieces<'_, i6
     pivots.finish();
 }
 /// Scratch bytes of [`factors`] for its results.
-pub(crate) fn factors_room(x: &Meta, outs: &[Meta]) -> usize {
-    let (all, m, n, one) = matrices_room(x);
-    all + pieces_room(outs) + 2 * one + room::<i64>(m.min(n))
+pub(crate) fn factor_bytes(x: &Meta, outs: &[Meta]) -> usize {
+    let (all, m, n, one) = matrix_bytes(x);
+    all + piece_bytes(outs) + 2 * one + room::<i64>(m.min(n))
 }
 /// Determinants of all matrices, from factors that are the results from `at` on.
 ///
@@ -249,12 +249,12 @@ fn slogdet_of<T: Field>(c: &Call<'_>) -> Result<()> {
 }
 fn det_scratch(a: &Args<'_, Meta>, outs: &[Meta]) -> Result<usize> {
     let x = a.tensor(0)?;
-    let (_, n, _, one) = matrices_room(x);
+    let (_, n, _, one) = matrix_bytes(x);
     let other = if x.layout.is_contiguous() { 0 } else { one + room::<i64>(n) };
-    Ok(factors_room(x, outs) + other)
+    Ok(factor_bytes(x, outs) + other)
 }
 pub(crate) fn factors_scratch(a: &Args<'_, Meta>, outs: &[Meta]) -> Result<usize> {
-    Ok(factors_room(a.tensor(0)?, outs))
+    Ok(factor_bytes(a.tensor(0)?, outs))
 }
 
 // Operators that return some results of another one.
@@ -299,8 +299,8 @@ fn logdet(e: &mut dyn Emit, a: &ValArgs<'_>) -> Vals {
 }
 
 macro_rules! kernel {
-    ($infer:ident, $run:ident, $room:ident, $samples:expr, $schema:expr) => {
-        close($schema, $infer, $run, $room, samples!(|| $samples))
+    ($infer:ident, $run:ident, $scratch:ident, $samples:expr, $schema:expr) => {
+        close($schema, $infer, $run, $scratch, samples!(|| $samples))
     };
 }
 pub(crate) use kernel;

@@ -3,8 +3,8 @@
 #[cfg(feature = "samples")]
 use crate::linalg::samples;
 use crate::linalg::{
-    Pieces, by_columns, check, element, elements_room, factors, factors_room, fields, finish_both, kernel,
-    matrices_room, parts, picks, pieces_room, pivots, rows, with,
+    Pieces, by_columns, check, element, element_bytes, factor_bytes, factors, fields, finish_both, kernel,
+    matrix_bytes, parts, picks, piece_bytes, pivots, rows, with,
 };
 use crate::support::composite::composite;
 use crate::support::promote::name;
@@ -126,10 +126,10 @@ fn solve_scratch(a: &Args<'_, Meta>, outs: &[Meta]) -> Result<usize> {
     let (n, batch) = (parts(x).1, s.batch.iter().product::<i64>() as usize);
     let side = if s.vector { n } else { parts(b).1 * parts(b).2 };
     // Scratch: the right side of one system and its two transposes, and the transposed factors.
-    let (_, _, _, own) = matrices_room(x);
+    let (_, _, _, own) = matrix_bytes(x);
     let one = restride_kernels::with_field!(x.dtype, T => 3 * room::<T>(side as usize)) + own + room::<i64>(n as usize);
-    let rhs = elements_room(b);
-    Ok(factors_room(x, outs) + 2 * room::<isize>(batch) + rhs + one)
+    let rhs = element_bytes(b);
+    Ok(factor_bytes(x, outs) + 2 * room::<isize>(batch) + rhs + one)
 }
 
 /// `linalg_solve_triangular(self, B, *, upper, left, unitriangular)`
@@ -167,10 +167,10 @@ fn triangular_of<T: Field>(c: &Call<'_>) -> Result<()> {
     Ok(())
 }
 fn triangular_scratch(a: &Args<'_, Meta>, outs: &[Meta]) -> Result<usize> {
-    let ((x, _, _, square), (b, _, _, side)) = (matrices_room(a.tensor(0)?), matrices_room(a.tensor(1)?));
+    let ((x, _, _, square), (b, _, _, side)) = (matrix_bytes(a.tensor(0)?), matrix_bytes(a.tensor(1)?));
     let batch = parts(&outs[0]).0.iter().product::<i64>() as usize;
     let one = 2 * square + 3 * side;
-    Ok(x + b + 2 * room::<isize>(batch) + pieces_room(outs) + one)
+    Ok(x + b + 2 * room::<isize>(batch) + piece_bytes(outs) + one)
 }
 
 pub(crate) static OPS: &[OpDef] = &[

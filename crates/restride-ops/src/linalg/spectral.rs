@@ -2,7 +2,7 @@
 //! polar factors and matrix roots.
 
 use crate::linalg::{
-    Pieces, by_columns, check, fields, kernel, matrices_room, parts, picks, pieces_room, real_of, rows, with,
+    Pieces, by_columns, check, fields, kernel, matrix_bytes, parts, picks, piece_bytes, real_of, rows, with,
 };
 use crate::support::composite::composite;
 use crate::support::*;
@@ -71,8 +71,8 @@ fn eigh_of<T: Field>(c: &Call<'_>) -> Result<()> {
 }
 fn eigh_scratch(a: &Args<'_, Meta>, outs: &[Meta]) -> Result<usize> {
     let x = a.tensor(0)?;
-    let (all, n, _, one) = matrices_room(x);
-    Ok(all + pieces_room(outs) + one + with_field!(x.dtype, T => k::eigh_room::<T>(n)))
+    let (all, n, _, one) = matrix_bytes(x);
+    Ok(all + piece_bytes(outs) + one + with_field!(x.dtype, T => k::eigh_room::<T>(n)))
 }
 
 /// `_linalg_svd(A, full_matrices, compute_uv, *, driver)`
@@ -117,11 +117,11 @@ fn svd_of<T: Field>(c: &Call<'_>) -> Result<()> {
 }
 fn svd_scratch(a: &Args<'_, Meta>, outs: &[Meta]) -> Result<usize> {
     let x = a.tensor(0)?;
-    let (all, m, n, one) = matrices_room(x);
+    let (all, m, n, one) = matrix_bytes(x);
     let full = a.bool(1)? && a.bool(2)?;
     let turned = if full { n } else { m.min(n) };
     let own = with_field!(x.dtype, T => k::svd_room::<T>(m, n, full) + 2 * k::matrix_room::<T>(turned, n));
-    Ok(all + pieces_room(outs) + one + own)
+    Ok(all + piece_bytes(outs) + one + own)
 }
 
 /// `svd(self, some, compute_uv)`: returns V instead of its conjugate transpose, and zeros for vectors not requested.
@@ -182,7 +182,7 @@ fn eig_scratch(a: &Args<'_, Meta>, outs: &[Meta]) -> Result<usize> {
     let x = a.tensor(0)?;
     let (_, n, _) = parts(x);
     let (n, all) = (n as usize, room::<C64>(x.layout.numel() as usize));
-    Ok(all + pieces_room(outs) + k::matrix_room::<C64>(n, n) + k::eig_room(n))
+    Ok(all + piece_bytes(outs) + k::matrix_room::<C64>(n, n) + k::eig_room(n))
 }
 
 /// A number as a 0-d tensor.

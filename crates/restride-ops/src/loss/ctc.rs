@@ -5,7 +5,7 @@ use crate::gradient::terms::{Cx, T, op, rule};
 use crate::loss::reduced;
 use crate::support::composite::composite;
 use crate::support::promote::name;
-use crate::support::scratch::lies;
+use crate::support::scratch::stored;
 use crate::support::*;
 use restride_ir::{Args, Call, DType, Dim, Emit, Expr, Meta, OpDef};
 use restride_kernels::loss::ctc::{self, Ctc, Forward};
@@ -51,7 +51,7 @@ fn ctc_run(c: &Call<'_>) -> Result<()> {
 }
 
 fn ctc_scratch(a: &Args<'_, Meta>, outs: &[Meta]) -> Result<usize> {
-    Ok(ctc::run_room([lies(a.tensor(0)?), lies(a.tensor(1)?)], [lies(&outs[0]), lies(&outs[1])]))
+    Ok(ctc::run_room([stored(a.tensor(0)?), stored(a.tensor(1)?)], [stored(&outs[0]), stored(&outs[1])]))
 }
 
 /// `(grad, log_probs, targets, input_lengths, target_lengths, neg_log_likelihood, log_alpha, blank, zero_infinity)`.
@@ -83,10 +83,10 @@ fn back_run(c: &Call<'_>) -> Result<()> {
 fn back_scratch(a: &Args<'_, Meta>, outs: &[Meta]) -> Result<usize> {
     let mut operands = Vec::with_capacity(5);
     for i in [0, 1, 2, 5, 6] {
-        operands.push(lies(a.tensor(i)?));
+        operands.push(stored(a.tensor(i)?));
     }
     let width = a.tensor(6)?.sizes()[2] as usize;
-    Ok(ctc::backward_room(&operands, lies(&outs[0]), width))
+    Ok(ctc::backward_room(&operands, stored(&outs[0]), width))
 }
 
 /// `(log_probs, targets, input_lengths, target_lengths, blank, reduction, zero_infinity)`.

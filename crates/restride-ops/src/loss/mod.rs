@@ -2,6 +2,7 @@
 
 mod backward;
 mod ctc;
+mod grad;
 mod linear;
 mod margin;
 mod nll;
@@ -314,7 +315,7 @@ pub(crate) static OPS: &[OpDef] = &[
 /// The operators and gradients of this family.
 pub(crate) static FAMILY: crate::Family = crate::Family {
     ops: &[margin::OPS, OPS, nll::OPS, ctc::OPS, linear::OPS, backward::OPS],
-    gradients: &[ctc::GRADS],
+    gradients: &[ctc::GRADS, grad::GRADS],
     aliases: &[],
 };
 

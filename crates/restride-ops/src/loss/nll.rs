@@ -3,7 +3,7 @@
 use crate::loss::reduced;
 use crate::support::composite::composite;
 use crate::support::promote::name;
-use crate::support::scratch::{lies, opt_lies};
+use crate::support::scratch::{opt_stored, stored};
 use crate::support::*;
 use restride_ir::{Args, Call, DType, Emit, Meta, OpDef, Val};
 use restride_kernels::loss::{self, Reduction};
@@ -83,7 +83,7 @@ fn nll_run(c: &Call<'_>) -> Result<()> {
 
 fn nll_scratch(a: &Args<'_, Meta>, outs: &[Meta]) -> Result<usize> {
     let (x, t) = (a.tensor(0)?, a.tensor(1)?);
-    Ok(loss::nll_room(lies(x), &t.layout, opt_lies(a, 2)?, lies(&outs[0])))
+    Ok(loss::nll_room(stored(x), &t.layout, opt_stored(a, 2)?, stored(&outs[0])))
 }
 
 fn nll(e: &mut dyn Emit, a: &ValArgs<'_>) -> Vals {
@@ -243,8 +243,8 @@ fn bce_run(c: &Call<'_>) -> Result<()> {
 }
 
 fn bce_scratch(a: &Args<'_, Meta>, outs: &[Meta]) -> Result<usize> {
-    let (x, y) = (lies(a.tensor(0)?), lies(a.tensor(1)?));
-    Ok(loss::binary_cross_entropy_room(x, y, opt_lies(a, 2)?, lies(&outs[0])))
+    let (x, y) = (stored(a.tensor(0)?), stored(a.tensor(1)?));
+    Ok(loss::binary_cross_entropy_room(x, y, opt_stored(a, 2)?, stored(&outs[0])))
 }
 
 macro_rules! nll {

@@ -7,7 +7,7 @@ mod grad;
 mod grouped;
 
 use crate::support::promote;
-use crate::support::scratch::{lies, packed};
+use crate::support::scratch::{packed, stored};
 use crate::support::strides::broadcast_sizes;
 use crate::support::*;
 use restride_ir::{Args, ByBatch, Call, DType, Meta, OpDef};
@@ -205,7 +205,7 @@ fn linear_kernel(c: &Call<'_>) -> Result<()> {
 
 /// Scratch bytes of a product, with an addend or without.
 fn of_product(_: &Args<'_, Meta>, outs: &[Meta]) -> Result<usize> {
-    Ok(matmul::product_room(lies(&outs[0])))
+    Ok(matmul::product_room(stored(&outs[0])))
 }
 
 /// Scratch bytes of `vdot`: both operands in row-major order, and the conjugate of the first.

@@ -6,7 +6,7 @@ use restride_kernels::support::scratch;
 use restride_tensor::PerDim;
 use smallvec::{SmallVec, smallvec};
 
-use crate::support::scratch::lies;
+use crate::support::scratch::stored;
 use crate::support::{Metas, Result, ensure, exact, fresh, one, without_scratch};
 
 /// The shift of each dimension of a roll, and whether the operand is rolled as one flat row.
@@ -73,13 +73,13 @@ fn run_roll(c: &Call<'_>) -> Result<()> {
     });
     rolled.map_err(restride_ir::OpError::new)
 }
-fn room_roll(a: &Args<'_, Meta>, outs: &[Meta]) -> Result<usize> {
+fn roll_scratch(a: &Args<'_, Meta>, outs: &[Meta]) -> Result<usize> {
     if !a.ints(2)?.is_empty() {
         return Ok(0);
     }
     let (t, out) = (a.tensor(0)?, &outs[0]);
     let row = Layout::contiguous(&[t.layout.numel()]);
-    let there = copy::same_order_room(lies(t), &row);
+    let there = copy::same_order_room(stored(t), &row);
     let back = copy::same_order_room((out.dtype, &row), &out.layout);
     let own = scratch::tensor_room(t.dtype, t.layout.numel());
     Ok(own + there.max(own + back))
@@ -191,7 +191,7 @@ turning! {
 }
 
 pub(crate) static OPS: &[OpDef] = &[
-    exact("roll", infer_roll, run_roll, room_roll, samples!(s_roll)),
+    exact("roll", infer_roll, run_roll, roll_scratch, samples!(s_roll)),
     without_scratch("flip", infer_flip, run_flip, samples!(s_flip)).exactly(),
     without_scratch("fliplr", infer_fliplr, run_fliplr, samples!(s_flat_flip)).exactly(),
     without_scratch("flipud", infer_flipud, run_flipud, samples!(s_flat_flip)).exactly(),

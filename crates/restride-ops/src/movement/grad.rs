@@ -365,6 +365,18 @@ fn view_dtype<'c>(c: &'c Cx<'c>) {
     }
 }
 
+/// `pad(self, pad, mode, value)`, whose sizes may be symbolic.
+fn any_pad<'c>(c: &'c Cx<'c>) -> Vec<T<'c>> {
+    let mode = c.str(2).unwrap_or("constant");
+    if mode == "constant" {
+        let value = if c.is_none(3) { 0.0.operand() } else { c.raw(3) };
+        return vec![op!(c, "aten.constant_pad_nd.default", c.arg(0), c.raw(1), value)];
+    }
+    // Shape rules have already refused unknown modes.
+    let name = crate::movement::pad::moving(mode, c.nums(1).len() / 2).unwrap_or("aten._pad_circular.default");
+    vec![op!(c, name, c.arg(0), c.raw(1))]
+}
+
 pub(crate) static GRADS: Rules = &[
     (&["slice.Tensor", "slice_copy.Tensor"], rule!(slice)),
     (&["narrow", "narrow_copy"], rule!(narrow)),
@@ -440,6 +452,7 @@ pub(crate) static GRADS: Rules = &[
     (&["select_scatter"], rule!(|c| region(c, "aten.select_scatter.default", "aten.select.int", 2))),
     (&["diagonal_scatter"], rule!(|c| region(c, "aten.diagonal_scatter.default", "aten.diagonal.default", 3))),
     (&["as_strided_scatter"], rule!(as_strided_scatter)),
+    (&["pad"], form!(any_pad)),
     (&["constant_pad_nd"], rule!(pad)),
     (&["reflection_pad1d"], rule!(|c| moved(c, "aten.reflection_pad1d.default"))),
     (&["reflection_pad2d"], rule!(|c| moved(c, "aten.reflection_pad2d.default"))),

@@ -1,7 +1,7 @@
 //! Gradients of normalisations. A result that the mask omits is an empty tensor.
 
 use crate::norm::rows;
-use crate::support::scratch::lies;
+use crate::support::scratch::stored;
 use crate::support::*;
 use restride_ir::{Args, Call, DType, Meta, OpDef};
 use restride_kernels::norm::backward::{self, Gradients, Lies, Over};
@@ -30,8 +30,8 @@ fn gradients<'a>(c: &Call<'a>, at: usize) -> Result<Gradients<'a>> {
 fn lie<'a>(a: &Args<'a, Meta>, x: usize, at: usize, outs: &'a [Meta]) -> Result<Lies<'a>> {
     let mask = a.ints(at)?;
     let asked = |i: usize| mask.get(i).is_some_and(|m| *m != 0);
-    let pair = [lies(a.tensor(0)?), lies(a.tensor(x)?)];
-    Ok(Lies { pair, input: asked(0).then(|| lies(&outs[0])), params: asked(1) || asked(2) })
+    let pair = [stored(a.tensor(0)?), stored(a.tensor(x)?)];
+    Ok(Lies { pair, input: asked(0).then(|| stored(&outs[0])), params: asked(1) || asked(2) })
 }
 fn layer_scratch(a: &Args<'_, Meta>, outs: &[Meta]) -> Result<usize> {
     Ok(backward::rows_room(&lie(a, 1, 7, outs)?, a.ints(2)?.iter().product::<i64>() as usize))
@@ -167,8 +167,8 @@ fn batch(c: &Call<'_>) -> Result<()> {
 }
 
 macro_rules! gradient {
-    ($schema:literal, $infer:ident, $run:ident, $room:ident, $samples:expr) => {
-        close($schema, $infer, $run, $room, samples!($samples))
+    ($schema:literal, $infer:ident, $run:ident, $scratch:ident, $samples:expr) => {
+        close($schema, $infer, $run, $scratch, samples!($samples))
     };
 }
 

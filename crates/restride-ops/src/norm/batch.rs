@@ -5,7 +5,7 @@
 
 use crate::norm::{IN_PLACE, stats_type};
 use crate::support::composite::{composed, composite};
-use crate::support::scratch::lies;
+use crate::support::scratch::stored;
 use crate::support::*;
 use restride_ir::{
     Args, Call, DType, Emit, Expr, Meta, OpDef, OverlapCheck, Reuse, ReuseKind, TwinDecl, TwinReturn, Val,
@@ -138,7 +138,7 @@ fn run(c: &Call<'_>, f: &Form, new: Option<usize>) -> Result<()> {
 }
 
 fn scratch(a: &Args<'_, Meta>, outs: &[Meta], f: &Form) -> Result<usize> {
-    let (x, out) = (lies(a.tensor(0)?), lies(&outs[0]));
+    let (x, out) = (stored(a.tensor(0)?), stored(&outs[0]));
     if x.1.rank() < 2 {
         return Ok(0);
     }
@@ -213,76 +213,35 @@ static WITH_RUNNING: &[Reuse] = &[
     Reuse { arg: 4, result: 4, kind: ReuseKind::SameIndex },
 ];
 
+/// Declares a batch normalisation: schema, shape rule, form, position of returned running statistics, sample calls.
+macro_rules! batch {
+    ($schema:literal, $infer:expr, $form:expr, $running:expr, $samples:expr) => {
+        close($schema, $infer, |c| run(c, &$form, $running), |a, outs| scratch(a, outs, &$form), samples!($samples))
+            .reusing(IN_PLACE)
+    };
+}
+const WRITES: &str = "Training writes the running statistics, which PyTorch's schema does not say";
+
 pub(crate) static OPS: &[OpDef] = &[
     OpDef {
         twin: legit(&[TwinReturn::Result(0)]),
-        ..close(
-            "batch_norm",
-            infer_one,
-            |c| run(c, &GENERAL, None),
-            |a, outs| scratch(a, outs, &GENERAL),
-            samples!(|| general_samples(true)),
-        )
-        .reusing(IN_PLACE)
-        .noted("Training writes the running statistics, which PyTorch's schema does not say")
+        ..batch!("batch_norm", infer_one, GENERAL, None, || general_samples(true)).noted(WRITES)
     },
     OpDef {
         twin: legit(&[TwinReturn::Result(0), TwinReturn::Result(1), TwinReturn::Result(2)]),
-        ..close(
-            "native_batch_norm",
-            |a| infer(a, &GENERAL),
-            |c| run(c, &GENERAL, None),
-            |a, outs| scratch(a, outs, &GENERAL),
-            samples!(|| general_samples(false)),
-        )
-        .reusing(IN_PLACE)
-        .noted("Training writes the running statistics, which PyTorch's schema does not say")
+        ..batch!("native_batch_norm", |a| infer(a, &GENERAL), GENERAL, None, || general_samples(false)).noted(WRITES)
     },
     OpDef {
         overlap: OverlapCheck::Unseen,
-        ..close(
-            "_native_batch_norm_legit_functional",
-            infer_functional,
-            |c| run(c, &GENERAL, Some(3)),
-            |a, outs| scratch(a, outs, &GENERAL),
-            samples!(functional_samples),
-        )
-        .reusing(WITH_RUNNING)
+        reuse: WITH_RUNNING,
+        ..batch!("_native_batch_norm_legit_functional", infer_functional, GENERAL, Some(3), functional_samples)
     },
-    close(
-        "_native_batch_norm_legit.no_stats",
-        |a| infer(a, &NO_STATS),
-        |c| run(c, &NO_STATS, None),
-        |a, outs| scratch(a, outs, &NO_STATS),
-        samples!(no_stats_samples),
-    )
-    .reusing(IN_PLACE),
-    close(
-        "_native_batch_norm_legit_no_training",
-        |a| infer(a, &NO_TRAINING),
-        |c| run(c, &NO_TRAINING, None),
-        |a, outs| scratch(a, outs, &NO_TRAINING),
-        samples!(given_samples),
-    )
-    .reusing(IN_PLACE),
-    close(
-        "_batch_norm_no_update",
-        |a| infer_reserve(a, &NO_TRAINING),
-        |c| run(c, &NO_TRAINING, None),
-        |a, outs| scratch(a, outs, &NO_TRAINING),
-        samples!(given_samples),
-    )
-    .reusing(IN_PLACE),
+    batch!("_native_batch_norm_legit.no_stats", |a| infer(a, &NO_STATS), NO_STATS, None, no_stats_samples),
+    batch!("_native_batch_norm_legit_no_training", |a| infer(a, &NO_TRAINING), NO_TRAINING, None, given_samples),
+    batch!("_batch_norm_no_update", |a| infer_reserve(a, &NO_TRAINING), NO_TRAINING, None, given_samples),
     OpDef {
         overlap: OverlapCheck::Unseen,
-        ..close(
-            "_batch_norm_with_update_functional",
-            infer_update,
-            |c| run(c, &WITH_UPDATE, Some(4)),
-            |a, outs| scratch(a, outs, &WITH_UPDATE),
-            samples!(given_samples),
-        )
-        .reusing(IN_PLACE)
+        ..batch!("_batch_norm_with_update_functional", infer_update, WITH_UPDATE, Some(4), given_samples)
     },
     OpDef {
         twin: Some(TwinDecl {

@@ -7,7 +7,7 @@ mod grad;
 mod softmax;
 
 use crate::support::promote;
-use crate::support::scratch::{lies, opt_lies};
+use crate::support::scratch::{opt_stored, stored};
 use crate::support::*;
 use restride_ir::{Args, Call, DType, Emit, Meta, OpDef};
 use restride_kernels::norm::{self, Affine};
@@ -82,14 +82,14 @@ fn layer(c: &Call<'_>) -> Result<()> {
 
 fn layer_scratch(a: &Args<'_, Meta>, outs: &[Meta]) -> Result<usize> {
     let len = a.ints(1)?.iter().product::<i64>() as usize;
-    let affine = [opt_lies(a, 2)?, opt_lies(a, 3)?];
-    Ok(norm::layer_norm_room(lies(a.tensor(0)?), len, affine, lies(&outs[0]), outs.len() > 1))
+    let affine = [opt_stored(a, 2)?, opt_stored(a, 3)?];
+    Ok(norm::layer_norm_room(stored(a.tensor(0)?), len, affine, stored(&outs[0]), outs.len() > 1))
 }
 
 fn rms_scratch(a: &Args<'_, Meta>, outs: &[Meta]) -> Result<usize> {
     let len = a.ints(1)?.iter().product::<i64>() as usize;
     let stats = outs.get(1).map(|s| s.dtype);
-    Ok(norm::rms_norm_room(lies(a.tensor(0)?), len, opt_lies(a, 2)?.as_ref(), lies(&outs[0]), stats))
+    Ok(norm::rms_norm_room(stored(a.tensor(0)?), len, opt_stored(a, 2)?.as_ref(), stored(&outs[0]), stats))
 }
 
 /// RMS normalisation of complex numbers, whose squares are complex.
@@ -193,7 +193,7 @@ fn run_group(c: &Call<'_>, groups: i64, weight: usize, eps: f64) -> Result<()> {
 }
 
 fn group_scratch(a: &Args<'_, Meta>, outs: &[Meta], groups: i64) -> Result<usize> {
-    Ok(norm::group_norm_room(lies(a.tensor(0)?), groups as usize, lies(&outs[0])))
+    Ok(norm::group_norm_room(stored(a.tensor(0)?), groups as usize, stored(&outs[0])))
 }
 
 /// The dimension whose slices have separate norms; `None` for one norm of all elements.
@@ -241,7 +241,7 @@ fn weight(c: &Call<'_>) -> Result<()> {
 
 fn weight_scratch(a: &Args<'_, Meta>, outs: &[Meta]) -> Result<usize> {
     let norms = outs.get(1).map(|n| n.dtype);
-    Ok(norm::weight_norm_room(lies(a.tensor(0)?), lies(a.tensor(1)?), lies(&outs[0]), norms))
+    Ok(norm::weight_norm_room(stored(a.tensor(0)?), stored(a.tensor(1)?), stored(&outs[0]), norms))
 }
 
 pub(crate) static OPS: &[OpDef] = &[
@@ -284,7 +284,7 @@ static ALIASES: &[(&str, &str)] = &[("special_softmax", "softmax.int"), ("specia
 /// The operators and gradients of this family.
 pub(crate) static FAMILY: crate::Family = crate::Family {
     ops: &[softmax::OPS, OPS, batch::OPS, backward::OPS],
-    gradients: &[backward_grad::GRADS, grad::GRADS, grad::UPSAMPLES],
+    gradients: &[backward_grad::GRADS, grad::GRADS],
     aliases: ALIASES,
 };
 

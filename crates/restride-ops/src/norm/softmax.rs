@@ -1,6 +1,6 @@
 //! Softmax and its logarithm. Results are row-major for any operand strides, as on PyTorch's CPU.
 
-use crate::support::scratch::{lies, packed};
+use crate::support::scratch::{packed, stored};
 use crate::support::*;
 use restride_ir::{Args, Call, DType, Layout, Meta, OpDef, Reuse, ReuseKind};
 use restride_kernels::norm::softmax::{self, Softmax};
@@ -52,9 +52,9 @@ fn scratch(a: &Args<'_, Meta>, outs: &[Meta]) -> Result<usize> {
     if half {
         let narrow = Layout::contiguous(x.sizes());
         let bytes = room::<u8>(narrow.numel() as usize * out.dtype.size());
-        return Ok(bytes + softmax::softmax_room((out.dtype, &narrow), dim, lies(out)));
+        return Ok(bytes + softmax::softmax_room((out.dtype, &narrow), dim, stored(out)));
     }
-    Ok(softmax::softmax_room(lies(x), dim, lies(out)))
+    Ok(softmax::softmax_room(stored(x), dim, stored(out)))
 }
 
 fn backward_scratch(a: &Args<'_, Meta>, outs: &[Meta]) -> Result<usize> {

@@ -2,8 +2,8 @@
 
 use crate::pointwise::{Metas, Result, Rule, as_empty_like, compute, infer, input, not_for, op, own, run};
 use crate::support::promote::check_holds;
-use crate::support::{emit, ensure};
-use restride_ir::{Arg, Args, Call, Emit, Kernel, Meta, OpDef, OpError, Scalar, Val};
+use crate::support::{emit, ensure, without_scratch};
+use restride_ir::{Arg, Args, Call, Emit, Meta, OpDef, OpError, Scalar, Val};
 use restride_kernels::pointwise::{self as k, Input, Pointwise};
 use restride_tensor::{DType::*, Dims};
 use smallvec::{SmallVec, smallvec};
@@ -202,12 +202,12 @@ pub(crate) static OPS: &[OpDef] = &[
     op!("_prelu_kernel", Same(0, 1), k::PRELU, s_prelu_kernel),
     OpDef { decompose: Some(prelu), samples: samples!(s_prelu), ..OpDef::new("prelu") },
     OpDef { decompose: Some(glu), samples: samples!(s_glu), ..OpDef::new("glu") },
-    OpDef {
-        infer: Some(infer_fake_quantize),
-        kernel: Kernel::Fixed(run_fake_quantize),
-        samples: samples!(quantized),
-        ..OpDef::new("fake_quantize_per_tensor_affine_cachemask")
-    },
+    without_scratch(
+        "fake_quantize_per_tensor_affine_cachemask",
+        infer_fake_quantize,
+        run_fake_quantize,
+        samples!(quantized),
+    ),
     OpDef {
         decompose: Some(fake_quantize),
         samples: samples!(quantized),

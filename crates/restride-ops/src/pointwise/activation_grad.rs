@@ -1,7 +1,7 @@
 //! Gradients of activations and of their backward operators.
 
 use crate::gradient::Rules;
-use crate::gradient::terms::{Cx, T, op, rule};
+use crate::gradient::terms::{Cx, Operand, T, op, rule};
 use std::f64::consts::{FRAC_2_SQRT_PI, PI, SQRT_2};
 
 const SELU_ALPHA: f64 = 1.673_263_242_354_377_2;
@@ -128,7 +128,7 @@ fn prelu<'c>(c: &'c Cx<'c>) {
 }
 
 fn arg(t: T<'_>) -> restride_ir::Arg<restride_ir::Val, restride_ir::Expr> {
-    crate::gradient::terms::Operand::operand(t)
+    Operand::operand(t)
 }
 
 /// `_prelu_kernel_backward(grad, self, weight)` returns the gradients of self and weight.
@@ -154,6 +154,13 @@ fn prelu_backward<'c>(c: &'c Cx<'c>) {
         Some(a) => c.give(2, || (a * g).except(right)),
         None => c.zero(2),
     }
+}
+
+/// Quantization with a learnt scale and zero point.
+fn learnable<'c>(c: &'c Cx<'c>, arguments: usize, back: &'static str) {
+    let mut args = vec![c.grad().operand()];
+    args.extend((0..arguments).map(|i| c.raw(i)));
+    c.set_needed(&[0, 1, 2], c.calls(back, &args));
 }
 
 /// A rule that calls a backward operator with the gradient, the operand, and these arguments of the call.
@@ -211,6 +218,14 @@ pub(crate) static GRADS: Rules = &[
     (
         &["fake_quantize_per_tensor_affine_cachemask_backward", "fake_quantize_per_channel_affine_cachemask_backward"],
         rule!(|c| c.set(0, c.grad().only(c.arg(1)))),
+    ),
+    (
+        &["_fake_quantize_learnable_per_tensor_affine"],
+        rule!(|c| learnable(c, 6, "aten._fake_quantize_learnable_per_tensor_affine_backward.default")),
+    ),
+    (
+        &["_fake_quantize_learnable_per_channel_affine"],
+        rule!(|c| learnable(c, 7, "aten._fake_quantize_learnable_per_channel_affine_backward.default")),
     ),
     // Second derivatives.
     (

@@ -4,10 +4,9 @@ use crate::pointwise::{Metas, Result, Rule, compute, infer, input, layout, not_f
 use crate::support::composite::composite;
 use crate::support::promote::name;
 use crate::support::strides::dense_like;
-use crate::support::{ValArgs, Vals, close, emit, ensure, pass};
+use crate::support::{ValArgs, Vals, emit, ensure, pass};
 use restride_ir::{Args, Call, Emit, Exactness, Meta, OpDef, OpError, Scalar, TwinDecl, TwinReturn, Val};
 use restride_kernels::pointwise::{self as k, Input};
-use restride_kernels::support::scratch::{Temp, room};
 use restride_tensor::DType::*;
 use smallvec::smallvec;
 
@@ -156,34 +155,6 @@ fn broadcast_tensors(e: &mut dyn Emit, a: &ValArgs<'_>) -> Vals {
     tensors.iter().map(|t| emit!(e, "aten.expand.default", *t, &sizes[..])).collect()
 }
 
-/// `kaiser_window`: a ratio of Bessel functions.
-fn infer_kaiser(a: &Args<'_, Meta>, dtype_at: usize) -> Result<Metas> {
-    let n = a.int(0)?;
-    ensure!(n >= 0, "kaiser_window requires non-negative window_length, got window_length={n}");
-    let dtype = a.opt_dtype(dtype_at)?.unwrap_or(F32);
-    ensure!(dtype.is_float(), "kaiser_window expects floating point dtypes, got: {}", dtype.torch_name());
-    crate::create::row_major(dtype, &[n])
-}
-fn run_kaiser(c: &Call<'_>, periodic: bool, beta: f64) -> Result<()> {
-    let out = &c.outs[0];
-    let n = out.numel();
-    if n == 1 {
-        return crate::create::put(Scalar::Int(1), out);
-    }
-    let last = (if periodic { n } else { n.saturating_sub(1) }) as f64;
-    let position = |i: usize| 2.0 * i as f64 / last - 1.0;
-    let data: Temp<f64> = (0..n)
-        .map(|i| (1.0 - position(i).powi(2)).max(0.0).sqrt() * beta)
-        .map(|x| k::bessel_i0(x) / k::bessel_i0(beta))
-        .collect();
-    restride_kernels::support::convert::scatter(&data, out);
-    Ok(())
-}
-
-fn room_kaiser(_: &Args<'_, Meta>, outs: &[Meta]) -> Result<usize> {
-    Ok(room::<f64>(outs[0].layout.numel() as usize))
-}
-
 pub(crate) static OPS: &[OpDef] = &[
     op!("bitwise_left_shift.Scalar_Tensor", NoBool(0, 1), k::SHIFT_LEFT, shifts_of_numbers),
     op!("bitwise_right_shift.Scalar_Tensor", NoBool(0, 1), k::SHIFT_RIGHT, shifts_of_numbers),
@@ -216,27 +187,6 @@ pub(crate) static OPS: &[OpDef] = &[
     drawn(composite!(rrelu_with_noise, s_rrelu_with_noise_functional(), "rrelu_with_noise_functional")),
     composite!(isreal, reals(), "isreal").exactly(),
     composite!(broadcast_tensors, broadcasts(), "broadcast_tensors").exactly(),
-    close(
-        "kaiser_window",
-        |a| infer_kaiser(a, 1),
-        |c| run_kaiser(c, true, 12.0),
-        room_kaiser,
-        samples!(|| typed_window(&[])),
-    ),
-    close(
-        "kaiser_window.periodic",
-        |a| infer_kaiser(a, 2),
-        |c| run_kaiser(c, c.args.bool(1)?, 12.0),
-        room_kaiser,
-        samples!(|| typed_window(&[Arg::Scalar(Scalar::Bool(false))])),
-    ),
-    close(
-        "kaiser_window.beta",
-        |a| infer_kaiser(a, 3),
-        |c| run_kaiser(c, c.args.bool(1)?, c.args.float(2)?),
-        room_kaiser,
-        samples!(|| typed_window(&[Arg::Scalar(Scalar::Bool(true)), Arg::Scalar(Scalar::Float(3.0))])),
-    ),
 ];
 
 #[cfg(feature = "samples")]
@@ -326,19 +276,6 @@ pub(crate) mod samples {
             sample![vec![tensor(F32, &[2], 1)]],
             sample![vec![tensor(F32, &[2, 3], 1), tensor(F32, &[2], 2)]],
         ]
-    }
-
-    pub(crate) fn typed_window(extra: &[Arg<restride_tensor::RawTensor, Scalar>]) -> Vec<Sample> {
-        let mut out = Vec::new();
-        for n in [0, 1, 2, 5, 16, -1] {
-            for dtype in [None, Some(F64), Some(I64)] {
-                let mut s = sample![n];
-                s.args.extend(extra.iter().cloned());
-                s.args.extend(dtype.map(Arg::DType));
-                out.push(s);
-            }
-        }
-        out
     }
 
     pub(crate) fn reals() -> Vec<Sample> {

@@ -178,6 +178,19 @@ fn run_nan_to_num(c: &Call<'_>) -> Result<()> {
     compute(c, &k::NAN_TO_NUM, dtype, &inputs)
 }
 
+/// Declares a change of the unit of angles, whose result has the strides of `empty_like`.
+macro_rules! degrees {
+    ($schema:literal, $f:expr, $samples:expr) => {
+        own!(
+            $schema,
+            |a| as_empty_like(a, infer(a, &[0], &[], Rule::Float, &$f)?),
+            |c| run(c, &[0], &[], Rule::Float, &$f),
+            (0),
+            $samples
+        )
+    };
+}
+
 pub(crate) static OPS: &[OpDef] = &[
     own!("neg", infer_neg, run_neg, (0), || unary(NUMBERS, -2.0, 2.0)),
     own!("abs", infer_abs, run_abs, (0), || odd(NUMBERS, -2.0, 2.0)),
@@ -238,20 +251,8 @@ pub(crate) static OPS: &[OpDef] = &[
     op!("digamma", Float(0), k::DIGAMMA, || unary(ALL_REAL, -3.0, 4.0)),
     op!("sigmoid", Float(0), k::SIGMOID, || odd(ALL, -4.0, 4.0)),
     op!("sinc", Float(0), k::SINC, || unary(ALL, -3.0, 3.0)),
-    own!(
-        "deg2rad",
-        |a| as_empty_like(a, infer(a, &[0], &[], Rule::Float, &k::DEG2RAD)?),
-        |c| run(c, &[0], &[], Rule::Float, &k::DEG2RAD),
-        (0),
-        || unary(ALL_REAL, -300.0, 300.0)
-    ),
-    own!(
-        "rad2deg",
-        |a| as_empty_like(a, infer(a, &[0], &[], Rule::Float, &k::RAD2DEG)?),
-        |c| run(c, &[0], &[], Rule::Float, &k::RAD2DEG),
-        (0),
-        || unary(ALL_REAL, -3.0, 3.0)
-    ),
+    degrees!("deg2rad", k::DEG2RAD, || unary(ALL_REAL, -300.0, 300.0)),
+    degrees!("rad2deg", k::RAD2DEG, || unary(ALL_REAL, -3.0, 3.0)),
     op!("ceil", NoBool(0), k::CEIL, || odd(NO_BOOL, -3.0, 3.0)).graded(Grad::Zero),
     op!("floor", NoBool(0), k::FLOOR, || unary(NO_BOOL, -3.0, 3.0)).graded(Grad::Zero),
     op!("round", NoBool(0), k::ROUND, || odd(NO_BOOL, -3.0, 3.0)).graded(Grad::Zero),

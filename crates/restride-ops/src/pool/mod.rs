@@ -3,6 +3,7 @@
 //! Two-dimensional results are channels-last if the operand's strides suggest it. In three dimensions only maxima are, as on
 //! PyTorch's CPU.
 
+mod grad;
 #[cfg(feature = "samples")]
 mod samples;
 mod unpool;
@@ -407,4 +408,5 @@ pub(crate) static OPS: &[OpDef] = &[
 ];
 
 /// The operators and gradients of this family.
-pub(crate) static FAMILY: crate::Family = crate::Family { ops: &[unpool::OPS, OPS], gradients: &[], aliases: &[] };
+pub(crate) static FAMILY: crate::Family =
+    crate::Family { ops: &[unpool::OPS, OPS], gradients: &[grad::GRADS], aliases: &[] };

@@ -95,7 +95,7 @@ fn run_native(c: &Call<'_>) -> Result<()> {
     k::dropout(&draws(c.ctx), x, how, 1, &c.outs[0], Some(&c.outs[1]), c.ctx.threads).map_err(OpError::new)
 }
 
-fn room_dropout(_: &Args<'_, Meta>, outs: &[Meta]) -> Result<usize> {
+fn dropout_scratch(_: &Args<'_, Meta>, outs: &[Meta]) -> Result<usize> {
     Ok(k::dropout_room(outs[0].dtype, outs[0].layout.numel()))
 }
 
@@ -104,7 +104,7 @@ macro_rules! dropout {
         OpDef {
             view: Some(rule::<Dropped>()),
             itself: true,
-            ..random!($schema, |a| infer_dropout(a, $what), |c| run_dropout(c, $what), room_dropout, dropouts)
+            ..random!($schema, |a| infer_dropout(a, $what), |c| run_dropout(c, $what), dropout_scratch, dropouts)
         }
     };
 }
@@ -117,7 +117,7 @@ pub(crate) static OPS: &[OpDef] = &[
         "aten::feature_alpha_dropout(Tensor(a) input, float p, bool train) -> Tensor(a)",
         Drops::Alpha { whole: true }
     ),
-    random!("native_dropout", infer_native, run_native, room_dropout, natives),
+    random!("native_dropout", infer_native, run_native, dropout_scratch, natives),
 ];
 
 #[cfg(feature = "samples")]

@@ -153,22 +153,22 @@ fn spread(v: &restride_tensor::View<'_>, sizes: &[i64]) -> Temp<f64> {
     let from = cells(&crate::support::strides::broadcast(&Layout::contiguous(v.sizes()), sizes));
     from.iter().map(|&c| each[c as usize]).collect()
 }
-fn room_spread(v: &Meta, sizes: &[i64]) -> usize {
+fn spread_scratch(v: &Meta, sizes: &[i64]) -> usize {
     let n = sizes.iter().product::<i64>() as usize;
     let wide = if v.sizes() == sizes { 0 } else { room::<isize>(n) + room::<f64>(n) };
     room::<f64>(v.layout.numel() as usize) + wide
 }
-fn room_bernoulli(a: &Args<'_, Meta>, outs: &[Meta]) -> Result<usize> {
-    Ok(room_spread(a.tensor(0)?, outs[0].sizes()))
+fn bernoulli_scratch(a: &Args<'_, Meta>, outs: &[Meta]) -> Result<usize> {
+    Ok(spread_scratch(a.tensor(0)?, outs[0].sizes()))
 }
-fn room_bernoulli_tensor(a: &Args<'_, Meta>, outs: &[Meta]) -> Result<usize> {
-    Ok(room_spread(a.tensor(1)?, outs[0].sizes()))
+fn bernoulli_tensor_scratch(a: &Args<'_, Meta>, outs: &[Meta]) -> Result<usize> {
+    Ok(spread_scratch(a.tensor(1)?, outs[0].sizes()))
 }
-fn room_normals(a: &Args<'_, Meta>, outs: &[Meta]) -> Result<usize> {
-    let of = |i: usize| a.as_tensor(i).map_or(room::<f64>(1), |v| room_spread(v, outs[0].sizes()));
+fn normals_scratch(a: &Args<'_, Meta>, outs: &[Meta]) -> Result<usize> {
+    let of = |i: usize| a.as_tensor(i).map_or(room::<f64>(1), |v| spread_scratch(v, outs[0].sizes()));
     Ok(of(0) + of(1))
 }
-fn room_poisson(a: &Args<'_, Meta>, _: &[Meta]) -> Result<usize> {
+fn poisson_scratch(a: &Args<'_, Meta>, _: &[Meta]) -> Result<usize> {
     Ok(room::<f64>(a.tensor(0)?.layout.numel() as usize))
 }
 
@@ -221,7 +221,7 @@ fn run_multinomial(c: &Call<'_>) -> Result<()> {
     k::multinomial(&draws(c.ctx), c.args.tensor(0)?, replacement, &c.outs[0]).map_err(OpError::new)
 }
 
-fn room_multinomial(a: &Args<'_, Meta>, outs: &[Meta]) -> Result<usize> {
+fn multinomial_scratch(a: &Args<'_, Meta>, outs: &[Meta]) -> Result<usize> {
     let replacement = a.opt_bool(2)?.unwrap_or(false);
     Ok(k::multinomial_room(&a.tensor(0)?.layout, replacement, outs[0].layout.numel()))
 }
@@ -239,11 +239,11 @@ macro_rules! random {
     ($schema:literal, $infer:expr, $run:expr, $samples:expr) => {
         $crate::random::random!($schema, $infer, $run, |_, _| Ok(0), $samples)
     };
-    ($schema:literal, $infer:expr, $run:expr, $room:expr, $samples:expr) => {
+    ($schema:literal, $infer:expr, $run:expr, $scratch:expr, $samples:expr) => {
         restride_ir::OpDef {
             random: true,
             exactness: restride_ir::Exactness::Random,
-            ..$crate::support::close($schema, $infer, $run, $room, samples!($samples))
+            ..$crate::support::close($schema, $infer, $run, $scratch, samples!($samples))
         }
     };
 }
@@ -293,17 +293,23 @@ pub(crate) static OPS: &[OpDef] = &[
         |c| draw(c, Distribution::Normal(c.args.float(0)?, std(c.args.float(1)?)?)),
         || vec![sample![1.0, 2.0, [2, 3]], sample![0.0, -1.0, [2]], sample![0.0, 1.0, [2], (), DType::F64]]
     ),
-    drawn!("normal.Tensor_Tensor", infer_normals, run_normals, room_normals, || normal_tensors()[0].clone()),
-    drawn!("normal.Tensor_float", infer_normals, run_normals, room_normals, || normal_tensors()[1].clone()),
-    drawn!("normal.float_Tensor", infer_normals, run_normals, room_normals, || normal_tensors()[2].clone()),
+    drawn!("normal.Tensor_Tensor", infer_normals, run_normals, normals_scratch, || normal_tensors()[0].clone()),
+    drawn!("normal.Tensor_float", infer_normals, run_normals, normals_scratch, || normal_tensors()[1].clone()),
+    drawn!("normal.float_Tensor", infer_normals, run_normals, normals_scratch, || normal_tensors()[2].clone()),
     content!("normal_functional", normal, numbers),
     content!("uniform", uniform, numbers),
     content!("log_normal", log_normal),
     content!("cauchy", cauchy),
     content!("exponential", exponential),
     content!("geometric", geometric, countable),
-    drawn!("bernoulli", infer_bernoulli, run_bernoulli, room_bernoulli, probabilities),
-    drawn!("bernoulli.Tensor", infer_bernoulli_tensor, run_bernoulli_tensor, room_bernoulli_tensor, bernoulli_tensors),
+    drawn!("bernoulli", infer_bernoulli, run_bernoulli, bernoulli_scratch, probabilities),
+    drawn!(
+        "bernoulli.Tensor",
+        infer_bernoulli_tensor,
+        run_bernoulli_tensor,
+        bernoulli_tensor_scratch,
+        bernoulli_tensors
+    ),
     drawn!(
         "bernoulli.p",
         |a| {
@@ -314,8 +320,8 @@ pub(crate) static OPS: &[OpDef] = &[
         |c| draw(c, bernoulli_p(&c.args)?),
         s_bernoulli_p
     ),
-    drawn!("multinomial", infer_multinomial, run_multinomial, room_multinomial, multinomials),
-    drawn!("poisson", infer_poisson, run_poisson, room_poisson, probabilities),
+    drawn!("multinomial", infer_multinomial, run_multinomial, multinomial_scratch, multinomials),
+    drawn!("poisson", infer_poisson, run_poisson, poisson_scratch, probabilities),
 ];
 
 /// The operators and gradients of this family.

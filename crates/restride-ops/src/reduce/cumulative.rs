@@ -1,11 +1,13 @@
-//! Cumulative sums, products and extremes, differences, traces and trapezoids.
+//! Cumulative sums, products and extremes, and their gradients; differences, traces and trapezoids.
 
+use crate::gradient::terms::{Cx, T, op, rule, wrap};
+use crate::reduce::grad::sorted;
 use crate::reduce::wrapped;
 use crate::support::composite::composite;
 use crate::support::promote::{AsTensor, name};
-use crate::support::scratch::lies;
+use crate::support::scratch::stored;
 use crate::support::{Metas, Result, ValArgs, Vals, close, emit, ensure, exact, fresh, pass, sizes};
-use restride_ir::{Args, Call, Emit, Meta, OpDef, OpError, Val};
+use restride_ir::{Args, Call, Dim, Emit, Expr, Meta, OpDef, OpError, Val};
 use restride_kernels::reduce::cumulative::{Scan, extremes, extremes_room, scan, scan_room};
 use restride_tensor::DType;
 use smallvec::smallvec;
@@ -40,7 +42,7 @@ fn infer_extreme(a: &Args<'_, Meta>) -> Metas {
 }
 fn extreme_scratch(a: &Args<'_, Meta>, _: &[Meta]) -> Result<usize> {
     let x = a.tensor(0)?;
-    Ok(extremes_room(lies(x), wrapped(a.int(1)?, x.rank())?))
+    Ok(extremes_room(stored(x), wrapped(a.int(1)?, x.rank())?))
 }
 fn run_extreme(c: &Call<'_>, max: bool) -> Result<()> {
     let x = c.args.tensor(0)?;
@@ -149,13 +151,68 @@ fn running_area(e: &mut dyn Emit, a: &ValArgs<'_>) -> Vals {
     areas(e, a, true)
 }
 
+fn flipped<'c>(t: T<'c>, dim: i64) -> T<'c> {
+    if t.rank() == 0 { t } else { op!(t.cx(), "aten.flip.default", t, [dim]) }
+}
+
+fn cumsum_back<'c>(g: T<'c>, dim: i64) -> T<'c> {
+    flipped(op!(g.cx(), "aten.cumsum.default", flipped(g, dim), dim), dim)
+}
+
+/// `cumprod`: the product of the other factors of each later result. Quadratic in the dimension, since zeros forbid division.
+fn cumprod<'c>(c: &'c Cx<'c>) {
+    let x = c.arg(0).to(c.result().dtype());
+    if x.rank() == 0 {
+        return c.set(0, c.grad());
+    }
+    let last = x.rank() as i64 - 1;
+    let dim = wrap(c.int(1), x.rank()) as i64;
+    let n = x.size(dim);
+    let rows = x.transpose(dim, last);
+    let g = c.grad().transpose(dim, last);
+    // Row i, column k: the product of the elements after i up to k.
+    let place = op!(c, "aten.arange.default", &n);
+    let after = place.unsqueeze(0).than("gt", place.unsqueeze(1));
+    let mut wide = rows.sizes();
+    wide.push(n.clone());
+    let spread = rows.unsqueeze(-2).expand(wide);
+    let kept = op!(c, "aten.where.ScalarOther", after, spread, 1);
+    let later = op!(c, "aten.cumprod.default", kept, -1);
+    let reached = place.unsqueeze(0).than("ge", place.unsqueeze(1));
+    let weights = later.conj().only(reached);
+    let sums = (weights * g.unsqueeze(-2)).sum(vec![-1], false);
+    let mut one = rows.sizes();
+    one[last as usize] = Expr::Int(1);
+    let ones = op!(c, "aten.full.default", one, 1, x.dtype());
+    let all = op!(c, "aten.cumprod.default", rows, last);
+    let before = c.cat(&[ones, all.slice(last, Expr::Int(0), n.minus(&Expr::Int(1)))], last);
+    c.set(0, (sums * before.conj()).transpose(dim, last));
+}
+
+/// `logcumsumexp`: the share of each element in each later result. Quadratic in the dimension, because gradients of both
+/// signs have no logarithm.
+fn logcumsumexp<'c>(c: &'c Cx<'c>) {
+    let (x, r, g) = (c.arg(0), c.result(), c.grad());
+    if x.rank() == 0 {
+        return c.set(0, g);
+    }
+    let last = x.rank() as i64 - 1;
+    let dim = wrap(c.int(1), x.rank()) as i64;
+    let row = |t: T<'c>| t.transpose(dim, last);
+    let place = op!(c, "aten.arange.default", &x.size(dim));
+    let earlier = place.unsqueeze(0).than("lt", place.unsqueeze(1));
+    let share = row(x).unsqueeze(-1) - row(r).unsqueeze(-2);
+    let share = op!(c, "aten.masked_fill.Scalar", share, earlier, f64::NEG_INFINITY).exp();
+    c.set(0, (share * row(g).unsqueeze(-2)).sum(vec![-1], false).transpose(dim, last));
+}
+
 macro_rules! scan {
     ($schema:literal, $what:expr, $samples:expr) => {
         close(
             $schema,
             |a| infer(a, $what),
             |c| run(c, $what),
-            |a, _| Ok(scan_room(lies(a.tensor(0)?), read(a, $what)?.1)),
+            |a, _| Ok(scan_room(stored(a.tensor(0)?), read(a, $what)?.1)),
             samples!($samples),
         )
     };
@@ -167,12 +224,12 @@ macro_rules! extreme {
 }
 
 pub(crate) static OPS: &[OpDef] = &[
-    scan!("cumsum", Scan::Sum, || with_types(ALL)),
-    scan!("cumprod", Scan::Prod, || with_types(ALL)),
-    scan!("logcumsumexp", Scan::LogSumExp, s_logcumsumexp),
-    scan!("_logcumsumexp", Scan::LogSumExp, || along(REAL)),
-    extreme!("cummax", true),
-    extreme!("cummin", false),
+    scan!("cumsum", Scan::Sum, || with_types(ALL)).graded(rule!(|c| c.set(0, cumsum_back(c.grad(), c.int(1))))),
+    scan!("cumprod", Scan::Prod, || with_types(ALL)).graded(rule!(cumprod)),
+    scan!("logcumsumexp", Scan::LogSumExp, logs).graded(rule!(logcumsumexp)),
+    scan!("_logcumsumexp", Scan::LogSumExp, || along(REAL)).graded(rule!(logcumsumexp)),
+    extreme!("cummax", true).graded(rule!(|c| sorted(c, c.int(1)))),
+    extreme!("cummin", false).graded(rule!(|c| sorted(c, c.int(1)))),
     composite!(diff, diffs(), "diff"),
     composite!(trace, traces(), "trace"),
     composite!(area, area_samples(true), "trapezoid.x"),
@@ -263,7 +320,7 @@ pub(crate) mod samples {
         out
     }
 
-    pub(crate) fn s_logcumsumexp() -> Samples {
+    pub(crate) fn logs() -> Samples {
         let mut out = along(REAL);
         out.push(sample![transposed(DType::C64, &[3, 4], 1), 0]);
         out.push(sample![tensor(DType::C128, &[3, 4], 1), 1]);

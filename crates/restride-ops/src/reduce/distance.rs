@@ -3,7 +3,7 @@
 use crate::reduce::wrapped;
 use crate::support::composite::composite;
 use crate::support::promote::name;
-use crate::support::scratch::lies;
+use crate::support::scratch::stored;
 use crate::support::{Metas, Result, ValArgs, Vals, close, emit, ensure, fail, fresh, pass, sizes};
 use restride_ir::{Arg, Args, Call, Emit, Exactness, Meta, OpDef, OpError, Scalar, Val};
 use restride_kernels::movement::copy;
@@ -66,10 +66,10 @@ fn run_cdist(c: &Call<'_>) -> Result<()> {
 fn wide_sizes(own: &[i64], out: &[i64]) -> Dims<i64> {
     out[..out.len() - 2].iter().chain(&own[own.len() - 2..]).copied().collect()
 }
-fn room_cdist(a: &Args<'_, Meta>, outs: &[Meta]) -> Result<usize> {
+fn cdist_scratch(a: &Args<'_, Meta>, outs: &[Meta]) -> Result<usize> {
     let (x, y, _) = batched(&a.tensor(0)?.layout, &a.tensor(1)?.layout)?;
     let dtype = outs[0].dtype;
-    Ok(room(&[(dtype, &x), (dtype, &y)], lies(&outs[0])))
+    Ok(room(&[(dtype, &x), (dtype, &y)], stored(&outs[0])))
 }
 
 fn infer_pdist(a: &Args<'_, Meta>) -> Metas {
@@ -87,8 +87,8 @@ fn infer_pdist_forward(a: &Args<'_, Meta>) -> Metas {
 fn run_pdist(c: &Call<'_>) -> Result<()> {
     pairs(c.args.tensor(0)?, c.args.opt_float(1)?.unwrap_or(2.0), &c.outs[0]).map_err(OpError::new)
 }
-fn room_pdist(a: &Args<'_, Meta>, outs: &[Meta]) -> Result<usize> {
-    Ok(room(&[lies(a.tensor(0)?)], lies(&outs[0])))
+fn pdist_scratch(a: &Args<'_, Meta>, outs: &[Meta]) -> Result<usize> {
+    Ok(room(&[stored(a.tensor(0)?)], stored(&outs[0])))
 }
 
 /// `dist`: norm of a difference.
@@ -239,17 +239,17 @@ fn frobenius_norm(e: &mut dyn Emit, a: &ValArgs<'_>) -> Vals {
 }
 
 macro_rules! kernel {
-    ($schema:literal, $infer:ident, $run:ident, $room:ident, $samples:expr) => {
+    ($schema:literal, $infer:ident, $run:ident, $scratch:ident, $samples:expr) => {
         // PyTorch computes distances from products; the root of a small difference loses half of its digits.
-        close($schema, $infer, $run, $room, samples!($samples)).held_to(Exactness::Within { rtol: 1e-4, atol: 1e-4 })
+        close($schema, $infer, $run, $scratch, samples!($samples)).held_to(Exactness::Within { rtol: 1e-4, atol: 1e-4 })
     };
 }
 
 pub(crate) static OPS: &[OpDef] = &[
-    kernel!("cdist", infer_cdist, run_cdist, room_cdist, || distance_samples("")),
-    kernel!("_cdist_forward", infer_cdist, run_cdist, room_cdist, || distance_samples("forward")),
-    kernel!("pdist", infer_pdist, run_pdist, room_pdist, pair_samples),
-    kernel!("_pdist_forward", infer_pdist_forward, run_pdist, room_pdist, pair_samples),
+    kernel!("cdist", infer_cdist, run_cdist, cdist_scratch, || distance_samples("")),
+    kernel!("_cdist_forward", infer_cdist, run_cdist, cdist_scratch, || distance_samples("forward")),
+    kernel!("pdist", infer_pdist, run_pdist, pdist_scratch, pair_samples),
+    kernel!("_pdist_forward", infer_pdist_forward, run_pdist, pdist_scratch, pair_samples),
     composite!(dist, dist_samples(), "dist"),
     composite!(linalg_norm, norm_samples(), "linalg_norm"),
     composite!(linalg_norm_named, named_samples(), "linalg_norm.ord_str"),

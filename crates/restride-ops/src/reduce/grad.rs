@@ -1,4 +1,4 @@
-//! Gradients of sums, means, deviations, norms, extremes and cumulative operators.
+//! Gradients of sums, means, deviations, norms, and extremes.
 
 use crate::gradient::Rules;
 use crate::gradient::terms::{Cx, T, as_float, form, op, product, rule, wrap};
@@ -216,63 +216,8 @@ fn order(c: &Cx<'_>, i: usize) -> f64 {
     if c.is_none(i) { 2.0 } else { c.float(i) }
 }
 
-fn flipped<'c>(t: T<'c>, dim: i64) -> T<'c> {
-    if t.rank() == 0 { t } else { op!(t.cx(), "aten.flip.default", t, [dim]) }
-}
-
-fn cumsum_back<'c>(g: T<'c>, dim: i64) -> T<'c> {
-    flipped(op!(g.cx(), "aten.cumsum.default", flipped(g, dim), dim), dim)
-}
-
-/// `cumprod`: the product of the other factors of each later result. Quadratic in the dimension, since zeros forbid division.
-fn cumprod<'c>(c: &'c Cx<'c>) {
-    let x = c.arg(0).to(c.result().dtype());
-    if x.rank() == 0 {
-        return c.set(0, c.grad());
-    }
-    let last = x.rank() as i64 - 1;
-    let dim = wrap(c.int(1), x.rank()) as i64;
-    let n = x.size(dim);
-    let rows = x.transpose(dim, last);
-    let g = c.grad().transpose(dim, last);
-    // Row i, column k: the product of the elements after i up to k.
-    let place = op!(c, "aten.arange.default", &n);
-    let after = place.unsqueeze(0).than("gt", place.unsqueeze(1));
-    let mut wide = rows.sizes();
-    wide.push(n.clone());
-    let spread = rows.unsqueeze(-2).expand(wide);
-    let kept = op!(c, "aten.where.ScalarOther", after, spread, 1);
-    let later = op!(c, "aten.cumprod.default", kept, -1);
-    let reached = place.unsqueeze(0).than("ge", place.unsqueeze(1));
-    let weights = later.conj().only(reached);
-    let sums = (weights * g.unsqueeze(-2)).sum(vec![-1], false);
-    let mut one = rows.sizes();
-    one[last as usize] = Expr::Int(1);
-    let ones = op!(c, "aten.full.default", one, 1, x.dtype());
-    let all = op!(c, "aten.cumprod.default", rows, last);
-    let before = c.cat(&[ones, all.slice(last, Expr::Int(0), n.minus(&Expr::Int(1)))], last);
-    c.set(0, (sums * before.conj()).transpose(dim, last));
-}
-
-/// `logcumsumexp`: the share of each element in each later result. Quadratic in the dimension, because gradients of both
-/// signs have no logarithm.
-fn logcumsumexp<'c>(c: &'c Cx<'c>) {
-    let (x, r, g) = (c.arg(0), c.result(), c.grad());
-    if x.rank() == 0 {
-        return c.set(0, g);
-    }
-    let last = x.rank() as i64 - 1;
-    let dim = wrap(c.int(1), x.rank()) as i64;
-    let row = |t: T<'c>| t.transpose(dim, last);
-    let place = op!(c, "aten.arange.default", &x.size(dim));
-    let earlier = place.unsqueeze(0).than("lt", place.unsqueeze(1));
-    let share = row(x).unsqueeze(-1) - row(r).unsqueeze(-2);
-    let share = op!(c, "aten.masked_fill.Scalar", share, earlier, f64::NEG_INFINITY).exp();
-    c.set(0, (share * row(g).unsqueeze(-2)).sum(vec![-1], false).transpose(dim, last));
-}
-
 /// Gradient of the values of a sort, by its indices.
-fn sorted<'c>(c: &'c Cx<'c>, dim: i64) {
+pub(super) fn sorted<'c>(c: &'c Cx<'c>, dim: i64) {
     chosen(c, dim, true, 0, 1);
 }
 
@@ -366,7 +311,6 @@ pub(crate) static GRADS: Rules = &[
     (&["sort"], rule!(|c| sorted(c, c.int_or(1, -1)))),
     (&["sort.stable"], rule!(|c| sorted(c, c.int_or(2, -1)))),
     (&["msort"], form!(msort)),
-    (&["cummax", "cummin"], rule!(|c| sorted(c, c.int(1)))),
     (&["median"], rule!(|c| median(c, false))),
     (&["nanmedian"], rule!(|c| median(c, true))),
     (&["logsumexp"], rule!(logsumexp)),
@@ -385,9 +329,6 @@ pub(crate) static GRADS: Rules = &[
     (&["linalg_vector_norm"], rule!(|c| norm(c, order(c, 1), &dims(c, 2, c.arg(0))))),
     (&["norm.Scalar", "norm.ScalarOpt_dtype"], rule!(|c| norm(c, order(c, 1), &all(c.arg(0))))),
     (&["norm.ScalarOpt_dim", "norm.ScalarOpt_dim_dtype"], rule!(|c| norm(c, order(c, 1), &dims(c, 2, c.arg(0))))),
-    (&["cumsum"], rule!(|c| c.set(0, cumsum_back(c.grad(), c.int(1))))),
-    (&["cumprod"], rule!(cumprod)),
-    (&["logcumsumexp", "_logcumsumexp"], rule!(logcumsumexp)),
     (&["histc", "count_nonzero"], Grad::Zero),
     (
         &["fill.Tensor"],

@@ -10,7 +10,7 @@ mod samples;
 
 use crate::support::composite::composite;
 use crate::support::promote::{AsTensor, name, to_float};
-use crate::support::scratch::lies;
+use crate::support::scratch::stored;
 use crate::support::{Metas, Result, ValArgs, Vals, close, emit, ensure, fail, fresh, pass, sizes};
 use restride_ir::{Args, Call, Emit, Meta, OpDef, OpError, Scalar, Val};
 use restride_kernels::reduce::{Reduction, reduce, reduce_room};
@@ -108,8 +108,8 @@ fn run(c: &Call<'_>, s: &Spec) -> Result<()> {
 
 /// Scratch bytes; the results of one call are computed one after the other.
 fn scratch(a: &Args<'_, Meta>, s: &Spec, outs: &[Meta]) -> Result<usize> {
-    let x = lies(a.tensor(0)?);
-    Ok(outs.iter().map(|out| reduce_room(x, &s.marks, s.what, s.read, lies(out))).max().unwrap_or(0))
+    let x = stored(a.tensor(0)?);
+    Ok(outs.iter().map(|out| reduce_room(x, &s.marks, s.what, s.read, stored(out))).max().unwrap_or(0))
 }
 
 /// The accumulation type of sums: integers accumulate in 64 bits.

@@ -2,7 +2,7 @@
 
 use crate::reduce::{kept, marked, nonempty};
 use crate::support::promote::{AsTensor, name};
-use crate::support::scratch::lies;
+use crate::support::scratch::stored;
 use crate::support::{Metas, Result, close, ensure, exact, fail, fresh, one};
 use restride_ir::{Args, Call, Exactness, Kernel, Meta, OpDef, OpError, OverlapCheck, Scalar};
 use restride_kernels::reduce::pick::{Between, Pick, equal, pick, pick_room, quantiles, quantiles_room};
@@ -167,16 +167,16 @@ fn run_is_nonzero(c: &Call<'_>) -> Result<Scalar> {
 }
 
 fn pick_scratch(a: &Args<'_, Meta>, dim: Option<usize>, what: Pick) -> Result<usize> {
-    Ok(pick_room(lies(a.tensor(0)?), &marks(a, dim)?, what))
+    Ok(pick_room(stored(a.tensor(0)?), &marks(a, dim)?, what))
 }
 /// Scratch bytes; minimum and maximum are computed one after the other.
 fn both_scratch(a: &Args<'_, Meta>, outs: &[Meta], dim: Option<usize>) -> Result<usize> {
     let x = a.tensor(0)?;
-    Ok(reduce_room(lies(x), &marks(a, dim)?, Reduction::Max, x.dtype, lies(&outs[0])))
+    Ok(reduce_room(stored(x), &marks(a, dim)?, Reduction::Max, x.dtype, stored(&outs[0])))
 }
 fn quantile_scratch(a: &Args<'_, Meta>, outs: &[Meta]) -> Result<usize> {
     let q = a.as_tensor(1).map_or(1, |q| q.layout.numel());
-    Ok(room::<f64>(q as usize) + quantiles_room(lies(a.tensor(0)?), &outs[0].layout))
+    Ok(room::<f64>(q as usize) + quantiles_room(stored(a.tensor(0)?), &outs[0].layout))
 }
 
 macro_rules! number {

@@ -1,7 +1,7 @@
 //! Recurrent networks over packed sequences, as one kernel.
 
 use crate::support::promote::name;
-use crate::support::scratch::lies;
+use crate::support::scratch::stored;
 use crate::support::*;
 use restride_ir::{Args, Call, DType, Meta, OpDef, Operands};
 use restride_kernels::rnn::{Cell, Network};
@@ -96,10 +96,10 @@ fn run(c: &Call<'_>, cell: Cell) -> Result<()> {
 
 fn scratch(a: &Args<'_, Meta>, cell: Cell) -> Result<usize> {
     let (net, _) = network(a, cell, |m| m.sizes().into())?;
-    let states: Vec<_> = states(a, cell)?.into_iter().map(lies).collect();
-    let params: Vec<_> = a.tensors(3)?.into_iter().map(lies).collect();
+    let states: Vec<_> = states(a, cell)?.into_iter().map(stored).collect();
+    let params: Vec<_> = a.tensors(3)?.into_iter().map(stored).collect();
     let steps = a.tensor(1)?.layout.numel();
-    Ok(room::<i64>(steps as usize) + net.room(lies(a.tensor(0)?), steps, &states, &params))
+    Ok(room::<i64>(steps as usize) + net.room(stored(a.tensor(0)?), steps, &states, &params))
 }
 
 macro_rules! packed {

@@ -11,7 +11,7 @@ use restride_kernels::sort::{Pick, sort, sort_room};
 use smallvec::smallvec;
 
 use crate::support::promote::name;
-use crate::support::scratch::lies;
+use crate::support::scratch::stored;
 use crate::support::strides::dense_like;
 use crate::support::{Metas, Result, ensure, exact, one};
 
@@ -32,11 +32,11 @@ fn sorted(a: &Args<'_, Meta>, dim: i64) -> Result<(Meta, Meta)> {
 
 /// Declares a sorting operator; overloads differ in the positions of the dimension and of `descending`.
 macro_rules! sorts {
-    ($($infer:ident, $run:ident, $infer_arg:ident, $run_arg:ident, $room:ident: $dim:literal, $descending:literal;)*) => {$(
-        fn $room(a: &Args<'_, Meta>, outs: &[Meta]) -> Result<usize> {
+    ($($infer:ident, $run:ident, $infer_arg:ident, $run_arg:ident, $scratch:ident: $dim:literal, $descending:literal;)*) => {$(
+        fn $scratch(a: &Args<'_, Meta>, outs: &[Meta]) -> Result<usize> {
             let t = a.tensor(0)?;
             let pick = Pick::All { descending: a.bool($descending)? };
-            Ok(sort_room(lies(t), t.layout.dim(a.int($dim)?)?, pick, outs.len() > 1, true))
+            Ok(sort_room(stored(t), t.layout.dim(a.int($dim)?)?, pick, outs.len() > 1, true))
         }
         fn $infer(a: &Args<'_, Meta>) -> Metas {
             let (values, indices) = sorted(a, a.int($dim)?)?;
@@ -69,8 +69,8 @@ fn run_msort(c: &Call<'_>) -> Result<()> {
     sort(c.args.tensor(0)?, 0, Pick::All { descending: false }, Some(&c.outs[0]), None).map_err(OpError::new)
 }
 
-fn room_msort(a: &Args<'_, Meta>, _: &[Meta]) -> Result<usize> {
-    Ok(sort_room(lies(a.tensor(0)?), 0, Pick::All { descending: false }, true, false))
+fn msort_scratch(a: &Args<'_, Meta>, _: &[Meta]) -> Result<usize> {
+    Ok(sort_room(stored(a.tensor(0)?), 0, Pick::All { descending: false }, true, false))
 }
 
 fn infer_topk(a: &Args<'_, Meta>) -> Metas {
@@ -96,10 +96,10 @@ fn run_topk(c: &Call<'_>) -> Result<()> {
     let (d, pick) = top(&c.args, t.layout())?;
     sort(t, d, pick, Some(&c.outs[0]), Some(&c.outs[1])).map_err(OpError::new)
 }
-fn room_topk(a: &Args<'_, Meta>, _: &[Meta]) -> Result<usize> {
+fn topk_scratch(a: &Args<'_, Meta>, _: &[Meta]) -> Result<usize> {
     let t = a.tensor(0)?;
     let (d, pick) = top(a, &t.layout)?;
-    Ok(sort_room(lies(t), d, pick, true, true))
+    Ok(sort_room(stored(t), d, pick, true, true))
 }
 
 fn infer_kth(a: &Args<'_, Meta>) -> Metas {
@@ -132,9 +132,9 @@ fn run_kth(c: &Call<'_>) -> Result<()> {
     sort(t, d, Pick::Kth(k as usize - 1), Some(&c.outs[0]), Some(&c.outs[1])).map_err(OpError::new)
 }
 
-fn room_kth(a: &Args<'_, Meta>, _: &[Meta]) -> Result<usize> {
+fn kth_scratch(a: &Args<'_, Meta>, _: &[Meta]) -> Result<usize> {
     let (t, k) = (a.tensor(0)?, a.int(1)?);
-    Ok(sort_room(lies(t), t.layout.dim(a.int(2)?)?, Pick::Kth(k.max(1) as usize - 1), true, true))
+    Ok(sort_room(stored(t), t.layout.dim(a.int(2)?)?, Pick::Kth(k.max(1) as usize - 1), true, true))
 }
 
 pub(crate) static OPS: &[OpDef] = &[
@@ -142,9 +142,9 @@ pub(crate) static OPS: &[OpDef] = &[
     exact("sort.stable", infer_stable, run_stable, room_stable, samples!(s_stable)),
     exact("argsort", infer_argsort, run_argsort, room, samples!(s_sort)),
     exact("argsort.stable", infer_argstable, run_argstable, room_stable, samples!(s_argstable)),
-    exact("msort", infer_msort, run_msort, room_msort, samples!(s_msort)),
-    exact("topk", infer_topk, run_topk, room_topk, samples!(s_topk)),
-    exact("kthvalue", infer_kth, run_kth, room_kth, samples!(s_kth)),
+    exact("msort", infer_msort, run_msort, msort_scratch, samples!(s_msort)),
+    exact("topk", infer_topk, run_topk, topk_scratch, samples!(s_topk)),
+    exact("kthvalue", infer_kth, run_kth, kth_scratch, samples!(s_kth)),
 ];
 
 /// The operators and gradients of this family.

@@ -1,7 +1,7 @@
 //! Search and counting by value: `searchsorted`, `bucketize`, `isin`, `histc`, `bincount`.
 
 use crate::support::promote::{AsTensor, name};
-use crate::support::scratch::lies;
+use crate::support::scratch::stored;
 use crate::support::{Metas, Result, ensure, exact, found, fresh};
 use restride_ir::{Args, Call, Meta, OpDef, OpError, Scalar};
 use restride_kernels::sort::search::{count, histogram, histogram_room, is_in, is_in_room, search, search_room};
@@ -38,25 +38,25 @@ fn beside(a: &Args<'_, Meta>, i: usize, other: DType) -> Result<(usize, Meta)> {
         }
     }
 }
-fn room_found(a: &Args<'_, Meta>, rows: usize, values: usize) -> Result<usize> {
+fn found_scratch(a: &Args<'_, Meta>, rows: usize, values: usize) -> Result<usize> {
     let rows = a.tensor(rows)?;
     let (own, values) = beside(a, values, rows.dtype)?;
     let order = a.0.get(5).and_then(|o| o.values().next()).map(|o| &o.layout);
-    Ok(own + search_room(lies(rows), lies(&values), order))
+    Ok(own + search_room(stored(rows), stored(&values), order))
 }
-fn room_sorted(a: &Args<'_, Meta>, _: &[Meta]) -> Result<usize> {
-    room_found(a, 0, 1)
+fn sorted_scratch(a: &Args<'_, Meta>, _: &[Meta]) -> Result<usize> {
+    found_scratch(a, 0, 1)
 }
-fn room_buckets(a: &Args<'_, Meta>, _: &[Meta]) -> Result<usize> {
-    room_found(a, 1, 0)
+fn buckets_scratch(a: &Args<'_, Meta>, _: &[Meta]) -> Result<usize> {
+    found_scratch(a, 1, 0)
 }
-fn room_is_in(a: &Args<'_, Meta>, _: &[Meta]) -> Result<usize> {
+fn is_in_scratch(a: &Args<'_, Meta>, _: &[Meta]) -> Result<usize> {
     let other = a.0.iter().flat_map(|arg| arg.values()).next().map_or(DType::I64, |t| t.dtype);
     let (x, set) = (beside(a, 0, other)?, beside(a, 1, other)?);
-    Ok(x.0 + set.0 + is_in_room(lies(&x.1), lies(&set.1)))
+    Ok(x.0 + set.0 + is_in_room(stored(&x.1), stored(&set.1)))
 }
-fn room_histogram(a: &Args<'_, Meta>, outs: &[Meta]) -> Result<usize> {
-    Ok(histogram_room(lies(a.tensor(0)?), outs[0].layout.numel()))
+fn histogram_scratch(a: &Args<'_, Meta>, outs: &[Meta]) -> Result<usize> {
+    Ok(histogram_room(stored(a.tensor(0)?), outs[0].layout.numel()))
 }
 
 fn comparable(dtypes: &[DType]) -> Result<()> {
@@ -203,14 +203,14 @@ fn run_count(c: &Call<'_>) -> Result<Vec<RawTensor>> {
 }
 
 pub(crate) static OPS: &[OpDef] = &[
-    exact("searchsorted.Tensor", infer_sorted, run_sorted, room_sorted, samples!(sorted_samples)),
-    exact("searchsorted.Scalar", infer_sorted, run_sorted, room_sorted, samples!(number_samples)),
-    exact("bucketize.Tensor", infer_buckets, run_buckets, room_buckets, samples!(|| swapped(sorted_samples()))),
-    exact("bucketize.Scalar", infer_buckets, run_buckets, room_buckets, samples!(|| swapped(number_samples()))),
-    exact("isin.Tensor_Tensor", infer_is_in, run_is_in, room_is_in, samples!(members)),
-    exact("isin.Tensor_Scalar", infer_is_in, run_is_in, room_is_in, samples!(s_isin_tensor_scalar)),
-    exact("isin.Scalar_Tensor", infer_is_in, run_is_in, room_is_in, samples!(s_isin_scalar_tensor)),
-    exact("histc", infer_histogram, run_histogram, room_histogram, samples!(histograms)),
+    exact("searchsorted.Tensor", infer_sorted, run_sorted, sorted_scratch, samples!(sorted_samples)),
+    exact("searchsorted.Scalar", infer_sorted, run_sorted, sorted_scratch, samples!(number_samples)),
+    exact("bucketize.Tensor", infer_buckets, run_buckets, buckets_scratch, samples!(|| swapped(sorted_samples()))),
+    exact("bucketize.Scalar", infer_buckets, run_buckets, buckets_scratch, samples!(|| swapped(number_samples()))),
+    exact("isin.Tensor_Tensor", infer_is_in, run_is_in, is_in_scratch, samples!(members)),
+    exact("isin.Tensor_Scalar", infer_is_in, run_is_in, is_in_scratch, samples!(s_isin_tensor_scalar)),
+    exact("isin.Scalar_Tensor", infer_is_in, run_is_in, is_in_scratch, samples!(s_isin_scalar_tensor)),
+    exact("histc", infer_histogram, run_histogram, histogram_scratch, samples!(histograms)),
     found("bincount", run_count, samples!(counts)),
 ];
 

@@ -7,19 +7,19 @@ use restride_kernels::support::scratch::room;
 use restride_tensor::{DType, Layout};
 
 /// Element type and layout of a tensor.
-pub(crate) fn lies(m: &Meta) -> (DType, &Layout) {
+pub(crate) fn stored(m: &Meta) -> (DType, &Layout) {
     (m.dtype, &m.layout)
 }
 
 /// Element type and layout of an optional argument.
-pub(crate) fn opt_lies<'a>(a: &Args<'a, Meta>, i: usize) -> Result<Option<(DType, &'a Layout)>> {
-    Ok(a.opt_tensor(i)?.map(lies))
+pub(crate) fn opt_stored<'a>(a: &Args<'a, Meta>, i: usize) -> Result<Option<(DType, &'a Layout)>> {
+    Ok(a.opt_tensor(i)?.map(stored))
 }
 
 /// Scratch bytes of a kernel that packs all operands and results that are not row-major.
 pub(crate) fn packed(a: &Args<'_, Meta>, outs: &[Meta]) -> Result<usize> {
     let each = a.0.iter().flat_map(|arg| arg.values()).chain(outs);
-    Ok(packed_rooms(each.map(lies)))
+    Ok(packed_rooms(each.map(stored)))
 }
 
 /// Scratch bytes of a kernel that maps each result dimension to operand elements.

@@ -4,9 +4,10 @@ mod grad;
 mod grid;
 mod grid_grad;
 mod upsample;
+mod upsample_grad;
 
 use crate::support::promote::name;
-use crate::support::scratch::lies;
+use crate::support::scratch::stored;
 use crate::support::*;
 use restride_ir::{Args, Call, Exactness, Kernel, Meta, OpDef};
 use restride_kernels::vision::deform::{self as k, Deform};
@@ -171,7 +172,7 @@ fn deform(c: &Call<'_>) -> Result<()> {
 
 fn deform_scratch(a: &Args<'_, Meta>, outs: &[Meta]) -> Result<usize> {
     let operands = [a.tensor(0)?, a.tensor(1)?, a.tensor(2)?, a.tensor(3)?, a.tensor(4)?];
-    Ok(k::deform_room(&operands.map(lies), lies(&outs[0])))
+    Ok(k::deform_room(&operands.map(stored), stored(&outs[0])))
 }
 
 /// `(grad, input, weight, offset, mask, bias, …)`, then as `deform_conv2d`: gradients of the tensors after the first.
@@ -203,8 +204,8 @@ fn deform_back(c: &Call<'_>) -> Result<()> {
 
 fn deform_back_scratch(a: &Args<'_, Meta>, outs: &[Meta]) -> Result<usize> {
     let operands = [a.tensor(0)?, a.tensor(1)?, a.tensor(2)?, a.tensor(3)?, a.tensor(4)?];
-    let outs: SmallVec<[_; 5]> = outs.iter().map(lies).collect();
-    Ok(k::deform_backward_room(&operands.map(lies), &outs))
+    let outs: SmallVec<[_; 5]> = outs.iter().map(stored).collect();
+    Ok(k::deform_backward_room(&operands.map(stored), &outs))
 }
 
 pub(crate) static OPS: &[OpDef] = &[
@@ -234,8 +235,11 @@ pub(crate) static OPS: &[OpDef] = &[
 ];
 
 /// The operators and gradients of this family.
-pub(crate) static FAMILY: crate::Family =
-    crate::Family { ops: &[upsample::OPS, grid::OPS, OPS], gradients: &[grid_grad::GRADS, grad::GRADS], aliases: &[] };
+pub(crate) static FAMILY: crate::Family = crate::Family {
+    ops: &[upsample::OPS, grid::OPS, OPS],
+    gradients: &[upsample_grad::GRADS, grid_grad::GRADS, grad::GRADS],
+    aliases: &[],
+};
 
 #[cfg(feature = "samples")]
 pub(crate) mod samples {

@@ -1,7 +1,7 @@
 //! Interpolation of the last dimensions: nearest, linear, cubic, antialiased.
 
 use crate::support::promote::name;
-use crate::support::scratch::{lies, mapped};
+use crate::support::scratch::{mapped, stored};
 use crate::support::*;
 use restride_ir::{Args, Call, DType, Emit, Exactness, Meta, OpDef, Scalar};
 use restride_kernels::movement::remap::remap;
@@ -104,7 +104,7 @@ fn scalings(each: Scaled, filter: Filter, align_corners: bool) -> SmallVec<[Scal
 fn scratch(a: &Args<'_, Meta>, outs: &[Meta], mode: Mode, dims: usize) -> Result<usize> {
     let (Mode::Filter(filter), x) = (mode, a.tensor(0)?) else { return mapped(a, outs) };
     let each = scaled(a, mode, dims, x.sizes(), outs[0].sizes())?;
-    Ok(resample_room(lies(x), &scalings(each, filter, a.bool(2)?), lies(&outs[0])))
+    Ok(resample_room(stored(x), &scalings(each, filter, a.bool(2)?), stored(&outs[0])))
 }
 
 /// The `vec` overload, with either sizes or scales.

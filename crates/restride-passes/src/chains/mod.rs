@@ -108,7 +108,7 @@ fn seen(new: &mut Rebuilt<'_>, known: &mut Known, node: &Node, args: &[Arg]) -> 
     if view.dtype != declared.dtype || !view.layout.same_cells(&declared.layout) {
         return false;
     }
-    // The furthest base of which the value is one view.
+    // The furthest base that the value views by one operator.
     let mut bases = vec![parent];
     let mut copies = Vec::new();
     while let Some((of, copy)) = known.of.get(&bases[bases.len() - 1]).filter(|_| bases.len() < LEVELS) {

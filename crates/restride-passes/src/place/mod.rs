@@ -7,7 +7,7 @@
 //! 3. `place_node`, for each node in order. The first of these that applies places its results:
 //!    `place_call` (`bodies`) for higher-order operators, `place_numbers`, `place_view` (`views`), `place_movement`
 //!    (`movement`, `assemble`) for operators that only move data, `place_kernel` (`kernels`) for all others.
-//! 4. `move_outputs` (`boundary`): what the caller gets is moved to where the caller looks, unless it is there.
+//! 4. `move_outputs` (`boundary`): outputs move to the caller's memory, unless they are stored in it.
 //! 5. `revise`: stages 2 to 4 again without the choices that stood in the way of better ones; the best attempt counts.
 //!
 //! A result is stored, by preference, at a place that `hints` names (the input whose new content it is, an output, a region of a

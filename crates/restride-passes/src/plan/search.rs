@@ -262,7 +262,7 @@ impl<'a> Search<'a> {
             if end != End::Nothing {
                 break;
             }
-            // It would have gone there before any later item, without harm to those.
+            // An earlier choice would have placed it at that offset before any later item, without harm to those.
             if hatless && self.options.hatless_pruning {
                 before = (offset, rank);
             }

@@ -90,7 +90,7 @@ fn every_element_type_survives() {
     for &dtype in FileDType::ALL {
         let raw: Vec<u8> = match dtype {
             FileDType::Bool => vec![1, 0],
-            // Small values, of which no half is NaN.
+            // Small values: neither half of one is NaN.
             _ => (0..2 * dtype.size()).map(|i| (i % 7) as u8).collect(),
         };
         let mut t = NamedTensors::default();

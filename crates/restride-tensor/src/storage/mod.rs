@@ -330,7 +330,7 @@ impl Storage {
     /// The storage is being written.
     pub fn to_vec(&self) -> Vec<u8> {
         let lock = self.lock(false).unwrap_or_else(|e| panic!("{e}"));
-        // SAFETY: the lock keeps writers away, and the storage has so many bytes.
+        // SAFETY: the lock keeps writers away, and the storage has these bytes.
         unsafe { std::slice::from_raw_parts(lock.start(), lock.len()) }.to_vec()
     }
 

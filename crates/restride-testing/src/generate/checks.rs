@@ -1,4 +1,4 @@
-//! Recorded checks: of numbers read from tensors and of tensors, of which about half hold; of types, which hold.
+//! Recorded checks: of numbers read from tensors and of tensors, about half of them true; of types, all true.
 
 use super::{Generator, value};
 use restride_ir::{Arg, Expr, ExprFn, Symbol, Type, ValueId};

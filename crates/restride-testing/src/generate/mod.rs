@@ -5,7 +5,7 @@
 //! - `views`: views, and changes of the tensor object itself.
 //! - `writes`, `indexed`, `lists`: in-place operators, with indices and masks, on lists and with `out=`.
 //! - `pure`: operators that only read.
-//! - `checks`: recorded checks of numbers, tensors and types, of which about half fail ([`generate_checked`]).
+//! - `checks`: recorded checks of numbers, tensors and types; about half fail ([`generate_checked`]).
 //! - `control`: `cond`, `while_loop`, `scan` and `map` with bodies of the same calls.
 
 mod checks;

@@ -193,6 +193,13 @@ impl<'c> Cx<'c> {
         self.set_item(i, 0, gradient);
     }
 
+    /// Declares the gradients of these arguments where they are needed.
+    pub fn set_needed(&self, arguments: &[usize], gradients: Vec<T<'_>>) {
+        for (&i, g) in arguments.iter().zip(gradients).filter(|(i, _)| self.needs(**i)) {
+            self.set(i, g);
+        }
+    }
+
     /// Declares the gradient of argument `i` if it is needed.
     pub fn give(&'c self, i: usize, gradient: impl FnOnce() -> T<'c>) {
         if self.needs(i) {
