@@ -67,10 +67,10 @@ pub enum Command {
     Functionalize(Functionalize),
     Reinplace(Reinplace),
     Compile(Compile),
-    Grad(Grad),
-    Plan(Plan),
+    Grad(GradArgs),
+    Plan(PlanArgs),
     Explain(Explain),
-    Bench(Bench),
+    Bench(BenchArgs),
     Ops(Ops),
     Completions(Completions),
     Man(Man),
@@ -220,7 +220,7 @@ Examples:
   restride grad classifier.pt2 -o joint.pt2
   restride grad classifier.pt2 -o joint.pt2 --wrt fc.weight,fc.bias --keep none
   restride grad classifier.pt2 -o step.pt2 --optimizer adam --lr 0.01")]
-pub struct Grad {
+pub struct GradArgs {
     #[command(flatten)]
     pub program: ProgramArgs,
     #[command(flatten)]
@@ -251,7 +251,7 @@ pub struct Grad {
 Examples:
   restride plan model.pt2
   restride plan model.pt2 --memories fast=64kB,slow --align 256")]
-pub struct Plan {
+pub struct PlanArgs {
     #[command(flatten)]
     pub program: ProgramArgs,
     #[command(flatten)]
@@ -293,7 +293,7 @@ Examples:
   restride bench model.pt2 --threads 2
   restride bench model.pt2 --steps                          the time of each step too
   restride bench model.pt2 --json - | jq '.profile.operators[0]'")]
-pub struct Bench {
+pub struct BenchArgs {
     #[command(flatten)]
     pub program: ProgramArgs,
     /// Print the time of each step.
@@ -490,10 +490,10 @@ pub struct MemoryArgs {
     /// Alignment of buffers in the arena: a power of two, 64 or more.
     #[arg(help_heading = MEMORY, long, value_name = "BYTES", value_parser = alignment)]
     pub align: Option<i64>,
-    /// Plan user inputs in the arena and copy them there: `alloc_graph_input` of ExecuTorch.
+    /// PlanArgs user inputs in the arena and copy them there: `alloc_graph_input` of ExecuTorch.
     #[arg(help_heading = MEMORY, long)]
     pub alloc_graph_input: bool,
-    /// Plan outputs in the arena and copy them to the caller: `alloc_graph_output` of ExecuTorch.
+    /// PlanArgs outputs in the arena and copy them to the caller: `alloc_graph_output` of ExecuTorch.
     #[arg(help_heading = MEMORY, long)]
     pub alloc_graph_output: bool,
     /// Copy instead of viewing: store no view in the memory of its base.

@@ -1,8 +1,8 @@
 //! What each command does.
 
 use crate::args::{
-    Bench, Cli, Command, Compile, Explain, Functionalize, GivenArgs, Grad, Man, MemoryArgs, Plan, ProgramArgs,
-    Reinplace, Run, RunArgs, Show, StageArg, Verify, Via,
+    BenchArgs, Cli, Command, Compile, Explain, Functionalize, GivenArgs, GradArgs, Man, MemoryArgs, PlanArgs,
+    ProgramArgs, Reinplace, Run, RunArgs, Show, StageArg, Verify, Via,
 };
 use crate::screen::Screen;
 use crate::{Failure, bench, explain, optimizer, page, tables};
@@ -47,13 +47,13 @@ pub fn run(screen: &Screen, command: &Command) -> Result<()> {
 }
 
 /// Where a program is, and how to open it.
-struct Source {
+struct ProgramSource {
     file: PathBuf,
     options: OpenOptions,
 }
 
-impl Source {
-    fn new(screen: &Screen, args: &ProgramArgs) -> Result<Source> {
+impl ProgramSource {
+    fn new(screen: &Screen, args: &ProgramArgs) -> Result<ProgramSource> {
         let file = screen.read_file(&args.file, |b| if b.starts_with(b"PK") { "pt2" } else { "fx" })?;
         let text = file.extension().is_some_and(|e| e == "fx");
         if text && args.model.is_some() {
@@ -69,7 +69,7 @@ impl Source {
             no_mmap: args.no_mmap,
             limits: args.limits(),
         };
-        Ok(Source { file, options })
+        Ok(ProgramSource { file, options })
     }
 
     fn open(&self, screen: &Screen) -> Result<Program> {
@@ -81,7 +81,7 @@ impl Source {
 }
 
 fn open(screen: &Screen, args: &ProgramArgs) -> Result<Program> {
-    Source::new(screen, args)?.open(screen)
+    ProgramSource::new(screen, args)?.open(screen)
 }
 
 fn usage<T>(what: impl Into<String>, help: impl Into<String>) -> Result<T> {
@@ -209,7 +209,7 @@ fn run_program(screen: &Screen, args: &Run) -> Result<()> {
     if let (true, Some(option)) = (args.via != Via::Plan, args.memory.given()) {
         return usage(format!("{option} changes the planned run alone"), "leave it out, or run --via plan");
     }
-    let source = Source::new(screen, &args.program)?;
+    let source = ProgramSource::new(screen, &args.program)?;
     let program = source.open(screen)?;
     let inputs = values(screen, &program, &args.given)?;
     let before = inputs.deep_clone();
@@ -272,7 +272,7 @@ fn reinplace(screen: &Screen, args: &Reinplace) -> Result<()> {
     save(screen, &out, &args.output.output)
 }
 
-fn grad(screen: &Screen, args: &Grad) -> Result<()> {
+fn grad(screen: &Screen, args: &GradArgs) -> Result<()> {
     let output = &args.output.output;
     let optimizer = optimizer::chosen(&args.optimizer)?;
     let program = open(screen, &args.program)?;
@@ -324,7 +324,7 @@ fn compile(screen: &Screen, args: &Compile) -> Result<()> {
     screen.print(&tables::report_text(&report))
 }
 
-fn plan(screen: &Screen, args: &Plan) -> Result<()> {
+fn plan(screen: &Screen, args: &PlanArgs) -> Result<()> {
     let program = open(screen, &args.program)?;
     let inputs = inputs(screen, &program, &args.given)?;
     let options = compile_options(screen, &args.given, Some(&args.memory))?;
@@ -347,7 +347,7 @@ fn explain(screen: &Screen, args: &Explain) -> Result<()> {
     screen.print(&explain::text(&found, args.node.as_deref(), args.all || args.node.is_some()))
 }
 
-fn time(screen: &Screen, args: &Bench) -> Result<()> {
+fn time(screen: &Screen, args: &BenchArgs) -> Result<()> {
     let program = open(screen, &args.program)?;
     let inputs = values(screen, &program, &args.given)?;
     let options = compile_options(screen, &args.given, Some(&args.memory))?;

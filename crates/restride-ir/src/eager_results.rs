@@ -34,7 +34,7 @@ impl Op {
 
 impl Meta {
     /// Whether element types, sizes and strides are equal; strides of dimensions of size 1 do not count.
-    pub fn lies_like(&self, other: &Meta) -> bool {
+    pub fn same_strides(&self, other: &Meta) -> bool {
         let (a, b) = (&self.layout, &other.layout);
         self.dtype == other.dtype
             && a.sizes == b.sizes

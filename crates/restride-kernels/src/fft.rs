@@ -9,13 +9,13 @@ use smallvec::SmallVec;
 use std::sync::{Arc, Mutex, PoisonError};
 
 /// Dimensions, or their sizes.
-pub type Axes = SmallVec<[usize; 8]>;
+pub type FftDims = SmallVec<[usize; 8]>;
 
 /// Dimensions, direction and scale of a transform.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Transform {
     /// Transformed dimensions.
-    pub dims: Axes,
+    pub dims: FftDims,
     /// Whether the exponents are negative.
     pub forward: bool,
     /// Factor of the result.
@@ -23,11 +23,11 @@ pub struct Transform {
 }
 
 /// Numbers that transforms are made of.
-trait Part: FftNum + num_traits::Float + Compute {
+trait FftNumber: FftNum + num_traits::Float + Compute {
     fn of(x: f64) -> Self;
     fn plans() -> &'static Plans<Self>;
 }
-impl Part for f32 {
+impl FftNumber for f32 {
     fn of(x: f64) -> f32 {
         x as f32
     }
@@ -36,7 +36,7 @@ impl Part for f32 {
         &PLANS
     }
 }
-impl Part for f64 {
+impl FftNumber for f64 {
     fn of(x: f64) -> f64 {
         x
     }
@@ -53,7 +53,7 @@ type Plans<T> = Mutex<Vec<Arc<dyn Fft<T>>>>;
 const KEPT: usize = 64;
 
 /// The plan for a transform of `n` elements.
-fn planned<T: Part>(n: usize, direction: FftDirection) -> Arc<dyn Fft<T>> {
+fn planned<T: FftNumber>(n: usize, direction: FftDirection) -> Arc<dyn Fft<T>> {
     let find =
         |plans: &Vec<Arc<dyn Fft<T>>>| plans.iter().find(|p| p.len() == n && p.fft_direction() == direction).cloned();
     let plans = || T::plans().lock().unwrap_or_else(PoisonError::into_inner);
@@ -71,7 +71,7 @@ fn planned<T: Part>(n: usize, direction: FftDirection) -> Arc<dyn Fft<T>> {
 }
 
 /// Transforms one dimension of row-major data.
-fn along<T: Part>(data: &mut [Complex<T>], sizes: &[usize], dim: usize, direction: FftDirection) {
+fn along<T: FftNumber>(data: &mut [Complex<T>], sizes: &[usize], dim: usize, direction: FftDirection) {
     let n = sizes[dim];
     let inner: usize = sizes[dim + 1..].iter().product();
     if n < 2 || inner == 0 {
@@ -98,7 +98,7 @@ fn direction(forward: bool) -> FftDirection {
     if forward { FftDirection::Forward } else { FftDirection::Inverse }
 }
 
-fn all<T: Part>(data: &mut [Complex<T>], sizes: &[usize], dims: &[usize], forward: bool, scale: f64) {
+fn all<T: FftNumber>(data: &mut [Complex<T>], sizes: &[usize], dims: &[usize], forward: bool, scale: f64) {
     for &d in dims {
         along(data, sizes, d, direction(forward));
     }
@@ -110,7 +110,7 @@ fn all<T: Part>(data: &mut [Complex<T>], sizes: &[usize], dims: &[usize], forwar
 
 /// Scratch bytes of one-dimensional transforms of these sizes, run one after the other.
 fn lines_room(dtype: DType, sizes: impl Iterator<Item = i64>, forward: bool) -> usize {
-    fn of<T: Part>(n: usize, direction: FftDirection) -> usize {
+    fn of<T: FftNumber>(n: usize, direction: FftDirection) -> usize {
         room::<Complex<T>>(planned::<T>(n, direction).get_inplace_scratch_len()) + room::<Complex<T>>(n)
     }
     let each = sizes.filter(|&n| n > 1).map(|n| match dtype.real() {
@@ -140,13 +140,13 @@ pub fn c2r_room((dtype, x): Stored<'_>, t: &Transform, out: Stored<'_>) -> usize
     compute_room(dtype, x.numel()) + compute_room(dtype, n) + lines.max(compute_room(out.0, n))
 }
 
-fn sizes(v: &[i64]) -> Axes {
+fn sizes(v: &[i64]) -> FftDims {
     v.iter().map(|&n| n as usize).collect()
 }
 
 /// Complex to complex.
 pub fn c2c(x: &View<'_>, t: &Transform, out: &ViewMut<'_>) -> Result<(), String> {
-    fn run<T: Part>(x: &View<'_>, t: &Transform, out: &ViewMut<'_>)
+    fn run<T: FftNumber>(x: &View<'_>, t: &Transform, out: &ViewMut<'_>)
     where
         Complex<T>: Compute,
     {
@@ -164,7 +164,7 @@ pub fn c2c(x: &View<'_>, t: &Transform, out: &ViewMut<'_>) -> Result<(), String>
 
 /// Real to complex: of the last transformed dimension the first half, or all (the result's size says which).
 pub fn r2c(x: &View<'_>, t: &Transform, out: &ViewMut<'_>) -> Result<(), String> {
-    fn run<T: Part>(x: &View<'_>, t: &Transform, out: &ViewMut<'_>)
+    fn run<T: FftNumber>(x: &View<'_>, t: &Transform, out: &ViewMut<'_>)
     where
         Complex<T>: Compute,
     {
@@ -193,7 +193,7 @@ pub fn r2c(x: &View<'_>, t: &Transform, out: &ViewMut<'_>) -> Result<(), String>
 /// Complex to real: the last transformed dimension of `x` is the first half of a spectrum whose other half mirrors it,
 /// conjugated; their number follows from the result's size.
 pub fn c2r(x: &View<'_>, t: &Transform, out: &ViewMut<'_>) -> Result<(), String> {
-    fn run<T: Part>(x: &View<'_>, t: &Transform, out: &ViewMut<'_>)
+    fn run<T: FftNumber>(x: &View<'_>, t: &Transform, out: &ViewMut<'_>)
     where
         Complex<T>: Compute,
     {
@@ -284,7 +284,7 @@ mod tests {
             let mid = RawTensor::zeros(DType::C128, Layout::permuted(&half, &[1, 2, 0]));
             let out = RawTensor::zeros(DType::F64, Layout::contiguous(&[2, 3, 5]));
             let other = (dim + 1) % 3;
-            let dims = Axes::from_slice(&[other, dim]);
+            let dims = FftDims::from_slice(&[other, dim]);
             r2c(
                 &x.read().view(),
                 &Transform { dims: dims.clone(), forward: true, scale: 1.0 },

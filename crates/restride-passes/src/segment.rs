@@ -11,7 +11,7 @@ const MAX_ROUNDS: usize = 4;
 
 /// Where an input of a segment comes from.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Source {
+pub enum SegmentInput {
     /// The program's input at this position.
     Input(usize),
     /// A value that an earlier segment or learning node left, by its number.
@@ -24,7 +24,7 @@ pub struct Learn {
     /// The node, over the values of `graph`.
     pub node: Node,
     /// Where each tensor operand comes from, in the order of `Node::operands`.
-    pub operands: Vec<Source>,
+    pub operands: Vec<SegmentInput>,
     /// Types of the results, as the program says them.
     pub types: Vec<Type>,
     /// Numbers of the live values that its tensor results become; `None` for one that nothing reads.
@@ -41,7 +41,7 @@ pub struct Segment {
     /// later pieces read such an input in place of the value.
     pub program: Program,
     /// Where each of its inputs comes from.
-    pub inputs: Vec<Source>,
+    pub inputs: Vec<SegmentInput>,
     /// Numbers of the live values that its first outputs become; empty for the last segment.
     pub live: Vec<usize>,
     /// The node that runs after the piece; `None` for the last one.
@@ -88,7 +88,7 @@ pub fn segments(program: &Program) -> Vec<Segment> {
         }
     };
     if cuts.is_empty() {
-        let inputs = (0..graph.inputs.len()).map(Source::Input).collect();
+        let inputs = (0..graph.inputs.len()).map(SegmentInput::Input).collect();
         return vec![Segment { program: program.clone(), inputs, live: Vec::new(), learn: None }];
     }
     Cutter::new(program, &cuts, deciding).run(&cuts)
@@ -174,10 +174,10 @@ impl<'a> Cutter<'a> {
         Cutter { program, graph, needed_until, live, inputs, becomes, read_until, written, deciding }
     }
 
-    fn source(&self, v: ValueId) -> Source {
+    fn source(&self, v: ValueId) -> SegmentInput {
         match self.inputs.get(&v).or_else(|| self.written.get(&v)) {
-            Some(i) => Source::Input(*i),
-            None => Source::Live(self.live[&v]),
+            Some(i) => SegmentInput::Input(*i),
+            None => SegmentInput::Live(self.live[&v]),
         }
     }
 
@@ -266,8 +266,8 @@ impl<'a> Cutter<'a> {
             let new = graph.add_input(value.name.clone(), value.ty.clone());
             let source = self.source(v);
             let kind = match source {
-                Source::Input(i) => self.program.signature.inputs[i].kind.clone(),
-                Source::Live(_) => InputKind::User(value.name.clone()),
+                SegmentInput::Input(i) => self.program.signature.inputs[i].kind.clone(),
+                SegmentInput::Live(_) => InputKind::User(value.name.clone()),
             };
             program.signature.inputs.push(InputSpec { value: new, kind });
             inputs.push(source);
@@ -300,7 +300,7 @@ impl<'a> Cutter<'a> {
                     }
                 }
                 for (v, i) in finished {
-                    let input = inputs.iter().position(|s| *s == Source::Input(i)).expect("it was asked for");
+                    let input = inputs.iter().position(|s| *s == SegmentInput::Input(i)).expect("it was asked for");
                     graph.outputs.push(Arg::Value(map[&v]));
                     program.signature.outputs.push(OutputSpec { kind: OutputKind::Mutation(input), alias: None });
                     self.written.insert(v, i);

@@ -177,12 +177,8 @@ fn no_pass_matches_on_an_operators_name() {
 /// Type names that several files declare, each in a meaning of its own; no other name may be declared twice. `Result` is a
 /// module's short form of the standard type. A name goes from this list when one of its declarations gets a better one.
 const DECLARED_TWICE: &str = "Result
-Access Aligned Attempt Axes Base Batch Bench Between Body BodyCalls Cell Cells Chooser Composed Compute Context Conv
-Copied Counts Cx Edge ErrorKind ExportContext Fact File Form Forward Found Grad Gradients Graph GraphEmit Guard Held
-How Id InputSpec Inputs Item Keep Kept Key Kind Known Layout Made Matrices Matrix Metas Method Mode Names Node Number
-Object Operand Options OutputSpec Over Parser Part Parts Pending Pick Pieces Place Placed Plan Pool Reduction Region
-Root Rows Rule Rules Running Scalar Search Seen Shared Shown Source Spans Spec Spot State Step Steps Storage Table Tap
-Taps Target Token Trace Tree Turn Types Vals Value Version ViewOf Way Window Write Written";
+Access Aligned Cell ErrorKind Gradients Graph Guard InputSpec Item Kind Matrices Matrix Metas Node Number Operand
+Options OutputSpec Part Parts Rows Rule Scalar Shared Spans State Step Target Vals Value";
 
 /// Adds the types that a folder's files declare at their top level, test modules aside, with the files.
 fn declared_types(dir: &Path, types: &mut BTreeMap<String, BTreeSet<PathBuf>>) {

@@ -106,9 +106,9 @@ pub struct Times {
 /// # }
 /// ```
 #[derive(Clone)]
-pub struct Compiled(Arc<Shared>);
+pub struct Compiled(Arc<CompiledShared>);
 
-struct Shared {
+struct CompiledShared {
     imported: Counts,
     program: Program,
     segments: Vec<Segment>,
@@ -145,7 +145,7 @@ impl Compiled {
             restride_check::functional(&functional).map_err(|f| restride_check::error(&functional, &f))?;
         }
         let segments = segments(&functional);
-        Ok(Compiled(Arc::new(Shared {
+        Ok(Compiled(Arc::new(CompiledShared {
             imported,
             program: functional,
             segments,

@@ -8,7 +8,7 @@ use restride_exec::interp::{Options, Outputs, written_inputs};
 use restride_exec::run::{ByteArena, RunCtx, fit_learnt, run_learn};
 use restride_exec::{Inputs, RunValue, State};
 use restride_ir::{Arg, Binding, Error, Node, Program, Result};
-use restride_passes::segment::Source;
+use restride_passes::segment::SegmentInput;
 use std::sync::Arc;
 
 /// An arena and a state for one compiled program. It may go to another thread; threads that run at the same time have one each.
@@ -74,9 +74,9 @@ impl Instance {
             iteration: 0,
             threads: options.threads,
         };
-        let find = |s: &Source, live: &[RunValue]| match s {
-            Source::Input(i) => bound.values[*i].clone(),
-            Source::Live(i) => live[*i].clone(),
+        let find = |s: &SegmentInput, live: &[RunValue]| match s {
+            SegmentInput::Input(i) => bound.values[*i].clone(),
+            SegmentInput::Live(i) => live[*i].clone(),
         };
         let mut live: Vec<RunValue> = Vec::new();
         for (at, segment) in self.compiled.segments().iter().enumerate() {

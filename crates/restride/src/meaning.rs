@@ -27,8 +27,8 @@ pub fn meaning(imported: &Program, functional: &Program, inputs: &Inputs) -> Res
     let expanded = restride_passes::aliases::expand(imported)?;
     let imported = restride_passes::specialize(expanded.as_ref().unwrap_or(imported), &binding);
     let functional = restride_passes::specialize(functional, &binding);
-    let lies = lies(&imported, inputs);
-    restride_check::equivalence(&imported, &functional, &lies, &known()?)
+    let places = input_places(&imported, inputs);
+    restride_check::equivalence(&imported, &functional, &places, &known()?)
         .map_err(|faults| restride_check::error(&functional, &faults))
 }
 
@@ -46,7 +46,7 @@ fn known() -> Result<MemoryOps> {
 }
 
 /// The storage and layout of each tensor input: weights on their storages, user inputs as given.
-fn lies(program: &Program, inputs: &Inputs) -> Vec<Option<InputPlace>> {
+fn input_places(program: &Program, inputs: &Inputs) -> Vec<Option<InputPlace>> {
     let shares = shares(program, inputs);
     let bytes = program.weights.storage_bytes();
     let of_weight: BTreeMap<usize, usize> = bytes.keys().enumerate().map(|(k, storage)| (*storage, k)).collect();

@@ -67,13 +67,13 @@ impl Strings {
 }
 
 /// A node's piece, body and results.
-type Key<'a> = (usize, Option<&'a str>, &'a [String]);
+type PageKey<'a> = (usize, Option<&'a str>, &'a [String]);
 
 /// The data of the page, for `model.js`.
 fn data(Overview { report, timeline, explanation }: &Overview) -> Value {
     let mut strings = Strings::default();
     let parts: Vec<Value> = timeline.parts.iter().map(|p| part(&mut strings, p)).collect();
-    let mut steps: HashMap<Key, (usize, usize)> = HashMap::new();
+    let mut steps: HashMap<PageKey, (usize, usize)> = HashMap::new();
     let mut bodies: HashMap<(usize, Option<&str>), usize> = HashMap::new();
     for (at, part) in timeline.parts.iter().enumerate() {
         let body = part.body.as_ref().map(|b| b.name.as_str());

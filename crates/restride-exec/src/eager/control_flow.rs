@@ -9,12 +9,12 @@ use restride_ir::{Arg, Error, Expr, GraphId, Limits, Node, Result, Scalar, Value
 use restride_tensor::DType;
 
 /// A higher-order call in a graph that runs.
-pub(super) struct BodyCalls<'a, 'g> {
+pub(super) struct TapeBodies<'a, 'g> {
     pub frame: &'a ProgramFrame<'g>,
     pub node: &'a Node,
 }
 
-impl Bodies for BodyCalls<'_, '_> {
+impl Bodies for TapeBodies<'_, '_> {
     type Value = Value;
 
     fn limits(&self) -> Limits {

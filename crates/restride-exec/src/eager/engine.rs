@@ -59,9 +59,9 @@ pub fn grad(
     Ok(found.0)
 }
 
-struct Found(Vec<Option<Tensor>>);
+struct FoundGradients(Vec<Option<Tensor>>);
 
-impl Found {
+impl FoundGradients {
     fn contains_none(&self) -> bool {
         self.0.iter().any(Option::is_none)
     }
@@ -75,7 +75,7 @@ fn pass(
     gradients: &[Option<Tensor>],
     wanted: Option<&[Edge]>,
     options: &GradOptions,
-) -> Result<Found> {
+) -> Result<FoundGradients> {
     if !gradients.is_empty() && gradients.len() != outputs.len() {
         let (want, have) = (outputs.len(), gradients.len());
         return refuse(format!("got {want} tensors and {have} gradients"));
@@ -94,7 +94,7 @@ fn pass(
     }
     let needed = wanted.map(|w| leading_to(arrived.values().map(|(n, _)| n.clone()).collect(), w));
     let needs = |n: &Rc<TapeNode>| needed.as_ref().is_none_or(|all| all.contains(&n.id));
-    let mut found = Found(vec![None; wanted.map_or(0, <[Edge]>::len)]);
+    let mut found = FoundGradients(vec![None; wanted.map_or(0, <[Edge]>::len)]);
     while let Some((_, (node, mut grads))) = arrived.pop_last() {
         if !needs(&node) {
             continue;

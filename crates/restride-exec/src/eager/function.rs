@@ -85,7 +85,7 @@ impl Saving {
 
 /// The origin of a saved value.
 #[derive(Clone, Copy)]
-enum Source {
+enum SavedSource {
     Input(usize),
     Result(usize),
     Own,
@@ -95,7 +95,7 @@ enum Source {
 pub(super) struct Applied {
     function: Rc<dyn Function>,
     /// `None` once it is gone.
-    saved: RefCell<Option<Vec<(SavedValue, Source)>>>,
+    saved: RefCell<Option<Vec<(SavedValue, SavedSource)>>>,
 }
 
 impl Applied {
@@ -121,9 +121,9 @@ impl Applied {
         let mut saved = Vec::new();
         for (value, source) in self.saved.borrow().as_ref().ok_or_else(freed)? {
             let edge = match *source {
-                Source::Input(i) => node.edges.get(i).cloned().flatten(),
-                Source::Result(slot) => Some(Edge { node: node.clone(), slot }),
-                Source::Own => None,
+                SavedSource::Input(i) => node.edges.get(i).cloned().flatten(),
+                SavedSource::Result(slot) => Some(Edge { node: node.clone(), slot }),
+                SavedSource::Own => None,
             };
             let (raw, memory) = value.get(|| format!(", which {name} saved"))?;
             let edge = edge.filter(|_| differentiable(raw.dtype()));
@@ -151,17 +151,17 @@ struct Given {
 }
 
 /// As long as it lives, the inputs of a function are not written.
-struct Running;
+struct InputLock;
 
-impl Running {
-    fn new(function: &Rc<dyn Function>, inputs: &[Tensor]) -> Running {
+impl InputLock {
+    fn new(function: &Rc<dyn Function>, inputs: &[Tensor]) -> InputLock {
         let given = Given { function: function.clone(), inputs: inputs.iter().map(Tensor::memory).collect() };
         GIVEN.with_borrow_mut(|all| all.push(given));
-        Running
+        InputLock
     }
 }
 
-impl Drop for Running {
+impl Drop for InputLock {
     fn drop(&mut self) {
         GIVEN.with_borrow_mut(Vec::pop);
     }
@@ -203,7 +203,7 @@ pub fn apply(function: Rc<dyn Function>, inputs: &[Tensor]) -> Result<Vec<Tensor
     let mut saving = Saving::default();
     let made = {
         let _off = no_grad();
-        let _running = Running::new(&function, inputs);
+        let _running = InputLock::new(&function, inputs);
         function.forward(&given, &mut saving)?
     };
     for (k, r) in made.iter().enumerate() {
@@ -220,9 +220,9 @@ pub fn apply(function: Rc<dyn Function>, inputs: &[Tensor]) -> Result<Vec<Tensor
         return Ok(made);
     }
     let source = |t: &Tensor| {
-        let result = made.iter().position(|r| r.is(t)).map(Source::Result);
-        let input = given.iter().zip(inputs).position(|(g, i)| g.is(t) || i.is(t)).map(Source::Input);
-        result.or(input).unwrap_or(Source::Own)
+        let result = made.iter().position(|r| r.is(t)).map(SavedSource::Result);
+        let input = given.iter().zip(inputs).position(|(g, i)| g.is(t) || i.is(t)).map(SavedSource::Input);
+        result.or(input).unwrap_or(SavedSource::Own)
     };
     let saved = saving.saved.iter().map(|t| Ok((SavedValue::new(t)?, source(t)))).collect::<Result<Vec<_>>>()?;
     let types = made.iter().map(Tensor::meta).collect();

@@ -7,7 +7,7 @@ use super::mode;
 use super::node::{Edge, Kind};
 use super::tensor::{Tensor, refuse};
 use restride_ir::{Arg, Op, Result};
-use restride_ops::gradient::{Kept, kept};
+use restride_ops::gradient::{SavedByPyTorch, kept};
 use restride_tensor::DType;
 use std::cell::{Cell, RefCell};
 use std::rc::Rc;
@@ -27,13 +27,13 @@ struct GuardedValue {
     version: u64,
     dtype: DType,
     sizes: Vec<i64>,
-    source: Source,
+    source: ResultSource,
     /// Whether the tensor, which had a history, was detached in place.
     detached: Option<Rc<Cell<bool>>>,
 }
 
 /// Whose result a value is.
-enum Source {
+enum ResultSource {
     Leaf,
     Edge(Edge),
     Result(Op, usize),
@@ -47,7 +47,7 @@ thread_local! {
 /// A call that is run as several, as long as it lives.
 pub(super) struct Composed {
     op: Op,
-    kept: &'static Kept,
+    kept: &'static SavedByPyTorch,
     guards: Rc<Guards>,
 }
 
@@ -90,7 +90,7 @@ pub(super) fn of_call(op: Op, args: &EagerArgs, results: &[&Tensor]) -> Option<R
 }
 
 impl Guards {
-    fn of_args(op: Op, kept: &Kept, args: &EagerArgs) -> Guards {
+    fn of_args(op: Op, kept: &SavedByPyTorch, args: &EagerArgs) -> Guards {
         let tensors = |i: usize| args.get(i).into_iter().flat_map(Arg::values);
         let asked = |i: &usize| tensors(*i).any(|t| t.edge().is_some());
         let here = kept.args.iter().filter(|k| k.asked.is_empty() || k.asked.iter().any(asked));
@@ -99,17 +99,17 @@ impl Guards {
         // PyTorch keeps a copy of a tensor that the call itself is about to write.
         let all = all.into_iter().filter(|t| !about_to_be_written(t)).map(|t| {
             let source = match t.edge() {
-                Some(e) if !matches!(e.node.kind, Kind::Leaf(_)) => Source::Edge(e),
-                _ => Source::Leaf,
+                Some(e) if !matches!(e.node.kind, Kind::Leaf(_)) => ResultSource::Edge(e),
+                _ => ResultSource::Leaf,
             };
             GuardedValue::new(t, source)
         });
         Guards { all: RefCell::new(all.collect()), keeps, without: kept.without.then_some(op) }
     }
 
-    fn add_results(&self, op: Op, kept: &Kept, results: &[&Tensor]) {
+    fn add_results(&self, op: Op, kept: &SavedByPyTorch, results: &[&Tensor]) {
         let found = kept.results.iter().filter_map(|k| Some((*k, *results.get(*k)?)));
-        self.all.borrow_mut().extend(found.map(|(k, t)| GuardedValue::new(t, Source::Result(op, k))));
+        self.all.borrow_mut().extend(found.map(|(k, t)| GuardedValue::new(t, ResultSource::Result(op, k))));
     }
 
     /// A result was written into a target: it is kept there.
@@ -145,18 +145,18 @@ impl Guards {
 }
 
 impl GuardedValue {
-    fn new(t: &Tensor, source: Source) -> GuardedValue {
-        let detached = matches!(source, Source::Edge(_)).then(|| t.cut_off());
+    fn new(t: &Tensor, source: ResultSource) -> GuardedValue {
+        let detached = matches!(source, ResultSource::Edge(_)).then(|| t.cut_off());
         GuardedValue { memory: t.memory(), version: t.version(), dtype: t.dtype(), sizes: t.sizes(), source, detached }
     }
 }
 
-impl Source {
+impl ResultSource {
     fn words(&self) -> String {
         match self {
-            Source::Leaf => String::new(),
-            Source::Edge(e) => format!(", which is output {} of {}", e.slot, e.node.name()),
-            Source::Result(op, k) => format!(", which is output {k} of {op}"),
+            ResultSource::Leaf => String::new(),
+            ResultSource::Edge(e) => format!(", which is output {} of {}", e.slot, e.node.name()),
+            ResultSource::Result(op, k) => format!(", which is output {k} of {op}"),
         }
     }
 }

@@ -128,13 +128,13 @@ impl TapeStorage {
 }
 
 /// A write about to happen: finds the values saved in its cells before, and marks them after it.
-pub(super) struct Write {
+pub(super) struct GuardedWrite {
     memory: Rc<TapeStorage>,
     hit: Vec<Rc<Record>>,
 }
 
 /// Prepares a write: values that are kept are copied.
-pub(super) fn before_write(target: &Tensor) -> Result<Write> {
+pub(super) fn before_write(target: &Tensor) -> Result<GuardedWrite> {
     let (memory, region) = (target.memory(), target.region());
     let mut hit = Vec::new();
     for r in memory.live() {
@@ -151,10 +151,10 @@ pub(super) fn before_write(target: &Tensor) -> Result<Write> {
             hit.push(r);
         }
     }
-    Ok(Write { memory, hit })
+    Ok(GuardedWrite { memory, hit })
 }
 
-impl Write {
+impl GuardedWrite {
     /// The write has happened.
     pub fn done(self) {
         self.memory.touch();

@@ -18,20 +18,20 @@ pub enum Saved {
 }
 
 #[derive(Clone, Copy)]
-struct Mode {
+struct GradMode {
     grad: bool,
     saved: Saved,
 }
 
 thread_local! {
-    static MODE: Cell<Mode> = const { Cell::new(Mode { grad: true, saved: Saved::Regions }) };
+    static MODE: Cell<GradMode> = const { Cell::new(GradMode { grad: true, saved: Saved::Regions }) };
     static DRAWS: Cell<(u64, u64)> = const { Cell::new((0, 0)) };
     static THREADS: Cell<usize> = const { Cell::new(1) };
 }
 
 /// Restores the setting before it when dropped.
 #[must_use = "the setting ends when the guard is dropped"]
-pub struct Guard(Mode);
+pub struct Guard(GradMode);
 
 impl Drop for Guard {
     fn drop(&mut self) {
@@ -39,7 +39,7 @@ impl Drop for Guard {
     }
 }
 
-fn set(change: impl FnOnce(&mut Mode)) -> Guard {
+fn set(change: impl FnOnce(&mut GradMode)) -> Guard {
     let before = MODE.get();
     let mut mode = before;
     change(&mut mode);

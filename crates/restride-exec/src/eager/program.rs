@@ -1,7 +1,7 @@
 //! Programs run call by call on the tape, as eager PyTorch runs the Python that they were exported from.
 
 use super::call::{Value, run};
-use super::control_flow::BodyCalls;
+use super::control_flow::TapeBodies;
 use super::mode::set_grad_enabled;
 use super::tensor::{Tensor, at};
 use crate::control_flow::run_call;
@@ -71,7 +71,7 @@ impl ProgramFrame<'_> {
             (Some(numbers), _) => numbers.into_iter().map(Value::Scalar).collect(),
             (None, Some(hop)) => {
                 let _mode = set_grad_enabled(grad);
-                run_call(&mut BodyCalls { frame: self, node }, node, hop).map_err(|e| at(node.op, e))?
+                run_call(&mut TapeBodies { frame: self, node }, node, hop).map_err(|e| at(node.op, e))?
             }
             (None, None) => {
                 let mut args = Vec::with_capacity(node.args.len());

@@ -4,7 +4,7 @@ use super::call::{EagerArgs, Value, native, operands, refuse_views_behind, run, 
 use super::emit::{fitted, place, rule_on_types};
 use super::function::refuse_given;
 use super::guards;
-use super::memory::{Region, Write, before_write, copied, writing, writing_parts};
+use super::memory::{GuardedWrite, Region, before_write, copied, writing, writing_parts};
 use super::mode::{self, is_grad_enabled};
 use super::node::{Edge, Kind, TapeNode};
 use super::probe::lifted;
@@ -16,7 +16,7 @@ use std::cell::RefCell;
 use std::rc::Rc;
 
 /// A written argument and the twin's result that it takes.
-struct Target {
+struct WriteTarget {
     result: usize,
     tensor: Tensor,
     /// Written on the side and not given back (running statistics): a constant, as in PyTorch.
@@ -28,7 +28,7 @@ pub(super) fn mutate(op: Op, twin: &Twin, args: &EagerArgs) -> Result<Vec<Value>
     let mut targets = Vec::new();
     for &(arg, result) in &twin.writes {
         match args.get(arg as usize) {
-            Some(Arg::Value(t)) => targets.push(Target {
+            Some(Arg::Value(t)) => targets.push(WriteTarget {
                 result: result as usize,
                 tensor: t.clone(),
                 statistic: !twin.returns.contains(&TwinReturn::Arg(arg)),
@@ -111,7 +111,7 @@ pub(super) fn mutate(op: Op, twin: &Twin, args: &EagerArgs) -> Result<Vec<Value>
                 let new = made.get(t.result).and_then(Value::tensor);
                 let new = new.ok_or_else(|| Error::invalid(format!("{} gives too few results", twin.op)))?;
                 let new = if t.statistic { new.detach() } else { new.clone() };
-                store(&t.tensor, &new, Keep::Target)?;
+                store(&t.tensor, &new, SavedResult::Target)?;
             }
             made
         }
@@ -157,16 +157,16 @@ pub(super) fn refuse_leaf(t: &Tensor) -> Result<()> {
 }
 
 /// A write that is not recorded.
-fn plainly(op: Op, args: &EagerArgs, targets: &[Target]) -> Result<Vec<Value>> {
-    let writes: Vec<Write> = targets.iter().map(|t| before_write(&t.tensor)).collect::<Result<_>>()?;
+fn plainly(op: Op, args: &EagerArgs, targets: &[WriteTarget]) -> Result<Vec<Value>> {
+    let writes: Vec<GuardedWrite> = targets.iter().map(|t| before_write(&t.tensor)).collect::<Result<_>>()?;
     let made = native(op, args)?;
-    writes.into_iter().for_each(Write::done);
+    writes.into_iter().for_each(GuardedWrite::done);
     Ok(made)
 }
 
 /// The memory of a result that was saved and written.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Keep {
+enum SavedResult {
     /// In the target's cells.
     Target,
     /// In memory of its own.
@@ -174,12 +174,12 @@ enum Keep {
 }
 
 /// Writes a result through its target and moves the history.
-fn store(target: &Tensor, new: &Tensor, keep: Keep) -> Result<()> {
+fn store(target: &Tensor, new: &Tensor, keep: SavedResult) -> Result<()> {
     let write = before_write(target)?;
     overwrite(new.raw(), target.object(), mode::next_key(), &mode::options())?;
     write.done();
     let edge = new.edge();
-    if let (Some(e), Keep::Target) = (&edge, keep) {
+    if let (Some(e), SavedResult::Target) = (&edge, keep) {
         let (have, want) = (new.raw(), target.raw());
         let same = have.dtype() == want.dtype() && have.layout().sizes == want.layout().sizes;
         let same = same && !want.conj && !want.neg && self_overlaps(want.layout()) == Some(false);
@@ -248,7 +248,7 @@ fn by_parts(twin: &Twin, own: &EagerArgs, target: &Tensor, visits: &Visits) -> R
         let made = run(twin.op, &args)?;
         let new = made.first().and_then(Value::tensor);
         let new = new.ok_or_else(|| Error::invalid(format!("{} gives no result", twin.op)))?;
-        store(&cell, new, Keep::Result)?;
+        store(&cell, new, SavedResult::Result)?;
     }
     Ok(())
 }

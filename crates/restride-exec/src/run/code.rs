@@ -14,7 +14,7 @@ use std::collections::BTreeMap;
 pub(super) struct Code {
     pub graph: GraphId,
     /// One per buffer.
-    pub roots: Vec<Root>,
+    pub roots: Vec<BufferRoot>,
     pub steps: Vec<CodeStep>,
     /// The used part of each graph input, if it is a tensor with a buffer.
     pub inputs: Vec<Option<CallerMemory>>,
@@ -36,7 +36,7 @@ pub(super) struct Code {
 
 /// The memory of a buffer.
 #[derive(Clone, Copy, Debug)]
-pub(super) enum Root {
+pub(super) enum BufferRoot {
     Arena {
         offset: usize,
         bytes: usize,
@@ -62,7 +62,7 @@ pub(super) enum Action {
 
 /// How a node computes.
 #[derive(Clone, Copy)]
-pub(super) enum Compute {
+pub(super) enum NodeCode {
     Fixed(fn(&Call<'_>) -> Result<(), OpError>),
     Dynamic(fn(&Call<'_>) -> Result<Vec<RawTensor>, OpError>),
     Scalar(fn(&Call<'_>) -> Result<Scalar, OpError>),
@@ -73,7 +73,7 @@ pub(super) enum Compute {
 /// A call of a kernel.
 pub(super) struct KernelStep {
     pub op: Op,
-    pub compute: Compute,
+    pub compute: NodeCode,
     /// Arguments, with positions in `reads` for tensors.
     pub args: Vec<Arg<usize, Expr>>,
     pub reads: Vec<Option<TypedPlace>>,
@@ -108,7 +108,7 @@ struct Maker<'a> {
     graph: &'a Graph,
     id: GraphId,
     placement: &'a Placement,
-    roots: Vec<Root>,
+    roots: Vec<BufferRoot>,
     inputs: Vec<Option<CallerMemory>>,
     output_align: Vec<usize>,
     /// Of a body: how many of its inputs it replaces; the others are never written.
@@ -218,13 +218,13 @@ impl Maker<'_> {
             };
             let root = match caller_position(buffer.kind) {
                 None => match plan.offsets[id] {
-                    _ if !self.used[id.index()] => Root::Idle,
+                    _ if !self.used[id.index()] => BufferRoot::Idle,
                     Some(offset)
                         if offset >= 0
                             && offset % ARENA_ALIGN == 0
                             && offset.checked_add(buffer.bytes).is_some_and(|end| end <= plan.arena_bytes) =>
                     {
-                        Root::Arena { offset: offset as usize, bytes }
+                        BufferRoot::Arena { offset: offset as usize, bytes }
                     }
                     _ => return Err(Error::invalid(format!("{id} is not inside the arena"))),
                 },
@@ -238,7 +238,7 @@ impl Maker<'_> {
                     if self.inputs[i].replace(CallerMemory::new(ty)).is_some() {
                         return Err(Error::invalid("two buffers for one input"));
                     }
-                    Root::Input(i)
+                    BufferRoot::Input(i)
                 }
                 Some((false, i)) => {
                     let out = self.graph.outputs.get(i).ok_or_else(|| Error::invalid("a buffer of no output"))?;
@@ -249,7 +249,7 @@ impl Maker<'_> {
                     if outputs[i].replace(ty).is_some() {
                         return Err(Error::invalid("two buffers for one output"));
                     }
-                    Root::Output(i)
+                    BufferRoot::Output(i)
                 }
             };
             self.roots.push(root);
@@ -337,10 +337,10 @@ impl Maker<'_> {
         let is_tensor = |v: &ValueId| matches!(self.graph.values[*v].ty, Type::Tensor(_));
         let is_number = |v: &ValueId| matches!(self.graph.values[*v].ty, Type::Scalar(_));
         let compute = match def.kernel {
-            _ if self.composed(id)? => Compute::Composed,
-            Kernel::Fixed(run) => Compute::Fixed(run),
-            Kernel::Dynamic(run) => Compute::Dynamic(run),
-            Kernel::Scalar(run) => Compute::Scalar(run),
+            _ if self.composed(id)? => NodeCode::Composed,
+            Kernel::Fixed(run) => NodeCode::Fixed(run),
+            Kernel::Dynamic(run) => NodeCode::Dynamic(run),
+            Kernel::Scalar(run) => NodeCode::Scalar(run),
             // Its types tell its results.
             Kernel::None if !node.results.is_empty() && node.results.iter().all(is_number) => {
                 return Ok(Action::Nothing);
@@ -372,7 +372,7 @@ impl Maker<'_> {
             .map(|v| if is_tensor(v) { Ok(Some(known_meta(self.graph, *v)?)) } else { Ok(None) })
             .collect::<Result<Vec<_>>>()?;
         let mut unplaced = vec![None; node.results.len()];
-        if let Compute::Fixed(_) = compute {
+        if let NodeCode::Fixed(_) = compute {
             if late {
                 for (write, r) in writes.iter().zip(&node.results) {
                     if write.is_none() && is_tensor(r) {
@@ -400,7 +400,7 @@ impl Maker<'_> {
         let scratch = match self.placement.scratch.get(&id) {
             None => None,
             Some(b) => match self.roots.get(b.index()) {
-                Some(&Root::Arena { bytes, .. }) => Some((b.index(), bytes)),
+                Some(&BufferRoot::Arena { bytes, .. }) => Some((b.index(), bytes)),
                 _ => return Err(Error::invalid(format!("{b}, working memory, is not in the arena"))),
             },
         };
@@ -434,7 +434,7 @@ impl Maker<'_> {
         let frame = LoopFrame::of(graphs, self.id, id, &read_places, &write_places, &self.placement.nested)?;
         let scratch = self.placement.scratch.get(&id).copied();
         let room = scratch.and_then(|b| self.placement.buffers.get(b)).map_or(0, |b| b.bytes);
-        let in_arena = scratch.is_none_or(|b| matches!(self.roots.get(b.index()), Some(Root::Arena { .. })));
+        let in_arena = scratch.is_none_or(|b| matches!(self.roots.get(b.index()), Some(BufferRoot::Arena { .. })));
         if room < frame.bytes || (frame.bytes > 0 && !in_arena) {
             return Err(Error::invalid(format!(
                 "the call needs {} bytes of working memory and has {room}",

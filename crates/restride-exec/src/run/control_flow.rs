@@ -92,7 +92,7 @@ pub(super) struct BoundCall<'c> {
 }
 
 /// A call while it runs.
-struct Running<'a, 'c> {
+struct LoopRun<'a, 'c> {
     program: &'c Program,
     code: &'c Code,
     step: &'c ControlFlowStep,
@@ -101,7 +101,7 @@ struct Running<'a, 'c> {
     bases: &'a [*mut u8],
 }
 
-impl<'c> Running<'_, 'c> {
+impl<'c> LoopRun<'_, 'c> {
     fn slot(&self, at: i64) -> *mut u8 {
         self.scratch.wrapping_add(at as usize)
     }
@@ -157,7 +157,7 @@ impl<'c> BoundCall<'c> {
     pub unsafe fn run(&mut self, bases: &[*mut u8], mode: Mode, symbols: &mut Binding, iteration: u64) -> Result<()> {
         let BoundCall { program, code, step, graph, node, ref mut work } = *self;
         let scratch = step.scratch.map_or(std::ptr::NonNull::<u64>::dangling().as_ptr().cast(), |b| bases[b]);
-        let run = Running { program, code, step, mode, scratch, bases };
+        let run = LoopRun { program, code, step, mode, scratch, bases };
         // SAFETY: as promised by the caller.
         unsafe {
             match step.call.hop {
@@ -175,7 +175,7 @@ impl<'c> BoundCall<'c> {
     }
 }
 
-impl<'c> Running<'_, 'c> {
+impl<'c> LoopRun<'_, 'c> {
     /// # Safety
     /// As [`BoundCall::run`].
     unsafe fn cond(&self, work: &mut Workspace<'c>, symbols: &mut Binding, iteration: u64) -> Result<()> {
@@ -354,7 +354,7 @@ impl<'c> Running<'_, 'c> {
 ///
 /// # Safety
 /// As [`BoundCall::run`].
-unsafe fn begin(run: &Running<'_, '_>, symbols: &Binding, carried: &mut Vec<BodyValue>) -> Result<()> {
+unsafe fn begin(run: &LoopRun<'_, '_>, symbols: &Binding, carried: &mut Vec<BodyValue>) -> Result<()> {
     run.items(&run.step.call.carried, symbols, carried)?;
     for (k, item) in carried.iter_mut().enumerate() {
         if let (BodyValue::Tensor(d), Some(kept)) = (&*item, run.kept(k)) {
@@ -385,7 +385,7 @@ fn next(carried: &mut [BodyValue], numbers: &[Option<Scalar>]) {
 ///
 /// # Safety
 /// As [`BoundCall::run`].
-unsafe fn end(run: &Running<'_, '_>, work: &mut Workspace<'_>) {
+unsafe fn end(run: &LoopRun<'_, '_>, work: &mut Workspace<'_>) {
     work.numbers.clear();
     for (item, result) in work.carried.iter().zip(run.results()) {
         if let (BodyValue::Tensor(d), Some(result)) = (item, &result)

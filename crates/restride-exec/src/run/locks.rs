@@ -6,7 +6,7 @@ use restride_tensor::{AccessError, RawTensor, Storage};
 use std::collections::BTreeMap;
 
 /// A storage that runs use.
-struct Held {
+struct LockedStorage {
     storage: Storage,
     write: bool,
     /// Where its bytes were when addresses were taken.
@@ -27,7 +27,7 @@ pub(super) enum Name {
 /// The storages of a run, each once.
 #[derive(Default)]
 pub(super) struct Locks {
-    held: Vec<Held>,
+    held: Vec<LockedStorage>,
     index: BTreeMap<usize, usize>,
 }
 
@@ -39,7 +39,7 @@ impl Locks {
             None => {
                 self.index.insert(t.storage().id(), self.held.len());
                 let storage = t.storage().clone();
-                self.held.push(Held { storage, write, address: std::ptr::null_mut(), name });
+                self.held.push(LockedStorage { storage, write, address: std::ptr::null_mut(), name });
             }
         }
     }

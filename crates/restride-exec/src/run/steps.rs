@@ -4,7 +4,7 @@
 //! An instance binds each step when it runs it, a session all steps once for many runs. A body of control flow is bound in its first iteration and moved
 //! to other addresses where a later one needs it.
 
-use super::code::{Action, Code, Compute, KernelStep, Root, fit, inferred};
+use super::code::{Action, BufferRoot, Code, KernelStep, NodeCode, fit, inferred};
 use super::control_flow::BoundCall;
 use super::{ByteArena, RunCtx};
 use crate::copy::allocate;
@@ -61,13 +61,13 @@ impl Code {
         bases.clear();
         for root in &self.roots {
             bases.push(match *root {
-                Root::Arena { offset, .. } => arena.wrapping_add(offset),
-                Root::Input(i) => {
+                BufferRoot::Arena { offset, .. } => arena.wrapping_add(offset),
+                BufferRoot::Input(i) => {
                     let address = inputs[i].ok_or_else(|| Error::invalid("a tensor input has no memory"))?;
                     aligned(address, self.inputs[i].as_ref().map_or(1, |m| m.align))?
                 }
-                Root::Output(i) => aligned(outputs[i], self.output_align[i])?,
-                Root::Idle => std::ptr::null_mut(),
+                BufferRoot::Output(i) => aligned(outputs[i], self.output_align[i])?,
+                BufferRoot::Idle => std::ptr::null_mut(),
             });
         }
         Ok(())
@@ -362,7 +362,7 @@ impl KernelStep {
         symbols: &Binding,
         key: u32,
     ) -> Result<Option<BoundKernel<'c>>> {
-        let Compute::Fixed(run) = self.compute else { return Ok(None) };
+        let NodeCode::Fixed(run) = self.compute else { return Ok(None) };
         if self.late {
             return Ok(None);
         }
@@ -420,7 +420,7 @@ impl KernelStep {
             Call { args: Args(&args), outs, ctx: &ctx, fitted }
         };
         match self.compute {
-            Compute::Fixed(run) => {
+            NodeCode::Fixed(run) => {
                 let metas = inferred(self.op, &self.args, &self.types, &|e| number(e, symbols))?;
                 fit(&metas, &self.writes)?;
                 let writes = self.writes.iter().map(Option::as_ref);
@@ -432,8 +432,8 @@ impl KernelStep {
                 unsafe { with_scratch(at, bytes, || run(&call(&outs)))? };
             }
             // SAFETY: as promised by the caller.
-            Compute::Dynamic(run) => unsafe { self.store(&run(&call(&[]))?, bases)? },
-            Compute::Composed => {
+            NodeCode::Dynamic(run) => unsafe { self.store(&run(&call(&[]))?, bases)? },
+            NodeCode::Composed => {
                 let own = |v: &View<'_>| {
                     let t = allocate(v.dtype(), Layout::contiguous(v.sizes()))?;
                     copy_convert(*v, &t.write().view_mut());
@@ -446,7 +446,7 @@ impl KernelStep {
                 // SAFETY: as promised by the caller.
                 unsafe { self.store(&results, bases)? };
             }
-            Compute::Scalar(run) => {
+            NodeCode::Scalar(run) => {
                 let value = run(&call(&[]))?;
                 if let Some(Type::Scalar(expr)) = node.results.first().map(|r| &graph.values[*r].ty) {
                     let broken = |why| Error::new(ErrorKind::Program, format!("the number {why}"));
@@ -497,7 +497,7 @@ unsafe fn with_scratch<R>(at: *mut u8, bytes: usize, call: impl FnOnce() -> R) -
 /// `bases` are the addresses of the code's buffers, whose memory may be written.
 unsafe fn spoil(code: &Code, bases: &[*mut u8], parts: &[(usize, std::ops::Range<usize>)]) {
     for (b, part) in parts {
-        if let Root::Arena { bytes, .. } = code.roots[*b] {
+        if let BufferRoot::Arena { bytes, .. } = code.roots[*b] {
             let part = part.start.min(bytes)..part.end.min(bytes);
             // SAFETY: as promised by the caller; the part is inside of the buffer.
             unsafe { bases[*b].add(part.start).write_bytes(0xFF, part.len()) };

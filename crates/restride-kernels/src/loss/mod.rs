@@ -11,7 +11,7 @@ use restride_tensor::{Layout, View, ViewMut};
 
 /// How the losses of all elements are reduced.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Reduction {
+pub enum LossReduction {
     /// They are the result.
     None,
     /// Their mean, weighted by the weights if given.
@@ -26,7 +26,7 @@ pub fn nll(
     x: &View<'_>,
     target: &View<'_>,
     weight: Option<&View<'_>>,
-    reduction: Reduction,
+    reduction: LossReduction,
     ignore: i64,
     out: &ViewMut<'_>,
     total: &ViewMut<'_>,
@@ -38,7 +38,7 @@ fn nll_as<T: Real>(
     x: &View<'_>,
     target: &View<'_>,
     weight: Option<&View<'_>>,
-    reduction: Reduction,
+    reduction: LossReduction,
     ignore: i64,
     out: &ViewMut<'_>,
     total: &ViewMut<'_>,
@@ -63,13 +63,13 @@ fn nll_as<T: Real>(
         all += w.wide();
         sum += loss.wide();
     }
-    if reduction == Reduction::None && class == 1 {
+    if reduction == LossReduction::None && class == 1 {
         crate::support::pack::unpack(&losses, out);
         fill(total, T::zero());
         return Ok(());
     }
     let value = match reduction {
-        Reduction::Mean => sum / all,
+        LossReduction::Mean => sum / all,
         _ => sum,
     };
     fill(out, T::of(value));
@@ -95,7 +95,7 @@ pub fn binary_cross_entropy(
     x: &View<'_>,
     y: &View<'_>,
     weight: Option<(&View<'_>, &Layout)>,
-    reduction: Reduction,
+    reduction: LossReduction,
     out: &ViewMut<'_>,
 ) -> Result<(), String> {
     with_compute!(float out.dtype(), T => bce_as::<T>(x, y, weight, reduction, out))
@@ -105,7 +105,7 @@ fn bce_as<T: Real>(
     x: &View<'_>,
     y: &View<'_>,
     weight: Option<(&View<'_>, &Layout)>,
-    reduction: Reduction,
+    reduction: LossReduction,
     out: &ViewMut<'_>,
 ) -> Result<(), String> {
     let (p, t) = (pack::<T>(x), pack::<T>(y));
@@ -131,13 +131,13 @@ fn bce_as<T: Real>(
         losses.iter_mut().zip(wide.iter()).for_each(|(l, &w)| *l *= w);
     }
     match reduction {
-        Reduction::None => {
+        LossReduction::None => {
             let mut target = Target::<T>::new(out);
             target.slice().copy_from_slice(&losses);
             target.finish();
         }
-        Reduction::Sum => fill(out, T::of(sum(&losses, |x| x.wide()))),
-        Reduction::Mean => fill(out, T::of(sum(&losses, |x| x.wide()) / losses.len() as f64)),
+        LossReduction::Sum => fill(out, T::of(sum(&losses, |x| x.wide()))),
+        LossReduction::Mean => fill(out, T::of(sum(&losses, |x| x.wide()) / losses.len() as f64)),
     }
     Ok(())
 }
@@ -172,7 +172,7 @@ mod tests {
                 &x.read().view(),
                 &t.read().view(),
                 None,
-                Reduction::Mean,
+                LossReduction::Mean,
                 -100,
                 &a.write().view_mut(),
                 &b.write().view_mut(),

@@ -17,7 +17,7 @@ use restride_tensor::{DType, Layout, View, ViewMut};
 
 /// Which elements of each sorted lane are wanted.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Pick {
+pub enum SortPick {
     /// All.
     All {
         /// The largest first.
@@ -36,13 +36,13 @@ pub enum Pick {
     Kth(usize),
 }
 
-impl Pick {
+impl SortPick {
     /// How many elements of a lane of `n` are wanted.
     fn wanted(self, n: usize) -> usize {
         match self {
-            Pick::All { .. } => n,
-            Pick::Top { k, .. } => k,
-            Pick::Kth(_) => 1,
+            SortPick::All { .. } => n,
+            SortPick::Top { k, .. } => k,
+            SortPick::Kth(_) => 1,
         }
     }
 }
@@ -60,7 +60,7 @@ fn lanes(l: &Layout, dim: usize, rank: usize) -> (Layout, isize) {
 }
 
 /// Scratch bytes of [`sort`].
-pub fn sort_room((dtype, l): Stored<'_>, dim: usize, pick: Pick, values: bool, indices: bool) -> usize {
+pub fn sort_room((dtype, l): Stored<'_>, dim: usize, pick: SortPick, values: bool, indices: bool) -> usize {
     fn of<C: Ordered>(n: usize, wanted: usize, values: bool, indices: bool) -> usize {
         let results = room::<C>(wanted) * values as usize + room::<i64>(wanted) * indices as usize;
         room::<C>(n) + room::<(C, i64)>(n) + results
@@ -81,11 +81,11 @@ fn length(l: &Layout, dim: usize) -> usize {
 }
 
 /// Sorts each lane along a dimension and writes the wanted elements and their positions. Results have the wanted number
-/// of elements along it (for [`Pick::Kth`] they may lack the dimension).
+/// of elements along it (for [`SortPick::Kth`] they may lack the dimension).
 pub fn sort(
     src: &View<'_>,
     dim: usize,
-    pick: Pick,
+    pick: SortPick,
     values: Option<&ViewMut<'_>>,
     indices: Option<&ViewMut<'_>>,
 ) -> Result<(), String> {
@@ -115,7 +115,7 @@ pub fn sort(
 fn sort_lanes<C: Ordered>(
     src: &View<'_>,
     dim: usize,
-    pick: Pick,
+    pick: SortPick,
     n: usize,
     values: Option<&ViewMut<'_>>,
     indices: Option<&ViewMut<'_>>,
@@ -142,15 +142,15 @@ fn sort_lanes<C: Ordered>(
         let up = |a: &(C, i64), b: &(C, i64)| a.0.order(b.0).then(a.1.cmp(&b.1));
         let down = |a: &(C, i64), b: &(C, i64)| b.0.order(a.0).then(a.1.cmp(&b.1));
         let chosen = match pick {
-            Pick::All { descending: false } => {
+            SortPick::All { descending: false } => {
                 order.sort_unstable_by(up);
                 &order[..]
             }
-            Pick::All { descending: true } => {
+            SortPick::All { descending: true } => {
                 order.sort_unstable_by(down);
                 &order[..]
             }
-            Pick::Top { k, largest, sorted } => {
+            SortPick::Top { k, largest, sorted } => {
                 if largest {
                     top::first(&mut order, k, sorted, &|a: &(C, i64), b: &(C, i64)| b.0.order(a.0).is_lt());
                 } else {
@@ -158,7 +158,7 @@ fn sort_lanes<C: Ordered>(
                 }
                 &order[..k]
             }
-            Pick::Kth(k) => {
+            SortPick::Kth(k) => {
                 order.select_nth_unstable_by(k, up);
                 &order[k..=k]
             }
@@ -188,9 +188,9 @@ mod tests {
             (RawTensor::zeros(DType::F32, x.layout().clone()), RawTensor::zeros(DType::I64, x.layout().clone()));
         let run =
             |pick| sort(&x.read().view(), 0, pick, Some(&v.write().view_mut()), Some(&i.write().view_mut())).unwrap();
-        run(Pick::All { descending: false });
+        run(SortPick::All { descending: false });
         assert_eq!(i.to_elements::<i64>(), [4, 5, 2, 0, 3, 1]);
-        run(Pick::All { descending: true });
+        run(SortPick::All { descending: true });
         assert_eq!(i.to_elements::<i64>(), [1, 0, 3, 2, 4, 5]);
         let (v, i) = (
             RawTensor::zeros(DType::F32, Layout::contiguous(&[2])),
@@ -199,7 +199,7 @@ mod tests {
         sort(
             &x.read().view(),
             0,
-            Pick::Top { k: 2, largest: false, sorted: true },
+            SortPick::Top { k: 2, largest: false, sorted: true },
             Some(&v.write().view_mut()),
             Some(&i.write().view_mut()),
         )
@@ -207,13 +207,13 @@ mod tests {
         // As PyTorch: the zeros are equal, and selection leaves the second in front.
         assert_eq!(i.to_elements::<i64>(), [5, 4]);
         let one = RawTensor::zeros(DType::I64, Layout::contiguous(&[] as &[i64]));
-        sort(&x.read().view(), 0, Pick::Kth(3), None, Some(&one.write().view_mut())).unwrap();
+        sort(&x.read().view(), 0, SortPick::Kth(3), None, Some(&one.write().view_mut())).unwrap();
         assert_eq!(one.to_elements::<i64>(), [0]);
         assert!(
             sort(
                 &x.read().view(),
                 0,
-                Pick::Top { k: 3, largest: true, sorted: true },
+                SortPick::Top { k: 3, largest: true, sorted: true },
                 Some(&v.write().view_mut()),
                 None
             )
@@ -226,7 +226,7 @@ mod tests {
         let x = RawTensor::from_slice(&[3i32, 1, 2, 0, 5, 4], &[3, 2]);
         let t = x.alias(DType::I32, x.layout().transpose(0, 1).unwrap()).unwrap();
         let v = RawTensor::zeros(DType::I32, Layout::contiguous(&[2, 3]));
-        sort(&t.read().view(), 1, Pick::All { descending: false }, Some(&v.write().view_mut()), None).unwrap();
+        sort(&t.read().view(), 1, SortPick::All { descending: false }, Some(&v.write().view_mut()), None).unwrap();
         assert_eq!(v.to_elements::<i32>(), [2, 3, 5, 0, 1, 4]);
     }
 }

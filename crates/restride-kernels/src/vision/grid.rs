@@ -101,10 +101,10 @@ fn reflect<T: Real>(x: T, twice_low: T, twice_high: T) -> T {
 type Tap<T> = (Option<usize>, T);
 
 /// The elements around a position: up to four in each dimension.
-type Taps<T> = SmallVec<[Tap<T>; 64]>;
+type GridTaps<T> = SmallVec<[Tap<T>; 64]>;
 
-fn taps<T: Real>(how: Sampling, at: &[T], sizes: &[usize]) -> Taps<T> {
-    let mut out = Taps::new();
+fn taps<T: Real>(how: Sampling, at: &[T], sizes: &[usize]) -> GridTaps<T> {
+    let mut out = GridTaps::new();
     out.push((Some(0), T::one()));
     // Slowest dimension first; positions come fastest first.
     for (d, &n) in sizes.iter().enumerate() {

@@ -143,10 +143,10 @@ fn roi_as<T: Real>(
         let (ys, xs) = region(r, how, (ph, pw));
         let count = T::of((ys.count * xs.count).max(1) as f64);
         let image = &data[r[0].wide() as usize * channels * h * w..][..channels * h * w];
-        let mut taps = Taps::new();
+        let mut taps = BilinearTaps::new();
         for py in 0..ph {
             for px in 0..pw {
-                let sums = |taps: &mut Taps<T>, dst: &mut [T]| {
+                let sums = |taps: &mut BilinearTaps<T>, dst: &mut [T]| {
                     for c in 0..channels {
                         let (plane, sum) = (&image[c * h * w..][..h * w], &mut dst[(c * ph + py) * pw + px]);
                         *sum = taps.iter().fold(*sum, |s, &(i, v)| s + v * plane[i]);
@@ -177,7 +177,7 @@ fn roi_as<T: Real>(
 
 /// Weighted elements of an image that are added up at a time.
 const TAPS: usize = 64;
-type Taps<T> = SmallVec<[(usize, T); TAPS]>;
+type BilinearTaps<T> = SmallVec<[(usize, T); TAPS]>;
 
 /// The gradient of [`roi_align`]'s image: each bin's gradient spread over its samples. `grad` is K × C × bins, `out` is
 /// N × C × H × W.

@@ -12,7 +12,7 @@ use smallvec::smallvec;
 
 /// Argument positions of one form; query, key and value are the first three.
 #[derive(Clone, Copy)]
-struct Form {
+struct AttentionForm {
     mask: usize,
     dropout: usize,
     causal: usize,
@@ -22,9 +22,11 @@ struct Form {
     selects: bool,
 }
 
-const PUBLIC: Form = Form { mask: 3, dropout: 4, causal: 5, scale: 6, grouped: Some(7), selects: true };
-const MATH: Form = Form { mask: 3, dropout: 4, causal: 5, scale: 7, grouped: Some(8), selects: false };
-const FLASH: Form = Form { mask: 5, dropout: 3, causal: 4, scale: 6, grouped: None, selects: false };
+const PUBLIC: AttentionForm =
+    AttentionForm { mask: 3, dropout: 4, causal: 5, scale: 6, grouped: Some(7), selects: true };
+const MATH: AttentionForm =
+    AttentionForm { mask: 3, dropout: 4, causal: 5, scale: 7, grouped: Some(8), selects: false };
+const FLASH: AttentionForm = AttentionForm { mask: 5, dropout: 3, causal: 4, scale: 6, grouped: None, selects: false };
 
 /// The checked sizes and options of a call.
 struct Checked {
@@ -37,7 +39,7 @@ struct Checked {
     grouped: bool,
 }
 
-fn check(a: &Args<'_, Meta>, f: &Form) -> Result<Checked> {
+fn check(a: &Args<'_, Meta>, f: &AttentionForm) -> Result<Checked> {
     let (q, k, v) = (a.tensor(0)?, a.tensor(1)?, a.tensor(2)?);
     ensure!(
         q.dtype == k.dtype && q.dtype == v.dtype,
@@ -190,7 +192,7 @@ fn flash_infer(a: &Args<'_, Meta>) -> Metas {
 
 /// Whether heads of keys and values repeat, given the sizes of query, key and value.
 /// The shape rule has already checked the call.
-fn repeats<V>(a: &Args<'_, V>, f: &Form, sizes: [&[i64]; 3]) -> Result<bool> {
+fn repeats<V>(a: &Args<'_, V>, f: &AttentionForm, sizes: [&[i64]; 3]) -> Result<bool> {
     let grouped = match f.grouped {
         Some(i) => a.bool(i)?,
         None => true,
@@ -199,14 +201,14 @@ fn repeats<V>(a: &Args<'_, V>, f: &Form, sizes: [&[i64]; 3]) -> Result<bool> {
     Ok(grouped && heads.iter().all(Option::is_some) && (heads[0] != heads[1] || heads[0] != heads[2]))
 }
 
-fn scratch(a: &Args<'_, Meta>, outs: &[Meta], f: &Form, logsumexp: bool, weights: bool) -> Result<usize> {
+fn scratch(a: &Args<'_, Meta>, outs: &[Meta], f: &AttentionForm, logsumexp: bool, weights: bool) -> Result<usize> {
     let (q, k, v) = (a.tensor(0)?, a.tensor(1)?, a.tensor(2)?);
     let operands = [Some(stored(q)), Some(stored(k)), Some(stored(v)), opt_stored(a, f.mask)?];
     let keys = k.sizes()[k.rank() - 2] as usize;
     Ok(attention::attention_room(operands, keys, stored(&outs[0]), logsumexp, weights))
 }
 
-fn run(c: &Call<'_>, f: &Form, logsumexp: Option<usize>, weights: Option<usize>) -> Result<()> {
+fn run(c: &Call<'_>, f: &AttentionForm, logsumexp: Option<usize>, weights: Option<usize>) -> Result<()> {
     let (q, k, v) = (c.args.tensor(0)?, c.args.tensor(1)?, c.args.tensor(2)?);
     let grouped = repeats(&c.args, f, [q.sizes(), k.sizes(), v.sizes()])?;
     let width = q.sizes()[q.sizes().len() - 1] as f64;
@@ -223,7 +225,7 @@ fn run(c: &Call<'_>, f: &Form, logsumexp: Option<usize>, weights: Option<usize>)
 }
 
 /// Result and weights, with dropout applied to the weights.
-fn compose(e: &mut dyn Emit, a: &ValArgs<'_>, f: &Form) -> Result<(Val, Val)> {
+fn compose(e: &mut dyn Emit, a: &ValArgs<'_>, f: &AttentionForm) -> Result<(Val, Val)> {
     let metas: Vec<Arg<Meta, Scalar>> = a.0.iter().map(|x| x.map_values(|v| e.meta(*v))).collect();
     let c = check(&Args(&metas), f)?;
     let (q, mut k, mut v) = (*a.tensor(0)?, *a.tensor(1)?, *a.tensor(2)?);

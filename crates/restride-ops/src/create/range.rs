@@ -16,7 +16,7 @@ fn round(dtype: DType, x: f64) -> f64 {
 
 /// Bounds, step and element type of `arange` and `range`.
 #[derive(Clone, Copy)]
-struct Steps {
+struct RangeArgs {
     start: Scalar,
     end: Scalar,
     step: Scalar,
@@ -24,7 +24,7 @@ struct Steps {
 }
 
 /// Reads `end`, `start, end` or `start, end, step`, and the element type after them.
-fn steps<V>(a: &Args<'_, V>, count: usize, default: Option<DType>) -> Result<Steps> {
+fn steps<V>(a: &Args<'_, V>, count: usize, default: Option<DType>) -> Result<RangeArgs> {
     let start = if count > 1 { a.scalar(0)? } else { Scalar::Int(0) };
     let end = a.scalar(if count > 1 { 1 } else { 0 })?;
     let step = if count > 2 { a.scalar(2)? } else { Scalar::Int(1) };
@@ -45,10 +45,10 @@ fn steps<V>(a: &Args<'_, V>, count: usize, default: Option<DType>) -> Result<Ste
         (by <= 0.0 || to >= from) && (by >= 0.0 || to <= from),
         "upper bound and lower bound inconsistent with step sign"
     );
-    Ok(Steps { start, end, step, dtype })
+    Ok(RangeArgs { start, end, step, dtype })
 }
 
-impl Steps {
+impl RangeArgs {
     /// Number of elements of `arange`, which excludes its end.
     fn count(&self) -> Result<i64> {
         if let (Scalar::Int(from), Scalar::Int(to), Scalar::Int(by)) = (self.start, self.end, self.step) {

@@ -1,4 +1,4 @@
-//! Window functions of signal processing.
+//! SignalWindow functions of signal processing.
 
 use crate::create::range::made;
 use crate::create::{put, row_major};
@@ -12,7 +12,7 @@ use restride_tensor::DType::*;
 
 /// The window functions.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Window {
+enum SignalWindow {
     Bartlett,
     Blackman,
     /// The cosine window with parameters `alpha` and `beta`.
@@ -29,7 +29,7 @@ fn infer_window(a: &Args<'_, Meta>, dtype_at: usize) -> Result<Metas> {
     ensure!(dtype.is_float(), "a window's elements are floating point numbers, not {}", dtype.torch_name());
     row_major(dtype, &[n])
 }
-fn run_window(c: &Call<'_>, window: Window, periodic: bool, alpha: f64, beta: f64) -> Result<()> {
+fn run_window(c: &Call<'_>, window: SignalWindow, periodic: bool, alpha: f64, beta: f64) -> Result<()> {
     let out = &c.outs[0];
     let n = out.numel();
     if n == 1 {
@@ -39,10 +39,12 @@ fn run_window(c: &Call<'_>, window: Window, periodic: bool, alpha: f64, beta: f6
     let last = (if periodic { n } else { n.saturating_sub(1) }) as f64;
     let turn = |i: f64| 2.0 * std::f64::consts::PI * i / last;
     let one = |i: f64| match window {
-        Window::Bartlett => 1.0 - (2.0 * i / last - 1.0).abs(),
-        Window::Blackman => 0.42 - 0.5 * turn(i).cos() + 0.08 * (2.0 * turn(i)).cos(),
-        Window::Cosine => alpha - beta * turn(i).cos(),
-        Window::Kaiser => bessel_i0((1.0 - (2.0 * i / last - 1.0).powi(2)).max(0.0).sqrt() * beta) / bessel_i0(beta),
+        SignalWindow::Bartlett => 1.0 - (2.0 * i / last - 1.0).abs(),
+        SignalWindow::Blackman => 0.42 - 0.5 * turn(i).cos() + 0.08 * (2.0 * turn(i)).cos(),
+        SignalWindow::Cosine => alpha - beta * turn(i).cos(),
+        SignalWindow::Kaiser => {
+            bessel_i0((1.0 - (2.0 * i / last - 1.0).powi(2)).max(0.0).sqrt() * beta) / bessel_i0(beta)
+        }
     };
     scatter(&Temp::gather(n, (0..n).map(|i| one(i as f64))), out);
     Ok(())
@@ -68,40 +70,40 @@ macro_rules! window {
 }
 
 pub(crate) static PLAIN: [[OpDef; 2]; 4] = [
-    window!("hann_window", "hann_window.periodic", Window::Cosine, 0.5, 0.5),
-    window!("hamming_window", "hamming_window.periodic", Window::Cosine, 0.54, 0.46),
-    window!("bartlett_window", "bartlett_window.periodic", Window::Bartlett, 0.0, 0.0),
-    window!("blackman_window", "blackman_window.periodic", Window::Blackman, 0.0, 0.0),
+    window!("hann_window", "hann_window.periodic", SignalWindow::Cosine, 0.5, 0.5),
+    window!("hamming_window", "hamming_window.periodic", SignalWindow::Cosine, 0.54, 0.46),
+    window!("bartlett_window", "bartlett_window.periodic", SignalWindow::Bartlett, 0.0, 0.0),
+    window!("blackman_window", "blackman_window.periodic", SignalWindow::Blackman, 0.0, 0.0),
 ];
 pub(crate) static OPS: &[OpDef] = &[
     made(
         "hamming_window.periodic_alpha",
         |a| infer_window(a, 3),
-        |c| run_window(c, Window::Cosine, c.args.bool(1)?, c.args.float(2)?, 0.46),
+        |c| run_window(c, SignalWindow::Cosine, c.args.bool(1)?, c.args.float(2)?, 0.46),
         samples!(|| s_window_flagged(&[0.6])),
     ),
     made(
         "hamming_window.periodic_alpha_beta",
         |a| infer_window(a, 4),
-        |c| run_window(c, Window::Cosine, c.args.bool(1)?, c.args.float(2)?, c.args.float(3)?),
+        |c| run_window(c, SignalWindow::Cosine, c.args.bool(1)?, c.args.float(2)?, c.args.float(3)?),
         samples!(|| s_window_flagged(&[0.6, 0.3])),
     ),
     made(
         "kaiser_window",
         |a| infer_window(a, 1),
-        |c| run_window(c, Window::Kaiser, true, 0.0, 12.0),
+        |c| run_window(c, SignalWindow::Kaiser, true, 0.0, 12.0),
         samples!(|| s_window(&[])),
     ),
     made(
         "kaiser_window.periodic",
         |a| infer_window(a, 2),
-        |c| run_window(c, Window::Kaiser, c.args.bool(1)?, 0.0, 12.0),
+        |c| run_window(c, SignalWindow::Kaiser, c.args.bool(1)?, 0.0, 12.0),
         samples!(|| s_window(&[Arg::Scalar(Scalar::Bool(false))])),
     ),
     made(
         "kaiser_window.beta",
         |a| infer_window(a, 3),
-        |c| run_window(c, Window::Kaiser, c.args.bool(1)?, 0.0, c.args.float(2)?),
+        |c| run_window(c, SignalWindow::Kaiser, c.args.bool(1)?, 0.0, c.args.float(2)?),
         samples!(|| s_window(&[Arg::Scalar(Scalar::Bool(true)), Arg::Scalar(Scalar::Float(3.0))])),
     ),
 ];

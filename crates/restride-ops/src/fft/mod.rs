@@ -7,12 +7,12 @@ use crate::support::promote::name;
 use crate::support::scratch::stored;
 use crate::support::*;
 use restride_ir::{Args, Call, DType, Emit, Layout, Meta, OpDef, Val};
-use restride_kernels::fft::{self, Axes, Transform};
+use restride_kernels::fft::{self, FftDims, Transform};
 use smallvec::smallvec;
 
 /// The transformed dimensions as distinct positions.
-fn dims<V>(a: &Args<'_, V>, i: usize, l: &Layout) -> Result<Axes> {
-    let mut out = Axes::new();
+fn dims<V>(a: &Args<'_, V>, i: usize, l: &Layout) -> Result<FftDims> {
+    let mut out = FftDims::new();
     for d in a.ints(i)? {
         let d = l.dim(d)?;
         ensure!(!out.contains(&d), "FFT dims must be unique");
@@ -198,7 +198,7 @@ fn resized(e: &mut dyn Emit, x: Val, dim: usize, n: i64) -> Result<Val> {
 
 /// Kinds of transforms.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Kind {
+enum FftKind {
     /// Complex (or real) numbers to complex ones.
     Plain,
     /// Real numbers to the first half of their spectrum.
@@ -246,23 +246,23 @@ fn selected(a: &ValArgs<'_>, given: &Meta, several: bool) -> Result<(Vec<Option<
 }
 
 /// Every transform except the Hermitian ones, over one dimension or several.
-fn run(e: &mut dyn Emit, a: &ValArgs<'_>, kind: Kind, forward: bool, several: bool) -> Vals {
+fn run(e: &mut dyn Emit, a: &ValArgs<'_>, kind: FftKind, forward: bool, several: bool) -> Vals {
     let x = *a.tensor(0)?;
     let given = e.meta(x);
     ensure!(
-        kind != Kind::Real || !given.dtype.is_complex(),
+        kind != FftKind::Real || !given.dtype.is_complex(),
         "rfft expects a real input tensor, but got {}",
         name(given.dtype)
     );
     let (n, dims) = selected(a, &given, several)?;
     let norm = norm(a, 3, forward)?;
     // A one-dimensional transform of real numbers uses the real transform.
-    let real = kind == Kind::Real || kind == Kind::Plain && !several && !given.dtype.is_complex();
+    let real = kind == FftKind::Real || kind == FftKind::Plain && !several && !given.dtype.is_complex();
     let mut x = promoted(e, x, !real)?;
     let mut last_size = 0;
     for (i, (&n, &d)) in n.iter().zip(&dims).enumerate() {
         let own = given.sizes()[d];
-        if kind == Kind::ToReal && i + 1 == dims.len() {
+        if kind == FftKind::ToReal && i + 1 == dims.len() {
             last_size = n.unwrap_or(2 * (own - 1));
             ensure!(last_size >= 1, "Invalid number of data points ({last_size}) specified");
             if n.is_some() {
@@ -276,15 +276,15 @@ fn run(e: &mut dyn Emit, a: &ValArgs<'_>, kind: Kind, forward: bool, several: bo
         }
     }
     let list: Vec<i64> = dims.iter().map(|&d| d as i64).collect();
-    ensure!(kind == Kind::Plain || !list.is_empty(), "at least one axis must be transformed");
+    ensure!(kind == FftKind::Plain || !list.is_empty(), "at least one axis must be transformed");
     Ok(smallvec![match kind {
-        Kind::ToReal => emit!(e, "aten._fft_c2r.default", x, list, norm, last_size)?,
-        Kind::Real => emit!(e, "aten._fft_r2c.default", x, list, norm, true)?,
-        Kind::Plain if real => {
+        FftKind::ToReal => emit!(e, "aten._fft_c2r.default", x, list, norm, last_size)?,
+        FftKind::Real => emit!(e, "aten._fft_r2c.default", x, list, norm, true)?,
+        FftKind::Plain if real => {
             let v = emit!(e, "aten._fft_r2c.default", x, list, norm, false)?;
             if forward { v } else { emit!(e, "aten._conj.default", v)? }
         }
-        Kind::Plain => emit!(e, "aten._fft_c2c.default", x, list, norm, forward)?,
+        FftKind::Plain => emit!(e, "aten._fft_c2c.default", x, list, norm, forward)?,
     }])
 }
 
@@ -296,14 +296,14 @@ macro_rules! transforms {
     )*};
 }
 transforms! {
-    fft, Kind::Plain, true, false;
-    ifft, Kind::Plain, false, false;
-    rfft, Kind::Real, true, false;
-    irfft, Kind::ToReal, false, false;
-    fftn, Kind::Plain, true, true;
-    ifftn, Kind::Plain, false, true;
-    rfftn, Kind::Real, true, true;
-    irfftn, Kind::ToReal, false, true;
+    fft, FftKind::Plain, true, false;
+    ifft, FftKind::Plain, false, false;
+    rfft, FftKind::Real, true, false;
+    irfft, FftKind::ToReal, false, false;
+    fftn, FftKind::Plain, true, true;
+    ifftn, FftKind::Plain, false, true;
+    rfftn, FftKind::Real, true, true;
+    irfftn, FftKind::ToReal, false, true;
 }
 
 /// A Hermitian half spectrum, transformed forward to real numbers: the inverse transform of its conjugate.

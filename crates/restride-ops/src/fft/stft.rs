@@ -44,7 +44,7 @@ impl Frames {
 }
 
 /// Options of `stft` beside frames and window.
-struct Forward {
+struct StftOptions {
     pad: Option<String>,
     normalized: bool,
     onesided: Option<bool>,
@@ -52,7 +52,7 @@ struct Forward {
     align: Option<bool>,
 }
 
-fn stft_with(e: &mut dyn Emit, a: &ValArgs<'_>, how: &Forward) -> Vals {
+fn stft_with(e: &mut dyn Emit, a: &ValArgs<'_>, how: &StftOptions) -> Vals {
     let (x, window) = (*a.tensor(0)?, a.opt_tensor(4)?.copied());
     let t = e.meta(x);
     ensure!(t.dtype.is_float() || t.dtype.is_complex(), "expected a tensor of floating point or complex values");
@@ -101,7 +101,7 @@ fn stft_with(e: &mut dyn Emit, a: &ValArgs<'_>, how: &Forward) -> Vals {
 }
 
 fn stft(e: &mut dyn Emit, a: &ValArgs<'_>) -> Vals {
-    let how = Forward {
+    let how = StftOptions {
         pad: None,
         normalized: a.bool(5)?,
         onesided: a.opt_bool(6)?,
@@ -113,7 +113,7 @@ fn stft(e: &mut dyn Emit, a: &ValArgs<'_>) -> Vals {
 
 fn stft_center(e: &mut dyn Emit, a: &ValArgs<'_>) -> Vals {
     let center = a.bool(5)?;
-    let how = Forward {
+    let how = StftOptions {
         pad: if center { Some(a.str(6)?.to_string()) } else { None },
         normalized: a.bool(7)?,
         onesided: a.opt_bool(8)?,

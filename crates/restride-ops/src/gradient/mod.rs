@@ -12,7 +12,7 @@ use std::sync::OnceLock;
 
 type Result<T> = std::result::Result<T, OpError>;
 
-pub use saved::{Kept, KeptArg, kept};
+pub use saved::{KeptArg, SavedByPyTorch, kept};
 
 /// Declared gradients: operators that share a rule, named as in declarations, and the rule.
 pub type Rules = &'static [(&'static [&'static str], Grad)];

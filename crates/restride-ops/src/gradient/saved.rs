@@ -9,7 +9,7 @@ static TEXT: &str = include_str!("saved.txt");
 
 /// The values that PyTorch saves of an operator's calls.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
-pub struct Kept {
+pub struct SavedByPyTorch {
     /// Saved arguments.
     pub args: Vec<KeptArg>,
     /// Positions of saved results.
@@ -30,8 +30,8 @@ pub struct KeptArg {
 /// The values that PyTorch saves of an operator's calls.
 ///
 /// `None` if PyTorch does not differentiate the operator or composes it, or if the values are unknown.
-pub fn kept(op: Op) -> Option<&'static Kept> {
-    static TABLE: OnceLock<BTreeMap<&'static str, Kept>> = OnceLock::new();
+pub fn kept(op: Op) -> Option<&'static SavedByPyTorch> {
+    static TABLE: OnceLock<BTreeMap<&'static str, SavedByPyTorch>> = OnceLock::new();
     let table = TABLE.get_or_init(|| lines().filter_map(|l| parse(l).ok()).collect());
     table.get(op.name())
 }
@@ -41,7 +41,7 @@ fn lines() -> impl Iterator<Item = &'static str> {
 }
 
 /// Parses a line of the file: an operator and its saved values.
-fn parse(line: &'static str) -> Result<(&'static str, Kept), String> {
+fn parse(line: &'static str) -> Result<(&'static str, SavedByPyTorch), String> {
     let mut words = line.split(' ');
     let name = words.next().unwrap_or_default();
     let op = crate::lookup(name).ok_or_else(|| format!("there is no operator {name}"))?;
@@ -50,7 +50,7 @@ fn parse(line: &'static str) -> Result<(&'static str, Kept), String> {
         let at = schema.args.iter().position(|a| &*a.name == arg);
         at.ok_or_else(|| format!("{name} has no argument {arg}"))
     };
-    let mut kept = Kept::default();
+    let mut kept = SavedByPyTorch::default();
     for word in words {
         if word == "!" {
             kept.without = true;
@@ -85,10 +85,13 @@ mod tests {
     #[test]
     fn arguments_and_results() {
         let of = |name| kept(crate::lookup(name).unwrap());
-        assert_eq!(of("aten.exp.default"), Some(&Kept { results: vec![0], ..Kept::default() }));
+        assert_eq!(of("aten.exp.default"), Some(&SavedByPyTorch { results: vec![0], ..SavedByPyTorch::default() }));
         let mul = [(0, 1), (1, 0)].map(|(arg, other)| KeptArg { arg, asked: vec![other] });
-        assert_eq!(of("aten.mul.Tensor"), Some(&Kept { args: mul.to_vec(), ..Kept::default() }));
-        assert_eq!(of("aten.floor_divide.default"), Some(&Kept { without: true, ..Kept::default() }));
+        assert_eq!(of("aten.mul.Tensor"), Some(&SavedByPyTorch { args: mul.to_vec(), ..SavedByPyTorch::default() }));
+        assert_eq!(
+            of("aten.floor_divide.default"),
+            Some(&SavedByPyTorch { without: true, ..SavedByPyTorch::default() })
+        );
         assert_eq!(of("aten.einsum.default"), None);
     }
 }

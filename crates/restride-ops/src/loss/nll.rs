@@ -6,14 +6,14 @@ use crate::support::promote::name;
 use crate::support::scratch::{opt_stored, stored};
 use crate::support::*;
 use restride_ir::{Args, Call, DType, Emit, Meta, OpDef, Val};
-use restride_kernels::loss::{self, Reduction};
+use restride_kernels::loss::{self, LossReduction};
 use smallvec::smallvec;
 
-fn reduction<V>(a: &Args<'_, V>, i: usize) -> Result<Reduction> {
+fn reduction<V>(a: &Args<'_, V>, i: usize) -> Result<LossReduction> {
     match a.int(i)? {
-        0 => Ok(Reduction::None),
-        1 => Ok(Reduction::Mean),
-        2 => Ok(Reduction::Sum),
+        0 => Ok(LossReduction::None),
+        1 => Ok(LossReduction::Mean),
+        2 => Ok(LossReduction::Sum),
         other => fail(format!("{other} is not a valid value for reduction")),
     }
 }
@@ -68,8 +68,8 @@ fn nll_infer(a: &Args<'_, Meta>, spatial: usize) -> Metas {
     }
     let scalar = fresh(x.dtype, &[]);
     let out = match r {
-        Reduction::None if x.rank() == 2 => fresh(x.dtype, &[x.sizes()[0]]),
-        Reduction::None if x.rank() == 4 => fresh(x.dtype, t.sizes()),
+        LossReduction::None if x.rank() == 2 => fresh(x.dtype, &[x.sizes()[0]]),
+        LossReduction::None if x.rank() == 4 => fresh(x.dtype, t.sizes()),
         _ => scalar.clone(),
     };
     Ok(smallvec![out, scalar])
@@ -231,7 +231,7 @@ fn bce_infer(a: &Args<'_, Meta>) -> Metas {
         );
     }
     match reduction(a, 3)? {
-        Reduction::None => one(Meta::new(x.dtype, crate::support::strides::dense_like(&x.layout))),
+        LossReduction::None => one(Meta::new(x.dtype, crate::support::strides::dense_like(&x.layout))),
         _ => one(fresh(x.dtype, &[])),
     }
 }

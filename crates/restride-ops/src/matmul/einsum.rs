@@ -47,7 +47,7 @@ fn subscripts(text: &str, whose: &str) -> Result<Vec<Subscript>> {
 }
 
 /// Position of every dimension: output dimensions first, then summed ones.
-struct Plan {
+struct EinsumPlan {
     /// Position of each letter.
     position: [Option<usize>; LETTERS],
     /// First position of the dimensions under `...`.
@@ -60,7 +60,7 @@ struct Plan {
     all: usize,
 }
 
-fn plan(inputs: &[Vec<Subscript>], ranks: &[usize], output: Option<Vec<Subscript>>) -> Result<Plan> {
+fn plan(inputs: &[Vec<Subscript>], ranks: &[usize], output: Option<Vec<Subscript>>) -> Result<EinsumPlan> {
     let mut count = [0usize; LETTERS];
     let mut ellipsis_dims = 0;
     for (i, (labels, &rank)) in inputs.iter().zip(ranks).enumerate() {
@@ -83,7 +83,7 @@ fn plan(inputs: &[Vec<Subscript>], ranks: &[usize], output: Option<Vec<Subscript
             }
         }
     }
-    let mut p = Plan { position: [None; LETTERS], ellipsis: 0, ellipsis_dims, out: 0, all: 0 };
+    let mut p = EinsumPlan { position: [None; LETTERS], ellipsis: 0, ellipsis_dims, out: 0, all: 0 };
     let mut ellipsis_placed = false;
     match output {
         None => {
@@ -127,7 +127,7 @@ fn plan(inputs: &[Vec<Subscript>], ranks: &[usize], output: Option<Vec<Subscript
 }
 
 /// An operand with its dimensions in the plan's order; missing dimensions have size 1.
-fn align(e: &mut dyn Emit, mut v: Val, labels: &[Subscript], p: &Plan, i: usize) -> Result<Val> {
+fn align(e: &mut dyn Emit, mut v: Val, labels: &[Subscript], p: &EinsumPlan, i: usize) -> Result<Val> {
     let rank = e.meta(v).rank();
     let mut from: Vec<Option<i64>> = vec![None; p.all];
     let mut dim = 0;

@@ -121,20 +121,20 @@ fn flipped(l: &Layout, dims: &[i64]) -> Result<Layout> {
 }
 
 /// Effect of a flip or rotation on a layout: the dimensions to reverse, then the two to exchange.
-type Turn = (restride_ir::Ints, Option<(i64, i64)>);
+type Flip = (restride_ir::Ints, Option<(i64, i64)>);
 
-fn turn_flip<V>(a: &Args<'_, V>, _: &Layout) -> Result<Turn> {
+fn turn_flip<V>(a: &Args<'_, V>, _: &Layout) -> Result<Flip> {
     Ok((a.ints(1)?, None))
 }
-fn turn_fliplr<V>(_: &Args<'_, V>, l: &Layout) -> Result<Turn> {
+fn turn_fliplr<V>(_: &Args<'_, V>, l: &Layout) -> Result<Flip> {
     ensure!(l.rank() >= 2, "Input must be >= 2-d.");
     Ok((smallvec![1], None))
 }
-fn turn_flipud<V>(_: &Args<'_, V>, l: &Layout) -> Result<Turn> {
+fn turn_flipud<V>(_: &Args<'_, V>, l: &Layout) -> Result<Flip> {
     ensure!(l.rank() >= 1, "Input must be >= 1-d.");
     Ok((smallvec![0], None))
 }
-fn turn_rot90<V>(a: &Args<'_, V>, l: &Layout) -> Result<Turn> {
+fn turn_rot90<V>(a: &Args<'_, V>, l: &Layout) -> Result<Flip> {
     let (k, dims) = (a.int(1)?, a.ints(2)?);
     ensure!(dims.len() == 2, "expected total rotation dims == 2, but got dims = {}", dims.len());
     ensure!(l.rank() >= 2, "expected total dims >= 2, but got total dims = {}", l.rank());
@@ -151,7 +151,7 @@ fn turn_rot90<V>(a: &Args<'_, V>, l: &Layout) -> Result<Turn> {
     })
 }
 
-fn turned_type(t: &Meta, turn: &Turn, clones: bool) -> Metas {
+fn turned_type(t: &Meta, turn: &Flip, clones: bool) -> Metas {
     flipped(&t.layout, &turn.0)?;
     let layout = if clones { Layout::contiguous(t.sizes()) } else { crate::support::strides::dense_like(&t.layout) };
     one(Meta::new(
@@ -162,7 +162,7 @@ fn turned_type(t: &Meta, turn: &Turn, clones: bool) -> Metas {
         },
     ))
 }
-fn run_turn(c: &Call<'_>, turn: &Turn) -> Result<()> {
+fn run_turn(c: &Call<'_>, turn: &Flip) -> Result<()> {
     let t = c.args.tensor(0)?;
     let mut from = flipped(t.layout(), &turn.0)?;
     if let Some((a, b)) = turn.1 {
@@ -184,10 +184,10 @@ macro_rules! turning {
     )*};
 }
 turning! {
-    infer_flip, run_flip: turn_flip, |_: &Turn| false;
-    infer_fliplr, run_fliplr: turn_fliplr, |_: &Turn| false;
-    infer_flipud, run_flipud: turn_flipud, |_: &Turn| false;
-    infer_rot90, run_rot90: turn_rot90, |t: &Turn| t.0.is_empty();
+    infer_flip, run_flip: turn_flip, |_: &Flip| false;
+    infer_fliplr, run_fliplr: turn_fliplr, |_: &Flip| false;
+    infer_flipud, run_flipud: turn_flipud, |_: &Flip| false;
+    infer_rot90, run_rot90: turn_rot90, |t: &Flip| t.0.is_empty();
 }
 
 pub(crate) static OPS: &[OpDef] = &[

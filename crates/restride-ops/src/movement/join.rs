@@ -126,7 +126,7 @@ fn pieces_of_stack(a: &Args<'_, Meta>, result: &Layout) -> Result<Vec<AssemblyPa
         .collect()
 }
 
-type Pieces = fn(&Args<'_, Meta>, &Layout) -> Result<Vec<AssemblyPart>>;
+type PiecesFn = fn(&Args<'_, Meta>, &Layout) -> Result<Vec<AssemblyPart>>;
 
 fn run_cat(c: &Call<'_>) -> Result<()> {
     let (operands, out) = (c.args.tensors(0)?, &c.outs[0]);
@@ -161,7 +161,7 @@ fn part(of: &Layout, d: usize, at: i64, length: i64) -> Layout {
 const fn assembled(
     schema: &'static str,
     infer: InferFn,
-    pieces: Pieces,
+    pieces: PiecesFn,
     run: fn(&Call<'_>) -> Result<()>,
     samples: Option<SampleFn>,
 ) -> OpDef {

@@ -81,7 +81,7 @@ fn constant(c: &Call<'_>) -> Result<()> {
 
 /// Padding modes that take all elements from the operand.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Edge {
+enum PadMode {
     Reflect,
     Replicate,
     Circular,
@@ -92,7 +92,7 @@ fn show(sizes: &[i64]) -> String {
 }
 
 /// Shape rule for padding of the last `dims` dimensions.
-fn edge_infer(a: &Args<'_, Meta>, edge: Edge, dims: usize) -> Metas {
+fn edge_infer(a: &Args<'_, Meta>, edge: PadMode, dims: usize) -> Metas {
     let (x, pad) = (a.tensor(0)?, a.ints(1)?);
     let rank = x.rank();
     sane(&pad)?;
@@ -110,13 +110,13 @@ fn edge_infer(a: &Args<'_, Meta>, edge: Edge, dims: usize) -> Metas {
     ensure!(
         x.dtype != DType::Bool,
         "\"{}_pad{dims}d\" not implemented for 'Bool'",
-        if edge == Edge::Reflect { "reflection" } else { "replication" }
+        if edge == PadMode::Reflect { "reflection" } else { "replication" }
     );
     let mut sizes = x.sizes().to_vec();
     for (d, size) in sizes.iter_mut().enumerate().skip(rank - dims) {
         let (lo, hi) = sides(&pad, rank, d);
         let n = *size;
-        if edge == Edge::Reflect {
+        if edge == PadMode::Reflect {
             ensure!(
                 lo < n && hi < n,
                 "Argument #4: Padding size should be less than the corresponding input dimension, but got: padding ({lo}, {hi}) at dimension {d} of input {}",
@@ -169,7 +169,7 @@ pub(crate) fn moving(mode: &str, dims: usize) -> Option<&'static str> {
     })
 }
 
-fn edge_run(c: &Call<'_>, edge: Edge) -> Result<()> {
+fn edge_run(c: &Call<'_>, edge: PadMode) -> Result<()> {
     let (x, pad) = (c.args.tensor(0)?, c.args.ints(1)?);
     let sizes = x.sizes();
     let maps: PerDim<Temp<usize>> = (0..sizes.len())
@@ -177,9 +177,9 @@ fn edge_run(c: &Call<'_>, edge: Edge) -> Result<()> {
             let ((lo, hi), n) = (sides(&pad, sizes.len(), d), sizes[d]);
             let (cut, left) = ((-lo).max(0), n + lo.min(0) + hi.min(0));
             let at = |i: i64| match edge {
-                Edge::Circular => cut + (i - lo.max(0)).rem_euclid(left.max(1)),
-                Edge::Replicate => (i - lo).clamp(0, n - 1),
-                Edge::Reflect => {
+                PadMode::Circular => cut + (i - lo.max(0)).rem_euclid(left.max(1)),
+                PadMode::Replicate => (i - lo).clamp(0, n - 1),
+                PadMode::Reflect => {
                     let j = (i - lo).abs();
                     if j < n { j } else { 2 * (n - 1) - j }
                 }
@@ -243,13 +243,13 @@ pub(crate) static OPS: &[OpDef] = &[
     )
     .exactly(),
     exact("constant_pad_nd", constant_infer, constant, mapped, samples!(constant_samples)),
-    edge!("reflection_pad1d", Edge::Reflect, 1),
-    edge!("reflection_pad2d", Edge::Reflect, 2),
-    edge!("reflection_pad3d", Edge::Reflect, 3),
-    edge!("replication_pad1d", Edge::Replicate, 1),
-    edge!("replication_pad2d", Edge::Replicate, 2),
-    edge!("replication_pad3d", Edge::Replicate, 3),
-    exact("_pad_circular", circular_infer, |c| edge_run(c, Edge::Circular), mapped, samples!(circular_samples)),
+    edge!("reflection_pad1d", PadMode::Reflect, 1),
+    edge!("reflection_pad2d", PadMode::Reflect, 2),
+    edge!("reflection_pad3d", PadMode::Reflect, 3),
+    edge!("replication_pad1d", PadMode::Replicate, 1),
+    edge!("replication_pad2d", PadMode::Replicate, 2),
+    edge!("replication_pad3d", PadMode::Replicate, 3),
+    exact("_pad_circular", circular_infer, |c| edge_run(c, PadMode::Circular), mapped, samples!(circular_samples)),
 ];
 
 #[cfg(feature = "samples")]
@@ -283,7 +283,7 @@ pub(crate) mod samples {
         out
     }
 
-    pub(super) fn edge_samples(edge: Edge, dims: usize) -> Samples {
+    pub(super) fn edge_samples(edge: PadMode, dims: usize) -> Samples {
         let d = DType::F32;
         let shape = [2, 3, 4, 5, 3];
         let shape = &shape[..dims + 2];
@@ -302,7 +302,7 @@ pub(crate) mod samples {
         let mut none = shape.to_vec();
         none[0] = 0;
         out.push(sample![tensor(d, &none, 1), pad]);
-        if edge != Edge::Circular {
+        if edge != PadMode::Circular {
             out.push(sample![tensor(d, &shape[1..], 1), pad]);
             out.push(sample![crate::support::samples::transposed(d, &shape[1..], 1), pad]);
             out.push(sample![tensor(d, &none[..none.len() - 1], 1), pad]);
@@ -315,7 +315,7 @@ pub(crate) mod samples {
     }
 
     pub(crate) fn circular_samples() -> Samples {
-        (1..=3).flat_map(|dims| edge_samples(Edge::Circular, dims)).collect()
+        (1..=3).flat_map(|dims| edge_samples(PadMode::Circular, dims)).collect()
     }
 
     pub(crate) fn pad_samples() -> Samples {

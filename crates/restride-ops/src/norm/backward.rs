@@ -125,13 +125,13 @@ fn group(c: &Call<'_>) -> Result<()> {
 
 /// Argument positions of one form of the batch normalisation gradient.
 #[derive(Clone, Copy)]
-struct Batch {
+struct BatchNormGradArgs {
     train: usize,
     eps: usize,
     mask: usize,
 }
 
-const BATCH: Batch = Batch { train: 7, eps: 8, mask: 9 };
+const BATCH: BatchNormGradArgs = BatchNormGradArgs { train: 7, eps: 8, mask: 9 };
 
 /// `(grad_out, input, weight, running_mean, running_var, save_mean, save_invstd, train, eps, output_mask)`
 fn batch_infer(a: &Args<'_, Meta>) -> Metas {

@@ -15,7 +15,7 @@ use smallvec::smallvec;
 
 /// Argument positions of one form; input, weight and bias are the first three.
 #[derive(Clone, Copy)]
-struct Form {
+struct BatchNormForm {
     /// Position of the running mean; the variance follows.
     running: Option<usize>,
     training: Training,
@@ -30,12 +30,12 @@ enum Training {
     Arg(usize),
 }
 
-const GENERAL: Form = Form { running: Some(3), training: Training::Arg(5), momentum: 6, eps: 7 };
-const NO_STATS: Form = Form { running: None, training: Training::Arg(3), momentum: 4, eps: 5 };
-const NO_TRAINING: Form = Form { running: Some(3), training: Training::Never, momentum: 5, eps: 6 };
-const WITH_UPDATE: Form = Form { running: Some(3), training: Training::Always, momentum: 5, eps: 6 };
+const GENERAL: BatchNormForm = BatchNormForm { running: Some(3), training: Training::Arg(5), momentum: 6, eps: 7 };
+const NO_STATS: BatchNormForm = BatchNormForm { running: None, training: Training::Arg(3), momentum: 4, eps: 5 };
+const NO_TRAINING: BatchNormForm = BatchNormForm { running: Some(3), training: Training::Never, momentum: 5, eps: 6 };
+const WITH_UPDATE: BatchNormForm = BatchNormForm { running: Some(3), training: Training::Always, momentum: 5, eps: 6 };
 
-impl Form {
+impl BatchNormForm {
     fn trains<V>(&self, a: &Args<'_, V>) -> Result<bool> {
         match self.training {
             Training::Always => Ok(true),
@@ -52,7 +52,7 @@ impl Form {
 }
 
 /// Types of the result, of the batch statistics (empty outside training) and of the running statistics.
-fn checked(a: &Args<'_, Meta>, f: &Form) -> Result<(Meta, Meta, Meta)> {
+fn checked(a: &Args<'_, Meta>, f: &BatchNormForm) -> Result<(Meta, Meta, Meta)> {
     let (x, w, b) = (a.tensor(0)?, a.opt_tensor(1)?, a.opt_tensor(2)?);
     let (mean, var) = f.running(a)?;
     let nothing = x.layout.numel() == 0;
@@ -83,14 +83,14 @@ fn infer_one(a: &Args<'_, Meta>) -> Metas {
     one(checked(a, &GENERAL)?.0)
 }
 
-fn infer(a: &Args<'_, Meta>, f: &Form) -> Metas {
+fn infer(a: &Args<'_, Meta>, f: &BatchNormForm) -> Metas {
     let (y, saved, _) = checked(a, f)?;
     ensure!(y.layout.numel() > 0, "input tensor must have at least one element, but got input_sizes = {:?}", y.sizes());
     Ok(smallvec![y, saved.clone(), saved])
 }
 
 /// Adds a reserve, which is empty on the CPU.
-fn infer_reserve(a: &Args<'_, Meta>, f: &Form) -> Metas {
+fn infer_reserve(a: &Args<'_, Meta>, f: &BatchNormForm) -> Metas {
     let mut out = infer(a, f)?;
     out.push(fresh(DType::U8, &[0]));
     Ok(out)
@@ -108,7 +108,7 @@ fn infer_update(a: &Args<'_, Meta>) -> Metas {
 }
 
 /// Writes the results; `new` is the position of the new running mean, if the call has one.
-fn run(c: &Call<'_>, f: &Form, new: Option<usize>) -> Result<()> {
+fn run(c: &Call<'_>, f: &BatchNormForm, new: Option<usize>) -> Result<()> {
     let x = c.args.tensor(0)?;
     let affine = Affine { weight: c.args.opt_tensor(1)?.copied(), bias: c.args.opt_tensor(2)?.copied() };
     let (eps, out, threads) = (c.args.float(f.eps)?, &c.outs[0], c.ctx.threads);
@@ -137,7 +137,7 @@ fn run(c: &Call<'_>, f: &Form, new: Option<usize>) -> Result<()> {
     Ok(())
 }
 
-fn scratch(a: &Args<'_, Meta>, outs: &[Meta], f: &Form) -> Result<usize> {
+fn scratch(a: &Args<'_, Meta>, outs: &[Meta], f: &BatchNormForm) -> Result<usize> {
     let (x, out) = (stored(a.tensor(0)?), stored(&outs[0]));
     if x.1.rank() < 2 {
         return Ok(0);

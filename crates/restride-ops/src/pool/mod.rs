@@ -18,12 +18,12 @@ use smallvec::{SmallVec, smallvec};
 
 /// Where one operator takes its windows from, and the layout of its results.
 #[derive(Clone, Copy)]
-struct Form {
+struct PoolForm {
     /// Number of dimensions over which windows slide.
     spatial: usize,
     windows: Windows,
     layout: Order,
-    types: Types,
+    types: PoolTypes,
 }
 
 /// Source of the windows.
@@ -47,7 +47,7 @@ enum Order {
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Types {
+enum PoolTypes {
     /// Floats and integers.
     Real,
     Float,
@@ -58,7 +58,7 @@ enum Types {
 }
 
 /// The checked windows and result sizes of a call.
-struct Pool {
+struct PoolCall {
     spans: Spans,
     sizes: Ints,
 }
@@ -68,20 +68,20 @@ fn list<V>(a: &Args<'_, V>, i: usize, n: usize, what: &str, default: &[i64]) -> 
     if a.is_none(i) || a.ints(i)?.is_empty() { Ok(Ints::from_slice(default)) } else { spread(a, i, n, what) }
 }
 
-fn check_type(types: Types, d: DType) -> Result<()> {
+fn check_type(types: PoolTypes, d: DType) -> Result<()> {
     let fits = match types {
-        Types::Real => d.is_float() || d.is_int(),
-        Types::Float => d.is_float(),
-        Types::FloatOrLong => d.is_float() || d == DType::I64,
-        Types::WideOrLong => matches!(d, DType::F32 | DType::F64 | DType::I64),
+        PoolTypes::Real => d.is_float() || d.is_int(),
+        PoolTypes::Float => d.is_float(),
+        PoolTypes::FloatOrLong => d.is_float() || d == DType::I64,
+        PoolTypes::WideOrLong => matches!(d, DType::F32 | DType::F64 | DType::I64),
     };
     ensure!(fits, "pooling is not implemented for '{}'", promote::name(d));
     Ok(())
 }
 
-impl Form {
+impl PoolForm {
     /// Windows and result sizes for an operand of sizes `x`; `like` returns the sizes of another argument.
-    fn read<V>(&self, a: &Args<'_, V>, x: &[i64], like: impl Fn(&V) -> Ints) -> Result<Pool> {
+    fn read<V>(&self, a: &Args<'_, V>, x: &[i64], like: impl Fn(&V) -> Ints) -> Result<PoolCall> {
         let n = self.spatial;
         ensure!(
             x.len() == n + 1 || x.len() == n + 2,
@@ -130,7 +130,7 @@ impl Form {
             input[3 - n + d] = plane[d] as usize;
             all[3 - n + d] = w;
         }
-        Ok(Pool { spans: Spans { spatial: n, input, windows: all }, sizes })
+        Ok(PoolCall { spans: Spans { spatial: n, input, windows: all }, sizes })
     }
 
     fn sliding<V>(&self, a: &Args<'_, V>, at: usize, dilated: bool, plane: &[i64]) -> Result<Windowed> {
@@ -191,7 +191,7 @@ impl Form {
         Ok(suggested(&x.unsqueeze(2)?, DType::F32, &image).layout.select(2, &0)?)
     }
 
-    fn infer(&self, a: &Args<'_, Meta>, operand: usize) -> Result<(Meta, Pool)> {
+    fn infer(&self, a: &Args<'_, Meta>, operand: usize) -> Result<(Meta, PoolCall)> {
         let x = a.tensor(operand)?;
         check_type(self.types, x.dtype)?;
         let pool = self.read(a, x.sizes(), |m| Ints::from_slice(m.sizes()))?;
@@ -231,39 +231,39 @@ fn adaptive_spans(n: i64, out: i64) -> Temp<Span> {
 type Windowed = SmallVec<[Temp<Span>; 3]>;
 
 /// Scratch bytes of the windows and of converted operands and results; of packed ones unless `forward`.
-fn scratch(a: &Args<'_, Meta>, outs: &[Meta], f: &Form, operand: usize, forward: bool) -> Result<usize> {
+fn scratch(a: &Args<'_, Meta>, outs: &[Meta], f: &PoolForm, operand: usize, forward: bool) -> Result<usize> {
     let spans = f.read(a, a.tensor(operand)?.sizes(), |m| Ints::from_slice(m.sizes()))?.spans;
     // The windows of each dimension; the sum below adds one window for each of up to three missing dimensions.
     let windows: usize = spans.windows.iter().map(|w| room::<Span>(w.len())).sum();
     let operands = match forward {
-        true => pool::room(lies(a.tensor(operand)?), lies(&outs[0])),
+        true => pool::room(stored(a.tensor(operand)?), stored(&outs[0])),
         false => packed(a, outs)?,
     };
     Ok(windows + 3 * room::<Span>(1) + operands)
 }
 
-fn one_result(f: &Form, a: &Args<'_, Meta>) -> Metas {
+fn one_result(f: &PoolForm, a: &Args<'_, Meta>) -> Metas {
     one(f.infer(a, 0)?.0)
 }
 
-fn with_indices(f: &Form, a: &Args<'_, Meta>) -> Metas {
+fn with_indices(f: &PoolForm, a: &Args<'_, Meta>) -> Metas {
     let y = f.infer(a, 0)?.0;
     let indices = Meta::new(DType::I64, y.layout.clone());
     Ok(smallvec![y, indices])
 }
 
-fn run_max(f: &Form, c: &Call<'_>) -> Result<()> {
+fn run_max(f: &PoolForm, c: &Call<'_>) -> Result<()> {
     ran(pool::max(c.args.tensor(0)?, &f.spans(c, 0)?, &c.outs[0], c.outs.get(1), c.ctx.threads))
 }
 
 /// Kernel of mean pooling; `by` is the position of `divisor_override`.
-fn run_mean(f: &Form, by: Option<usize>, c: &Call<'_>) -> Result<()> {
+fn run_mean(f: &PoolForm, by: Option<usize>, c: &Call<'_>) -> Result<()> {
     let by = by.map_or(Ok(None), |i| c.args.opt_int(i))?;
     ran(pool::mean(c.args.tensor(0)?, &f.spans(c, 0)?, by, &c.outs[0], c.ctx.threads))
 }
 
 /// The gradient has the operand's sizes; argument 0, the result's gradient, must match them.
-fn backward_infer(f: &Form, a: &Args<'_, Meta>) -> Metas {
+fn backward_infer(f: &PoolForm, a: &Args<'_, Meta>) -> Metas {
     let (g, x) = (a.tensor(0)?, a.tensor(1)?);
     let (_, pool) = f.infer(a, 1)?;
     ensure!(
@@ -277,13 +277,13 @@ fn backward_infer(f: &Form, a: &Args<'_, Meta>) -> Metas {
     one(Meta::new(x.dtype, order))
 }
 
-fn run_mean_backward(f: &Form, by: Option<usize>, c: &Call<'_>) -> Result<()> {
+fn run_mean_backward(f: &PoolForm, by: Option<usize>, c: &Call<'_>) -> Result<()> {
     let by = by.map_or(Ok(None), |i| c.args.opt_int(i))?;
     ran(pool::mean_backward(c.args.tensor(0)?, &f.spans(c, 1)?, by, &c.outs[0], c.ctx.threads))
 }
 
 /// Shape rule of the gradient of maxima, with the indices at `at`.
-fn max_backward_infer(f: &Form, at: usize, a: &Args<'_, Meta>) -> Metas {
+fn max_backward_infer(f: &PoolForm, at: usize, a: &Args<'_, Meta>) -> Metas {
     let (g, i) = (a.tensor(0)?, a.tensor(at)?);
     ensure!(
         i.dtype == DType::I64 && i.sizes() == g.sizes(),
@@ -293,20 +293,20 @@ fn max_backward_infer(f: &Form, at: usize, a: &Args<'_, Meta>) -> Metas {
     backward_infer(f, a)
 }
 
-fn run_max_backward(f: &Form, at: usize, c: &Call<'_>) -> Result<()> {
+fn run_max_backward(f: &PoolForm, at: usize, c: &Call<'_>) -> Result<()> {
     ran(pool::max_backward(c.args.tensor(0)?, c.args.tensor(at)?, f.spatial, &c.outs[0], c.ctx.threads))
 }
 
-const fn sliding(spatial: usize, at: usize, dilated: bool, layout: Order, types: Types) -> Form {
-    Form { spatial, windows: Windows::Sliding { at, dilated }, layout, types }
+const fn sliding(spatial: usize, at: usize, dilated: bool, layout: Order, types: PoolTypes) -> PoolForm {
+    PoolForm { spatial, windows: Windows::Sliding { at, dilated }, layout, types }
 }
 
-const fn adaptive(spatial: usize, layout: Order) -> Form {
-    Form { spatial, windows: Windows::Adaptive(1), layout, types: Types::Float }
+const fn adaptive(spatial: usize, layout: Order) -> PoolForm {
+    PoolForm { spatial, windows: Windows::Adaptive(1), layout, types: PoolTypes::Float }
 }
 
-const fn adaptive_gradient(spatial: usize, layout: Order) -> Form {
-    Form { spatial, windows: Windows::Like(0), layout, types: Types::Float }
+const fn adaptive_gradient(spatial: usize, layout: Order) -> PoolForm {
+    PoolForm { spatial, windows: Windows::Like(0), layout, types: PoolTypes::Float }
 }
 
 macro_rules! maximum {
@@ -355,15 +355,21 @@ macro_rules! maximum_backward {
 }
 
 pub(crate) static OPS: &[OpDef] = &[
-    maximum!("max_pool1d", sliding(1, 1, true, Order::RowMajor, Types::Float), one_result, || maxima(1)),
-    maximum!("max_pool1d_with_indices", sliding(1, 1, true, Order::Suggested, Types::Real), with_indices, || maxima(1)),
-    maximum!("max_pool2d", sliding(2, 1, true, Order::Suggested, Types::Real), one_result, || maxima(2)),
-    maximum!("max_pool2d_with_indices", sliding(2, 1, true, Order::Suggested, Types::Real), with_indices, || maxima(2)),
-    maximum!("max_pool3d", sliding(3, 1, true, Order::Suggested, Types::Real), one_result, || maxima(3)),
-    maximum!("max_pool3d_with_indices", sliding(3, 1, true, Order::Suggested, Types::Real), with_indices, || maxima(3)),
-    average!("avg_pool1d", sliding(1, 1, false, Order::Suggested, Types::FloatOrLong), None, || means(1)),
-    average!("avg_pool2d", sliding(2, 1, false, Order::Suggested, Types::FloatOrLong), Some(6), || means(2)),
-    average!("avg_pool3d", sliding(3, 1, false, Order::RowMajor, Types::WideOrLong), Some(6), || means(3)),
+    maximum!("max_pool1d", sliding(1, 1, true, Order::RowMajor, PoolTypes::Float), one_result, || maxima(1)),
+    maximum!("max_pool1d_with_indices", sliding(1, 1, true, Order::Suggested, PoolTypes::Real), with_indices, || {
+        maxima(1)
+    }),
+    maximum!("max_pool2d", sliding(2, 1, true, Order::Suggested, PoolTypes::Real), one_result, || maxima(2)),
+    maximum!("max_pool2d_with_indices", sliding(2, 1, true, Order::Suggested, PoolTypes::Real), with_indices, || {
+        maxima(2)
+    }),
+    maximum!("max_pool3d", sliding(3, 1, true, Order::Suggested, PoolTypes::Real), one_result, || maxima(3)),
+    maximum!("max_pool3d_with_indices", sliding(3, 1, true, Order::Suggested, PoolTypes::Real), with_indices, || {
+        maxima(3)
+    }),
+    average!("avg_pool1d", sliding(1, 1, false, Order::Suggested, PoolTypes::FloatOrLong), None, || means(1)),
+    average!("avg_pool2d", sliding(2, 1, false, Order::Suggested, PoolTypes::FloatOrLong), Some(6), || means(2)),
+    average!("avg_pool3d", sliding(3, 1, false, Order::RowMajor, PoolTypes::WideOrLong), Some(6), || means(3)),
     average!("adaptive_avg_pool1d", adaptive(1, Order::Suggested), None, || adaptive(1)),
     average!("adaptive_avg_pool2d", adaptive(2, Order::Suggested), None, || adaptive(2)),
     average!("_adaptive_avg_pool2d", adaptive(2, Order::Suggested), None, || adaptive(2)),
@@ -374,13 +380,13 @@ pub(crate) static OPS: &[OpDef] = &[
     maximum!("adaptive_max_pool3d", adaptive(3, Order::RowMajor), with_indices, || adaptive(3)),
     maximum_backward!(
         "max_pool2d_with_indices_backward",
-        sliding(2, 2, true, Order::Suggested, Types::Float),
+        sliding(2, 2, true, Order::Suggested, PoolTypes::Float),
         7,
         || maxima_backward(2)
     ),
     maximum_backward!(
         "max_pool3d_with_indices_backward",
-        sliding(3, 2, true, Order::Suggested, Types::Float),
+        sliding(3, 2, true, Order::Suggested, PoolTypes::Float),
         7,
         || maxima_backward(3)
     ),
@@ -392,13 +398,16 @@ pub(crate) static OPS: &[OpDef] = &[
     }),
     average_backward!(
         "avg_pool2d_backward",
-        sliding(2, 2, false, Order::Suggested, Types::FloatOrLong),
+        sliding(2, 2, false, Order::Suggested, PoolTypes::FloatOrLong),
         Some(7),
         || means_backward(2)
     ),
-    average_backward!("avg_pool3d_backward", sliding(3, 2, false, Order::RowMajor, Types::WideOrLong), Some(7), || {
-        means_backward(3)
-    }),
+    average_backward!(
+        "avg_pool3d_backward",
+        sliding(3, 2, false, Order::RowMajor, PoolTypes::WideOrLong),
+        Some(7),
+        || { means_backward(3) }
+    ),
     average_backward!("_adaptive_avg_pool2d_backward", adaptive_gradient(2, Order::Suggested), None, || {
         adaptive_means_backward(2)
     }),

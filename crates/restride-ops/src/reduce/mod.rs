@@ -83,17 +83,17 @@ fn flag<V>(a: &Args<'_, V>, i: usize) -> Result<bool> {
 }
 
 /// Argument positions of the dimensions and of `keepdim`.
-enum Over {
+enum DimArgs {
     All,
     /// A list of dimensions or a number, then `keepdim`.
     Dims(usize, usize),
 }
 
-fn spec<V: AsTensor>(a: &Args<'_, V>, over: Over, what: Reduction, read: DType, out: DType) -> Result<Spec> {
+fn spec<V: AsTensor>(a: &Args<'_, V>, over: DimArgs, what: Reduction, read: DType, out: DType) -> Result<Spec> {
     let rank = a.tensor(0)?.layout().rank();
     let (marks, keep) = match over {
-        Over::All => (smallvec![true; rank], false),
-        Over::Dims(i, keep) => (marked(a.opt_ints(i)?.as_deref(), rank)?, flag(a, keep)?),
+        DimArgs::All => (smallvec![true; rank], false),
+        DimArgs::Dims(i, keep) => (marked(a.opt_ints(i)?.as_deref(), rank)?, flag(a, keep)?),
     };
     Ok(Spec { marks, keep, what, read, out })
 }
@@ -117,14 +117,14 @@ fn summed(dtype: DType) -> DType {
     if dtype.is_int() || dtype == DType::Bool { DType::I64 } else { dtype }
 }
 
-fn sum<V: AsTensor>(a: &Args<'_, V>, over: Over, dtype: usize, what: Reduction) -> Result<Spec> {
+fn sum<V: AsTensor>(a: &Args<'_, V>, over: DimArgs, dtype: usize, what: Reduction) -> Result<Spec> {
     let own = a.tensor(0)?.dtype();
     ensure!(what != Reduction::NanSum || !own.is_complex(), "nansum does not support complex inputs");
     let out = a.opt_dtype(dtype)?.unwrap_or(summed(own));
     spec(a, over, what, out, out)
 }
 
-fn mean<V: AsTensor>(a: &Args<'_, V>, over: Over, dtype: usize) -> Result<Spec> {
+fn mean<V: AsTensor>(a: &Args<'_, V>, over: DimArgs, dtype: usize) -> Result<Spec> {
     let own = a.tensor(0)?.dtype();
     let asked = a.opt_dtype(dtype)?;
     let out = asked.unwrap_or(own);
@@ -138,9 +138,9 @@ fn mean<V: AsTensor>(a: &Args<'_, V>, over: Over, dtype: usize) -> Result<Spec> 
 }
 
 /// Maxima and minima, which have no value for an empty row.
-fn extreme<V: AsTensor>(a: &Args<'_, V>, over: Over, what: Reduction) -> Result<Spec> {
+fn extreme<V: AsTensor>(a: &Args<'_, V>, over: DimArgs, what: Reduction) -> Result<Spec> {
     let x = a.tensor(0)?;
-    let given = matches!(over, Over::Dims(i, _) if !a.opt_ints(i)?.unwrap_or_default().is_empty());
+    let given = matches!(over, DimArgs::Dims(i, _) if !a.opt_ints(i)?.unwrap_or_default().is_empty());
     let dtype = x.dtype();
     ensure!(!dtype.is_complex(), "not implemented for '{}'", name(dtype));
     let s = spec(a, over, what, dtype, dtype)?;
@@ -161,10 +161,10 @@ pub(crate) fn nonempty<V: AsTensor>(x: &V, marks: &[bool], given: bool) -> Resul
     Ok(())
 }
 
-fn truth<V: AsTensor>(a: &Args<'_, V>, over: Over, what: Reduction) -> Result<Spec> {
+fn truth<V: AsTensor>(a: &Args<'_, V>, over: DimArgs, what: Reduction) -> Result<Spec> {
     let x = a.tensor(0)?;
     let out = if x.dtype() == DType::U8 { DType::U8 } else { DType::Bool };
-    let none = matches!(over, Over::Dims(i, _) if a.opt_ints(i)?.is_some_and(|d| d.is_empty()));
+    let none = matches!(over, DimArgs::Dims(i, _) if a.opt_ints(i)?.is_some_and(|d| d.is_empty()));
     let mut s = spec(a, over, what, x.dtype(), out)?;
     if none {
         // In these operators an empty list reduces no dimension.
@@ -174,7 +174,7 @@ fn truth<V: AsTensor>(a: &Args<'_, V>, over: Over, what: Reduction) -> Result<Sp
 }
 
 fn count<V: AsTensor>(a: &Args<'_, V>) -> Result<Spec> {
-    spec(a, Over::Dims(1, usize::MAX), Reduction::Count, a.tensor(0)?.dtype(), DType::I64)
+    spec(a, DimArgs::Dims(1, usize::MAX), Reduction::Count, a.tensor(0)?.dtype(), DType::I64)
 }
 
 fn log_sum_exp<V: AsTensor>(a: &Args<'_, V>) -> Result<Spec> {
@@ -184,7 +184,7 @@ fn log_sum_exp<V: AsTensor>(a: &Args<'_, V>) -> Result<Spec> {
         l.rank() == 0 || l.sizes.contains(&0) || !a.ints(1)?.is_empty(),
         "logsumexp over an empty list of dimensions is refused"
     );
-    spec(a, Over::Dims(1, 2), Reduction::LogSumExp, dtype, dtype)
+    spec(a, DimArgs::Dims(1, 2), Reduction::LogSumExp, dtype, dtype)
 }
 
 fn infer_log_sum_exp(a: &Args<'_, Meta>) -> Metas {
@@ -220,7 +220,7 @@ fn order(s: Option<Scalar>) -> Result<f64> {
     }
 }
 
-fn norm<V: AsTensor>(a: &Args<'_, V>, over: Over, dtype: Option<DType>) -> Result<Spec> {
+fn norm<V: AsTensor>(a: &Args<'_, V>, over: DimArgs, dtype: Option<DType>) -> Result<Spec> {
     let x = a.tensor(0)?;
     let own = x.dtype();
     ensure!(
@@ -257,31 +257,31 @@ fn norm<V: AsTensor>(a: &Args<'_, V>, over: Over, dtype: Option<DType>) -> Resul
 }
 
 fn vector_norm<V: AsTensor>(a: &Args<'_, V>) -> Result<Spec> {
-    norm(a, Over::Dims(2, 3), a.opt_dtype(4)?)
+    norm(a, DimArgs::Dims(2, 3), a.opt_dtype(4)?)
 }
 fn norm_all<V: AsTensor>(a: &Args<'_, V>) -> Result<Spec> {
-    norm(a, Over::All, a.opt_dtype(2)?)
+    norm(a, DimArgs::All, a.opt_dtype(2)?)
 }
 fn norm_dims<V: AsTensor>(a: &Args<'_, V>) -> Result<Spec> {
-    norm(a, Over::Dims(2, 3), a.opt_dtype(4)?)
+    norm(a, DimArgs::Dims(2, 3), a.opt_dtype(4)?)
 }
 
 /// Variances: dimensions, correction, and position of `keepdim`.
-fn variance<V: AsTensor>(a: &Args<'_, V>, form: Form, root: bool) -> Result<Spec> {
+fn variance<V: AsTensor>(a: &Args<'_, V>, form: VarianceForm, root: bool) -> Result<Spec> {
     let dtype = a.tensor(0)?.dtype();
     ensure!(dtype.is_float() || dtype.is_complex(), "std and var only support floating point and complex dtypes");
     let unbiased = |i: usize| Ok::<_, OpError>(a.opt_bool(i)?.unwrap_or(true) as i64 as f64);
     let (over, correction) = match form {
-        Form::All => (Over::All, unbiased(1)?),
-        Form::Dims => (Over::Dims(1, 3), unbiased(2)?),
-        Form::Correction => (Over::Dims(1, 3), a.opt_float(2)?.unwrap_or(1.0)),
+        VarianceForm::All => (DimArgs::All, unbiased(1)?),
+        VarianceForm::Dims => (DimArgs::Dims(1, 3), unbiased(2)?),
+        VarianceForm::Correction => (DimArgs::Dims(1, 3), a.opt_float(2)?.unwrap_or(1.0)),
     };
     spec(a, over, Reduction::Var { correction, root }, dtype, dtype.real())
 }
 
 /// The overloads of variances.
 #[derive(Clone, Copy)]
-enum Form {
+enum VarianceForm {
     All,
     Dims,
     Correction,
@@ -339,28 +339,28 @@ fn booleans(e: &mut dyn Emit, a: &Args<'_, Val>, name: &str) -> Result<()> {
 }
 
 pub(crate) static OPS: &[OpDef] = &[
-    reduction!("sum", |a| sum(a, Over::All, 1, Reduction::Sum), || with_dtype(over_all(ALL), &[])),
-    reduction!("sum.dim_IntList", |a| sum(a, Over::Dims(1, 2), 3, Reduction::Sum), || with_dtype(
+    reduction!("sum", |a| sum(a, DimArgs::All, 1, Reduction::Sum), || with_dtype(over_all(ALL), &[])),
+    reduction!("sum.dim_IntList", |a| sum(a, DimArgs::Dims(1, 2), 3, Reduction::Sum), || with_dtype(
         over_dims(ALL, &[]),
         &[NONE]
     )),
-    reduction!("nansum", |a| sum(a, Over::Dims(1, 2), 3, Reduction::NanSum), with_extra),
-    reduction!("mean", |a| mean(a, Over::All, 1), || with_dtype(over_all(NUMBERS), &[])),
-    reduction!("mean.dim", |a| mean(a, Over::Dims(1, 2), 3), || with_dtype(over_dims(NUMBERS, &[]), &[NONE])),
-    reduction!("prod", |a| sum(a, Over::All, 1, Reduction::Prod), || with_dtype(over_all(ALL), &[])),
-    reduction!("prod.dim_int", |a| sum(a, Over::Dims(1, 2), 3, Reduction::Prod), || with_dtype(over_dim(ALL), &[])),
-    reduction!("amax", |a| extreme(a, Over::Dims(1, 2), Reduction::Max), with_extra).exactly(),
-    reduction!("amin", |a| extreme(a, Over::Dims(1, 2), Reduction::Min), with_extra).exactly(),
-    reduction!("max", |a| extreme(a, Over::All, Reduction::Max), || over_all(ALL_REAL)).exactly(),
-    reduction!("min", |a| extreme(a, Over::All, Reduction::Min), || over_all(ALL_REAL)).exactly(),
-    reduction!("any", |a| truth(a, Over::All, Reduction::Any), || over_all(ALL)).exactly(),
-    reduction!("any.dim", |a| truth(a, Over::Dims(1, 2), Reduction::Any), || over_dim(ALL)).exactly(),
-    reduction!("any.dims", |a| truth(a, Over::Dims(1, 2), Reduction::Any), || over_dims(ALL, &[])).exactly(),
+    reduction!("nansum", |a| sum(a, DimArgs::Dims(1, 2), 3, Reduction::NanSum), with_extra),
+    reduction!("mean", |a| mean(a, DimArgs::All, 1), || with_dtype(over_all(NUMBERS), &[])),
+    reduction!("mean.dim", |a| mean(a, DimArgs::Dims(1, 2), 3), || with_dtype(over_dims(NUMBERS, &[]), &[NONE])),
+    reduction!("prod", |a| sum(a, DimArgs::All, 1, Reduction::Prod), || with_dtype(over_all(ALL), &[])),
+    reduction!("prod.dim_int", |a| sum(a, DimArgs::Dims(1, 2), 3, Reduction::Prod), || with_dtype(over_dim(ALL), &[])),
+    reduction!("amax", |a| extreme(a, DimArgs::Dims(1, 2), Reduction::Max), with_extra).exactly(),
+    reduction!("amin", |a| extreme(a, DimArgs::Dims(1, 2), Reduction::Min), with_extra).exactly(),
+    reduction!("max", |a| extreme(a, DimArgs::All, Reduction::Max), || over_all(ALL_REAL)).exactly(),
+    reduction!("min", |a| extreme(a, DimArgs::All, Reduction::Min), || over_all(ALL_REAL)).exactly(),
+    reduction!("any", |a| truth(a, DimArgs::All, Reduction::Any), || over_all(ALL)).exactly(),
+    reduction!("any.dim", |a| truth(a, DimArgs::Dims(1, 2), Reduction::Any), || over_dim(ALL)).exactly(),
+    reduction!("any.dims", |a| truth(a, DimArgs::Dims(1, 2), Reduction::Any), || over_dims(ALL, &[])).exactly(),
     composite!(is_all_true, bools(), "_is_all_true"),
     composite!(is_any_true, bools(), "_is_any_true"),
-    reduction!("all", |a| truth(a, Over::All, Reduction::All), || over_all(ALL)).exactly(),
-    reduction!("all.dim", |a| truth(a, Over::Dims(1, 2), Reduction::All), || over_dim(ALL)).exactly(),
-    reduction!("all.dims", |a| truth(a, Over::Dims(1, 2), Reduction::All), || over_dims(ALL, &[])).exactly(),
+    reduction!("all", |a| truth(a, DimArgs::All, Reduction::All), || over_all(ALL)).exactly(),
+    reduction!("all.dim", |a| truth(a, DimArgs::Dims(1, 2), Reduction::All), || over_dim(ALL)).exactly(),
+    reduction!("all.dims", |a| truth(a, DimArgs::Dims(1, 2), Reduction::All), || over_dims(ALL, &[])).exactly(),
     reduction!("count_nonzero", |a| count(a), counted).exactly(),
     reduction!("count_nonzero.dim_IntList", |a| count(a), counted_over).exactly(),
     OpDef {
@@ -374,18 +374,26 @@ pub(crate) static OPS: &[OpDef] = &[
     reduction!("norm.ScalarOpt_dtype", |a| norm_all(a), norms_typed),
     reduction!("norm.ScalarOpt_dim", |a| norm_dims(a), norms_over),
     reduction!("norm.ScalarOpt_dim_dtype", |a| norm_dims(a), norms_over_typed),
-    reduction!("var", |a| variance(a, Form::All, false), || variances(Form::All)),
-    reduction!("var.dim", |a| variance(a, Form::Dims, false), || variances(Form::Dims)),
-    reduction!("var.correction", |a| variance(a, Form::Correction, false), || variances(Form::Correction)),
-    reduction!("std", |a| variance(a, Form::All, true), || variances(Form::All)),
-    reduction!("std.dim", |a| variance(a, Form::Dims, true), || variances(Form::Dims)),
-    reduction!("std.correction", |a| variance(a, Form::Correction, true), || variances(Form::Correction)),
-    with_mean!("var_mean", |a| variance(a, Form::All, false), || variances(Form::All)),
-    with_mean!("var_mean.dim", |a| variance(a, Form::Dims, false), || variances(Form::Dims)),
-    with_mean!("var_mean.correction", |a| variance(a, Form::Correction, false), || variances(Form::Correction)),
-    with_mean!("std_mean", |a| variance(a, Form::All, true), || variances(Form::All)),
-    with_mean!("std_mean.dim", |a| variance(a, Form::Dims, true), || variances(Form::Dims)),
-    with_mean!("std_mean.correction", |a| variance(a, Form::Correction, true), || variances(Form::Correction)),
+    reduction!("var", |a| variance(a, VarianceForm::All, false), || variances(VarianceForm::All)),
+    reduction!("var.dim", |a| variance(a, VarianceForm::Dims, false), || variances(VarianceForm::Dims)),
+    reduction!("var.correction", |a| variance(a, VarianceForm::Correction, false), || variances(
+        VarianceForm::Correction
+    )),
+    reduction!("std", |a| variance(a, VarianceForm::All, true), || variances(VarianceForm::All)),
+    reduction!("std.dim", |a| variance(a, VarianceForm::Dims, true), || variances(VarianceForm::Dims)),
+    reduction!("std.correction", |a| variance(a, VarianceForm::Correction, true), || variances(
+        VarianceForm::Correction
+    )),
+    with_mean!("var_mean", |a| variance(a, VarianceForm::All, false), || variances(VarianceForm::All)),
+    with_mean!("var_mean.dim", |a| variance(a, VarianceForm::Dims, false), || variances(VarianceForm::Dims)),
+    with_mean!("var_mean.correction", |a| variance(a, VarianceForm::Correction, false), || variances(
+        VarianceForm::Correction
+    )),
+    with_mean!("std_mean", |a| variance(a, VarianceForm::All, true), || variances(VarianceForm::All)),
+    with_mean!("std_mean.dim", |a| variance(a, VarianceForm::Dims, true), || variances(VarianceForm::Dims)),
+    with_mean!("std_mean.correction", |a| variance(a, VarianceForm::Correction, true), || variances(
+        VarianceForm::Correction
+    )),
 ];
 
 /// Other names of PyTorch for operators of this family.

@@ -1,6 +1,6 @@
 //! Sample calls for reductions.
 
-use super::Form;
+use super::VarianceForm;
 pub(crate) use crate::pointwise::samples::*;
 
 /// No dimension given.
@@ -110,19 +110,19 @@ pub(crate) fn norms(rest: &'static [i64]) -> Samples {
     out
 }
 
-pub(crate) fn variances(form: Form) -> Samples {
+pub(crate) fn variances(form: VarianceForm) -> Samples {
     let types: Types = FLOATS;
     match form {
-        Form::All => {
+        VarianceForm::All => {
             let mut out = over_all(types);
             out.extend(over_all(REAL).into_iter().take(4).map(|s| with_last(s, false)));
             out
         }
-        Form::Dims => over_dims(types, &[true, false])
+        VarianceForm::Dims => over_dims(types, &[true, false])
             .into_iter()
             .chain(over_all(types).into_iter().map(|s| with_last(s, ())))
             .collect(),
-        Form::Correction => {
+        VarianceForm::Correction => {
             let mut out = over_all(types);
             for correction in [0, 1, 2] {
                 out.extend(over_dims(types, &[]).into_iter().map(|mut s| {

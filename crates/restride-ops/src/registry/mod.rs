@@ -30,15 +30,15 @@ impl Row {
 }
 
 /// Declared operators by full name, and the names in the order of printed coverage.
-struct Table {
+struct OpTable {
     rows: HashMap<String, Row, FixedState>,
     names: Vec<String>,
 }
 
-fn table() -> &'static Table {
-    static TABLE: OnceLock<Table> = OnceLock::new();
+fn table() -> &'static OpTable {
+    static TABLE: OnceLock<OpTable> = OnceLock::new();
     TABLE.get_or_init(|| {
-        let mut table = Table { rows: HashMap::default(), names: Vec::new() };
+        let mut table = OpTable { rows: HashMap::default(), names: Vec::new() };
         for family in FAMILIES {
             for def in family.ops.iter().copied().flatten() {
                 table.add(full_name(def.schema), Row { def, alias: None });
@@ -51,7 +51,7 @@ fn table() -> &'static Table {
     })
 }
 
-impl Table {
+impl OpTable {
     fn add(&mut self, name: String, row: Row) {
         self.names.push(name.clone());
         let before = self.rows.insert(name, row);

@@ -10,7 +10,7 @@ use smallvec::{SmallVec, smallvec};
 
 /// The kinds of recurrent cells.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Cell {
+enum RnnCell {
     Lstm,
     Gru,
     Tanh,
@@ -29,15 +29,15 @@ struct Layer {
 }
 
 /// A hidden state, and the cell state of an LSTM.
-type State = SmallVec<[Val; 2]>;
+type RnnState = SmallVec<[Val; 2]>;
 
-impl Cell {
+impl RnnCell {
     /// Computes one step from the projected input.
-    fn step(self, e: &mut dyn Emit, gates: Val, state: &State, p: &Layer) -> Result<State> {
+    fn step(self, e: &mut dyn Emit, gates: Val, state: &RnnState, p: &Layer) -> Result<RnnState> {
         let h = state[0];
         let recurrent = emit!(e, "aten.linear.default", h, p.w_hh, p.b_hh)?;
         match self {
-            Cell::Lstm => {
+            RnnCell::Lstm => {
                 let gates = emit!(e, "aten.add.Tensor", recurrent, gates)?;
                 let parts = emit_all!(e, "aten.chunk.default", gates, 4, 1)?;
                 let [i, f, g, o] = parts[..] else { return fail("the gates do not divide by 4") };
@@ -55,7 +55,7 @@ impl Cell {
                 }
                 Ok(smallvec![h, c])
             }
-            Cell::Gru => {
+            RnnCell::Gru => {
                 let inputs = emit_all!(e, "aten.chunk.default", gates, 3, 1)?;
                 let hidden = emit_all!(e, "aten.chunk.default", recurrent, 3, 1)?;
                 let ([ir, iz, inew], [hr, hz, hnew]) = (&inputs[..], &hidden[..]) else {
@@ -72,9 +72,9 @@ impl Cell {
                 let d = emit!(e, "aten.mul.Tensor", d, update)?;
                 Ok(smallvec![emit!(e, "aten.add.Tensor", d, new)?])
             }
-            Cell::Tanh | Cell::Relu => {
+            RnnCell::Tanh | RnnCell::Relu => {
                 let sum = emit!(e, "aten.add.Tensor", recurrent, gates)?;
-                let f = if self == Cell::Tanh { "aten.tanh.default" } else { "aten.relu.default" };
+                let f = if self == RnnCell::Tanh { "aten.tanh.default" } else { "aten.relu.default" };
                 Ok(smallvec![emit!(e, f, sum)?])
             }
         }
@@ -82,13 +82,13 @@ impl Cell {
 }
 
 /// A single step: `(input, hx, w_ih, w_hh, b_ih, b_hh)`.
-fn cell(e: &mut dyn Emit, a: &ValArgs<'_>, cell: Cell) -> Vals {
+fn cell(e: &mut dyn Emit, a: &ValArgs<'_>, cell: RnnCell) -> Vals {
     let x = *a.tensor(0)?;
-    let state: State = match cell {
-        Cell::Lstm => a.tensors(1)?.into_iter().copied().collect(),
+    let state: RnnState = match cell {
+        RnnCell::Lstm => a.tensors(1)?.into_iter().copied().collect(),
         _ => smallvec![*a.tensor(1)?],
     };
-    ensure!(cell != Cell::Lstm || state.len() == 2, "lstm_cell expects two hidden states");
+    ensure!(cell != RnnCell::Lstm || state.len() == 2, "lstm_cell expects two hidden states");
     let p = Layer {
         w_ih: *a.tensor(2)?,
         w_hh: *a.tensor(3)?,
@@ -105,7 +105,7 @@ fn cell(e: &mut dyn Emit, a: &ValArgs<'_>, cell: Cell) -> Vals {
 
 /// Options of a network call.
 struct Net {
-    cell: Cell,
+    cell: RnnCell,
     layers: usize,
     dropout: f64,
     train: bool,
@@ -114,7 +114,14 @@ struct Net {
 }
 
 /// Runs one layer in one direction over a time-first sequence; returns the outputs by step and the last state.
-fn run(e: &mut dyn Emit, cell: Cell, x: Val, mut state: State, p: &Layer, reverse: bool) -> Result<(Vec<Val>, State)> {
+fn run(
+    e: &mut dyn Emit,
+    cell: RnnCell,
+    x: Val,
+    mut state: RnnState,
+    p: &Layer,
+    reverse: bool,
+) -> Result<(Vec<Val>, RnnState)> {
     let steps = sizes(e, x)[0];
     let gates = emit!(e, "aten.linear.default", x, p.w_ih, p.b_ih)?;
     let mut out = Vec::new();
@@ -134,12 +141,12 @@ fn run(e: &mut dyn Emit, cell: Cell, x: Val, mut state: State, p: &Layer, revers
 fn network(e: &mut dyn Emit, net: &Net, input: Val, states: &[Val], params: &[Layer]) -> Vals {
     let directions = 1 + net.bidirectional as usize;
     let mut x = if net.batch_first { emit!(e, "aten.transpose.int", input, 0, 1)? } else { input };
-    let mut last: Vec<State> = Vec::new();
+    let mut last: Vec<RnnState> = Vec::new();
     for layer in 0..net.layers {
         let mut sides = Vec::new();
         for d in 0..directions {
             let at = layer * directions + d;
-            let mut state = State::new();
+            let mut state = RnnState::new();
             for &s in states {
                 state.push(emit!(e, "aten.select.int", s, 0, at as i64)?);
             }
@@ -164,13 +171,13 @@ fn network(e: &mut dyn Emit, net: &Net, input: Val, states: &[Val], params: &[La
 }
 
 /// `(input, hx, params, has_biases, num_layers, dropout, train, bidirectional, batch_first)`
-fn sequence(e: &mut dyn Emit, a: &ValArgs<'_>, cell: Cell) -> Vals {
+fn sequence(e: &mut dyn Emit, a: &ValArgs<'_>, cell: RnnCell) -> Vals {
     let input = *a.tensor(0)?;
     let states: Vec<Val> = match cell {
-        Cell::Lstm => a.tensors(1)?.into_iter().copied().collect(),
+        RnnCell::Lstm => a.tensors(1)?.into_iter().copied().collect(),
         _ => vec![*a.tensor(1)?],
     };
-    ensure!(cell != Cell::Lstm || states.len() == 2, "lstm expects two hidden states");
+    ensure!(cell != RnnCell::Lstm || states.len() == 2, "lstm expects two hidden states");
     let params: Vec<Val> = a.tensors(2)?.into_iter().copied().collect();
     let (biases, layers) = (a.bool(3)?, a.int(4)?);
     let net = Net {
@@ -193,7 +200,7 @@ fn sequence(e: &mut dyn Emit, a: &ValArgs<'_>, cell: Cell) -> Vals {
             "Expected hidden size to have {count} layers, got a hidden state of sizes {n:?}"
         );
     }
-    let projected = cell == Cell::Lstm && sizes(e, states[0])[2] != sizes(e, states[1])[2];
+    let projected = cell == RnnCell::Lstm && sizes(e, states[0])[2] != sizes(e, states[1])[2];
     let each = 2 + 2 * biases as usize + projected as usize;
     ensure!(
         params.len() == count * each,
@@ -221,25 +228,25 @@ macro_rules! composed_as {
     )*};
 }
 composed_as! {
-    lstm, sequence, Cell::Lstm;
-    gru, sequence, Cell::Gru;
-    rnn_tanh, sequence, Cell::Tanh;
-    rnn_relu, sequence, Cell::Relu;
-    lstm_cell, cell, Cell::Lstm;
-    gru_cell, cell, Cell::Gru;
-    rnn_tanh_cell, cell, Cell::Tanh;
-    rnn_relu_cell, cell, Cell::Relu;
+    lstm, sequence, RnnCell::Lstm;
+    gru, sequence, RnnCell::Gru;
+    rnn_tanh, sequence, RnnCell::Tanh;
+    rnn_relu, sequence, RnnCell::Relu;
+    lstm_cell, cell, RnnCell::Lstm;
+    gru_cell, cell, RnnCell::Gru;
+    rnn_tanh_cell, cell, RnnCell::Tanh;
+    rnn_relu_cell, cell, RnnCell::Relu;
 }
 
 pub(crate) static OPS: &[OpDef] = &[
-    composite!(lstm, sequence_samples(Cell::Lstm), "lstm.input"),
-    composite!(gru, sequence_samples(Cell::Gru), "gru.input"),
-    composite!(rnn_tanh, sequence_samples(Cell::Tanh), "rnn_tanh.input"),
-    composite!(rnn_relu, sequence_samples(Cell::Relu), "rnn_relu.input"),
-    composite!(lstm_cell, cell_samples(Cell::Lstm), "lstm_cell"),
-    composite!(gru_cell, cell_samples(Cell::Gru), "gru_cell"),
-    composite!(rnn_tanh_cell, cell_samples(Cell::Tanh), "rnn_tanh_cell"),
-    composite!(rnn_relu_cell, cell_samples(Cell::Relu), "rnn_relu_cell"),
+    composite!(lstm, sequence_samples(RnnCell::Lstm), "lstm.input"),
+    composite!(gru, sequence_samples(RnnCell::Gru), "gru.input"),
+    composite!(rnn_tanh, sequence_samples(RnnCell::Tanh), "rnn_tanh.input"),
+    composite!(rnn_relu, sequence_samples(RnnCell::Relu), "rnn_relu.input"),
+    composite!(lstm_cell, cell_samples(RnnCell::Lstm), "lstm_cell"),
+    composite!(gru_cell, cell_samples(RnnCell::Gru), "gru_cell"),
+    composite!(rnn_tanh_cell, cell_samples(RnnCell::Tanh), "rnn_tanh_cell"),
+    composite!(rnn_relu_cell, cell_samples(RnnCell::Relu), "rnn_relu_cell"),
 ];
 
 /// The operators and gradients of this family.
@@ -251,20 +258,20 @@ pub(crate) mod samples {
     use super::*;
     pub(super) use crate::support::samples::*;
 
-    pub(super) fn gates(cell: Cell) -> i64 {
+    pub(super) fn gates(cell: RnnCell) -> i64 {
         match cell {
-            Cell::Lstm => 4,
-            Cell::Gru => 3,
-            Cell::Tanh | Cell::Relu => 1,
+            RnnCell::Lstm => 4,
+            RnnCell::Gru => 3,
+            RnnCell::Tanh | RnnCell::Relu => 1,
         }
     }
 
-    pub(super) fn cell_samples(cell: Cell) -> Samples {
+    pub(super) fn cell_samples(cell: RnnCell) -> Samples {
         let d = DType::F32;
         let g = gates(cell);
         let state = |make: fn(DType, &[i64], u64) -> RawTensor, d: DType| -> SampleArg {
             match cell {
-                Cell::Lstm => Arg::Values(vec![Some(make(d, &[2, 4], 2)), Some(make(d, &[2, 4], 3))]),
+                RnnCell::Lstm => Arg::Values(vec![Some(make(d, &[2, 4], 2)), Some(make(d, &[2, 4], 3))]),
                 _ => Arg::Value(make(d, &[2, 4], 2)),
             }
         };
@@ -281,7 +288,7 @@ pub(crate) mod samples {
         out
     }
 
-    pub(super) fn sequence_samples(cell: Cell) -> Samples {
+    pub(super) fn sequence_samples(cell: RnnCell) -> Samples {
         let d = DType::F32;
         let g = gates(cell);
         let call = |d: DType, layers: i64, biases: bool, both: bool, batch_first: bool, projected: bool| -> Sample {
@@ -291,7 +298,7 @@ pub(crate) mod samples {
             let x = if batch_first { tensor(d, &[n, t, i], 1) } else { tensor(d, &[t, n, i], 1) };
             let hidden = tensor(d, &[layers * sides, n, p], 2);
             let hx: SampleArg = match cell {
-                Cell::Lstm => Arg::Values(vec![Some(hidden), Some(tensor(d, &[layers * sides, n, h], 3))]),
+                RnnCell::Lstm => Arg::Values(vec![Some(hidden), Some(tensor(d, &[layers * sides, n, h], 3))]),
                 _ => Arg::Value(hidden),
             };
             let mut params = Vec::new();
@@ -319,7 +326,7 @@ pub(crate) mod samples {
             call(d, 1, true, true, true, false),
             call(DType::F64, 2, true, true, true, false),
         ];
-        if cell == Cell::Lstm {
+        if cell == RnnCell::Lstm {
             out.push(call(d, 2, true, true, true, true));
         } else {
             // PyTorch's LSTM does not check this.

@@ -7,7 +7,7 @@ mod search;
 mod unique;
 
 use restride_ir::{Args, Call, DType, Layout, Meta, OpDef, OpError};
-use restride_kernels::sort::{Pick, sort, sort_room};
+use restride_kernels::sort::{SortPick, sort, sort_room};
 use smallvec::smallvec;
 
 use crate::support::promote::name;
@@ -35,7 +35,7 @@ macro_rules! sorts {
     ($($infer:ident, $run:ident, $infer_arg:ident, $run_arg:ident, $scratch:ident: $dim:literal, $descending:literal;)*) => {$(
         fn $scratch(a: &Args<'_, Meta>, outs: &[Meta]) -> Result<usize> {
             let t = a.tensor(0)?;
-            let pick = Pick::All { descending: a.bool($descending)? };
+            let pick = SortPick::All { descending: a.bool($descending)? };
             Ok(sort_room(stored(t), t.layout.dim(a.int($dim)?)?, pick, outs.len() > 1, true))
         }
         fn $infer(a: &Args<'_, Meta>) -> Metas {
@@ -44,7 +44,7 @@ macro_rules! sorts {
         }
         fn $run(c: &Call<'_>) -> Result<()> {
             let t = c.args.tensor(0)?;
-            let pick = Pick::All { descending: c.args.bool($descending)? };
+            let pick = SortPick::All { descending: c.args.bool($descending)? };
             sort(t, t.layout().dim(c.args.int($dim)?)?, pick, Some(&c.outs[0]), Some(&c.outs[1])).map_err(OpError::new)
         }
         fn $infer_arg(a: &Args<'_, Meta>) -> Metas {
@@ -52,7 +52,7 @@ macro_rules! sorts {
         }
         fn $run_arg(c: &Call<'_>) -> Result<()> {
             let t = c.args.tensor(0)?;
-            let pick = Pick::All { descending: c.args.bool($descending)? };
+            let pick = SortPick::All { descending: c.args.bool($descending)? };
             sort(t, t.layout().dim(c.args.int($dim)?)?, pick, None, Some(&c.outs[0])).map_err(OpError::new)
         }
     )*};
@@ -66,11 +66,11 @@ fn infer_msort(a: &Args<'_, Meta>) -> Metas {
     one(sorted(a, 0)?.0)
 }
 fn run_msort(c: &Call<'_>) -> Result<()> {
-    sort(c.args.tensor(0)?, 0, Pick::All { descending: false }, Some(&c.outs[0]), None).map_err(OpError::new)
+    sort(c.args.tensor(0)?, 0, SortPick::All { descending: false }, Some(&c.outs[0]), None).map_err(OpError::new)
 }
 
 fn msort_scratch(a: &Args<'_, Meta>, _: &[Meta]) -> Result<usize> {
-    Ok(sort_room(stored(a.tensor(0)?), 0, Pick::All { descending: false }, true, false))
+    Ok(sort_room(stored(a.tensor(0)?), 0, SortPick::All { descending: false }, true, false))
 }
 
 fn infer_topk(a: &Args<'_, Meta>) -> Metas {
@@ -85,11 +85,11 @@ fn infer_topk(a: &Args<'_, Meta>) -> Metas {
     }
     Ok(smallvec![Meta::contiguous(t.dtype, &sizes), Meta::contiguous(DType::I64, &sizes)])
 }
-fn top<V>(a: &Args<'_, V>, layout: &Layout) -> Result<(usize, Pick)> {
+fn top<V>(a: &Args<'_, V>, layout: &Layout) -> Result<(usize, SortPick)> {
     let (k, d) = (a.int(1)?, layout.dim(a.int(2)?)?);
     // A 0-d tensor returns its element even for k = 0.
     let k = if layout.rank() == 0 { 1 } else { k as usize };
-    Ok((d, Pick::Top { k, largest: a.bool(3)?, sorted: a.bool(4)? }))
+    Ok((d, SortPick::Top { k, largest: a.bool(3)?, sorted: a.bool(4)? }))
 }
 fn run_topk(c: &Call<'_>) -> Result<()> {
     let t = c.args.tensor(0)?;
@@ -129,12 +129,12 @@ fn run_kth(c: &Call<'_>) -> Result<()> {
         return Ok(());
     }
     let (k, d) = (c.args.int(1)?, t.layout().dim(c.args.int(2)?)?);
-    sort(t, d, Pick::Kth(k as usize - 1), Some(&c.outs[0]), Some(&c.outs[1])).map_err(OpError::new)
+    sort(t, d, SortPick::Kth(k as usize - 1), Some(&c.outs[0]), Some(&c.outs[1])).map_err(OpError::new)
 }
 
 fn kth_scratch(a: &Args<'_, Meta>, _: &[Meta]) -> Result<usize> {
     let (t, k) = (a.tensor(0)?, a.int(1)?);
-    Ok(sort_room(stored(t), t.layout.dim(a.int(2)?)?, Pick::Kth(k.max(1) as usize - 1), true, true))
+    Ok(sort_room(stored(t), t.layout.dim(a.int(2)?)?, SortPick::Kth(k.max(1) as usize - 1), true, true))
 }
 
 pub(crate) static OPS: &[OpDef] = &[

@@ -16,7 +16,7 @@ fn show(sizes: &[i64]) -> String {
 
 /// How a result element follows from input elements.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Mode {
+enum UpsampleMode {
     /// The element below its corner.
     Nearest,
     /// The element below its centre.
@@ -25,14 +25,14 @@ enum Mode {
     Filter(Filter),
 }
 
-impl Mode {
+impl UpsampleMode {
     /// Position of the first scale: after the sizes and an optional `align_corners`.
     fn scales(self) -> usize {
-        if matches!(self, Mode::Filter(_)) { 3 } else { 2 }
+        if matches!(self, UpsampleMode::Filter(_)) { 3 } else { 2 }
     }
 }
 
-fn infer(a: &Args<'_, Meta>, mode: Mode, dims: usize) -> Metas {
+fn infer(a: &Args<'_, Meta>, mode: UpsampleMode, dims: usize) -> Metas {
     let (x, out) = (a.tensor(0)?, spread(a, 1, dims, "output_size")?);
     ensure!(x.rank() == dims + 2, "It is expected input_size equals to {}, but got size {}", dims + 2, x.rank());
     let spatial = &x.sizes()[2..];
@@ -49,9 +49,9 @@ fn infer(a: &Args<'_, Meta>, mode: Mode, dims: usize) -> Metas {
         show(x.sizes())
     );
     let takes = match mode {
-        Mode::Nearest | Mode::NearestExact => x.dtype.is_float() || x.dtype == DType::U8,
-        Mode::Filter(Filter::Linear | Filter::Cubic) => x.dtype.is_float(),
-        Mode::Filter(_) => matches!(x.dtype, DType::F32 | DType::F64),
+        UpsampleMode::Nearest | UpsampleMode::NearestExact => x.dtype.is_float() || x.dtype == DType::U8,
+        UpsampleMode::Filter(Filter::Linear | Filter::Cubic) => x.dtype.is_float(),
+        UpsampleMode::Filter(_) => matches!(x.dtype, DType::F32 | DType::F64),
     };
     ensure!(takes, "scaling is not implemented for '{}'", name(x.dtype));
     let mut sizes = x.sizes()[..2].to_vec();
@@ -72,15 +72,15 @@ fn nearest_map(input: usize, output: usize, scale: Option<f64>, exact: bool, dty
     (0..output).map(|i| (((i as f32 + shift) * ratio).floor() as usize).min(input - 1)).collect()
 }
 
-fn run(c: &Call<'_>, mode: Mode, dims: usize) -> Result<()> {
+fn run(c: &Call<'_>, mode: UpsampleMode, dims: usize) -> Result<()> {
     let x = c.args.tensor(0)?;
     let out = &c.outs[0];
     let each = scaled(&c.args, mode, dims, x.sizes(), out.sizes())?;
     let filter = match mode {
-        Mode::Filter(f) => f,
+        UpsampleMode::Filter(f) => f,
         _ => {
             let mut maps: PerDim<Temp<usize>> = x.sizes()[..2].iter().map(|&n| (0..n as usize).collect()).collect();
-            let exact = mode == Mode::NearestExact;
+            let exact = mode == UpsampleMode::NearestExact;
             maps.extend(each.into_iter().map(|(n, m, s)| match m {
                 // PyTorch ignores the given scales here and uses the sizes.
                 _ if dims == 2 && !exact && (m == n || m == 2 * n) => (0..m).map(|i| i * n / m).collect(),
@@ -95,20 +95,20 @@ fn run(c: &Call<'_>, mode: Mode, dims: usize) -> Result<()> {
 /// Operand size, result size and scale of each dimension.
 type Scaled = SmallVec<[(usize, usize, Option<f64>); 3]>;
 
-fn scaled<V>(a: &Args<'_, V>, mode: Mode, dims: usize, from: &[i64], to: &[i64]) -> Result<Scaled> {
+fn scaled<V>(a: &Args<'_, V>, mode: UpsampleMode, dims: usize, from: &[i64], to: &[i64]) -> Result<Scaled> {
     (0..dims).map(|d| Ok((from[2 + d] as usize, to[2 + d] as usize, a.opt_float(mode.scales() + d)?))).collect()
 }
 fn scalings(each: Scaled, filter: Filter, align_corners: bool) -> SmallVec<[Scaling; 3]> {
     each.into_iter().map(|(input, output, scale)| Scaling { filter, input, output, align_corners, scale }).collect()
 }
-fn scratch(a: &Args<'_, Meta>, outs: &[Meta], mode: Mode, dims: usize) -> Result<usize> {
-    let (Mode::Filter(filter), x) = (mode, a.tensor(0)?) else { return mapped(a, outs) };
+fn scratch(a: &Args<'_, Meta>, outs: &[Meta], mode: UpsampleMode, dims: usize) -> Result<usize> {
+    let (UpsampleMode::Filter(filter), x) = (mode, a.tensor(0)?) else { return mapped(a, outs) };
     let each = scaled(a, mode, dims, x.sizes(), outs[0].sizes())?;
     Ok(resample_room(stored(x), &scalings(each, filter, a.bool(2)?), stored(&outs[0])))
 }
 
 /// The `vec` overload, with either sizes or scales.
-fn vec(e: &mut dyn Emit, a: &ValArgs<'_>, op: &str, mode: Mode, dims: usize) -> Vals {
+fn vec(e: &mut dyn Emit, a: &ValArgs<'_>, op: &str, mode: UpsampleMode, dims: usize) -> Vals {
     let x = *a.tensor(0)?;
     let factors = a.opt_floats(mode.scales())?;
     let input = sizes(e, x);
@@ -126,7 +126,7 @@ fn vec(e: &mut dyn Emit, a: &ValArgs<'_>, op: &str, mode: Mode, dims: usize) -> 
         _ => return fail("Must specify exactly one of output_size and scale_factors"),
     };
     let mut args = vec![x.operand(), out.operand()];
-    if matches!(mode, Mode::Filter(_)) {
+    if matches!(mode, UpsampleMode::Filter(_)) {
         args.push(a.bool(2)?.operand());
     }
     args.extend(scales.into_iter().map(IntoOperand::operand));
@@ -158,10 +158,10 @@ macro_rules! scaling {
 }
 
 const CLOSE: Exactness = Exactness::Within { rtol: 1e-4, atol: 1e-5 };
-const LINEAR: Mode = Mode::Filter(Filter::Linear);
-const CUBIC: Mode = Mode::Filter(Filter::Cubic);
-const LINEAR_AA: Mode = Mode::Filter(Filter::LinearAntialias);
-const CUBIC_AA: Mode = Mode::Filter(Filter::CubicAntialias);
+const LINEAR: UpsampleMode = UpsampleMode::Filter(Filter::Linear);
+const CUBIC: UpsampleMode = UpsampleMode::Filter(Filter::Cubic);
+const LINEAR_AA: UpsampleMode = UpsampleMode::Filter(Filter::LinearAntialias);
+const CUBIC_AA: UpsampleMode = UpsampleMode::Filter(Filter::CubicAntialias);
 
 pub(crate) static OPS: &[OpDef] = {
     static ALL: [[OpDef; 2]; 12] = [
@@ -169,7 +169,7 @@ pub(crate) static OPS: &[OpDef] = {
             "upsample_nearest1d",
             "upsample_nearest1d.vec",
             "aten.upsample_nearest1d.default",
-            Mode::Nearest,
+            UpsampleMode::Nearest,
             1,
             Exactness::Exact
         ),
@@ -177,7 +177,7 @@ pub(crate) static OPS: &[OpDef] = {
             "upsample_nearest2d",
             "upsample_nearest2d.vec",
             "aten.upsample_nearest2d.default",
-            Mode::Nearest,
+            UpsampleMode::Nearest,
             2,
             Exactness::Exact
         ),
@@ -185,7 +185,7 @@ pub(crate) static OPS: &[OpDef] = {
             "upsample_nearest3d",
             "upsample_nearest3d.vec",
             "aten.upsample_nearest3d.default",
-            Mode::Nearest,
+            UpsampleMode::Nearest,
             3,
             Exactness::Exact
         ),
@@ -193,7 +193,7 @@ pub(crate) static OPS: &[OpDef] = {
             "_upsample_nearest_exact1d",
             "_upsample_nearest_exact1d.vec",
             "aten._upsample_nearest_exact1d.default",
-            Mode::NearestExact,
+            UpsampleMode::NearestExact,
             1,
             Exactness::Exact
         ),
@@ -201,7 +201,7 @@ pub(crate) static OPS: &[OpDef] = {
             "_upsample_nearest_exact2d",
             "_upsample_nearest_exact2d.vec",
             "aten._upsample_nearest_exact2d.default",
-            Mode::NearestExact,
+            UpsampleMode::NearestExact,
             2,
             Exactness::Exact
         ),
@@ -209,7 +209,7 @@ pub(crate) static OPS: &[OpDef] = {
             "_upsample_nearest_exact3d",
             "_upsample_nearest_exact3d.vec",
             "aten._upsample_nearest_exact3d.default",
-            Mode::NearestExact,
+            UpsampleMode::NearestExact,
             3,
             Exactness::Exact
         ),
@@ -260,15 +260,15 @@ pub(crate) mod samples {
 
     pub(crate) const SIZES: [[i64; 3]; 6] = [[7, 3, 5], [4, 5, 3], [1, 9, 2], [8, 10, 6], [4, 8, 4], [8, 4, 3]];
 
-    pub(super) fn samples(mode: Mode, dims: usize) -> Samples {
+    pub(super) fn samples(mode: UpsampleMode, dims: usize) -> Samples {
         let d = DType::F32;
         let shape = &SHAPE[..dims + 2];
-        let aligned: &[bool] = if matches!(mode, Mode::Filter(_)) { &[false, true] } else { &[false] };
+        let aligned: &[bool] = if matches!(mode, UpsampleMode::Filter(_)) { &[false, true] } else { &[false] };
         let mut out = Samples::new();
         for (i, size) in SIZES.iter().enumerate() {
             for &aligned in aligned {
                 let mut s = sample![forms(d, shape, i as u64)[i % 3].clone(), &size[..dims]];
-                if matches!(mode, Mode::Filter(_)) {
+                if matches!(mode, UpsampleMode::Filter(_)) {
                     s.args.push(crate::support::samples::IntoArg::arg(aligned));
                 }
                 let mut scaled = s.clone();
@@ -281,7 +281,7 @@ pub(crate) mod samples {
         }
         let mut with = |t: restride_tensor::RawTensor, size: &[i64]| {
             let mut s = sample![t, size];
-            if matches!(mode, Mode::Filter(_)) {
+            if matches!(mode, UpsampleMode::Filter(_)) {
                 s.args.push(crate::support::samples::IntoArg::arg(false));
             }
             out.push(s);
@@ -299,13 +299,13 @@ pub(crate) mod samples {
         for d in [DType::F64, DType::F16, DType::BF16, DType::I64] {
             with(tensor(d, shape, 1), &SIZES[0][..dims]);
         }
-        if !matches!(mode, Mode::Filter(_)) {
+        if !matches!(mode, UpsampleMode::Filter(_)) {
             with(tensor(DType::U8, shape, 1), &SIZES[0][..dims]);
         }
         out
     }
 
-    pub(super) fn vec_samples(mode: Mode, dims: usize) -> Samples {
+    pub(super) fn vec_samples(mode: UpsampleMode, dims: usize) -> Samples {
         let d = DType::F32;
         let shape = &SHAPE[..dims + 2];
         let mut out = Samples::new();
@@ -314,7 +314,7 @@ pub(crate) mod samples {
                 None => sample![tensor(d, shape, 1), &SIZES[0][..dims]],
                 Some(_) => sample![tensor(d, shape, 1), ()],
             };
-            if matches!(mode, Mode::Filter(_)) {
+            if matches!(mode, UpsampleMode::Filter(_)) {
                 s.args.push(crate::support::samples::IntoArg::arg(true));
             }
             s.args.push(match factors {

@@ -65,7 +65,7 @@ fn named(b: &mut Builder<'_>, op: &str, f: impl FnOnce(&mut Builder<'_>) -> Valu
 }
 
 /// A step of a chain: the view operator and the scatter operator with their arguments behind the tensors.
-struct Step {
+struct ChainStep {
     view: &'static str,
     scatter: &'static str,
     args: Vec<Arg>,
@@ -77,7 +77,7 @@ fn int(n: usize) -> Arg {
 }
 
 /// The indices of a relation, outermost dimension first.
-fn steps(chain: &Chain, base: &Layout<Expr>) -> Vec<Step> {
+fn steps(chain: &Chain, base: &Layout<Expr>) -> Vec<ChainStep> {
     let (mut out, mut layout) = (Vec::new(), base.clone());
     let mut gone = 0;
     for (d, pick) in chain.relation.picks.iter().enumerate() {
@@ -99,7 +99,7 @@ fn steps(chain: &Chain, base: &Layout<Expr>) -> Vec<Step> {
                 ("aten.slice.Tensor", "aten.slice_scatter.default", args)
             }
         };
-        out.push(Step { view: step.0, scatter: step.1, args: step.2, layout: layout.clone() });
+        out.push(ChainStep { view: step.0, scatter: step.1, args: step.2, layout: layout.clone() });
     }
     out
 }

@@ -12,12 +12,12 @@ pub(super) enum BodyOperand {
     /// By value.
     Value(ValueId, Type),
     /// As a region of the base with this position among the bases.
-    Region { base: usize, ty: TensorType, conj: bool, neg: bool, history: Seen },
+    Region { base: usize, ty: TensorType, conj: bool, neg: bool, history: SeenHistory },
 }
 
 /// The history that a body sees of a region of a base.
 #[derive(Clone, Copy)]
-pub(super) enum Seen {
+pub(super) enum SeenHistory {
     /// The base's.
     Base,
     /// The base's, as a view that was made under `no_grad`.
@@ -28,7 +28,7 @@ pub(super) enum Seen {
 
 /// A storage that a body writes: it goes in as a value with one of its histories.
 #[derive(Clone, Copy)]
-pub(super) struct Base {
+pub(super) struct WrittenBase {
     pub storage: StorageId,
     pub root: Root,
 }
@@ -53,13 +53,13 @@ pub(super) struct RewrittenBody {
 }
 impl Rewriter<'_> {
     /// Storages of operands that a body writes, in operand order, by per-operand flags.
-    pub(super) fn written_storages(&self, operands: &[ValueId], written: &[bool]) -> Rewrite<Vec<Base>> {
-        let mut out: Vec<Base> = Vec::new();
+    pub(super) fn written_storages(&self, operands: &[ValueId], written: &[bool]) -> Rewrite<Vec<WrittenBase>> {
+        let mut out: Vec<WrittenBase> = Vec::new();
         for (v, w) in operands.iter().zip(written) {
             if *w && matches!(self.map[*v], Some(NewValue::Object(_))) {
                 let Alias { storage, root, .. } = self.storages[self.alias(*v)?];
                 if out.iter().all(|b| b.storage != storage) {
-                    out.push(Base { storage, root });
+                    out.push(WrittenBase { storage, root });
                 }
             }
         }
@@ -81,7 +81,7 @@ impl Rewriter<'_> {
     }
 
     /// The bases as they go in.
-    pub(super) fn base_values(&mut self, node: &Node, bases: &[Base]) -> Vec<Option<ValueId>> {
+    pub(super) fn base_values(&mut self, node: &Node, bases: &[WrittenBase]) -> Vec<Option<ValueId>> {
         let all = bases.iter().map(|base| Some(self.build(node, |b, s| s.content_as(b, base.storage, base.root))));
         all.collect()
     }
@@ -93,20 +93,20 @@ impl Rewriter<'_> {
         node: &Node,
         operands: &[ValueId],
         by_value: usize,
-        bases: &[Base],
+        bases: &[WrittenBase],
     ) -> Rewrite<Vec<BodyOperand>> {
         let each = operands.iter().enumerate();
         each.map(|(i, v)| self.operand(node, *v, if i < by_value { &[] } else { bases })).collect()
     }
 
-    fn operand(&mut self, node: &Node, v: ValueId, bases: &[Base]) -> Rewrite<BodyOperand> {
+    fn operand(&mut self, node: &Node, v: ValueId, bases: &[WrittenBase]) -> Rewrite<BodyOperand> {
         if matches!(self.map[v], Some(NewValue::Object(_))) {
             let a = &self.storages[self.alias(v)?];
             if let Some(base) = bases.iter().position(|b| b.storage == a.storage) {
                 let history = match (a.root == bases[base].root, a.constant) {
-                    (true, false) => Seen::Base,
-                    (true, true) => Seen::Constant,
-                    (false, _) => Seen::Detached,
+                    (true, false) => SeenHistory::Base,
+                    (true, true) => SeenHistory::Constant,
+                    (false, _) => SeenHistory::Detached,
                 };
                 return Ok(BodyOperand::Region { base, ty: (*a.ty).clone(), conj: a.conj, neg: a.neg, history });
             }
@@ -122,7 +122,7 @@ impl Rewriter<'_> {
         graph: GraphId,
         operands: &[BodyOperand],
         outer: &[ValueId],
-        bases: &[Base],
+        bases: &[WrittenBase],
         bases_at: usize,
     ) -> Rewrite<RewrittenBody> {
         let program = self.program;
@@ -168,9 +168,9 @@ impl Rewriter<'_> {
             let storage = base_storages[base].expect("bases were added");
             let alias = inner.storages.region_as(storage, ty, conj, neg);
             match history {
-                Seen::Base => {}
-                Seen::Constant => inner.storages.set_history(alias, Root::OWN, true),
-                Seen::Detached => inner.storages.detach(alias),
+                SeenHistory::Base => {}
+                SeenHistory::Constant => inner.storages.set_history(alias, Root::OWN, true),
+                SeenHistory::Detached => inner.storages.detach(alias),
             }
             let bound = inner.object(alias);
             inner.bind(v, bound);
@@ -207,7 +207,7 @@ impl Rewriter<'_> {
                 let a = inner.storages[alias].clone();
                 let whole_ty = inner.storages[a.storage].ty.clone();
                 if let Some(k) = base_storages.iter().position(|s| *s == Some(a.storage)) {
-                    let Base { storage, root } = bases[k];
+                    let WrittenBase { storage, root } = bases[k];
                     from = Some(Returned { storage, ty: (*a.ty).clone(), root, constant: false });
                 } else if let Some((_, i)) = value_storages.iter().find(|(s, _)| *s == a.storage)
                     && let Some(&outer_value) = outer.get(*i)
@@ -271,7 +271,7 @@ impl Rewriter<'_> {
     }
 }
 
-pub(super) fn storages_of(bases: &[Base]) -> Vec<StorageId> {
+pub(super) fn storages_of(bases: &[WrittenBase]) -> Vec<StorageId> {
     bases.iter().map(|b| b.storage).collect()
 }
 

@@ -3,7 +3,7 @@
 //! Operands on storages that no body writes go in as the values that they are. The storages that one writes go in as
 //! their bases, and the body sees the operands as regions of them. A loop carries those bases along.
 
-use super::bodies::{Base, Returned, storages_of, values_of};
+use super::bodies::{Returned, WrittenBase, storages_of, values_of};
 use super::histories::SavedOperand;
 use super::rewrite::{Halt, NewValue, Rewrite, Rewriter, op};
 use super::storages::{AliasId, StorageId};
@@ -343,7 +343,7 @@ impl Rewriter<'_> {
         node: &Node,
         op: restride_ir::Op,
         args: Vec<Arg>,
-        bases: &[Base],
+        bases: &[WrittenBase],
         lead: usize,
     ) -> Vec<ValueId> {
         let mut results: Vec<(Arc<str>, Type)> = Vec::new();
@@ -370,7 +370,7 @@ impl Rewriter<'_> {
         &mut self,
         node: &Node,
         made: &[ValueId],
-        bases: &[Base],
+        bases: &[WrittenBase],
         lead: usize,
         returned: &[Option<Returned>],
     ) -> Rewrite<()> {

@@ -12,7 +12,7 @@ use restride_ops::{CustomArg, CustomView, encode_views};
 use std::sync::Arc;
 
 /// A storage that a call writes.
-struct Base {
+struct CustomBase {
     storage: StorageId,
     /// Its content in the element type of the views.
     value: ValueId,
@@ -30,7 +30,7 @@ impl Rewriter<'_> {
     pub(super) fn custom(&mut self, node: &Node, form: Op) -> Rewrite<()> {
         self.reads_apart(node)?;
         let schema = node.op.schema();
-        let mut bases: Vec<Base> = Vec::new();
+        let mut bases: Vec<CustomBase> = Vec::new();
         let mut written = Vec::new();
         let mut rest = Vec::new();
         for (i, decl) in schema.args.iter().enumerate() {
@@ -100,7 +100,7 @@ impl Rewriter<'_> {
     }
 
     /// The view and storage of a written argument; notes that the storage is written there.
-    fn view_of(&mut self, node: &Node, value: ValueId, bases: &mut Vec<Base>) -> Rewrite<CustomView> {
+    fn view_of(&mut self, node: &Node, value: ValueId, bases: &mut Vec<CustomBase>) -> Rewrite<CustomView> {
         let alias = self.alias(value)?;
         self.certain(alias)?;
         let a = self.storages[alias].clone();
@@ -113,7 +113,7 @@ impl Rewriter<'_> {
             Some(_) => return Err(refuse("views of one storage with several element types").into()),
             None => {
                 let (value, ty) = self.build(node, |b, s| s.content(b, a.storage, a.ty.dtype))?;
-                bases.push(Base { storage: a.storage, value, ty, regions: Vec::new() });
+                bases.push(CustomBase { storage: a.storage, value, ty, regions: Vec::new() });
                 bases.len() - 1
             }
         };

@@ -5,7 +5,7 @@
 use super::prepare::NodesBetween;
 use crate::build::Rebuilt;
 use restride_ir::{Arg, Error, Node, Origin, Program, Result, Table, ValueId};
-use restride_ops::gradient::{Kept, kept};
+use restride_ops::gradient::{SavedByPyTorch, kept};
 use std::sync::Arc;
 
 /// Refuses a call on the way of the gradients whose saved values were overwritten.
@@ -36,7 +36,7 @@ pub(super) fn refuse(program: &Program, between: &NodesBetween) -> Result<()> {
 }
 
 /// Whether PyTorch saves the value at a position among the operands, then the results, of a node.
-fn is_kept(node: &Node, kept: &Kept, at: usize, needs: &Table<ValueId, bool>) -> bool {
+fn is_kept(node: &Node, kept: &SavedByPyTorch, at: usize, needs: &Table<ValueId, bool>) -> bool {
     let mut first = 0;
     for (i, arg) in node.args.iter().enumerate() {
         let count = arg.values().count();

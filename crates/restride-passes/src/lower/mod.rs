@@ -51,7 +51,7 @@ pub(crate) fn take_apart(program: &Program, which: impl Fn(GraphId, &Graph, &Nod
 }
 
 /// Which operators are decomposed, and how.
-pub(crate) struct Rules<'a> {
+pub(crate) struct LowerOptions<'a> {
     /// Operators that stay (those that only move data always do).
     pub whole: &'a dyn Fn(Op) -> bool,
     /// The composition of an operator.
@@ -60,10 +60,10 @@ pub(crate) struct Rules<'a> {
     pub by_size: bool,
 }
 
-impl<'a> Rules<'a> {
+impl<'a> LowerOptions<'a> {
     /// The operators' own compositions.
-    fn compositions(whole: &'a dyn Fn(Op) -> bool) -> Rules<'a> {
-        Rules { whole, form: |op| op.def().decompose, by_size: true }
+    fn compositions(whole: &'a dyn Fn(Op) -> bool) -> LowerOptions<'a> {
+        LowerOptions { whole, form: |op| op.def().decompose, by_size: true }
     }
 }
 
@@ -74,11 +74,11 @@ fn has_kernel(op: Op) -> bool {
 
 /// Takes a node apart, down to operators that stay `whole` (those that only move data always do).
 pub(crate) fn lower_node(new: &mut Rebuilt<'_>, node: &Node, whole: &dyn Fn(Op) -> bool) -> Result<()> {
-    lower_by(new, node, &Rules::compositions(whole))
+    lower_by(new, node, &LowerOptions::compositions(whole))
 }
 
 /// Takes a node apart by rules.
-pub(crate) fn lower_by(new: &mut Rebuilt<'_>, node: &Node, rules: &Rules<'_>) -> Result<()> {
+pub(crate) fn lower_by(new: &mut Rebuilt<'_>, node: &Node, rules: &LowerOptions<'_>) -> Result<()> {
     let new_args = new.args(node);
     if let (true, Some(Arg::Value(value))) = (node.op.def().history, new_args.first()) {
         new.map.set(node.results[0], Some(*value));
@@ -113,7 +113,7 @@ fn compose(
     hint: Arc<str>,
     op: Op,
     args: &[Arg],
-    rules: &Rules<'_>,
+    rules: &LowerOptions<'_>,
 ) -> Result<Vec<ValueId>, OpError> {
     let mut emit = LoweringEmit { graph, names, origin, hint, values: Vec::new(), depth: 0, rules };
     let args = emit.import(args)?;
@@ -188,7 +188,7 @@ struct LoweringEmit<'a> {
     /// The value of each handle.
     values: Vec<ValueId>,
     depth: u32,
-    rules: &'a Rules<'a>,
+    rules: &'a LowerOptions<'a>,
 }
 
 impl LoweringEmit<'_> {

@@ -8,7 +8,7 @@
 //! A composition that makes the same calls at all these values makes them at the others. Sizes of a run are checked against
 //! the shape rules again.
 
-use super::{Rules, compose};
+use super::{LowerOptions, compose};
 use crate::build::{Names, Rebuilt};
 use crate::symbolic_fit::Witnesses;
 use crate::symbolic_shapes::result_types;
@@ -23,7 +23,7 @@ struct SymbolicComposition {
 }
 
 /// Takes a node apart, down to operators that stay `whole`.
-pub(super) fn lower_node(new: &mut Rebuilt<'_>, node: &Node, args: Vec<Arg>, rules: &Rules<'_>) -> Result<()> {
+pub(super) fn lower_node(new: &mut Rebuilt<'_>, node: &Node, args: Vec<Arg>, rules: &LowerOptions<'_>) -> Result<()> {
     let refuse = |why: String| {
         Error::unsupported(format!("{}: its composition depends on sizes that are not known ({why})", node.op))
             .help("export the program with these sizes fixed")

@@ -165,7 +165,7 @@ pub(super) struct WholeParts {
     /// Values that only wholes are put together of.
     only_parts: BTreeSet<ValueId>,
     /// Values that were computed in their places.
-    lies: BTreeSet<ValueId>,
+    in_place: BTreeSet<ValueId>,
     /// Bytes that are not copied.
     saved: i64,
 }
@@ -176,8 +176,8 @@ impl WholeParts {
         self.spots.keys().filter(|v| !self.cats.contains_key(v)).copied()
     }
 
-    pub(super) fn lies(&mut self, v: ValueId) {
-        self.lies.insert(v);
+    pub(super) fn mark_in_place(&mut self, v: ValueId) {
+        self.in_place.insert(v);
     }
 
     /// Bytes that parts which are computed where they belong save.
@@ -186,8 +186,8 @@ impl WholeParts {
     }
 
     /// Whether a value is stored in a larger whole.
-    pub(super) fn lies_in_place(&self, v: ValueId) -> bool {
-        self.lies.contains(&v) && self.spots.get(&v).is_some_and(|s| s.root != v)
+    pub(super) fn is_in_place(&self, v: ValueId) -> bool {
+        self.in_place.contains(&v) && self.spots.get(&v).is_some_and(|s| s.root != v)
     }
 }
 
@@ -388,7 +388,7 @@ impl Materializer<'_> {
         for (&v, cut) in cat.operands.iter().zip(regions) {
             let target = spot.inner(cut);
             let own = self.parts.spots.get(&v).filter(|s| s.root == spot.root && s.layout == target.layout).cloned();
-            if own.is_some() && self.parts.lies.contains(&v) {
+            if own.is_some() && self.parts.in_place.contains(&v) {
                 continue;
             }
             let target = own.clone().unwrap_or(target);
@@ -396,7 +396,7 @@ impl Materializer<'_> {
             let source = self.value(v)?;
             self.copy_into(target, source, node)?;
             if own.is_some() {
-                self.parts.lies.insert(v);
+                self.parts.in_place.insert(v);
                 // Later readers that only assemble wholes find the part in this one.
                 if self.last_use[v].is_some_and(|last| last > at) && self.parts.only_parts.contains(&v) {
                     self.bind(v, target);
@@ -408,7 +408,7 @@ impl Materializer<'_> {
             let roots = self.facts[whole].roots.clone();
             self.writable.extend(roots);
         }
-        self.parts.lies.insert(result);
+        self.parts.in_place.insert(result);
         self.bind(result, whole);
         self.counts.assembled += 1;
         Ok(true)

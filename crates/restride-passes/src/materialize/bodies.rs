@@ -52,15 +52,15 @@ impl Materializer<'_> {
                 continue;
             }
             let mut new = arg.try_map(|v| self.value(*v), |e| Ok::<_, restride_ir::Error>(e.clone()))?;
-            let mut lies = true;
+            let mut as_declared = true;
             if let (Arg::Value(old), Arg::Value(v)) = (arg, &mut new)
                 && let Some(want) = self.old.values[*old].ty.tensor().cloned()
             {
-                lies = self.lies_as(*v, &want);
-                if !lies && self.facts[*v].sure {
+                as_declared = self.has_strides_of(*v, &want);
+                if !as_declared && self.facts[*v].sure {
                     self.showing.push(*old);
                     if let Some(copy) = self.copy_of(*v, &want, &Arc::default())? {
-                        (*v, lies) = (copy, true);
+                        (*v, as_declared) = (copy, true);
                     }
                 }
             }
@@ -71,7 +71,7 @@ impl Materializer<'_> {
             let meets = |v: &ValueId| !self.facts[*v].roots.is_disjoint(&roots);
             let inputs = self.new.inputs.iter().enumerate().filter(|(_, v)| meets(v)).map(|(i, _)| i).collect();
             self.new.outputs.push(new);
-            results.push(BodyResult { sure: lies, roots, inputs });
+            results.push(BodyResult { sure: as_declared, roots, inputs });
         }
         Ok(results)
     }
@@ -133,11 +133,11 @@ impl Materializer<'_> {
             }
         }
         let same = |a: ValueId, b: &restride_ir::TensorType| {
-            self.old.values[a].ty.tensor().is_some_and(|a| a.dtype == b.dtype && self.lies_as(target, a))
+            self.old.values[a].ty.tensor().is_some_and(|a| a.dtype == b.dtype && self.has_strides_of(target, a))
         };
         let declared = call.bodies.iter().all(|b| {
             let body = &self.program.graphs[*b];
-            body.values[body.inputs[input]].ty.tensor().is_some_and(|ty| self.lies_as(target, ty))
+            body.values[body.inputs[input]].ty.tensor().is_some_and(|ty| self.has_strides_of(target, ty))
         });
         let fits = declared && self.old.values[value].ty.tensor().is_some_and(|ty| same(result, ty));
         let may = fits && self.may_overwrite(at, target, None) && !self.misplaced(result, target);
@@ -172,7 +172,7 @@ impl Materializer<'_> {
         let mut instead: BTreeMap<ValueId, ValueId> = BTreeMap::new();
         for (old, want) in self.handed_over(&call) {
             let new = self.value(old)?;
-            if !self.facts[new].sure || instead.contains_key(&new) || self.lies_as(new, &want) {
+            if !self.facts[new].sure || instead.contains_key(&new) || self.has_strides_of(new, &want) {
                 continue;
             }
             self.showing.push(old);
@@ -207,7 +207,7 @@ impl Materializer<'_> {
         let count = node.results.len();
         let Some(call) = HopCall::of(self.old, node)? else {
             let as_recorded = |v: ValueId| match (self.old.values[v].ty.tensor(), self.map[v]) {
-                (Some(want), Some(new)) => self.lies_as(new, want),
+                (Some(want), Some(new)) => self.has_strides_of(new, want),
                 _ => true,
             };
             let recorded = !op.may_pass_through() && !op.is_view() && node.operands().all(as_recorded);
@@ -219,10 +219,10 @@ impl Materializer<'_> {
                 return Ok(vec![false; count]);
             }
         }
-        (0..count).map(|i| self.lies_by_its_bodies(&call, node.results[i], i)).collect()
+        (0..count).map(|i| self.keeps_strides_of_bodies(&call, node.results[i], i)).collect()
     }
 
-    fn lies_by_its_bodies(&self, call: &HopCall, result: ValueId, i: usize) -> Result<bool> {
+    fn keeps_strides_of_bodies(&self, call: &HopCall, result: ValueId, i: usize) -> Result<bool> {
         let Some(want) = self.old.values[result].ty.tensor() else { return Ok(true) };
         let Some(declared) = self.known(want) else { return Ok(false) };
         // Stacked results are row-major.
@@ -238,8 +238,8 @@ impl Materializer<'_> {
                 Some(made) => made.results.get(i).is_some_and(|r| r.sure),
                 None => DeclaredStrides::default().of(graph, &self.ctx.witness, *v),
             };
-            let lies = self.known(graph.values[*v].ty.tensor()?)?;
-            Some(sure && lies.lies_like(&declared))
+            let made = self.known(graph.values[*v].ty.tensor()?)?;
+            Some(sure && made.same_strides(&declared))
         };
         let bodies = if call.hop == Hop::Cond { &call.bodies[..] } else { &call.bodies[call.bodies.len() - 1..] };
         if bodies.iter().any(|b| as_declared(b) != Some(true)) {
@@ -249,7 +249,7 @@ impl Materializer<'_> {
         match call.carried.get(i) {
             Some(HopItem::Tensor { value, .. }) if call.hop == Hop::WhileLoop => {
                 let started = self.value(*value)?;
-                Ok(self.lies_as(started, want)
+                Ok(self.has_strides_of(started, want)
                     && dense_like(&declared.layout).same_cells(&Layout { offset: 0, ..declared.layout.clone() }))
             }
             _ => Ok(true),

@@ -106,7 +106,7 @@ impl Materializer<'_> {
     fn as_declared(&mut self, old: ValueId, node: &Node, op: Op) -> Result<ValueId> {
         let new = self.value(old)?;
         let Some(want) = self.old.values[old].ty.tensor().cloned() else { return Ok(new) };
-        if self.lies_as(new, &want) || !self.facts[new].sure {
+        if self.has_strides_of(new, &want) || !self.facts[new].sure {
             return Ok(new);
         }
         self.showing.push(old);
@@ -127,7 +127,7 @@ impl Materializer<'_> {
         let have = self.value(base)?;
         let apart = |m: &Self, v: ValueId| m.facts[v].roots.is_disjoint(others);
         if self.may_overwrite(at, have, None)
-            && self.lies_as(have, &want)
+            && self.has_strides_of(have, &want)
             && apart(self, have)
             && !self.misplaced(content, have)
         {
@@ -139,7 +139,7 @@ impl Materializer<'_> {
             let input = self.value(self.input(i))?;
             if self.new.values[input].ty.tensor().is_some()
                 && self.may_overwrite(at, input, None)
-                && self.lies_as(input, &want)
+                && self.has_strides_of(input, &want)
                 && apart(self, input)
                 && self.facts[input].roots.is_disjoint(&self.facts[have].roots)
             {

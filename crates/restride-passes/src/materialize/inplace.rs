@@ -58,7 +58,7 @@ impl Materializer<'_> {
                 self.map[self.input(*i)].is_none_or(|input| self.facts[input].roots != *roots)
             }
             Some(_) => false,
-            None => !roots.is_disjoint(&self.input_roots) || !self.lies_as(target, self.old.tensor(result)),
+            None => !roots.is_disjoint(&self.input_roots) || !self.has_strides_of(target, self.old.tensor(result)),
         }
     }
 
@@ -138,7 +138,7 @@ impl Materializer<'_> {
             }
             Destination::Part => match self.region_of_part(result, node)? {
                 Some(target) => {
-                    self.parts.lies(result);
+                    self.parts.mark_in_place(result);
                     target
                 }
                 None => return Ok(false),
@@ -181,8 +181,8 @@ impl Materializer<'_> {
             return Ok(Some((form, self.view(view.name(), args, ty, &hint, target, node)?)));
         };
         // All operands in the base's memory are one tensor, which is the region cell for cell.
-        let lies = self.new.tensor(first).known().zip(ty.known());
-        let same = lies.is_some_and(|(a, b)| a.lies_like(&b) && a.layout.offset == b.layout.offset);
+        let both = self.new.tensor(first).known().zip(ty.known());
+        let same = both.is_some_and(|(a, b)| a.same_strides(&b) && a.layout.offset == b.layout.offset);
         if !same || !self.facts[first].sure || seen.iter().any(|v| *v != first) || !self.fills(made, first) {
             return Ok(None);
         }
@@ -239,7 +239,7 @@ impl Materializer<'_> {
         let want = self.old.tensor(*old).clone();
         if view.def().strided {
             let have = &self.new.tensor(target).layout;
-            if !self.lies_as(target, &want) || have.offset != want.layout.offset {
+            if !self.has_strides_of(target, &want) || have.offset != want.layout.offset {
                 return Ok(None);
             }
         }

@@ -95,8 +95,8 @@ pub fn materialize(program: &Program) -> Result<(Program, WriteCounts)> {
 }
 
 /// The main graph in place, with these outputs taken as regions of inputs' memory.
-fn in_place(program: &Program, regions: BTreeSet<usize>) -> Result<(ExportContext<'_>, MadeGraph)> {
-    let ctx = ExportContext { regions, ..ExportContext::new(program, ExportForm::InPlace)? };
+fn in_place(program: &Program, regions: BTreeSet<usize>) -> Result<(MaterializeContext<'_>, MadeGraph)> {
+    let ctx = MaterializeContext { regions, ..MaterializeContext::new(program, ExportForm::InPlace)? };
     let made = visible_strides::with_fewest_copies(&ctx, program.main, ExportForm::InPlace)?;
     Ok((ctx, made))
 }
@@ -131,7 +131,7 @@ struct MadeGraph {
 }
 
 /// A functional program, and the forms of its graphs made so far.
-struct ExportContext<'a> {
+struct MaterializeContext<'a> {
     program: &'a Program,
     effects: Effects,
     /// Values of symbols at which layouts are compared.
@@ -144,7 +144,7 @@ struct ExportContext<'a> {
     regions: BTreeSet<usize>,
 }
 
-impl<'a> ExportContext<'a> {
+impl<'a> MaterializeContext<'a> {
     /// Makes the bodies, those that are called first. In a program that stays functional they stay as they are.
     fn new(program: &'a Program, form: ExportForm) -> Result<Self> {
         let (effects, witness) = (Effects::new(program)?, crate::symbols::witness(program));
@@ -154,7 +154,7 @@ impl<'a> ExportContext<'a> {
             *calls.entry(called).or_default() += 1;
         }
         let (bodies, regions) = (BTreeMap::new(), BTreeSet::new());
-        let mut ctx = ExportContext { program, effects, witness, bodies, calls, regions };
+        let mut ctx = MaterializeContext { program, effects, witness, bodies, calls, regions };
         if form == ExportForm::Views {
             return Ok(ctx);
         }
@@ -193,7 +193,7 @@ impl<'a> ExportContext<'a> {
 }
 
 /// A graph in a form, with the copies in `kept` as they are, and no part of a whole among them.
-fn made(ctx: &ExportContext<'_>, id: GraphId, form: ExportForm, kept: &BTreeSet<ValueId>) -> Result<MadeGraph> {
+fn made(ctx: &MaterializeContext<'_>, id: GraphId, form: ExportForm, kept: &BTreeSet<ValueId>) -> Result<MadeGraph> {
     Materializer::new(ctx, id, form, kept).made()
 }
 
@@ -253,7 +253,7 @@ struct Busy {
 }
 
 struct Materializer<'a> {
-    ctx: &'a ExportContext<'a>,
+    ctx: &'a MaterializeContext<'a>,
     program: &'a Program,
     /// Whether it is the main graph; the bodies of higher-order calls have no signature.
     main: bool,
@@ -301,7 +301,7 @@ struct Materializer<'a> {
 }
 
 impl<'a> Materializer<'a> {
-    fn new(ctx: &'a ExportContext<'a>, id: GraphId, form: ExportForm, kept: &'a BTreeSet<ValueId>) -> Self {
+    fn new(ctx: &'a MaterializeContext<'a>, id: GraphId, form: ExportForm, kept: &'a BTreeSet<ValueId>) -> Self {
         let program = ctx.program;
         let old = &program.graphs[id];
         let mut last_use: Table<ValueId, Option<usize>> = Table::new();
@@ -539,7 +539,7 @@ impl<'a> Materializer<'a> {
             let (ty, sure) = match (&value.ty, meta) {
                 (Type::Tensor(t), Some(meta)) => {
                     let known = self.known(t);
-                    if known.as_ref().is_some_and(|d| d.lies_like(meta) && d.layout.offset == meta.layout.offset) {
+                    if known.as_ref().is_some_and(|d| d.same_strides(meta) && d.layout.offset == meta.layout.offset) {
                         (value.ty.clone(), true)
                     } else if t.known().is_some() && !declared {
                         (Type::Tensor(meta.clone().into()), true)

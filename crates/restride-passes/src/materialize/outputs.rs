@@ -179,10 +179,10 @@ impl Materializer<'_> {
                             let own =
                                 self.facts[base].roots.is_disjoint(inputs) && self.facts[base].roots.is_disjoint(taken);
                             let starts = self.new.tensor(base).layout.offset == ty.layout.offset;
-                            if own && (!self.lies_as(base, &ty) || !starts) {
+                            if own && (!self.has_strides_of(base, &ty) || !starts) {
                                 self.showing.push(b_old);
                             }
-                            if !own || !self.lies_as(base, &ty) || !starts {
+                            if !own || !self.has_strides_of(base, &ty) || !starts {
                                 // A storage of its own that starts where the base is said to start: cells from 0 on.
                                 if ty.layout.offset != restride_ir::Expr::Int(0) {
                                     return Err(Error::unsupported(
@@ -207,7 +207,7 @@ impl Materializer<'_> {
                 // Views of an input follow its real strides; a value that is such a view already is returned.
                 let (have, of) = (&self.facts[v], &self.facts[root]);
                 if have.roots == of.roots
-                    && self.lies_as(v, &want)
+                    && self.has_strides_of(v, &want)
                     && self.new.tensor(v).layout.offset == target.layout.offset
                 {
                     return Ok(v);
@@ -220,10 +220,10 @@ impl Materializer<'_> {
             None => {
                 let roots = self.facts[v].roots.clone();
                 let own = roots.is_disjoint(inputs) && roots.is_disjoint(taken);
-                if own && !self.lies_as(v, &want) {
+                if own && !self.has_strides_of(v, &want) {
                     self.showing.push(old);
                 }
-                let v = if !own || !self.lies_as(v, &want) {
+                let v = if !own || !self.has_strides_of(v, &want) {
                     match self.copy_of(v, &want, &none)? {
                         Some(copy) => copy,
                         None if own => v,

@@ -14,7 +14,7 @@ impl Materializer<'_> {
         let op = node.op;
         let (Some(Arg::Value(old)), Some(Arg::Value(new))) = (node.args.first(), args.first()) else { return Ok(()) };
         let Some(want) = self.old.values[*old].ty.tensor().cloned() else { return Ok(()) };
-        let strides = self.lies_as(*new, &want);
+        let strides = self.has_strides_of(*new, &want);
         let start = strides && self.new.tensor(*new).layout.offset.equals(&want.layout.offset) == Some(true);
         if op.def().strided && !start || op.def().asks_for_strides && !strides {
             self.showing.push(*old);
@@ -51,11 +51,11 @@ impl Materializer<'_> {
     }
 
     /// Whether PyTorch's tensor has these sizes and strides.
-    pub(super) fn lies_as(&self, v: ValueId, want: &TensorType) -> bool {
+    pub(super) fn has_strides_of(&self, v: ValueId, want: &TensorType) -> bool {
         let have = self.new.tensor(v);
         self.facts[v].sure
             && match (self.known(have), self.known(want)) {
-                (Some(a), Some(b)) => a.lies_like(&b),
+                (Some(a), Some(b)) => a.same_strides(&b),
                 _ => have.layout == want.layout,
             }
     }

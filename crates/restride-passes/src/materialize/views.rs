@@ -1,6 +1,6 @@
 //! The view form: views instead of copies of views, and wholes assembled in slices of their memory.
 
-use super::{ExportContext, ExportForm, Materializer, visible_strides};
+use super::{ExportForm, MaterializeContext, Materializer, visible_strides};
 use restride_ir::{
     Arg, Error, InputKind, InputSpec, Node, OutputKind, OutputSpec, Program, Result, Stage, Type, ValueId,
 };
@@ -35,7 +35,7 @@ pub fn views(program: &Program, options: ViewOptions) -> Result<Program> {
     let flat = signature.inputs.iter().any(|s| matches!(s.kind, InputKind::Storage(_)));
     let becomes = signature.outputs.iter().any(|s| matches!(s.kind, OutputKind::Metadata(_)));
     if options.slices && !flat && !becomes {
-        let slices = ExportContext::new(program, ExportForm::Slices)
+        let slices = MaterializeContext::new(program, ExportForm::Slices)
             .and_then(|ctx| Ok((visible_strides::with_fewest_copies(&ctx, program.main, ExportForm::Slices)?, ctx)));
         match slices {
             Ok((made, ctx)) if made.counts.assembled > 0 && made.saved > 0 => {
@@ -46,7 +46,7 @@ pub fn views(program: &Program, options: ViewOptions) -> Result<Program> {
             Err(e) => return Err(e),
         }
     }
-    let ctx = ExportContext::new(program, ExportForm::Views)?;
+    let ctx = MaterializeContext::new(program, ExportForm::Views)?;
     let made = visible_strides::with_fewest_copies(&ctx, program.main, ExportForm::Views)?;
     if made.shown.none() {
         return Ok(ctx.with(made, ExportForm::Views));
@@ -78,7 +78,7 @@ impl Materializer<'_> {
         if node.op.def().strided {
             self.showing.extend(&changed);
         } else if node.op.def().asks_for_strides {
-            let other = |v: &&ValueId| !self.map[**v].is_some_and(|n| self.lies_as(n, self.old.tensor(**v)));
+            let other = |v: &&ValueId| !self.map[**v].is_some_and(|n| self.has_strides_of(n, self.old.tensor(**v)));
             let other: Vec<_> = changed.iter().filter(other).copied().collect();
             self.showing.extend(other);
         }

@@ -1,6 +1,6 @@
 //! Visible strides: views and parts of wholes whose layouts show later, weighed against copies there.
 
-use super::{ExportContext, ExportForm, MadeGraph, Materializer, made};
+use super::{ExportForm, MadeGraph, MaterializeContext, Materializer, made};
 use restride_ir::{GraphId, Node, NodeId, Result, Table, ValueId};
 use std::collections::BTreeSet;
 
@@ -28,7 +28,7 @@ impl VisibleStrides {
 
 /// A graph in a form. Where a copy that is left out costs one further on that is as large, it is kept; in a program that
 /// stays functional, which has no words for the other, always.
-pub(super) fn with_fewest_copies(ctx: &ExportContext<'_>, id: GraphId, form: ExportForm) -> Result<MadeGraph> {
+pub(super) fn with_fewest_copies(ctx: &MaterializeContext<'_>, id: GraphId, form: ExportForm) -> Result<MadeGraph> {
     let mut kept = BTreeSet::new();
     let mut best = made(ctx, id, form, &kept)?;
     for _ in 0..ROUNDS {
@@ -64,12 +64,12 @@ impl Materializer<'_> {
             if !seen.insert(v) {
                 continue;
             }
-            if self.viewed.contains(&v) || self.parts.lies_in_place(v) {
+            if self.viewed.contains(&v) || self.parts.is_in_place(v) {
                 causes.insert(v);
                 continue;
             }
             let node: Option<&Node> = makers[v].map(|id| &self.old.nodes[id]);
-            todo.extend(node.into_iter().flat_map(Node::operands).filter(|o| self.lies_otherwise(*o)));
+            todo.extend(node.into_iter().flat_map(Node::operands).filter(|o| self.differs_from_declared(*o)));
         }
         VisibleStrides {
             cause_bytes: causes.iter().map(|v| self.old_bytes(*v)).sum(),
@@ -80,10 +80,10 @@ impl Materializer<'_> {
     }
 
     /// Whether a value's memory is, or may be, laid out otherwise than declared.
-    fn lies_otherwise(&self, old: ValueId) -> bool {
+    fn differs_from_declared(&self, old: ValueId) -> bool {
         match (self.old.values[old].ty.tensor(), self.map[old]) {
             (Some(want), Some(new)) => {
-                !self.lies_as(new, want) || self.new.tensor(new).layout.offset != want.layout.offset
+                !self.has_strides_of(new, want) || self.new.tensor(new).layout.offset != want.layout.offset
             }
             _ => false,
         }

@@ -40,7 +40,7 @@ use restride_ir::{
     Step, ValueId, known_meta, scratch_bytes,
 };
 pub use revise::Avoid;
-use revise::{Attempt, Revision, best};
+use revise::{PlacementAttempt, Revision, best};
 use std::collections::{BTreeMap, BTreeSet};
 pub(crate) use views::view_rule;
 
@@ -116,13 +116,18 @@ pub fn place_avoiding(program: &Program, options: &PlaceOptions, avoid: &Avoid) 
 }
 
 /// Places the main graph once, with the bodies below it.
-fn attempt(program: &Program, facts: &ProgramFacts<'_>, options: &PlaceOptions, avoid: &Avoid) -> Result<Attempt> {
+fn attempt(
+    program: &Program,
+    facts: &ProgramFacts<'_>,
+    options: &PlaceOptions,
+    avoid: &Avoid,
+) -> Result<PlacementAttempt> {
     let mut nested = BTreeMap::new();
     let revision = Revision::new(program.main, avoid);
     let placer = Placer::new(facts, &facts[&(program.main, 0)], revision, options).run(&mut nested)?;
     let regrets = if options.revise { placer.revision.regrets } else { Avoid::new() };
     let placement = Placement { nested, ..placer.places.placement };
-    Ok(Attempt { placed: Placed { placement, remarks: placer.decisions.remarks }, regrets })
+    Ok(PlacementAttempt { placed: Placed { placement, remarks: placer.decisions.remarks }, regrets })
 }
 
 /// Cost of a placement: bytes that are moved, then bytes of buffers. The smaller pair is the better placement.

@@ -10,7 +10,7 @@ use std::collections::BTreeSet;
 pub type Avoid = BTreeSet<(GraphId, ValueId)>;
 
 /// One placement of a program.
-pub(super) struct Attempt {
+pub(super) struct PlacementAttempt {
     pub placed: Placed,
     /// Values whose places stood in the way of something better.
     pub regrets: Avoid,
@@ -20,7 +20,10 @@ pub(super) struct Attempt {
 const LARGE: usize = 10_000;
 
 /// The best of a few attempts.
-pub(super) fn best<E>(program: &Program, mut attempt: impl FnMut(&Avoid) -> Result<Attempt, E>) -> Result<Placed, E> {
+pub(super) fn best<E>(
+    program: &Program,
+    mut attempt: impl FnMut(&Avoid) -> Result<PlacementAttempt, E>,
+) -> Result<Placed, E> {
     let mut avoid = Avoid::new();
     let first = attempt(&avoid)?;
     let (mut best, mut regrets) = (first.placed, first.regrets);

@@ -143,14 +143,14 @@ fn pins(
 
 /// The items of one memory, with their offsets.
 #[derive(Default)]
-struct Part {
+struct MemoryPart {
     items: Vec<usize>,
     offsets: Vec<i64>,
     height: i64,
 }
 
 struct Chosen {
-    parts: Vec<Part>,
+    parts: Vec<MemoryPart>,
     /// No other choice has less traffic outside of the first memory.
     exact: bool,
 }
@@ -170,10 +170,10 @@ impl BufferChooser<'_> {
         i.size as f64 * (i.end - i.start) as f64
     }
 
-    fn solve(&self, items: &[usize], capacity: Option<i64>) -> (Part, Proof) {
+    fn solve(&self, items: &[usize], capacity: Option<i64>) -> (MemoryPart, Proof) {
         let problem = Problem { items: items.iter().map(|&k| self.items[k].clone()).collect(), capacity };
         let solution = solve(&problem, self.options);
-        (Part { items: items.to_vec(), offsets: solution.offsets, height: solution.height }, solution.proof)
+        (MemoryPart { items: items.to_vec(), offsets: solution.offsets, height: solution.height }, solution.proof)
     }
 
     /// Fills the memories in their order, highest rank first.
@@ -218,7 +218,7 @@ impl BufferChooser<'_> {
         capacity: i64,
         rank: &dyn Fn(usize) -> f64,
         prove: bool,
-    ) -> Result<(Part, bool), i64> {
+    ) -> Result<(MemoryPart, bool), i64> {
         let (alone, _) = self.solve(own, Some(capacity));
         if alone.height > capacity {
             return Err(alone.height);
@@ -303,7 +303,7 @@ struct Exact<'a> {
     of: &'a BufferChooser<'a>,
     capacity: i64,
     load: BytesPerStep,
-    best: Part,
+    best: MemoryPart,
     plans: usize,
     proved: bool,
 }

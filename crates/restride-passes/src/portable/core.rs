@@ -4,7 +4,7 @@ use super::flat;
 use crate::build::{Builder, Rebuilt, rebuild};
 use crate::chains::{Views, find, find_plain, read, region_of, typed, write};
 use crate::declared_strides::DeclaredStrides;
-use crate::lower::{Rules, lower_by};
+use crate::lower::{LowerOptions, lower_by};
 use crate::symbols::witness;
 use restride_ir::{
     Arg, Args, Binding, Expr, GraphId, Kernel, Layout, MemoryFormat, Movement, Node, Program, Result, TensorType,
@@ -19,7 +19,7 @@ const ROUNDS: usize = 8;
 
 /// Facts about a graph that is being written.
 #[derive(Default)]
-struct Known {
+struct CoreFacts {
     sure: DeclaredStrides,
     views: Views,
 }
@@ -29,7 +29,7 @@ pub(super) fn core(program: &Program) -> Result<Program> {
     let witness = witness(program);
     let mut out = program.clone();
     for _ in 0..ROUNDS {
-        let graphs: RefCell<HashMap<GraphId, Known>> = RefCell::default();
+        let graphs: RefCell<HashMap<GraphId, CoreFacts>> = RefCell::default();
         let changed = Cell::new(false);
         out = rebuild(&out, |new, node| {
             let mut graphs = graphs.borrow_mut();
@@ -51,7 +51,7 @@ pub(super) fn core(program: &Program) -> Result<Program> {
 }
 
 /// Says a node by others, if it is not core and can be.
-fn said(new: &mut Rebuilt<'_>, known: &mut Known, witness: &Binding, node: &Node) -> bool {
+fn said(new: &mut Rebuilt<'_>, known: &mut CoreFacts, witness: &Binding, node: &Node) -> bool {
     let def = node.op.def();
     if is_core(node.op) || def.hop.is_some() || node.op.is_mutable() || node.results.is_empty() {
         return false;
@@ -64,7 +64,7 @@ fn said(new: &mut Rebuilt<'_>, known: &mut Known, witness: &Binding, node: &Node
 }
 
 /// Views, and copies of views.
-fn viewed(new: &mut Rebuilt<'_>, known: &mut Known, node: &Node, args: &[Arg]) -> bool {
+fn viewed(new: &mut Rebuilt<'_>, known: &mut CoreFacts, node: &Node, args: &[Arg]) -> bool {
     let Some(&Arg::Value(base)) = args.first().filter(|_| node.op.name() != RESHAPE) else { return false };
     let copies = match node.op.def().movement {
         Some(Movement::View(rule)) => Some(rule),
@@ -97,7 +97,7 @@ fn declared(b: &mut Builder<'_>, value: ValueId, ty: &TensorType) -> ValueId {
 }
 
 /// Scatters that speak of strides or of diagonals.
-fn scattered(new: &mut Rebuilt<'_>, known: &mut Known, node: &Node, args: &[Arg]) -> bool {
+fn scattered(new: &mut Rebuilt<'_>, known: &mut CoreFacts, node: &Node, args: &[Arg]) -> bool {
     let (Some(Movement::Scatter { base: 0, src: 1, region }), &[result]) = (&node.op.def().movement, &node.results[..])
     else {
         return false;
@@ -122,7 +122,7 @@ const RESHAPE: &str = "aten.reshape.default";
 
 /// The same elements in the same order under other sizes: a view if the operand is sure to have the strides, otherwise a
 /// view of a copy.
-fn in_order(new: &mut Rebuilt<'_>, known: &mut Known, witness: &Binding, node: &Node, args: &[Arg]) -> bool {
+fn in_order(new: &mut Rebuilt<'_>, known: &mut CoreFacts, witness: &Binding, node: &Node, args: &[Arg]) -> bool {
     let (Some(&Arg::Value(x)), &[result]) = (args.first(), &node.results[..]) else { return false };
     let def = node.op.def();
     // Views that copy where strides do not express them.
@@ -163,7 +163,7 @@ fn composed(new: &mut Rebuilt<'_>, node: &Node) -> bool {
         return false;
     }
     let ordered = new.graph.order.len();
-    let rules = Rules { whole: &is_core, form: core_form, by_size: false };
+    let rules = LowerOptions { whole: &is_core, form: core_form, by_size: false };
     let typed = node.results.iter().all(|r| new.old.values[*r].ty.tensor().is_some());
     if typed && lower_by(new, node, &rules).is_ok() && node.results.iter().all(|r| new.map[*r].is_some()) {
         return true;

@@ -237,11 +237,11 @@ impl<'a> Merger<'a> {
     fn keep(&mut self, node: &Node) -> Result<()> {
         let def = node.op.def();
         let mut args = self.new.args(node);
-        let lies_otherwise = |new: &Rebuilt<'_>, v: ValueId| {
+        let moved = |new: &Rebuilt<'_>, v: ValueId| {
             let now = new.map[v].expect("operands come first");
             new.old.values[v].ty != new.graph.values[now].ty
         };
-        if node.operands().any(|v| lies_otherwise(&self.new, v)) {
+        if node.operands().any(|v| moved(&self.new, v)) {
             if let Some(types) = self.view_types(node, &args) {
                 let names: Vec<_> = node.results.iter().map(|r| self.new.old.values[*r].name.clone()).collect();
                 let mut b = self.new.builder(node, node.results[0]);

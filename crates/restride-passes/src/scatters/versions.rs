@@ -341,7 +341,7 @@ impl<'a> Versions<'a> {
     fn put_back(&mut self, whole: &ShownRegion, base: ValueId, part: usize, region: &SharedRegion) -> Option<usize> {
         let (to_part, to_whole) = self.paths(part, whole.version)?;
         let write = |version: &usize| self.list[*version].write.as_ref().expect("versions on a path were written");
-        if !to_part.iter().all(|x| write(x).lies_in(region)) {
+        if !to_part.iter().all(|x| write(x).is_within(region)) {
             return None;
         }
         // Cells that the whole lost in the region since must be written again.
@@ -395,7 +395,7 @@ fn write_of(list: &[RootVersion], version: usize) -> &ScatterWrite {
 }
 
 impl ScatterWrite {
-    fn lies_in(&self, region: &SharedRegion) -> bool {
+    fn is_within(&self, region: &SharedRegion) -> bool {
         self.inside.iter().any(|own| same_set(&own.layout, &region.layout)) || contained(&self.region, region)
     }
 }

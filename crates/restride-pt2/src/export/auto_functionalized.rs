@@ -9,7 +9,7 @@ use restride_ops::{CustomArg, CustomView, decode_views};
 use std::sync::Arc;
 
 /// A base under its name in the file.
-pub(super) struct Base {
+pub(super) struct ExportBase {
     pub value: ValueId,
     pub name: Arc<str>,
     /// Cells by which its storage offset is smaller than that of its type.
@@ -108,14 +108,14 @@ fn taken_by_torch(op: Op) -> Result<()> {
     Ok(())
 }
 
-pub(super) fn base(w: &mut GraphWriter<'_>, op: Op, value: ValueId) -> Result<Base> {
+pub(super) fn base(w: &mut GraphWriter<'_>, op: Op, value: ValueId) -> Result<ExportBase> {
     let ty = w.source.tensor(value).clone();
     if w.layouts.has_layout(value) {
-        return Ok(Base { value, name: w.name(value)?, shift: Expr::Int(0) });
+        return Ok(ExportBase { value, name: w.name(value)?, shift: Expr::Int(0) });
     }
     let name = torch_layouts::exact_copy(w, value)?
         .ok_or_else(|| Error::unsupported(format!("{op} of a value whose memory PyTorch may lay out otherwise")))?;
-    Ok(Base { value, name, shift: ty.layout.offset })
+    Ok(ExportBase { value, name, shift: ty.layout.offset })
 }
 
 /// A view as PyTorch reads it: the number of its base, and `as_strided` arguments unless it is the whole base.
@@ -123,7 +123,7 @@ fn write_view(
     w: &mut GraphWriter<'_>,
     prefix: &str,
     view: &CustomView,
-    bases: &[Base],
+    bases: &[ExportBase],
     inputs: &mut Vec<NamedArgument>,
 ) -> Result<()> {
     let mut say = |w: &mut GraphWriter<'_>, what: &str, arg: &Arg, ty: ArgType| {
@@ -146,7 +146,7 @@ fn write_view(
 }
 
 /// The output slot of a returned first argument. No node reads it, because readers of the argument read its base.
-fn returned(w: &mut GraphWriter<'_>, written: &[CustomArg], bases: &[Base]) -> Result<Argument> {
+fn returned(w: &mut GraphWriter<'_>, written: &[CustomArg], bases: &[ExportBase]) -> Result<Argument> {
     let name = w.fresh("returned");
     let (base, layout): (usize, Option<&Layout<Expr>>) = match written.first() {
         Some(CustomArg::One(CustomView::Base(b))) => (*b, None),

@@ -188,7 +188,7 @@ fn gives_declared(w: &GraphWriter<'_>, node: &Node, operands: &[ValueId]) -> boo
         (node.op.def().movement, node.args.first(), &node.results[..])
     {
         let of = |v: &ValueId| tensor(v).and_then(|t| known(w, t));
-        if of(base).zip(of(&result)).is_some_and(|(b, r)| b.layout.is_dense() && r.lies_like(&b)) {
+        if of(base).zip(of(&result)).is_some_and(|(b, r)| b.layout.is_dense() && r.same_strides(&b)) {
             return true;
         }
     }
@@ -202,5 +202,5 @@ fn gives_declared(w: &GraphWriter<'_>, node: &Node, operands: &[ValueId]) -> boo
     let Some(given) = metas.and_then(|m| node.op.eager_metas(&m)) else { return false };
     let declared: Vec<Option<Meta>> = node.results.iter().map(|r| tensor(r).and_then(|t| known(w, t))).collect();
     given.len() == declared.len()
-        && given.iter().zip(&declared).all(|(g, d)| d.as_ref().is_some_and(|d| g.lies_like(d)))
+        && given.iter().zip(&declared).all(|(g, d)| d.as_ref().is_some_and(|d| g.same_strides(d)))
 }

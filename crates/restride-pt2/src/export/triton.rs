@@ -1,7 +1,7 @@
 //! Triton kernels, written as `triton_kernel_wrapper_mutation` and `triton_kernel_wrapper_functional`; `import/triton.rs` reads
 //! them as custom operators.
 
-use super::auto_functionalized::{Base, base};
+use super::auto_functionalized::{ExportBase, base};
 use super::graph::{GraphWriter, as_tensor};
 use super::torch_layouts;
 use crate::as_strided_args as strided;
@@ -56,7 +56,7 @@ pub fn write_functional(w: &mut GraphWriter<'_>, node: &Node, op: Op) -> Result<
     let schema = op.schema();
     let bad = || Error::invalid(format!("{} is not called as a functional form is", node.op));
     let [Arg::Values(values), views, rest @ ..] = &node.args[..] else { return Err(bad()) };
-    let mut bases: Vec<Base> = Vec::with_capacity(values.len());
+    let mut bases: Vec<ExportBase> = Vec::with_capacity(values.len());
     for v in values {
         bases.push(base(w, op, v.ok_or_else(bad)?)?);
     }

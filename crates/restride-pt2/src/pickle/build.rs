@@ -1,7 +1,7 @@
 //! The classes and functions that are known. All others stay names.
 
 use super::value::PickleTensor;
-use super::vm::{Id, Object, Storage, Vm};
+use super::vm::{ObjectId, PickleObject, PickleStorage, Vm};
 use crate::dtype::{FileDType, storage_reach};
 use crate::error::{Pt2Error, Result};
 use std::sync::Arc;
@@ -10,15 +10,15 @@ use std::sync::Arc;
 const MAX_RANK: usize = 64;
 
 /// A class or function by name.
-pub(super) fn global(module: &str, name: &str) -> Object {
+pub(super) fn global(module: &str, name: &str) -> PickleObject {
     // Python 2's name, which protocol 2 pickles write.
     let module = if module == "__builtin__" { "builtins" } else { module };
     if module == "torch"
         && let Ok(dtype) = FileDType::from_name(name)
     {
-        return Object::DType(dtype);
+        return PickleObject::DType(dtype);
     }
-    Object::Global(format!("{module}.{name}").into())
+    PickleObject::Global(format!("{module}.{name}").into())
 }
 
 fn bad(what: &str) -> Pt2Error {
@@ -26,10 +26,10 @@ fn bad(what: &str) -> Pt2Error {
 }
 
 /// Calls a known function; of any other, keeps the name and the arguments.
-pub(super) fn call(vm: &mut Vm<'_, '_>, callee: Id, args: &[Id]) -> Result<Object> {
+pub(super) fn call(vm: &mut Vm<'_, '_>, callee: ObjectId, args: &[ObjectId]) -> Result<PickleObject> {
     let name = match vm.object(callee) {
-        Object::Global(name) => name.clone(),
-        Object::DType(d) => return Err(bad(d.name())),
+        PickleObject::Global(name) => name.clone(),
+        PickleObject::DType(d) => return Err(bad(d.name())),
         _ => return Err(Pt2Error::malformed("the pickle calls something other than a function")),
     };
     match (&*name, args) {
@@ -48,138 +48,138 @@ pub(super) fn call(vm: &mut Vm<'_, '_>, callee: Id, args: &[Id]) -> Result<Objec
             if let Some(&metadata) = args.get(7) {
                 refuse_bits(vm, metadata)?;
             }
-            let Object::DType(dtype) = *vm.object(*dtype) else {
+            let PickleObject::DType(dtype) = *vm.object(*dtype) else {
                 return Err(bad(&name));
             };
             let grad = boolean(vm, *grad)?;
             tensor(vm, *storage, *offset, *sizes, *strides, Some(dtype), grad)
         }
         ("torch._utils._rebuild_parameter" | "torch._utils._rebuild_parameter_with_state", [data, grad, ..]) => {
-            let Object::Tensor(t) = vm.object(*data) else {
-                return Ok(Object::Opaque(name, args.to_vec()));
+            let PickleObject::Tensor(t) = vm.object(*data) else {
+                return Ok(PickleObject::Opaque(name, args.to_vec()));
             };
             let mut t = PickleTensor::clone(t);
             t.is_parameter = true;
             t.requires_grad = boolean(vm, *grad)?;
-            Ok(Object::Tensor(Arc::new(t)))
+            Ok(PickleObject::Tensor(Arc::new(t)))
         }
         // A tensor or parameter with attributes: the attributes are dropped.
         ("torch._tensor._rebuild_from_type_v2", [function, class, inner, _]) => {
-            let plain = matches!(vm.object(*class), Object::Global(c)
+            let plain = matches!(vm.object(*class), PickleObject::Global(c)
                 if ["torch.Tensor", "torch.nn.parameter.Parameter", "torch.nn.parameter.Buffer"].contains(&&**c));
             match (plain, vm.object(*inner).clone()) {
-                (true, Object::Tuple(inner)) => {
+                (true, PickleObject::Tuple(inner)) => {
                     let (function, inner) = (*function, inner);
                     call_once(vm, function, &inner)
                 }
-                _ => Ok(Object::Opaque(name, args.to_vec())),
+                _ => Ok(PickleObject::Opaque(name, args.to_vec())),
             }
         }
-        ("torch.Size", [sizes]) => Ok(Object::Size(integers(vm, *sizes)?)),
+        ("torch.Size", [sizes]) => Ok(PickleObject::Size(integers(vm, *sizes)?)),
         ("torch.device", [kind, ..]) => device(vm, *kind, args.get(1).copied()),
-        ("collections.OrderedDict", []) => Ok(Object::Dict(Vec::new())),
+        ("collections.OrderedDict", []) => Ok(PickleObject::Dict(Vec::new())),
         ("collections.OrderedDict" | "builtins.dict", [items]) => dictionary(vm, *items),
-        ("builtins.dict", []) => Ok(Object::Dict(Vec::new())),
-        ("collections.defaultdict", [_]) => Ok(Object::Dict(Vec::new())),
-        ("collections.deque", []) => Ok(Object::List(Vec::new())),
-        ("collections.deque" | "builtins.list", [items, ..]) => Ok(Object::List(sequence(vm, *items, &name)?)),
-        ("builtins.set" | "builtins.frozenset", [items]) => Ok(Object::Set(sequence(vm, *items, &name)?)),
-        ("builtins.complex", [re, im]) => Ok(Object::Complex(float(vm, *re)?, float(vm, *im)?)),
-        ("builtins.bytearray" | "builtins.bytes", []) => Ok(Object::Bytes(Vec::new().into())),
+        ("builtins.dict", []) => Ok(PickleObject::Dict(Vec::new())),
+        ("collections.defaultdict", [_]) => Ok(PickleObject::Dict(Vec::new())),
+        ("collections.deque", []) => Ok(PickleObject::List(Vec::new())),
+        ("collections.deque" | "builtins.list", [items, ..]) => Ok(PickleObject::List(sequence(vm, *items, &name)?)),
+        ("builtins.set" | "builtins.frozenset", [items]) => Ok(PickleObject::Set(sequence(vm, *items, &name)?)),
+        ("builtins.complex", [re, im]) => Ok(PickleObject::Complex(float(vm, *re)?, float(vm, *im)?)),
+        ("builtins.bytearray" | "builtins.bytes", []) => Ok(PickleObject::Bytes(Vec::new().into())),
         // Protocol 2 writes bytes as text with one character a byte.
         ("_codecs.encode", [text, codec]) => match (vm.object(*text), vm.object(*codec)) {
-            (Object::Str(text), Object::Str(codec)) if &**codec == "latin1" => {
+            (PickleObject::Str(text), PickleObject::Str(codec)) if &**codec == "latin1" => {
                 let text = text.clone();
                 vm.charge(text.len())?;
                 let bytes: Option<Vec<u8>> = text.chars().map(|c| u8::try_from(u32::from(c)).ok()).collect();
-                bytes.map(|b| Object::Bytes(b.into())).ok_or_else(|| bad(&name))
+                bytes.map(|b| PickleObject::Bytes(b.into())).ok_or_else(|| bad(&name))
             }
             _ => Err(bad(&name)),
         },
         _ if name.starts_with("torch._utils._rebuild_tensor") => Err(bad(&name)),
-        _ => Ok(Object::Opaque(name, args.to_vec())),
+        _ => Ok(PickleObject::Opaque(name, args.to_vec())),
     }
 }
 
 /// Calls one of the functions that make plain tensors, and nothing that would call again.
-fn call_once(vm: &mut Vm<'_, '_>, function: Id, args: &[Id]) -> Result<Object> {
+fn call_once(vm: &mut Vm<'_, '_>, function: ObjectId, args: &[ObjectId]) -> Result<PickleObject> {
     match vm.object(function) {
-        Object::Global(f) if f.starts_with("torch._utils._rebuild_") => call(vm, function, args),
-        Object::Global(f) => Ok(Object::Opaque(f.clone(), args.to_vec())),
+        PickleObject::Global(f) if f.starts_with("torch._utils._rebuild_") => call(vm, function, args),
+        PickleObject::Global(f) => Ok(PickleObject::Opaque(f.clone(), args.to_vec())),
         _ => Err(bad("torch._tensor._rebuild_from_type_v2")),
     }
 }
 
-fn refuse_bits(vm: &Vm<'_, '_>, metadata: Id) -> Result<()> {
-    let Object::Dict(items) = vm.object(metadata) else {
+fn refuse_bits(vm: &Vm<'_, '_>, metadata: ObjectId) -> Result<()> {
+    let PickleObject::Dict(items) = vm.object(metadata) else {
         return Ok(());
     };
     for &(key, value) in items {
-        if let (Object::Str(k), Object::Bool(true)) = (vm.object(key), vm.object(value)) {
+        if let (PickleObject::Str(k), PickleObject::Bool(true)) = (vm.object(key), vm.object(value)) {
             return Err(Pt2Error::unsupported(format!("a saved tensor whose {k} bit is set")));
         }
     }
     Ok(())
 }
 
-fn boolean(vm: &Vm<'_, '_>, id: Id) -> Result<bool> {
+fn boolean(vm: &Vm<'_, '_>, id: ObjectId) -> Result<bool> {
     match vm.object(id) {
-        Object::Bool(b) => Ok(*b),
-        Object::Int(n) => Ok(*n != 0),
+        PickleObject::Bool(b) => Ok(*b),
+        PickleObject::Int(n) => Ok(*n != 0),
         _ => Err(bad("a function that takes a truth value")),
     }
 }
 
-fn integer(vm: &Vm<'_, '_>, id: Id) -> Result<i64> {
+fn integer(vm: &Vm<'_, '_>, id: ObjectId) -> Result<i64> {
     match vm.object(id) {
-        Object::Int(n) => Ok(*n),
+        PickleObject::Int(n) => Ok(*n),
         _ => Err(bad("a function that takes an integer")),
     }
 }
 
-fn float(vm: &Vm<'_, '_>, id: Id) -> Result<f64> {
+fn float(vm: &Vm<'_, '_>, id: ObjectId) -> Result<f64> {
     match vm.object(id) {
-        Object::Float(x) => Ok(*x),
-        Object::Int(n) => Ok(*n as f64),
+        PickleObject::Float(x) => Ok(*x),
+        PickleObject::Int(n) => Ok(*n as f64),
         _ => Err(bad("a function that takes a float")),
     }
 }
 
-fn integers(vm: &Vm<'_, '_>, id: Id) -> Result<Vec<i64>> {
+fn integers(vm: &Vm<'_, '_>, id: ObjectId) -> Result<Vec<i64>> {
     match vm.object(id) {
-        Object::Size(v) => Ok(v.clone()),
-        Object::Tuple(ids) | Object::List(ids) if ids.len() <= MAX_RANK => {
+        PickleObject::Size(v) => Ok(v.clone()),
+        PickleObject::Tuple(ids) | PickleObject::List(ids) if ids.len() <= MAX_RANK => {
             ids.iter().map(|&i| integer(vm, i)).collect()
         }
         _ => Err(bad("a function that takes sizes")),
     }
 }
 
-fn sequence(vm: &mut Vm<'_, '_>, id: Id, what: &str) -> Result<Vec<Id>> {
+fn sequence(vm: &mut Vm<'_, '_>, id: ObjectId, what: &str) -> Result<Vec<ObjectId>> {
     let ids = match vm.object(id) {
-        Object::List(ids) | Object::Tuple(ids) | Object::Set(ids) => ids.clone(),
+        PickleObject::List(ids) | PickleObject::Tuple(ids) | PickleObject::Set(ids) => ids.clone(),
         _ => return Err(bad(what)),
     };
     vm.charge(ids.len())?;
     Ok(ids)
 }
 
-fn dictionary(vm: &mut Vm<'_, '_>, id: Id) -> Result<Object> {
-    if let Object::Dict(items) = vm.object(id) {
+fn dictionary(vm: &mut Vm<'_, '_>, id: ObjectId) -> Result<PickleObject> {
+    if let PickleObject::Dict(items) = vm.object(id) {
         let items = items.clone();
         vm.charge(items.len())?;
-        return Ok(Object::Dict(items));
+        return Ok(PickleObject::Dict(items));
     }
     let pairs = sequence(vm, id, "dict")?;
-    let pair = |&p: &Id| match vm.object(p) {
-        Object::Tuple(kv) | Object::List(kv) if kv.len() == 2 => Ok((kv[0], kv[1])),
+    let pair = |&p: &ObjectId| match vm.object(p) {
+        PickleObject::Tuple(kv) | PickleObject::List(kv) if kv.len() == 2 => Ok((kv[0], kv[1])),
         _ => Err(bad("dict")),
     };
-    Ok(Object::Dict(pairs.iter().map(pair).collect::<Result<_>>()?))
+    Ok(PickleObject::Dict(pairs.iter().map(pair).collect::<Result<_>>()?))
 }
 
-fn device(vm: &Vm<'_, '_>, kind: Id, index: Option<Id>) -> Result<Object> {
-    let Object::Str(kind) = vm.object(kind) else {
+fn device(vm: &Vm<'_, '_>, kind: ObjectId, index: Option<ObjectId>) -> Result<PickleObject> {
+    let PickleObject::Str(kind) = vm.object(kind) else {
         return Err(bad("torch.device"));
     };
     if kind.len() > 64 {
@@ -193,19 +193,19 @@ fn device(vm: &Vm<'_, '_>, kind: Id, index: Option<Id>) -> Result<Object> {
         Some(i) => Some(integer(vm, i)?),
         None => inside,
     };
-    Ok(Object::Device(kind.to_string(), index))
+    Ok(PickleObject::Device(kind.to_string(), index))
 }
 
 /// The storage of a persistent id `('storage', class, key, location, count)`.
-pub(super) fn persistent(vm: &mut Vm<'_, '_>, id: Id) -> Result<Object> {
+pub(super) fn persistent(vm: &mut Vm<'_, '_>, id: ObjectId) -> Result<PickleObject> {
     let bad = || Pt2Error::malformed("the pickle names a storage in a form that is not known");
-    let Object::Tuple(parts) = vm.object(id) else {
+    let PickleObject::Tuple(parts) = vm.object(id) else {
         return Err(bad());
     };
     let &[word, class, key, _, count] = parts.as_slice() else {
         return Err(bad());
     };
-    let (Object::Str(word), Object::Global(class), Object::Str(key)) =
+    let (PickleObject::Str(word), PickleObject::Global(class), PickleObject::Str(key)) =
         (vm.object(word), vm.object(class), vm.object(key))
     else {
         return Err(bad());
@@ -227,19 +227,19 @@ pub(super) fn persistent(vm: &mut Vm<'_, '_>, id: Id) -> Result<Object> {
         .and_then(|n| n.checked_mul(dtype.map_or(1, FileDType::size) as u64))
         .ok_or_else(bad)?;
     (vm.require)(&key, bytes)?;
-    Ok(Object::Storage(Storage { dtype, key, bytes }))
+    Ok(PickleObject::Storage(PickleStorage { dtype, key, bytes }))
 }
 
 fn tensor(
     vm: &Vm<'_, '_>,
-    storage: Id,
-    offset: Id,
-    sizes: Id,
-    strides: Id,
+    storage: ObjectId,
+    offset: ObjectId,
+    sizes: ObjectId,
+    strides: ObjectId,
     dtype: Option<FileDType>,
     requires_grad: bool,
-) -> Result<Object> {
-    let Object::Storage(storage) = vm.object(storage) else {
+) -> Result<PickleObject> {
+    let PickleObject::Storage(storage) = vm.object(storage) else {
         return Err(bad("a tensor's maker"));
     };
     let dtype = dtype
@@ -262,5 +262,5 @@ fn tensor(
             t.sizes, t.strides, t.offset, t.storage
         )));
     }
-    Ok(Object::Tensor(Arc::new(t)))
+    Ok(PickleObject::Tensor(Arc::new(t)))
 }

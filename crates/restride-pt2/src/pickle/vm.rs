@@ -14,11 +14,11 @@ const MAX_DEPTH: usize = 200;
 const VALUES_PER_BYTE: usize = 16;
 const VALUES_ALLOWED: usize = 1 << 16;
 
-pub(super) type Id = usize;
+pub(super) type ObjectId = usize;
 
 /// An object of the arena.
 #[derive(Debug, Clone)]
-pub(super) enum Object {
+pub(super) enum PickleObject {
     None,
     Bool(bool),
     Int(i64),
@@ -26,23 +26,23 @@ pub(super) enum Object {
     Complex(f64, f64),
     Str(Arc<str>),
     Bytes(Arc<[u8]>),
-    Tuple(Vec<Id>),
-    List(Vec<Id>),
-    Set(Vec<Id>),
-    Dict(Vec<(Id, Id)>),
+    Tuple(Vec<ObjectId>),
+    List(Vec<ObjectId>),
+    Set(Vec<ObjectId>),
+    Dict(Vec<(ObjectId, ObjectId)>),
     Size(Vec<i64>),
     DType(FileDType),
     Device(String, Option<i64>),
     Tensor(Arc<PickleTensor>),
     /// The storage of a persistent id.
-    Storage(Storage),
+    Storage(PickleStorage),
     /// A class or function.
     Global(Arc<str>),
-    Opaque(Arc<str>, Vec<Id>),
+    Opaque(Arc<str>, Vec<ObjectId>),
 }
 
 #[derive(Debug, Clone)]
-pub(super) struct Storage {
+pub(super) struct PickleStorage {
     /// None for a storage of bytes, whose tensors bring their own type.
     pub(super) dtype: Option<FileDType>,
     pub(super) key: Arc<str>,
@@ -75,11 +75,11 @@ fn budget_of(program: &[u8]) -> usize {
 pub(super) struct Vm<'p, 'r> {
     code: &'p [u8],
     at: usize,
-    objects: Vec<Object>,
-    stack: Vec<Id>,
+    objects: Vec<PickleObject>,
+    stack: Vec<ObjectId>,
     /// Heights of the stack.
     marks: Vec<usize>,
-    memo: Vec<Option<Id>>,
+    memo: Vec<Option<ObjectId>>,
     /// Parts of objects that may still be copied.
     work: usize,
     pub(super) require: &'r mut Require<'r>,
@@ -117,7 +117,7 @@ impl<'p> Vm<'p, '_> {
         text(&rest[..len])
     }
 
-    pub(super) fn object(&self, id: Id) -> &Object {
+    pub(super) fn object(&self, id: ObjectId) -> &PickleObject {
         &self.objects[id]
     }
 
@@ -130,12 +130,12 @@ impl<'p> Vm<'p, '_> {
         Ok(())
     }
 
-    pub(super) fn add(&mut self, object: Object) -> Id {
+    pub(super) fn add(&mut self, object: PickleObject) -> ObjectId {
         self.objects.push(object);
         self.objects.len() - 1
     }
 
-    fn push(&mut self, object: Object) {
+    fn push(&mut self, object: PickleObject) {
         let id = self.add(object);
         self.stack.push(id);
     }
@@ -145,33 +145,33 @@ impl<'p> Vm<'p, '_> {
         self.marks.last().copied().unwrap_or(0)
     }
 
-    fn pop(&mut self) -> Result<Id> {
+    fn pop(&mut self) -> Result<ObjectId> {
         if self.stack.len() <= self.floor() {
             return Err(empty());
         }
         self.stack.pop().ok_or_else(empty)
     }
 
-    fn top(&self) -> Result<Id> {
+    fn top(&self) -> Result<ObjectId> {
         if self.stack.len() <= self.floor() {
             return Err(empty());
         }
         self.stack.last().copied().ok_or_else(empty)
     }
 
-    fn pop_many(&mut self, n: usize) -> Result<Vec<Id>> {
+    fn pop_many(&mut self, n: usize) -> Result<Vec<ObjectId>> {
         let start = self.stack.len().checked_sub(n).filter(|&s| s >= self.floor()).ok_or_else(empty)?;
         Ok(self.stack.split_off(start))
     }
 
-    fn pop_mark(&mut self) -> Result<Vec<Id>> {
+    fn pop_mark(&mut self) -> Result<Vec<ObjectId>> {
         let height = self.marks.pop().ok_or_else(empty)?;
         Ok(self.stack.split_off(height))
     }
 
-    fn string(&self, id: Id) -> Result<Arc<str>> {
+    fn string(&self, id: ObjectId) -> Result<Arc<str>> {
         match &self.objects[id] {
-            Object::Str(s) => Ok(s.clone()),
+            PickleObject::Str(s) => Ok(s.clone()),
             _ => Err(Pt2Error::malformed("the pickle has no string where it needs one")),
         }
     }
@@ -199,7 +199,7 @@ impl<'p> Vm<'p, '_> {
         Ok(())
     }
 
-    fn execute(&mut self) -> Result<Id> {
+    fn execute(&mut self) -> Result<ObjectId> {
         loop {
             let op = self.take(1)?[0];
             match op {
@@ -258,21 +258,21 @@ impl<'p> Vm<'p, '_> {
     /// Operations that push a constant.
     fn literal(&mut self, op: u8) -> Result<bool> {
         let object = match op {
-            b'N' => Object::None,
-            0x88 => Object::Bool(true),
-            0x89 => Object::Bool(false),
-            b'K' => Object::Int(self.number(1)? as i64),
-            b'M' => Object::Int(self.number(2)? as i64),
-            b'J' => Object::Int(i64::from(self.number(4)? as u32 as i32)),
-            0x8a => Object::Int(long(self.sized(1)?)?),
-            0x8b => Object::Int(long(self.sized(4)?)?),
-            b'G' => Object::Float(f64::from_bits(self.number(8)?.swap_bytes())),
-            b'X' => Object::Str(text(self.sized(4)?)?.into()),
-            0x8c => Object::Str(text(self.sized(1)?)?.into()),
-            0x8d => Object::Str(text(self.sized(8)?)?.into()),
-            b'C' | b'U' => Object::Bytes(self.sized(1)?.into()),
-            b'B' | b'T' => Object::Bytes(self.sized(4)?.into()),
-            0x8e | 0x96 => Object::Bytes(self.sized(8)?.into()),
+            b'N' => PickleObject::None,
+            0x88 => PickleObject::Bool(true),
+            0x89 => PickleObject::Bool(false),
+            b'K' => PickleObject::Int(self.number(1)? as i64),
+            b'M' => PickleObject::Int(self.number(2)? as i64),
+            b'J' => PickleObject::Int(i64::from(self.number(4)? as u32 as i32)),
+            0x8a => PickleObject::Int(long(self.sized(1)?)?),
+            0x8b => PickleObject::Int(long(self.sized(4)?)?),
+            b'G' => PickleObject::Float(f64::from_bits(self.number(8)?.swap_bytes())),
+            b'X' => PickleObject::Str(text(self.sized(4)?)?.into()),
+            0x8c => PickleObject::Str(text(self.sized(1)?)?.into()),
+            0x8d => PickleObject::Str(text(self.sized(8)?)?.into()),
+            b'C' | b'U' => PickleObject::Bytes(self.sized(1)?.into()),
+            b'B' | b'T' => PickleObject::Bytes(self.sized(4)?.into()),
+            0x8e | 0x96 => PickleObject::Bytes(self.sized(8)?.into()),
             _ => return Ok(false),
         };
         self.push(object);
@@ -282,29 +282,29 @@ impl<'p> Vm<'p, '_> {
     /// Operations that make or fill containers.
     fn container(&mut self, op: u8) -> Result<bool> {
         match op {
-            b')' => self.push(Object::Tuple(Vec::new())),
-            b'}' => self.push(Object::Dict(Vec::new())),
-            b']' => self.push(Object::List(Vec::new())),
-            0x8f => self.push(Object::Set(Vec::new())),
+            b')' => self.push(PickleObject::Tuple(Vec::new())),
+            b'}' => self.push(PickleObject::Dict(Vec::new())),
+            b']' => self.push(PickleObject::List(Vec::new())),
+            0x8f => self.push(PickleObject::Set(Vec::new())),
             0x85..=0x87 => {
                 let items = self.pop_many(usize::from(op - 0x84))?;
-                self.push(Object::Tuple(items));
+                self.push(PickleObject::Tuple(items));
             }
             b't' => {
                 let items = self.pop_mark()?;
-                self.push(Object::Tuple(items));
+                self.push(PickleObject::Tuple(items));
             }
             b'l' => {
                 let items = self.pop_mark()?;
-                self.push(Object::List(items));
+                self.push(PickleObject::List(items));
             }
             0x91 => {
                 let items = self.pop_mark()?;
-                self.push(Object::Set(items));
+                self.push(PickleObject::Set(items));
             }
             b'd' => {
                 let items = self.pop_mark()?;
-                self.push(Object::Dict(Vec::new()));
+                self.push(PickleObject::Dict(Vec::new()));
                 self.fill(&items, true)?;
             }
             b'a' => {
@@ -329,15 +329,15 @@ impl<'p> Vm<'p, '_> {
     }
 
     /// Puts items, or keys and values in turn, into the container on top.
-    fn fill(&mut self, items: &[Id], pairs: bool) -> Result<()> {
+    fn fill(&mut self, items: &[ObjectId], pairs: bool) -> Result<()> {
         let target = self.top()?;
         match (&mut self.objects[target], pairs) {
-            (Object::List(list) | Object::Set(list), false) => list.extend(items),
-            (Object::Dict(dict), true) if items.len().is_multiple_of(2) => {
+            (PickleObject::List(list) | PickleObject::Set(list), false) => list.extend(items),
+            (PickleObject::Dict(dict), true) if items.len().is_multiple_of(2) => {
                 dict.extend(items.chunks_exact(2).map(|kv| (kv[0], kv[1])));
             }
             // An unknown class may do anything with items.
-            (Object::Opaque(..), _) => {}
+            (PickleObject::Opaque(..), _) => {}
             _ => return Err(Pt2Error::malformed("the pickle adds items to something other than a container")),
         }
         Ok(())
@@ -358,7 +358,7 @@ impl<'p> Vm<'p, '_> {
             }
             b'R' | 0x81 => {
                 let (args, callee) = (self.pop()?, self.pop()?);
-                let Object::Tuple(args) = self.object(args).clone() else {
+                let PickleObject::Tuple(args) = self.object(args).clone() else {
                     return Err(Pt2Error::malformed("the pickle calls with no tuple of arguments"));
                 };
                 self.charge(args.len())?;
@@ -367,13 +367,13 @@ impl<'p> Vm<'p, '_> {
             }
             0x92 => {
                 let (_keywords, args, class) = (self.pop()?, self.pop()?, self.pop()?);
-                let (Object::Tuple(args), Object::Global(name)) =
+                let (PickleObject::Tuple(args), PickleObject::Global(name)) =
                     (self.object(args).clone(), self.object(class).clone())
                 else {
                     return Err(Pt2Error::malformed("the pickle makes an object of no class"));
                 };
                 self.charge(args.len())?;
-                self.push(Object::Opaque(name, args));
+                self.push(PickleObject::Opaque(name, args));
             }
             b'b' => {
                 // State of an object. A tensor's or dictionary's is attributes beside its content.
@@ -394,7 +394,7 @@ impl<'p> Vm<'p, '_> {
 
     /// Makes a tree of the object. Objects that contain themselves end at the depth limit, those that are shared
     /// without end at the budget.
-    fn value(&self, id: Id, depth: usize, budget: &mut usize) -> Result<PickleValue> {
+    fn value(&self, id: ObjectId, depth: usize, budget: &mut usize) -> Result<PickleValue> {
         let below = depth
             .checked_sub(1)
             .ok_or_else(|| Pt2Error::too_large(format!("the pickle nests more than {MAX_DEPTH} deep")))?;
@@ -406,17 +406,17 @@ impl<'p> Vm<'p, '_> {
         };
         spend(1)?;
         Ok(match self.object(id) {
-            Object::None => PickleValue::None,
-            Object::Bool(b) => PickleValue::Bool(*b),
-            Object::Int(n) => PickleValue::Int(*n),
-            Object::Float(x) => PickleValue::Float(*x),
-            Object::Complex(re, im) => PickleValue::Complex(*re, *im),
-            Object::Str(s) => PickleValue::Str(s.clone()),
-            Object::Bytes(b) => PickleValue::Bytes(b.clone()),
-            Object::Tuple(ids) => PickleValue::Tuple(self.values(ids, below, budget)?),
-            Object::List(ids) => PickleValue::List(self.values(ids, below, budget)?),
-            Object::Set(ids) => PickleValue::Set(self.values(ids, below, budget)?),
-            Object::Dict(pairs) => {
+            PickleObject::None => PickleValue::None,
+            PickleObject::Bool(b) => PickleValue::Bool(*b),
+            PickleObject::Int(n) => PickleValue::Int(*n),
+            PickleObject::Float(x) => PickleValue::Float(*x),
+            PickleObject::Complex(re, im) => PickleValue::Complex(*re, *im),
+            PickleObject::Str(s) => PickleValue::Str(s.clone()),
+            PickleObject::Bytes(b) => PickleValue::Bytes(b.clone()),
+            PickleObject::Tuple(ids) => PickleValue::Tuple(self.values(ids, below, budget)?),
+            PickleObject::List(ids) => PickleValue::List(self.values(ids, below, budget)?),
+            PickleObject::Set(ids) => PickleValue::Set(self.values(ids, below, budget)?),
+            PickleObject::Dict(pairs) => {
                 let mut items = indexmap::IndexMap::<DictKey, (PickleValue, PickleValue)>::new();
                 for &(k, v) in pairs {
                     let key = self.value(k, below, budget)?;
@@ -425,27 +425,27 @@ impl<'p> Vm<'p, '_> {
                 }
                 PickleValue::Dict(items.into_values().collect())
             }
-            Object::Size(sizes) => {
+            PickleObject::Size(sizes) => {
                 spend(sizes.len())?;
                 PickleValue::Size(sizes.clone())
             }
-            Object::DType(d) => PickleValue::DType(*d),
-            Object::Device(kind, index) => {
+            PickleObject::DType(d) => PickleValue::DType(*d),
+            PickleObject::Device(kind, index) => {
                 spend(kind.len())?;
                 PickleValue::Device { kind: kind.clone(), index: *index }
             }
-            Object::Tensor(t) => PickleValue::Tensor(t.clone()),
-            Object::Storage(s) => {
+            PickleObject::Tensor(t) => PickleValue::Tensor(t.clone()),
+            PickleObject::Storage(s) => {
                 PickleValue::Opaque { class: "torch.storage".into(), args: vec![PickleValue::Str(s.key.clone())] }
             }
-            Object::Global(name) => PickleValue::Opaque { class: name.clone(), args: Vec::new() },
-            Object::Opaque(class, ids) => {
+            PickleObject::Global(name) => PickleValue::Opaque { class: name.clone(), args: Vec::new() },
+            PickleObject::Opaque(class, ids) => {
                 PickleValue::Opaque { class: class.clone(), args: self.values(ids, below, budget)? }
             }
         })
     }
 
-    fn values(&self, ids: &[Id], depth: usize, budget: &mut usize) -> Result<Vec<PickleValue>> {
+    fn values(&self, ids: &[ObjectId], depth: usize, budget: &mut usize) -> Result<Vec<PickleValue>> {
         ids.iter().map(|&i| self.value(i, depth, budget)).collect()
     }
 }

@@ -26,7 +26,7 @@ pub enum Section {
 }
 
 #[derive(Serialize, Deserialize)]
-struct Set {
+struct JsonSet {
     tensors: Vec<Entry>,
     storages: Vec<StorageEntry>,
 }
@@ -66,9 +66,9 @@ enum Datum {
 #[derive(Deserialize)]
 struct TensorFile {
     #[serde(default)]
-    inputs: Option<Set>,
+    inputs: Option<JsonSet>,
     #[serde(default)]
-    after: Option<Set>,
+    after: Option<JsonSet>,
 }
 
 /// Reads a file that is a set of tensors, or one that has such sets under `inputs` and `after`.
@@ -82,7 +82,7 @@ pub fn read(bytes: &[u8], section: Section) -> Result<NamedTensors> {
         if section == Section::After {
             return Err(Pt2Error::missing("the file has no section `after`"));
         }
-        model::parse::<Set>(bytes)?
+        model::parse::<JsonSet>(bytes)?
     } else {
         let file: TensorFile = model::parse(bytes)?;
         match section {
@@ -99,7 +99,7 @@ pub fn read(bytes: &[u8], section: Section) -> Result<NamedTensors> {
     convert(set)
 }
 
-fn convert(set: Set) -> Result<NamedTensors> {
+fn convert(set: JsonSet) -> Result<NamedTensors> {
     let mut out = NamedTensors::default();
     let mut by_id = BTreeMap::new();
     for s in set.storages {
@@ -187,7 +187,7 @@ pub fn write(tensors: &NamedTensors) -> Result<Vec<u8>> {
             data: decode(s.dtype, &s.bytes).at(|| format!("storage {i}"))?,
         })
     };
-    model::print(&Set {
+    model::print(&JsonSet {
         tensors: tensors.items.iter().map(entry).collect(),
         storages: tensors.storages.iter().enumerate().map(storage).collect::<Result<_>>()?,
     })

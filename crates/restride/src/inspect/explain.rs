@@ -509,8 +509,8 @@ impl<'a> Explainer<'a> {
         }
         // Values for the caller name its memory.
         let border = matches!(r.kind, RemarkKind::WriteBack | RemarkKind::OutputInCaller) && !r.missed();
-        let lies = |v: &ValueId| self.placement.places[*v].as_ref().map(|p| p.buffer);
-        let buffer = self.graph.nodes[r.node].results.iter().find_map(lies)?;
+        let buffer = |v: &ValueId| self.placement.places[*v].as_ref().map(|p| p.buffer);
+        let buffer = self.graph.nodes[r.node].results.iter().find_map(buffer)?;
         border.then(|| self.memory(buffer))
     }
 

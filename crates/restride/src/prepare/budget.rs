@@ -31,7 +31,7 @@ pub(crate) struct Within {
 /// An unmet budget: the smallest arena found, and the values that take its memory.
 pub(crate) fn within(first: Attempt, most: i64, options: &CompileOptions, times: &mut Times) -> Result<Within> {
     let peak = modelled(&first.program);
-    let mut search = Search { first: &first, seen: Vec::new(), options, times };
+    let mut search = BudgetSearch { first: &first, seen: Vec::new(), options, times };
     if let Some(found) = search.near(peak, most)? {
         return Ok(found);
     }
@@ -66,7 +66,7 @@ impl Within {
     }
 }
 
-struct Search<'a> {
+struct BudgetSearch<'a> {
     first: &'a Attempt,
     /// Sequences that were placed and planned.
     seen: Vec<Vec<NodeId>>,
@@ -74,7 +74,7 @@ struct Search<'a> {
     times: &'a mut Times,
 }
 
-impl Search<'_> {
+impl BudgetSearch<'_> {
     /// Places and plans a sequence, if it is a new one.
     fn make(&mut self, found: &Recomputed) -> Result<Option<Within>> {
         if self.seen.contains(&found.sequence) {
