@@ -41,7 +41,7 @@ pub fn is_dash(path: &Path) -> bool {
 
 /// The terminal, pipes and files of a command.
 pub struct Screen {
-    work: Work,
+    work: WorkShown,
     /// Shows no progress bar once this is dropped.
     waiting: Option<Sender<()>>,
     quiet: bool,
@@ -55,13 +55,13 @@ pub struct Screen {
 
 /// The part of the work that is under way.
 #[derive(Clone)]
-struct Work {
+struct WorkShown {
     bar: ProgressBar,
     /// With `--verbose`: the part's name and beginning.
     part: Option<Arc<Mutex<Option<(String, Instant)>>>>,
 }
 
-impl Work {
+impl WorkShown {
     fn begin(&self, part: Option<String>) {
         if let Some(part) = &part {
             self.bar.set_message(part.clone());
@@ -96,7 +96,7 @@ impl Screen {
             });
             waiting
         });
-        let work = Work { bar, part: args.verbose.then(Arc::default) };
+        let work = WorkShown { bar, part: args.verbose.then(Arc::default) };
         Screen { work, waiting, quiet: args.quiet, data, spool: OnceCell::new(), stdin: OnceCell::new() }
     }
 

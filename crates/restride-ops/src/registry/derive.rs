@@ -4,14 +4,14 @@
 //! then the new contents of the written arguments, in order. This one rule covers `add_` (`add`), `max.dim_max`
 //! (`max.dim`) and `_native_batch_norm_legit` (`_native_batch_norm_legit_functional`).
 
-use crate::registry::{Row, exists, full_name, lookup, schema_of, schemas};
+use crate::registry::{OpRow, exists, full_name, lookup, schema_of, schemas};
 use restride_ir::{ArgType, Member, MemberArg, Op, OpDef, OpError, Schema, SchemaArg, Twin, TwinReturn};
 use smallvec::SmallVec;
 
 type Result<T> = std::result::Result<T, OpError>;
 
 /// An operator of the table, with the twin that it declares or that follows from its name.
-pub(super) fn declared(row: Row) -> Result<Op> {
+pub(super) fn declared(row: OpRow) -> Result<Op> {
     let def = row.def;
     let text = row.schema().ok_or_else(|| OpError::new("PyTorch has no such operator"))?;
     let schema = Schema::parse(text)?;

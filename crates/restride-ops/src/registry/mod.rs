@@ -16,13 +16,13 @@ use std::sync::{OnceLock, PoisonError, RwLock};
 
 /// A declared operator, under its own name or an alias.
 #[derive(Clone, Copy)]
-struct Row {
+struct OpRow {
     def: &'static OpDef,
     /// The schema of the alias.
     alias: Option<&'static str>,
 }
 
-impl Row {
+impl OpRow {
     /// PyTorch's schema, or the declaration's corrected one.
     fn schema(self) -> Option<&'static str> {
         self.alias.or_else(|| schemas::text(self.def))
@@ -31,7 +31,7 @@ impl Row {
 
 /// Declared operators by full name, and the names in the order of printed coverage.
 struct OpTable {
-    rows: HashMap<String, Row, FixedState>,
+    rows: HashMap<String, OpRow, FixedState>,
     names: Vec<String>,
 }
 
@@ -41,7 +41,7 @@ fn table() -> &'static OpTable {
         let mut table = OpTable { rows: HashMap::default(), names: Vec::new() };
         for family in FAMILIES {
             for def in family.ops.iter().copied().flatten() {
-                table.add(full_name(def.schema), Row { def, alias: None });
+                table.add(full_name(def.schema), OpRow { def, alias: None });
             }
             for (alias, name) in family.aliases {
                 table.add_alias(alias, name);
@@ -52,7 +52,7 @@ fn table() -> &'static OpTable {
 }
 
 impl OpTable {
-    fn add(&mut self, name: String, row: Row) {
+    fn add(&mut self, name: String, row: OpRow) {
         self.names.push(name.clone());
         let before = self.rows.insert(name, row);
         assert!(before.is_none(), "{} is declared twice", row.def.schema);
@@ -68,8 +68,8 @@ impl OpTable {
                 continue;
             }
             let declared = Schema::name_of("aten", name, if every_overload { overload } else { of });
-            if let Some(&Row { def, .. }) = self.rows.get(&declared) {
-                self.add(full_name(schema), Row { def, alias: Some(schema) });
+            if let Some(&OpRow { def, .. }) = self.rows.get(&declared) {
+                self.add(full_name(schema), OpRow { def, alias: Some(schema) });
             }
         }
     }
