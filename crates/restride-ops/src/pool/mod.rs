@@ -9,7 +9,7 @@ mod samples;
 mod unpool;
 
 use crate::support::promote;
-use crate::support::scratch::{lies, packed};
+use crate::support::scratch::{packed, stored};
 use crate::support::*;
 use restride_ir::{Args, Call, DType, Ints, Layout, Meta, OpDef};
 use restride_kernels::pool::{self, Span, Spans};

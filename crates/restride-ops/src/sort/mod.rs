@@ -59,7 +59,7 @@ macro_rules! sorts {
 }
 sorts! {
     infer_sort, run_sort, infer_argsort, run_argsort, room: 1, 2;
-    infer_stable, run_stable, infer_argstable, run_argstable, room_stable: 2, 3;
+    infer_stable, run_stable, infer_argstable, run_argstable, stable_scratch: 2, 3;
 }
 
 fn infer_msort(a: &Args<'_, Meta>) -> Metas {
@@ -139,9 +139,9 @@ fn kth_scratch(a: &Args<'_, Meta>, _: &[Meta]) -> Result<usize> {
 
 pub(crate) static OPS: &[OpDef] = &[
     exact("sort", infer_sort, run_sort, room, samples!(s_sort)),
-    exact("sort.stable", infer_stable, run_stable, room_stable, samples!(s_stable)),
+    exact("sort.stable", infer_stable, run_stable, stable_scratch, samples!(s_stable)),
     exact("argsort", infer_argsort, run_argsort, room, samples!(s_sort)),
-    exact("argsort.stable", infer_argstable, run_argstable, room_stable, samples!(s_argstable)),
+    exact("argsort.stable", infer_argstable, run_argstable, stable_scratch, samples!(s_argstable)),
     exact("msort", infer_msort, run_msort, msort_scratch, samples!(s_msort)),
     exact("topk", infer_topk, run_topk, topk_scratch, samples!(s_topk)),
     exact("kthvalue", infer_kth, run_kth, kth_scratch, samples!(s_kth)),
