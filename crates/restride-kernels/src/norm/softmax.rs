@@ -163,14 +163,14 @@ fn softmax_here<T: Real>(row: &mut [T], what: Softmax) {
         return row.fill(T::zero());
     }
     if what == Softmax::Log {
-        let total = sum(row, |x| (x - max).exp_fast());
+        let total = sum(row, |x| (x - max).exp_down());
         let shift = max + total.ln_fast();
         // One after the other: added to a large maximum first, the logarithm would be rounded away.
         let total = if max.is_finite() { total.ln_fast() } else { shift };
         let max = if max.is_finite() { max } else { T::zero() };
         return row.iter_mut().for_each(|x| *x = (*x - max) - total);
     }
-    row.iter_mut().for_each(|x| *x = (*x - max).exp_fast());
+    row.iter_mut().for_each(|x| *x = (*x - max).exp_down());
     let total = sum(row, |x| x);
     let scale = T::one() / total;
     row.iter_mut().for_each(|x| *x *= scale);
@@ -202,7 +202,7 @@ fn columns_here<T: Real>(block: &mut [T], [max, total]: [&mut [T]; 2], what: Sof
     }
     for row in block.chunks_mut(inner) {
         for ((x, &m), t) in row.iter_mut().zip(&*max).zip(&mut *total) {
-            let y = (*x - m).exp_fast();
+            let y = (*x - m).exp_down();
             *t += y;
             if what != Softmax::Log {
                 *x = y;

@@ -68,7 +68,8 @@ pub fn drive<T: Compute, R: Answer>(
     threads: usize,
     f: Row<'_, T, R>,
 ) -> Result<(), PointwiseError> {
-    let parts = threads.min(out.numel() / (SHARED / 2));
+    // More parts than threads: one that is kept from working leaves its parts to the others.
+    let parts = if threads > 1 { (4 * threads).min(out.numel() / (SHARED / 2)) } else { 1 };
     match (parts > 1).then(|| shared_dim(out.layout(), parts)).flatten() {
         None => on_one_thread(common, inputs, out, f),
         Some(dim) => on_threads(common, inputs, out, (dim, parts), threads, f),

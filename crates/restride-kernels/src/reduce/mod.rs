@@ -71,28 +71,45 @@ impl<T: Copy, A: Copy, F: Fn(T) -> A + Copy, J: Fn(A, A) -> A + Copy> isa::Work 
         if row.len() <= BLOCK {
             return lanes(row, unit, f, join);
         }
-        tree(row.chunks(BLOCK).map(|block| lanes(block, unit, f, join)), unit, join)
+        let mut tree = Tree::new(unit);
+        for block in row.chunks(BLOCK) {
+            tree.push(lanes(block, unit, f, join), join);
+        }
+        tree.root(join)
     }
 }
 
-/// Joins values pairwise, as a stack of joined powers of two: the shape depends on their number alone.
-#[inline(always)]
-fn tree<A: Copy>(values: impl Iterator<Item = A>, unit: A, join: impl Fn(A, A) -> A) -> A {
-    let mut stack: [A; 64] = [unit; 64];
-    let mut depth = 0;
-    for (i, mut value) in values.enumerate() {
-        for _ in 0..i.trailing_ones() {
-            depth -= 1;
-            value = join(stack[depth], value);
+/// Values joined pairwise, as a stack of joined powers of two: the shape depends on their number alone.
+struct Tree<A> {
+    stack: [A; 64],
+    depth: usize,
+    values: usize,
+}
+
+impl<A: Copy> Tree<A> {
+    #[inline(always)]
+    fn new(unit: A) -> Self {
+        Tree { stack: [unit; 64], depth: 0, values: 0 }
+    }
+    #[inline(always)]
+    fn push(&mut self, mut value: A, join: impl Fn(A, A) -> A) {
+        for _ in 0..self.values.trailing_ones() {
+            self.depth -= 1;
+            value = join(self.stack[self.depth], value);
         }
-        stack[depth] = value;
-        depth += 1;
+        self.stack[self.depth] = value;
+        self.depth += 1;
+        self.values += 1;
     }
-    let mut value = stack[depth - 1];
-    for &left in stack[..depth - 1].iter().rev() {
-        value = join(left, value);
+    /// Of at least one value.
+    #[inline(always)]
+    fn root(self, join: impl Fn(A, A) -> A) -> A {
+        let mut value = self.stack[self.depth - 1];
+        for &left in self.stack[..self.depth - 1].iter().rev() {
+            value = join(left, value);
+        }
+        value
     }
-    value
 }
 
 /// Joins `f` of all elements: interleaved parts within a block ([`lanes`]), blocks pairwise.
@@ -127,7 +144,9 @@ fn fold_on<T: Copy + Sync, A: Copy + Send + Sync>(
     par::pieces(threads, values, 1, &|i, value| {
         value[0] = fold(&row[i * branch..row.len().min((i + 1) * branch)], unit, f, join);
     });
-    tree(values.iter().copied(), unit, join)
+    let mut tree = Tree::new(unit);
+    values.iter().for_each(|&value| tree.push(value, join));
+    tree.root(join)
 }
 
 /// A row in interleaved parts, 8 or if it is long 32, which are joined at the end: an order that depends on the length alone.

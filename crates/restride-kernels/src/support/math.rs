@@ -66,6 +66,13 @@ pub(crate) fn exp(x: f32) -> f32 {
     scaled(exp_tail(r) * (r * r) + r + 1.0, n)
 }
 
+/// `e^x` for `x` up to 0, with 0 for results below 2^-126. Error below 1 ulp.
+#[inline(always)]
+pub(crate) fn exp_down(x: f32) -> f32 {
+    let (r, _, n) = without_powers_of_e(within(x, -88.0, 0.0));
+    (exp_tail(r) * (r * r) + r + 1.0) * power_of_2(n)
+}
+
 /// `e^x / 2` for `x` in -87.6..=89, with 0 for results below 2^-126.
 #[inline(always)]
 fn exp_half(x: f32) -> f32 {
@@ -370,6 +377,7 @@ mod tests {
 
     const CASES: &[Case] = &[
         ("exp", exp, libm::exp, 1.0, ALL),
+        ("exp_down", exp_down, libm::exp, 1.0, -87.3..=0.0),
         ("exp2", exp2, libm::exp2, 1.0, ALL),
         ("exp_m1", exp_m1, libm::expm1, 1.6, ALL),
         ("ln", ln, libm::log, 1.0, ALL),
@@ -433,6 +441,14 @@ mod tests {
     #[ignore = "takes an hour of a processor"]
     fn every_single_is_within_the_declared_error() {
         visit(1);
+    }
+
+    #[test]
+    fn what_is_too_small_for_a_weight_is_zero() {
+        for x in [-88.0, -1e3, f32::MIN, f32::NEG_INFINITY] {
+            assert_eq!(exp_down(x), 0.0, "{x}");
+        }
+        assert!(exp_down(f32::NAN).is_nan());
     }
 
     #[test]

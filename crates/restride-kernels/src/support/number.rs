@@ -140,6 +140,8 @@ pub trait Real: Float + NumAssign + Ordered + Inexact<Abs = Self> {
     }
     /// `e` to this power.
     fn exp_fast(self) -> Self;
+    /// `e` to this power, which is not above 0; singles below 2^-126 are 0.
+    fn exp_down(self) -> Self;
     /// 2 to this power.
     fn exp2_fast(self) -> Self;
     /// `e` to this power, less 1.
@@ -206,6 +208,7 @@ macro_rules! real {
 }
 real! { f32, libm::erfcf, libm::lgammaf, libm::nextafterf;
     exp_fast(x) math::exp(x);
+    exp_down(x) math::exp_down(x);
     exp2_fast(x) math::exp2(x);
     exp_m1_fast(x) math::exp_m1(x);
     ln_fast(x) math::ln(x);
@@ -221,6 +224,7 @@ real! { f32, libm::erfcf, libm::lgammaf, libm::nextafterf;
 }
 real! { f64, libm::erfc, libm::lgamma, libm::nextafter;
     exp_fast(x) x.exp();
+    exp_down(x) x.exp();
     exp2_fast(x) x.exp2();
     exp_m1_fast(x) x.exp_m1();
     ln_fast(x) x.ln();
