@@ -64,12 +64,13 @@ struct Fold<'a, T, A, F, J> {
 
 impl<T: Copy, A: Copy, F: Fn(T) -> A + Copy, J: Fn(A, A) -> A + Copy> isa::Work for Fold<'_, T, A, F, J> {
     type Out = A;
-    const WIDEST: bool = true;
+    // Sums wait for the ones before them, not for the width of vectors.
+    const WIDEST: bool = false;
     #[inline(always)]
     fn run(self) -> A {
         let Fold { row, unit, f, join } = self;
-        if row.len() <= BLOCK {
-            return lanes(row, unit, f, join);
+        if row.is_empty() {
+            return unit;
         }
         let mut tree = Tree::new(unit);
         for block in row.chunks(BLOCK) {
@@ -119,7 +120,9 @@ pub(crate) fn fold<T: Copy, A: Copy>(
     f: impl Fn(T) -> A + Copy,
     join: impl Fn(A, A) -> A + Copy,
 ) -> A {
-    isa::run(Fold { row, unit, f, join })
+    let fold = Fold { row, unit, f, join };
+    // Complex numbers and pairs gain little from vectors, and their code is long.
+    if size_of::<T>() > 8 || size_of::<A>() > 8 { isa::Work::run(fold) } else { isa::run(fold) }
 }
 
 /// As [`fold`], on up to `threads` threads. Each folds whole branches of the tree, so the result is the same.
@@ -149,14 +152,10 @@ fn fold_on<T: Copy + Sync, A: Copy + Send + Sync>(
     tree.root(join)
 }
 
-/// A row in interleaved parts, 8 or if it is long 32, which are joined at the end: an order that depends on the length alone.
+/// A row in 16 interleaved parts, which are joined at the end: an order that depends on the length alone.
 #[inline(always)]
 pub(crate) fn lanes<T: Copy, A: Copy>(row: &[T], unit: A, f: impl Fn(T) -> A, join: impl Fn(A, A) -> A) -> A {
-    if row.len() < 64 { parts::<8, T, A>(row, unit, f, join) } else { parts::<32, T, A>(row, unit, f, join) }
-}
-
-#[inline(always)]
-fn parts<const N: usize, T: Copy, A: Copy>(row: &[T], unit: A, f: impl Fn(T) -> A, join: impl Fn(A, A) -> A) -> A {
+    const N: usize = 16;
     let mut lanes = [unit; N];
     let (chunks, rest) = row.as_chunks::<N>();
     for c in chunks {
