@@ -1,20 +1,23 @@
 //! One input channel per group, in `f32`: each result is a sum over the taps of its window, from the bias on, in the order of the taps.
 //!
-//! Channels-first planes are framed ([`Frame`]): lanes are neighbouring windows. Channels-last planes are read as they are: lanes are
-//! channels. Both multiply padding, as zeros, so their bits are the same. PyTorch's results have no terms of padding; that shows with
-//! infinite weights and NaNs only: those take [`skip_padding`].
+//! Channels-first planes are framed ([`Frame`]): lanes are neighbouring windows, and padding is read as zeros. Channels-last planes are
+//! read as they are: lanes are channels, and taps in the padding are skipped. A term of zero changes a sum of finite terms at most in
+//! the sign of a zero, and all sums end with `+ 0`, so their bits are the same. Infinite weights and NaNs take [`skip_padding`] in
+//! every layout: like PyTorch's, these results have no terms of padding.
+//!
+//! [`skip_padding`]: Depthwise::skip_padding
 
 use crate::conv::frame::{Frame, Planes, TAPS, spread};
 use crate::conv::lanes::{Lanes, Set, Task};
 use crate::conv::window::Window;
 use crate::support::par;
 use std::mem::MaybeUninit;
+use std::ops::Range;
 
 /// Elements of a frame and of its results, on the stack.
 const FRAME: usize = 8192;
-/// Elements of a zero vector of any tile.
-const ZEROS: usize = 64;
-static NOTHING: [f32; ZEROS] = [0.0; ZEROS];
+/// Elements of the vectors of any tile.
+const MOST: usize = 64;
 /// Windows of a row that are computed together, channels-last.
 const SIDE: usize = 4;
 /// Most vectors of results at a time, channels-first.
@@ -58,7 +61,7 @@ impl Depthwise<'_> {
         let frame = boxes(w);
         // SAFETY: the caller's promise; items share no elements of the result.
         unsafe {
-            let finite = frame.is_some() && self.weights().all(f32::is_finite);
+            let finite = frame.is_some() && self.is_finite();
             match frame.filter(|_| finite) {
                 None => par::each(threads, self.batch * self.channels * self.each, &|i| self.skip_padding(i)),
                 Some(_) if self.is_last() => {
@@ -82,7 +85,15 @@ impl Depthwise<'_> {
     /// Whether both input and result are channels-last, a channel of one for each of the other.
     fn is_last(&self) -> bool {
         let taps = self.w.taps();
-        self.each == 1 && self.x.channel == 1 && self.y.channel == 1 && self.channels > 1 && taps * ZEROS <= FRAME
+        self.each == 1 && self.x.channel == 1 && self.y.channel == 1 && self.channels > 1 && taps * MOST <= FRAME
+    }
+
+    /// Where the taps of a weight are, from its first element on.
+    #[inline(always)]
+    fn offsets(&self) -> [isize; TAPS] {
+        let mut all = [0; TAPS];
+        self.w.each_tap(|t, tap| all[t] = (0..3).map(|d| tap[d] as isize * self.weight.strides[d]).sum());
+        all
     }
 
     /// Element of the weight for a result channel and a tap.
@@ -95,11 +106,13 @@ impl Depthwise<'_> {
         unsafe { s.base.offset(at).read() }
     }
 
-    unsafe fn weights(&self) -> impl Iterator<Item = f32> {
-        let [kd, kh, kw] = self.w.kernel;
-        (0..self.channels * self.each).flat_map(move |o| {
+    /// Whether all weights are finite.
+    unsafe fn is_finite(&self) -> bool {
+        let taps = &self.offsets()[..self.w.taps()];
+        (0..self.channels * self.each).all(|o| {
+            let at = self.weight.base.wrapping_offset(o as isize * self.weight.channel);
             // SAFETY: the caller's promise.
-            (0..kd * kh * kw).map(move |t| unsafe { self.weight(o, [t / (kh * kw), t / kw % kh, t % kw]) })
+            taps.iter().all(|&t| unsafe { at.offset(t).read() }.is_finite())
         })
     }
 
@@ -128,7 +141,7 @@ impl Depthwise<'_> {
                     }
                 });
                 let cell: isize = (0..3).map(|d| at[d] as isize * self.y.strides[d]).sum();
-                y.offset(cell).write(sum);
+                y.offset(cell).write(sum + 0.0);
             }
         }
     }
@@ -137,7 +150,7 @@ impl Depthwise<'_> {
 /// The boxes in which planes are computed; `None` if a window is too large.
 fn boxes(w: &Window) -> Option<Frame> {
     let fits = |f: &Frame| {
-        let most = f.flat(f.rows).max(f.channel).checked_add(f.slack(VECTORS * ZEROS));
+        let most = f.flat(f.rows).max(f.channel).checked_add(f.slack(VECTORS * MOST));
         most.is_some_and(|n| n <= FRAME)
     };
     if w.taps() > TAPS || (0..3).any(|d| w.pad[d] > FRAME || w.dilation[d] * w.kernel[d] > FRAME) {
@@ -174,10 +187,15 @@ impl Task for First<'_> {
         let mut taps = [0usize; TAPS];
         frame.taps(|t, at| taps[t] = at);
         let taps = &taps[..w.taps()];
+        let offsets = of.offsets();
+        let offsets = &offsets[..w.taps()];
+        let mut weights = [0f32; TAPS];
         let [od, oh, ow] = w.output;
         // SAFETY: the caller's promise; the frame fits its buffer, with what is read beyond it.
         unsafe {
-            crate::conv::lanes::clear::<V>(buffer.add(frame.channel), frame.slack(VECTORS * ZEROS));
+            crate::conv::lanes::clear::<V>(buffer.add(frame.channel), frame.slack(VECTORS * MOST));
+            // The padding of a frame that holds a whole plane is the same for all planes.
+            let whole = od == 1 && frame.rows >= oh && frame.columns >= ow;
             for plane in *first..*last {
                 let (n, c) = ((plane / of.channels) as isize, plane % of.channels);
                 let x = of.x.base.offset(n * of.x_sample + c as isize * of.x.channel);
@@ -187,12 +205,16 @@ impl Task for First<'_> {
                     while y < oh {
                         let mut x0 = 0;
                         while x0 < ow {
-                            frame.fill::<V>(x, of.x.strides, [z, y, x0], buffer);
+                            frame.fill::<V>(x, of.x.strides, [z, y, x0], buffer, !whole || plane == *first);
                             let (rows, columns) = (frame.rows.min(oh - y), frame.columns.min(ow - x0));
                             let mut o = c * of.each;
                             while o < (c + 1) * of.each {
                                 let end = (rows - 1) * frame.pitch + columns;
-                                sweep::<V>(of, o, taps, buffer, sums, end);
+                                let at = of.weight.base.offset(o as isize * of.weight.channel);
+                                for (to, &t) in weights.iter_mut().zip(offsets) {
+                                    *to = at.offset(t).read();
+                                }
+                                sweep::<V>(taps, &weights, of.bias(o), buffer, sums, end);
                                 let at = n * of.y_sample
                                     + o as isize * of.y.channel
                                     + z as isize * of.y.strides[0]
@@ -218,34 +240,28 @@ impl Task for First<'_> {
 /// Sums of the windows with flat numbers below `end`, for one result channel.
 #[inline(always)]
 unsafe fn sweep<V: Lanes<T = f32>>(
-    of: &Depthwise<'_>,
-    o: usize,
     taps: &[usize],
+    weights: &[f32; TAPS],
+    bias: f32,
     buffer: *const f32,
     sums: *mut f32,
     end: usize,
 ) {
-    let [_, kh, kw] = of.w.kernel;
-    let mut weights = [0f32; TAPS];
     let mut f = 0;
     // SAFETY: the caller's promise.
     unsafe {
-        for (t, to) in weights[..taps.len()].iter_mut().enumerate() {
-            *to = of.weight(o, [t / (kh * kw), t / kw % kh, t % kw]);
-        }
-        let bias = of.bias(o);
         while f < end {
             let left = (end - f).div_ceil(V::LANES);
             let (from, to) = (buffer.add(f), sums.add(f));
             f += V::LANES
                 * if left >= 8 {
-                    run::<V, 8>(taps, &weights, bias, from, to)
+                    run::<V, 8>(taps, weights, bias, from, to)
                 } else if left >= 4 {
-                    run::<V, 4>(taps, &weights, bias, from, to)
+                    run::<V, 4>(taps, weights, bias, from, to)
                 } else if left >= 2 {
-                    run::<V, 2>(taps, &weights, bias, from, to)
+                    run::<V, 2>(taps, weights, bias, from, to)
                 } else {
-                    run::<V, 1>(taps, &weights, bias, from, to)
+                    run::<V, 1>(taps, weights, bias, from, to)
                 };
         }
     }
@@ -270,7 +286,7 @@ unsafe fn run<V: Lanes<T = f32>, const M: usize>(
             }
         }
         for (i, sum) in sums.into_iter().enumerate() {
-            sum.store(to.add(i * V::LANES));
+            sum.plus(V::splat(0.0)).store(to.add(i * V::LANES));
         }
     }
     M
@@ -311,18 +327,22 @@ impl Last<'_> {
         let wide = if PART { part } else { M * V::LANES };
         let mut memory = MaybeUninit::<[f32; FRAME]>::uninit();
         let weights = memory.as_mut_ptr().cast::<f32>();
-        let mut bias = [0f32; ZEROS];
+        let mut bias = [0f32; MOST];
         // SAFETY: the caller's promise; taps × vectors fit the memory.
         unsafe {
-            w.each_tap(|t, k| {
+            for (t, &at) in of.offsets()[..w.taps()].iter().enumerate() {
+                let from = of.weight.base.offset(c as isize * of.weight.channel + at);
                 for i in 0..M * V::LANES {
-                    weights.add(t * M * V::LANES + i).write(if i < wide { of.weight(c + i, k) } else { 0.0 });
+                    let x = if i < wide { from.offset(i as isize * of.weight.channel).read() } else { 0.0 };
+                    weights.add(t * M * V::LANES + i).write(x);
                 }
-            });
+            }
             for (i, b) in bias[..wide].iter_mut().enumerate() {
                 *b = of.bias(c + i);
             }
             let [od, oh, ow] = w.output;
+            // Windows of a row that have no padding.
+            let (lo, hi) = (w.inside(2, 0).0, w.inside(2, w.kernel[2] - 1).1);
             let mut line = first;
             while line < last {
                 let (n, z, y) = ((line / (od * oh)) as isize, line / oh % od, line % oh);
@@ -331,14 +351,18 @@ impl Last<'_> {
                     .y
                     .base
                     .offset(n * of.y_sample + z as isize * of.y.strides[0] + y as isize * of.y.strides[1] + c as isize);
+                let lines = [inside(w, 0, z), inside(w, 1, y)];
                 let mut o = 0;
                 while o < ow {
-                    let step = of.y.strides[2];
-                    let to = to.offset(o as isize * step);
-                    o += if o + SIDE <= ow {
-                        windows::<V, M, SIDE, PART>(of, [z, y, o], x, weights, &bias, to, part)
+                    let (at, to) = ([z, y, o], to.offset(o as isize * of.y.strides[2]));
+                    o += if M == 1 && o >= lo && o + 2 * SIDE <= hi {
+                        windows::<V, M, { 2 * SIDE }, PART>(of, at, &lines, 0..w.kernel[2], x, weights, &bias, to, part)
+                    } else if o >= lo && o + SIDE <= hi {
+                        windows::<V, M, SIDE, PART>(of, at, &lines, 0..w.kernel[2], x, weights, &bias, to, part)
+                    } else if o >= lo && o < hi {
+                        windows::<V, M, 1, PART>(of, at, &lines, 0..w.kernel[2], x, weights, &bias, to, part)
                     } else {
-                        windows::<V, M, 1, PART>(of, [z, y, o], x, weights, &bias, to, part)
+                        windows::<V, M, 1, PART>(of, at, &lines, inside(w, 2, o), x, weights, &bias, to, part)
                     };
                 }
                 line += 1;
@@ -348,24 +372,35 @@ impl Last<'_> {
     }
 }
 
-/// `S` windows of a row from `at` on.
+/// The taps of window `o` that are inside of the input in a dimension.
+#[inline(always)]
+fn inside(w: &Window, d: usize, o: usize) -> Range<usize> {
+    let at = o * w.stride[d];
+    let lo = w.pad[d].saturating_sub(at).div_ceil(w.dilation[d]).min(w.kernel[d]);
+    let hi = (w.input[d] + w.pad[d]).saturating_sub(at).div_ceil(w.dilation[d]).min(w.kernel[d]);
+    lo..hi.max(lo)
+}
+
+/// `S` windows of a row from `at` on, of which the taps `depth`, `rows` and `columns` are inside of the input.
+#[allow(clippy::needless_range_loop)] // windows by vectors
 #[inline(always)]
 unsafe fn windows<V: Lanes<T = f32>, const M: usize, const S: usize, const PART: bool>(
     of: &Depthwise<'_>,
     at: [usize; 3],
+    [depth, rows]: &[Range<usize>; 2],
+    columns: Range<usize>,
     x: *const f32,
     weights: *const f32,
-    bias: &[f32; ZEROS],
+    bias: &[f32; MOST],
     to: *mut f32,
     part: usize,
 ) -> usize {
     let w = of.w;
-    let [_, _, sx] = of.x.strides;
-    // Column of the first window's first tap, before the padding; a window further, a tap further.
-    let column = (at[2] * w.stride[2]) as isize - w.pad[2] as isize;
-    let ends = column + ((S - 1) * w.stride[2] + (w.kernel[2] - 1) * w.dilation[2]) as isize;
-    let inside = column >= 0 && ends < w.input[2] as isize;
-    // SAFETY: the caller's promise; what is outside of the input is read as zeros.
+    let [_, kh, kw] = w.kernel;
+    let tap = w.dilation[2] as isize * of.x.strides[2];
+    let apart: [isize; S] = std::array::from_fn(|j| (j * w.stride[2]) as isize * of.x.strides[2]);
+    let cell = |d: usize, k: usize| (at[d] * w.stride[d] + k * w.dilation[d] - w.pad[d]) as isize * of.x.strides[d];
+    // SAFETY: the caller's promise; the taps are inside of the input.
     unsafe {
         let mut sums = [[V::splat(0.0); M]; S];
         for sum in &mut sums {
@@ -373,37 +408,34 @@ unsafe fn windows<V: Lanes<T = f32>, const M: usize, const S: usize, const PART:
                 *s = V::load(bias.as_ptr().add(i * V::LANES));
             }
         }
-        let mut tap = weights;
-        for kz in 0..w.kernel[0] {
-            for ky in 0..w.kernel[1] {
-                let row = w.at(0, at[0], kz).zip(w.at(1, at[1], ky));
-                let line = row.map(|(z, y)| x.offset(z as isize * of.x.strides[0] + y as isize * of.x.strides[1]));
-                for kx in 0..w.kernel[2] {
-                    let column = column + (kx * w.dilation[2]) as isize;
-                    let mut from = [NOTHING.as_ptr(); S];
-                    if let Some(line) = line {
-                        for (j, from) in from.iter_mut().enumerate() {
-                            let column = column + (j * w.stride[2]) as isize;
-                            if inside || (column as usize) < w.input[2] {
-                                *from = line.wrapping_offset(column * sx);
-                            }
-                        }
-                    }
+        let mut kz = depth.start;
+        while kz < depth.end && columns.start < columns.end {
+            let mut ky = rows.start;
+            while ky < rows.end {
+                let mut weight = weights.add(((kz * kh + ky) * kw + columns.start) * M * V::LANES);
+                let mut from = x.offset(cell(0, kz) + cell(1, ky) + cell(2, columns.start));
+                let mut left = columns.end - columns.start;
+                while left > 0 {
                     for i in 0..M {
-                        let weight = V::load(tap.add(i * V::LANES));
-                        for (sum, from) in sums.iter_mut().zip(from) {
-                            let from = from.add(i * V::LANES);
+                        let weight = V::load(weight.add(i * V::LANES));
+                        for j in 0..S {
+                            let from = from.offset(apart[j]).add(i * V::LANES);
                             let v = if PART { V::load_first(from, part) } else { V::load(from) };
-                            sum[i] = sum[i].plus_product(v, weight);
+                            sums[j][i] = sums[j][i].plus_product(v, weight);
                         }
                     }
-                    tap = tap.add(M * V::LANES);
+                    weight = weight.add(M * V::LANES);
+                    from = from.wrapping_offset(tap);
+                    left -= 1;
                 }
+                ky += 1;
             }
+            kz += 1;
         }
         for (j, sum) in sums.into_iter().enumerate() {
             let to = to.offset(j as isize * of.y.strides[2]);
             for (i, s) in sum.into_iter().enumerate() {
+                let s = s.plus(V::splat(0.0));
                 if PART { s.store_first(to.add(i * V::LANES), part) } else { s.store(to.add(i * V::LANES)) }
             }
         }

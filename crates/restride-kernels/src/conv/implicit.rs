@@ -3,7 +3,7 @@
 //! Of each group, `result[cout × windows] = weight[cout × k] · columns[k × windows]`, or its transpose where the result is
 //! channels-last. The order of `k` depends on sizes alone ([`Order::of`]), so both have the same bits. The result starts with the bias.
 
-use crate::conv::frame::Planes;
+use crate::conv::frame::{Planes, evens};
 use crate::conv::window::Window;
 use crate::conv::{Number, Shape};
 use crate::matmul::panels::{Panels, Rows, Strided};
@@ -28,7 +28,7 @@ pub(crate) enum Order {
 
 impl Order {
     /// Few windows read many weights, which are then read where they are.
-    fn of(s: &Shape) -> Order {
+    pub(crate) fn of(s: &Shape) -> Order {
         if s.w.windows() <= s.cout { Order::Channels } else { Order::Taps }
     }
 
@@ -47,7 +47,7 @@ impl Order {
     }
 
     /// The term of a channel and a tap, and the distance to the next channel's.
-    fn term(self, c: usize, t: usize, cin: usize, taps: usize) -> (usize, usize) {
+    pub(crate) fn term(self, c: usize, t: usize, cin: usize, taps: usize) -> (usize, usize) {
         match self {
             Order::Taps => (t * cin + c, 1),
             Order::Channels => (c * taps + t, taps),
@@ -82,6 +82,45 @@ impl<T: Number> Windows<'_, T> {
     fn window(&self, i: usize) -> [usize; 3] {
         let [_, oh, ow] = self.w.output;
         [i / (oh * ow), i / ow % oh, i % ow]
+    }
+
+    /// The terms `depth` of a window, where those of a line of taps are a run.
+    ///
+    /// # Safety
+    /// As [`Rows::fill`], for one row.
+    unsafe fn lines(&self, at: [usize; 3], depth: &Range<usize>, to: *mut T) {
+        let w = self.w;
+        let [_, kh, kw] = w.kernel;
+        let run = kw * self.cin;
+        let first = (at[2] * w.stride[2]) as isize - w.pad[2] as isize;
+        // Taps of a line that are inside of the input.
+        let lo = (-first).clamp(0, kw as isize) as usize;
+        let hi = (w.input[2] as isize - first).clamp(lo as isize, kw as isize) as usize;
+        let fill = |from: usize, end: usize| {
+            // SAFETY: terms of the row.
+            (from..end.max(from)).for_each(|k| unsafe { to.add(k - depth.start).write(T::default()) });
+        };
+        for line in depth.start / run..depth.end.div_ceil(run) {
+            let (start, end) = ((line * run).max(depth.start), ((line + 1) * run).min(depth.end));
+            match w.at(0, at[0], line / kh).zip(w.at(1, at[1], line % kh)) {
+                None => fill(start, end),
+                Some((z, y)) => {
+                    let a = (line * run + lo * self.cin).clamp(start, end);
+                    let b = (line * run + hi * self.cin).clamp(a, end);
+                    fill(start, a);
+                    if a < b {
+                        let s = &self.x.strides;
+                        let x = first * s[2] + (a - line * run) as isize;
+                        // SAFETY: terms of the row; elements of the input.
+                        unsafe {
+                            let from = self.x.base.offset(z as isize * s[0] + y as isize * s[1] + x);
+                            gather(from, 1, to.add(a - depth.start), 1, b - a);
+                        }
+                    }
+                    fill(b, end);
+                }
+            }
+        }
     }
 
     /// Calls `f` for each run of windows of a row that have an element at a tap: first window, length, its element in a plane. Whether
@@ -149,8 +188,16 @@ impl<T: Number> Panels<T> for Windows<'_, T> {
 impl<T: Number> Rows<T> for Windows<'_, T> {
     unsafe fn fill(&self, rows: Range<usize>, depth: Range<usize>, step: usize, to: *mut T) {
         let (cin, all, w) = (self.cin, self.w.taps(), self.w);
+        let lines = self.order == Order::Taps
+            && self.x.channel == 1
+            && (w.kernel[2] == 1 || w.dilation[2] == 1 && self.x.strides[2] == cin as isize);
         for (i, window) in rows.enumerate() {
             let at = self.window(window);
+            if lines {
+                // SAFETY: the caller's promise.
+                unsafe { self.lines(at, &depth, to.add(i * step)) }
+                continue;
+            }
             for t in self.taps(&depth) {
                 let channels = self.order.channels(&depth, t, cin, all);
                 if channels.is_empty() {
@@ -287,7 +334,7 @@ unsafe fn gather<T: Copy>(from: *const T, step: isize, to: *mut T, apart: usize,
                 0 => {}
             }
         } else if step == 2 && apart == 1 {
-            (0..n).for_each(|i| to.add(i).write(from.add(2 * i).read()));
+            evens(from, to, n);
         } else {
             (0..n).for_each(|i| to.add(i * apart).write(from.offset(i as isize * step).read()));
         }
@@ -340,7 +387,8 @@ impl<T: Number> Implicit<'_, T> {
         let (s, w) = (self.s, &self.s.w);
         let (cin, order) = (s.cin, Order::of(s));
         let (m, n, k) = (s.cout, windows.len(), s.cin * w.taps());
-        let last = self.y.2 == 1 && (m > 1 || self.y.3 != 1);
+        // The transpose where channels are side by side, or where a few windows read many weights.
+        let last = self.y.2 == 1 && (m > 1 || self.y.3 != 1) || w.windows() <= 64 && k >= 256 && m > 1;
         // SAFETY: the caller's promise.
         unsafe {
             let base = self.x.base.offset(sample as isize * self.x_sample + (group * cin) as isize * self.x.channel);
@@ -352,7 +400,7 @@ impl<T: Number> Implicit<'_, T> {
                 start(&bias[group * m..][..m], y, (self.y.2, self.y.3), n);
             }
             let add = self.bias.is_some();
-            let c = if last { (y, self.y.3, 1) } else { (y, self.y.2, self.y.3) };
+            let c = if last { (y, self.y.3, self.y.2) } else { (y, self.y.2, self.y.3) };
             let weights = Weights { at: Planes { base: weight, ..self.weight }, out: self.weight_out, w, cin, order };
             let flat = weights.step();
             // Windows of one element are read as a matrix.

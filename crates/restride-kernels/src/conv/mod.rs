@@ -3,6 +3,7 @@
 
 mod backward;
 mod depthwise;
+mod direct;
 pub(crate) mod frame;
 mod implicit;
 pub mod in_place;
@@ -11,6 +12,7 @@ pub mod window;
 
 pub use crate::conv::backward::{Gradients, conv_backward, conv_backward_room};
 use crate::conv::depthwise::Depthwise;
+use crate::conv::direct::{Boxes, Direct};
 use crate::conv::frame::Planes;
 use crate::conv::implicit::Implicit;
 use crate::conv::window::{Window, add_columns};
@@ -159,7 +161,18 @@ fn forward<T: Number>(
         } else {
             let window = y.line(s.w.output).expect("other results are computed elsewhere");
             let y = (y.base, y_sample, y.channel, window);
-            Implicit { s, x, x_sample, weight, weight_out, bias: bias.as_deref(), y }.run(threads);
+            // Tiles are planes: for single elements that are channels-last there is more to move than to compute.
+            let planar = T::DTYPE == DType::F32 && (y.3 == 1 && y.2 != 1 || s.w.taps() > 1);
+            let boxes = if planar { Boxes::of(s, &x.cast(), threads) } else { None };
+            match boxes {
+                None => Implicit { s, x, x_sample, weight, weight_out, bias: bias.as_deref(), y }.run(threads),
+                Some(boxes) => {
+                    let bias = bias.as_deref().map(|b| std::slice::from_raw_parts(b.as_ptr().cast(), b.len()));
+                    let y = (y.0.cast(), y.1, y.2, y.3);
+                    Direct { s, x: x.cast(), x_sample, weight: weight.cast(), weight_out, bias, y }
+                        .run(&boxes, threads);
+                }
+            }
         }
     }
     if let Some(t) = target {

@@ -357,4 +357,102 @@ mod tests {
         let wild = RawTensor::from_slice(&[9i64; 6], &[2, 3]);
         assert!(max_backward(&g.read().view(), &wild.read().view(), 1, &back.write().view_mut(), 1).is_err());
     }
+
+    /// Windows of `kernel` elements, `dilation` apart, every `stride`.
+    fn sliding(n: usize, kernel: usize, stride: usize, pad: usize, dilation: usize) -> Temp<Span> {
+        let count = (n + 2 * pad - dilation * (kernel - 1) - 1) / stride + 1;
+        let span = |o: usize| {
+            let first = (o * stride) as i64 - pad as i64;
+            let inside = |j: &usize| (0..n as i64).contains(&(first + (j * dilation) as i64));
+            let taps: Vec<usize> = (0..kernel).filter(inside).collect();
+            let at = |j: usize| (first + (j * dilation) as i64) as usize;
+            Span { start: at(taps[0]), end: at(taps[taps.len() - 1]) + 1, step: dilation, size: taps.len() }
+        };
+        Temp::gather(count, (0..count).map(span))
+    }
+
+    #[test]
+    #[cfg_attr(miri, ignore = "many elements")]
+    fn bits_do_not_depend_on_layout_or_threads() {
+        let uneven = Temp::gather(
+            5,
+            (0..5usize).map(|o| (o * 21 / 5, ((o + 1) * 21).div_ceil(5))).map(|(start, end)| Span {
+                start,
+                end,
+                step: 1,
+                size: end - start,
+            }),
+        );
+        let all = [
+            Spans {
+                spatial: 2,
+                input: [1, 11, 40],
+                windows: [one(), sliding(11, 3, 2, 1, 1), sliding(40, 3, 2, 1, 1)],
+            },
+            Spans { spatial: 2, input: [1, 9, 37], windows: [one(), sliding(9, 2, 1, 0, 2), sliding(37, 5, 1, 2, 2)] },
+            Spans { spatial: 2, input: [1, 6, 21], windows: [one(), sliding(6, 6, 1, 0, 1), uneven] },
+            Spans {
+                spatial: 3,
+                input: [4, 5, 20],
+                windows: [sliding(4, 2, 2, 0, 1), sliding(5, 3, 1, 1, 1), sliding(20, 20, 1, 0, 1)],
+            },
+        ];
+        for s in &all {
+            let (n, c) = (2, 35);
+            let lead = 5 - s.spatial;
+            let sizes = |plane: [usize; 3]| -> Vec<i64> {
+                [n, c].into_iter().chain(plane[3 - s.spatial..].iter().copied()).map(|v| v as i64).collect()
+            };
+            let counts = s.windows.each_ref().map(|w| w.len());
+            let (sx, sy) = (sizes(s.input), sizes(counts));
+            let x: Vec<f32> = (0..sx.iter().product::<i64>() as u64)
+                .map(|i| (i.wrapping_mul(2654435761) % 1999) as f32 / 1000.0 - 1.0)
+                .collect();
+            let mut mean_of = Vec::new();
+            let mut max_of = Vec::new();
+            for plane in x.chunks(s.volume()) {
+                s.each(|_, w| {
+                    let mut found = Vec::new();
+                    s.lines(w, |line| {
+                        found.extend((w[2].start..w[2].end).step_by(w[2].step).map(|i| plane[line + i] as f64))
+                    });
+                    mean_of.push(found.iter().sum::<f64>() / found.len() as f64);
+                    max_of.push(found.into_iter().fold(f64::MIN, f64::max));
+                });
+            }
+            let first: Vec<usize> = (0..7 - lead).collect();
+            let last: Vec<usize> = [0].into_iter().chain(2..7 - lead).chain([1]).collect();
+            let mut bits: Option<[Vec<u32>; 2]> = None;
+            for (ox, oy) in [(&first, &first), (&last, &last), (&first, &last), (&last, &first)] {
+                let tx = RawTensor::zeros(DType::F32, Layout::permuted(&sx, ox));
+                crate::support::pack::unpack(&x, &tx.write().view_mut());
+                for threads in [1, 3] {
+                    let made = || RawTensor::zeros(DType::F32, Layout::permuted(&sy, oy));
+                    let (means, maxima, again) = (made(), made(), made());
+                    mean(&tx.read().view(), s, None, &means.write().view_mut(), threads).unwrap();
+                    max(&tx.read().view(), s, &maxima.write().view_mut(), None, threads).unwrap();
+                    let at = RawTensor::zeros(DType::I64, Layout::permuted(&sy, oy));
+                    max(&tx.read().view(), s, &again.write().view_mut(), Some(&at.write().view_mut()), threads)
+                        .unwrap();
+                    let got = means.to_elements::<f32>();
+                    assert!(got.iter().zip(&mean_of).all(|(a, b)| (*a as f64 - b).abs() < 1e-5), "{s:?}");
+                    let got = maxima.to_elements::<f32>();
+                    assert!(got.iter().zip(&max_of).all(|(a, b)| *a as f64 == *b), "{s:?}");
+                    assert_eq!(got, again.to_elements::<f32>());
+                    for (i, place) in at.to_elements::<i64>().into_iter().enumerate() {
+                        let plane = i / counts.iter().product::<usize>();
+                        assert_eq!(x[plane * s.volume() + place as usize], got[i]);
+                    }
+                    let now = [&means, &maxima].map(|t| t.to_elements::<f32>().into_iter().map(f32::to_bits).collect());
+                    assert!(bits.get_or_insert(now.clone()) == &now, "{s:?} {ox:?} {oy:?} {threads}");
+                }
+            }
+        }
+        // Windows beyond the input, and other sizes, are refused.
+        let s = &all[0];
+        let x = RawTensor::zeros(DType::F32, Layout::contiguous(&[2, 3, 11, 39]));
+        let out = RawTensor::zeros(DType::F32, Layout::contiguous(&[2, 3, 6, 20]));
+        assert!(mean(&x.read().view(), s, None, &out.write().view_mut(), 1).is_err());
+        assert!(max(&x.read().view(), s, &out.write().view_mut(), None, 1).is_err());
+    }
 }
