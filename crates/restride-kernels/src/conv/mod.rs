@@ -1,5 +1,11 @@
-//! Convolutions over one to three dimensions: windows as columns and a matrix product per group, without the
-//! columns for windows of one element, direct loops where every channel stands alone.
+//! Convolutions over one to three dimensions, on operands and results in their own strides.
+//!
+//! Each result is one sum, in an order that depends on sizes alone. With one input channel per group (`depthwise.rs`) it is the bias
+//! and then the taps in order. Otherwise it has blocks of 256 terms, each summed from zero and added to the bias (to nothing without
+//! one); the terms are channel by channel of each tap where there are more windows than result channels of a group, else tap by tap of
+//! each channel (`implicit.rs`). A single window of one element is a product with a vector. Layouts choose the loops, not the order:
+//! tiles over framed planes (`direct.rs`), or products whose panels are made of the input. Padding is multiplied, as zeros, but for
+//! depthwise windows: PyTorch does the same, which infinite weights show.
 
 mod backward;
 mod depthwise;
