@@ -1,19 +1,19 @@
-// A result lies as the kernels that read it want it, where that spares bytes: %a is read by a convolution through a
+// A result lies as the kernels that read it want it, where that spares bytes: %a is read by a transposed convolution through a
 // permutation, and is computed so that this is row-major. Not where the caller gets it too, nor where the kernel that makes it
 // would have to put it in order itself.
 // run: place, remarks, run
 graph(%x: f32[2, 3, 2, 4], %y: f32[2, 3, 2, 4], %w: f32[2, 2, 1, 2], %u: f32[3, 3, 1, 1]) {
   %a: f32[2, 3, 2, 4] = aten.sub.Tensor(%x, %y)
   %p: f32[2, 2, 3, 4][24, 4, 8, 1] = aten.permute.default(%a, [0, 2, 1, 3])
-  %c: f32[2, 2, 3, 3] = aten.conv2d.default(%p, %w)
+  %c: f32[2, 2, 3, 5] = aten.conv_transpose2d.input(%p, %w)
   %s: f32[2] = aten.sum.dim_IntList(%c, [1, 2, 3])
   %b: f32[2, 3, 2, 4] = aten.mul.Tensor(%x, %y)
   %q: f32[2, 2, 3, 4][24, 4, 8, 1] = aten.permute.default(%b, [0, 2, 1, 3])
-  %d: f32[2, 2, 3, 3] = aten.conv2d.default(%q, %w)
+  %d: f32[2, 2, 3, 5] = aten.conv_transpose2d.input(%q, %w)
   %t: f32[2] = aten.sum.dim_IntList(%d, [1, 2, 3])
-  %e: f32[2, 3, 2, 4] = aten.conv2d.default(%x, %u)
+  %e: f32[2, 3, 2, 4] = aten.conv_transpose2d.input(%x, %u)
   %r: f32[2, 2, 3, 4][24, 4, 8, 1] = aten.permute.default(%e, [0, 2, 1, 3])
-  %f: f32[2, 2, 3, 3] = aten.conv2d.default(%r, %w)
+  %f: f32[2, 2, 3, 5] = aten.conv_transpose2d.input(%r, %w)
   %v: f32[2] = aten.sum.dim_IntList(%f, [1, 2, 3])
   return %s, %t, %v, %b
 }
@@ -26,17 +26,18 @@ graph(%x: f32[2, 3, 2, 4], %y: f32[2, 3, 2, 4], %w: f32[2, 2, 1, 2], %u: f32[3, 
 // buffer buf2: input %w, 32 bytes
 // buffer buf3: input %u, 36 bytes
 // buffer buf4: arena, 192 bytes at 0
-// buffer buf5: arena, 144 bytes at 448
-// buffer buf6: arena, 256 bytes at 192
+// buffer buf5: arena, 240 bytes at 192
+// buffer buf6: arena, 192 bytes at 448
 // buffer buf7: output 0, 8 bytes
 // buffer buf8: output 3, 192 bytes
-// buffer buf9: arena, 144 bytes at 448
-// buffer buf10: arena, 448 bytes at 0
+// buffer buf9: arena, 240 bytes at 384
+// buffer buf10: arena, 384 bytes at 0
 // buffer buf11: output 1, 8 bytes
 // buffer buf12: arena, 192 bytes at 0
-// buffer buf13: arena, 144 bytes at 640
-// buffer buf14: arena, 448 bytes at 192
-// buffer buf15: output 2, 8 bytes
+// buffer buf13: arena, 128 bytes at 192
+// buffer buf14: arena, 240 bytes at 576
+// buffer buf15: arena, 384 bytes at 192
+// buffer buf16: output 2, 8 bytes
 //
 // graph(
 //   %x: f32[2, 3, 2, 4] @ buf0[2, 3, 2, 4],
@@ -46,17 +47,17 @@ graph(%x: f32[2, 3, 2, 4], %y: f32[2, 3, 2, 4], %w: f32[2, 2, 1, 2], %u: f32[3, 
 // ) {
 //   %a @ buf4[2, 3, 2, 4][24, 4, 12, 1] = aten.sub.Tensor(%x @ buf0[2, 3, 2, 4], %y @ buf1[2, 3, 2, 4])
 //   free %p @ buf4[2, 2, 3, 4] = aten.permute.default(%a @ buf4[2, 3, 2, 4][24, 4, 12, 1], [0, 2, 1, 3])
-//   %c @ buf5[2, 2, 3, 3] = aten.conv2d.default(%p @ buf4[2, 2, 3, 4], %w @ buf2[2, 2, 1, 2]) !scratch buf6
-//   %s @ buf7[2] = aten.sum.dim_IntList(%c @ buf5[2, 2, 3, 3], [1, 2, 3])
+//   %c @ buf5[2, 2, 3, 5] = aten.conv_transpose2d.input(%p @ buf4[2, 2, 3, 4], %w @ buf2[2, 2, 1, 2]) !scratch buf6
+//   %s @ buf7[2] = aten.sum.dim_IntList(%c @ buf5[2, 2, 3, 5], [1, 2, 3])
 //   %b @ buf8[2, 3, 2, 4] = aten.mul.Tensor(%x @ buf0[2, 3, 2, 4], %y @ buf1[2, 3, 2, 4])
 //   free %q @ buf8[2, 2, 3, 4][24, 4, 8, 1] = aten.permute.default(%b @ buf8[2, 3, 2, 4], [0, 2, 1, 3])
-//   %d @ buf9[2, 2, 3, 3] = aten.conv2d.default(%q @ buf8[2, 2, 3, 4][24, 4, 8, 1], %w @ buf2[2, 2, 1, 2]) !scratch buf10
-//   %t @ buf11[2] = aten.sum.dim_IntList(%d @ buf9[2, 2, 3, 3], [1, 2, 3])
-//   %e @ buf12[2, 3, 2, 4] = aten.conv2d.default(%x @ buf0[2, 3, 2, 4], %u @ buf3[3, 3, 1, 1])
+//   %d @ buf9[2, 2, 3, 5] = aten.conv_transpose2d.input(%q @ buf8[2, 2, 3, 4][24, 4, 8, 1], %w @ buf2[2, 2, 1, 2]) !scratch buf10
+//   %t @ buf11[2] = aten.sum.dim_IntList(%d @ buf9[2, 2, 3, 5], [1, 2, 3])
+//   %e @ buf12[2, 3, 2, 4] = aten.conv_transpose2d.input(%x @ buf0[2, 3, 2, 4], %u @ buf3[3, 3, 1, 1]) !scratch buf13
 //   free %r @ buf12[2, 2, 3, 4][24, 4, 8, 1] = aten.permute.default(%e @ buf12[2, 3, 2, 4], [0, 2, 1, 3])
-//   %f @ buf13[2, 2, 3, 3] = aten.conv2d.default(%r @ buf12[2, 2, 3, 4][24, 4, 8, 1], %w @ buf2[2, 2, 1, 2]) !scratch buf14
-//   %v @ buf15[2] = aten.sum.dim_IntList(%f @ buf13[2, 2, 3, 3], [1, 2, 3])
-//   return %s @ buf7[2], %t @ buf11[2], %v @ buf15[2], %b @ buf8[2, 3, 2, 4]
+//   %f @ buf14[2, 2, 3, 5] = aten.conv_transpose2d.input(%r @ buf12[2, 2, 3, 4][24, 4, 8, 1], %w @ buf2[2, 2, 1, 2]) !scratch buf15
+//   %v @ buf16[2] = aten.sum.dim_IntList(%f @ buf14[2, 2, 3, 5], [1, 2, 3])
+//   return %s @ buf7[2], %t @ buf11[2], %v @ buf16[2], %b @ buf8[2, 3, 2, 4]
 // }
 
 // == remarks
@@ -85,6 +86,6 @@ graph(%x: f32[2, 3, 2, 4], %y: f32[2, 3, 2, 4], %w: f32[2, 2, 1, 2], %u: f32[3, 
 // input 2: f32[2, 2, 1, 2][4, 2, 2, 1]+0 = [0.0 1.0 2.0 3.0 4.0 5.0 6.0 7.0]
 // input 3: f32[3, 3, 1, 1][3, 1, 1, 1]+0 = [0.0 1.0 2.0 3.0 4.0 5.0 6.0 7.0 8.0]
 // output 0: f32[2][1]+0 = [0.0 0.0]
-// output 1: f32[2][1]+0 = [49044.0 341076.0]
-// output 2: f32[2][1]+0 = [40752.0 113328.0]
+// output 1: f32[2][1]+0 = [69368.0 466808.0]
+// output 2: f32[2][1]+0 = [67104.0 163872.0]
 // output 3: f32[2, 3, 2, 4][24, 8, 4, 1]+0 = [0.0 1.0 4.0 9.0 16.0 25.0 36.0 49.0 64.0 81.0 100.0 121.0 144.0 169.0 196.0 225.0 256.0 289.0 324.0 361.0 400.0 441.0 484.0 529.0 576.0 625.0 676.0 729.0 784.0 841.0 900.0 961.0 1024.0 1089.0 1156.0 1225.0 1296.0 1369.0 1444.0 1521.0 1600.0 1681.0 1764.0 1849.0 1936.0 2025.0 2116.0 2209.0]
