@@ -139,7 +139,7 @@ impl Task for Part<'_> {
             let at: isize = (0..3).map(|d| tap[d] as isize * of.weight.strides[d]).sum();
             (0..cin).for_each(|c| left[term(c, t)] = at + c as isize * of.weight.channel);
         });
-        let terms = Terms { right: &right[..cin * taps], left: &left[..cin * taps], step: of.weight_out };
+        let terms = TermCells { right: &right[..cin * taps], left: &left[..cin * taps], step: of.weight_out };
         let [od, oh, ow] = boxes.w.output;
         let mut item = items.start;
         // SAFETY: the caller's promise; the frame of all channels fits its buffer, with what is read beyond it.
@@ -204,7 +204,7 @@ impl Task for Part<'_> {
                         macro_rules! tile {
                             ($rows:literal) => {{
                                 o += $rows;
-                                let of = Tile { terms: &terms, weight: a, from, bias, runs, to };
+                                let of = DirectTile { terms: &terms, weight: a, from, bias, runs, to };
                                 match step {
                                     4 => set.run(&OfSize::<$rows, 4>(of)),
                                     3 => set.run(&OfSize::<$rows, 3>(of)),
@@ -229,7 +229,7 @@ impl Task for Part<'_> {
 }
 
 /// Where the terms of a sum are.
-struct Terms<'a> {
+struct TermCells<'a> {
     right: &'a [usize],
     left: &'a [isize],
     /// Distance of result channels' weights.
@@ -237,8 +237,8 @@ struct Terms<'a> {
 }
 
 /// Some result channels of some vectors of windows.
-struct Tile<'a> {
-    terms: &'a Terms<'a>,
+struct DirectTile<'a> {
+    terms: &'a TermCells<'a>,
     /// The first channel's weights; the first window in the frame.
     weight: *const f32,
     from: *const f32,
@@ -250,7 +250,7 @@ struct Tile<'a> {
 }
 
 /// A tile of `R` result channels and `M` vectors: a function of its own for each instruction set, small enough to be optimised.
-struct OfSize<'a, const R: usize, const M: usize>(Tile<'a>);
+struct OfSize<'a, const R: usize, const M: usize>(DirectTile<'a>);
 
 impl<const R: usize, const M: usize> Task for OfSize<'_, R, M> {
     #[inline(always)]
@@ -266,8 +266,8 @@ impl<const R: usize, const M: usize> Task for OfSize<'_, R, M> {
 /// All that it names is readable, the result writable, as [`Direct::run`] says.
 #[allow(clippy::needless_range_loop)] // rows by vectors
 #[inline(always)]
-unsafe fn tile<V: Lanes<T = f32>, const R: usize, const M: usize>(of: &Tile<'_>) {
-    let &Tile { terms, weight, from, bias, runs, to } = of;
+unsafe fn tile<V: Lanes<T = f32>, const R: usize, const M: usize>(of: &DirectTile<'_>) {
+    let &DirectTile { terms, weight, from, bias, runs, to } = of;
     let mut memory = MaybeUninit::<[f32; TILE]>::uninit();
     let own = memory.as_mut_ptr().cast::<f32>();
     let rows: [*const f32; R] = std::array::from_fn(|i| weight.wrapping_offset(i as isize * terms.step));
