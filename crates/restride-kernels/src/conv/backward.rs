@@ -16,7 +16,7 @@ pub struct Gradients<'a> {
     pub bias: Option<&'a ViewMut<'a>>,
 }
 
-/// Gradients of [`conv`] (or of [`conv_transposed`], with its window) from the result's.
+/// Gradients of [`conv`](super::conv) (or of [`conv_transposed`](super::conv_transposed), with its window) from the result's.
 pub fn conv_backward(
     grad: &View<'_>,
     x: &View<'_>,

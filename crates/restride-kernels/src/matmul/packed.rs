@@ -14,7 +14,7 @@ struct Line([u8; 64]);
 
 /// The right operand of products, `k` × `n`, packed for the processor that runs.
 ///
-/// It has elements of the compute type (`f32` for half types). Blocks of [`DEPTH`] rows follow each other, and in each block panels of
+/// It has elements of the compute type (`f32` for half types). Blocks of `DEPTH` rows follow each other, and in each block panels of
 /// columns, row by row. Columns are filled up with zeros to a multiple of 64 bytes, but a single column is not. It is no format for
 /// files: the width of panels is the processor's.
 pub struct PackedMatrix {
