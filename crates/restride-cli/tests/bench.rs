@@ -3,11 +3,14 @@
 use serde_json::Value;
 use std::path::Path;
 use std::process::Command;
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 fn bench(name: &str) -> Value {
     let fixtures = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../fixtures");
-    let to =
-        std::env::temp_dir().join(format!("restride-bench-{}-{}.json", std::process::id(), name.replace('/', "_")));
+    // Tests of one process run at the same time, some on the same file.
+    static CALLS: AtomicUsize = AtomicUsize::new(0);
+    let call = CALLS.fetch_add(1, Ordering::Relaxed);
+    let to = std::env::temp_dir().join(format!("restride-bench-{}-{call}.json", std::process::id()));
     let out = Command::new(env!("CARGO_BIN_EXE_restride"))
         .arg("bench")
         .arg(fixtures.join(name))

@@ -8,8 +8,9 @@
 //! [`skip_padding`]: Depthwise::skip_padding
 
 use crate::conv::frame::{Frame, Planes, TAPS, spread};
-use crate::conv::lanes::{Lanes, Set, Task};
+use crate::conv::lanes::{Lanes, Task};
 use crate::conv::window::Window;
+use crate::support::isa::isa;
 use crate::support::par;
 use std::mem::MaybeUninit;
 use std::ops::Range;
@@ -57,7 +58,7 @@ impl Depthwise<'_> {
         let w = self.w;
         let work = self.batch * self.channels * self.each * w.windows() * w.taps();
         let threads = if work < SHARED { 1 } else { threads };
-        let set = Set::here();
+        let set = isa();
         let frame = boxes(w);
         // SAFETY: the caller's promise; items share no elements of the result.
         unsafe {

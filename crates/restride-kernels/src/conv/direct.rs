@@ -6,9 +6,10 @@
 use crate::conv::Shape;
 use crate::conv::frame::{Frame, Planes, TAPS, spread};
 use crate::conv::implicit::Order;
-use crate::conv::lanes::{Lanes, Set, Task, clear};
+use crate::conv::lanes::{Lanes, Task, clear};
 use crate::conv::window::Window;
 use crate::matmul::blocked::DEPTH;
+use crate::support::isa::{Isa, isa};
 use crate::support::par;
 use std::mem::MaybeUninit;
 use std::ops::Range;
@@ -111,7 +112,7 @@ impl Direct<'_> {
         let items = self.s.batch * self.s.groups * boxes.w.output[0] * boxes.down * boxes.across;
         let threads = if items * boxes.frame.columns * self.s.cout * self.s.cin < 1 << 12 { 1 } else { threads };
         let part = items.div_ceil(threads);
-        let set = Set::here();
+        let set = isa();
         par::each(threads, items.div_ceil(part), &|i| {
             // SAFETY: the caller's promise; boxes share no elements of the result.
             unsafe { set.run(&Part(self, boxes, i * part..items.min((i + 1) * part), set)) }
@@ -120,7 +121,7 @@ impl Direct<'_> {
 }
 
 /// A task's range of boxes.
-struct Part<'a>(&'a Direct<'a>, &'a Boxes, Range<usize>, Set);
+struct Part<'a>(&'a Direct<'a>, &'a Boxes, Range<usize>, Isa);
 
 impl Task for Part<'_> {
     #[inline(always)]

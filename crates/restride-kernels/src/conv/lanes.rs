@@ -1,10 +1,10 @@
-//! Loops over vectors of `f32`, compiled for each instruction set, and the choice of one at run time.
+//! Loops over vectors of `f32`, compiled for each instruction set.
 //!
-//! A loop is written once, as a [`Task`] that is generic over [`Lanes`]. [`Set::run`] compiles it for each instruction set;
-//! [`Set::here`] is the widest that the machine has. Lanes are outputs, never terms of one sum.
+//! A loop is written once, as a [`Task`] that is generic over [`Lanes`]. [`Isa::run`] compiles it for each instruction set. Lanes are outputs, never terms of one sum.
 
 pub(crate) use crate::matmul::lanes::Lanes;
 use crate::matmul::lanes::Plain;
+use crate::support::isa::Isa;
 
 #[cfg(target_arch = "x86_64")]
 mod x86 {
@@ -34,34 +34,7 @@ pub(crate) trait Task {
     unsafe fn run<V: Lanes<T = f32>>(&self);
 }
 
-/// An instruction set.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub(crate) enum Set {
-    Baseline,
-    #[cfg(target_arch = "x86_64")]
-    Avx2,
-    #[cfg(target_arch = "x86_64")]
-    Avx512,
-}
-
-impl Set {
-    /// The widest of this machine.
-    pub(crate) fn here() -> Set {
-        #[cfg(test)]
-        if let Some(set) = CHOSEN.get() {
-            return set;
-        }
-        #[cfg(all(target_arch = "x86_64", not(miri)))]
-        {
-            use std::arch::is_x86_feature_detected as has;
-            if has!("avx2") && has!("fma") {
-                let wide = has!("avx512f") && has!("avx512vl") && has!("avx512dq");
-                return if wide { Set::Avx512 } else { Set::Avx2 };
-            }
-        }
-        Set::Baseline
-    }
-
+impl Isa {
     /// Runs a task with this instruction set.
     ///
     /// # Safety
@@ -71,35 +44,12 @@ impl Set {
         // SAFETY: the caller's promise.
         unsafe {
             match self {
-                Set::Baseline => task.run::<Plain<f32, 4>>(),
                 #[cfg(target_arch = "x86_64")]
-                Set::Avx2 => x86::avx2(task),
+                Isa::Avx2 => x86::avx2(task),
                 #[cfg(target_arch = "x86_64")]
-                Set::Avx512 => x86::avx512(task),
+                Isa::Avx512 => x86::avx512(task),
+                _ => task.run::<Plain<f32, 4>>(),
             }
-        }
-    }
-}
-
-#[cfg(test)]
-thread_local! {
-    static CHOSEN: std::cell::Cell<Option<Set>> = const { std::cell::Cell::new(None) };
-}
-
-/// Calls `f` for each instruction set of this machine, which is then the one used.
-#[cfg(test)]
-pub(crate) fn with_each_set(mut f: impl FnMut()) {
-    let widest = Set::here();
-    #[cfg(target_arch = "x86_64")]
-    let all = [Set::Baseline, Set::Avx2, Set::Avx512];
-    #[cfg(not(target_arch = "x86_64"))]
-    let all = [Set::Baseline];
-    for set in all {
-        CHOSEN.set(Some(set));
-        f();
-        CHOSEN.set(None);
-        if set == widest {
-            break;
         }
     }
 }
@@ -146,6 +96,7 @@ pub(crate) unsafe fn clear<V: Lanes<T = f32>>(to: *mut f32, n: usize) {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::support::isa::isa;
 
     /// Parts of vectors leave what is beside them.
     struct Parts<'a>(&'a [f32], *mut f32, usize);
@@ -168,7 +119,7 @@ mod tests {
         for n in 0..20 {
             let mut y = vec![-1.0; 40];
             // SAFETY: the machine's own instruction set.
-            unsafe { Set::here().run(&Parts(&x, y.as_mut_ptr(), n)) }
+            unsafe { isa().run(&Parts(&x, y.as_mut_ptr(), n)) }
             for (i, &y) in y.iter().enumerate() {
                 let want = match i {
                     _ if i < n / 2 => x[i],

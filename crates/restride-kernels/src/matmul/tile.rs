@@ -3,6 +3,8 @@
 //! Chosen once for the processor: AVX-512, AVX2 with FMA, or vectors that the compiler makes of plain numbers (NEON on 64-bit ARM).
 
 use super::lanes::{Lanes, Plain};
+#[cfg(all(target_arch = "x86_64", not(miri)))]
+use crate::support::isa::{Isa, isa};
 use num_traits::Zero;
 
 /// Computes a tile, `R` × `N` vectors: the length of its sums; the address of the left operand's rows and their distance, elements
@@ -204,14 +206,10 @@ macro_rules! choose {
         #[inline]
         pub fn $name() -> &'static Kernels<$t> {
             #[cfg(all(target_arch = "x86_64", not(miri)))]
-            {
-                use std::arch::is_x86_feature_detected as has;
-                if has!("avx512f") && has!("avx512vl") && has!("avx512dq") {
-                    return &$wide::KERNELS;
-                }
-                if has!("avx2") && has!("fma") {
-                    return &$half::KERNELS;
-                }
+            match isa() {
+                Isa::Avx512 => return &$wide::KERNELS,
+                Isa::Avx2 => return &$half::KERNELS,
+                Isa::Baseline => {}
             }
             &$plain::KERNELS
         }

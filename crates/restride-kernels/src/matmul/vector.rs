@@ -4,7 +4,7 @@
 
 use super::blocked::{DEPTH, Matrix, MatrixMut, SHARED, Shared};
 use super::panels::{Panels, Rows, prefetch};
-use crate::support::par;
+use crate::support::{isa, par};
 use num_traits::Zero;
 use std::ops::Range;
 use std::ops::{Add, Mul};
@@ -35,30 +35,23 @@ pub unsafe fn vector<T: Copy + Zero + Send + Sync + Add<Output = T> + Mul<Output
         unsafe {
             let b = (b.0.offset(first as isize * b.2), b.1, b.2);
             let c = (c.0.offset(first as isize * c.1), c.1);
-            #[cfg(all(target_arch = "x86_64", not(miri)))]
-            if std::arch::is_x86_feature_detected!("avx2") {
-                return columns_avx2((len, k), a, b, c, add);
-            }
-            columns((len, k), a, b, c, add);
+            isa::run(Columns((len, k), a, b, c, add));
         }
     });
 }
 
-/// As [`columns`], with wider vectors: the operations are the same.
-///
-/// # Safety
-/// As [`vector`], on a machine that has them.
-#[cfg(all(target_arch = "x86_64", not(miri)))]
-#[target_feature(enable = "avx2")]
-unsafe fn columns_avx2<T: Copy + Zero + Add<Output = T> + Mul<Output = T>>(
-    size: (usize, usize),
-    a: (*const T, isize),
-    b: Matrix<T>,
-    c: (*mut T, isize),
-    add: bool,
-) {
-    // SAFETY: the caller's promise.
-    unsafe { columns(size, a, b, c, add) }
+/// [`columns`] of one part: made by [`vector`], which promises what it asks for.
+struct Columns<T>((usize, usize), (*const T, isize), Matrix<T>, (*mut T, isize), bool);
+
+impl<T: Copy + Zero + Add<Output = T> + Mul<Output = T>> isa::Work for Columns<T> {
+    type Out = ();
+    const WIDEST: bool = false;
+    #[inline(always)]
+    fn run(self) {
+        let Columns(size, a, b, c, add) = self;
+        // SAFETY: what `vector` promised.
+        unsafe { columns(size, a, b, c, add) }
+    }
 }
 
 /// Columns at a time that are side by side: their sums stay in the first cache, and runs of them are long.
@@ -168,93 +161,73 @@ pub unsafe fn vector_of<T: Copy + Zero + Send + Sync + Add<Output = T> + Mul<Out
     let c = Shared(c);
     par::each(threads, len.div_ceil(part), &|i| {
         let these = i * part..len.min((i + 1) * part);
-        // SAFETY: the caller's promise; parts do not share elements of `c`.
-        unsafe {
-            #[cfg(all(target_arch = "x86_64", not(miri)))]
-            if std::arch::is_x86_feature_detected!("avx2") {
-                return part_avx2(m > 1, these, k, a, b, c.get(), add);
-            }
-            self::part(m > 1, these, k, a, b, c.get(), add)
-        }
+        // The caller's promise; parts do not share elements of `c`.
+        isa::run(Part { by_rows: m > 1, these, k, a, b, c: c.get(), add });
     });
 }
 
-/// As [`part`], with wider vectors: the operations are the same.
-///
-/// # Safety
-/// As [`vector_of`], on a machine that has them.
-#[cfg(all(target_arch = "x86_64", not(miri)))]
-#[target_feature(enable = "avx2")]
-unsafe fn part_avx2<T: Copy + Zero + Add<Output = T> + Mul<Output = T>>(
+/// Some of the sums of a product with a vector: those of rows of `a`, or of columns of `b`. Made by [`vector_of`], which promises
+/// that the operands have these elements and that no other part has these of `c`.
+struct Part<'a, T> {
     by_rows: bool,
     these: Range<usize>,
     k: usize,
-    a: &dyn Rows<T>,
-    b: &dyn Panels<T>,
+    a: &'a dyn Rows<T>,
+    b: &'a dyn Panels<T>,
     c: MatrixMut<T>,
     add: bool,
-) {
-    // SAFETY: the caller's promise.
-    unsafe { part(by_rows, these, k, a, b, c, add) }
 }
 
-/// Some of the sums of a product with a vector: those of rows of `a`, or of columns of `b`.
-///
-/// # Safety
-/// As [`vector_of`].
-#[inline(always)]
-unsafe fn part<T: Copy + Zero + Add<Output = T> + Mul<Output = T>>(
-    by_rows: bool,
-    these: Range<usize>,
-    k: usize,
-    a: &dyn Rows<T>,
-    b: &dyn Panels<T>,
-    c: MatrixMut<T>,
-    add: bool,
-) {
-    /// Rows of the matrix that are made at a time.
-    const DEEP: usize = 2 * LANES;
-    let (len, step) = (these.len(), if by_rows { c.1 } else { c.2 });
-    let cell = |j: usize| c.0.wrapping_offset((these.start + j) as isize * step);
-    let depths = (0..k).step_by(DEPTH).map(|first| first..k.min(first + DEPTH));
-    let mut x = [T::zero(); DEPTH];
-    // SAFETY: the caller's promise; the memory holds the elements.
-    unsafe {
-        if by_rows || b.runs() {
-            let mut sums = [[T::zero(); LANES]; SIDE];
-            let mut run = [T::zero(); DEPTH];
-            for depth in depths {
-                if by_rows {
-                    b.fill(depth.clone(), 0..1, 1, x.as_mut_ptr());
-                } else {
-                    a.fill(0..1, depth.clone(), DEPTH, x.as_mut_ptr());
-                }
-                for (sum, j) in sums.iter_mut().zip(these.clone()) {
+impl<T: Copy + Zero + Add<Output = T> + Mul<Output = T>> isa::Work for Part<'_, T> {
+    type Out = ();
+    const WIDEST: bool = false;
+    #[inline(always)]
+    fn run(self) {
+        let Part { by_rows, these, k, a, b, c, add } = self;
+        /// Rows of the matrix that are made at a time.
+        const DEEP: usize = 2 * LANES;
+        let (len, step) = (these.len(), if by_rows { c.1 } else { c.2 });
+        let cell = |j: usize| c.0.wrapping_offset((these.start + j) as isize * step);
+        let depths = (0..k).step_by(DEPTH).map(|first| first..k.min(first + DEPTH));
+        let mut x = [T::zero(); DEPTH];
+        // SAFETY: what `vector_of` promised; the memory holds the elements.
+        unsafe {
+            if by_rows || b.runs() {
+                let mut sums = [[T::zero(); LANES]; SIDE];
+                let mut run = [T::zero(); DEPTH];
+                for depth in depths {
                     if by_rows {
-                        a.fill(j..j + 1, depth.clone(), DEPTH, run.as_mut_ptr());
+                        b.fill(depth.clone(), 0..1, 1, x.as_mut_ptr());
                     } else {
-                        b.fill(depth.clone(), j..j + 1, 1, run.as_mut_ptr());
+                        a.fill(0..1, depth.clone(), DEPTH, x.as_mut_ptr());
                     }
-                    dot(sum, &x[..depth.len()], &run[..depth.len()]);
+                    for (sum, j) in sums.iter_mut().zip(these.clone()) {
+                        if by_rows {
+                            a.fill(j..j + 1, depth.clone(), DEPTH, run.as_mut_ptr());
+                        } else {
+                            b.fill(depth.clone(), j..j + 1, 1, run.as_mut_ptr());
+                        }
+                        dot(sum, &x[..depth.len()], &run[..depth.len()]);
+                    }
+                }
+                return sums[..len].iter().enumerate().for_each(|(j, sum)| put(cell(j), *sum, add));
+            }
+            let mut sums = [[T::zero(); WIDE]; LANES];
+            let mut rows = [T::zero(); DEEP * WIDE];
+            for depth in depths {
+                a.fill(0..1, depth.clone(), DEPTH, x.as_mut_ptr());
+                if let Some(at) = b.in_place(depth.start, these.start, len, 1).filter(|_| b.padded()) {
+                    across(&mut sums, (len, depth.len()), |p| x[p], at);
+                    continue;
+                }
+                for first in depth.clone().step_by(DEEP) {
+                    let deep = first..depth.end.min(first + DEEP);
+                    b.fill(deep.clone(), these.clone(), len, rows.as_mut_ptr());
+                    across(&mut sums, (len, deep.len()), |p| x[first - depth.start + p], (rows.as_ptr(), len as isize));
                 }
             }
-            return sums[..len].iter().enumerate().for_each(|(j, sum)| put(cell(j), *sum, add));
+            (0..len).for_each(|j| put(cell(j), std::array::from_fn(|l| sums[l][j]), add));
         }
-        let mut sums = [[T::zero(); WIDE]; LANES];
-        let mut rows = [T::zero(); DEEP * WIDE];
-        for depth in depths {
-            a.fill(0..1, depth.clone(), DEPTH, x.as_mut_ptr());
-            if let Some(at) = b.in_place(depth.start, these.start, len, 1).filter(|_| b.padded()) {
-                across(&mut sums, (len, depth.len()), |p| x[p], at);
-                continue;
-            }
-            for first in depth.clone().step_by(DEEP) {
-                let deep = first..depth.end.min(first + DEEP);
-                b.fill(deep.clone(), these.clone(), len, rows.as_mut_ptr());
-                across(&mut sums, (len, deep.len()), |p| x[first - depth.start + p], (rows.as_ptr(), len as isize));
-            }
-        }
-        (0..len).for_each(|j| put(cell(j), std::array::from_fn(|l| sums[l][j]), add));
     }
 }
 

@@ -5,8 +5,9 @@
 //! choose which results are computed together.
 
 use crate::conv::frame::Planes;
-use crate::conv::lanes::{Lanes, Set, Task};
+use crate::conv::lanes::{Lanes, Task};
 use crate::pool::{Span, Spans};
+use crate::support::isa::isa;
 use crate::support::pack::Compute;
 use crate::support::par;
 use std::ops::Range;
@@ -55,7 +56,7 @@ impl<T: Compute, F: Fold<T>> Pooling<'_, T, F> {
         let last = self.x.channel == 1 && self.y.channel == 1 && channels > 1;
         let items = if last { samples * d * h } else { samples * channels };
         let part = items.div_ceil(threads).max(1);
-        let set = Set::here();
+        let set = isa();
         par::each(threads, items.div_ceil(part), &|i| {
             let range = i * part..items.min((i + 1) * part);
             // SAFETY: the caller's promise; items share no elements of the result.

@@ -4,7 +4,7 @@
 //! same bits, and tests hold them to each other.
 
 /// An instruction set that loops are compiled for.
-#[cfg(any(test, all(target_arch = "x86_64", not(miri))))]
+#[cfg_attr(any(miri, not(target_arch = "x86_64")), allow(dead_code))]
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub(crate) enum Isa {
     /// What every processor of the target has; on AArch64 that includes NEON.
@@ -16,14 +16,22 @@ pub(crate) enum Isa {
 }
 
 /// The widest instruction set of this processor; under Miri the baseline.
-#[cfg(all(target_arch = "x86_64", not(miri)))]
 pub(crate) fn isa() -> Isa {
-    use std::sync::atomic::{AtomicU8, Ordering};
-    static FOUND: AtomicU8 = AtomicU8::new(0);
     #[cfg(test)]
     if let Some(isa) = tests::FORCED.get() {
         return isa;
     }
+    #[cfg(all(target_arch = "x86_64", not(miri)))]
+    return detected();
+    #[cfg(not(all(target_arch = "x86_64", not(miri))))]
+    Isa::Baseline
+}
+
+/// The widest instruction set, looked for once.
+#[cfg(all(target_arch = "x86_64", not(miri)))]
+fn detected() -> Isa {
+    use std::sync::atomic::{AtomicU8, Ordering};
+    static FOUND: AtomicU8 = AtomicU8::new(0);
     #[cold]
     fn detect() -> u8 {
         let found = if !(is_x86_feature_detected!("avx2")
