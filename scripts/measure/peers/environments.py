@@ -13,6 +13,17 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 from lib.command import ROOT
 
 
+HERE = Path(__file__).resolve().parent
+# What pip installs into each environment, by its name.
+PACKAGES = {
+    "tvm": ["apache-tvm==0.27.0.post1"],
+    "torch-mlir": ["torch-mlir==20261001"],
+    "iree": ["iree-turbine==3.9.0", "iree-base-compiler==3.13.0", "iree-base-runtime==3.13.0"],
+    "executorch": ["executorch==1.5.1"],
+    "onnxruntime": ["onnx==1.23.2", "onnxscript==0.7.2", "onnxruntime==1.32.0"],
+}
+
+
 def torch_python():
     return subprocess.run([ROOT / "scripts/torch-env.sh"], stdout=subprocess.PIPE, check=True, text=True).stdout.strip()
 
@@ -21,18 +32,29 @@ def output_of(python, code):
     return subprocess.run([python, "-c", code], stdout=subprocess.PIPE, check=True, text=True).stdout.strip()
 
 
-def versions(python, packages):
-    """Requirements with the versions that are installed, as a list in words."""
-    names = [r.split("==")[0] for r in packages]
+def torch_version(torch):
+    return output_of(torch, "import torch; print(torch.__version__.partition('+')[0])")
+
+
+def model_names(torch):
+    """The names of models.py, which needs torch."""
+    here = str(HERE)
+    return output_of(torch, f"import sys; sys.path.insert(0, {here!r}); import models; print(*models.MODELS)").split()
+
+
+def versions(python, name):
+    """The packages of an environment with the versions that are installed, as a list in words."""
+    names = [r.split("==")[0] for r in PACKAGES[name]]
     return output_of(
         python, f"from importlib.metadata import version as v; print(', '.join(f'{{p}} {{v(p)}}' for p in {names!r}))"
     )
 
 
-def environment(name, packages, torch):
-    """The python of an environment with these packages, and None; or None, and an error text where it cannot be made."""
-    if not packages:
+def environment(name, torch):
+    """The python of an environment (torch's without a name), and None; or None, and an error text where it cannot be made."""
+    if not name:
         return torch, None
+    packages = PACKAGES[name]
     venv = Path(os.environ.get("RESTRIDE_PEERS") or "~/.cache/restride/peers").expanduser() / name
     python, stamp, wanted = str(venv / "bin/python"), venv / ".restride-stamp", " ".join(packages)
     if stamp.exists() and stamp.read_text() == wanted:

@@ -19,24 +19,22 @@ import subprocess
 import sys
 from pathlib import Path
 
-from environments import environment, output_of, torch_python, versions
-from memory import PEER, size, table
+from environments import HERE, environment, model_names, torch_python, torch_version, versions
+from memory import size, table
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 from lib.command import ROOT, Restride
 from lib.driver import finish, parser, replace_between, scratch
 
-HERE = Path(__file__).resolve().parent
 DOCS = ROOT / "docs/speed.md"
 BEGIN, END = "<!-- begin: written by scripts/measure/peers/latency.py --write-docs -->", "<!-- end -->"
-ONNX = ["onnx==1.23.2", "onnxscript==0.7.2", "onnxruntime==1.32.0"]
-# Title, name of the environment, packages.
+# Title, name of the environment.
 WAYS = {
-    "eager": ("PyTorch eager", "", []),
-    "compile": ("torch.compile", "", []),
-    "aoti": ("AOTInductor", "", []),
-    "xnnpack": ("ExecuTorch, XNNPACK", "executorch", PEER),
-    "onnx": ("ONNX Runtime", "onnxruntime", ONNX),
+    "eager": ("PyTorch eager", ""),
+    "compile": ("torch.compile", ""),
+    "aoti": ("AOTInductor", ""),
+    "xnnpack": ("ExecuTorch, XNNPACK", "executorch"),
+    "onnx": ("ONNX Runtime", "onnxruntime"),
 }
 SECONDS = 1.0
 
@@ -169,13 +167,12 @@ def main():
     p.add_argument("--write-docs", action="store_true")
     o = p.parse_intermixed_args()
     restride, torch = Restride(o.binary, o.timeout), torch_python()
-    here = str(HERE)
-    listed = output_of(torch, f"import sys; sys.path.insert(0, {here!r}); import models; print(*models.MODELS)").split()
+    listed = model_names(torch)
     if unknown := set(o.models) - set(listed) or set(o.ways.split(",")) - {"", *WAYS}:
         p.error(f"no model or way {', '.join(sorted(unknown))}")
     pythons = {}
     for way in filter(None, o.ways.split(",")):
-        python, missing = environment(*WAYS[way][1:], torch)
+        python, missing = environment(WAYS[way][1], torch)
         if missing:
             print(f"{WAYS[way][0]}: {missing}", file=sys.stderr)
         else:
@@ -192,9 +189,8 @@ def main():
             for file in folder.iterdir():
                 file.unlink()
     rows.sort(key=lambda r: r["threads"])
-    installed = ", ".join(versions(pythons[w], WAYS[w][2]) for w in pythons if WAYS[w][2])
-    torch_version = output_of(torch, "import torch; print(torch.__version__.partition('+')[0])")
-    said = f"PyTorch {torch_version}{', ' + installed if installed else ''}; f32, batch 1, on {os.cpu_count()} cores."
+    installed = ", ".join(versions(pythons[w], WAYS[w][1]) for w in pythons if WAYS[w][1])
+    said = f"PyTorch {torch_version(torch)}{', ' + installed if installed else ''}; f32, batch 1, on {os.cpu_count()} cores."
     text = text_of(rows, list(pythons), said)
     print(text)
     if o.write_docs:

@@ -18,7 +18,7 @@ import sys
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 
-from environments import environment, output_of, torch_python, versions
+from environments import HERE, environment, model_names, torch_python, torch_version, versions
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 from lib.command import ROOT, Restride, run
@@ -27,10 +27,8 @@ from lib.values import load
 
 from check import compare
 
-HERE = Path(__file__).resolve().parent
 DOCS = ROOT / "docs/memory.md"
 BEGIN, END = "<!-- begin: written by scripts/measure/peers/memory.py --write-docs -->", "<!-- end -->"
-PEER = ["executorch==1.5.1"]
 SHARES = collections.defaultdict(lambda: 0.02, swin_t=0.04, shufflenet_v2_x1_0=0.09)
 NO_REASON = "no reason was noted"
 
@@ -215,11 +213,11 @@ def operators(rows):
     return table(["model", "operator, how many, bytes"], lines)
 
 
-def text_of(rows, torch_version, peer, missing):
+def text_of(rows, version, peer, missing):
     wrong = ", ".join(f"`{r.name}`" for r in rows if r.status != "ok")
     said = f"do NOT agree with PyTorch's in: {wrong}" if wrong else "agree with PyTorch's in all of them"
     by = f"{peer} with the same PyTorch" if peer else f"ExecuTorch {missing}"
-    out = [f"PyTorch {torch_version} exported the models; {by}.", ""]
+    out = [f"PyTorch {version} exported the models; {by}.", ""]
     out += [f"The outputs and buffers that `restride run` leaves {said}.", ""]
     out += ["### Memory", "", *arenas(rows, peer), "### Copies in one run", "", *copies(rows, peer)]
     if peer:
@@ -237,10 +235,10 @@ def peer_of(o, torch):
         if absent := set(o.models) - known.keys():
             raise SystemExit(f"{o.peer_from} has nothing of {', '.join(sorted(absent))}")
         return lambda program: known[program.stem], earlier["peer"], None
-    python, missing = environment("executorch", PEER, torch)
+    python, missing = environment("executorch", torch)
     if missing:
         return None, None, missing
-    return lambda program: theirs(program, python, o.timeout), versions(python, PEER), None
+    return lambda program: theirs(program, python, o.timeout), versions(python, "executorch"), None
 
 
 def main():
@@ -252,8 +250,7 @@ def main():
     p.add_argument("--write-docs", action="store_true")
     o = p.parse_intermixed_args()
     restride, torch = Restride(o.binary, o.timeout), torch_python()
-    here = str(HERE)
-    listed = output_of(torch, f"import sys; sys.path.insert(0, {here!r}); import models; print(*models.MODELS)").split()
+    listed = model_names(torch)
     if unknown := set(o.models) - set(listed):
         p.error(f"no model {', '.join(sorted(unknown))}")
     o.models = o.models or listed
@@ -270,8 +267,7 @@ def main():
             folder = (o.keep or tmp).resolve()
             folder.mkdir(parents=True, exist_ok=True)
             rows.append(measured(name, folder, restride, torch, peer))
-    version = output_of(torch, "import torch; print(torch.__version__.partition('+')[0])")
-    text = text_of(rows, version, said, missing)
+    text = text_of(rows, torch_version(torch), said, missing)
     print(text)
     if o.write_docs:
         replace_between(DOCS, BEGIN, END, f"\n{text}\n")

@@ -30,50 +30,36 @@ import sys
 from dataclasses import dataclass
 from pathlib import Path
 
-from environments import environment, torch_python, versions
+from environments import HERE, environment, torch_python, versions
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 from lib.command import ROOT, Restride
 from lib.driver import finish, parser, replace_between, scratch
 from lib.values import difference, load
 
-HERE = Path(__file__).resolve().parent
 DOCS = ROOT / "docs/other-compilers.md"
 FORMS = {"original": "as exported", "functional": "functionalized", "portable": "functionalized, `--portable`"}
 
 
 @dataclass
 class Target:
-    """One compiler: what pip installs into which environment, and the file that drives it."""
+    """One compiler: the file that drives it, and the environment that it needs."""
 
     title: str
-    packages: list
     script: str
     environment: str = ""
 
 
-EXECUTORCH = ["executorch==1.5.1"]
 TARGETS = {
-    "torch": Target("PyTorch, which loads the file and runs it", [], "torch_target.py"),
-    "tvm": Target(
-        "TVM, `from_exported_program(run_ep_decomposition=False)`", ["apache-tvm==0.27.0.post1"], "tvm_target.py"
-    ),
+    "torch": Target("PyTorch, which loads the file and runs it", "torch_target.py"),
+    "tvm": Target("TVM, `from_exported_program(run_ep_decomposition=False)`", "tvm_target.py", "tvm"),
     "torch-mlir": Target(
-        "torch-mlir, `fx.export_and_import` and its execution engine", ["torch-mlir==20261001"], "torch_mlir_target.py"
+        "torch-mlir, `fx.export_and_import` and its execution engine", "torch_mlir_target.py", "torch-mlir"
     ),
-    "iree": Target(
-        "IREE, `iree.turbine.aot.export`",
-        ["iree-turbine==3.9.0", "iree-base-compiler==3.13.0", "iree-base-runtime==3.13.0"],
-        "iree_target.py",
-    ),
-    "executorch": Target("ExecuTorch, `to_edge` and its portable kernels", EXECUTORCH, "executorch_target.py"),
-    "xnnpack": Target("ExecuTorch with its XNNPACK delegate", EXECUTORCH, "executorch_xnnpack_target.py", "executorch"),
-    "onnx": Target(
-        "ONNX Runtime, `torch.onnx.export(dynamo=True)`",
-        ["onnx==1.23.2", "onnxscript==0.7.2", "onnxruntime==1.32.0"],
-        "onnx_target.py",
-        "onnxruntime",
-    ),
+    "iree": Target("IREE, `iree.turbine.aot.export`", "iree_target.py", "iree"),
+    "executorch": Target("ExecuTorch, `to_edge` and its portable kernels", "executorch_target.py", "executorch"),
+    "xnnpack": Target("ExecuTorch with its XNNPACK delegate", "executorch_xnnpack_target.py", "executorch"),
+    "onnx": Target("ONNX Runtime, `torch.onnx.export(dynamo=True)`", "onnx_target.py", "onnxruntime"),
 }
 
 # ---------------------------------------------------------------------------------- judging
@@ -149,7 +135,7 @@ def table(name, rows, version):
 def tried(target, o, folder, names, refused, torch):
     """One target on every program in every form: {program: {form: (kind, text)}}, and the versions that were installed."""
     there = lambda *paths: o.resume and any(path.exists() for path in paths)
-    python, missing = environment(TARGETS[target].environment or target, TARGETS[target].packages, torch)
+    python, missing = environment(TARGETS[target].environment, torch)
     file = lambda name, form, end: folder / f"{name}.{form}.{target}{end}"
     ends, jobs = (".npz", ".json"), []
     for name, form in ((n, f) for n in names for f in FORMS if not missing and (n, f) not in refused):
@@ -166,7 +152,8 @@ def tried(target, o, folder, names, refused, torch):
     if not missing:
         print(f"{target}: {len(jobs)} programs", file=sys.stderr, flush=True)
         subprocess.run([python, HERE / TARGETS[target].script, listed], check=True)
-        installed = versions(python, TARGETS[target].packages) if TARGETS[target].packages else None
+        own = TARGETS[target].environment
+        installed = versions(python, own) if own else None
     shows, rows = json.loads((folder / "shows.json").read_text()), {}
     for name in names:
         want, given, cells = load(folder / f"{name}.expected.npz"), load(folder / f"{name}.calls.npz"), {}
