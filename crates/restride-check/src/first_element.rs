@@ -57,8 +57,7 @@ pub(crate) struct Unknown;
 
 impl PlacementWalk<'_> {
     /// The first element of a value that a place does not hold, by all facts of the value in that buffer; `None` if the
-    /// place holds all. An error if no fact is known of a value that is assembled from others, some of which may be in
-    /// place.
+    /// place holds all. An error if no fact is known of a value that is assembled from others: some of them may be in place.
     pub(crate) fn not_held(&self, v: ValueId, place: &Place) -> Result<Option<Vec<i64>>, Unknown> {
         let facts = self.memory.of(v).into_iter().filter(|(buffer, _)| *buffer == place.buffer);
         let alike = facts.filter(|(_, f)| f.layout.rank() == place.layout.rank());

@@ -382,7 +382,8 @@ fn inside(w: &Window, d: usize, o: usize) -> Range<usize> {
     lo..hi.max(lo)
 }
 
-/// `S` windows of a row from `at` on, of which the taps `depth`, `rows` and `columns` are inside of the input.
+/// Computes `S` neighbouring windows of a row, the first at `at`. Their taps `depth`, `rows` and `columns` are inside of the input;
+/// the others read padding and are left out.
 #[allow(clippy::needless_range_loop)] // windows by vectors
 #[inline(always)]
 unsafe fn windows<V: Lanes<T = f32>, const M: usize, const S: usize, const PART: bool>(

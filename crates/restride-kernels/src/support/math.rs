@@ -307,7 +307,7 @@ fn log2_wide(x: f64) -> f64 {
     // Exponent of x / sqrt(1/2), from the low bits of a number near 2^52.
     let e = bits.wrapping_sub(0x3fe6_a09e_667f_3bcd) >> 52;
     let m = f64::from_bits(bits.wrapping_sub(e << 52));
-    // The shift brought in no sign: 12 bits, of which the upper half stand for negative exponents.
+    // The logical shift left a 12-bit two's complement exponent: flip its sign bit, and take 2048 off below.
     let e = (e ^ 0x800) & 0xfff;
     let e = f64::from_bits(0x4330_0000_0000_0000 | e) - (4_503_599_627_370_496.0 + 2048.0);
     let s = (m - 1.0) / (m + 1.0);

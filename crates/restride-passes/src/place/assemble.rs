@@ -1,4 +1,4 @@
-//! `cat` and its like: wholes assembled of operands, each of which may be stored in its part already.
+//! `cat` and its like assemble a whole from operands; an operand may be stored in its part of the whole already.
 
 use super::Placer;
 use super::hints::{AssembleFn, Target};
