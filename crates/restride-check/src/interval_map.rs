@@ -5,15 +5,15 @@ use std::ops::Range;
 
 /// From the first byte of a run: the byte after the run, and the value. Neighbouring runs have different values.
 #[derive(Clone, Debug)]
-pub struct Spans<T>(BTreeMap<i64, (i64, T)>);
+pub struct IntervalMap<T>(BTreeMap<i64, (i64, T)>);
 
-impl<T> Default for Spans<T> {
+impl<T> Default for IntervalMap<T> {
     fn default() -> Self {
-        Spans(BTreeMap::new())
+        IntervalMap(BTreeMap::new())
     }
 }
 
-impl<T: Copy + PartialEq> Spans<T> {
+impl<T: Copy + PartialEq> IntervalMap<T> {
     /// Whether a byte of a range has a value.
     pub fn touches(&self, range: &Range<i64>) -> bool {
         self.0.range(..range.end).next_back().is_some_and(|(_, x)| x.0 > range.start) && !range.is_empty()
@@ -78,7 +78,7 @@ mod tests {
     fn as_byte_by_byte() {
         let mut below = crate::draws(5);
         for _ in 0..300 {
-            let mut spans = Spans::default();
+            let mut spans = IntervalMap::default();
             let mut model: Vec<Option<i64>> = vec![None; 40];
             for _ in 0..30 {
                 let from = below(40);

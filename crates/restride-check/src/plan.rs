@@ -4,7 +4,7 @@
 //! buffers that wrote them, which lose these bytes until they write all of them anew. A read of lost bytes is a fault. A
 //! place counts from its first to its last cell, so no wrong plan is accepted.
 
-use crate::interval_map::Spans;
+use crate::interval_map::IntervalMap;
 use crate::well_formed::MOST as MOST_BYTES;
 use crate::{Fault, FaultKind};
 use restride_ir::{
@@ -209,11 +209,11 @@ struct PlanWalk<'a> {
     /// Walk over the steps, for buffers inside of the arena.
     offsets: Vec<Option<i64>>,
     /// Last writer of each byte of the arena.
-    owner: Spans<BufferId>,
+    owner: IntervalMap<BufferId>,
     /// For each buffer, the bytes of the arena that others have overwritten.
-    lost: Vec<Spans<()>>,
+    lost: Vec<IntervalMap<()>>,
     /// For each buffer, the step up to which its blocks count as needed.
-    counted: Vec<Spans<usize>>,
+    counted: Vec<IntervalMap<usize>>,
     /// Blocks that are needed from a step on, or no longer.
     changes: Vec<(usize, i128)>,
 }
@@ -224,9 +224,9 @@ impl<'a> PlanWalk<'a> {
         PlanWalk {
             placement,
             offsets,
-            owner: Spans::default(),
-            lost: vec![Spans::default(); buffers],
-            counted: vec![Spans::default(); buffers],
+            owner: IntervalMap::default(),
+            lost: vec![IntervalMap::default(); buffers],
+            counted: vec![IntervalMap::default(); buffers],
             changes: Vec::new(),
         }
     }

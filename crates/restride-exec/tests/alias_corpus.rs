@@ -2,7 +2,7 @@
 //! the run and the outputs: element types, sizes, strides, offsets, who shares storage with whom, and the storages'
 //! elements; where PyTorch refused, the interpreter refuses.
 
-use restride_exec::interp::{Options, interpret};
+use restride_exec::interp::{RunOptions, interpret};
 use restride_exec::{Inputs, RunValue, State};
 use restride_ir::{DType, Error, ErrorKind, Layout, Program};
 use restride_pt2::tensors::json::{self, Section};
@@ -107,7 +107,8 @@ fn compare(have: &[RunValue], want: &[RunValue]) -> Result<(), String> {
 
 fn run(program: &Program, inputs: Vec<RunValue>) -> Result<Vec<RunValue>, Error> {
     let inputs = Inputs::new(inputs);
-    let out = interpret(program, &inputs, &mut State::new(program)?, &Options { strict: true, ..Options::default() })?;
+    let out =
+        interpret(program, &inputs, &mut State::new(program)?, &RunOptions { strict: true, ..RunOptions::default() })?;
     Ok(out.inputs.into_iter().chain(out.values).collect())
 }
 

@@ -11,7 +11,7 @@ use smallvec::SmallVec;
 
 /// Which cell.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Cell {
+pub enum RnnKind {
     /// Long short-term memory: gates in, forget, cell, out.
     Lstm,
     /// Gated recurrent unit: gates reset, update, new.
@@ -22,13 +22,13 @@ pub enum Cell {
     Relu,
 }
 
-impl Cell {
+impl RnnKind {
     /// How many times as wide as the hidden state the gates are.
     pub fn gates(self) -> usize {
         match self {
-            Cell::Lstm => 4,
-            Cell::Gru => 3,
-            Cell::Tanh | Cell::Relu => 1,
+            RnnKind::Lstm => 4,
+            RnnKind::Gru => 3,
+            RnnKind::Tanh | RnnKind::Relu => 1,
         }
     }
 }
@@ -37,7 +37,7 @@ impl Cell {
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Network {
     /// Which cell.
-    pub cell: Cell,
+    pub cell: RnnKind,
     /// Number of layers.
     pub layers: usize,
     /// Whether every layer also runs backwards.
@@ -182,17 +182,17 @@ impl Network {
         for (j, h) in h.iter_mut().enumerate() {
             let gate = |g: usize| x[g * n + j] + r[g * n + j];
             *h = match self.cell {
-                Cell::Lstm => {
+                RnnKind::Lstm => {
                     let c = &mut states[1][b * n + j];
                     *c = sigmoid(gate(1)) * *c + sigmoid(gate(0)) * gate(2).tanh();
                     sigmoid(gate(3)) * c.tanh()
                 }
-                Cell::Gru => {
+                RnnKind::Gru => {
                     let new = (x[2 * n + j] + sigmoid(gate(0)) * r[2 * n + j]).tanh();
                     (states[0][b * n + j] - new) * sigmoid(gate(1)) + new
                 }
-                Cell::Tanh => gate(0).tanh(),
-                Cell::Relu => gate(0).max(T::zero()),
+                RnnKind::Tanh => gate(0).tanh(),
+                RnnKind::Relu => gate(0).max(T::zero()),
             };
         }
     }
@@ -217,7 +217,7 @@ mod tests {
     #[test]
     fn sequences_that_end_keep_their_state() {
         // A layer that adds input and state: running sums.
-        let net = Network { cell: Cell::Relu, layers: 1, bidirectional: false, biases: false, projected: false };
+        let net = Network { cell: RnnKind::Relu, layers: 1, bidirectional: false, biases: false, projected: false };
         let data = RawTensor::from_slice(&[1f64, 10.0, 2.0, 20.0, 3.0], &[5, 1]);
         let one = RawTensor::from_slice(&[1f64], &[1, 1]);
         let h = RawTensor::zeros(DType::F64, Layout::contiguous(&[1, 2, 1]));

@@ -7,7 +7,7 @@
 //! For each instance: items, how high best fit piles them, the height found, the largest sum of what is needed at once, time,
 //! and the steps of the search with what one took.
 
-use restride_passes::plan::{Item, PlanOptions, Problem, SearchOptions, solve};
+use restride_passes::plan::{PlanItem, PlanOptions, Problem, SearchOptions, solve};
 use std::path::{Path, PathBuf};
 use std::time::Instant;
 
@@ -72,7 +72,7 @@ fn read(file: &Path) -> Result<Problem, String> {
     for line in text.lines().skip(1) {
         let numbers: Vec<i64> = line.split(',').filter_map(|n| n.trim().parse().ok()).collect();
         let [_, lower, upper, size] = numbers[..] else { return Err(fault("a line of other than four numbers")) };
-        problem.items.push(Item::whole(lower as usize, upper as usize, size));
+        problem.items.push(PlanItem::whole(lower as usize, upper as usize, size));
     }
     let name = file.file_stem().map_or_else(String::new, |n| n.to_string_lossy().into_owned());
     let capacity = name.rsplit('.').next().and_then(|c| c.parse().ok());
@@ -90,7 +90,7 @@ fn synthetic(n: usize, longest: usize) -> Problem {
     let mut item = |k: usize| {
         let start = below(n);
         let end = if k.is_multiple_of(1000) { n } else { (start + 1 + below(longest)).min(n) };
-        Item::whole(start, end, 1 + below(5000) as i64)
+        PlanItem::whole(start, end, 1 + below(5000) as i64)
     };
     Problem { items: (0..n).map(&mut item).collect(), capacity: None }
 }

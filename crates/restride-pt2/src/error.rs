@@ -4,7 +4,7 @@ use std::fmt;
 
 /// The kind of an error, for callers that react to it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum ErrorKind {
+pub enum FileErrorKind {
     /// The bytes break the format that they claim to be in.
     Malformed,
     /// The bytes are well formed but hold something unsupported.
@@ -23,7 +23,7 @@ pub enum ErrorKind {
 /// a JSON document, a tensor's name.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Pt2Error {
-    kind: ErrorKind,
+    kind: FileErrorKind,
     /// Outermost first.
     places: Vec<String>,
     message: String,
@@ -34,33 +34,33 @@ pub type Result<T> = std::result::Result<T, Pt2Error>;
 
 impl Pt2Error {
     /// An error of the given kind.
-    pub fn new(kind: ErrorKind, message: impl Into<String>) -> Self {
+    pub fn new(kind: FileErrorKind, message: impl Into<String>) -> Self {
         Self { kind, places: Vec::new(), message: message.into() }
     }
 
     /// The bytes break their format.
     pub fn malformed(message: impl Into<String>) -> Self {
-        Self::new(ErrorKind::Malformed, message)
+        Self::new(FileErrorKind::Malformed, message)
     }
 
     /// Well formed but unsupported.
     pub fn unsupported(message: impl Into<String>) -> Self {
-        Self::new(ErrorKind::Unsupported, message)
+        Self::new(FileErrorKind::Unsupported, message)
     }
 
     /// Beyond a limit.
     pub fn too_large(message: impl Into<String>) -> Self {
-        Self::new(ErrorKind::TooLarge, message)
+        Self::new(FileErrorKind::TooLarge, message)
     }
 
     /// Not in the file.
     pub fn missing(message: impl Into<String>) -> Self {
-        Self::new(ErrorKind::Missing, message)
+        Self::new(FileErrorKind::Missing, message)
     }
 
     /// A failed read or write.
     pub fn io(error: std::io::Error) -> Self {
-        Self::new(ErrorKind::Io, error.to_string())
+        Self::new(FileErrorKind::Io, error.to_string())
     }
 
     /// Adds an outer place.
@@ -71,7 +71,7 @@ impl Pt2Error {
     }
 
     /// The kind.
-    pub fn kind(&self) -> ErrorKind {
+    pub fn kind(&self) -> FileErrorKind {
         self.kind
     }
 
@@ -118,6 +118,6 @@ mod tests {
     fn places_print_from_the_outside_in() {
         let e = Pt2Error::malformed("boom").at("nodes[3]").at("m.json");
         assert_eq!(e.to_string(), "m.json: nodes[3]: boom");
-        assert_eq!(e.kind(), ErrorKind::Malformed);
+        assert_eq!(e.kind(), FileErrorKind::Malformed);
     }
 }

@@ -20,7 +20,7 @@ pub mod pytree;
 pub mod tensors;
 pub mod zip;
 
-pub use error::{At, ErrorKind, Pt2Error, Result};
+pub use error::{At, FileErrorKind, Pt2Error, Result};
 
 use restride_ir::{Arg, Expr, InputKind, InputSpec, Layout, OutputKind, OutputSpec, Program, SchemaArg};
 use std::collections::HashSet;

@@ -4,7 +4,7 @@ use restride_ir::Symbol;
 use restride_pt2::archive::{Archive, ArchiveLayout, Payload};
 use restride_pt2::expressions;
 use restride_pt2::import::{ImportOptions, import};
-use restride_pt2::model::{self, Argument, Graph, SymExpr, SymNumber};
+use restride_pt2::model::{self, Argument, FileGraph, SymExpr, SymNumber};
 use restride_pt2::pickle::{self, PickleValue};
 use restride_pt2::pytree::TreeSpec;
 use restride_pt2::tensors::Format;
@@ -29,7 +29,7 @@ fn fixtures(folder: &str, extension: &str) -> Vec<PathBuf> {
 }
 
 /// Every symbolic expression in a graph and its subgraphs.
-fn expressions<'g>(graph: &'g Graph, out: &mut Vec<&'g SymExpr>) {
+fn expressions<'g>(graph: &'g FileGraph, out: &mut Vec<&'g SymExpr>) {
     let types = graph.tensor_values.values();
     let types = types.flat_map(|t| t.sizes.iter().chain(&t.strides).chain([&t.storage_offset]));
     let numbers = [&graph.sym_int_values, &graph.sym_bool_values, &graph.sym_float_values];

@@ -5,7 +5,7 @@ use crate::generate::RandomProgram;
 use crate::outcome::{Leftovers, by_chance};
 use restride::{CompileOptions, Compiled};
 use restride_exec::RunValue;
-use restride_exec::interp::Options;
+use restride_exec::interp::RunOptions;
 use restride_ir::{Arg, Error, ErrorKind, Graph, Id, InputKind, MemoryFormat, Program, Result, Scalar};
 use restride_tensor::RawTensor;
 use serde_json::{Value, json};
@@ -152,7 +152,7 @@ fn arg(a: &Arg) -> Value {
 /// Results of each way, or its refusal; `chance` is a plan with random choices. A way with the same results as an earlier
 /// one is the name of that way.
 fn ways(sample: &RandomProgram, seed: u64) -> Value {
-    let options = Options { strict: true, ..Options::default() };
+    let options = RunOptions { strict: true, ..RunOptions::default() };
     let (program, inputs) = (&sample.program, &sample.inputs);
     let interp = held(|| Leftovers::interp(program, inputs, &options));
     let compiled =

@@ -33,11 +33,11 @@ use crate::outcome::{Leftovers, WaysVerdict, difference, differential};
 use restride::{Adam, CompileOptions, Compiled, Explanation, Optimizer, Sgd};
 use restride_exec::copy::{copy_into, resolve};
 use restride_exec::inputs::evaluate;
-use restride_exec::interp::Options;
+use restride_exec::interp::RunOptions;
 use restride_exec::{Inputs, RunValue};
 use restride_ir::text::{attach_weights, parse, print, print_node, print_placed};
 use restride_ir::{Arg, Binding, DType, Error, InputKind, Layout, Plan, Program, Scalar, TensorType, Type, Weights};
-use restride_passes::functionalize::{Options as FunctionalizeOptions, Share};
+use restride_passes::functionalize::{FunctionalizeOptions, Share};
 use restride_passes::place::{PlaceOptions, Placed};
 use restride_passes::plan::PlanOptions;
 use restride_passes::recompute::{again, modelled, recompute};
@@ -328,11 +328,11 @@ impl Test {
             WaysVerdict::Refused(way, why) => return Ok(format!("{way} refuses: {why}")),
             WaysVerdict::Wrong(way, why) => return Err(format!("{way} is wrong: {why}")),
         }
-        let left = Leftovers::interp(program, &inputs, &Options::default()).map_err(|e| e.to_string())?;
+        let left = Leftovers::interp(program, &inputs, &RunOptions::default()).map_err(|e| e.to_string())?;
         if !self.caller.is_empty() {
             let compiled = Compiled::new(program.clone(), Some(&inputs), &options).map_err(|e| e.to_string())?;
-            let functional = Leftovers::interp(compiled.functional(), &inputs, &Options::default());
-            let planned = Leftovers::planned(&compiled, &inputs, &Options::default());
+            let functional = Leftovers::interp(compiled.functional(), &inputs, &RunOptions::default());
+            let planned = Leftovers::planned(&compiled, &inputs, &RunOptions::default());
             self.caller_writes(&left)?;
             for (way, other) in [("functional", functional), ("plan", planned)] {
                 let other = other.map_err(|e| e.to_string())?;
@@ -362,7 +362,7 @@ impl Test {
             Ok(c) => c,
             Err(e) => return Ok(format!("error: {e}")),
         };
-        let options = Options::default();
+        let options = RunOptions::default();
         let functional = Leftovers::interp(compiled.functional(), &inputs, &options);
         match (functional, Leftovers::planned(&compiled, &inputs, &options)) {
             (Err(a), Err(b)) if a.to_string() == b.to_string() => Ok(format!("error: {a}")),

@@ -3,7 +3,7 @@
 use crate::rng::Rng;
 use restride::files::element_bytes;
 use restride::{CompileOptions, Compiled, PlaceOptions, ViewOptions};
-use restride_exec::interp::{Options, Outputs, interpret};
+use restride_exec::interp::{Outputs, RunOptions, interpret};
 use restride_exec::symbols::same_number;
 use restride_exec::{Inputs, RunValue, State};
 use restride_ir::{ErrorKind, OutputKind, Program, Result};
@@ -36,7 +36,7 @@ impl Leftovers {
     }
 
     /// Runs a program by the interpreter, on copies of the inputs.
-    pub fn interp(program: &Program, inputs: &Inputs, options: &Options) -> Result<Leftovers> {
+    pub fn interp(program: &Program, inputs: &Inputs, options: &RunOptions) -> Result<Leftovers> {
         let given = inputs.deep_clone();
         let mut state = State::new(program)?;
         let outputs = interpret(program, &given, &mut state, options)?;
@@ -44,7 +44,7 @@ impl Leftovers {
     }
 
     /// Runs a compiled program in its arena, on copies of the inputs.
-    pub fn planned(compiled: &Compiled, inputs: &Inputs, options: &Options) -> Result<Leftovers> {
+    pub fn planned(compiled: &Compiled, inputs: &Inputs, options: &RunOptions) -> Result<Leftovers> {
         let given = inputs.deep_clone();
         let mut instance = compiled.instance()?;
         let outputs = instance.run(&given, options)?;
@@ -52,7 +52,7 @@ impl Leftovers {
     }
 
     /// As `planned`, by a session that runs `runs` times on the same memory.
-    pub fn bound(compiled: &Compiled, inputs: &Inputs, options: &Options, runs: usize) -> Result<Leftovers> {
+    pub fn bound(compiled: &Compiled, inputs: &Inputs, options: &RunOptions, runs: usize) -> Result<Leftovers> {
         let given = inputs.deep_clone();
         let mut session = compiled.instance()?.session(&given, &[], options)?;
         for _ in 0..runs {
@@ -198,7 +198,7 @@ pub enum WaysVerdict {
 
 /// Runs a program in all ways on the same inputs, with checkers.
 pub fn differential(program: &Program, inputs: &Inputs, compile: &CompileOptions) -> WaysVerdict {
-    let options = Options { strict: true, ..Options::default() };
+    let options = RunOptions { strict: true, ..RunOptions::default() };
     let eager = Leftovers::interp(program, inputs, &options);
     let refused = match &eager {
         Ok(_) => None,
@@ -278,7 +278,7 @@ pub fn by_chance(seed: u64) -> CompileOptions {
 /// gives the same results.
 pub fn metamorphic(program: &Program, inputs: &Inputs, compile: &CompileOptions) -> Result<(), String> {
     let words = |e: restride_ir::Error| e.to_string();
-    let options = Options::default();
+    let options = RunOptions::default();
     let compiled = Compiled::new(program.clone(), Some(inputs), compile).map_err(words)?;
     let text = restride_ir::text::print(compiled.functional());
     let again = Compiled::new(compiled.functional().clone(), Some(inputs), compile).map_err(words)?;

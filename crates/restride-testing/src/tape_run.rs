@@ -2,7 +2,7 @@
 
 use crate::finite_differences::GradientCase;
 use restride::{Inputs, RunOptions, RunValue, State, user_inputs};
-use restride_exec::eager::{self, GradOptions, Value, run_program};
+use restride_exec::eager::{self, EagerValue, GradOptions, run_program};
 use restride_ir::{Arg, InputKind, Program};
 use restride_tensor::{Layout, RawTensor, Storage};
 
@@ -13,7 +13,7 @@ pub struct TapeRun {
     /// One leaf for each floating user input, with its position among the inputs.
     pub leaves: Vec<(usize, eager::Tensor)>,
     /// The user outputs.
-    pub outputs: Vec<Value>,
+    pub outputs: Vec<EagerValue>,
 }
 
 fn say(e: restride::Error) -> String {
@@ -59,12 +59,12 @@ pub fn taped(program: &Program, inputs: &Inputs, direct: bool) -> Result<TapeRun
                     view.copy_(&leaf).map_err(say)?
                 };
                 leaves.push((users.iter().position(|u| *u == i).ok_or("no user input")?, leaf));
-                Value::Tensor(value)
+                EagerValue::Tensor(value)
             }
-            RunValue::Tensor(t) => Value::Tensor(eager::Tensor::copy_of(t).map_err(say)?),
-            RunValue::Scalar(s) => Value::Scalar(*s),
-            RunValue::Str(s) => Value::Str(s.clone()),
-            RunValue::None => Value::None,
+            RunValue::Tensor(t) => EagerValue::Tensor(eager::Tensor::copy_of(t).map_err(say)?),
+            RunValue::Scalar(s) => EagerValue::Scalar(*s),
+            RunValue::Str(s) => EagerValue::Str(s.clone()),
+            RunValue::None => EagerValue::None,
         });
     }
     let made = run_program(program, &given).map_err(say)?;
@@ -78,7 +78,7 @@ impl TapeRun {
         let mut outputs = Vec::new();
         let mut given = Vec::new();
         for (at, seed) in seeds {
-            let t = self.outputs.get(*at).and_then(Value::tensor).ok_or("an output that is no tensor")?;
+            let t = self.outputs.get(*at).and_then(EagerValue::tensor).ok_or("an output that is no tensor")?;
             if t.requires_grad() {
                 outputs.push(t.clone());
                 given.push(Some(eager::Tensor::copy_of(seed).map_err(say)?));
@@ -103,7 +103,7 @@ fn raw(g: Option<&eager::Tensor>, leaf: &eager::Tensor) -> Result<RawTensor> {
 fn loss_of(case: &GradientCase) -> Result<(Vec<(usize, eager::Tensor)>, eager::Tensor)> {
     let inputs = Inputs::new(case.inputs.iter().map(|t| RunValue::Tensor(t.clone())));
     let run = taped(&case.program, &inputs.deep_clone(), true)?;
-    let loss = run.outputs.first().and_then(Value::tensor).ok_or("no loss")?.clone();
+    let loss = run.outputs.first().and_then(EagerValue::tensor).ok_or("no loss")?.clone();
     let name = |at: &usize| match &case.program.signature.inputs[*at].kind {
         InputKind::User(n) => n.to_string(),
         _ => String::new(),

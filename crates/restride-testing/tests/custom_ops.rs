@@ -3,7 +3,7 @@
 
 use restride_ir::{Program, Stage, text};
 use restride_passes::functionalize;
-use restride_passes::functionalize::Options;
+use restride_passes::functionalize::FunctionalizeOptions;
 use restride_pt2::export::{export_bytes, program_model};
 use restride_pt2::import::{ImportOptions, import};
 use restride_tensor::Bytes;
@@ -42,7 +42,8 @@ fn functional_forms_go_to_a_file_and_come_back() {
     let programs = programs();
     assert!(programs.len() >= 8, "only {} programs", programs.len());
     for (name, program) in programs {
-        let functional = functionalize(&program, &Options::default()).unwrap_or_else(|e| panic!("{name}: {e}"));
+        let functional =
+            functionalize(&program, &FunctionalizeOptions::default()).unwrap_or_else(|e| panic!("{name}: {e}"));
         let wanted = forms(&functional);
         assert!(!wanted.is_empty(), "{name}");
         let written = program_model(&functional).unwrap_or_else(|e| panic!("{name}: {e}"));
@@ -56,7 +57,7 @@ fn functional_forms_go_to_a_file_and_come_back() {
         let again = import(&bytes, &name, &options).unwrap_or_else(|e| panic!("{name}: {e}"));
         assert_eq!(again.stage, Stage::Imported, "{name}");
         restride_ir::verify(&again).unwrap_or_else(|e| panic!("{name}: {e}"));
-        let again = functionalize(&again, &Options::default()).unwrap_or_else(|e| panic!("{name}: {e}"));
+        let again = functionalize(&again, &FunctionalizeOptions::default()).unwrap_or_else(|e| panic!("{name}: {e}"));
         restride_ir::verify(&again).unwrap_or_else(|e| panic!("{name}: {e}"));
         // A tensor with gaps is cloned as a view of memory of its own, by which the numbers go.
         let gaps = |p: &Program| p.graph().inputs.iter().any(|v| !p.graph().tensor(*v).layout.is_contiguous());

@@ -2,7 +2,7 @@
 //! be found.
 
 use restride::{CompileOptions, Compiled, Equivalence, meaning};
-use restride_exec::interp::Options;
+use restride_exec::interp::RunOptions;
 use restride_ir::{Arg, Expr, Graph, NodeId, Program, Type, ValueId};
 use restride_testing::{Leftovers, difference, generate};
 
@@ -55,7 +55,9 @@ fn every_break_that_shows_is_found() {
     let (mut checked, mut programs, mut shown, mut silent) = (0, 0, 0, 0);
     for seed in 0..60 {
         let sample = generate(seed);
-        let Ok(true_result) = Leftovers::interp(&sample.program, &sample.inputs, &Options::default()) else { continue };
+        let Ok(true_result) = Leftovers::interp(&sample.program, &sample.inputs, &RunOptions::default()) else {
+            continue;
+        };
         let compiled = Compiled::new(sample.program.clone(), Some(&sample.inputs), &CompileOptions::default());
         let Ok(compiled) = compiled else { continue };
         programs += 1;
@@ -69,7 +71,7 @@ fn every_break_that_shows_is_found() {
             Err(e) => panic!("seed {seed}: {e}"),
         }
         for p in broken(compiled.functional()) {
-            let Ok(result) = Leftovers::interp(&p, &sample.inputs, &Options::default()) else { continue };
+            let Ok(result) = Leftovers::interp(&p, &sample.inputs, &RunOptions::default()) else { continue };
             if difference(&true_result, &result).is_none() {
                 silent += 1;
                 continue;
@@ -92,7 +94,7 @@ fn what_is_in_place_means_the_same() {
     let (mut checked, mut asked) = (0, 0);
     for seed in 0..150 {
         let sample = generate(seed);
-        if Leftovers::interp(&sample.program, &sample.inputs, &Options::default()).is_err() {
+        if Leftovers::interp(&sample.program, &sample.inputs, &RunOptions::default()).is_err() {
             continue;
         }
         let compile = |p: &Program| Compiled::new(p.clone(), Some(&sample.inputs), &CompileOptions::default());

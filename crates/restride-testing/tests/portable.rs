@@ -1,10 +1,10 @@
 //! Portable programs keep their meaning, and use only the promised operators.
 
-use restride_exec::interp::Options;
+use restride_exec::interp::RunOptions;
 use restride_exec::{Inputs, RunValue};
 use restride_ir::text::{parse, print};
 use restride_ir::{Arg, Program, Type, verify};
-use restride_passes::functionalize::Options as FunctionalizeOptions;
+use restride_passes::functionalize::FunctionalizeOptions;
 use restride_passes::{functionalize, nested, portable};
 use restride_tensor::{DType, RawTensor, Scalar};
 use restride_testing::{Leftovers, difference, generate};
@@ -40,7 +40,7 @@ fn checked(text: &str) -> Program {
     verify(&after).unwrap_or_else(|e| panic!("{e:?}\n{shown}"));
     let given = inputs(&before);
     let run =
-        |p: &Program| Leftovers::interp(p, &given, &Options::default()).unwrap_or_else(|e| panic!("{e}\n{shown}"));
+        |p: &Program| Leftovers::interp(p, &given, &RunOptions::default()).unwrap_or_else(|e| panic!("{e}\n{shown}"));
     assert_eq!(difference(&run(&before), &run(&after)), None, "{shown}");
     after
 }
@@ -230,7 +230,7 @@ fn compositions_are_said_by_core_operators() {
         only_core(&after);
         let given = inputs(&before);
         let run = |p: &Program| {
-            Leftovers::interp(p, &given, &Options::default()).unwrap_or_else(|e| panic!("{e}\n{}", print(p)))
+            Leftovers::interp(p, &given, &RunOptions::default()).unwrap_or_else(|e| panic!("{e}\n{}", print(p)))
         };
         if let Some(d) = close(&run(&before), &run(&after)) {
             panic!("{d}\n{}", print(&after));
@@ -282,12 +282,12 @@ fn random_programs_mean_the_same() {
         let sample = generate(seed);
         let options = FunctionalizeOptions::default();
         let Ok(before) = functionalize(&sample.program, &options) else { continue };
-        let Ok(wanted) = Leftovers::interp(&before, &sample.inputs, &Options::default()) else { continue };
+        let Ok(wanted) = Leftovers::interp(&before, &sample.inputs, &RunOptions::default()) else { continue };
         programs += 1;
         for after in [nested(&before).unwrap(), portable(&before).unwrap()] {
             verify(&after).unwrap_or_else(|e| panic!("seed {seed}: {e:?}\n{}", print(&after)));
             scatters += count(&after, "aten.as_strided_scatter.default");
-            let made = Leftovers::interp(&after, &sample.inputs, &Options::default());
+            let made = Leftovers::interp(&after, &sample.inputs, &RunOptions::default());
             let made = made.unwrap_or_else(|e| panic!("seed {seed}: {e}\n{}", print(&after)));
             if let Some(d) = close(&wanted, &made) {
                 panic!("seed {seed}: {d}\n{}", print(&after));

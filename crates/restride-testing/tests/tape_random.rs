@@ -2,7 +2,7 @@
 //! selects programs.
 
 use restride::{FunctionalizeOptions, GradOptions, Inputs, Loss, RunOptions, RunValue, State, user_inputs};
-use restride_exec::eager::{Saved, Value, saved_tensors};
+use restride_exec::eager::{EagerValue, Saved, saved_tensors};
 use restride_ir::{DType, Program, text};
 use restride_tensor::{C64, Layout, RawTensor};
 use restride_testing::rng::Rng;
@@ -60,7 +60,7 @@ fn in_graph(
 }
 
 /// Holds what the tape computes against the interpreter.
-fn same_values(sample: &RandomProgram, ours: &[Value]) -> Result<(), String> {
+fn same_values(sample: &RandomProgram, ours: &[EagerValue]) -> Result<(), String> {
     let mut state = State::new(&sample.program).map_err(|e| e.to_string())?;
     let out = restride::interpret(&sample.program, &sample.inputs.deep_clone(), &mut state, &RunOptions::default());
     let theirs: Vec<(usize, RawTensor)> = out
@@ -72,7 +72,7 @@ fn same_values(sample: &RandomProgram, ours: &[Value]) -> Result<(), String> {
         .filter_map(|(k, t)| Some((k, t?.clone())))
         .collect();
     let ours: Vec<(usize, RawTensor)> =
-        ours.iter().map(Value::tensor).enumerate().filter_map(|(k, t)| Some((k, t?.raw()))).collect();
+        ours.iter().map(EagerValue::tensor).enumerate().filter_map(|(k, t)| Some((k, t?.raw()))).collect();
     same(&ours, &theirs, |_| 0.0).map_err(|e| format!("values: {e}"))
 }
 
@@ -98,7 +98,7 @@ fn outcome(sample: &RandomProgram, number: u64) -> Outcome {
     let outputs = run.outputs.iter().enumerate().filter_map(|(k, v)| Some((k, v.tensor()?)));
     let seeds: Vec<(usize, RawTensor)> =
         outputs.filter(|(_, t)| differentiable(&t.raw())).map(|(k, t)| (k, seed(&t.raw(), &mut rng))).collect();
-    if seeds.is_empty() || !run.outputs.iter().filter_map(Value::tensor).any(|t| t.requires_grad()) {
+    if seeds.is_empty() || !run.outputs.iter().filter_map(EagerValue::tensor).any(|t| t.requires_grad()) {
         return Outcome::Nothing;
     }
     if let Err(why) = same_values(sample, &run.outputs) {

@@ -1,6 +1,8 @@
 //! The timeline that a report shows is the memory plan, and its peak is the plan's bound.
 
-use restride::{BufferRow, CompileOptions, Compiled, Inputs, OpenOptions, Owner, Part, PlanTable, StepKind, Timeline};
+use restride::{
+    BufferRow, CompileOptions, Compiled, Inputs, OpenOptions, Owner, PlanTable, StepKind, Timeline, TimelinePart,
+};
 use restride_ir::aligned;
 use std::path::{Path, PathBuf};
 
@@ -37,7 +39,7 @@ fn all() -> impl Iterator<Item = (&'static str, Timeline, PlanTable)> {
     })
 }
 
-fn arena(part: &Part) -> impl Iterator<Item = &BufferRow> {
+fn arena(part: &TimelinePart) -> impl Iterator<Item = &BufferRow> {
     part.buffers.iter().filter(|b| b.owner == Owner::Arena)
 }
 
@@ -145,14 +147,15 @@ fn copies_are_where_explain_says() {
             compiled.prepare(&inputs).expect("an explanation").explain(),
         );
         for c in &explained.copies {
-            let of = |p: &&Part| p.piece == c.piece && p.body.as_ref().map(|b| &b.name) == c.body.as_ref();
+            let of = |p: &&TimelinePart| p.piece == c.piece && p.body.as_ref().map(|b| &b.name) == c.body.as_ref();
             let part = timeline.parts.iter().find(of).expect("its part");
             let step = &part.steps[c.step];
             let kind = if c.run { StepKind::Copy } else { StepKind::Move };
             assert_eq!((step.kind, step.bytes), (kind, c.bytes), "{name}: {c:?}");
             copies += 1;
         }
-        let moving = |p: &Part| p.steps.iter().filter(|s| matches!(s.kind, StepKind::Copy | StepKind::Move)).count();
+        let moving =
+            |p: &TimelinePart| p.steps.iter().filter(|s| matches!(s.kind, StepKind::Copy | StepKind::Move)).count();
         assert_eq!(timeline.parts.iter().map(moving).sum::<usize>(), explained.copies.len(), "{name}");
     }
     assert!(copies > 10, "{copies} copies prove little");

@@ -10,7 +10,7 @@ use crate::progress::{Doing, Progress};
 use restride_exec::Inputs;
 use restride_ir::{Binding, NodeId, Program, Result, Scalar, Stage};
 use restride_passes::functionalize;
-use restride_passes::functionalize::Options as FunctionalizeOptions;
+use restride_passes::functionalize::FunctionalizeOptions;
 use restride_passes::place::PlaceOptions;
 use restride_passes::plan::{MemorySpec, PlanOptions};
 use restride_passes::segment::{Segment, segments};

@@ -4,7 +4,7 @@ use crate::compile::Compiled;
 use crate::prepare::{PreparedSegment, UpperBound};
 use crate::progress::Doing;
 use restride_exec::inputs::{Strides, bind, check_sharing};
-use restride_exec::interp::{Options, Outputs, written_inputs};
+use restride_exec::interp::{Outputs, RunOptions, written_inputs};
 use restride_exec::run::{ByteArena, RunCtx, fit_learnt, run_learn};
 use restride_exec::{Inputs, RunValue, State};
 use restride_ir::{Arg, Binding, Error, Node, Program, Result};
@@ -53,7 +53,7 @@ impl Instance {
     /// # Errors
     /// Inputs that do not fit (element type, sizes, guards, strides or shared memory that the program was not made for):
     /// nothing is written then. A kernel's own error, such as an index out of range, comes where it would come in PyTorch.
-    pub fn run(&mut self, inputs: &Inputs, options: &Options) -> Result<Outputs> {
+    pub fn run(&mut self, inputs: &Inputs, options: &RunOptions) -> Result<Outputs> {
         self.run_showing(inputs, options, &mut |_| {})
     }
 
@@ -61,7 +61,7 @@ impl Instance {
     pub(crate) fn run_showing(
         &mut self,
         inputs: &Inputs,
-        options: &Options,
+        options: &RunOptions,
         seen: &mut dyn FnMut(Arc<PreparedSegment>),
     ) -> Result<Outputs> {
         let program = self.compiled.functional();

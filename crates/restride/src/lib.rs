@@ -40,7 +40,7 @@ pub use inspect::explain::{Copied, Decision, Explanation, Site, Why};
 pub use inspect::profile::StepTime;
 pub use inspect::report::{Memories, MemoryCounts, PlacedCounts, PlanCounts, PlanRow, PlanTable, Report};
 pub use inspect::timeline::{
-    Access, Body, BufferRow, Overview, Owner, Part, Rect, StepKind, StepRow, Timeline, ValueRow,
+    Body, BufferAccess, BufferRow, Overview, Owner, Rect, StepKind, StepRow, Timeline, TimelinePart, ValueRow,
 };
 pub use instance::Instance;
 pub use meaning::meaning;
@@ -65,7 +65,7 @@ pub use restride_exec::inputs::user_inputs;
 /// # Ok::<(), restride::Error>(())
 /// ```
 pub use restride_exec::interp::interpret;
-pub use restride_exec::interp::{Options as RunOptions, Outputs};
+pub use restride_exec::interp::{Outputs, RunOptions};
 /// # Example
 ///
 /// ```
@@ -93,9 +93,9 @@ pub use restride_passes::ViewOptions;
 /// # Ok::<(), restride::Error>(())
 /// ```
 pub use restride_passes::functionalize::functionalize;
-pub use restride_passes::functionalize::{Options as FunctionalizeOptions, Share};
+pub use restride_passes::functionalize::{FunctionalizeOptions, Share};
 pub use restride_passes::grad::{
-    Adam, Loss, Optimizer, Options as GradOptions, Parameter, Sgd, Step, Update, grad, train,
+    Adam, Loss, Optimizer, Options as GradOptions, Parameter, Sgd, Update, UpdateStep, grad, train,
 };
 pub use restride_passes::place::PlaceOptions;
 pub use restride_passes::plan::{MemorySpec, PlanOptions, PlanOrder, SearchOptions};

@@ -3,7 +3,7 @@
 use crate::compile::{CompileOptions, Compiled};
 use crate::instance::Instance;
 use crate::open::{OpenOptions, models, open};
-use restride_exec::interp::{Options, Outputs};
+use restride_exec::interp::{Outputs, RunOptions};
 use restride_exec::run::ByteArena;
 use restride_exec::{Inputs, State};
 use restride_ir::{Error, ErrorKind, Result};
@@ -78,7 +78,7 @@ impl Methods {
     ///
     /// # Errors
     /// A name that no program has; as [`Instance::run`].
-    pub fn run(&mut self, method: &str, inputs: &Inputs, options: &Options) -> Result<Outputs> {
+    pub fn run(&mut self, method: &str, inputs: &Inputs, options: &RunOptions) -> Result<Outputs> {
         let Some(compiled) = self.compiled.get(method) else {
             let have = self.names().collect::<Vec<_>>().join(", ");
             let what = format!("no program is called {method}; the archive has {have}");

@@ -4,7 +4,7 @@ use crate::compile::Compiled;
 use crate::instance::Instance;
 use crate::prepare::PreparedSegment;
 use restride_exec::inputs::{Strides, bind, check_sharing};
-use restride_exec::interp::{Options, Outputs, written_inputs};
+use restride_exec::interp::{Outputs, RunOptions, written_inputs};
 use restride_exec::run::{BoundRun, RunCtx};
 use restride_exec::{Inputs, RunValue, State};
 use restride_ir::{Error, ErrorKind, OutputKind, Result};
@@ -38,7 +38,7 @@ pub struct Session {
     bound: BoundRun,
     outputs: Outputs,
     segment: Arc<PreparedSegment>,
-    options: Options,
+    options: RunOptions,
     runs: u64,
 }
 
@@ -49,7 +49,7 @@ impl Instance {
     /// # Errors
     /// As [`Instance::run`], and for programs whose sizes, numbers or input metadata a run changes. Memory that is written and
     /// read-only, or that overlaps other memory of the session.
-    pub fn session(self, inputs: &Inputs, outputs: &[Option<RawTensor>], options: &Options) -> Result<Session> {
+    pub fn session(self, inputs: &Inputs, outputs: &[Option<RawTensor>], options: &RunOptions) -> Result<Session> {
         let (compiled, state, arena, runs) = self.into_parts();
         let program = compiled.functional();
         let changes = program.signature.outputs.iter().any(|o| matches!(o.kind, OutputKind::Metadata(_)));

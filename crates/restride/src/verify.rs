@@ -6,7 +6,7 @@ use crate::meaning::meaning;
 use crate::progress::Doing;
 use restride_check::Equivalence;
 use restride_exec::inputs::{same_strides, user_inputs};
-use restride_exec::interp::{Options, Outputs, interpret};
+use restride_exec::interp::{Outputs, RunOptions, interpret};
 use restride_exec::{Inputs, RunValue, State};
 use restride_ir::{Program, Result};
 use restride_tensor::{RawTensor, Scalar};
@@ -64,7 +64,7 @@ impl Verdict {
 ///
 /// # Errors
 /// A stage's refusal of the program, and a checker's fault.
-pub fn verify(program: &Program, inputs: &Inputs, run: &Options, options: &CompileOptions) -> Result<Verdict> {
+pub fn verify(program: &Program, inputs: &Inputs, run: &RunOptions, options: &CompileOptions) -> Result<Verdict> {
     options.progress.tell(Doing::Interpreting);
     let interp = StageResult::interp(program, inputs, run)?;
     let compiled = Compiled::new(program.clone(), Some(inputs), options)?;
@@ -105,7 +105,7 @@ struct StageResult {
 }
 
 impl StageResult {
-    fn interp(program: &Program, inputs: &Inputs, run: &Options) -> Result<StageResult> {
+    fn interp(program: &Program, inputs: &Inputs, run: &RunOptions) -> Result<StageResult> {
         let inputs = inputs.deep_clone();
         let mut state = State::new(program)?;
         let outputs = interpret(program, &inputs, &mut state, run)?;

@@ -4,7 +4,7 @@
 //! element, and the scripts show them as text, never as markup.
 
 use crate::tables;
-use restride::{BufferRow, Copied, Decision, Overview, Owner, Part, Site, StepKind, StepRow};
+use restride::{BufferRow, Copied, Decision, Overview, Owner, Site, StepKind, StepRow, TimelinePart};
 use serde_json::{Value, json};
 use std::collections::HashMap;
 
@@ -104,7 +104,7 @@ fn data(Overview { report, timeline, explanation }: &Overview) -> Value {
     })
 }
 
-fn part(strings: &mut Strings, p: &Part) -> Value {
+fn part(strings: &mut Strings, p: &TimelinePart) -> Value {
     let steps: Vec<Value> = p.steps.iter().map(|s| step(strings, s)).collect();
     let buffers: Vec<Value> = p.buffers.iter().map(|b| buffer(strings, b)).collect();
     let values: Vec<Value> = p
@@ -144,7 +144,7 @@ fn step(strings: &mut Strings, s: &StepRow) -> Value {
         StepKind::Move => 2,
         StepKind::Free => 3,
     };
-    let flat = |list: &[restride::Access]| list.iter().flat_map(|a| [a.value, a.buffer]).collect::<Vec<_>>();
+    let flat = |list: &[restride::BufferAccess]| list.iter().flat_map(|a| [a.value, a.buffer]).collect::<Vec<_>>();
     let site = s.site.as_deref();
     let results = site.map(|s| s.results.iter().map(|r| format!("%{r}")).collect::<Vec<_>>().join(", "));
     json!([

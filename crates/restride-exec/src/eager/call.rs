@@ -4,7 +4,7 @@ use super::emit::RuleFrame;
 use super::guards;
 use super::memory::SavedValue;
 use super::mode::{self, Saved, is_grad_enabled};
-use super::node::{Edge, Held, Kind, Recorded, TapeNode};
+use super::node::{Edge, Held, NodeKind, Recorded, TapeNode};
 use super::probe::{self, lifted};
 use super::tensor::{Tensor, ViewOrigin, at, differentiable, refuse_written_base};
 use super::{object, write};
@@ -20,7 +20,7 @@ pub(super) type EagerArgs = [Arg<Tensor, Scalar>];
 
 /// A result of a call.
 #[derive(Clone, Debug)]
-pub enum Value {
+pub enum EagerValue {
     /// A tensor.
     Tensor(Tensor),
     /// A number.
@@ -31,11 +31,11 @@ pub enum Value {
     None,
 }
 
-impl Value {
+impl EagerValue {
     /// The tensor, if it is one.
     pub fn tensor(&self) -> Option<&Tensor> {
         match self {
-            Value::Tensor(t) => Some(t),
+            EagerValue::Tensor(t) => Some(t),
             _ => None,
         }
     }
@@ -45,7 +45,7 @@ impl Value {
 ///
 /// # Errors
 /// An unknown operator, PyTorch's refusals, an operator without a kernel.
-pub fn call_op(name: &str, args: &[Arg<Tensor, Scalar>]) -> Result<Vec<Value>> {
+pub fn call_op(name: &str, args: &[Arg<Tensor, Scalar>]) -> Result<Vec<EagerValue>> {
     let op = restride_ops::lookup(name)
         .ok_or_else(|| Error::invalid(format!("unknown operator {name}")).help("name it as aten.add.Tensor"))?;
     let mut args = args.to_vec();
@@ -54,7 +54,7 @@ pub fn call_op(name: &str, args: &[Arg<Tensor, Scalar>]) -> Result<Vec<Value>> {
 }
 
 /// A call with all its arguments.
-pub(super) fn run(op: Op, args: &EagerArgs) -> Result<Vec<Value>> {
+pub(super) fn run(op: Op, args: &EagerArgs) -> Result<Vec<EagerValue>> {
     let def = op.def();
     if def.hop.is_some() {
         return Err(Error::unsupported(format!("{op} takes graphs, and eager calls have none"))
@@ -102,9 +102,9 @@ pub(super) fn run(op: Op, args: &EagerArgs) -> Result<Vec<Value>> {
 }
 
 /// Results of a call that was run as several.
-fn composed_of(made: Vec<Value>, composed: Option<guards::Composed>) -> Result<Vec<Value>> {
+fn composed_of(made: Vec<EagerValue>, composed: Option<guards::Composed>) -> Result<Vec<EagerValue>> {
     if let Some(composed) = composed {
-        composed.results(&made.iter().filter_map(Value::tensor).collect::<Vec<_>>());
+        composed.results(&made.iter().filter_map(EagerValue::tensor).collect::<Vec<_>>());
     }
     Ok(made)
 }
@@ -138,7 +138,7 @@ pub(super) fn slots(args: &EagerArgs) -> Vec<Arg<Slot, Scalar>> {
 }
 
 /// A `_foreach_*` call.
-fn members(op: Op, args: &EagerArgs) -> Result<Vec<Value>> {
+fn members(op: Op, args: &EagerArgs) -> Result<Vec<EagerValue>> {
     let item = |t: &Tensor, i: usize| {
         let at = Arg::Scalar(Scalar::Int(i as i64));
         let made = Tensor::call_one("aten.select.int", &[Arg::Value(t.clone()), Arg::Scalar(Scalar::Int(0)), at]);
@@ -159,7 +159,7 @@ fn resolved(t: &Tensor) -> Result<Tensor> {
 }
 
 /// A call by the interpreter that is not recorded. Results that share memory with an operand are views.
-pub(super) fn native(op: Op, args: &EagerArgs) -> Result<Vec<Value>> {
+pub(super) fn native(op: Op, args: &EagerArgs) -> Result<Vec<EagerValue>> {
     let made = call_slots(op, &slots(args), mode::next_key(), &mode::options())?;
     // PyTorch does not know that some are views, and makes others one by one.
     let listed = op.schema().returns.iter().any(|r| r.ty == ArgType::Tensors);
@@ -168,26 +168,26 @@ pub(super) fn native(op: Op, args: &EagerArgs) -> Result<Vec<Value>> {
 }
 
 /// Results of the interpreter as tensors: an operand itself, a view of one, or fresh.
-fn wrap(made: Vec<Slot>, args: &EagerArgs, many: bool, detaches: bool) -> Result<Vec<Value>> {
-    let mut out: Vec<Value> = Vec::with_capacity(made.len());
+fn wrap(made: Vec<Slot>, args: &EagerArgs, many: bool, detaches: bool) -> Result<Vec<EagerValue>> {
+    let mut out: Vec<EagerValue> = Vec::with_capacity(made.len());
     for slot in made {
         let object = match slot {
             Slot::Tensor(o) => o,
             Slot::Scalar(s) => {
-                out.push(Value::Scalar(s));
+                out.push(EagerValue::Scalar(s));
                 continue;
             }
             Slot::Str(s) => {
-                out.push(Value::Str(s));
+                out.push(EagerValue::Str(s));
                 continue;
             }
             Slot::None => {
-                out.push(Value::None);
+                out.push(EagerValue::None);
                 continue;
             }
         };
         if let Some(same) = operands(args).find(|t| Rc::ptr_eq(t.object(), &object)) {
-            out.push(Value::Tensor(same.clone()));
+            out.push(EagerValue::Tensor(same.clone()));
             continue;
         }
         let shares = |t: &&Tensor| t.object().borrow().storage().same(object.borrow().storage());
@@ -195,14 +195,14 @@ fn wrap(made: Vec<Slot>, args: &EagerArgs, many: bool, detaches: bool) -> Result
             // PyTorch differentiates nothing through it.
             Some(operand) if detaches => Tensor::constant_of(operand, object),
             Some(operand) => view_of(operand, object, many),
-            None if out.iter().filter_map(Value::tensor).any(|t| shares(&t)) => {
+            None if out.iter().filter_map(EagerValue::tensor).any(|t| shares(&t)) => {
                 // Results share memory with each other alone: each is given its own.
                 let own = super::memory::copied(&object.borrow())?;
                 Tensor::fresh(Rc::new(RefCell::new(own)))
             }
             None => Tensor::fresh(object),
         };
-        out.push(Value::Tensor(t));
+        out.push(EagerValue::Tensor(t));
     }
     Ok(out)
 }
@@ -232,11 +232,11 @@ fn view_of(operand: &Tensor, object: crate::interp::Object, many: bool) -> Tenso
 }
 
 /// Results that share memory with operands and do not pass gradients on: constants, in the operands' memory.
-fn constants(made: Vec<Value>, args: &EagerArgs) -> Result<Vec<Value>> {
-    let one = |v: Value| match v {
-        Value::Tensor(t) if !operands(args).any(|o| o.is(&t)) => match t.base() {
-            Some(base) => Value::Tensor(Tensor::constant_of(&base, t.object().clone())),
-            None => Value::Tensor(t),
+fn constants(made: Vec<EagerValue>, args: &EagerArgs) -> Result<Vec<EagerValue>> {
+    let one = |v: EagerValue| match v {
+        EagerValue::Tensor(t) if !operands(args).any(|o| o.is(&t)) => match t.base() {
+            Some(base) => EagerValue::Tensor(Tensor::constant_of(&base, t.object().clone())),
+            None => EagerValue::Tensor(t),
         },
         other => other,
     };
@@ -244,7 +244,7 @@ fn constants(made: Vec<Value>, args: &EagerArgs) -> Result<Vec<Value>> {
 }
 
 /// The copy form of a view that sees strides reads cells that are no elements of its operand: it is a view and a copy.
-fn strided_copy(op: Op, args: &EagerArgs) -> Result<Vec<Value>> {
+fn strided_copy(op: Op, args: &EagerArgs) -> Result<Vec<EagerValue>> {
     let copies = matches!(op.def().movement, Some(Movement::View(_)));
     let of_view = operands(args).next().is_some_and(|t| t.view().is_some());
     let Some(view) = view_form(op).filter(|_| copies && of_view) else { return recorded(op, args) };
@@ -253,10 +253,10 @@ fn strided_copy(op: Op, args: &EagerArgs) -> Result<Vec<Value>> {
 }
 
 /// A call that is run and recorded.
-fn recorded(op: Op, args: &EagerArgs) -> Result<Vec<Value>> {
+fn recorded(op: Op, args: &EagerArgs) -> Result<Vec<EagerValue>> {
     let made = native(op, args)?;
     let sources: Vec<Tensor> = operands(args).cloned().collect();
-    let results: Vec<&Tensor> = made.iter().filter_map(Value::tensor).collect();
+    let results: Vec<&Tensor> = made.iter().filter_map(EagerValue::tensor).collect();
     if results.len() != made.len() || results.iter().any(|r| sources.iter().any(|s| s.is(r))) {
         // Numbers, and operands given back.
         return Ok(made);
@@ -305,7 +305,7 @@ fn recorded(op: Op, args: &EagerArgs) -> Result<Vec<Value>> {
         }
     }
     let types = results.iter().map(|t| t.meta()).collect();
-    let node = TapeNode::guarded(Kind::Call(RefCell::new(Some(call)), op), edges, types, guards);
+    let node = TapeNode::guarded(NodeKind::Call(RefCell::new(Some(call)), op), edges, types, guards);
     for (slot, t) in results.iter().enumerate().filter(|(_, t)| differentiable(t.dtype())) {
         let edge = Some(Edge { node: node.clone(), slot });
         match t.view() {

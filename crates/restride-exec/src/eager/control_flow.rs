@@ -1,6 +1,6 @@
 //! Higher-order calls of the tape. It records the calls that bodies make, as for Python's own control flow.
 
-use super::call::Value;
+use super::call::EagerValue;
 use super::mode::no_grad;
 use super::program::ProgramFrame;
 use super::tensor::Tensor;
@@ -15,67 +15,67 @@ pub(super) struct TapeBodies<'a, 'g> {
 }
 
 impl Bodies for TapeBodies<'_, '_> {
-    type Value = Value;
+    type Value = EagerValue;
 
     fn limits(&self) -> Limits {
         self.frame.limits()
     }
 
-    fn operand(&self, v: ValueId) -> Result<Value> {
+    fn operand(&self, v: ValueId) -> Result<EagerValue> {
         self.frame.value(v)
     }
 
-    fn number(&self, e: &Expr) -> Result<Value> {
-        self.frame.number(e).map(Value::Scalar)
+    fn number(&self, e: &Expr) -> Result<EagerValue> {
+        self.frame.number(e).map(EagerValue::Scalar)
     }
 
-    fn none() -> Value {
-        Value::None
+    fn none() -> EagerValue {
+        EagerValue::None
     }
 
-    fn run(&mut self, body: GraphId, inputs: &[Value], _iteration: Option<u64>) -> Result<Vec<Value>> {
+    fn run(&mut self, body: GraphId, inputs: &[EagerValue], _iteration: Option<u64>) -> Result<Vec<EagerValue>> {
         self.frame.body(self.node, body, inputs)
     }
 
-    fn run_for_sizes(&mut self, body: GraphId, inputs: &[Value]) -> Result<Vec<Value>> {
+    fn run_for_sizes(&mut self, body: GraphId, inputs: &[EagerValue]) -> Result<Vec<EagerValue>> {
         let _off = no_grad();
         self.frame.body(self.node, body, inputs)
     }
 
-    fn see(value: &Value) -> Seen {
+    fn see(value: &EagerValue) -> Seen {
         match value {
-            Value::Tensor(t) => Seen::Tensor { dtype: t.dtype(), sizes: t.sizes() },
-            Value::Scalar(s) => Seen::Scalar(*s),
-            Value::None => Seen::None,
-            Value::Str(_) => Seen::Other,
+            EagerValue::Tensor(t) => Seen::Tensor { dtype: t.dtype(), sizes: t.sizes() },
+            EagerValue::Scalar(s) => Seen::Scalar(*s),
+            EagerValue::None => Seen::None,
+            EagerValue::Str(_) => Seen::Other,
         }
     }
 
-    fn item(value: &Value) -> Result<Scalar> {
+    fn item(value: &EagerValue) -> Result<Scalar> {
         tensor(value)?.item()
     }
 
-    fn slice(&mut self, x: &Value, i: i64) -> Result<Value> {
+    fn slice(&mut self, x: &EagerValue, i: i64) -> Result<EagerValue> {
         let int = |n: i64| Arg::Scalar(Scalar::Int(n));
-        Tensor::call_one("aten.select.int", &[tensor(x)?.into(), int(0), int(i)]).map(Value::Tensor)
+        Tensor::call_one("aten.select.int", &[tensor(x)?.into(), int(0), int(i)]).map(EagerValue::Tensor)
     }
 
-    fn copy(&mut self, value: &Value) -> Result<Value> {
-        Tensor::call_one("aten.clone.default", &[tensor(value)?.into()]).map(Value::Tensor)
+    fn copy(&mut self, value: &EagerValue) -> Result<EagerValue> {
+        Tensor::call_one("aten.clone.default", &[tensor(value)?.into()]).map(EagerValue::Tensor)
     }
 
-    fn zeros(&mut self, dtype: DType, sizes: &[i64]) -> Result<Value> {
+    fn zeros(&mut self, dtype: DType, sizes: &[i64]) -> Result<EagerValue> {
         let sizes = Arg::Scalars(sizes.iter().map(|n| Scalar::Int(*n)).collect());
         Tensor::call_one("aten.full.default", &[sizes, Arg::Scalar(Scalar::Int(0)), Arg::DType(dtype)])
-            .map(Value::Tensor)
+            .map(EagerValue::Tensor)
     }
 
-    fn stack(&mut self, all: Vec<Value>) -> Result<Value> {
+    fn stack(&mut self, all: Vec<EagerValue>) -> Result<EagerValue> {
         let all = all.iter().map(|v| tensor(v).cloned().map(Some)).collect::<Result<_>>()?;
-        Tensor::call_one("aten.stack.default", &[Arg::Values(all), Arg::Scalar(Scalar::Int(0))]).map(Value::Tensor)
+        Tensor::call_one("aten.stack.default", &[Arg::Values(all), Arg::Scalar(Scalar::Int(0))]).map(EagerValue::Tensor)
     }
 }
 
-fn tensor(v: &Value) -> Result<&Tensor> {
+fn tensor(v: &EagerValue) -> Result<&Tensor> {
     v.tensor().ok_or_else(|| Error::invalid("control flow slices a value that is no tensor"))
 }

@@ -1,8 +1,8 @@
 //! Rules, forms and compositions as calls of the tape.
 
-use super::call::{EagerArgs, Value, run};
+use super::call::{EagerArgs, EagerValue, run};
 use super::memory::SavedValue;
-use super::node::{Edge, Kind, TapeNode};
+use super::node::{Edge, NodeKind, TapeNode};
 use super::probe::lifted;
 use super::tensor::{Tensor, words};
 use crate::interp::numbers;
@@ -30,7 +30,7 @@ enum RuleValue {
         slot: usize,
         result: bool,
     },
-    Other(Value),
+    Other(EagerValue),
 }
 
 /// The values of a rule, a form or a composition, and the calls that it makes.
@@ -75,13 +75,13 @@ impl RuleFrame<'_> {
     }
 
     /// Results as values, or the error of a call.
-    pub fn leave(mut self, made: OpResult<Vec<Val>>) -> Result<Vec<Value>> {
+    pub fn leave(mut self, made: OpResult<Vec<Val>>) -> Result<Vec<EagerValue>> {
         match made {
             Ok(vals) => vals
                 .into_iter()
                 .map(|v| match self.entries.get(v.0 as usize) {
                     Some(RuleValue::Other(value)) => Ok(value.clone()),
-                    _ => self.tensor(v).map(Value::Tensor),
+                    _ => self.tensor(v).map(EagerValue::Tensor),
                 })
                 .collect(),
             Err(e) => Err(self.error.take().unwrap_or_else(|| e.into())),
@@ -96,7 +96,7 @@ impl RuleFrame<'_> {
             Ok(made) => Ok(made
                 .into_iter()
                 .map(|v| match v {
-                    Value::Tensor(t) => self.add(RuleValue::Tensor(t)),
+                    EagerValue::Tensor(t) => self.add(RuleValue::Tensor(t)),
                     other => self.add(RuleValue::Other(other)),
                 })
                 .collect()),
@@ -114,7 +114,7 @@ impl RuleFrame<'_> {
         match self.entries.get(v.0 as usize) {
             Some(RuleValue::Tensor(t)) => lifted(&t.meta()),
             Some(RuleValue::Type(ty) | RuleValue::Saved { ty, .. }) => ty.clone(),
-            Some(RuleValue::Other(Value::Scalar(s))) => TensorType::contiguous(s.dtype(), &[]),
+            Some(RuleValue::Other(EagerValue::Scalar(s))) => TensorType::contiguous(s.dtype(), &[]),
             _ => TensorType::contiguous(DType::Bool, &[]),
         }
     }
@@ -146,8 +146,8 @@ impl Emit for RuleFrame<'_> {
             // A number that a call gave is given on as what it is.
             let other = match a {
                 Arg::Value(v) => match self.entries.get(v.0 as usize) {
-                    Some(RuleValue::Other(Value::Scalar(s))) => Some(Arg::Scalar(*s)),
-                    Some(RuleValue::Other(Value::Str(s))) => Some(Arg::Str(s.clone())),
+                    Some(RuleValue::Other(EagerValue::Scalar(s))) => Some(Arg::Scalar(*s)),
+                    Some(RuleValue::Other(EagerValue::Str(s))) => Some(Arg::Str(s.clone())),
                     Some(RuleValue::Other(_)) => Some(Arg::None),
                     _ => None,
                 },
@@ -179,7 +179,7 @@ fn zeros(ty: &TensorType) -> Result<Tensor> {
 
 /// Operand or result of a recorded call, with its history.
 fn saved(node: &Rc<TapeNode>, slot: usize, result: bool) -> Result<Tensor> {
-    let Kind::Call(call, op) = &node.kind else { return Err(Error::invalid("a saved value of no call")) };
+    let NodeKind::Call(call, op) = &node.kind else { return Err(Error::invalid("a saved value of no call")) };
     let call = call.borrow();
     let call = call.as_ref().ok_or_else(freed)?;
     let held = if result { call.results.get(slot) } else { call.operands.get(slot) };
@@ -191,7 +191,7 @@ fn saved(node: &Rc<TapeNode>, slot: usize, result: bool) -> Result<Tensor> {
         .and_then(|h| h.value.as_ref())
         .ok_or_else(|| Error::invalid(format!("the gradient of {op} reads a value that was not saved")))?;
     let whose = || match &edge {
-        Some(e) if !matches!(e.node.kind, Kind::Leaf(_)) => {
+        Some(e) if !matches!(e.node.kind, NodeKind::Leaf(_)) => {
             format!(", which is output {} of {}", e.slot, e.node.name())
         }
         _ => String::new(),
@@ -219,14 +219,14 @@ pub(super) fn backward_of(
     needs: &[bool],
 ) -> Result<Vec<Option<Tensor>>> {
     match &node.kind {
-        Kind::Leaf(_) => Ok(Vec::new()),
-        Kind::Call(..) => of_call(node, grads, needs),
-        Kind::Function(f) => f.backward(node, grads, needs),
-        Kind::Restride { base, region } => {
+        NodeKind::Leaf(_) => Ok(Vec::new()),
+        NodeKind::Call(..) => of_call(node, grads, needs),
+        NodeKind::Function(f) => f.backward(node, grads, needs),
+        NodeKind::Restride { base, region } => {
             let g = given(grads)?;
             super::write::restride_adjoint(&g, base, region).map(|g| vec![Some(g)])
         }
-        Kind::Scatter { base, region, value } => {
+        NodeKind::Scatter { base, region, value } => {
             let g = given(grads)?;
             super::write::scatter_adjoint(&g, base, region, value.as_ref(), needs)
         }
@@ -238,7 +238,7 @@ fn given(grads: &[Option<Tensor>]) -> Result<Tensor> {
 }
 
 fn of_call(node: &Rc<TapeNode>, grads: &[Option<Tensor>], needs: &[bool]) -> Result<Vec<Option<Tensor>>> {
-    let Kind::Call(cell, op) = &node.kind else { return Err(Error::invalid("no call")) };
+    let NodeKind::Call(cell, op) = &node.kind else { return Err(Error::invalid("no call")) };
     if matches!(op.def().grad, Some(Grad::Zero)) {
         let call = cell.borrow();
         let operands = call.as_ref().ok_or_else(freed)?.operands.iter().zip(needs);

@@ -3,7 +3,7 @@
 use super::call::call_op;
 use super::emit::{backward_of, fitted};
 use super::mode::{self, set_grad_enabled};
-use super::node::{Edge, Kind, TapeNode, run_hooks};
+use super::node::{Edge, NodeKind, TapeNode, run_hooks};
 use super::tensor::{Tensor, refuse};
 use crate::copy::copy_as;
 use restride_ir::{Arg, Error, Result, Scalar, dense_like};
@@ -105,7 +105,7 @@ fn pass(
                 found.0[k] = grads.get(w.slot).cloned().flatten();
             }
         }
-        if let Kind::Leaf(t) = &node.kind {
+        if let NodeKind::Leaf(t) = &node.kind {
             if wanted.is_none()
                 && let Some(g) = grads.into_iter().next().flatten()
             {
@@ -179,7 +179,7 @@ fn arrive(arrived: &mut Arrived, edge: &Edge, g: Option<Tensor>) -> Result<()> {
 /// The gradients after the hooks; those that are kept are put away.
 fn hooked(node: &Rc<TapeNode>, grads: &mut [Option<Tensor>]) -> Result<()> {
     let hooks = match &node.kind {
-        Kind::Leaf(t) => vec![(0, t.hooks())],
+        NodeKind::Leaf(t) => vec![(0, t.hooks())],
         _ => node.hooks.borrow().clone(),
     };
     for (slot, hooks) in hooks {

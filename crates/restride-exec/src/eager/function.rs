@@ -3,7 +3,7 @@
 use super::emit::freed;
 use super::memory::{SavedValue, TapeStorage};
 use super::mode::{is_grad_enabled, no_grad};
-use super::node::{Edge, Kind, TapeNode};
+use super::node::{Edge, NodeKind, TapeNode};
 use super::tensor::{Tensor, differentiable, refuse};
 use restride_ir::{Error, Result};
 use std::cell::RefCell;
@@ -227,7 +227,7 @@ pub fn apply(function: Rc<dyn Function>, inputs: &[Tensor]) -> Result<Vec<Tensor
     let saved = saving.saved.iter().map(|t| Ok((SavedValue::new(t)?, source(t)))).collect::<Result<Vec<_>>>()?;
     let types = made.iter().map(Tensor::meta).collect();
     let applied = Applied { function, saved: RefCell::new(Some(saved)) };
-    let node = TapeNode::new(Kind::Function(applied), edges, types);
+    let node = TapeNode::new(NodeKind::Function(applied), edges, types);
     let constant = |r: &Tensor| !differentiable(r.dtype()) || saving.constants.iter().any(|c| c.is(r));
     let recorded = made.iter().enumerate().map(|(slot, r)| match constant(r) {
         true => r.clone(),

@@ -4,7 +4,7 @@
 use super::call::EagerArgs;
 use super::memory::{TapeStorage, about_to_be_written, overwritten};
 use super::mode;
-use super::node::{Edge, Kind};
+use super::node::{Edge, NodeKind};
 use super::tensor::{Tensor, refuse};
 use restride_ir::{Arg, Op, Result};
 use restride_ops::gradient::{SavedByPyTorch, kept};
@@ -99,7 +99,7 @@ impl Guards {
         // PyTorch keeps a copy of a tensor that the call itself is about to write.
         let all = all.into_iter().filter(|t| !about_to_be_written(t)).map(|t| {
             let source = match t.edge() {
-                Some(e) if !matches!(e.node.kind, Kind::Leaf(_)) => ResultSource::Edge(e),
+                Some(e) if !matches!(e.node.kind, NodeKind::Leaf(_)) => ResultSource::Edge(e),
                 _ => ResultSource::Leaf,
             };
             GuardedValue::new(t, source)

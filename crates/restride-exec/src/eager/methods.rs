@@ -1,6 +1,6 @@
 //! The usual calls as methods. Everything else is [`Tensor::call`].
 
-use super::call::{Value, call_op};
+use super::call::{EagerValue, call_op};
 use super::engine::{self, GradOptions};
 use super::tensor::Tensor;
 use restride_ir::{Arg, Error, MemoryFormat, Result, Scalar};
@@ -56,7 +56,7 @@ impl Tensor {
     ///
     /// # Errors
     /// An unknown operator, PyTorch's refusals, an operator without a kernel.
-    pub fn call(name: &str, args: &[Arg<Tensor, Scalar>]) -> Result<Vec<Value>> {
+    pub fn call(name: &str, args: &[Arg<Tensor, Scalar>]) -> Result<Vec<EagerValue>> {
         call_op(name, args)
     }
 
@@ -66,14 +66,14 @@ impl Tensor {
     /// As [`Tensor::call`]; a result that is no tensor.
     pub fn call_one(name: &str, args: &[Arg<Tensor, Scalar>]) -> Result<Tensor> {
         match call_op(name, args)?.into_iter().next() {
-            Some(Value::Tensor(t)) => Ok(t),
+            Some(EagerValue::Tensor(t)) => Ok(t),
             _ => Err(Error::invalid(format!("the first result of {name} is no tensor"))),
         }
     }
 
     fn all(name: &str, args: &[EagerArg]) -> Result<Vec<Tensor>> {
         let one = |v| match v {
-            Value::Tensor(t) => Ok(t),
+            EagerValue::Tensor(t) => Ok(t),
             _ => Err(Error::invalid(format!("a result of {name} is no tensor"))),
         };
         call_op(name, args)?.into_iter().map(one).collect()

@@ -1,6 +1,6 @@
 //! Settings of a thread's calls: recording, the guard of saved values, the seed of draws.
 
-use crate::interp::Options;
+use crate::interp::RunOptions;
 use restride_ir::RngKey;
 use std::cell::Cell;
 
@@ -31,34 +31,34 @@ thread_local! {
 
 /// Restores the setting before it when dropped.
 #[must_use = "the setting ends when the guard is dropped"]
-pub struct Guard(GradMode);
+pub struct GradModeGuard(GradMode);
 
-impl Drop for Guard {
+impl Drop for GradModeGuard {
     fn drop(&mut self) {
         MODE.set(self.0);
     }
 }
 
-fn set(change: impl FnOnce(&mut GradMode)) -> Guard {
+fn set(change: impl FnOnce(&mut GradMode)) -> GradModeGuard {
     let before = MODE.get();
     let mut mode = before;
     change(&mut mode);
     MODE.set(mode);
-    Guard(before)
+    GradModeGuard(before)
 }
 
 /// Calls are not recorded as long as the guard lives.
-pub fn no_grad() -> Guard {
+pub fn no_grad() -> GradModeGuard {
     set_grad_enabled(false)
 }
 
 /// Calls are recorded as long as the guard lives.
-pub fn enable_grad() -> Guard {
+pub fn enable_grad() -> GradModeGuard {
     set_grad_enabled(true)
 }
 
 /// Whether calls are recorded, as long as the guard lives.
-pub fn set_grad_enabled(on: bool) -> Guard {
+pub fn set_grad_enabled(on: bool) -> GradModeGuard {
     set(|m| m.grad = on)
 }
 
@@ -68,7 +68,7 @@ pub fn is_grad_enabled() -> bool {
 }
 
 /// How values that are saved while the guard lives are guarded.
-pub fn saved_tensors(how: Saved) -> Guard {
+pub fn saved_tensors(how: Saved) -> GradModeGuard {
     set(|m| m.saved = how)
 }
 
@@ -97,6 +97,6 @@ pub fn set_threads(threads: usize) {
     THREADS.set(threads.max(1));
 }
 
-pub(super) fn options() -> Options {
-    Options { threads: THREADS.get(), ..Options::default() }
+pub(super) fn options() -> RunOptions {
+    RunOptions { threads: THREADS.get(), ..RunOptions::default() }
 }

@@ -34,7 +34,7 @@ pub(super) struct Recorded {
 }
 
 /// The operation of a node.
-pub(super) enum Kind {
+pub(super) enum NodeKind {
     /// A tensor that asks for its gradient.
     Leaf(Tensor),
     /// A call, by its operator's rule. `None` once the values that it saved are gone.
@@ -96,7 +96,7 @@ thread_local! {
 pub(super) struct TapeNode {
     /// Operands have smaller numbers.
     pub id: u64,
-    pub kind: Kind,
+    pub kind: NodeKind,
     /// Where each operand comes from, if it is differentiated.
     pub edges: Vec<Option<Edge>>,
     /// Types of the results.
@@ -110,11 +110,16 @@ pub(super) struct TapeNode {
 }
 
 impl TapeNode {
-    pub fn new(kind: Kind, edges: Vec<Option<Edge>>, types: Vec<Meta>) -> Rc<TapeNode> {
+    pub fn new(kind: NodeKind, edges: Vec<Option<Edge>>, types: Vec<Meta>) -> Rc<TapeNode> {
         TapeNode::guarded(kind, edges, types, None)
     }
 
-    pub fn guarded(kind: Kind, edges: Vec<Option<Edge>>, types: Vec<Meta>, guards: Option<Rc<Guards>>) -> Rc<TapeNode> {
+    pub fn guarded(
+        kind: NodeKind,
+        edges: Vec<Option<Edge>>,
+        types: Vec<Meta>,
+        guards: Option<Rc<Guards>>,
+    ) -> Rc<TapeNode> {
         let id = NEXT.get();
         NEXT.set(id + 1);
         Rc::new(TapeNode { id, kind, edges, types, hooks: RefCell::default(), retained: RefCell::default(), guards })
@@ -123,11 +128,11 @@ impl TapeNode {
     /// PyTorch's name of it.
     pub fn name(&self) -> String {
         match &self.kind {
-            Kind::Leaf(_) => "AccumulateGrad".into(),
-            Kind::Call(_, op) => op.name().into(),
-            Kind::Function(f) => f.name(),
-            Kind::Restride { .. } => "restride".into(),
-            Kind::Scatter { .. } => "copy_slices".into(),
+            NodeKind::Leaf(_) => "AccumulateGrad".into(),
+            NodeKind::Call(_, op) => op.name().into(),
+            NodeKind::Function(f) => f.name(),
+            NodeKind::Restride { .. } => "restride".into(),
+            NodeKind::Scatter { .. } => "copy_slices".into(),
         }
     }
 
@@ -159,7 +164,7 @@ impl TapeNode {
     /// Refuses saved values that were freed and, in strict mode, overwritten values that PyTorch keeps.
     pub fn check(&self) -> Result<()> {
         match (&self.kind, &self.guards) {
-            (Kind::Call(call, _), Some(_)) if call.borrow().is_none() => Err(freed()),
+            (NodeKind::Call(call, _), Some(_)) if call.borrow().is_none() => Err(freed()),
             (_, Some(guards)) => guards.check(),
             (_, None) => Ok(()),
         }
@@ -167,10 +172,10 @@ impl TapeNode {
 
     /// Frees saved values. A node without any can be passed again.
     pub fn release(&self) {
-        if let Kind::Function(f) = &self.kind {
+        if let NodeKind::Function(f) = &self.kind {
             f.release();
         }
-        if let Kind::Call(cell, _) = &self.kind {
+        if let NodeKind::Call(cell, _) = &self.kind {
             let reads = |c: &Recorded| c.operands.iter().chain(&c.results).any(|h| h.value.is_some());
             let saves = |c: &Recorded| self.guards.as_ref().map_or_else(|| reads(c), |g| g.keeps());
             let mut call = cell.borrow_mut();
@@ -186,7 +191,7 @@ impl TapeNode {
         if let Some(guards) = &self.guards {
             guards.moved(new, target);
         }
-        let Kind::Call(cell, _) = &self.kind else { return Ok(()) };
+        let NodeKind::Call(cell, _) = &self.kind else { return Ok(()) };
         if !same {
             return Ok(());
         }

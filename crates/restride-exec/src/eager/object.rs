@@ -1,16 +1,16 @@
 //! Operators that change a tensor object itself: `t_`, `unsqueeze_`, `as_strided_`, `resize_`, `set_`.
 
-use super::call::{EagerArgs, Value, asks, native, operands, refuse_views_behind};
+use super::call::{EagerArgs, EagerValue, asks, native, operands, refuse_views_behind};
 use super::memory::TapeStorage;
 use super::mode::is_grad_enabled;
-use super::node::{Edge, Kind, TapeNode};
+use super::node::{Edge, NodeKind, TapeNode};
 use super::tensor::{Tensor, refuse, refuse_in_place_view};
 use super::write::refuse_leaf;
 use restride_ir::{Arg, Error, Grad, Op, Result};
 use std::rc::Rc;
 
 /// Runs such a call.
-pub(super) fn change(op: Op, args: &EagerArgs) -> Result<Vec<Value>> {
+pub(super) fn change(op: Op, args: &EagerArgs) -> Result<Vec<EagerValue>> {
     let Some(Arg::Value(t)) = args.first() else {
         return Err(Error::invalid(format!("argument 0 of {op} is not a tensor")));
     };
@@ -72,7 +72,7 @@ pub(super) fn change(op: Op, args: &EagerArgs) -> Result<Vec<Value>> {
     }
     let made = native(op, args)?;
     if let Some(old) = old {
-        let kind = Kind::Restride { base: before, region: t.region() };
+        let kind = NodeKind::Restride { base: before, region: t.region() };
         let node = TapeNode::new(kind, vec![Some(old)], vec![t.meta()]);
         t.set_edge(Some(Edge { node, slot: 0 }));
     }

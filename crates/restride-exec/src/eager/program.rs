@@ -1,6 +1,6 @@
 //! Programs run call by call on the tape, as eager PyTorch runs the Python that they were exported from.
 
-use super::call::{Value, run};
+use super::call::{EagerValue, run};
 use super::control_flow::TapeBodies;
 use super::mode::set_grad_enabled;
 use super::tensor::{Tensor, at};
@@ -16,12 +16,18 @@ use restride_ir::{
 ///
 /// # Errors
 /// Inputs that do not fit the program, and whatever its calls say.
-pub fn run_program(program: &Program, inputs: &[Value]) -> Result<Vec<Value>> {
+pub fn run_program(program: &Program, inputs: &[EagerValue]) -> Result<Vec<EagerValue>> {
     run_graph(program, program.main, inputs, Binding::new(), true)
 }
 
 /// Runs a graph. `grad` says whether calls are recorded that are not under `no_grad` themselves.
-fn run_graph(program: &Program, id: GraphId, inputs: &[Value], symbols: Binding, grad: bool) -> Result<Vec<Value>> {
+fn run_graph(
+    program: &Program,
+    id: GraphId,
+    inputs: &[EagerValue],
+    symbols: Binding,
+    grad: bool,
+) -> Result<Vec<EagerValue>> {
     let graph = &program.graphs[id];
     if graph.inputs.len() != inputs.len() {
         let (want, have) = (graph.inputs.len(), inputs.len());
@@ -40,10 +46,10 @@ fn run_graph(program: &Program, id: GraphId, inputs: &[Value], symbols: Binding,
         .iter()
         .map(|a| {
             Ok(match frame.arg(a)? {
-                Arg::Value(Some(t)) => Value::Tensor(t),
-                Arg::Scalar(s) => Value::Scalar(s),
-                Arg::Str(s) => Value::Str(s),
-                Arg::None | Arg::Value(None) => Value::None,
+                Arg::Value(Some(t)) => EagerValue::Tensor(t),
+                Arg::Scalar(s) => EagerValue::Scalar(s),
+                Arg::Str(s) => EagerValue::Str(s),
+                Arg::None | Arg::Value(None) => EagerValue::None,
                 _ => return Err(Error::invalid("a graph output that is no value and no constant")),
             })
         })
@@ -54,21 +60,21 @@ fn run_graph(program: &Program, id: GraphId, inputs: &[Value], symbols: Binding,
 pub(super) struct ProgramFrame<'g> {
     program: &'g Program,
     graph: &'g Graph,
-    values: Vec<Option<Value>>,
+    values: Vec<Option<EagerValue>>,
     symbols: Binding,
     grad: bool,
 }
 
 impl ProgramFrame<'_> {
     /// Runs a body of a higher-order call. Its symbols end with it.
-    pub fn body(&self, node: &Node, graph: GraphId, inputs: &[Value]) -> Result<Vec<Value>> {
+    pub fn body(&self, node: &Node, graph: GraphId, inputs: &[EagerValue]) -> Result<Vec<EagerValue>> {
         run_graph(self.program, graph, inputs, self.symbols.clone(), self.grad && !node.origin.no_grad)
     }
 
     fn node(&mut self, node: &Node) -> Result<()> {
         let grad = self.grad && !node.origin.no_grad;
         let made = match (numbers_of(self.graph, &self.symbols, node), node.op.def().hop) {
-            (Some(numbers), _) => numbers.into_iter().map(Value::Scalar).collect(),
+            (Some(numbers), _) => numbers.into_iter().map(EagerValue::Scalar).collect(),
             (None, Some(hop)) => {
                 let _mode = set_grad_enabled(grad);
                 run_call(&mut TapeBodies { frame: self, node }, node, hop).map_err(|e| at(node.op, e))?
@@ -99,10 +105,10 @@ impl ProgramFrame<'_> {
     fn arg(&self, a: &Arg) -> Result<Arg<Option<Tensor>, Scalar>> {
         if let Arg::Value(v) = a {
             return Ok(match self.value(*v)? {
-                Value::Tensor(t) => Arg::Value(Some(t)),
-                Value::Scalar(s) => Arg::Scalar(s),
-                Value::Str(s) => Arg::Str(s),
-                Value::None => Arg::None,
+                EagerValue::Tensor(t) => Arg::Value(Some(t)),
+                EagerValue::Scalar(s) => Arg::Scalar(s),
+                EagerValue::Str(s) => Arg::Str(s),
+                EagerValue::None => Arg::None,
             });
         }
         a.try_map(|v| Ok(self.value(*v)?.tensor().cloned()), |e| self.number(e))
@@ -116,17 +122,17 @@ impl ProgramFrame<'_> {
         e.eval(&self.symbols).map_err(|why| Error::invalid(format!("{e}: {why}")))
     }
 
-    pub fn value(&self, v: ValueId) -> Result<Value> {
+    pub fn value(&self, v: ValueId) -> Result<EagerValue> {
         let found = self.values.get(v.index()).cloned().flatten();
         found.ok_or_else(|| Error::invalid(format!("%{} is used before it has a value", self.graph.values[v].name)))
     }
 
-    fn set(&mut self, v: ValueId, value: Value) -> Result<()> {
+    fn set(&mut self, v: ValueId, value: EagerValue) -> Result<()> {
         let pairs: Vec<(&Expr, Scalar)> = match (&self.graph.values[v].ty, &value) {
-            (Type::Tensor(ty), Value::Tensor(t)) => {
+            (Type::Tensor(ty), EagerValue::Tensor(t)) => {
                 ty.sizes().iter().zip(t.sizes().into_iter().map(Scalar::Int)).collect()
             }
-            (Type::Scalar(e), Value::Scalar(s)) => vec![(e, *s)],
+            (Type::Scalar(e), EagerValue::Scalar(s)) => vec![(e, *s)],
             _ => Vec::new(),
         };
         for (expr, n) in pairs {

@@ -1,7 +1,7 @@
 //! The tensor object: its elements, the base that it is a view of, and its history.
 
 use super::memory::{Region, TapeStorage};
-use super::node::{Edge, HookHandle, Kind, SharedHooks, TapeNode, add_hook};
+use super::node::{Edge, HookHandle, NodeKind, SharedHooks, TapeNode, add_hook};
 use super::{memory, mode};
 use crate::copy::resolve;
 use crate::interp::Object;
@@ -217,7 +217,7 @@ impl Tensor {
     }
 
     fn grad_node(&self) -> Option<Edge> {
-        self.edge().filter(|e| !matches!(e.node.kind, Kind::Leaf(_)))
+        self.edge().filter(|e| !matches!(e.node.kind, NodeKind::Leaf(_)))
     }
 
     /// Whether calls on it are differentiated.
@@ -284,7 +284,7 @@ impl Tensor {
         let Some(edge) = self.edge() else {
             return refuse("can't retain_grad on Tensor that has requires_grad=False");
         };
-        if !matches!(edge.node.kind, Kind::Leaf(_)) {
+        if !matches!(edge.node.kind, NodeKind::Leaf(_)) {
             self.0.state.borrow_mut().retains = true;
             self.retain_on(&edge);
         }
@@ -304,7 +304,7 @@ impl Tensor {
             return refuse("cannot register a hook on a tensor that doesn't require gradient");
         };
         let hooks = match &edge.node.kind {
-            Kind::Leaf(_) => self.hooks(),
+            NodeKind::Leaf(_) => self.hooks(),
             _ => edge.node.hooks_at(edge.slot),
         };
         Ok(add_hook(&hooks, Rc::new(f)))
@@ -477,7 +477,7 @@ impl Tensor {
             return Some(Edge { node, slot: 0 });
         }
         drop(state);
-        let node = TapeNode::new(Kind::Leaf(self.clone()), Vec::new(), vec![self.meta()]);
+        let node = TapeNode::new(NodeKind::Leaf(self.clone()), Vec::new(), vec![self.meta()]);
         self.0.state.borrow_mut().leaf = Rc::downgrade(&node);
         Some(Edge { node, slot: 0 })
     }
@@ -493,7 +493,7 @@ impl Tensor {
             return Some(from);
         }
         Some(Edge {
-            node: TapeNode::new(Kind::Restride { base, region }, vec![Some(from)], vec![self.meta()]),
+            node: TapeNode::new(NodeKind::Restride { base, region }, vec![Some(from)], vec![self.meta()]),
             slot: 0,
         })
     }

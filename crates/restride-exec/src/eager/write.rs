@@ -1,12 +1,12 @@
 //! Calls that write: the functional twin is recorded, and its result becomes part of the base's history.
 
-use super::call::{EagerArgs, Value, native, operands, refuse_views_behind, run, slots};
+use super::call::{EagerArgs, EagerValue, native, operands, refuse_views_behind, run, slots};
 use super::emit::{fitted, place, rule_on_types};
 use super::function::refuse_given;
 use super::guards;
 use super::memory::{GuardedWrite, Region, before_write, copied, writing, writing_parts};
 use super::mode::{self, is_grad_enabled};
-use super::node::{Edge, Kind, TapeNode};
+use super::node::{Edge, NodeKind, TapeNode};
 use super::probe::lifted;
 use super::tensor::{Tensor, ViewOf, ViewOrigin, differentiable, refuse, refuse_in_place_view};
 use crate::interp::{Slot, call_slots, check_overlap, check_store, overwrite, visits_for};
@@ -24,7 +24,7 @@ struct WriteTarget {
 }
 
 /// Runs a mutating call.
-pub(super) fn mutate(op: Op, twin: &Twin, args: &EagerArgs) -> Result<Vec<Value>> {
+pub(super) fn mutate(op: Op, twin: &Twin, args: &EagerArgs) -> Result<Vec<EagerValue>> {
     let mut targets = Vec::new();
     for &(arg, result) in &twin.writes {
         match args.get(arg as usize) {
@@ -96,7 +96,7 @@ pub(super) fn mutate(op: Op, twin: &Twin, args: &EagerArgs) -> Result<Vec<Value>
             if let Some(kept) = kept {
                 kept.results(&[&one.tensor]);
             }
-            vec![Value::Tensor(one.tensor.clone())]
+            vec![EagerValue::Tensor(one.tensor.clone())]
         }
         (many, _) if many.iter().any(|t| self_overlaps(&t.tensor.layout()) != Some(false)) => {
             return Err(Error::unsupported("a differentiated write into a tensor with several elements in one cell")
@@ -108,7 +108,7 @@ pub(super) fn mutate(op: Op, twin: &Twin, args: &EagerArgs) -> Result<Vec<Value>
                 run(twin.op, &given(true))?
             };
             for t in &targets {
-                let new = made.get(t.result).and_then(Value::tensor);
+                let new = made.get(t.result).and_then(EagerValue::tensor);
                 let new = new.ok_or_else(|| Error::invalid(format!("{} gives too few results", twin.op)))?;
                 let new = if t.statistic { new.detach() } else { new.clone() };
                 store(&t.tensor, &new, SavedResult::Target)?;
@@ -130,8 +130,8 @@ pub(super) fn mutate(op: Op, twin: &Twin, args: &EagerArgs) -> Result<Vec<Value>
         .iter()
         .map(|r| match *r {
             TwinReturn::Arg(i) => Ok(match args.get(i as usize) {
-                Some(Arg::Value(t)) => Value::Tensor(t.clone()),
-                _ => Value::None,
+                Some(Arg::Value(t)) => EagerValue::Tensor(t.clone()),
+                _ => EagerValue::None,
             }),
             TwinReturn::Result(i) => {
                 let value = made.get(i as usize).cloned();
@@ -157,7 +157,7 @@ pub(super) fn refuse_leaf(t: &Tensor) -> Result<()> {
 }
 
 /// A write that is not recorded.
-fn plainly(op: Op, args: &EagerArgs, targets: &[WriteTarget]) -> Result<Vec<Value>> {
+fn plainly(op: Op, args: &EagerArgs, targets: &[WriteTarget]) -> Result<Vec<EagerValue>> {
     let writes: Vec<GuardedWrite> = targets.iter().map(|t| before_write(&t.tensor)).collect::<Result<_>>()?;
     let made = native(op, args)?;
     writes.into_iter().for_each(GuardedWrite::done);
@@ -207,7 +207,7 @@ fn move_history(target: &Tensor, value: Option<(Edge, Meta)>) {
         _ if region.layout.sizes.contains(&0) => {}
         _ => {
             let value_type = value.as_ref().map(|(_, ty)| ty.clone());
-            let kind = Kind::Scatter { base: base.region(), region, value: value_type };
+            let kind = NodeKind::Scatter { base: base.region(), region, value: value_type };
             // Nothing is left of a base that is overwritten as a whole; PyTorch goes on with zeros.
             let old = old.filter(|_| !whole || mode::strict());
             let node = TapeNode::new(kind, vec![old, value.map(|(e, _)| e)], vec![base.meta()]);
@@ -246,7 +246,7 @@ fn by_parts(twin: &Twin, own: &EagerArgs, target: &Tensor, visits: &Visits) -> R
         let args: Vec<Arg<Tensor, Scalar>> = own.iter().map(|a| a.try_map(part, |s| Ok(*s))).collect::<Result<_>>()?;
         let cell = part(target)?;
         let made = run(twin.op, &args)?;
-        let new = made.first().and_then(Value::tensor);
+        let new = made.first().and_then(EagerValue::tensor);
         let new = new.ok_or_else(|| Error::invalid(format!("{} gives no result", twin.op)))?;
         store(&cell, new, SavedResult::Result)?;
     }

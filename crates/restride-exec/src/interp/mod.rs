@@ -33,7 +33,7 @@ use std::sync::Arc;
 
 /// How to run.
 #[derive(Clone, Debug)]
-pub struct Options {
+pub struct RunOptions {
     /// Seed of the program's random operators.
     pub seed: u64,
     /// Number of the run of the instance: random operators draw anew in each.
@@ -44,16 +44,16 @@ pub struct Options {
     pub strict: bool,
 }
 
-impl Default for Options {
+impl Default for RunOptions {
     fn default() -> Self {
-        Options { seed: 0, call: 0, threads: 1, strict: false }
+        RunOptions { seed: 0, call: 0, threads: 1, strict: false }
     }
 }
 
-impl Options {
+impl RunOptions {
     /// The seed, call and threads of a planned run.
-    pub(crate) fn of(ctx: RunCtx) -> Options {
-        Options { seed: ctx.seed, call: ctx.call, threads: ctx.threads, strict: false }
+    pub(crate) fn of(ctx: RunCtx) -> RunOptions {
+        RunOptions { seed: ctx.seed, call: ctx.call, threads: ctx.threads, strict: false }
     }
 }
 
@@ -112,7 +112,7 @@ impl Slot {
 /// One run.
 pub(crate) struct Interp<'p> {
     program: &'p Program,
-    options: &'p Options,
+    options: &'p RunOptions,
     /// Per graph and position in its order: the values that are last used there.
     last_uses: BTreeMap<GraphId, Rc<Vec<Vec<ValueId>>>>,
     /// How deep in bodies of higher-order operators.
@@ -120,7 +120,7 @@ pub(crate) struct Interp<'p> {
 }
 
 /// Runs a program on inputs and state; the program may write both.
-pub fn interpret(program: &Program, inputs: &Inputs, state: &mut State, options: &Options) -> Result<Outputs> {
+pub fn interpret(program: &Program, inputs: &Inputs, state: &mut State, options: &RunOptions) -> Result<Outputs> {
     let functional = program.stage == Stage::Functional;
     let bound = bind(program, inputs, state, if functional { Strides::AsDeclared } else { Strides::Any })?;
     if functional {
@@ -139,7 +139,7 @@ pub(crate) fn call_once(
     op: Op,
     args: &[Arg<RunValue, Scalar>],
     key: RngKey,
-    options: &Options,
+    options: &RunOptions,
 ) -> Result<Vec<RunValue>> {
     let slots: Vec<Arg<Slot, Scalar>> = args
         .iter()
@@ -156,12 +156,12 @@ pub(crate) fn call_once(
 }
 
 /// Runs one call of an operator on tensor objects.
-pub(crate) fn call_slots(op: Op, args: &[Arg<Slot, Scalar>], key: RngKey, options: &Options) -> Result<Vec<Slot>> {
+pub(crate) fn call_slots(op: Op, args: &[Arg<Slot, Scalar>], key: RngKey, options: &RunOptions) -> Result<Vec<Slot>> {
     alone(options, |interp| interp.call(op, args, key))
 }
 
 /// An interpreter without a program.
-fn alone<R>(options: &Options, f: impl FnOnce(&mut Interp<'_>) -> R) -> R {
+fn alone<R>(options: &RunOptions, f: impl FnOnce(&mut Interp<'_>) -> R) -> R {
     let program = Program::new("", Stage::Functional);
     f(&mut Interp { program: &program, options, last_uses: BTreeMap::new(), depth: 0 })
 }

@@ -2,7 +2,7 @@
 
 use super::call::{CallArgs, grow, infer, materialized, resolved};
 use super::frame::refused;
-use super::{Interp, Object, Options, Slot, alone};
+use super::{Interp, Object, RunOptions, Slot, alone};
 use crate::copy::{contiguous_copy, copy_into};
 use restride_ir::{
     Arg, Error, Kernel, LazyBits, Op, OpError, OperandMemory, Result, ReuseKind, RngKey, Scalar, TensorType, Twin,
@@ -194,7 +194,7 @@ pub(crate) fn check_overlap(twin: &Twin, args: &CallArgs) -> Result<()> {
 }
 
 /// Writes a result through a target, as the in-place call that it is the result of.
-pub(crate) fn overwrite(value: RawTensor, target: &Object, key: RngKey, options: &Options) -> Result<()> {
+pub(crate) fn overwrite(value: RawTensor, target: &Object, key: RngKey, options: &RunOptions) -> Result<()> {
     check_store(&value, &target.borrow())?;
     let repeats = self_overlaps(target.borrow().layout()) != Some(false);
     if repeats { alone(options, |interp| interp.copy_back(target, value, key)) } else { store(&value, target, false) }

@@ -3,7 +3,7 @@
 use super::RunCtx;
 use crate::copy::copy_as;
 use crate::inputs::{RunValue, evaluate, same_strides};
-use crate::interp::{Options, call_once};
+use crate::interp::{RunOptions, call_once};
 use crate::symbols::{Unified, unify};
 use restride_ir::{Arg, Binding, Error, ErrorKind, Expr, Node, Result, RngKey, Scalar, Type};
 use restride_tensor::{Layout, RawTensor, self_overlaps};
@@ -26,7 +26,7 @@ pub fn run_learn(node: &Node, operands: &[RunValue], symbols: &Binding, ctx: Run
         )?);
     }
     let key = RngKey { seed: ctx.seed, call: ctx.call, node: node.origin.key, iteration: ctx.iteration };
-    let results = call_once(node.op, &args, key, &Options::of(ctx))?;
+    let results = call_once(node.op, &args, key, &RunOptions::of(ctx))?;
     let own = |value: RunValue| match value {
         RunValue::Tensor(t)
             if t.conj

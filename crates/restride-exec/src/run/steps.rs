@@ -9,7 +9,7 @@ use super::control_flow::BoundCall;
 use super::{ByteArena, RunCtx};
 use crate::copy::allocate;
 use crate::inputs::RunValue;
-use crate::interp::{Options, call_once};
+use crate::interp::{RunOptions, call_once};
 use crate::symbols::learn_number;
 use restride_ir::{
     Arg, Args, Binding, Call, Ctx, Error, ErrorKind, Expr, Graph, NodeId, OpError, Program, Result, RngKey, Scalar,
@@ -441,7 +441,7 @@ impl KernelStep {
                 };
                 let args: Vec<Arg<RunValue, Scalar>> =
                     args.iter().map(|a| a.try_map(own, |s| Ok(*s))).collect::<Result<_, OpError>>()?;
-                let results = call_once(self.op, &args, ctx.rng, &Options::of(mode.ctx))?;
+                let results = call_once(self.op, &args, ctx.rng, &RunOptions::of(mode.ctx))?;
                 let results: Vec<RawTensor> = results.iter().filter_map(|r| r.tensor().cloned()).collect();
                 // SAFETY: as promised by the caller.
                 unsafe { self.store(&results, bases)? };

@@ -8,12 +8,12 @@ mod memory;
 mod order;
 
 use restride_exec::inputs::{Strides, bind, check_sharing};
-use restride_exec::interp::{Options, Outputs, interpret, written_inputs};
+use restride_exec::interp::{Outputs, RunOptions, interpret, written_inputs};
 use restride_exec::outputs::outputs;
 use restride_exec::run::{ByteArena, RunCtx, Runnable};
 use restride_exec::{Inputs, RunValue, State};
 use restride_ir::{Program, Reason, RemarkKind, Scalar, Step, verify};
-use restride_passes::functionalize::Options as Functionalize;
+use restride_passes::functionalize::FunctionalizeOptions as Functionalize;
 use restride_passes::place::{PlaceOptions, Placed, place};
 use restride_passes::plan::{PlanOptions, plan};
 use restride_passes::{functionalize, lower};
@@ -84,7 +84,7 @@ fn agree_with(program: &Program, inputs: &[RawTensor], options: &PlaceOptions, t
     let mut state = State::new(program).unwrap();
     let want_inputs = clone_inputs(inputs);
     let want =
-        interpret(program, &want_inputs, &mut state, &Options::default()).unwrap_or_else(|e| panic!("{e}\n{text}"));
+        interpret(program, &want_inputs, &mut state, &RunOptions::default()).unwrap_or_else(|e| panic!("{e}\n{text}"));
     let placed = place(program, options).unwrap_or_else(|e| panic!("{}", context(&e.to_string())));
     let shown = || restride_ir::text::print_placed(program, &placed.placement, None, &Default::default());
     if let Err(faults) = restride_check::placement(program, &placed.placement) {

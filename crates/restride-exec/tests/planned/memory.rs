@@ -117,7 +117,7 @@ fn views_of_inputs_that_lie_elsewhere() {
     // Both ways agree on where it lies; that is where the input does.
     let program = program(text);
     let inputs = clone_inputs(std::slice::from_ref(&x));
-    let out = interpret(&program, &inputs, &mut State::new(&program).unwrap(), &Options::default()).unwrap();
+    let out = interpret(&program, &inputs, &mut State::new(&program).unwrap(), &RunOptions::default()).unwrap();
     let t = out.values[0].tensor().unwrap();
     assert_eq!((t.layout().offset, t.get(&[2, 1])), (4, x.get(&[1, 2])));
 }

@@ -7,7 +7,7 @@ mod saved;
 mod strict;
 mod views;
 
-use restride_exec::eager::{self, GradOptions, Saved, Tensor, Value, no_grad, saved_tensors};
+use restride_exec::eager::{self, EagerValue, GradOptions, Saved, Tensor, no_grad, saved_tensors};
 use restride_ir::{Arg, Layout, Result, Scalar};
 
 pub(crate) type F<'f> = dyn Fn(&[Tensor]) -> Result<Tensor> + 'f;

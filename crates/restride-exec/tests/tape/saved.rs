@@ -83,7 +83,7 @@ fn what_no_rule_reads_is_not_kept() {
     a.zero_().unwrap();
     c.sum().unwrap().backward().unwrap();
     assert_eq!(numbers(&x[0].grad().unwrap()), [1.0, 1.0]);
-    assert!(matches!(&Tensor::call("aten.sum.default", &[(&x[0]).into()]).unwrap()[..], [Value::Tensor(_)]));
+    assert!(matches!(&Tensor::call("aten.sum.default", &[(&x[0]).into()]).unwrap()[..], [EagerValue::Tensor(_)]));
 }
 
 #[test]

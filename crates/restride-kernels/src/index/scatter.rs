@@ -154,7 +154,7 @@ fn scatter_as<C: Number>(
     };
     let rows = Rows::logical(&[&to, &from]);
     let (t, s, step) = (rows.stride(0), rows.stride(1), out.strides()[dim] as isize);
-    let mut cells = Cells::<C>::new(out, how, keep);
+    let mut cells = ScatterCells::<C>::new(out, how, keep);
     let mut next = 0;
     rows.for_each(|row| {
         for (i, &k) in at[next..next + rows.len()].iter().enumerate() {
@@ -196,7 +196,7 @@ fn tables(dtype: DType, layout: &Layout, how: Reduce, keep: bool) -> (usize, usi
 }
 
 /// The cells of a result while they are reduced.
-struct Cells<'a, C: Copy> {
+struct ScatterCells<'a, C: Copy> {
     out: &'a ViewMut<'a>,
     how: Reduce,
     /// Old elements take part.
@@ -209,10 +209,10 @@ struct Cells<'a, C: Copy> {
     wide: Temp<C>,
 }
 
-impl<'a, C: Number> Cells<'a, C> {
+impl<'a, C: Number> ScatterCells<'a, C> {
     fn new(out: &'a ViewMut<'a>, how: Reduce, keep: bool) -> Self {
         let (counted, half) = tables(out.dtype(), out.layout(), how, keep);
-        Cells {
+        ScatterCells {
             out,
             how,
             keep,

@@ -140,7 +140,7 @@ pub fn svd<T: Field>(a: &Matrix<T>, full: bool) -> Svd<T> {
     order.sort_unstable_by(|&a, &b| norms[b].total_cmp(&norms[a]).then(a.cmp(&b)));
     values.iter_mut().zip(&order).for_each(|(value, &i)| *value = norms[i]);
     let least = values.first().copied().unwrap_or(0.0) * f64::EPSILON * m as f64;
-    let mut have = Columns { each: Temp::filled(left.cols, 0), count: 0 };
+    let mut have = FoundColumns { each: Temp::filled(left.cols, 0), count: 0 };
     for (to, &from) in order.iter().enumerate() {
         (0..n).for_each(|r| right[(r, to)] = v[(r, from)]);
         if norms[from] > least {
@@ -161,12 +161,12 @@ pub fn svd_room<T: Field>(rows: usize, cols: usize, full: bool) -> usize {
 }
 
 /// Columns of a matrix, in the order in which they were found.
-struct Columns {
+struct FoundColumns {
     each: Temp<usize>,
     count: usize,
 }
 
-impl Columns {
+impl FoundColumns {
     fn push(&mut self, c: usize) {
         self.each[self.count] = c;
         self.count += 1;
@@ -174,7 +174,7 @@ impl Columns {
 }
 
 /// Fills the columns that are not in `have` so that all are orthonormal.
-fn complete<T: Field>(m: &mut Matrix<T>, mut have: Columns) {
+fn complete<T: Field>(m: &mut Matrix<T>, mut have: FoundColumns) {
     let mut axis = 0;
     for c in 0..m.cols {
         if have.each[..have.count].contains(&c) {

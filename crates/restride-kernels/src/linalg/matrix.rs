@@ -41,7 +41,7 @@ impl<T: Field> std::ops::IndexMut<(usize, usize)> for Matrix<T> {
 
 /// Matrices of equal sizes, one after the other.
 #[derive(Debug)]
-pub struct Matrices<T: Field> {
+pub struct MatrixBatch<T: Field> {
     /// Rows of each.
     pub rows: usize,
     /// Columns of each.
@@ -51,22 +51,22 @@ pub struct Matrices<T: Field> {
     data: Temp<T>,
 }
 
-impl<T: Field> Matrices<T> {
+impl<T: Field> MatrixBatch<T> {
     /// Those in the last two dimensions.
-    pub fn of(x: &View<'_>) -> Matrices<T> {
+    pub fn of(x: &View<'_>) -> MatrixBatch<T> {
         let (batch, last) = x.sizes().split_at(x.sizes().len().saturating_sub(2));
         let (rows, cols) = match *last {
             [rows, cols] => (rows as usize, cols as usize),
             [rows] => (rows as usize, 1),
             _ => (1, 1),
         };
-        Matrices { rows, cols, count: batch.iter().product::<i64>() as usize, data: gather::<T>(*x) }
+        MatrixBatch { rows, cols, count: batch.iter().product::<i64>() as usize, data: gather::<T>(*x) }
     }
     /// The vectors in the last dimension, as matrices of one column.
-    pub fn columns(x: &View<'_>) -> Matrices<T> {
+    pub fn columns(x: &View<'_>) -> MatrixBatch<T> {
         let (batch, last) = x.sizes().split_at(x.sizes().len().saturating_sub(1));
         let rows = last.first().map_or(1, |&n| n as usize);
-        Matrices { rows, cols: 1, count: batch.iter().product::<i64>() as usize, data: gather::<T>(*x) }
+        MatrixBatch { rows, cols: 1, count: batch.iter().product::<i64>() as usize, data: gather::<T>(*x) }
     }
     /// A copy of one of them.
     ///

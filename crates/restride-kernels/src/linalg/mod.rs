@@ -23,7 +23,7 @@ pub use field::Field;
 pub use jacobi::{Svd, eigh, eigh_room, svd, svd_room};
 pub use ldl::{Ldl, ldl, ldl_solve};
 pub use lu::{Lu, lu, lu_room, lu_unpack, lu_unpack_room, triangular};
-pub use matrix::{Matrices, Matrix, matrix_room};
+pub use matrix::{Matrix, MatrixBatch, matrix_room};
 pub use qr::{Reflections, apply_q, q_of, qr, qr_room, reflections};
 
 #[cfg(test)]

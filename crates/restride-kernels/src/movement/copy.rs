@@ -176,7 +176,7 @@ pub fn number<R>(s: Scalar, f: impl FnOnce(&View<'_>) -> R) -> R {
 
 /// A number as an element type holds it.
 pub fn held(dtype: DType, s: Scalar) -> Scalar {
-    let mut cell = Aligned([0; 16]);
+    let mut cell = Chunk16([0; 16]);
     let none: &[i64] = &[];
     let layout = Layout::contiguous(none);
     // SAFETY: the layout has one cell, and 16 aligned zero bytes hold an element of every type.
@@ -213,7 +213,7 @@ pub fn expanded<R>(t: &View<'_>, sizes: &[i64], f: impl FnOnce(&View<'_>) -> Res
 
 /// Overwrites a result with zeros.
 pub fn zero(dst: &ViewMut<'_>) {
-    let zeros = Aligned([0; 16]);
+    let zeros = Chunk16([0; 16]);
     let strides: Dims<i64> = Dims::<i64>::from_elem(0, dst.sizes().len());
     let layout = Layout::strided(dst.sizes(), &strides, 0);
     // SAFETY: the layout has one cell, and 16 aligned zero bytes are a zero of every element type.
@@ -222,7 +222,7 @@ pub fn zero(dst: &ViewMut<'_>) {
 }
 
 #[repr(align(16))]
-struct Aligned([u8; 16]);
+struct Chunk16([u8; 16]);
 
 /// Copies `repeats[d]` times along each dimension of the result, which may have more dimensions than the operand.
 ///

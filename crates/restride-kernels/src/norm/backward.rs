@@ -9,7 +9,7 @@ use restride_tensor::{View, ViewMut};
 
 /// Where the gradients that are asked for go.
 #[derive(Clone, Copy, Default)]
-pub struct Gradients<'a> {
+pub struct NormGradients<'a> {
     /// With respect to the operand.
     pub input: Option<&'a ViewMut<'a>>,
     /// With respect to the factors.
@@ -27,7 +27,7 @@ pub fn rows(
     mean: Option<&View<'_>>,
     rstd: &View<'_>,
     weight: Option<&View<'_>>,
-    grads: &Gradients<'_>,
+    grads: &NormGradients<'_>,
     threads: usize,
 ) -> Result<(), String> {
     let (mean, rstd, weight) = (numbers(mean), pack::<f64>(rstd), numbers(weight));
@@ -112,7 +112,7 @@ pub fn channels(
     mean: &[f64],
     rstd: &[f64],
     weight: Option<&View<'_>>,
-    grads: &Gradients<'_>,
+    grads: &NormGradients<'_>,
     threads: usize,
 ) -> Result<(), String> {
     let channels = x.sizes()[1] as usize;
@@ -215,7 +215,7 @@ mod tests {
         layer(&x, &m, &r);
         let dx = zeros(&[2, 4, 3]);
         let mut to = dx.write();
-        let grads = Gradients { input: Some(&to.view_mut()), ..Gradients::default() };
+        let grads = NormGradients { input: Some(&to.view_mut()), ..NormGradients::default() };
         rows(
             &g.read().view(),
             &x.read().view(),
@@ -244,7 +244,7 @@ mod tests {
         group(&x, &m, &r);
         let (m, r) = (m.to_elements::<f64>(), r.to_elements::<f64>());
         let mut to = dx.write();
-        let grads = Gradients { input: Some(&to.view_mut()), ..Gradients::default() };
+        let grads = NormGradients { input: Some(&to.view_mut()), ..NormGradients::default() };
         channels(&g.read().view(), &x.read().view(), Over::Groups(2), &m, &r, Some(&w.read().view()), &grads, 2)
             .unwrap();
         drop(to);

@@ -10,7 +10,7 @@ use std::thread::JoinHandle;
 
 /// Threads that wait for work. The thread that brings the work is one of them.
 pub struct Pool {
-    shared: Arc<Shared>,
+    shared: Arc<PoolShared>,
     others: Vec<JoinHandle<()>>,
 }
 
@@ -20,11 +20,11 @@ struct Job {
     call: *const (dyn Fn(usize) + Sync),
     count: usize,
 }
-// SAFETY: any thread may make the call, and it lives until all threads have left it (see `Shared::run`).
+// SAFETY: any thread may make the call, and it lives until all threads have left it (see `PoolShared::run`).
 unsafe impl Send for Job {}
 
 #[derive(Default)]
-struct State {
+struct PoolState {
     job: Option<Job>,
     /// Threads that wait for `work` in the system.
     sleeping: usize,
@@ -35,8 +35,8 @@ struct State {
 }
 
 #[derive(Default)]
-struct Shared {
-    state: Mutex<State>,
+struct PoolShared {
+    state: Mutex<PoolState>,
     work: Condvar,
     done: Condvar,
     /// Number of the job, told apart from the last one without the lock.
@@ -51,7 +51,7 @@ struct Shared {
 
 thread_local! {
     /// The pool that the thread's kernels share work with.
-    static CURRENT: Cell<Option<*const Shared>> = const { Cell::new(None) };
+    static CURRENT: Cell<Option<*const PoolShared>> = const { Cell::new(None) };
 }
 
 /// How often a thread looks for new work, or for the end of work, before it sleeps: kernels follow each other closely, and to be
@@ -67,7 +67,7 @@ impl Pool {
         // More threads than processors must not keep each other from working.
         let processors = std::thread::available_parallelism().map_or(1, |n| n.get());
         let spins = if threads <= processors { SPINS } else { 0 };
-        let shared = Arc::new(Shared { spins, ..Shared::default() });
+        let shared = Arc::new(PoolShared { spins, ..PoolShared::default() });
         let mut pool = Pool { shared, others: Vec::new() };
         for i in 1..threads {
             let shared = pool.shared.clone();
@@ -83,7 +83,7 @@ impl Pool {
 
     /// Runs `f`, whose kernels share their work with the pool.
     pub fn enter<R>(&self, f: impl FnOnce() -> R) -> R {
-        struct Back(Option<*const Shared>);
+        struct Back(Option<*const PoolShared>);
         impl Drop for Back {
             fn drop(&mut self) {
                 CURRENT.set(self.0);
@@ -114,8 +114,8 @@ impl Drop for Pool {
     }
 }
 
-impl Shared {
-    fn lock(&self) -> MutexGuard<'_, State> {
+impl PoolShared {
+    fn lock(&self) -> MutexGuard<'_, PoolState> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 

@@ -1,7 +1,7 @@
 //! Gradients of convolutions.
 
 use crate::gradient::Rules;
-use crate::gradient::terms::{Cx, Operand, T, form, op, rule};
+use crate::gradient::terms::{Cx, T, TermOperand, form, op, rule};
 use restride_ir::{Arg, Expr, Val};
 
 /// A list argument as `n` numbers; a single number stands for all.

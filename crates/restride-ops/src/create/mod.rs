@@ -29,20 +29,20 @@ pub(crate) fn check_sizes(dtype: DType, sizes: &[i64]) -> Result<()> {
 }
 
 /// Type of a row-major result.
-pub(crate) fn row_major(dtype: DType, sizes: &[i64]) -> Result<Metas> {
+pub(crate) fn row_major(dtype: DType, sizes: &[i64]) -> Metas {
     check_sizes(dtype, sizes)?;
     Ok(smallvec![Meta::contiguous(dtype, sizes)])
 }
 
 /// Type of a result whose sizes are at a position.
-fn sized(a: &Args<'_, Meta>, at: usize, dtype: DType) -> Result<Metas> {
+fn sized(a: &Args<'_, Meta>, at: usize, dtype: DType) -> Metas {
     row_major(dtype, &a.ints(at)?)
 }
 
 /// Type of a result like argument 0: in its dimension order or in the given memory format.
 ///
 /// The format is an argument after element type, layout, device and flag.
-fn like(a: &Args<'_, Meta>, options: usize) -> Result<Metas> {
+fn like(a: &Args<'_, Meta>, options: usize) -> Metas {
     let t = a.tensor(0)?;
     let dtype = a.opt_dtype(options)?.unwrap_or(t.dtype);
     let format = a.opt_memory_format(options + 4)?.unwrap_or(MemoryFormat::Preserve);
@@ -64,32 +64,32 @@ fn run_second(c: &Call<'_>) -> Result<()> {
 }
 
 /// Shape rule for given sizes; the default float type replaces a missing element type.
-fn infer_sized(a: &Args<'_, Meta>) -> Result<Metas> {
+fn infer_sized(a: &Args<'_, Meta>) -> Metas {
     sized(a, 0, a.opt_dtype(1)?.unwrap_or(F32))
 }
-fn infer_full(a: &Args<'_, Meta>) -> Result<Metas> {
+fn infer_full(a: &Args<'_, Meta>) -> Metas {
     let value = a.scalar(1)?;
     let dtype = a.opt_dtype(2)?.unwrap_or(value.dtype());
     check_holds(dtype, value)?;
     sized(a, 0, dtype)
 }
-fn infer_like(a: &Args<'_, Meta>) -> Result<Metas> {
+fn infer_like(a: &Args<'_, Meta>) -> Metas {
     like(a, 1)
 }
-fn infer_full_like(a: &Args<'_, Meta>) -> Result<Metas> {
+fn infer_full_like(a: &Args<'_, Meta>) -> Metas {
     let out = like(a, 2)?;
     check_holds(out[0].dtype, a.scalar(1)?)?;
     Ok(out)
 }
-fn infer_new(a: &Args<'_, Meta>) -> Result<Metas> {
+fn infer_new(a: &Args<'_, Meta>) -> Metas {
     sized(a, 1, a.opt_dtype(2)?.unwrap_or(a.tensor(0)?.dtype))
 }
-fn infer_new_full(a: &Args<'_, Meta>) -> Result<Metas> {
+fn infer_new_full(a: &Args<'_, Meta>) -> Metas {
     let dtype = a.opt_dtype(3)?.unwrap_or(a.tensor(0)?.dtype);
     check_holds(dtype, a.scalar(2)?)?;
     sized(a, 1, dtype)
 }
-fn infer_empty(a: &Args<'_, Meta>) -> Result<Metas> {
+fn infer_empty(a: &Args<'_, Meta>) -> Metas {
     let plain = infer_sized(a)?;
     let format = match a.opt_memory_format(5)? {
         None => MemoryFormat::Contiguous,
@@ -98,7 +98,7 @@ fn infer_empty(a: &Args<'_, Meta>) -> Result<Metas> {
     };
     Ok(smallvec![Meta::new(plain[0].dtype, in_format(format, &plain[0].layout)?)])
 }
-fn infer_empty_permuted(a: &Args<'_, Meta>) -> Result<Metas> {
+fn infer_empty_permuted(a: &Args<'_, Meta>) -> Metas {
     let plain = sized(a, 0, a.opt_dtype(2)?.unwrap_or(F32))?;
     let order = a.ints(1)?;
     let sizes = plain[0].sizes();
@@ -120,7 +120,7 @@ fn infer_empty_permuted(a: &Args<'_, Meta>) -> Result<Metas> {
     }
     Ok(smallvec![Meta::new(plain[0].dtype, Layout::permuted(sizes, &perm))])
 }
-fn strided_result(dtype: DType, sizes: &[i64], strides: &[i64]) -> Result<Metas> {
+fn strided_result(dtype: DType, sizes: &[i64], strides: &[i64]) -> Metas {
     ensure!(
         sizes.len() == strides.len(),
         "mismatch in length of strides and shape: {} strides for {} sizes",
@@ -138,13 +138,13 @@ fn strided_result(dtype: DType, sizes: &[i64], strides: &[i64]) -> Result<Metas>
     }
     Ok(smallvec![Meta::new(dtype, Layout::strided(sizes, strides, 0))])
 }
-fn infer_empty_strided(a: &Args<'_, Meta>) -> Result<Metas> {
+fn infer_empty_strided(a: &Args<'_, Meta>) -> Metas {
     strided_result(a.opt_dtype(2)?.unwrap_or(F32), &a.ints(0)?, &a.ints(1)?)
 }
-fn infer_new_empty_strided(a: &Args<'_, Meta>) -> Result<Metas> {
+fn infer_new_empty_strided(a: &Args<'_, Meta>) -> Metas {
     strided_result(a.opt_dtype(3)?.unwrap_or(a.tensor(0)?.dtype), &a.ints(1)?, &a.ints(2)?)
 }
-fn infer_scalar_tensor(a: &Args<'_, Meta>) -> Result<Metas> {
+fn infer_scalar_tensor(a: &Args<'_, Meta>) -> Metas {
     let dtype = a.opt_dtype(1)?.unwrap_or(F32);
     check_holds(dtype, a.scalar(0)?)?;
     row_major(dtype, &[])
@@ -157,7 +157,7 @@ fn run_new_full(c: &Call<'_>) -> Result<()> {
 }
 
 /// `fill` and `zero` keep argument 0's element type and dimension order, but none of its values.
-fn infer_fill(a: &Args<'_, Meta>) -> Result<Metas> {
+fn infer_fill(a: &Args<'_, Meta>) -> Metas {
     let t = a.tensor(0)?;
     match a.tensor(1) {
         Ok(v) if v.rank() > 0 => {
@@ -178,7 +178,7 @@ fn run_fill(c: &Call<'_>) -> Result<()> {
         None => run_second(c),
     }
 }
-fn infer_zero(a: &Args<'_, Meta>) -> Result<Metas> {
+fn infer_zero(a: &Args<'_, Meta>) -> Metas {
     let t = a.tensor(0)?;
     Ok(smallvec![Meta::new(t.dtype, dense_like(&t.layout))])
 }

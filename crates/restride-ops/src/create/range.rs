@@ -82,14 +82,14 @@ impl RangeArgs {
     }
 }
 
-fn infer_arange(a: &Args<'_, Meta>, count: usize) -> Result<Metas> {
+fn infer_arange(a: &Args<'_, Meta>, count: usize) -> Metas {
     let s = steps(a, count, None)?;
     row_major(s.dtype, &[s.count()?])
 }
 fn run_arange(c: &Call<'_>, count: usize) -> Result<()> {
     steps(&c.args, count, None)?.write(c)
 }
-fn infer_range(a: &Args<'_, Meta>, count: usize) -> Result<Metas> {
+fn infer_range(a: &Args<'_, Meta>, count: usize) -> Metas {
     let s = steps(a, count, Some(F32))?;
     row_major(s.dtype, &[s.count_with_end()?])
 }
@@ -110,7 +110,7 @@ fn bound_type(a: &Args<'_, Meta>, i: usize) -> Result<DType> {
     }
 }
 /// Shape rule of `linspace` (options at 3) and `logspace` (at 4).
-fn infer_spaced(a: &Args<'_, Meta>, options: usize) -> Result<Metas> {
+fn infer_spaced(a: &Args<'_, Meta>, options: usize) -> Metas {
     let steps = a.int(2)?;
     ensure!(steps >= 0, "number of steps must be non-negative");
     let complex = bound_type(a, 0)?.is_complex() || bound_type(a, 1)?.is_complex();
@@ -188,7 +188,7 @@ fn run_logspace(c: &Call<'_>) -> Result<()> {
 }
 
 /// `eye`: sizes, followed by the element type.
-fn infer_eye(a: &Args<'_, Meta>, count: usize) -> Result<Metas> {
+fn infer_eye(a: &Args<'_, Meta>, count: usize) -> Metas {
     let (n, m) = (a.int(0)?, a.int(count - 1)?);
     if n < 0 || m < 0 {
         let (name, x) = if n < 0 { ("n", n) } else { ("m", m) };
@@ -210,7 +210,7 @@ fn columns(lower: bool, row: i64, cols: i64, offset: i64) -> std::ops::Range<i64
     let cut = row.saturating_add(offset);
     if lower { 0..cut.saturating_add(1).clamp(0, cols) } else { cut.clamp(0, cols)..cols }
 }
-fn infer_indices(a: &Args<'_, Meta>, lower: bool) -> Result<Metas> {
+fn infer_indices(a: &Args<'_, Meta>, lower: bool) -> Metas {
     let (rows, cols, offset) = (a.int(0)?, a.int(1)?, a.int(2)?);
     for (name, n) in [("row", rows), ("col", cols)] {
         ensure!(n >= 0, "{name} must be non-negative, got {n}");

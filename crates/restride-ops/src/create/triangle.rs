@@ -11,7 +11,7 @@ use restride_kernels::support::scratch::{self, Temp, room};
 use restride_tensor::DType::*;
 use smallvec::SmallVec;
 
-fn infer_tri(a: &Args<'_, Meta>, name: &str) -> Result<Metas> {
+fn infer_tri(a: &Args<'_, Meta>, name: &str) -> Metas {
     let t = a.tensor(0)?;
     ensure!(t.rank() >= 2, "{name}: input tensor must have at least 2 dimensions");
     row_major(t.dtype, t.sizes())
@@ -35,7 +35,7 @@ fn tri_scratch(a: &Args<'_, Meta>, _: &[Meta]) -> Result<usize> {
 }
 
 /// `one_hot` requires the number of classes; otherwise the data would decide the sizes.
-fn infer_one_hot(a: &Args<'_, Meta>) -> Result<Metas> {
+fn infer_one_hot(a: &Args<'_, Meta>) -> Metas {
     let t = a.tensor(0)?;
     ensure!(t.dtype == I64, "one_hot is only applicable to index tensor of type LongTensor.");
     let mut sizes = t.sizes().to_vec();

@@ -22,7 +22,7 @@ enum SignalWindow {
 }
 
 /// Shape rule: length, periodic flag, and the element type at a position.
-fn infer_window(a: &Args<'_, Meta>, dtype_at: usize) -> Result<Metas> {
+fn infer_window(a: &Args<'_, Meta>, dtype_at: usize) -> Metas {
     let n = a.int(0)?;
     ensure!(n >= 0, "window_length must be non-negative, got {n}");
     let dtype = a.opt_dtype(dtype_at)?.unwrap_or(F32);

@@ -1,7 +1,7 @@
 //! Gradients of indexed reads and writes: `index`, `gather`, `scatter`, masks and their like.
 
 use crate::gradient::Rules;
-use crate::gradient::terms::{Cx, Operand, T, form, op, rule, wrap};
+use crate::gradient::terms::{Cx, T, TermOperand, form, op, rule, wrap};
 use restride_ir::{Arg, DType, Dim, Expr};
 
 fn index<'c>(c: &'c Cx<'c>) {
@@ -218,7 +218,7 @@ fn product<'c>(c: &'c Cx<'c>, own: bool) {
 }
 
 /// `scatter.reduce(self, dim, index, src, reduce)`
-fn scatter_with<'c>(c: &'c Cx<'c>, src: impl Operand) -> Vec<T<'c>> {
+fn scatter_with<'c>(c: &'c Cx<'c>, src: impl TermOperand) -> Vec<T<'c>> {
     let mut args = vec![c.raw(0), c.raw(1), c.raw(2), src.operand()];
     vec![match c.str(4) {
         Some("multiply") => {

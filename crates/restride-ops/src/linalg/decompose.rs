@@ -9,7 +9,7 @@ use crate::linalg::{
 use crate::support::composite::composite;
 use crate::support::*;
 use restride_ir::{Args, Call, DType, Emit, Meta, OpDef};
-use restride_kernels::linalg::{self as k, Field, Matrices, Matrix};
+use restride_kernels::linalg::{self as k, Field, Matrix, MatrixBatch};
 use restride_kernels::support::scratch::room;
 use restride_kernels::with_field;
 use smallvec::smallvec;
@@ -34,7 +34,7 @@ fn cholesky_infer(a: &Args<'_, Meta>) -> Metas {
 }
 fn cholesky_of<T: Field>(c: &Call<'_>) -> Result<()> {
     let (x, upper, checked) = (c.args.tensor(0)?, c.args.bool(1)?, c.args.bool(2)?);
-    let ms = Matrices::<T>::of(x);
+    let ms = MatrixBatch::<T>::of(x);
     let (mut out, mut info) = (Pieces::of(&c.outs[0], ms.count), Pieces::of(&c.outs[1], ms.count));
     for i in 0..ms.count {
         let m = ms.get(i);
@@ -69,7 +69,7 @@ fn cholesky_inverse_infer(a: &Args<'_, Meta>) -> Metas {
 }
 fn cholesky_inverse_of<T: Field>(c: &Call<'_>) -> Result<()> {
     let upper = c.args.bool(1)?;
-    let ms = Matrices::<T>::of(c.args.tensor(0)?);
+    let ms = MatrixBatch::<T>::of(c.args.tensor(0)?);
     let n = ms.rows;
     let mut out = Pieces::of(&c.outs[0], ms.count);
     for i in 0..ms.count {
@@ -135,7 +135,7 @@ fn qr_infer(a: &Args<'_, Meta>) -> Metas {
 }
 fn qr_of<T: Field>(c: &Call<'_>) -> Result<()> {
     let (wanted, complete) = qr_mode(&c.args)?;
-    let ms = Matrices::<T>::of(c.args.tensor(0)?);
+    let ms = MatrixBatch::<T>::of(c.args.tensor(0)?);
     let mut qs = wanted.then(|| Pieces::of(&c.outs[0], ms.count));
     let mut rs = Pieces::of(&c.outs[1], ms.count);
     for i in 0..ms.count {
@@ -165,7 +165,7 @@ fn geqrf_infer(a: &Args<'_, Meta>) -> Metas {
     Ok(smallvec![by_columns(x.dtype, x.sizes()), rows(x.dtype, batch, &[m.min(n)])])
 }
 fn geqrf_of<T: Field>(c: &Call<'_>) -> Result<()> {
-    let ms = Matrices::<T>::of(c.args.tensor(0)?);
+    let ms = MatrixBatch::<T>::of(c.args.tensor(0)?);
     let (mut all, mut factors) = (Pieces::of(&c.outs[0], ms.count), Pieces::of(&c.outs[1], ms.count));
     for i in 0..ms.count {
         let made = k::reflections(ms.get(i));
@@ -212,7 +212,7 @@ fn product_infer(a: &Args<'_, Meta>) -> Metas {
     one(by_columns(x.dtype, x.sizes()))
 }
 fn product_of<T: Field>(c: &Call<'_>) -> Result<()> {
-    let (ms, taus) = (Matrices::<T>::of(c.args.tensor(0)?), Matrices::<T>::columns(c.args.tensor(1)?));
+    let (ms, taus) = (MatrixBatch::<T>::of(c.args.tensor(0)?), MatrixBatch::<T>::columns(c.args.tensor(1)?));
     let mut out = Pieces::of(&c.outs[0], ms.count);
     for i in 0..ms.count {
         out.put(i, &k::q_of(&ms.get(i), &taus.get(i).data, ms.cols).data);
@@ -254,8 +254,8 @@ fn ormqr_infer(a: &Args<'_, Meta>) -> Metas {
 }
 fn ormqr_of<T: Field>(c: &Call<'_>) -> Result<()> {
     let (left, adjoint) = (c.args.bool(3)?, c.args.bool(4)?);
-    let (ms, taus) = (Matrices::<T>::of(c.args.tensor(0)?), Matrices::<T>::columns(c.args.tensor(1)?));
-    let others = Matrices::<T>::of(c.args.tensor(2)?);
+    let (ms, taus) = (MatrixBatch::<T>::of(c.args.tensor(0)?), MatrixBatch::<T>::columns(c.args.tensor(1)?));
+    let others = MatrixBatch::<T>::of(c.args.tensor(2)?);
     let mut out = Pieces::of(&c.outs[0], ms.count);
     for i in 0..ms.count {
         let mut own = others.get(i);

@@ -6,7 +6,7 @@ use crate::support::composite::composite;
 use crate::support::promote::name;
 use crate::support::*;
 use restride_ir::{Arg, Args, Call, DType, Emit, Ints, MemoryFormat, Meta, OpDef, Val};
-use restride_kernels::linalg::{self as k, Field, Matrices};
+use restride_kernels::linalg::{self as k, Field, MatrixBatch};
 use restride_kernels::with_field;
 use smallvec::smallvec;
 
@@ -28,7 +28,7 @@ fn exp_infer(a: &Args<'_, Meta>) -> Metas {
     one(fresh(x.dtype, x.sizes()))
 }
 fn exp_of<T: Field>(c: &Call<'_>) -> Result<()> {
-    let ms = Matrices::<T>::of(c.args.tensor(0)?);
+    let ms = MatrixBatch::<T>::of(c.args.tensor(0)?);
     let mut out = Pieces::of(&c.outs[0], ms.count);
     for i in 0..ms.count {
         let m = ms.get(i);

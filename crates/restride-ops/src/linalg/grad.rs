@@ -1,7 +1,7 @@
 //! Gradients of matrix functions, distances, Fourier transforms and window operators.
 
 use crate::gradient::Rules;
-use crate::gradient::terms::{Cx, Operand, T, form, op, rule, wrap};
+use crate::gradient::terms::{Cx, T, TermOperand, form, op, rule, wrap};
 use restride_ir::{DType, Dim, Expr};
 
 fn inverse<'c>(c: &'c Cx<'c>) {

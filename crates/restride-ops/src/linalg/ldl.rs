@@ -8,7 +8,7 @@ use crate::linalg::{
 use crate::support::composite::composite;
 use crate::support::*;
 use restride_ir::{Args, Call, DType, Emit, Meta, OpDef};
-use restride_kernels::linalg::{self as k, Field, Matrices};
+use restride_kernels::linalg::{self as k, Field, MatrixBatch};
 use restride_kernels::support::pack::pack_owned;
 use restride_kernels::support::scratch::room;
 use smallvec::smallvec;
@@ -30,7 +30,7 @@ fn factor_infer(a: &Args<'_, Meta>) -> Metas {
 }
 fn factor_of<T: Field>(c: &Call<'_>) -> Result<()> {
     let (x, hermitian, checked) = (c.args.tensor(0)?, c.args.bool(1)?, c.args.bool(2)?);
-    let ms = Matrices::<T>::of(x);
+    let ms = MatrixBatch::<T>::of(x);
     let mut ld = Pieces::of(&c.outs[0], ms.count);
     let (mut pivots, mut info) = (Pieces::of(&c.outs[1], ms.count), Pieces::of(&c.outs[2], ms.count));
     for i in 0..ms.count {
@@ -90,7 +90,7 @@ fn solve_of<T: Field>(c: &Call<'_>) -> Result<()> {
     let (ld, pivots, b, hermitian) = (c.args.tensor(0)?, c.args.tensor(1)?, c.args.tensor(2)?, c.args.bool(3)?);
     let (sl, sb) = (&ld.sizes()[..ld.sizes().len() - 2], &b.sizes()[..b.sizes().len() - 2]);
     let batch = crate::support::strides::broadcast_sizes(&[sl, sb])?;
-    let (lds, bs, pivots) = (Matrices::<T>::of(ld), Matrices::<T>::of(b), pack_owned::<i64>(pivots));
+    let (lds, bs, pivots) = (MatrixBatch::<T>::of(ld), MatrixBatch::<T>::of(b), pack_owned::<i64>(pivots));
     let (from_l, from_b) = (indices(sl, &batch), indices(sb, &batch));
     let n = lds.rows;
     if let Some(bad) = pivots.iter().find(|p| p.unsigned_abs() < 1 || p.unsigned_abs() > n as u64) {
@@ -141,7 +141,7 @@ pub(crate) mod samples {
     pub(crate) fn factored(d: DType, batch: &[i64], n: i64, hermitian: bool) -> (RawTensor, RawTensor) {
         restride_kernels::with_field!(d, T => {
             let x = regular(d, batch, n, 1);
-            let all = Matrices::<T>::of(&x.read().view());
+            let all = MatrixBatch::<T>::of(&x.read().view());
             let (mut data, mut pivots) = (Vec::new(), Vec::new());
             for i in 0..all.count {
                 let made = k::ldl(all.get(i), hermitian && T::COMPLEX);

@@ -16,7 +16,7 @@ use crate::support::composite::composite;
 use crate::support::promote::name;
 use crate::support::*;
 use restride_ir::{Args, Call, DType, Emit, Layout, Meta, OpDef, OpError, Val};
-use restride_kernels::linalg::{self as k, Field, Matrices};
+use restride_kernels::linalg::{self as k, Field, MatrixBatch};
 use restride_kernels::support::pack::unpack;
 use restride_kernels::support::scratch::{Temp, room};
 use restride_kernels::with_field;
@@ -140,7 +140,7 @@ fn inv_infer(a: &Args<'_, Meta>) -> Metas {
 }
 fn inv_of<T: Field>(c: &Call<'_>) -> Result<()> {
     let x = c.args.tensor(0)?;
-    let ms = Matrices::<T>::of(x);
+    let ms = MatrixBatch::<T>::of(x);
     let (mut out, mut info) = (Pieces::of(&c.outs[0], ms.count), Pieces::of(&c.outs[1], ms.count));
     for i in 0..ms.count {
         let f = k::lu(ms.get(i));
@@ -189,7 +189,7 @@ pub(crate) fn factors<'a, T: Field>(
     at: usize,
     mut f: impl FnMut(usize, &k::Lu<T>) -> Result<()>,
 ) -> Result<(Pieces<'a, T>, Pieces<'a, i64>)> {
-    let ms = Matrices::<T>::of(c.args.tensor(0)?);
+    let ms = MatrixBatch::<T>::of(c.args.tensor(0)?);
     let (mut lus, mut pivots) = (Pieces::of(&c.outs[at], ms.count), Pieces::of(&c.outs[at + 1], ms.count));
     for i in 0..ms.count {
         let one = k::lu(ms.get(i));
@@ -215,7 +215,7 @@ pub(crate) fn factor_bytes(x: &Meta, outs: &[Meta]) -> usize {
 fn determinants<T: Field>(c: &Call<'_>, at: usize, mut f: impl FnMut(usize, &k::Lu<T>)) -> Result<()> {
     let x = c.args.tensor(0)?;
     let row_major = x.layout().is_contiguous();
-    let ms = Matrices::<T>::of(x);
+    let ms = MatrixBatch::<T>::of(x);
     let (mut lus, mut pivots) = (Pieces::of(&c.outs[at], ms.count), Pieces::of(&c.outs[at + 1], ms.count));
     for i in 0..ms.count {
         let m = ms.get(i);

@@ -173,7 +173,7 @@ pub(crate) fn eigh_samples() -> Vec<Sample> {
 pub(crate) fn reflected(d: DType, sizes: &[i64], seed: u64) -> (RawTensor, RawTensor) {
     restride_kernels::with_field!(d, T => {
         let x = tensor(d, sizes, seed);
-        let all = restride_kernels::linalg::Matrices::<T>::of(&x.read().view());
+        let all = restride_kernels::linalg::MatrixBatch::<T>::of(&x.read().view());
         let (mut vectors, mut factors) = (Vec::new(), Vec::new());
         for i in 0..all.count {
             let made = restride_kernels::linalg::reflections(all.get(i));

@@ -10,7 +10,7 @@ use crate::support::composite::composite;
 use crate::support::promote::name;
 use crate::support::*;
 use restride_ir::{Args, Call, DType, Emit, Layout, Meta, OpDef};
-use restride_kernels::linalg::{self as k, Field, Matrices, Matrix};
+use restride_kernels::linalg::{self as k, Field, Matrix, MatrixBatch};
 use restride_kernels::support::rows::cells;
 use restride_kernels::support::scratch::{Temp, room};
 use restride_tensor::Dims;
@@ -92,7 +92,7 @@ fn solve_of<T: Field>(c: &Call<'_>) -> Result<()> {
         let own = if s.vector { &b.sizes()[..b.sizes().len() - 1] } else { &b.sizes()[..b.sizes().len() - 2] };
         indices(own, &s.batch)
     });
-    let rhs = if s.vector { Matrices::<T>::columns(b) } else { Matrices::of(b) };
+    let rhs = if s.vector { MatrixBatch::<T>::columns(b) } else { MatrixBatch::of(b) };
     let mut info = Pieces::of(&c.outs[3], c.outs[3].numel());
     let mut out = Pieces::of(&c.outs[0], from_a.len());
     let (lus, pivots) = factors::<T>(c, 1, |i, f| {
@@ -149,7 +149,7 @@ fn triangular_of<T: Field>(c: &Call<'_>) -> Result<()> {
     let (upper, left, unit) = (c.args.bool(2)?, c.args.bool(3)?, c.args.bool(4)?);
     let (sx, sb) = (&x.sizes()[..x.sizes().len() - 2], &b.sizes()[..b.sizes().len() - 2]);
     let batch = crate::support::strides::broadcast_sizes(&[sx, sb])?;
-    let (xs, bs) = (Matrices::<T>::of(x), Matrices::of(b));
+    let (xs, bs) = (MatrixBatch::<T>::of(x), MatrixBatch::of(b));
     let (from_x, from_b) = (indices(sx, &batch), indices(sb, &batch));
     let mut out = Pieces::of(&c.outs[0], from_x.len());
     for (at, (&i, &j)) in from_x.iter().zip(&from_b).enumerate() {

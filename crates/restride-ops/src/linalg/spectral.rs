@@ -7,7 +7,7 @@ use crate::linalg::{
 use crate::support::composite::composite;
 use crate::support::*;
 use restride_ir::{Arg, Args, Call, DType, Emit, Exactness, Meta, OpDef, OpError, Val};
-use restride_kernels::linalg::{self as k, Field, Matrices};
+use restride_kernels::linalg::{self as k, Field, MatrixBatch};
 use restride_kernels::support::scratch::room;
 use restride_kernels::with_field;
 use restride_tensor::C64;
@@ -54,7 +54,7 @@ fn eigh_infer(a: &Args<'_, Meta>) -> Metas {
 }
 fn eigh_of<T: Field>(c: &Call<'_>) -> Result<()> {
     let upper = upper(&c.args)?;
-    let ms = Matrices::<T>::of(c.args.tensor(0)?);
+    let ms = MatrixBatch::<T>::of(c.args.tensor(0)?);
     let mut all = Pieces::of(&c.outs[0], ms.count);
     let mut vectors = if c.args.bool(2)? { Some(Pieces::of(&c.outs[1], ms.count)) } else { None };
     for i in 0..ms.count {
@@ -96,7 +96,7 @@ fn svd_infer(a: &Args<'_, Meta>) -> Metas {
 }
 fn svd_of<T: Field>(c: &Call<'_>) -> Result<()> {
     let (full, vectors) = (c.args.bool(1)?, c.args.bool(2)?);
-    let ms = Matrices::<T>::of(c.args.tensor(0)?);
+    let ms = MatrixBatch::<T>::of(c.args.tensor(0)?);
     let mut values = Pieces::of(&c.outs[1], ms.count);
     let mut sides = vectors.then(|| (Pieces::of(&c.outs[0], ms.count), Pieces::of(&c.outs[2], ms.count)));
     for i in 0..ms.count {
@@ -161,7 +161,7 @@ fn eigvals_infer(a: &Args<'_, Meta>) -> Metas {
 }
 fn eig_run(c: &Call<'_>) -> Result<()> {
     let x = c.args.tensor(0)?;
-    let ms = Matrices::<C64>::of(x);
+    let ms = MatrixBatch::<C64>::of(x);
     let mut values = Pieces::of(&c.outs[0], ms.count);
     let mut vectors = c.outs.get(1).map(|out| Pieces::of(out, ms.count));
     let name = if vectors.is_some() { "eig" } else { "eigvals" };

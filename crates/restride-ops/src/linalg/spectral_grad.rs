@@ -1,7 +1,7 @@
 //! Gradients of eigenvectors and singular vectors, of operators composed of them, and of the matrix exponential.
 
 use crate::gradient::Rules;
-use crate::gradient::terms::{Cx, Operand, T, op, rule};
+use crate::gradient::terms::{Cx, T, TermOperand, op, rule};
 use restride_ir::{Dim, Expr};
 
 /// `t - tᴴ`: twice the rotation part of a change.

@@ -1,7 +1,7 @@
 //! Gradients of losses.
 
 use crate::gradient::Rules;
-use crate::gradient::terms::{Cx, Operand, T, op, rule};
+use crate::gradient::terms::{Cx, T, TermOperand, op, rule};
 
 /// `nll_loss_forward(self, target, weight, reduction, ignore_index)`
 fn nll_loss<'c>(c: &'c Cx<'c>, backward: &str) {

@@ -6,22 +6,22 @@ use restride_ir::{Args, Call, DType, Meta, OpDef};
 use restride_kernels::conv::window::{self, Window};
 
 /// Checked geometry of the windows.
-struct Fold {
+struct FoldArgs {
     kernel: restride_ir::Ints,
     dilation: restride_ir::Ints,
     pad: restride_ir::Ints,
     stride: restride_ir::Ints,
 }
 
-impl Fold {
+impl FoldArgs {
     /// Reads the four lists that start at argument `at`.
-    fn read<V>(a: &Args<'_, V>, at: usize) -> Result<Fold> {
+    fn read<V>(a: &Args<'_, V>, at: usize) -> Result<FoldArgs> {
         let list = |i: usize, what: &str| -> Result<restride_ir::Ints> {
             let v = a.ints(i)?;
             ensure!(v.len() == 2, "It is expected {what} equals to 2, but got size {}", v.len());
             spread(a, i, 2, what)
         };
-        let f = Fold {
+        let f = FoldArgs {
             kernel: list(at, "kernel_size")?,
             dilation: list(at + 1, "dilation")?,
             pad: list(at + 2, "padding")?,
@@ -64,7 +64,7 @@ impl Fold {
 }
 
 fn im2col_infer(a: &Args<'_, Meta>) -> Metas {
-    let (x, f) = (a.tensor(0)?, Fold::read(a, 1)?);
+    let (x, f) = (a.tensor(0)?, FoldArgs::read(a, 1)?);
     let batched = x.rank() == 4;
     let valid = (x.rank() == 3 || batched) && x.sizes()[batched as usize..].iter().all(|&n| n > 0);
     ensure!(
@@ -85,7 +85,7 @@ fn im2col_infer(a: &Args<'_, Meta>) -> Metas {
 }
 
 fn im2col(c: &Call<'_>) -> Result<()> {
-    let f = Fold::read(&c.args, 1)?;
+    let f = FoldArgs::read(&c.args, 1)?;
     let sizes = c.args.tensor(0)?.sizes();
     let image = &sizes[sizes.len() - 2..];
     let w = f.window(image, &f.windows(image)?);
@@ -93,7 +93,7 @@ fn im2col(c: &Call<'_>) -> Result<()> {
 }
 
 fn col2im_infer(a: &Args<'_, Meta>) -> Metas {
-    let (x, out, f) = (a.tensor(0)?, spread(a, 1, 2, "output_size")?, Fold::read(a, 2)?);
+    let (x, out, f) = (a.tensor(0)?, spread(a, 1, 2, "output_size")?, FoldArgs::read(a, 2)?);
     ensure!(out.iter().all(|&n| n > 0), "output_size should be greater than zero, but got {out:?}");
     let batched = x.rank() == 3;
     let valid = (x.rank() == 2 || batched) && x.sizes()[batched as usize..].iter().all(|&n| n > 0);
@@ -133,7 +133,7 @@ fn col2im_infer(a: &Args<'_, Meta>) -> Metas {
 }
 
 fn col2im(c: &Call<'_>) -> Result<()> {
-    let (out, f) = (spread(&c.args, 1, 2, "output_size")?, Fold::read(&c.args, 2)?);
+    let (out, f) = (spread(&c.args, 1, 2, "output_size")?, FoldArgs::read(&c.args, 2)?);
     let w = f.window(&out, &f.windows(&out)?);
     ran(window::col2im(c.args.tensor(0)?, &w, &c.outs[0]))
 }

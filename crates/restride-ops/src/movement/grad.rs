@@ -1,7 +1,7 @@
 //! Gradients of operators that move elements: views with an adjoint operator, casts, and joins.
 
 use crate::gradient::Rules;
-use crate::gradient::terms::{Cx, Operand, T, form, op, rule, wrap};
+use crate::gradient::terms::{Cx, T, TermOperand, form, op, rule, wrap};
 use restride_ir::{Arg, DType, Dim, Expr, MemoryFormat, Val};
 use restride_tensor::Layout;
 
@@ -113,7 +113,7 @@ fn planes<'c>(c: &'c Cx<'c>, whole: bool) -> T<'c> {
     let x = c.arg(0);
     let sizes = x.sizes().into_iter().enumerate().map(|(d, n)| if whole && d >= 2 { Expr::Int(1) } else { n });
     let ones = op!(c, "aten.full.default", sizes.collect::<Vec<_>>(), 1, x.dtype());
-    c.call_at("aten.native_dropout.default", &[Operand::operand(ones), c.raw(1), Operand::operand(true)], 1)
+    c.call_at("aten.native_dropout.default", &[TermOperand::operand(ones), c.raw(1), TermOperand::operand(true)], 1)
 }
 
 /// Whether a dropout drops anything.
@@ -259,9 +259,9 @@ fn again<'c>(c: &'c Cx<'c>, name: &str) {
 /// `slice_scatter` and its like: the base gets the gradient outside the region, the source gets that of the region.
 fn region<'c>(c: &'c Cx<'c>, scatter: &str, read: &str, numbers: usize) {
     let rest: Vec<_> = (0..numbers).map(|k| c.raw(2 + k)).collect();
-    let arg = Operand::operand;
+    let arg = TermOperand::operand;
     c.give(0, || {
-        let mut args = vec![arg(c.grad()), Operand::operand(c.arg(1).zeros_like())];
+        let mut args = vec![arg(c.grad()), TermOperand::operand(c.arg(1).zeros_like())];
         args.extend(rest.clone());
         c.call(scatter, &args)
     });
@@ -298,7 +298,7 @@ fn as_strided_scatter<'c>(c: &'c Cx<'c>) {
             let row_major: Arg<Val, Expr> = Arg::MemoryFormat(MemoryFormat::Contiguous);
             op!(c, "aten.clone.default", g, row_major)
         };
-        let args = [c.raw(2), c.raw(3), Operand::operand(&offset)];
+        let args = [c.raw(2), c.raw(3), TermOperand::operand(&offset)];
         c.give(0, || {
             let [sizes, strides, offset] = args.clone();
             let zeros = c.arg(1).zeros_like();

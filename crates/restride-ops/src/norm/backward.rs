@@ -4,7 +4,7 @@ use crate::norm::rows;
 use crate::support::scratch::stored;
 use crate::support::*;
 use restride_ir::{Args, Call, DType, Meta, OpDef};
-use restride_kernels::norm::backward::{self, Gradients, Lies, Over};
+use restride_kernels::norm::backward::{self, Lies, NormGradients, Over};
 use restride_kernels::support::pack::pack;
 use restride_kernels::support::scratch::room;
 use smallvec::smallvec;
@@ -20,10 +20,10 @@ fn results(a: &Args<'_, Meta>, at: usize, input: Meta, params: Meta) -> Metas {
     Ok(out)
 }
 
-fn gradients<'a>(c: &Call<'a>, at: usize) -> Result<Gradients<'a>> {
+fn gradients<'a>(c: &Call<'a>, at: usize) -> Result<NormGradients<'a>> {
     let mask = c.args.ints(at)?;
     let out = |i: usize| if mask.get(i).is_some_and(|m| *m != 0) { c.outs.get(i) } else { None };
-    Ok(Gradients { input: out(0), weight: out(1), bias: out(2) })
+    Ok(NormGradients { input: out(0), weight: out(1), bias: out(2) })
 }
 
 /// Storage of the results of a call, by its mask at `at`.

@@ -1,7 +1,7 @@
 //! Gradients of softmax and normalisations.
 
 use crate::gradient::Rules;
-use crate::gradient::terms::{Cx, Operand, T, form, op, product, rule, wrap};
+use crate::gradient::terms::{Cx, T, TermOperand, form, op, product, rule, wrap};
 use restride_ir::{Arg, DType};
 
 fn softmax<'c>(c: &'c Cx<'c>, backward: &str) {

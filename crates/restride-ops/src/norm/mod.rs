@@ -28,12 +28,12 @@ pub(crate) fn stats_type(x: DType, params: &[Option<&Meta>]) -> Result<DType> {
 }
 
 /// Number of normalised dimensions, and the sizes of the others.
-pub(crate) struct Rows {
+pub(crate) struct NormalizedRows {
     outer: Vec<i64>,
     rank: usize,
 }
 
-pub(crate) fn rows(x: &[i64], normalized: &[i64], params: &[(&str, Option<&[i64]>)]) -> Result<Rows> {
+pub(crate) fn rows(x: &[i64], normalized: &[i64], params: &[(&str, Option<&[i64]>)]) -> Result<NormalizedRows> {
     ensure!(
         !normalized.is_empty(),
         "Expected normalized_shape to be at least 1-dimensional, i.e., containing at least one element, but got \
@@ -51,10 +51,10 @@ pub(crate) fn rows(x: &[i64], normalized: &[i64], params: &[(&str, Option<&[i64]
         "Given normalized_shape={normalized:?}, expected input with shape [*, {normalized:?}], but got input of size {x:?}"
     );
     let outer = x[..x.len() - normalized.len()].to_vec();
-    Ok(Rows { outer, rank: normalized.len() })
+    Ok(NormalizedRows { outer, rank: normalized.len() })
 }
 
-impl Rows {
+impl NormalizedRows {
     /// Sizes of the statistics: normalised dimensions have size 1.
     pub(crate) fn stats(&self) -> Vec<i64> {
         self.outer.iter().copied().chain(std::iter::repeat_n(1, self.rank)).collect()

@@ -1,6 +1,6 @@
 //! Activation functions, their derivatives, and rounding to quantized values.
 
-use crate::pointwise::{Metas, Result, Rule, as_empty_like, compute, infer, input, not_for, op, own, run};
+use crate::pointwise::{Metas, Promotion, Result, as_empty_like, compute, infer, input, not_for, op, own, run};
 use crate::support::promote::check_holds;
 use crate::support::{emit, ensure, without_scratch};
 use restride_ir::{Arg, Args, Call, Emit, Meta, OpDef, OpError, Scalar, Val};
@@ -8,8 +8,8 @@ use restride_kernels::pointwise::{self as k, Input, Pointwise};
 use restride_tensor::{DType::*, Dims};
 use smallvec::{SmallVec, smallvec};
 
-fn infer_one(a: &Args<'_, Meta>, op: &Pointwise) -> Result<Metas> {
-    infer(a, &[0], &[], Rule::NoBool, op)
+fn infer_one(a: &Args<'_, Meta>, op: &Pointwise) -> Metas {
+    infer(a, &[0], &[], Promotion::NoBool, op)
 }
 /// Runs a kernel with the operand and parameters that the call does not list.
 fn run_with(c: &Call<'_>, op: &Pointwise, params: &[f64]) -> Result<()> {
@@ -18,7 +18,7 @@ fn run_with(c: &Call<'_>, op: &Pointwise, params: &[f64]) -> Result<()> {
     compute(c, op, c.outs[0].dtype(), &inputs)
 }
 
-fn infer_hardtanh(a: &Args<'_, Meta>) -> Result<Metas> {
+fn infer_hardtanh(a: &Args<'_, Meta>) -> Metas {
     let t = a.tensor(0)?;
     for i in [1, 2] {
         check_holds(t.dtype, a.scalar(i)?)?;
@@ -26,16 +26,16 @@ fn infer_hardtanh(a: &Args<'_, Meta>) -> Result<Metas> {
     if t.dtype == U8 && (a.scalar(1)?.as_f64() < 0.0 || a.scalar(2)?.as_f64() < 0.0) {
         return Err(OpError::new("cannot do hardtanh on an unsigned type with negative limits"));
     }
-    as_empty_like(a, infer_one(a, &k::CLAMP)?)
+    as_empty_like(a, infer_one(a, &k::CLAMP))
 }
 fn run_clamp(c: &Call<'_>) -> Result<()> {
-    run(c, &[0], &[1, 2], Rule::NoBool, &k::CLAMP)
+    run(c, &[0], &[1, 2], Promotion::NoBool, &k::CLAMP)
 }
 
 const SELU_ALPHA: f64 = 1.673_263_242_354_377_2;
 const SELU_SCALE: f64 = 1.050_700_987_355_480_5;
 
-fn infer_celu(a: &Args<'_, Meta>) -> Result<Metas> {
+fn infer_celu(a: &Args<'_, Meta>) -> Metas {
     ensure!(a.float(1)? != 0.0, "ZeroDivisionError: alpha cannot be 0 for CELU");
     infer_one(a, &k::ELU)
 }
@@ -100,7 +100,7 @@ fn glu(e: &mut dyn Emit, a: &Args<'_, Val>) -> Result<SmallVec<[Val; 1]>> {
 }
 
 /// Types of the numbers rounded to a quantized grid, and of the mask of numbers within range.
-fn infer_fake_quantize(a: &Args<'_, Meta>) -> Result<Metas> {
+fn infer_fake_quantize(a: &Args<'_, Meta>) -> Metas {
     let t = a.tensor(0)?;
     if !t.dtype.is_float() {
         return not_for(t.dtype);
@@ -155,12 +155,12 @@ fn run_logit_backward(c: &Call<'_>) -> Result<()> {
 }
 
 /// `log_sigmoid` returns row-major results on the CPU.
-fn infer_log_sigmoid(a: &Args<'_, Meta>) -> Result<Metas> {
+fn infer_log_sigmoid(a: &Args<'_, Meta>) -> Metas {
     let out = infer_one(a, &k::LOG_SIGMOID)?;
     Ok(smallvec![Meta::contiguous(out[0].dtype, out[0].sizes())])
 }
 /// `log_sigmoid` with the buffer that its derivative reads on the CPU.
-fn infer_log_sigmoid_forward(a: &Args<'_, Meta>) -> Result<Metas> {
+fn infer_log_sigmoid_forward(a: &Args<'_, Meta>) -> Metas {
     let out = infer_log_sigmoid(a)?;
     Ok(smallvec![out[0].clone(), out[0].clone()])
 }
@@ -174,7 +174,7 @@ fn run_log_sigmoid_forward(c: &Call<'_>) -> Result<()> {
 
 pub(crate) static OPS: &[OpDef] = &[
     op!("relu", NoBool(0), k::RELU, || whole(activation(), &[])),
-    own!("relu6", |a| as_empty_like(a, infer_one(a, &k::CLAMP)?), |c| run_with(c, &k::CLAMP, &[0.0, 6.0]), (0), || {
+    own!("relu6", |a| as_empty_like(a, infer_one(a, &k::CLAMP)), |c| run_with(c, &k::CLAMP, &[0.0, 6.0]), (0), || {
         whole(activation(), &[])
     }),
     own!("hardtanh", infer_hardtanh, run_clamp, (0), || whole(with(&[-0.5, 1.5]), &[-2, 2])),
@@ -185,7 +185,7 @@ pub(crate) static OPS: &[OpDef] = &[
     own!(
         "gelu",
         |a| infer_one(a, gelu(a, 1, &k::GELU, &k::GELU_TANH)?),
-        |c| run(c, &[0], &[], Rule::Same, gelu(&c.args, 1, &k::GELU, &k::GELU_TANH)?),
+        |c| run(c, &[0], &[], Promotion::Same, gelu(&c.args, 1, &k::GELU, &k::GELU_TANH)?),
         (0),
         gelus
     ),
@@ -196,7 +196,7 @@ pub(crate) static OPS: &[OpDef] = &[
     op!("hardswish", Same(0), k::HARDSWISH, activation),
     op!("hardshrink", Same(0; 1), k::HARDSHRINK, || with(&[1.0])),
     op!("softshrink", Same(0; 1), k::SOFTSHRINK, || with(&[1.0])),
-    own!("log_sigmoid", infer_log_sigmoid, |c| run(c, &[0], &[], Rule::NoBool, &k::LOG_SIGMOID), (0), activation),
+    own!("log_sigmoid", infer_log_sigmoid, |c| run(c, &[0], &[], Promotion::NoBool, &k::LOG_SIGMOID), (0), activation),
     own!("log_sigmoid_forward", infer_log_sigmoid_forward, run_log_sigmoid_forward, (), || unary(REAL, -4.0, 4.0)),
     op!("threshold", NoBool(0; 1, 2), k::THRESHOLD, || whole(with(&[0.5, -1.0]).split_off(activation().len()), &[1, 7])),
     op!("_prelu_kernel", Same(0, 1), k::PRELU, s_prelu_kernel),
@@ -217,29 +217,29 @@ pub(crate) static OPS: &[OpDef] = &[
     op!("tanh_backward", Same(0, 1), k::TANH_BACKWARD, gradients_of_results),
     own!(
         "threshold_backward",
-        |a| infer(a, &[1, 0], &[2], Rule::Same, &k::THRESHOLD_BACKWARD),
-        |c| run(c, &[0, 1], &[2], Rule::Same, &k::THRESHOLD_BACKWARD),
+        |a| infer(a, &[1, 0], &[2], Promotion::Same, &k::THRESHOLD_BACKWARD),
+        |c| run(c, &[0, 1], &[2], Promotion::Same, &k::THRESHOLD_BACKWARD),
         (0, 1),
         || gradients(&[F(0.5)])
     ),
     own!(
         "leaky_relu_backward",
-        |a| infer(a, &[1, 0], &[2], Rule::Same, &k::LEAKY_RELU_BACKWARD),
-        |c| run(c, &[0, 1], &[2], Rule::Same, &k::LEAKY_RELU_BACKWARD),
+        |a| infer(a, &[1, 0], &[2], Promotion::Same, &k::LEAKY_RELU_BACKWARD),
+        |c| run(c, &[0, 1], &[2], Promotion::Same, &k::LEAKY_RELU_BACKWARD),
         (0, 1),
         || gradients(&[F(0.2), Scalar::Bool(false)])
     ),
     own!(
         "elu_backward",
-        |a| infer(a, &[0, 5], &[], Rule::Same, elu_backward(a)?),
+        |a| infer(a, &[0, 5], &[], Promotion::Same, elu_backward(a)?),
         run_elu_backward,
         (0, 5),
         s_elu_backward
     ),
     own!(
         "gelu_backward",
-        |a| infer(a, &[0, 1], &[], Rule::Same, gelu(a, 2, &k::GELU_BACKWARD, &k::GELU_TANH_BACKWARD)?),
-        |c| run(c, &[0, 1], &[], Rule::Same, gelu(&c.args, 2, &k::GELU_BACKWARD, &k::GELU_TANH_BACKWARD)?),
+        |a| infer(a, &[0, 1], &[], Promotion::Same, gelu(a, 2, &k::GELU_BACKWARD, &k::GELU_TANH_BACKWARD)?),
+        |c| run(c, &[0, 1], &[], Promotion::Same, gelu(&c.args, 2, &k::GELU_BACKWARD, &k::GELU_TANH_BACKWARD)?),
         (0, 1),
         s_gelu_backward
     ),
@@ -253,7 +253,7 @@ pub(crate) static OPS: &[OpDef] = &[
     op!("softshrink_backward", Same(0, 1; 2), k::HARDSHRINK_BACKWARD, || gradients(&[F(0.5)])),
     own!(
         "logit_backward",
-        |a| infer(a, &[0, 1], &[], Rule::Same, &k::LOGIT_BACKWARD),
+        |a| infer(a, &[0, 1], &[], Promotion::Same, &k::LOGIT_BACKWARD),
         run_logit_backward,
         (0, 1),
         || gradients(&[F(0.1)]).into_iter().chain(gradients(&[])).collect()

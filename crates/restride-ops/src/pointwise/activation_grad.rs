@@ -1,7 +1,7 @@
 //! Gradients of activations and of their backward operators.
 
 use crate::gradient::Rules;
-use crate::gradient::terms::{Cx, Operand, T, op, rule};
+use crate::gradient::terms::{Cx, T, TermOperand, op, rule};
 use std::f64::consts::{FRAC_2_SQRT_PI, PI, SQRT_2};
 
 const SELU_ALPHA: f64 = 1.673_263_242_354_377_2;
@@ -30,7 +30,7 @@ fn elu_backward<'c>(c: &'c Cx<'c>) {
 fn masked<'c>(c: &'c Cx<'c>, name: &str, numbers: usize) {
     c.zero(1);
     c.give(0, || {
-        let mut args = vec![crate::gradient::terms::Operand::operand(c.grad()), c.raw(1)];
+        let mut args = vec![crate::gradient::terms::TermOperand::operand(c.grad()), c.raw(1)];
         args.extend((0..numbers).map(|k| c.raw(2 + k)));
         c.call(name, &args)
     });
@@ -128,7 +128,7 @@ fn prelu<'c>(c: &'c Cx<'c>) {
 }
 
 fn arg(t: T<'_>) -> restride_ir::Arg<restride_ir::Val, restride_ir::Expr> {
-    Operand::operand(t)
+    TermOperand::operand(t)
 }
 
 /// `_prelu_kernel_backward(grad, self, weight)` returns the gradients of self and weight.

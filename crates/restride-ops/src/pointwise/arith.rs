@@ -1,7 +1,7 @@
 //! Arithmetic of two or more operands.
 
 use crate::pointwise::{
-    Metas, Result, Rule, check_alpha, common, compute, infer, input, inputs, op, operands, own, run,
+    Metas, Promotion, Result, check_alpha, common, compute, infer, input, inputs, op, operands, own, run,
 };
 use crate::support::ensure;
 use crate::support::promote::Operand;
@@ -10,13 +10,13 @@ use restride_kernels::pointwise::{self as k, Input, Pointwise};
 use restride_tensor::DType::*;
 
 /// `add`, `sub` and `rsub`: two operands followed by `alpha`.
-fn infer_scaled(a: &Args<'_, Meta>) -> Result<Metas> {
-    let out = infer(a, &[0, 1], &[], Rule::Same, &k::ADD)?;
+fn infer_scaled(a: &Args<'_, Meta>) -> Metas {
+    let out = infer(a, &[0, 1], &[], Promotion::Same, &k::ADD)?;
     check_alpha(out[0].dtype, a.opt_scalar(2)?.unwrap_or(Scalar::Int(1)))?;
     Ok(out)
 }
 
-fn infer_sub(a: &Args<'_, Meta>) -> Result<Metas> {
+fn infer_sub(a: &Args<'_, Meta>) -> Metas {
     let [x, y] = [Operand::read(a, 0)?.dtype(), Operand::read(a, 1)?.dtype()];
     ensure!(
         x != Bool || y != Bool,
@@ -30,17 +30,17 @@ fn infer_sub(a: &Args<'_, Meta>) -> Result<Metas> {
 }
 
 /// `rsub` is `sub` with exchanged operands.
-fn infer_rsub(a: &Args<'_, Meta>) -> Result<Metas> {
+fn infer_rsub(a: &Args<'_, Meta>) -> Metas {
     infer_sub(a)?;
-    infer(a, &[1, 0], &[], Rule::Same, &k::SUB)
+    infer(a, &[1, 0], &[], Promotion::Same, &k::SUB)
 }
 
 /// Skips the multiplication if `alpha` is 1.
 fn run_scaled(c: &Call<'_>, plain: &Pointwise, scaled: &Pointwise) -> Result<()> {
     match c.args.opt_scalar(2)? {
-        None | Some(Scalar::Int(1)) => run(c, &[0, 1], &[], Rule::Same, plain),
-        Some(Scalar::Float(1.0)) => run(c, &[0, 1], &[], Rule::Same, plain),
-        Some(_) => run(c, &[0, 1], &[2], Rule::Same, scaled),
+        None | Some(Scalar::Int(1)) => run(c, &[0, 1], &[], Promotion::Same, plain),
+        Some(Scalar::Float(1.0)) => run(c, &[0, 1], &[], Promotion::Same, plain),
+        Some(_) => run(c, &[0, 1], &[2], Promotion::Same, scaled),
     }
 }
 
@@ -51,24 +51,24 @@ fn run_sub(c: &Call<'_>) -> Result<()> {
     run_scaled(c, &k::SUB, &k::SUB_SCALED)
 }
 fn run_rsub(c: &Call<'_>) -> Result<()> {
-    let dtype = common(&operands(&c.args, &[0, 1])?, Rule::Same)?;
+    let dtype = common(&operands(&c.args, &[0, 1])?, Promotion::Same)?;
     let alpha = c.args.opt_scalar(2)?.unwrap_or(Scalar::Int(1));
     let [a, b] = [input(&c.args, 0)?, input(&c.args, 1)?];
     compute(c, &k::RSUB, dtype, &[a, b, Input::Parameter(alpha)])
 }
 
 /// The rounding of `div`, from its last argument.
-fn rounding<V>(a: &Args<'_, V>) -> Result<(Rule, &'static Pointwise)> {
+fn rounding<V>(a: &Args<'_, V>) -> Result<(Promotion, &'static Pointwise)> {
     match a.opt_str(2)? {
-        None => Ok((Rule::Float, &k::DIV)),
-        Some("trunc") => Ok((Rule::NoBool, &k::DIV_TRUNC)),
-        Some("floor") => Ok((Rule::NoBool, &k::DIV_FLOOR)),
+        None => Ok((Promotion::Float, &k::DIV)),
+        Some("trunc") => Ok((Promotion::NoBool, &k::DIV_TRUNC)),
+        Some("floor") => Ok((Promotion::NoBool, &k::DIV_FLOOR)),
         Some(other) => Err(OpError::new(format!(
             "div expected rounding_mode to be one of None, 'trunc', or 'floor' but found '{other}'"
         ))),
     }
 }
-fn infer_div_mode(a: &Args<'_, Meta>) -> Result<Metas> {
+fn infer_div_mode(a: &Args<'_, Meta>) -> Metas {
     let (rule, op) = rounding(a)?;
     infer(a, &[0, 1], &[], rule, op)
 }
@@ -78,9 +78,9 @@ fn run_div_mode(c: &Call<'_>) -> Result<()> {
 }
 
 /// Shape rule of `addcmul` and `addcdiv`.
-fn infer_addc(a: &Args<'_, Meta>, divides: bool) -> Result<Metas> {
+fn infer_addc(a: &Args<'_, Meta>, divides: bool) -> Metas {
     let operands = operands(a, &[0, 1, 2])?;
-    let dtype = common(&operands, Rule::Same)?;
+    let dtype = common(&operands, Promotion::Same)?;
     let whole = |o: &Operand<'_>| !o.dtype().is_float() && !o.dtype().is_complex();
     ensure!(
         !divides || !whole(&operands[1]) || !whole(&operands[2]),
@@ -91,17 +91,17 @@ fn infer_addc(a: &Args<'_, Meta>, divides: bool) -> Result<Metas> {
         return crate::pointwise::not_for(dtype);
     }
     crate::support::promote::check_holds(dtype, a.opt_scalar(3)?.unwrap_or(Scalar::Int(1)))?;
-    infer(a, &[0, 1, 2], &[], Rule::Same, op)
+    infer(a, &[0, 1, 2], &[], Promotion::Same, op)
 }
 fn run_addc(c: &Call<'_>, op: &Pointwise) -> Result<()> {
-    let dtype = common(&operands(&c.args, &[0, 1, 2])?, Rule::Same)?;
+    let dtype = common(&operands(&c.args, &[0, 1, 2])?, Promotion::Same)?;
     let mut all = inputs(&c.args, &[0, 1, 2])?;
     all.push(Input::Parameter(c.args.opt_scalar(3)?.unwrap_or(Scalar::Int(1))));
     compute(c, op, dtype, &all)
 }
 
 /// `lerp` requires operands of one element type.
-fn infer_lerp(a: &Args<'_, Meta>) -> Result<Metas> {
+fn infer_lerp(a: &Args<'_, Meta>) -> Metas {
     let (x, y) = (a.tensor(0)?, a.tensor(1)?);
     let weight = a.tensor(2).ok().map(|w| w.dtype);
     if x.dtype != y.dtype || weight.is_some_and(|w| w != x.dtype) {
@@ -112,7 +112,7 @@ fn infer_lerp(a: &Args<'_, Meta>) -> Result<Metas> {
         )));
     }
     let at: &[usize] = if weight.is_some() { &[0, 1, 2] } else { &[0, 1] };
-    infer(a, at, &[], Rule::Same, &k::LERP)
+    infer(a, at, &[], Promotion::Same, &k::LERP)
 }
 fn run_lerp(c: &Call<'_>) -> Result<()> {
     let weight = match c.args.as_tensor(2) {
@@ -123,7 +123,7 @@ fn run_lerp(c: &Call<'_>) -> Result<()> {
 }
 
 /// `isclose` compares in the operands' own element type.
-fn infer_isclose(a: &Args<'_, Meta>) -> Result<Metas> {
+fn infer_isclose(a: &Args<'_, Meta>) -> Metas {
     let (x, y) = (a.tensor(0)?, a.tensor(1)?);
     ensure!(
         x.dtype == y.dtype,
@@ -194,15 +194,15 @@ pub(crate) static OPS: &[OpDef] = &[
 ];
 
 /// `heaviside` requires operands of one element type.
-fn infer_heaviside(a: &Args<'_, Meta>) -> Result<Metas> {
+fn infer_heaviside(a: &Args<'_, Meta>) -> Metas {
     ensure!(
         a.tensor(0)?.dtype == a.tensor(1)?.dtype,
         "heaviside is not yet implemented for tensors with different dtypes."
     );
-    infer(a, &[0, 1], &[], Rule::Same, &k::HEAVISIDE)
+    infer(a, &[0, 1], &[], Promotion::Same, &k::HEAVISIDE)
 }
 fn run_heaviside(c: &Call<'_>) -> Result<()> {
-    run(c, &[0, 1], &[], Rule::Same, &k::HEAVISIDE)
+    run(c, &[0, 1], &[], Promotion::Same, &k::HEAVISIDE)
 }
 
 #[cfg(feature = "samples")]

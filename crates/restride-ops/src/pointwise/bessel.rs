@@ -2,19 +2,19 @@
 
 use crate::gradient::Rules;
 use crate::gradient::terms::{Cx, T, op as call, rule};
-use crate::pointwise::{Metas, Rule, infer, not_for, op, own, run};
+use crate::pointwise::{Metas, Promotion, infer, not_for, op, own, run};
 use crate::support::composite::composite;
 use crate::support::promote::to_float;
-use crate::support::{Result, ValArgs, Vals, emit, ensure, pass};
+use crate::support::{ValArgs, Vals, emit, ensure, pass};
 use restride_ir::{Args, Emit, Grad, Meta, OpDef};
 use restride_kernels::pointwise::{self as k, Pointwise};
 use restride_tensor::DType::*;
 use smallvec::smallvec;
 use std::f64::consts::{FRAC_2_PI, PI};
 
-/// As `Rule::Float`, but refuses both half types, as PyTorch does.
-fn infer_full(a: &Args<'_, Meta>, at: &[usize], op: &Pointwise) -> Result<Metas> {
-    let out = infer(a, at, &[], Rule::Float, op)?;
+/// As `Promotion::Float`, but refuses both half types, as PyTorch does.
+fn infer_full(a: &Args<'_, Meta>, at: &[usize], op: &Pointwise) -> Metas {
+    let out = infer(a, at, &[], Promotion::Float, op)?;
     if matches!(out[0].dtype, F16 | BF16) { not_for(out[0].dtype) } else { Ok(out) }
 }
 
@@ -24,7 +24,7 @@ macro_rules! full {
         own!(
             $schema,
             |a| infer_full(a, &[$($x),+], &$f),
-            |c| run(c, &[$($x),+], &[], Rule::Float, &$f),
+            |c| run(c, &[$($x),+], &[], Promotion::Float, &$f),
             ($($x),+),
             $samples
         )

@@ -1,6 +1,6 @@
 //! Comparisons, logic and selections.
 
-use crate::pointwise::{Metas, Result, Rule, ask, common, compute, input, layout, not_for, operands, own};
+use crate::pointwise::{Metas, Promotion, Result, ask, common, compute, input, layout, not_for, operands, own};
 use crate::support::ensure;
 use crate::support::promote::{Operand, check_holds, result_type};
 use crate::support::strides;
@@ -10,7 +10,7 @@ use restride_kernels::support::convert::Kind;
 use restride_tensor::{DType, DType::*};
 use smallvec::{SmallVec, smallvec};
 
-fn infer_where(a: &Args<'_, Meta>) -> Result<Metas> {
+fn infer_where(a: &Args<'_, Meta>) -> Metas {
     let condition = a.tensor(0)?;
     if !matches!(condition.dtype, Bool | U8) {
         return Err(OpError::new(format!(
@@ -27,7 +27,7 @@ fn run_where(c: &Call<'_>) -> Result<()> {
 }
 
 /// `masked_fill` returns a row-major copy of its first operand in the same element type.
-fn infer_masked_fill(a: &Args<'_, Meta>) -> Result<Metas> {
+fn infer_masked_fill(a: &Args<'_, Meta>) -> Metas {
     let (x, mask) = (a.tensor(0)?, a.tensor(1)?);
     ensure!(
         mask.dtype == Bool,
@@ -96,11 +96,11 @@ fn within(dtype: DType, x: Input<'_>) -> Input<'_> {
     }
 }
 /// Shape rule of `clamp`; `lower` is the position of the lower bound, if it has one.
-fn infer_clamp(a: &Args<'_, Meta>, at: &[usize], lower: usize) -> Result<Metas> {
+fn infer_clamp(a: &Args<'_, Meta>, at: &[usize], lower: usize) -> Metas {
     let at = bounds(a, at);
     ensure!(at.len() != 1, "torch.clamp: At least one of 'min' or 'max' must not be None");
     let all = operands(a, &at)?;
-    let dtype = common(&all, Rule::Same)?;
+    let dtype = common(&all, Promotion::Same)?;
     // With one tensor as its bound, a clamp is a maximum or minimum, which `bool` supports.
     let extreme = at.len() == 2 && a.as_tensor(1).is_some();
     if dtype == Bool && !extreme {
@@ -121,7 +121,7 @@ fn infer_clamp(a: &Args<'_, Meta>, at: &[usize], lower: usize) -> Result<Metas> 
 fn run_bounds(c: &Call<'_>, lower: bool, upper: bool) -> Result<()> {
     let at: &[usize] = if lower && upper { &[1, 2] } else { &[1] };
     let all = operands(&c.args, &bounds(&c.args, at))?;
-    let dtype = common(&all, Rule::Same)?;
+    let dtype = common(&all, Promotion::Same)?;
     let x = input(&c.args, 0)?;
     let (lo, hi) = match (lower, upper) {
         (true, true) => (opt_input(c, 1)?, opt_input(c, 2)?),

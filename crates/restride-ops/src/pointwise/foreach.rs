@@ -1,32 +1,30 @@
 //! Member operators of `_foreach_*` operators for which PyTorch has no operator of its own.
 
+use crate::support::{Result, Vals};
 use restride_ir::{Arg, Args, Emit, OpDef, OpError, Scalar, Val};
-use smallvec::{SmallVec, smallvec};
-
-type Result<T> = std::result::Result<T, OpError>;
-type Vals = SmallVec<[Val; 1]>;
+use smallvec::smallvec;
 
 fn one(e: &mut dyn Emit, op: &str, args: &[Arg<Val, Scalar>]) -> Result<Val> {
     e.call(op, args)?.first().copied().ok_or_else(|| OpError::new(format!("{op} gives no result")))
 }
 
 /// `self + value * t1 (* or /) t2`, in that order of operations, with a 0-d tensor for the value.
-fn scaled(e: &mut dyn Emit, a: &Args<'_, Val>, op: &str) -> Result<Vals> {
+fn scaled(e: &mut dyn Emit, a: &Args<'_, Val>, op: &str) -> Vals {
     let arg = |i: usize| a.tensor(i).map(|v| Arg::Value(*v));
     let product = one(e, "aten.mul.Tensor", &[arg(1)?, arg(3)?])?;
     let product = one(e, op, &[Arg::Value(product), arg(2)?])?;
     Ok(smallvec![one(e, "aten.add.Tensor", &[arg(0)?, Arg::Value(product)])?])
 }
 
-fn addcmul(e: &mut dyn Emit, a: &Args<'_, Val>) -> Result<Vals> {
+fn addcmul(e: &mut dyn Emit, a: &Args<'_, Val>) -> Vals {
     scaled(e, a, "aten.mul.Tensor")
 }
 
-fn addcdiv(e: &mut dyn Emit, a: &Args<'_, Val>) -> Result<Vals> {
+fn addcdiv(e: &mut dyn Emit, a: &Args<'_, Val>) -> Vals {
     scaled(e, a, "aten.div.Tensor")
 }
 
-fn vector_norm(e: &mut dyn Emit, a: &Args<'_, Val>) -> Result<Vals> {
+fn vector_norm(e: &mut dyn Emit, a: &Args<'_, Val>) -> Vals {
     let dtype = a.opt_dtype(2)?.map_or(Arg::None, Arg::DType);
     let args =
         [Arg::Value(*a.tensor(0)?), Arg::Scalar(a.scalar(1)?), Arg::None, Arg::Scalar(Scalar::Bool(false)), dtype];

@@ -23,12 +23,11 @@ use restride_kernels::support::convert::Kind;
 use restride_tensor::{DType, View};
 use smallvec::{SmallVec, smallvec};
 
-pub(crate) type Result<T> = std::result::Result<T, OpError>;
-pub(crate) type Metas = SmallVec<[Meta; 1]>;
+pub(crate) use crate::support::{Metas, Result};
 
 /// How the compute type of an operator follows from the operands' types.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) enum Rule {
+pub(crate) enum Promotion {
     /// `torch.result_type`.
     Same,
     /// `torch.result_type`; `bool` is refused.
@@ -48,11 +47,11 @@ pub(crate) fn operands<'a, T: AsTensor>(args: &Args<'a, T>, at: &[usize]) -> Res
 }
 
 /// The element type that an operator computes in.
-pub(crate) fn common(operands: &[Operand<'_>], rule: Rule) -> Result<DType> {
+pub(crate) fn common(operands: &[Operand<'_>], rule: Promotion) -> Result<DType> {
     let dtype = result_type(operands)?;
     match rule {
-        Rule::Float => Ok(to_float(dtype)),
-        Rule::NoBool if dtype == DType::Bool => not_for(dtype),
+        Promotion::Float => Ok(to_float(dtype)),
+        Promotion::NoBool if dtype == DType::Bool => not_for(dtype),
         _ => Ok(dtype),
     }
 }
@@ -76,13 +75,7 @@ pub(crate) fn layout(operands: &[Operand<'_>]) -> Result<Layout> {
 }
 
 /// Shape rule of an operator that returns numbers.
-pub(crate) fn infer(
-    args: &Args<'_, Meta>,
-    at: &[usize],
-    params: &[usize],
-    rule: Rule,
-    op: &Pointwise,
-) -> Result<Metas> {
+pub(crate) fn infer(args: &Args<'_, Meta>, at: &[usize], params: &[usize], rule: Promotion, op: &Pointwise) -> Metas {
     let operands = operands(args, at)?;
     let dtype = common(&operands, rule)?;
     if !op.takes(Kind::of(dtype)) {
@@ -95,13 +88,14 @@ pub(crate) fn infer(
 }
 
 /// Gives results the strides of `empty_like`, for operators that PyTorch computes without `TensorIterator`.
-pub(crate) fn as_empty_like(a: &Args<'_, Meta>, mut out: Metas) -> Result<Metas> {
+pub(crate) fn as_empty_like(a: &Args<'_, Meta>, out: Metas) -> Metas {
+    let mut out = out?;
     out[0].layout = strides::dense_like(&a.tensor(0)?.layout);
     Ok(out)
 }
 
 /// Kernel of an operator that returns numbers. The operands at positions `at` decide the element type; `params` follow.
-pub(crate) fn run(c: &Call<'_>, at: &[usize], params: &[usize], rule: Rule, op: &Pointwise) -> Result<()> {
+pub(crate) fn run(c: &Call<'_>, at: &[usize], params: &[usize], rule: Promotion, op: &Pointwise) -> Result<()> {
     let dtype = common(&operands(&c.args, at)?, rule)?;
     let mut inputs: SmallVec<[Input<'_>; 5]> = SmallVec::new();
     for &i in at {
@@ -137,7 +131,7 @@ pub(crate) fn input<'a>(args: &Args<'a, View<'a>>, i: usize) -> Result<Input<'a>
 }
 
 /// Shape rule of a predicate.
-pub(crate) fn infer_ask(args: &Args<'_, Meta>, at: &[usize], op: &Predicate) -> Result<Metas> {
+pub(crate) fn infer_ask(args: &Args<'_, Meta>, at: &[usize], op: &Predicate) -> Metas {
     let operands = operands(args, at)?;
     let dtype = result_type(&operands)?;
     if !op.takes(Kind::of(dtype)) {
@@ -180,10 +174,10 @@ macro_rules! op {
     ($schema:literal, $rule:ident($($x:literal),+ $(; $($p:literal),+)?), $f:expr, $samples:expr) => {
         restride_ir::OpDef {
             infer: Some(|a| {
-                $crate::pointwise::infer(a, &[$($x),+], &[$($($p),+)?], $crate::pointwise::Rule::$rule, &$f)
+                $crate::pointwise::infer(a, &[$($x),+], &[$($($p),+)?], $crate::pointwise::Promotion::$rule, &$f)
             }),
             kernel: restride_ir::Kernel::Fixed(|c| {
-                $crate::pointwise::run(c, &[$($x),+], &[$($($p),+)?], $crate::pointwise::Rule::$rule, &$f)
+                $crate::pointwise::run(c, &[$($x),+], &[$($($p),+)?], $crate::pointwise::Promotion::$rule, &$f)
             }),
             reuse: $crate::pointwise::same_index!($($x),+),
             pointwise: true,

@@ -1,6 +1,6 @@
 //! Powers: `pow`, `float_power`, `ldexp`.
 
-use crate::pointwise::{Metas, Result, Rule, common, compute, infer, input, inputs, operands, own};
+use crate::pointwise::{Metas, Promotion, Result, common, compute, infer, input, inputs, operands, own};
 use crate::support::promote::{Operand, result_type, to_float};
 use restride_ir::{Args, Call, Meta, OpDef, OpError, Scalar};
 use restride_kernels::pointwise::{self as k, Input};
@@ -8,8 +8,8 @@ use restride_tensor::DType::*;
 use smallvec::smallvec;
 
 /// Shape rule of powers: integers refuse a negative plain number as the exponent.
-fn infer_pow(a: &Args<'_, Meta>) -> Result<Metas> {
-    let out = infer(a, &[0, 1], &[], Rule::NoBool, &k::POW)?;
+fn infer_pow(a: &Args<'_, Meta>) -> Metas {
+    let out = infer(a, &[0, 1], &[], Promotion::NoBool, &k::POW)?;
     if let Operand::Number(Scalar::Int(e)) = Operand::read(a, 1)?
         && e < 0
         && out[0].dtype.is_int()
@@ -19,13 +19,13 @@ fn infer_pow(a: &Args<'_, Meta>) -> Result<Metas> {
     Ok(out)
 }
 /// A plain number raised to a tensor: PyTorch's result has row-major strides.
-fn infer_number_pow(a: &Args<'_, Meta>, infer: restride_ir::InferFn) -> Result<Metas> {
+fn infer_number_pow(a: &Args<'_, Meta>, infer: restride_ir::InferFn) -> Metas {
     let out = infer(a)?;
     Ok(smallvec![Meta::contiguous(out[0].dtype, out[0].sizes())])
 }
 /// Kernel of powers: the most common exponents become products and roots.
 fn run_pow(c: &Call<'_>) -> Result<()> {
-    let dtype = common(&operands(&c.args, &[0, 1])?, Rule::NoBool)?;
+    let dtype = common(&operands(&c.args, &[0, 1])?, Promotion::NoBool)?;
     let x = input(&c.args, 0)?;
     let exponent = match input(&c.args, 1)? {
         Input::Number(e) => e,
@@ -51,7 +51,7 @@ fn run_pow(c: &Call<'_>) -> Result<()> {
 }
 
 /// `float_power` computes every operand in double precision.
-fn infer_float_power(a: &Args<'_, Meta>) -> Result<Metas> {
+fn infer_float_power(a: &Args<'_, Meta>) -> Metas {
     let operands = operands(a, &[0, 1])?;
     let dtype = if operands.iter().any(|o| o.dtype().is_complex()) { C128 } else { F64 };
     Ok(smallvec![Meta::new(dtype, crate::pointwise::layout(&operands)?)])
@@ -61,7 +61,7 @@ fn run_float_power(c: &Call<'_>) -> Result<()> {
 }
 
 /// `ldexp`: the first operand times two to the second.
-fn infer_ldexp(a: &Args<'_, Meta>) -> Result<Metas> {
+fn infer_ldexp(a: &Args<'_, Meta>) -> Metas {
     let operands = operands(a, &[0, 1])?;
     // An integer exponent does not affect the result's type.
     let whole = operands[1].dtype().is_int() || operands[1].dtype() == Bool;

@@ -1,6 +1,6 @@
 //! Derivatives with several results, drawn activations, windows, and other compositions of pointwise operators.
 
-use crate::pointwise::{Metas, Result, Rule, compute, infer, input, layout, not_for, op, operands, own, run};
+use crate::pointwise::{Metas, Promotion, Result, compute, infer, input, layout, not_for, op, operands, own, run};
 use crate::support::composite::composite;
 use crate::support::promote::name;
 use crate::support::strides::dense_like;
@@ -21,21 +21,21 @@ fn same_types(a: &Args<'_, Meta>, at: &[usize]) -> Result<()> {
 }
 
 /// Operands: the gradient, the operand, and a buffer that the derivative does not need.
-fn infer_log_sigmoid_backward(a: &Args<'_, Meta>) -> Result<Metas> {
+fn infer_log_sigmoid_backward(a: &Args<'_, Meta>) -> Metas {
     same_types(a, &[0, 1])?;
-    let out = infer(a, &[0, 1], &[], Rule::Same, &k::LOG_SIGMOID_BACKWARD)?;
+    let out = infer(a, &[0, 1], &[], Promotion::Same, &k::LOG_SIGMOID_BACKWARD)?;
     let g = a.tensor(0)?;
     ensure!(out[0].sizes() == g.sizes(), "log_sigmoid_backward: the gradient is smaller than the operand");
     Ok(smallvec![Meta::new(out[0].dtype, dense_like(&g.layout))])
 }
 fn run_log_sigmoid_backward(c: &Call<'_>) -> Result<()> {
-    run(c, &[0, 1], &[], Rule::Same, &k::LOG_SIGMOID_BACKWARD)
+    run(c, &[0, 1], &[], Promotion::Same, &k::LOG_SIGMOID_BACKWARD)
 }
 
 /// Types of the gradients of the operand and of the weight, the latter not yet summed.
-fn infer_prelu_backward(a: &Args<'_, Meta>) -> Result<Metas> {
+fn infer_prelu_backward(a: &Args<'_, Meta>) -> Metas {
     same_types(a, &[0, 1, 2])?;
-    let out = infer(a, &[1, 2, 0], &[], Rule::NoBool, &k::PRELU_BACKWARD)?;
+    let out = infer(a, &[1, 2, 0], &[], Promotion::NoBool, &k::PRELU_BACKWARD)?;
     Ok(smallvec![out[0].clone(), out[0].clone()])
 }
 fn run_prelu_backward(c: &Call<'_>) -> Result<()> {
@@ -47,7 +47,7 @@ fn run_prelu_backward(c: &Call<'_>) -> Result<()> {
 }
 
 /// A gradient multiplied by a mask.
-fn infer_masked(a: &Args<'_, Meta>) -> Result<Metas> {
+fn infer_masked(a: &Args<'_, Meta>) -> Metas {
     let (g, mask) = (a.tensor(0)?, a.tensor(1)?);
     ensure!(mask.dtype == Bool, "Mask should be Bool Scalar Type, got {}", name(mask.dtype));
     if !g.dtype.is_float() {

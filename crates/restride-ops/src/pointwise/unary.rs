@@ -1,7 +1,7 @@
 //! Functions of one number.
 
 use crate::pointwise::{
-    Metas, Result, Rule, as_empty_like, common, compute, infer, input, layout, not_for, op, operands, own, run,
+    Metas, Promotion, Result, as_empty_like, common, compute, infer, input, layout, not_for, op, operands, own, run,
 };
 use crate::support::ensure;
 use crate::support::promote::{Operand, to_float};
@@ -11,28 +11,28 @@ use restride_kernels::pointwise::{self as k, Input, Join, Part};
 use restride_tensor::DType::*;
 use smallvec::smallvec;
 
-fn infer_neg(a: &Args<'_, Meta>) -> Result<Metas> {
+fn infer_neg(a: &Args<'_, Meta>) -> Metas {
     ensure!(
         a.tensor(0)?.dtype != Bool,
         "Negation, the `-` operator, on a bool tensor is not supported. If you are trying to invert a mask, use the `~` or `logical_not()` operator instead."
     );
-    infer(a, &[0], &[], Rule::Same, &k::NEG)
+    infer(a, &[0], &[], Promotion::Same, &k::NEG)
 }
 fn run_neg(c: &Call<'_>) -> Result<()> {
-    run(c, &[0], &[], Rule::Same, &k::NEG)
+    run(c, &[0], &[], Promotion::Same, &k::NEG)
 }
 
-fn infer_not(a: &Args<'_, Meta>) -> Result<Metas> {
-    infer(a, &[0], &[], Rule::Same, &k::NOT)
+fn infer_not(a: &Args<'_, Meta>) -> Metas {
+    infer(a, &[0], &[], Promotion::Same, &k::NOT)
 }
 /// Kernel of `bitwise_not`; `bool` has a function of its own.
 fn run_not(c: &Call<'_>) -> Result<()> {
     let op = if c.args.tensor(0)?.dtype() == Bool { &k::NOT_BOOL } else { &k::NOT };
-    run(c, &[0], &[], Rule::Same, op)
+    run(c, &[0], &[], Promotion::Same, op)
 }
 
 /// One real number per complex number; `real` is the rule for real operands.
-fn infer_part(a: &Args<'_, Meta>, real: Rule) -> Result<Metas> {
+fn infer_part(a: &Args<'_, Meta>, real: Promotion) -> Metas {
     let operand = Operand::read(a, 0)?;
     let dtype = operand.dtype();
     let dtype = if dtype.is_complex() { dtype.real() } else { common(&[operand], real)? };
@@ -41,27 +41,27 @@ fn infer_part(a: &Args<'_, Meta>, real: Rule) -> Result<Metas> {
 fn run_part(c: &Call<'_>, which: Part) -> Result<()> {
     k::part(which, *c.args.tensor(0)?, &c.outs[0]).map_err(|e| OpError::new(e.to_string()))
 }
-fn infer_abs(a: &Args<'_, Meta>) -> Result<Metas> {
-    infer_part(a, Rule::NoBool)
+fn infer_abs(a: &Args<'_, Meta>) -> Metas {
+    infer_part(a, Promotion::NoBool)
 }
 fn run_abs(c: &Call<'_>) -> Result<()> {
     if c.args.tensor(0)?.dtype().is_complex() {
         return run_part(c, Part::Abs);
     }
-    run(c, &[0], &[], Rule::Same, &k::ABS)
+    run(c, &[0], &[], Promotion::Same, &k::ABS)
 }
-fn infer_angle(a: &Args<'_, Meta>) -> Result<Metas> {
-    infer_part(a, Rule::Float)
+fn infer_angle(a: &Args<'_, Meta>) -> Metas {
+    infer_part(a, Promotion::Float)
 }
 fn run_angle(c: &Call<'_>) -> Result<()> {
     if c.args.tensor(0)?.dtype().is_complex() {
         return run_part(c, Part::Angle);
     }
-    run(c, &[0], &[], Rule::Float, &k::ANGLE)
+    run(c, &[0], &[], Promotion::Float, &k::ANGLE)
 }
 
 /// Shape rule of `complex` and `polar`.
-fn infer_join(a: &Args<'_, Meta>) -> Result<Metas> {
+fn infer_join(a: &Args<'_, Meta>) -> Metas {
     let (x, y) = (a.tensor(0)?, a.tensor(1)?);
     if x.dtype != y.dtype || !matches!(x.dtype, F32 | F64) {
         return Err(OpError::new(format!(
@@ -85,32 +85,32 @@ impl ViewRules for ConjPhysical {
         if t.dtype.is_complex() { Ok(ViewOutcome::Copy) } else { Ok(view(t.dtype, t.layout.clone())) }
     }
 }
-fn infer_conj(a: &Args<'_, Meta>) -> Result<Metas> {
-    infer(a, &[0], &[], Rule::Same, &k::CONJ)
+fn infer_conj(a: &Args<'_, Meta>) -> Metas {
+    infer(a, &[0], &[], Promotion::Same, &k::CONJ)
 }
 fn run_conj(c: &Call<'_>) -> Result<()> {
-    run(c, &[0], &[], Rule::Same, &k::CONJ)
+    run(c, &[0], &[], Promotion::Same, &k::CONJ)
 }
 
 /// PyTorch rounds integers only if `decimals` is absent.
-fn infer_round(a: &Args<'_, Meta>) -> Result<Metas> {
+fn infer_round(a: &Args<'_, Meta>) -> Metas {
     let dtype = a.tensor(0)?.dtype;
     if !dtype.is_float() {
         return not_for(dtype);
     }
-    infer(a, &[0], &[], Rule::NoBool, &k::ROUND)
+    infer(a, &[0], &[], Promotion::NoBool, &k::ROUND)
 }
 fn run_round(c: &Call<'_>) -> Result<()> {
     let decimals = c.args.opt_scalar(1)?.unwrap_or(Scalar::Int(0));
     let dtype = c.args.tensor(0)?.dtype();
     if decimals.as_i64() == 0 {
-        return run(c, &[0], &[], Rule::NoBool, &k::ROUND);
+        return run(c, &[0], &[], Promotion::NoBool, &k::ROUND);
     }
     compute(c, &k::ROUND_DECIMALS, dtype, &[input(&c.args, 0)?, Input::Parameter(decimals)])
 }
 
-fn infer_logit(a: &Args<'_, Meta>) -> Result<Metas> {
-    infer(a, &[0], &[], Rule::Float, &k::LOGIT)
+fn infer_logit(a: &Args<'_, Meta>) -> Metas {
+    infer(a, &[0], &[], Promotion::Float, &k::LOGIT)
 }
 fn run_logit(c: &Call<'_>) -> Result<()> {
     let dtype = to_float(c.args.tensor(0)?.dtype());
@@ -119,14 +119,14 @@ fn run_logit(c: &Call<'_>) -> Result<()> {
         Some(eps) if eps >= 0.0 => {
             compute(c, &k::LOGIT_EPS, dtype, &[input(&c.args, 0)?, Input::Parameter(Scalar::Float(eps))])
         }
-        _ => run(c, &[0], &[], Rule::Float, &k::LOGIT),
+        _ => run(c, &[0], &[], Promotion::Float, &k::LOGIT),
     }
 }
 
 /// `polygamma(n, self)`
-fn infer_polygamma(a: &Args<'_, Meta>) -> Result<Metas> {
+fn infer_polygamma(a: &Args<'_, Meta>) -> Metas {
     ensure!(a.int(0)? >= 0, "polygamma(n, x) does not support negative n.");
-    infer(a, &[1], &[], Rule::Float, &k::POLYGAMMA)
+    infer(a, &[1], &[], Promotion::Float, &k::POLYGAMMA)
 }
 fn run_polygamma(c: &Call<'_>) -> Result<()> {
     let dtype = to_float(c.args.tensor(1)?.dtype());
@@ -135,10 +135,10 @@ fn run_polygamma(c: &Call<'_>) -> Result<()> {
 }
 
 /// `frexp`: a mantissa and an exponent of 2.
-fn infer_frexp(a: &Args<'_, Meta>) -> Result<Metas> {
+fn infer_frexp(a: &Args<'_, Meta>) -> Metas {
     let x = a.tensor(0)?;
     ensure!(x.dtype.is_float(), "torch.frexp() only supports floating-point dtypes");
-    let out = infer(a, &[0], &[], Rule::Same, &k::MANTISSA)?;
+    let out = infer(a, &[0], &[], Promotion::Same, &k::MANTISSA)?;
     let power = Meta::new(I32, out[0].layout.clone());
     Ok(smallvec![out[0].clone(), power])
 }
@@ -149,8 +149,8 @@ fn run_frexp(c: &Call<'_>) -> Result<()> {
 }
 
 /// `square`: a product, which is an integer for `bool`.
-fn infer_square(a: &Args<'_, Meta>) -> Result<Metas> {
-    let mut out = infer(a, &[0], &[], Rule::Same, &k::SQUARE)?;
+fn infer_square(a: &Args<'_, Meta>) -> Metas {
+    let mut out = infer(a, &[0], &[], Promotion::Same, &k::SQUARE)?;
     if out[0].dtype == Bool {
         out[0].dtype = I64;
     }
@@ -160,8 +160,8 @@ fn run_square(c: &Call<'_>) -> Result<()> {
     compute(c, &k::SQUARE, c.outs[0].dtype(), &[input(&c.args, 0)?])
 }
 
-fn infer_nan_to_num(a: &Args<'_, Meta>) -> Result<Metas> {
-    as_empty_like(a, infer(a, &[0], &[], Rule::Same, &k::NAN_TO_NUM)?)
+fn infer_nan_to_num(a: &Args<'_, Meta>) -> Metas {
+    as_empty_like(a, infer(a, &[0], &[], Promotion::Same, &k::NAN_TO_NUM))
 }
 fn run_nan_to_num(c: &Call<'_>) -> Result<()> {
     let dtype = c.args.tensor(0)?.dtype();
@@ -183,8 +183,8 @@ macro_rules! degrees {
     ($schema:literal, $f:expr, $samples:expr) => {
         own!(
             $schema,
-            |a| as_empty_like(a, infer(a, &[0], &[], Rule::Float, &$f)?),
-            |c| run(c, &[0], &[], Rule::Float, &$f),
+            |a| as_empty_like(a, infer(a, &[0], &[], Promotion::Float, &$f)),
+            |c| run(c, &[0], &[], Promotion::Float, &$f),
             (0),
             $samples
         )

@@ -1,7 +1,7 @@
 //! Gradients of pooling.
 
 use crate::gradient::Rules;
-use crate::gradient::terms::{Cx, Operand, T, form, op, product, rule};
+use crate::gradient::terms::{Cx, T, TermOperand, form, op, product, rule};
 use restride_ir::{Arg, Expr};
 
 fn max_pool<'c>(c: &'c Cx<'c>, name: &str) -> Vec<T<'c>> {

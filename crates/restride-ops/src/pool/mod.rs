@@ -21,14 +21,14 @@ use smallvec::{SmallVec, smallvec};
 struct PoolForm {
     /// Number of dimensions over which windows slide.
     spatial: usize,
-    windows: Windows,
-    layout: Order,
+    windows: WindowSource,
+    layout: ResultOrder,
     types: PoolTypes,
 }
 
 /// Source of the windows.
 #[derive(Clone, Copy)]
-enum Windows {
+enum WindowSource {
     /// Kernel size, stride and padding from argument `at` on, then an optional dilation, then `ceil_mode`.
     Sliding { at: usize, dilated: bool },
     /// The argument with the result sizes.
@@ -38,7 +38,7 @@ enum Windows {
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Order {
+enum ResultOrder {
     RowMajor,
     /// Channels-last if the operand's strides suggest it.
     Suggested,
@@ -102,8 +102,8 @@ impl PoolForm {
             Ok(plane.iter().zip(out).map(|(&k, &o)| adaptive_spans(k, o)).collect())
         };
         let windows = match self.windows {
-            Windows::Adaptive(i) => adaptive(&adaptive_sizes(a, i, n)?)?,
-            Windows::Like(i) => {
+            WindowSource::Adaptive(i) => adaptive(&adaptive_sizes(a, i, n)?)?,
+            WindowSource::Like(i) => {
                 let g = like(a.tensor(i)?);
                 ensure!(
                     g.len() == x.len() && g[..g.len() - n] == x[..x.len() - n],
@@ -111,7 +111,7 @@ impl PoolForm {
                 );
                 adaptive(&g[g.len() - n..])?
             }
-            Windows::Sliding { at, dilated } => {
+            WindowSource::Sliding { at, dilated } => {
                 ensure!(
                     x[x.len() - n - 1..].iter().all(|&k| k > 0),
                     "Expected {}D or {}D (batch mode) tensor with optional 0 dim batch size for input, but got: {x:?}",
@@ -179,7 +179,8 @@ impl PoolForm {
     fn order(&self, x: &Layout, sizes: &[i64]) -> Result<Layout> {
         let batched = x.rank() == self.spatial + 2;
         let global = sizes[sizes.len() - self.spatial..].iter().all(|&n| n == 1);
-        let row_major = self.layout == Order::RowMajor || (self.layout == Order::SuggestedIfGlobal && !global);
+        let row_major =
+            self.layout == ResultOrder::RowMajor || (self.layout == ResultOrder::SuggestedIfGlobal && !global);
         if row_major || !batched {
             return Ok(Layout::contiguous(sizes));
         }
@@ -198,7 +199,7 @@ impl PoolForm {
         // PyTorch's kernel does not support NHWC strides for a volume without a batch.
         ensure!(
             !(self.spatial == 3
-                && self.layout == Order::Suggested
+                && self.layout == ResultOrder::Suggested
                 && x.rank() == 4
                 && suggests_channels_last(&x.layout)),
             "Unsupported memory format. Supports only ChannelsLast3d, Contiguous"
@@ -273,7 +274,7 @@ fn backward_infer(f: &PoolForm, a: &Args<'_, Meta>) -> Metas {
         pool.sizes
     );
     let order =
-        if f.layout == Order::Suggested { f.order(&x.layout, x.sizes())? } else { Layout::contiguous(x.sizes()) };
+        if f.layout == ResultOrder::Suggested { f.order(&x.layout, x.sizes())? } else { Layout::contiguous(x.sizes()) };
     one(Meta::new(x.dtype, order))
 }
 
@@ -297,16 +298,16 @@ fn run_max_backward(f: &PoolForm, at: usize, c: &Call<'_>) -> Result<()> {
     ran(pool::max_backward(c.args.tensor(0)?, c.args.tensor(at)?, f.spatial, &c.outs[0], c.ctx.threads))
 }
 
-const fn sliding(spatial: usize, at: usize, dilated: bool, layout: Order, types: PoolTypes) -> PoolForm {
-    PoolForm { spatial, windows: Windows::Sliding { at, dilated }, layout, types }
+const fn sliding(spatial: usize, at: usize, dilated: bool, layout: ResultOrder, types: PoolTypes) -> PoolForm {
+    PoolForm { spatial, windows: WindowSource::Sliding { at, dilated }, layout, types }
 }
 
-const fn adaptive(spatial: usize, layout: Order) -> PoolForm {
-    PoolForm { spatial, windows: Windows::Adaptive(1), layout, types: PoolTypes::Float }
+const fn adaptive(spatial: usize, layout: ResultOrder) -> PoolForm {
+    PoolForm { spatial, windows: WindowSource::Adaptive(1), layout, types: PoolTypes::Float }
 }
 
-const fn adaptive_gradient(spatial: usize, layout: Order) -> PoolForm {
-    PoolForm { spatial, windows: Windows::Like(0), layout, types: PoolTypes::Float }
+const fn adaptive_gradient(spatial: usize, layout: ResultOrder) -> PoolForm {
+    PoolForm { spatial, windows: WindowSource::Like(0), layout, types: PoolTypes::Float }
 }
 
 macro_rules! maximum {
@@ -355,63 +356,72 @@ macro_rules! maximum_backward {
 }
 
 pub(crate) static OPS: &[OpDef] = &[
-    maximum!("max_pool1d", sliding(1, 1, true, Order::RowMajor, PoolTypes::Float), one_result, || maxima(1)),
-    maximum!("max_pool1d_with_indices", sliding(1, 1, true, Order::Suggested, PoolTypes::Real), with_indices, || {
-        maxima(1)
-    }),
-    maximum!("max_pool2d", sliding(2, 1, true, Order::Suggested, PoolTypes::Real), one_result, || maxima(2)),
-    maximum!("max_pool2d_with_indices", sliding(2, 1, true, Order::Suggested, PoolTypes::Real), with_indices, || {
-        maxima(2)
-    }),
-    maximum!("max_pool3d", sliding(3, 1, true, Order::Suggested, PoolTypes::Real), one_result, || maxima(3)),
-    maximum!("max_pool3d_with_indices", sliding(3, 1, true, Order::Suggested, PoolTypes::Real), with_indices, || {
-        maxima(3)
-    }),
-    average!("avg_pool1d", sliding(1, 1, false, Order::Suggested, PoolTypes::FloatOrLong), None, || means(1)),
-    average!("avg_pool2d", sliding(2, 1, false, Order::Suggested, PoolTypes::FloatOrLong), Some(6), || means(2)),
-    average!("avg_pool3d", sliding(3, 1, false, Order::RowMajor, PoolTypes::WideOrLong), Some(6), || means(3)),
-    average!("adaptive_avg_pool1d", adaptive(1, Order::Suggested), None, || adaptive(1)),
-    average!("adaptive_avg_pool2d", adaptive(2, Order::Suggested), None, || adaptive(2)),
-    average!("_adaptive_avg_pool2d", adaptive(2, Order::Suggested), None, || adaptive(2)),
-    average!("adaptive_avg_pool3d", adaptive(3, Order::SuggestedIfGlobal), None, || adaptive(3)),
-    average!("_adaptive_avg_pool3d", adaptive(3, Order::RowMajor), None, || adaptive(3)),
-    maximum!("adaptive_max_pool1d", adaptive(1, Order::Suggested), with_indices, || adaptive(1)),
-    maximum!("adaptive_max_pool2d", adaptive(2, Order::Suggested), with_indices, || adaptive(2)),
-    maximum!("adaptive_max_pool3d", adaptive(3, Order::RowMajor), with_indices, || adaptive(3)),
+    maximum!("max_pool1d", sliding(1, 1, true, ResultOrder::RowMajor, PoolTypes::Float), one_result, || maxima(1)),
+    maximum!(
+        "max_pool1d_with_indices",
+        sliding(1, 1, true, ResultOrder::Suggested, PoolTypes::Real),
+        with_indices,
+        || { maxima(1) }
+    ),
+    maximum!("max_pool2d", sliding(2, 1, true, ResultOrder::Suggested, PoolTypes::Real), one_result, || maxima(2)),
+    maximum!(
+        "max_pool2d_with_indices",
+        sliding(2, 1, true, ResultOrder::Suggested, PoolTypes::Real),
+        with_indices,
+        || { maxima(2) }
+    ),
+    maximum!("max_pool3d", sliding(3, 1, true, ResultOrder::Suggested, PoolTypes::Real), one_result, || maxima(3)),
+    maximum!(
+        "max_pool3d_with_indices",
+        sliding(3, 1, true, ResultOrder::Suggested, PoolTypes::Real),
+        with_indices,
+        || { maxima(3) }
+    ),
+    average!("avg_pool1d", sliding(1, 1, false, ResultOrder::Suggested, PoolTypes::FloatOrLong), None, || means(1)),
+    average!("avg_pool2d", sliding(2, 1, false, ResultOrder::Suggested, PoolTypes::FloatOrLong), Some(6), || means(2)),
+    average!("avg_pool3d", sliding(3, 1, false, ResultOrder::RowMajor, PoolTypes::WideOrLong), Some(6), || means(3)),
+    average!("adaptive_avg_pool1d", adaptive(1, ResultOrder::Suggested), None, || adaptive(1)),
+    average!("adaptive_avg_pool2d", adaptive(2, ResultOrder::Suggested), None, || adaptive(2)),
+    average!("_adaptive_avg_pool2d", adaptive(2, ResultOrder::Suggested), None, || adaptive(2)),
+    average!("adaptive_avg_pool3d", adaptive(3, ResultOrder::SuggestedIfGlobal), None, || adaptive(3)),
+    average!("_adaptive_avg_pool3d", adaptive(3, ResultOrder::RowMajor), None, || adaptive(3)),
+    maximum!("adaptive_max_pool1d", adaptive(1, ResultOrder::Suggested), with_indices, || adaptive(1)),
+    maximum!("adaptive_max_pool2d", adaptive(2, ResultOrder::Suggested), with_indices, || adaptive(2)),
+    maximum!("adaptive_max_pool3d", adaptive(3, ResultOrder::RowMajor), with_indices, || adaptive(3)),
     maximum_backward!(
         "max_pool2d_with_indices_backward",
-        sliding(2, 2, true, Order::Suggested, PoolTypes::Float),
+        sliding(2, 2, true, ResultOrder::Suggested, PoolTypes::Float),
         7,
         || maxima_backward(2)
     ),
     maximum_backward!(
         "max_pool3d_with_indices_backward",
-        sliding(3, 2, true, Order::Suggested, PoolTypes::Float),
+        sliding(3, 2, true, ResultOrder::Suggested, PoolTypes::Float),
         7,
         || maxima_backward(3)
     ),
-    maximum_backward!("adaptive_max_pool2d_backward", adaptive_gradient(2, Order::Suggested), 2, || {
+    maximum_backward!("adaptive_max_pool2d_backward", adaptive_gradient(2, ResultOrder::Suggested), 2, || {
         adaptive_maxima_backward(2)
     }),
-    maximum_backward!("adaptive_max_pool3d_backward", adaptive_gradient(3, Order::RowMajor), 2, || {
+    maximum_backward!("adaptive_max_pool3d_backward", adaptive_gradient(3, ResultOrder::RowMajor), 2, || {
         adaptive_maxima_backward(3)
     }),
     average_backward!(
         "avg_pool2d_backward",
-        sliding(2, 2, false, Order::Suggested, PoolTypes::FloatOrLong),
+        sliding(2, 2, false, ResultOrder::Suggested, PoolTypes::FloatOrLong),
         Some(7),
         || means_backward(2)
     ),
     average_backward!(
         "avg_pool3d_backward",
-        sliding(3, 2, false, Order::RowMajor, PoolTypes::WideOrLong),
+        sliding(3, 2, false, ResultOrder::RowMajor, PoolTypes::WideOrLong),
         Some(7),
         || { means_backward(3) }
     ),
-    average_backward!("_adaptive_avg_pool2d_backward", adaptive_gradient(2, Order::Suggested), None, || {
+    average_backward!("_adaptive_avg_pool2d_backward", adaptive_gradient(2, ResultOrder::Suggested), None, || {
         adaptive_means_backward(2)
     }),
-    average_backward!("_adaptive_avg_pool3d_backward", adaptive_gradient(3, Order::RowMajor), None, || {
+    average_backward!("_adaptive_avg_pool3d_backward", adaptive_gradient(3, ResultOrder::RowMajor), None, || {
         adaptive_means_backward(3)
     }),
 ];

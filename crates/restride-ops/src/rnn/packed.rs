@@ -4,15 +4,15 @@ use crate::support::promote::name;
 use crate::support::scratch::stored;
 use crate::support::*;
 use restride_ir::{Args, Call, DType, Meta, OpDef, Operands};
-use restride_kernels::rnn::{Cell, Network};
+use restride_kernels::rnn::{Network, RnnKind};
 use restride_kernels::support::scratch::room;
 use restride_tensor::Dims;
 use smallvec::{SmallVec, smallvec};
 
 /// Checked `(data, batch_sizes, hx, params, has_biases, num_layers, dropout, train, bidirectional)`.
-fn network<V>(a: &Args<'_, V>, cell: Cell, sizes: impl Fn(&V) -> Dims<i64>) -> Result<(Network, Dims<i64>)> {
+fn network<V>(a: &Args<'_, V>, cell: RnnKind, sizes: impl Fn(&V) -> Dims<i64>) -> Result<(Network, Dims<i64>)> {
     let states = states(a, cell)?;
-    ensure!(states.len() == if cell == Cell::Lstm { 2 } else { 1 }, "expected two hidden states");
+    ensure!(states.len() == if cell == RnnKind::Lstm { 2 } else { 1 }, "expected two hidden states");
     let shapes: SmallVec<[Dims<i64>; 2]> = states.iter().map(|s| sizes(s)).collect();
     let (data, count) = (sizes(a.tensor(0)?), a.int(5)?);
     ensure!(
@@ -35,7 +35,7 @@ fn network<V>(a: &Args<'_, V>, cell: Cell, sizes: impl Fn(&V) -> Dims<i64>) -> R
         layers: count as usize,
         bidirectional,
         biases: a.bool(4)?,
-        projected: cell == Cell::Lstm && shown != inner,
+        projected: cell == RnnKind::Lstm && shown != inner,
     };
     let params = a.tensors(3)?;
     ensure!(
@@ -61,11 +61,11 @@ fn network<V>(a: &Args<'_, V>, cell: Cell, sizes: impl Fn(&V) -> Dims<i64>) -> R
     Ok((net, out))
 }
 
-fn states<'a, V, S>(a: &Args<'a, V, S>, cell: Cell) -> Result<Operands<&'a V>> {
-    if cell == Cell::Lstm { a.tensors(2) } else { Ok(std::iter::once(a.tensor(2)?).collect()) }
+fn states<'a, V, S>(a: &Args<'a, V, S>, cell: RnnKind) -> Result<Operands<&'a V>> {
+    if cell == RnnKind::Lstm { a.tensors(2) } else { Ok(std::iter::once(a.tensor(2)?).collect()) }
 }
 
-fn infer(a: &Args<'_, Meta>, cell: Cell) -> Metas {
+fn infer(a: &Args<'_, Meta>, cell: RnnKind) -> Metas {
     let x = a.tensor(0)?;
     let (_, out) = network(a, cell, |m| m.sizes().into())?;
     ensure!(x.dtype.is_float(), "packed RNNs are not implemented for '{}'", name(x.dtype));
@@ -87,14 +87,14 @@ fn infer(a: &Args<'_, Meta>, cell: Cell) -> Metas {
     Ok(metas)
 }
 
-fn run(c: &Call<'_>, cell: Cell) -> Result<()> {
+fn run(c: &Call<'_>, cell: RnnKind) -> Result<()> {
     let a = &c.args;
     let (net, _) = network(a, cell, |v| v.sizes().into())?;
     let steps = restride_kernels::support::convert::gather::<i64>(*a.tensor(1)?);
     ran(net.packed(a.tensor(0)?, &steps, &states(a, cell)?, &a.tensors(3)?, c.outs))
 }
 
-fn scratch(a: &Args<'_, Meta>, cell: Cell) -> Result<usize> {
+fn scratch(a: &Args<'_, Meta>, cell: RnnKind) -> Result<usize> {
     let (net, _) = network(a, cell, |m| m.sizes().into())?;
     let states: Vec<_> = states(a, cell)?.into_iter().map(stored).collect();
     let params: Vec<_> = a.tensors(3)?.into_iter().map(stored).collect();
@@ -109,10 +109,10 @@ macro_rules! packed {
 }
 
 pub(crate) static OPS: &[OpDef] = &[
-    packed!(Cell::Lstm, "lstm.data"),
-    packed!(Cell::Gru, "gru.data"),
-    packed!(Cell::Tanh, "rnn_tanh.data"),
-    packed!(Cell::Relu, "rnn_relu.data"),
+    packed!(RnnKind::Lstm, "lstm.data"),
+    packed!(RnnKind::Gru, "gru.data"),
+    packed!(RnnKind::Tanh, "rnn_tanh.data"),
+    packed!(RnnKind::Relu, "rnn_relu.data"),
 ];
 
 #[cfg(feature = "samples")]
@@ -120,7 +120,7 @@ pub(crate) mod samples {
     use super::*;
     pub(super) use crate::support::samples::*;
 
-    pub(crate) fn samples(cell: Cell) -> Samples {
+    pub(crate) fn samples(cell: RnnKind) -> Samples {
         let d = DType::F32;
         let g = cell.gates() as i64;
         let call = |d: DType, layers: i64, biases: bool, both: bool, projected: bool| -> Sample {
@@ -129,7 +129,7 @@ pub(crate) mod samples {
             let p = if projected { 2 } else { h };
             let hidden = tensor(d, &[layers * sides, 3, p], 2);
             let hx: SampleArg = match cell {
-                Cell::Lstm => Arg::Values(vec![Some(hidden), Some(tensor(d, &[layers * sides, 3, h], 3))]),
+                RnnKind::Lstm => Arg::Values(vec![Some(hidden), Some(tensor(d, &[layers * sides, 3, h], 3))]),
                 _ => Arg::Value(hidden),
             };
             let mut params = Vec::new();
@@ -152,12 +152,12 @@ pub(crate) mod samples {
             call(d, 2, false, true, false),
             call(DType::F64, 2, true, true, false),
         ];
-        if cell == Cell::Lstm {
+        if cell == RnnKind::Lstm {
             out.push(call(d, 2, true, true, true));
         }
         let mut wrong = call(d, 1, true, false, false);
         wrong.args[4] = false.arg();
-        if cell != Cell::Lstm {
+        if cell != RnnKind::Lstm {
             out.push(wrong);
         }
         out

@@ -4,17 +4,17 @@
 //! state.
 
 use crate::gradient::Rules;
-use crate::gradient::terms::{Cx, Operand, T, form, op};
+use crate::gradient::terms::{Cx, T, TermOperand, form, op};
 use restride_ir::{DType, Dim, Expr};
-use restride_kernels::rnn::Cell;
+use restride_kernels::rnn::RnnKind;
 
 /// The cell operator that computes one step.
-fn step(cell: Cell) -> &'static str {
+fn step(cell: RnnKind) -> &'static str {
     match cell {
-        Cell::Lstm => "aten.lstm_cell.default",
-        Cell::Gru => "aten.gru_cell.default",
-        Cell::Tanh => "aten.rnn_tanh_cell.default",
-        Cell::Relu => "aten.rnn_relu_cell.default",
+        RnnKind::Lstm => "aten.lstm_cell.default",
+        RnnKind::Gru => "aten.gru_cell.default",
+        RnnKind::Tanh => "aten.rnn_tanh_cell.default",
+        RnnKind::Relu => "aten.rnn_relu_cell.default",
     }
 }
 
@@ -61,7 +61,7 @@ impl<'c> Batches<'c> {
 
 /// `(data, batch_sizes, hx, params, has_biases, num_layers, dropout, train, bidirectional)`. Type inference has already
 /// refused dropout.
-fn packed<'c>(c: &'c Cx<'c>, cell: Cell) -> Vec<T<'c>> {
+fn packed<'c>(c: &'c Cx<'c>, cell: RnnKind) -> Vec<T<'c>> {
     let states = c.list(2);
     let Some(steps) = c.arg(1).size(0).constant() else {
         c.fail(
@@ -87,7 +87,7 @@ fn packed<'c>(c: &'c Cx<'c>, cell: Cell) -> Vec<T<'c>> {
             let mut shown = Vec::new();
             for i in 0..batches.steps {
                 let t = if side == 1 { batches.steps - 1 - i } else { i };
-                let before = if cell == Cell::Lstm { state.clone().operand() } else { state[0].operand() };
+                let before = if cell == RnnKind::Lstm { state.clone().operand() } else { state[0].operand() };
                 let args = [
                     x.select(0, t).operand(),
                     before,
@@ -122,8 +122,8 @@ fn packed<'c>(c: &'c Cx<'c>, cell: Cell) -> Vec<T<'c>> {
 }
 
 pub(crate) static GRADS: Rules = &[
-    (&["lstm.data"], form!(|c| packed(c, Cell::Lstm))),
-    (&["gru.data"], form!(|c| packed(c, Cell::Gru))),
-    (&["rnn_tanh.data"], form!(|c| packed(c, Cell::Tanh))),
-    (&["rnn_relu.data"], form!(|c| packed(c, Cell::Relu))),
+    (&["lstm.data"], form!(|c| packed(c, RnnKind::Lstm))),
+    (&["gru.data"], form!(|c| packed(c, RnnKind::Gru))),
+    (&["rnn_tanh.data"], form!(|c| packed(c, RnnKind::Tanh))),
+    (&["rnn_relu.data"], form!(|c| packed(c, RnnKind::Relu))),
 ];

@@ -1,11 +1,11 @@
 //! Views of the element type or the memory format, and the copies made where no view exists.
 
-use crate::support::{IN_PLACE, ensure, suggests_channels_last};
+use crate::support::{IN_PLACE, Metas, ensure, suggests_channels_last};
 use restride_ir::{
     Args, Exactness, Kernel, MathView, MemoryFormat, Meta, Movement, OpDef, SampleFn, TensorType, ViewArgs, ViewOutcome,
 };
 use restride_tensor::{DType, Dim, Layout};
-use smallvec::{SmallVec, smallvec};
+use smallvec::smallvec;
 
 use crate::movement;
 use crate::support::strides::in_format;
@@ -13,8 +13,6 @@ use crate::views::shape::{Adjoint, Identity, MatH, MatrixH};
 use crate::views::{
     Result, Rule, a_copy, a_view, asks_for_strides, fail, follows, in_place, itself, rule, view, view_or_copy,
 };
-
-type Metas = SmallVec<[Meta; 1]>;
 
 /// Declares a rule that may change the element type.
 macro_rules! typed_rule {
@@ -231,39 +229,39 @@ fn as_complex<D: Dim>(l: &Layout<D>) -> Result<Layout<D>> {
     Ok(out)
 }
 
-fn one(dtype: DType, layout: Layout) -> Result<Metas> {
+fn one(dtype: DType, layout: Layout) -> Metas {
     Ok(smallvec![TensorType { dtype, layout }])
 }
 
-fn cast_type(t: &Meta, to: Option<DType>, format: Option<MemoryFormat>) -> Result<Metas> {
+fn cast_type(t: &Meta, to: Option<DType>, format: Option<MemoryFormat>) -> Metas {
     one(to.unwrap_or(t.dtype), in_format(format.unwrap_or(MemoryFormat::Preserve), &t.layout)?)
 }
-fn infer_to_dtype(a: &Args<'_, Meta>) -> Result<Metas> {
+fn infer_to_dtype(a: &Args<'_, Meta>) -> Metas {
     cast_type(a.tensor(0)?, a.opt_dtype(1)?, a.opt_memory_format(4)?)
 }
-fn infer_to_device(a: &Args<'_, Meta>) -> Result<Metas> {
+fn infer_to_device(a: &Args<'_, Meta>) -> Metas {
     cast_type(a.tensor(0)?, a.opt_dtype(2)?, a.opt_memory_format(5)?)
 }
-fn infer_to_layout(a: &Args<'_, Meta>) -> Result<Metas> {
+fn infer_to_layout(a: &Args<'_, Meta>) -> Metas {
     cast_type(a.tensor(0)?, a.opt_dtype(1)?, a.opt_memory_format(7)?)
 }
-fn infer_to_other(a: &Args<'_, Meta>) -> Result<Metas> {
+fn infer_to_other(a: &Args<'_, Meta>) -> Metas {
     cast_type(a.tensor(0)?, Some(a.tensor(1)?.dtype), a.opt_memory_format(4)?)
 }
-fn infer_to_copy(a: &Args<'_, Meta>) -> Result<Metas> {
+fn infer_to_copy(a: &Args<'_, Meta>) -> Metas {
     cast_type(a.tensor(0)?, a.opt_dtype(1)?, a.opt_memory_format(6)?)
 }
-fn infer_type_as(a: &Args<'_, Meta>) -> Result<Metas> {
+fn infer_type_as(a: &Args<'_, Meta>) -> Metas {
     cast_type(a.tensor(0)?, Some(a.tensor(1)?.dtype), None)
 }
-fn infer_contiguous(a: &Args<'_, Meta>) -> Result<Metas> {
+fn infer_contiguous(a: &Args<'_, Meta>) -> Metas {
     let t = a.tensor(0)?;
     one(t.dtype, in_format(a.opt_memory_format(1)?.unwrap_or(MemoryFormat::Contiguous), &t.layout)?)
 }
-fn infer_clone(a: &Args<'_, Meta>) -> Result<Metas> {
+fn infer_clone(a: &Args<'_, Meta>) -> Metas {
     cast_type(a.tensor(0)?, None, a.opt_memory_format(1)?)
 }
-fn infer_fresh(a: &Args<'_, Meta>) -> Result<Metas> {
+fn infer_fresh(a: &Args<'_, Meta>) -> Metas {
     let t = a.tensor(0)?;
     one(t.dtype, Layout::contiguous(t.sizes()))
 }

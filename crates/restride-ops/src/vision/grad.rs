@@ -1,7 +1,7 @@
 //! Gradients of torchvision's operators.
 
 use crate::gradient::Rules;
-use crate::gradient::terms::{Cx, Operand, T, form, op, rule};
+use crate::gradient::terms::{Cx, T, TermOperand, form, op, rule};
 use restride_ir::{DType, Dim, Expr};
 
 /// `roi_align(input, rois, spatial_scale, pooled_height, pooled_width, sampling_ratio, aligned)`. Regions have no gradient, as
@@ -11,7 +11,7 @@ fn roi_align<'c>(c: &'c Cx<'c>) {
     c.zero(1);
     c.give(0, || {
         let mut args = vec![c.grad().operand(), c.raw(1), c.raw(2), c.raw(3), c.raw(4)];
-        args.extend(x.sizes().into_iter().map(Operand::operand));
+        args.extend(x.sizes().into_iter().map(TermOperand::operand));
         args.extend([c.raw(5), c.raw(6)]);
         c.call("torchvision._roi_align_backward.default", &args)
     });

@@ -93,12 +93,12 @@ fn run(c: &Call<'_>, mode: UpsampleMode, dims: usize) -> Result<()> {
 }
 
 /// Operand size, result size and scale of each dimension.
-type Scaled = SmallVec<[(usize, usize, Option<f64>); 3]>;
+type ScaledSizes = SmallVec<[(usize, usize, Option<f64>); 3]>;
 
-fn scaled<V>(a: &Args<'_, V>, mode: UpsampleMode, dims: usize, from: &[i64], to: &[i64]) -> Result<Scaled> {
+fn scaled<V>(a: &Args<'_, V>, mode: UpsampleMode, dims: usize, from: &[i64], to: &[i64]) -> Result<ScaledSizes> {
     (0..dims).map(|d| Ok((from[2 + d] as usize, to[2 + d] as usize, a.opt_float(mode.scales() + d)?))).collect()
 }
-fn scalings(each: Scaled, filter: Filter, align_corners: bool) -> SmallVec<[Scaling; 3]> {
+fn scalings(each: ScaledSizes, filter: Filter, align_corners: bool) -> SmallVec<[Scaling; 3]> {
     each.into_iter().map(|(input, output, scale)| Scaling { filter, input, output, align_corners, scale }).collect()
 }
 fn scratch(a: &Args<'_, Meta>, outs: &[Meta], mode: UpsampleMode, dims: usize) -> Result<usize> {

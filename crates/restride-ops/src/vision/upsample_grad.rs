@@ -1,7 +1,7 @@
 //! Gradients of interpolations.
 
 use crate::gradient::Rules;
-use crate::gradient::terms::{Cx, Operand, op, rule};
+use crate::gradient::terms::{Cx, TermOperand, op, rule};
 use restride_ir::{Arg, Dim, Expr};
 
 /// Interpolation is linear and separable: each dimension's matrix is the interpolated identity.

@@ -42,7 +42,7 @@ pub struct Share {
 
 /// Assumptions that functionalization may rely on.
 #[derive(Clone, PartialEq, Debug, Default)]
-pub struct Options {
+pub struct FunctionalizeOptions {
     /// Inputs that share storage. Others are taken not to; a run checks that.
     pub shares: Vec<Share>,
     /// Values of the program's symbols. Used where a program has no functional form that is right for all sizes: the
@@ -55,7 +55,7 @@ pub struct Options {
 /// # Errors
 /// The program does something that eager PyTorch refuses (a write into an expanded view) or that has no functional form
 /// here; with the node.
-pub fn functionalize(program: &Program, options: &Options) -> Result<Program> {
+pub fn functionalize(program: &Program, options: &FunctionalizeOptions) -> Result<Program> {
     if program.stage == Stage::Functional {
         return Ok(program.clone());
     }
@@ -77,7 +77,7 @@ pub fn functionalize(program: &Program, options: &Options) -> Result<Program> {
             }
             Err(rewrite::Halt::NeedsSizes(e)) if options.sizes.is_empty() => return Err(*e),
             Err(rewrite::Halt::NeedsSizes(_)) => {
-                let known = Options { shares: options.shares.clone(), sizes: Binding::new() };
+                let known = FunctionalizeOptions { shares: options.shares.clone(), sizes: Binding::new() };
                 return functionalize(&specialize(program, &options.sizes), &known);
             }
             Err(rewrite::Halt::Error(e)) => return Err(e),

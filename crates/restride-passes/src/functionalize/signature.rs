@@ -3,7 +3,7 @@
 use super::rewrite::{Halt, NewValue, Rewrite, Rewriter, open_sharing};
 use super::shared_region::SharedRegion;
 use super::storages::{AliasId, StorageId};
-use super::{Options, Share};
+use super::{FunctionalizeOptions, Share};
 use crate::dce::dce;
 use crate::input_effects::written_inputs;
 use restride_ir::{
@@ -21,7 +21,7 @@ struct Group {
 }
 
 /// One attempt; `whole` are inputs whose storages are needed whole, with the bytes that the program makes them grow to.
-pub fn run(program: &Program, options: &Options, whole: &BTreeMap<usize, i64>) -> Rewrite<Program> {
+pub fn run(program: &Program, options: &FunctionalizeOptions, whole: &BTreeMap<usize, i64>) -> Rewrite<Program> {
     let old = program.graph();
     let mut scope = Rewriter::new(program, old);
     // About the old number of names; a write is two calls.
@@ -74,7 +74,7 @@ pub fn run(program: &Program, options: &Options, whole: &BTreeMap<usize, i64>) -
 /// Binds every input; gives the alias each tensor input starts with.
 fn bind_inputs(
     scope: &mut Rewriter<'_>,
-    options: &Options,
+    options: &FunctionalizeOptions,
     whole: &BTreeMap<usize, i64>,
     inputs: &mut Vec<InputSpec>,
 ) -> Rewrite<BTreeMap<usize, AliasId>> {
@@ -193,7 +193,7 @@ fn storage_input(
 }
 
 /// Inputs by storage, in the order of their first members.
-fn groups(program: &Program, options: &Options) -> Vec<Group> {
+fn groups(program: &Program, options: &FunctionalizeOptions) -> Vec<Group> {
     let mut out: Vec<Group> = Vec::new();
     let bytes = program.weights.storage_bytes();
     let mut of_weight: BTreeMap<usize, usize> = BTreeMap::new();

@@ -1,6 +1,6 @@
 //! PyTorch's optimizers, in the formulas of their single-tensor forms.
 
-use super::training_step::{Parameter, Step};
+use super::training_step::{Parameter, UpdateStep};
 use restride_ir::{Arg, DType, Expr, GradEmit, OpError, TensorType, Val};
 
 type Result<T> = std::result::Result<T, OpError>;
@@ -19,7 +19,7 @@ impl Optimizer {
     ///
     /// # Errors
     /// The optimizer does not support the parameter.
-    pub fn update(&self, step: &mut Step<'_>, parameter: &Parameter) -> Result<Val> {
+    pub fn update(&self, step: &mut UpdateStep<'_>, parameter: &Parameter) -> Result<Val> {
         match self {
             Optimizer::Sgd(o) => o.update(step, parameter),
             Optimizer::Adam(o) => o.update(step, parameter),
@@ -92,7 +92,7 @@ fn tensor(v: Val) -> Arg<Val, Expr> {
 }
 
 /// The gradient that counts: up or down, with the L2 penalty.
-fn direction(step: &mut Step<'_>, p: &Parameter, maximize: bool, decay: f64) -> Result<Val> {
+fn direction(step: &mut UpdateStep<'_>, p: &Parameter, maximize: bool, decay: f64) -> Result<Val> {
     let g = if maximize { step.op("aten.neg.default", &[tensor(p.grad)])? } else { p.grad };
     if decay == 0.0 {
         return Ok(g);
@@ -101,7 +101,7 @@ fn direction(step: &mut Step<'_>, p: &Parameter, maximize: bool, decay: f64) -> 
 }
 
 /// The number of steps, including this one.
-fn steps(step: &mut Step<'_>) -> Result<Val> {
+fn steps(step: &mut UpdateStep<'_>) -> Result<Val> {
     step.once("step", |step| {
         let before = step.state("step", DType::F32, &[])?;
         let now = step.op("aten.add.Tensor", &[tensor(before), Arg::Scalar(Expr::Int(1))])?;
@@ -111,7 +111,7 @@ fn steps(step: &mut Step<'_>) -> Result<Val> {
 }
 
 /// The state of a parameter: its name below the kind's.
-fn state(step: &mut Step<'_>, kind: &str, p: &Parameter, ty: &TensorType) -> Result<(String, Val)> {
+fn state(step: &mut UpdateStep<'_>, kind: &str, p: &Parameter, ty: &TensorType) -> Result<(String, Val)> {
     let name = format!("{kind}.{}", p.name);
     let now = step.state(&name, ty.dtype, &ty.layout.sizes)?;
     Ok((name, now))
@@ -127,7 +127,7 @@ impl Sgd {
     ///
     /// # Errors
     /// Options out of range.
-    pub fn update(&self, step: &mut Step<'_>, p: &Parameter) -> Result<Val> {
+    pub fn update(&self, step: &mut UpdateStep<'_>, p: &Parameter) -> Result<Val> {
         refuse(self.lr.is_nan() || self.lr < 0.0, "learning rate", self.lr)?;
         refuse(self.momentum.is_nan() || self.momentum < 0.0, "momentum value", self.momentum)?;
         refuse(self.weight_decay.is_nan() || self.weight_decay < 0.0, "weight_decay value", self.weight_decay)?;
@@ -168,7 +168,7 @@ impl Adam {
     ///
     /// # Errors
     /// Options out of range, and complex parameters.
-    pub fn update(&self, step: &mut Step<'_>, p: &Parameter) -> Result<Val> {
+    pub fn update(&self, step: &mut UpdateStep<'_>, p: &Parameter) -> Result<Val> {
         let (beta1, beta2) = self.betas;
         refuse(self.lr.is_nan() || self.lr < 0.0, "learning rate", self.lr)?;
         refuse(self.eps.is_nan() || self.eps < 0.0, "epsilon value", self.eps)?;
@@ -218,7 +218,7 @@ impl Adam {
 }
 
 /// `1 - beta ** step`.
-fn correction(step: &mut Step<'_>, beta: f64) -> Result<Val> {
+fn correction(step: &mut UpdateStep<'_>, beta: f64) -> Result<Val> {
     let n = steps(step)?;
     let n = step.op("aten._to_copy.default", &[tensor(n), Arg::DType(DType::F64)])?;
     let power = step.op("aten.pow.Scalar", &[number(beta), tensor(n)])?;

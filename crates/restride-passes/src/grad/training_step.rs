@@ -16,8 +16,8 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 /// Computes a parameter's new content, of the same type. [`super::Sgd`] and [`super::Adam`] are updates; others call
-/// operators through [`Step`].
-pub type Update<'a> = dyn Fn(&mut Step<'_>, &Parameter) -> std::result::Result<Val, OpError> + 'a;
+/// operators through [`UpdateStep`].
+pub type Update<'a> = dyn Fn(&mut UpdateStep<'_>, &Parameter) -> std::result::Result<Val, OpError> + 'a;
 
 /// A parameter that is updated.
 #[derive(Clone, Debug)]
@@ -40,7 +40,7 @@ struct OptimizerState {
 }
 
 /// A training step that is being written.
-pub struct Step<'a> {
+pub struct UpdateStep<'a> {
     emit: GraphEmit<'a>,
     states: &'a mut States,
 }
@@ -55,7 +55,7 @@ struct States {
     names: Names,
 }
 
-impl Step<'_> {
+impl UpdateStep<'_> {
     /// Calls an operator with one result by name (`aten.mul.Tensor`).
     ///
     /// # Errors
@@ -92,7 +92,7 @@ impl Step<'_> {
         Ok(val(input))
     }
 
-    /// Gives a buffer of [`Step::state`] another content.
+    /// Gives a buffer of [`UpdateStep::state`] another content.
     ///
     /// # Errors
     /// A buffer that was not asked for before; a content of other sizes or another element type.
@@ -126,7 +126,7 @@ impl Step<'_> {
     }
 }
 
-impl GradEmit for Step<'_> {
+impl GradEmit for UpdateStep<'_> {
     fn call(
         &mut self,
         op: &str,
@@ -186,7 +186,7 @@ pub fn train(program: &Program, options: &Options, update: &Update<'_>) -> Resul
         };
         let parameter = Parameter { name: name.clone(), value: val(inputs[i].value), grad: val(grad) };
         let emit = GraphEmit { graph, names, origin, hint: "step".into(), conditions: None };
-        let mut step = Step { emit, states: &mut states };
+        let mut step = UpdateStep { emit, states: &mut states };
         let new = update(&mut step, &parameter)
             .map_err(|e| Error::from(OpError::new(format!("the update of {name}: {e}"))))?;
         let (have, want) = (step.ty(new), step.ty(parameter.value));

@@ -3,7 +3,7 @@
 //! The order of time needs no list of conflicts and is always near-linear. The others look at each pair of items that live
 //! at the same time; with too many pairs they only stack items.
 
-use super::problem::{Item, forbidden, height};
+use super::problem::{PlanItem, forbidden, height};
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet, BinaryHeap};
 
@@ -21,7 +21,7 @@ pub enum PlanOrder {
 }
 
 /// The best of several orders, which end as soon as one is no higher than `enough`. `pairs` is the budget for looking at pairs.
-pub(super) fn best_fit(items: &[Item], orders: &[PlanOrder], mut pairs: u64, enough: i64) -> Vec<i64> {
+pub(super) fn best_fit(items: &[PlanItem], orders: &[PlanOrder], mut pairs: u64, enough: i64) -> Vec<i64> {
     let mut best = one_after_another(items);
     let mut lowest = height(items, &best);
     let needed = count_pairs(items);
@@ -46,7 +46,7 @@ pub(super) fn best_fit(items: &[Item], orders: &[PlanOrder], mut pairs: u64, eno
 }
 
 /// How many pairs of parts live at the same time; those of one item are counted with them.
-fn count_pairs(items: &[Item]) -> u64 {
+fn count_pairs(items: &[PlanItem]) -> u64 {
     let (mut starts, mut ends) = (Vec::with_capacity(items.len()), Vec::with_capacity(items.len()));
     for i in items {
         i.each_part(|p| {
@@ -66,16 +66,16 @@ fn count_pairs(items: &[Item]) -> u64 {
     pairs
 }
 
-pub(super) fn one_after_another(items: &[Item]) -> Vec<i64> {
+pub(super) fn one_after_another(items: &[PlanItem]) -> Vec<i64> {
     let mut top = 0i64;
-    let place = |i: &Item| {
+    let place = |i: &PlanItem| {
         let next = top.saturating_add(i.size);
         std::mem::replace(&mut top, next)
     };
     items.iter().map(place).collect()
 }
 
-fn sorted(items: &[Item], order: PlanOrder) -> Vec<usize> {
+fn sorted(items: &[PlanItem], order: PlanOrder) -> Vec<usize> {
     let mut out: Vec<usize> = (0..items.len()).collect();
     out.sort_by_cached_key(|&k| {
         let i = &items[k];
@@ -145,7 +145,7 @@ impl Holes {
 }
 
 /// The steps from which on parts of an item are free, each with a range of the item.
-fn endings(item: &Item, k: usize, out: &mut Vec<(usize, usize, i64, i64)>) {
+fn endings(item: &PlanItem, k: usize, out: &mut Vec<(usize, usize, i64, i64)>) {
     if item.parts.is_empty() {
         return out.push((item.end, k, 0, item.size));
     }
@@ -170,7 +170,7 @@ fn endings(item: &Item, k: usize, out: &mut Vec<(usize, usize, i64, i64)>) {
 }
 
 /// As an allocator would: best fit as items come and go, and parts of them go before.
-fn fit_in_time(items: &[Item]) -> Vec<i64> {
+fn fit_in_time(items: &[PlanItem]) -> Vec<i64> {
     let mut ending = Vec::with_capacity(items.len());
     items.iter().enumerate().for_each(|(k, i)| endings(i, k, &mut ending));
     ending.sort_unstable();
@@ -192,7 +192,7 @@ fn fit_in_time(items: &[Item]) -> Vec<i64> {
 /// items that are alive when it begins, from a tree over time whose nodes hold the lives that cover them. Both visit only
 /// items that live at the same time.
 struct PlacedItem<'a> {
-    items: &'a [Item],
+    items: &'a [PlanItem],
     by_start: Vec<usize>,
     is_placed: Vec<bool>,
     covering: Vec<Vec<usize>>,
@@ -200,7 +200,7 @@ struct PlacedItem<'a> {
 }
 
 impl PlacedItem<'_> {
-    fn new(items: &[Item]) -> PlacedItem<'_> {
+    fn new(items: &[PlanItem]) -> PlacedItem<'_> {
         let steps = items.iter().map(|i| i.end).max().unwrap_or(1);
         let leaves = steps.next_power_of_two();
         let by_start = sorted(items, PlanOrder::Time);
@@ -234,7 +234,7 @@ impl PlacedItem<'_> {
 }
 
 /// The nodes of a tree over time that together are the life of an item: node 1 is the root, steps are `leaves` on.
-fn cover(item: &Item, leaves: usize) -> Vec<usize> {
+fn cover(item: &PlanItem, leaves: usize) -> Vec<usize> {
     let (mut lo, mut hi) = (item.start + leaves, item.end + leaves);
     let mut nodes = Vec::new();
     while lo < hi {
@@ -253,7 +253,7 @@ fn cover(item: &Item, leaves: usize) -> Vec<usize> {
 }
 
 /// Each item, in the given order, into the smallest hole between those placed that live at the same time.
-fn fit_among_pairs(items: &[Item], order: &[usize]) -> Vec<i64> {
+fn fit_among_pairs(items: &[PlanItem], order: &[usize]) -> Vec<i64> {
     let mut placed = PlacedItem::new(items);
     let mut offsets = vec![0i64; items.len()];
     let (mut found, mut taken) = (Vec::new(), Vec::new());
@@ -283,7 +283,7 @@ fn fit_among_pairs(items: &[Item], order: &[usize]) -> Vec<i64> {
 }
 
 /// Each item, in the given order, on top of all that was placed and lives at the same time; holes stay.
-fn stack(items: &[Item], order: &[usize]) -> Vec<i64> {
+fn stack(items: &[PlanItem], order: &[usize]) -> Vec<i64> {
     let steps = items.iter().map(|i| i.end).max().unwrap_or(1);
     let leaves = steps.next_power_of_two();
     // `most` is the largest top below a node, `whole` the top that was set for all of it.

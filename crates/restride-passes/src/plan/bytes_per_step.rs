@@ -1,6 +1,6 @@
 //! Bytes that are needed at each step, while items are added one by one.
 
-use super::problem::{Item, Part};
+use super::problem::{ItemPart, PlanItem};
 
 /// Sums of needed bytes over steps: a tree in which each node has the largest sum below it. Adding an item and reading the
 /// largest sum over its life are each logarithmic in the number of steps.
@@ -17,7 +17,7 @@ pub(super) struct BytesPerStep {
 
 impl BytesPerStep {
     /// Nothing is needed yet, and no item other than these will be added.
-    pub fn new(items: &[Item]) -> BytesPerStep {
+    pub fn new(items: &[PlanItem]) -> BytesPerStep {
         let mut edges: Vec<usize> = Vec::new();
         items.iter().for_each(|i| i.each_part(|p| edges.extend([p.start, p.end])));
         edges.sort_unstable();
@@ -27,17 +27,17 @@ impl BytesPerStep {
     }
 
     /// Adds an item.
-    pub fn add(&mut self, item: &Item) {
+    pub fn add(&mut self, item: &PlanItem) {
         item.each_part(|p| self.change(p, 1));
     }
 
     /// Takes an item back.
-    pub fn remove(&mut self, item: &Item) {
+    pub fn remove(&mut self, item: &PlanItem) {
         item.each_part(|p| self.change(p, -1));
     }
 
     /// The largest sum over the life of an item, were it added.
-    pub fn with(&mut self, item: &Item) -> i64 {
+    pub fn with(&mut self, item: &PlanItem) -> i64 {
         self.add(item);
         let mut most = 0;
         item.each_part(|p| {
@@ -63,12 +63,12 @@ impl BytesPerStep {
         steps.into_iter().take(count).map(|(_, step)| step).collect()
     }
 
-    fn span(&self, p: Part) -> (usize, usize) {
+    fn span(&self, p: ItemPart) -> (usize, usize) {
         let at = |step: usize| self.edges.partition_point(|e| *e < step);
         (at(p.start), at(p.end))
     }
 
-    fn change(&mut self, p: Part, sign: i64) {
+    fn change(&mut self, p: ItemPart, sign: i64) {
         let span = self.span(p);
         self.put(1, (0, self.leaves), span, sign * (p.to - p.from));
     }
@@ -107,11 +107,11 @@ mod tests {
 
     #[test]
     fn sums_are_those_of_counting() {
-        let items: Vec<Item> =
-            (0..40).map(|k| Item::whole(k * 7 % 31, k * 7 % 31 + 1 + k % 9, 1 + (k as i64 * 13) % 50)).collect();
+        let items: Vec<PlanItem> =
+            (0..40).map(|k| PlanItem::whole(k * 7 % 31, k * 7 % 31 + 1 + k % 9, 1 + (k as i64 * 13) % 50)).collect();
         let mut load = BytesPerStep::new(&items);
-        let mut there: Vec<&Item> = Vec::new();
-        let count = |there: &[&Item], step: usize| -> i64 {
+        let mut there: Vec<&PlanItem> = Vec::new();
+        let count = |there: &[&PlanItem], step: usize| -> i64 {
             there.iter().filter(|i| i.start <= step && step < i.end).map(|i| i.size).sum()
         };
         for (k, item) in items.iter().enumerate() {

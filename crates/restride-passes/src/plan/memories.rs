@@ -7,7 +7,7 @@
 //! knapsack bounds their traffic from below.
 
 use super::bytes_per_step::BytesPerStep;
-use super::problem::{Item, Problem};
+use super::problem::{PlanItem, Problem};
 use super::{Needs, PlanOptions, Proof, needs, solve};
 use restride_ir::{
     BufferId, BufferKind, Error, Graph, MemorySpace, Place, Placement, Plan, Result, Step, Table, ValueId,
@@ -156,7 +156,7 @@ struct Chosen {
 }
 
 struct BufferChooser<'a> {
-    items: &'a [Item],
+    items: &'a [PlanItem],
     values: &'a [i64],
     pinned: &'a [Option<usize>],
     specs: &'a [MemorySpec],
@@ -352,7 +352,7 @@ mod tests {
     }
 
     /// Items of a few sizes and lives, and their traffic.
-    fn drawn(seed: u64, count: usize) -> (Vec<Item>, Vec<i64>) {
+    fn drawn(seed: u64, count: usize) -> (Vec<PlanItem>, Vec<i64>) {
         let mut state = seed.wrapping_mul(0x9E37_79B9_7F4A_7C15) | 1;
         let mut next = |below: u64| {
             state ^= state << 13;
@@ -362,7 +362,7 @@ mod tests {
         };
         let mut item = |_| {
             let start = next(8) as usize;
-            let item = Item::whole(start, start + 1 + next(5) as usize, 64 * (1 + next(6) as i64));
+            let item = PlanItem::whole(start, start + 1 + next(5) as usize, 64 * (1 + next(6) as i64));
             let traffic = item.size * (1 + next(4) as i64);
             (item, traffic)
         };

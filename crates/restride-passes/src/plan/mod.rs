@@ -17,7 +17,7 @@ mod tests;
 
 pub use best_fit::PlanOrder;
 pub use memories::{MemorySpec, plan_memories};
-pub use problem::{Item, Part, Problem, Proof, Solution};
+pub use problem::{ItemPart, PlanItem, Problem, Proof, Solution};
 pub use search::{Rank, SearchOptions};
 pub use solve::solve;
 
@@ -54,7 +54,7 @@ const PARTS: usize = 128;
 struct Needs {
     /// The buffers, in the order of the items.
     ids: Vec<BufferId>,
-    items: Vec<Item>,
+    items: Vec<PlanItem>,
     /// Arena buffers that no step uses, or of no bytes.
     idle: Vec<BufferId>,
     /// Largest sum of bytes that are needed at one step.
@@ -118,30 +118,30 @@ pub fn plan(graph: &Graph, placement: &Placement, options: &PlanOptions) -> Plan
 }
 
 /// A buffer to be planned, if it needs memory at all.
-fn item(size: i64, lives: &[Live], meet: bool) -> Option<Item> {
+fn item(size: i64, lives: &[Live], meet: bool) -> Option<PlanItem> {
     let start = lives.iter().map(|l| *l.steps.start()).min()?;
     let end = lives.iter().map(|l| l.steps.end() + 1).max()?;
     let part =
-        |l: &Live| Part { start: *l.steps.start(), end: l.steps.end() + 1, from: l.bytes.start, to: l.bytes.end };
-    let mut parts: Vec<Part> = lives.iter().map(part).collect();
+        |l: &Live| ItemPart { start: *l.steps.start(), end: l.steps.end() + 1, from: l.bytes.start, to: l.bytes.end };
+    let mut parts: Vec<ItemPart> = lives.iter().map(part).collect();
     if parts.len() > PARTS || meet {
         parts = spans(parts);
     }
-    let whole = |p: &Part| (p.start, p.end, p.from, p.to) == (start, end, 0, size);
+    let whole = |p: &ItemPart| (p.start, p.end, p.from, p.to) == (start, end, 0, size);
     if parts.len() > PARTS || parts.iter().any(whole) {
         parts.clear();
     }
-    (size > 0).then_some(Item { start, end, size, parts })
+    (size > 0).then_some(PlanItem { start, end, size, parts })
 }
 
 /// Each byte from when it is first needed until it is last.
-fn spans(mut parts: Vec<Part>) -> Vec<Part> {
+fn spans(mut parts: Vec<ItemPart>) -> Vec<ItemPart> {
     let mut edges: Vec<i64> = parts.iter().flat_map(|p| [p.from, p.to]).collect();
     edges.sort_unstable();
     edges.dedup();
     parts.sort_unstable_by_key(|p| p.from);
-    let mut out: Vec<Part> = Vec::new();
-    let (mut there, mut next): (Vec<Part>, usize) = (Vec::new(), 0);
+    let mut out: Vec<ItemPart> = Vec::new();
+    let (mut there, mut next): (Vec<ItemPart>, usize) = (Vec::new(), 0);
     for pair in edges.windows(2) {
         while parts.get(next).is_some_and(|p| p.from <= pair[0]) {
             there.push(parts[next]);
@@ -153,7 +153,7 @@ fn spans(mut parts: Vec<Part>) -> Vec<Part> {
         };
         match out.last_mut() {
             Some(last) if (last.start, last.end, last.to) == (start, end, pair[0]) => last.to = pair[1],
-            _ => out.push(Part { start, end, from: pair[0], to: pair[1] }),
+            _ => out.push(ItemPart { start, end, from: pair[0], to: pair[1] }),
         }
     }
     out

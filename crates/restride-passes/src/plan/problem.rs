@@ -4,7 +4,7 @@
 
 /// Bytes of an item that are needed during some steps: steps `start..end`, bytes `from..to`, counted from the item's own start.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
-pub struct Part {
+pub struct ItemPart {
     /// First step.
     pub start: usize,
     /// The step after the last.
@@ -17,7 +17,7 @@ pub struct Part {
 
 /// Something that needs memory, all of it at one offset.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
-pub struct Item {
+pub struct PlanItem {
     /// First step of its life.
     pub start: usize,
     /// The step after its last.
@@ -25,19 +25,19 @@ pub struct Item {
     /// How much it needs; more than nothing.
     pub size: i64,
     /// The ranges needed at each time, without overlap; empty means all of the item, all the time.
-    pub parts: Vec<Part>,
+    pub parts: Vec<ItemPart>,
 }
 
-impl Item {
+impl PlanItem {
     /// An item that is needed whole.
-    pub fn whole(start: usize, end: usize, size: i64) -> Item {
-        Item { start, end, size, parts: Vec::new() }
+    pub fn whole(start: usize, end: usize, size: i64) -> PlanItem {
+        PlanItem { start, end, size, parts: Vec::new() }
     }
 
     /// Calls back for each range and its time.
-    pub fn each_part(&self, mut f: impl FnMut(Part)) {
+    pub fn each_part(&self, mut f: impl FnMut(ItemPart)) {
         if self.parts.is_empty() {
-            f(Part { start: self.start, end: self.end, from: 0, to: self.size });
+            f(ItemPart { start: self.start, end: self.end, from: 0, to: self.size });
         } else {
             self.parts.iter().for_each(|p| f(*p));
         }
@@ -48,7 +48,7 @@ impl Item {
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Problem {
     /// The items that need memory.
-    pub items: Vec<Item>,
+    pub items: Vec<PlanItem>,
     /// A height that is low enough: lower solutions are not looked for. By default, the lower bound.
     pub capacity: Option<i64>,
 }
@@ -92,12 +92,12 @@ impl Solution {
     }
 }
 
-pub(super) fn height(items: &[Item], offsets: &[i64]) -> i64 {
+pub(super) fn height(items: &[PlanItem], offsets: &[i64]) -> i64 {
     items.iter().zip(offsets).map(|(i, o)| o.saturating_add(i.size)).max().unwrap_or(0)
 }
 
 /// The largest sum needed at one step.
-pub(super) fn lower_bound(items: &[Item]) -> i64 {
+pub(super) fn lower_bound(items: &[PlanItem]) -> i64 {
     let mut changes: Vec<(usize, i64)> = Vec::with_capacity(items.len() * 2);
     for i in items {
         i.each_part(|p| changes.extend([(p.start, p.to - p.from), (p.end, p.from - p.to)]));
@@ -121,7 +121,7 @@ pub(super) fn most(mut changes: Vec<(usize, i64)>) -> i64 {
 
 /// The offsets of `b` at which it would share needed bytes with `a` at offset 0 in some step: between the two numbers of
 /// each pair, both excluded.
-pub(super) fn forbidden(a: &Item, b: &Item, mut f: impl FnMut(i64, i64)) {
+pub(super) fn forbidden(a: &PlanItem, b: &PlanItem, mut f: impl FnMut(i64, i64)) {
     if a.end <= b.start || b.end <= a.start {
         return;
     }

@@ -4,7 +4,7 @@
 //! is freed, if memory was needed newly since the last such step. Within a section an item needs one range, from its first
 //! to its last needed byte.
 
-use super::problem::Item;
+use super::problem::PlanItem;
 
 /// The range that an item needs in a section.
 #[derive(Clone, Copy, Debug)]
@@ -64,7 +64,7 @@ pub(super) struct Sections {
 }
 
 /// The range that an item needs, from each step on at which it changes.
-fn windows(item: &Item, out: &mut Vec<(usize, i64, i64)>) {
+fn windows(item: &PlanItem, out: &mut Vec<(usize, i64, i64)>) {
     out.clear();
     if item.parts.is_empty() {
         out.extend([(item.start, 0, item.size), (item.end, 0, 0)]);
@@ -85,7 +85,7 @@ fn windows(item: &Item, out: &mut Vec<(usize, i64, i64)>) {
 
 impl Sections {
     /// The sections of items, or `None` if that would take more than `budget` steps; its steps are taken from the budget.
-    pub fn new(items: &[Item], budget: &mut u64) -> Option<Sections> {
+    pub fn new(items: &[PlanItem], budget: &mut u64) -> Option<Sections> {
         let mut out = Sections { ragged: items.iter().any(|i| !i.parts.is_empty()), ..Sections::default() };
         // (step, item, range from then on)
         let mut changes: Vec<(usize, u32, i64, i64)> = Vec::new();

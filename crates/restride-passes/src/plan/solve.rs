@@ -2,7 +2,7 @@
 
 use super::PlanOptions;
 use super::best_fit::{best_fit, one_after_another};
-use super::problem::{Item, Part, Problem, Proof, Solution, height, lower_bound};
+use super::problem::{ItemPart, PlanItem, Problem, Proof, Solution, height, lower_bound};
 use super::search::{Outcome, SearchOptions, search};
 use super::sections::Sections;
 
@@ -20,7 +20,8 @@ pub fn solve(problem: &Problem, options: &PlanOptions) -> Solution {
     let PlanOptions { orders, pairs, search: options, .. } = options;
     for i in &problem.items {
         assert!(i.start < i.end && i.size > 0, "an item without life or size: {i:?}");
-        let inside = |p: Part| i.start <= p.start && p.start < p.end && p.end <= i.end && 0 <= p.from && p.from < p.to;
+        let inside =
+            |p: ItemPart| i.start <= p.start && p.start < p.end && p.end <= i.end && 0 <= p.from && p.from < p.to;
         i.each_part(|p| assert!(inside(p) && p.to <= i.size, "a part outside of its item: {i:?}"));
     }
     let items = in_ranks(&problem.items);
@@ -41,7 +42,7 @@ pub fn solve(problem: &Problem, options: &PlanOptions) -> Solution {
         groups.sort_by_cached_key(|group| (std::cmp::Reverse(top(group)), group[0]));
         groups.retain(|group| top(group) > enough);
         for group in groups {
-            let own: Vec<Item> = group.iter().map(|&k| items[k].clone()).collect();
+            let own: Vec<PlanItem> = group.iter().map(|&k| items[k].clone()).collect();
             // Lives as they are, not as they were made shorter.
             let life = |k: usize| i64::try_from(problem.items[k].end - problem.items[k].start).unwrap_or(i64::MAX);
             let shapes: Vec<(i64, i64)> = group.iter().map(|&k| (items[k].size, life(k))).collect();
@@ -72,7 +73,7 @@ pub(super) fn apart(problem: &Problem) -> Solution {
 }
 
 /// The items with steps counted from 0, without those at which nothing begins or ends.
-fn in_ranks(items: &[Item]) -> Vec<Item> {
+fn in_ranks(items: &[PlanItem]) -> Vec<PlanItem> {
     let mut edges: Vec<usize> = Vec::with_capacity(2 * items.len());
     for i in items {
         edges.extend([i.start, i.end]);
@@ -81,8 +82,8 @@ fn in_ranks(items: &[Item]) -> Vec<Item> {
     edges.sort_unstable();
     edges.dedup();
     let rank = |step: usize| edges.partition_point(|e| *e < step);
-    let part = |p: &Part| Part { start: rank(p.start), end: rank(p.end), ..*p };
-    let ranked = |i: &Item| Item {
+    let part = |p: &ItemPart| ItemPart { start: rank(p.start), end: rank(p.end), ..*p };
+    let ranked = |i: &PlanItem| PlanItem {
         start: rank(i.start),
         end: rank(i.end),
         size: i.size,
@@ -92,7 +93,7 @@ fn in_ranks(items: &[Item]) -> Vec<Item> {
 }
 
 /// Items in groups whose members do not live at the same time.
-fn connected(items: &[Item]) -> Vec<Vec<usize>> {
+fn connected(items: &[PlanItem]) -> Vec<Vec<usize>> {
     let mut by_start: Vec<usize> = (0..items.len()).collect();
     by_start.sort_by_key(|&k| (items[k].start, k));
     let mut groups: Vec<Vec<usize>> = Vec::new();
@@ -110,7 +111,7 @@ fn connected(items: &[Item]) -> Vec<Vec<usize>> {
 /// Searches for offsets that are no higher than `goal`, and else as low as the budget lets it: these, and a height that no
 /// offsets are lower than.
 fn lower(
-    items: &[Item],
+    items: &[PlanItem],
     shapes: &[(i64, i64)],
     offsets: Vec<i64>,
     goal: i64,

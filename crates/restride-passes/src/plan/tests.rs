@@ -12,7 +12,7 @@ impl Lcg {
 
 /// Items from their first to their last step.
 fn problem(lives: &[(usize, usize, i64)]) -> Problem {
-    let items = lives.iter().filter(|l| l.2 > 0).map(|l| Item::whole(l.0, l.1 + 1, l.2)).collect();
+    let items = lives.iter().filter(|l| l.2 > 0).map(|l| PlanItem::whole(l.0, l.1 + 1, l.2)).collect();
     Problem { items, capacity: None }
 }
 
@@ -88,14 +88,15 @@ fn a_hundred_thousand_items() {
 #[test]
 fn many_parts_are_fewer_spans() {
     // Built byte by byte, and gone byte by byte.
-    let part = |k: usize| Part { start: k, end: 300 - k, from: k as i64 * 64, to: (k as i64 + 1) * 64 };
-    let parts: Vec<Part> = (0..140).map(part).collect();
+    let part = |k: usize| ItemPart { start: k, end: 300 - k, from: k as i64 * 64, to: (k as i64 + 1) * 64 };
+    let parts: Vec<ItemPart> = (0..140).map(part).collect();
     assert_eq!(spans(parts.clone()), parts);
-    let again = parts.iter().flat_map(|p| [Part { end: p.start + 1, ..*p }, Part { start: p.end - 1, ..*p }]).collect();
+    let again =
+        parts.iter().flat_map(|p| [ItemPart { end: p.start + 1, ..*p }, ItemPart { start: p.end - 1, ..*p }]).collect();
     assert_eq!(spans(again), parts);
-    let live = |p: &Part| Live { steps: p.start..=p.end - 1, bytes: p.from..p.to };
+    let live = |p: &ItemPart| Live { steps: p.start..=p.end - 1, bytes: p.from..p.to };
     let whole = item(140 * 64, &parts.iter().map(live).collect::<Vec<_>>(), false).unwrap();
-    assert_eq!(whole, Item::whole(0, 300, 140 * 64));
+    assert_eq!(whole, PlanItem::whole(0, 300, 140 * 64));
 }
 
 fn no_search() -> SearchOptions {
@@ -103,7 +104,7 @@ fn no_search() -> SearchOptions {
 }
 
 /// Checks that any two items that need memory at the same time need different bytes.
-fn apart(items: &[Item], offsets: &[i64]) -> bool {
+fn apart(items: &[PlanItem], offsets: &[i64]) -> bool {
     (0..items.len()).all(|i| {
         offsets[i] >= 0
             && (0..i).all(|j| {
@@ -128,7 +129,7 @@ fn held(problem: &Problem, solution: &Solution) {
 }
 
 /// The lowest height of all orders in which items are put down, each as low as it goes.
-fn of_all_orders(items: &[Item], order: &mut Vec<usize>, offsets: &mut Vec<i64>, best: &mut i64) {
+fn of_all_orders(items: &[PlanItem], order: &mut Vec<usize>, offsets: &mut Vec<i64>, best: &mut i64) {
     let height = order.iter().map(|&k| offsets[k] + items[k].size).max().unwrap_or(0);
     if height >= *best {
         return;
@@ -155,10 +156,10 @@ fn of_all_orders(items: &[Item], order: &mut Vec<usize>, offsets: &mut Vec<i64>,
     }
 }
 
-fn random_items(rng: &mut Lcg, n: usize, parts: bool) -> Vec<Item> {
+fn random_items(rng: &mut Lcg, n: usize, parts: bool) -> Vec<PlanItem> {
     let item = |_| {
         let (start, life, size) = (rng.below(6), 1 + rng.below(5), 1 + rng.below(8) as i64);
-        let mut item = Item::whole(start, start + life, size);
+        let mut item = PlanItem::whole(start, start + life, size);
         if parts && rng.below(2) == 0 && life > 1 && size > 1 {
             // Items that are built or freed piece by piece.
             let (grows, at) = (rng.below(2) == 0, start + 1 + rng.below(life - 1));
@@ -166,7 +167,7 @@ fn random_items(rng: &mut Lcg, n: usize, parts: bool) -> Vec<Item> {
             let (first, second) = if grows { (cut, size) } else { (size, cut) };
             let from = if rng.below(2) == 0 { 0 } else { size };
             let range = |n: i64| if from == 0 { (0, n) } else { (size - n, size) };
-            let part = |(from, to), start, end| Part { start, end, from, to };
+            let part = |(from, to), start, end| ItemPart { start, end, from, to };
             item.parts = vec![part(range(first), start, at), part(range(second), at, start + life)];
         }
         item
@@ -290,7 +291,7 @@ const ABOVE_THE_BOUND: [&[(usize, usize, i64)]; 4] = [
 ];
 
 /// Whether items fit below a height, by all offsets that those alive can have, step by step.
-fn fits(items: &[Item], height: i64) -> bool {
+fn fits(items: &[PlanItem], height: i64) -> bool {
     let last = items.iter().map(|i| i.end).max().unwrap_or(0);
     let mut states = std::collections::BTreeSet::from([Vec::<(usize, i64)>::new()]);
     for step in 0..last {
@@ -312,7 +313,8 @@ fn fits(items: &[Item], height: i64) -> bool {
 #[test]
 fn the_search_proves_that_nothing_is_lower() {
     for numbers in ABOVE_THE_BOUND {
-        let items: Vec<Item> = numbers.iter().map(|&(start, end, size)| Item::whole(start, end, size)).collect();
+        let items: Vec<PlanItem> =
+            numbers.iter().map(|&(start, end, size)| PlanItem::whole(start, end, size)).collect();
         let problem = Problem { items, capacity: None };
         let bound = problem::lower_bound(&problem.items);
         assert!(!fits(&problem.items, bound) && fits(&problem.items, bound + 1));
@@ -341,7 +343,7 @@ fn items_of_which_parts_are_needed_may_lie_in_each_other() {
         let problem = Problem { items, capacity: None };
         let mut best = i64::MAX;
         of_all_orders(&problem.items, &mut Vec::new(), &mut vec![0; n], &mut best);
-        let whole = |i: &Item| Item { parts: Vec::new(), ..i.clone() };
+        let whole = |i: &PlanItem| PlanItem { parts: Vec::new(), ..i.clone() };
         let without = Problem { items: problem.items.iter().map(whole).collect(), capacity: None };
         let solution = solve(&problem, &PlanOptions::default());
         held(&problem, &solution);
@@ -366,7 +368,7 @@ fn instance(name: &str) -> Problem {
     let text = std::fs::read_to_string(path).unwrap();
     let item = |line: &str| {
         let numbers: Vec<i64> = line.split(',').map(|n| n.trim().parse().unwrap()).collect();
-        Item::whole(numbers[1] as usize, numbers[2] as usize, numbers[3])
+        PlanItem::whole(numbers[1] as usize, numbers[2] as usize, numbers[3])
     };
     Problem { items: text.lines().skip(1).map(item).collect(), capacity: Some(1_048_576) }
 }

@@ -1,5 +1,5 @@
 use super::*;
-use crate::error::ErrorKind;
+use crate::error::FileErrorKind;
 use crate::model;
 use crate::zip::{Compression, ZipWriter};
 use std::borrow::Cow;
@@ -129,7 +129,7 @@ fn what_is_no_archive_is_refused_clearly() {
     says(&[f, v, ("r/byteorder", b"big")], "big-endian");
     says(&[("serialized_exported_program.json", b"{}"), ("version", b"7.3")], "PyTorch 2.5 or older");
     says(&[("serialized_exported_program.json", b"{}"), ("version", b"9.0")], "schema \"9.0\"");
-    assert_eq!(Archive::open(b"garbage").unwrap_err().kind(), ErrorKind::Malformed);
+    assert_eq!(Archive::open(b"garbage").unwrap_err().kind(), FileErrorKind::Malformed);
 }
 
 #[test]

@@ -36,7 +36,7 @@ impl ExportContext<'_> {
 pub struct GraphWriter<'a> {
     pub ctx: &'a ExportContext<'a>,
     pub source: &'a Graph,
-    pub out: model::Graph,
+    pub out: model::FileGraph,
     /// The file's name of each value.
     names: Table<ValueId, Option<Arc<str>>>,
     /// Names that replace values in the arguments of the current node.
@@ -112,7 +112,7 @@ impl<'a> GraphWriter<'a> {
         GraphWriter {
             ctx,
             source,
-            out: model::Graph::default(),
+            out: model::FileGraph::default(),
             names: Table::new(),
             instead: BTreeMap::new(),
             taken,
@@ -241,7 +241,7 @@ impl<'a> GraphWriter<'a> {
     pub fn push(&mut self, target: String, inputs: Vec<NamedArgument>, outputs: Vec<Argument>, hop: bool) {
         let name = outputs.iter().find_map(Argument::number_name).map(str::to_string);
         let metadata = self.metadata();
-        self.out.nodes.push(model::Node {
+        self.out.nodes.push(model::FileNode {
             target,
             inputs,
             outputs,

@@ -2,7 +2,7 @@
 
 use super::graph::GraphWriter;
 use super::torch_layouts;
-use crate::model::{Argument, InputSpec, OutputSpec, TensorArgument};
+use crate::model::{Argument, FileInput, FileOutput, TensorArgument};
 use restride_ir::{
     AliasRoot, Arg, Args, DType, Error, Expr, InputKind, Layout, Movement, OutputKind, Result, TensorType, Type,
     ValueId, ViewOutcome,
@@ -56,7 +56,7 @@ fn mutated(w: &GraphWriter<'_>) -> BTreeSet<usize> {
 }
 
 /// Writes the placeholders, and rebuilds flat storages from them.
-pub fn inputs(w: &mut GraphWriter<'_>) -> Result<Vec<InputSpec>> {
+pub fn inputs(w: &mut GraphWriter<'_>) -> Result<Vec<FileInput>> {
     let program = w.ctx.program;
     let groups = groups(w);
     let mutated = mutated(w);
@@ -77,7 +77,7 @@ pub fn inputs(w: &mut GraphWriter<'_>) -> Result<Vec<InputSpec>> {
         if let InputKind::Fixed { name, value } = &spec.kind {
             let (arg, value) = super::constant(value)?;
             w.out.inputs.push(arg);
-            specs.push(InputSpec::ConstantInput { name: name.to_string(), value });
+            specs.push(FileInput::ConstantInput { name: name.to_string(), value });
             continue;
         }
         let weight = program.weight_name(i).and_then(|n| program.weights.tensors.get(n));
@@ -88,17 +88,17 @@ pub fn inputs(w: &mut GraphWriter<'_>) -> Result<Vec<InputSpec>> {
             _ => Err(Error::invalid("a parameter, buffer or constant that is not a tensor")),
         };
         specs.push(match &spec.kind {
-            InputKind::Parameter(n) => InputSpec::Parameter { arg: as_tensor()?, parameter_name: n.to_string() },
+            InputKind::Parameter(n) => FileInput::Parameter { arg: as_tensor()?, parameter_name: n.to_string() },
             InputKind::Buffer { name, persistent } => {
-                InputSpec::Buffer { arg: as_tensor()?, buffer_name: name.to_string(), persistent: *persistent }
+                FileInput::Buffer { arg: as_tensor()?, buffer_name: name.to_string(), persistent: *persistent }
             }
             InputKind::Constant(n) if mutated.contains(&i) => {
-                InputSpec::Buffer { arg: as_tensor()?, buffer_name: n.to_string(), persistent: false }
+                FileInput::Buffer { arg: as_tensor()?, buffer_name: n.to_string(), persistent: false }
             }
             InputKind::Constant(n) => {
-                InputSpec::TensorConstant { arg: as_tensor()?, tensor_constant_name: n.to_string() }
+                FileInput::TensorConstant { arg: as_tensor()?, tensor_constant_name: n.to_string() }
             }
-            InputKind::User(_) => InputSpec::UserInput { arg },
+            InputKind::User(_) => FileInput::UserInput { arg },
             InputKind::Opaque(n) => {
                 return Err(Error::unsupported(format!("{n} is a custom object or token, which cannot be written")));
             }
@@ -137,7 +137,7 @@ fn storage(w: &mut GraphWriter<'_>, value: ValueId, members: &[usize]) -> Result
 }
 
 /// Writes the outputs in PyTorch's order: mutations, results, gradients.
-pub fn outputs(w: &mut GraphWriter<'_>) -> Result<Vec<OutputSpec>> {
+pub fn outputs(w: &mut GraphWriter<'_>) -> Result<Vec<FileOutput>> {
     let program = w.ctx.program;
     let mut specs = Vec::new();
     if w.ctx.functional() {
@@ -181,16 +181,16 @@ pub fn outputs(w: &mut GraphWriter<'_>) -> Result<Vec<OutputSpec>> {
                 _ => Err(Error::invalid("a loss or gradient that is not a tensor")),
             };
             specs.push(match &spec.kind {
-                OutputKind::Loss => OutputSpec::LossOutput { arg: as_tensor()? },
+                OutputKind::Loss => FileOutput::LossOutput { arg: as_tensor()? },
                 OutputKind::Gradient(i) => {
                     let arg = as_tensor()?;
                     match &program.signature.inputs[*i].kind {
                         InputKind::Parameter(n) => {
-                            OutputSpec::GradientToParameter { arg, parameter_name: n.to_string() }
+                            FileOutput::GradientToParameter { arg, parameter_name: n.to_string() }
                         }
                         InputKind::User(_) => {
                             let name = w.name(program.signature.inputs[*i].value)?;
-                            OutputSpec::GradientToUserInput { arg, user_input_name: name.to_string() }
+                            FileOutput::GradientToUserInput { arg, user_input_name: name.to_string() }
                         }
                         _ => {
                             return Err(Error::unsupported(
@@ -199,27 +199,27 @@ pub fn outputs(w: &mut GraphWriter<'_>) -> Result<Vec<OutputSpec>> {
                         }
                     }
                 }
-                _ => OutputSpec::UserOutput { arg: written },
+                _ => FileOutput::UserOutput { arg: written },
             });
         }
     }
     Ok(specs)
 }
 
-fn mutation(w: &GraphWriter<'_>, input: usize, name: &str) -> Result<OutputSpec> {
+fn mutation(w: &GraphWriter<'_>, input: usize, name: &str) -> Result<FileOutput> {
     let spec = &w.ctx.program.signature.inputs[input];
     let arg = tensor(name);
     Ok(match &spec.kind {
-        InputKind::Parameter(n) => OutputSpec::ParameterMutation { arg, parameter_name: n.to_string() },
-        InputKind::Buffer { name, .. } => OutputSpec::BufferMutation { arg, buffer_name: name.to_string() },
-        InputKind::Constant(name) => OutputSpec::BufferMutation { arg, buffer_name: name.to_string() },
-        InputKind::User(_) => OutputSpec::UserInputMutation { arg, user_input_name: w.name(spec.value)?.to_string() },
+        InputKind::Parameter(n) => FileOutput::ParameterMutation { arg, parameter_name: n.to_string() },
+        InputKind::Buffer { name, .. } => FileOutput::BufferMutation { arg, buffer_name: name.to_string() },
+        InputKind::Constant(name) => FileOutput::BufferMutation { arg, buffer_name: name.to_string() },
+        InputKind::User(_) => FileOutput::UserInputMutation { arg, user_input_name: w.name(spec.value)?.to_string() },
         _ => return Err(Error::unsupported("a mutation of an input that is not a tensor")),
     })
 }
 
 /// Writes the new contents of inputs, each under a name of its own. None is stored in an input that PyTorch overwrites first.
-fn mutations(w: &mut GraphWriter<'_>, specs: &mut Vec<OutputSpec>) -> Result<()> {
+fn mutations(w: &mut GraphWriter<'_>, specs: &mut Vec<FileOutput>) -> Result<()> {
     let program = w.ctx.program;
     let mut written: Vec<(usize, Arc<str>, BTreeSet<usize>)> = Vec::new();
     for (arg, spec) in w.source.outputs.iter().zip(&program.signature.outputs) {

@@ -21,8 +21,8 @@ impl GraphImporter<'_> {
     /// Reads one such node; `v2` with views of bases.
     pub(super) fn auto_functionalized(
         &mut self,
-        source: &model::Graph,
-        node: &model::Node,
+        source: &model::FileGraph,
+        node: &model::FileNode,
         origin: Origin,
         v2: bool,
     ) -> Result<()> {

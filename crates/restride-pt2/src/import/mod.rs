@@ -24,7 +24,7 @@ mod weights;
 pub(crate) use origins::{HISTORY, MARKS, OVERWRITTEN};
 
 use crate::archive::Archive;
-use crate::error::{ErrorKind as FileErrorKind, Pt2Error};
+use crate::error::{FileErrorKind, Pt2Error};
 use crate::model;
 use nodes::GraphImporter;
 use restride_ir::{
@@ -117,7 +117,7 @@ fn without_tokens(main: &mut Graph, signature: &model::GraphSignature) -> Result
         // `inputs` and `output_specs` refuse this.
         return Ok(out);
     }
-    let token = |s: &model::InputSpec| matches!(s, model::InputSpec::Token { .. });
+    let token = |s: &model::FileInput| matches!(s, model::FileInput::Token { .. });
     let tokens: Vec<_> =
         main.inputs.iter().zip(&signature.input_specs).filter(|(_, s)| token(s)).map(|t| *t.0).collect();
     if let Some((id, _)) = main.ordered().find(|(_, n)| n.operands().any(|v| tokens.contains(&v))) {
@@ -126,8 +126,8 @@ fn without_tokens(main: &mut Graph, signature: &model::GraphSignature) -> Result
     main.inputs.retain(|v| !tokens.contains(v));
     out.input_specs.retain(|s| !token(s));
     let mut specs = signature.output_specs.iter();
-    main.outputs.retain(|_| !matches!(specs.next(), Some(model::OutputSpec::Token { .. })));
-    out.output_specs.retain(|s| !matches!(s, model::OutputSpec::Token { .. }));
+    main.outputs.retain(|_| !matches!(specs.next(), Some(model::FileOutput::Token { .. })));
+    out.output_specs.retain(|s| !matches!(s, model::FileOutput::Token { .. }));
     Ok(out)
 }
 
@@ -150,7 +150,7 @@ fn inputs(
             .ok_or_else(|| damaged(format!("the signature names {name}, which the graph does not have")))
     };
     for (spec, &value) in signature.input_specs.iter().zip(&given) {
-        use model::InputSpec as S;
+        use model::FileInput as S;
         let own: Arc<str> = program.graph().values[value].name.clone();
         let (name, kind) = match spec {
             S::UserInput { arg } => {
@@ -208,7 +208,7 @@ fn output_specs(program: &mut Program, signature: &model::GraphSignature) -> Res
     let user = |name: &str| find(name, &|k| matches!(k, InputKind::User(n) if **n == *name));
     let mut specs = Vec::new();
     for spec in &signature.output_specs {
-        use model::OutputSpec as S;
+        use model::FileOutput as S;
         let kind = match spec {
             S::UserOutput { .. } => OutputKind::User,
             S::LossOutput { .. } => OutputKind::Loss,

@@ -216,7 +216,7 @@ impl<'a> GraphImporter<'a> {
     }
 
     /// Name and type of the value that an argument names.
-    pub(super) fn named_type(&mut self, source: &model::Graph, arg: &Argument) -> Result<Option<(String, Type)>> {
+    pub(super) fn named_type(&mut self, source: &model::FileGraph, arg: &Argument) -> Result<Option<(String, Type)>> {
         let missing = |n: &str| damaged(format!("the file does not declare {n}"));
         Ok(Some(match arg {
             Argument::AsTensor(t) => {
@@ -238,7 +238,7 @@ impl<'a> GraphImporter<'a> {
     }
 
     /// Inputs and nodes of a graph.
-    pub fn graph_inputs(&mut self, source: &model::Graph) -> Result<()> {
+    pub fn graph_inputs(&mut self, source: &model::FileGraph) -> Result<()> {
         for (i, arg) in source.inputs.iter().enumerate() {
             let (name, ty) = match self.named_type(source, arg)? {
                 Some(found) => found,
@@ -259,7 +259,7 @@ impl<'a> GraphImporter<'a> {
     }
 
     /// A whole graph but for its outputs.
-    pub fn read(&mut self, source: &model::Graph) -> Result<()> {
+    pub fn read(&mut self, source: &model::FileGraph) -> Result<()> {
         self.graph_inputs(source)?;
         self.nodes(source, &source.nodes)
     }
@@ -283,7 +283,7 @@ impl<'a> GraphImporter<'a> {
         Ok(out)
     }
 
-    pub(super) fn nodes(&mut self, source: &model::Graph, nodes: &[model::Node]) -> Result<()> {
+    pub(super) fn nodes(&mut self, source: &model::FileGraph, nodes: &[model::FileNode]) -> Result<()> {
         let mut rest = nodes;
         while let Some((node, after)) = rest.split_first() {
             let done = match Batching::of(&node.target) {
@@ -302,7 +302,7 @@ impl<'a> GraphImporter<'a> {
         Ok(())
     }
 
-    pub(super) fn node(&mut self, source: &model::Graph, node: &model::Node) -> Result<()> {
+    pub(super) fn node(&mut self, source: &model::FileGraph, node: &model::FileNode) -> Result<()> {
         match node.target.as_str() {
             "torch.ops.higher_order.associative_scan" => return self.associative_scan(node),
             "torch.ops.higher_order.with_effects" => return self.with_effects(source, node),
@@ -446,7 +446,7 @@ impl<'a> GraphImporter<'a> {
     }
 
     /// `_assert_async` with the message that it raises.
-    fn with_message(&mut self, node: &model::Node) -> Result<()> {
+    fn with_message(&mut self, node: &model::FileNode) -> Result<()> {
         let says = "Expected Tensor with single nonzero value, but got zero";
         let op = self.operator("aten._assert_async.msg")?;
         let origin = self.origin_of(node);
@@ -459,7 +459,7 @@ impl<'a> GraphImporter<'a> {
     }
 
     /// Arguments in schema order, with defaults.
-    fn arguments(&mut self, op: Op, node: &model::Node) -> Result<Vec<Arg>> {
+    fn arguments(&mut self, op: Op, node: &model::FileNode) -> Result<Vec<Arg>> {
         let schema: &Schema = op.schema();
         if op.def().hop.is_some() || node.inputs.iter().all(|i| i.name.is_empty()) && !node.inputs.is_empty() {
             // The body itself tells which operands it mutates.
@@ -525,7 +525,7 @@ impl<'a> GraphImporter<'a> {
     }
 
     /// The origin of the next node.
-    pub(super) fn origin_of(&mut self, node: &model::Node) -> Arc<Origin> {
+    pub(super) fn origin_of(&mut self, node: &model::FileNode) -> Arc<Origin> {
         self.keys += 1;
         Arc::new(origin(node, self.keys, self.no_grad))
     }

@@ -7,7 +7,7 @@ pub(super) fn short_target(target: &str) -> &str {
     target.strip_prefix("torch.ops.").unwrap_or(target)
 }
 
-pub(super) fn node_name(node: &model::Node) -> String {
+pub(super) fn node_name(node: &model::FileNode) -> String {
     let first = || node.outputs.iter().find_map(|o| o.number_name().or_else(|| o.tensor_names().first().copied()));
     node.name.as_deref().or_else(first).unwrap_or("_").to_string()
 }
@@ -21,12 +21,12 @@ pub(crate) const HISTORY: &str = "history";
 pub(crate) const OVERWRITTEN: &str = "overwritten=";
 
 /// The marks of a node.
-fn marks(node: &model::Node) -> String {
+fn marks(node: &model::FileNode) -> String {
     let custom = node.metadata.get("custom").and_then(|s| serde_json::from_str::<serde_json::Value>(s).ok());
     custom.as_ref().and_then(|c| c.get(MARKS)?.as_str()).unwrap_or("").to_string()
 }
 
-pub(super) fn origin(node: &model::Node, key: u32, no_grad: bool) -> Origin {
+pub(super) fn origin(node: &model::FileNode, key: u32, no_grad: bool) -> Origin {
     let module = node.metadata.get("nn_module_stack").and_then(|s| {
         // `key,path,type` joined by `;`: the innermost module's path.
         let path = s.rsplit(';').next()?.split(',').nth(1)?;
@@ -48,6 +48,6 @@ pub(super) fn origin(node: &model::Node, key: u32, no_grad: bool) -> Origin {
 }
 
 /// Whether a node `copy(history, value)` stands for the value with that history.
-pub(super) fn has_history(node: &model::Node) -> bool {
+pub(super) fn has_history(node: &model::FileNode) -> bool {
     marks(node).split(' ').any(|m| m == HISTORY)
 }

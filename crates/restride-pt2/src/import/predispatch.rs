@@ -43,7 +43,7 @@ impl Batching {
 }
 
 /// Position of the node that ends the region starting at the first node.
-pub(super) fn region_end(nodes: &[model::Node]) -> Option<usize> {
+pub(super) fn region_end(nodes: &[model::FileNode]) -> Option<usize> {
     let mut depth = 0usize;
     for (i, node) in nodes.iter().enumerate() {
         match Batching::of(&node.target) {
@@ -68,7 +68,7 @@ fn tensor_name(arg: Option<&Argument>) -> Result<&str> {
 }
 
 /// Names of the tensors that a node reads.
-fn reads(node: &model::Node) -> Vec<&str> {
+fn reads(node: &model::FileNode) -> Vec<&str> {
     let mut out = Vec::new();
     for input in &node.inputs {
         match &input.arg {
@@ -83,13 +83,13 @@ fn reads(node: &model::Node) -> Vec<&str> {
     out
 }
 
-fn writes(node: &model::Node) -> impl Iterator<Item = &str> {
+fn writes(node: &model::FileNode) -> impl Iterator<Item = &str> {
     node.outputs.iter().flat_map(Argument::tensor_names)
 }
 
 impl GraphImporter<'_> {
     /// Reads a region of nodes over one element of a batch as a `map`.
-    pub(super) fn vmap(&mut self, source: &model::Graph, nodes: &[model::Node]) -> Result<()> {
+    pub(super) fn vmap(&mut self, source: &model::FileGraph, nodes: &[model::FileNode]) -> Result<()> {
         let [enter, inside @ .., _] = nodes else { return Err(file("no nodes")) };
         let at = self.origin_of(enter);
         let count = match self.arg(&enter.inputs.first().ok_or_else(|| file("no batch size"))?.arg, None)? {
@@ -100,7 +100,7 @@ impl GraphImporter<'_> {
         // Batched tensors, then tensors shared by all elements, in order of use.
         let mut moved: Vec<(&str, i64, &str)> = Vec::new();
         let mut leaving: Vec<(&str, i64, &str)> = Vec::new();
-        let mut body: Vec<model::Node> = Vec::new();
+        let mut body: Vec<model::FileNode> = Vec::new();
         let mut depth = 0usize;
         for node in inside {
             let kind = Batching::of(&node.target);
@@ -213,7 +213,7 @@ impl GraphImporter<'_> {
     }
 
     /// `associative_scan(combine, xs, additional)` over the first dimension.
-    pub(super) fn associative_scan(&mut self, node: &model::Node) -> Result<()> {
+    pub(super) fn associative_scan(&mut self, node: &model::FileNode) -> Result<()> {
         let at = self.origin_of(node);
         let bad = |what: &str| damaged(format!("associative_scan: {what}"));
         let list = |i: usize| match node.inputs.get(i).map(|x| &x.arg) {
@@ -294,7 +294,7 @@ impl GraphImporter<'_> {
     }
 
     /// `with_effects(token, op, …)`: reads the call; the order of nodes replaces the token.
-    pub(super) fn with_effects(&mut self, source: &model::Graph, node: &model::Node) -> Result<()> {
+    pub(super) fn with_effects(&mut self, source: &model::FileGraph, node: &model::FileNode) -> Result<()> {
         let bad = |what: &str| damaged(format!("with_effects: {what}"));
         let (Some(token), Some(Argument::AsOperator(target))) =
             (node.inputs.first(), node.inputs.get(1).map(|x| &x.arg))

@@ -11,7 +11,7 @@ use std::sync::Arc;
 
 impl GraphImporter<'_> {
     /// Reads a subgraph of a higher-order operator.
-    pub fn subgraph(&mut self, name: &str, source: &model::Graph) -> Result<GraphId> {
+    pub fn subgraph(&mut self, name: &str, source: &model::FileGraph) -> Result<GraphId> {
         let mut graph = Graph { name: self.file.graph_name(name), ..Graph::new() };
         let mut inner = self.within(&mut graph)?;
         inner.read(source)?;
@@ -80,7 +80,7 @@ impl GraphImporter<'_> {
     }
 
     /// Inlines a region under another mode. `at` is the position of its graph among the arguments.
-    pub(super) fn inline(&mut self, source: &model::Graph, node: &model::Node, at: usize) -> Result<()> {
+    pub(super) fn inline(&mut self, source: &model::FileGraph, node: &model::FileNode, at: usize) -> Result<()> {
         let bad = |why: &str| damaged(format!("{}: {why}", short_target(&node.target)));
         let Some(Argument::AsGraph(body)) = node.inputs.get(at).map(|i| &i.arg) else { return Err(bad("no graph")) };
         self.check_depth()?;

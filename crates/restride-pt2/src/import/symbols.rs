@@ -57,7 +57,7 @@ pub fn declare(exported: &ExportedProgram) -> Result<(Symbols, Vec<Symbol>)> {
 }
 
 /// Parses every expression of a graph for its symbols. An expression that cannot be read is refused later, at its node.
-fn collect(graph: &model::Graph, mentioned: &Mentioned) {
+fn collect(graph: &model::FileGraph, mentioned: &Mentioned) {
     let tensors = graph.tensor_values.values();
     let types = tensors.flat_map(|t| t.sizes.iter().chain(&t.strides).chain([&t.storage_offset]));
     let numbers = [&graph.sym_int_values, &graph.sym_bool_values, &graph.sym_float_values];

@@ -48,8 +48,8 @@ impl GraphImporter<'_> {
     /// Reads a launch; if `functional`, on clones of the mutated arguments, which the node returns.
     pub(super) fn triton(
         &mut self,
-        source: &model::Graph,
-        node: &model::Node,
+        source: &model::FileGraph,
+        node: &model::FileNode,
         origin: Origin,
         functional: bool,
     ) -> Result<()> {

@@ -104,7 +104,7 @@ pub struct GraphArgument {
     /// The attribute that held it.
     pub name: String,
     /// The graph.
-    pub graph: Box<Graph>,
+    pub graph: Box<FileGraph>,
 }
 
 /// A custom object of the graph, by name.
@@ -226,7 +226,7 @@ impl NamedArgument {
 
 /// One call.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct Node {
+pub struct FileNode {
     /// The operator, such as `torch.ops.aten.add.Tensor`.
     pub target: String,
     /// Its arguments, without those that have their defaults.
@@ -245,13 +245,13 @@ pub struct Node {
 
 /// A graph or subgraph: calls in the order in which they run, and the types of all names.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
-pub struct Graph {
+pub struct FileGraph {
     /// Placeholders.
     pub inputs: Vec<Argument>,
     /// Results.
     pub outputs: Vec<Argument>,
     /// Calls, in order.
-    pub nodes: Vec<Node>,
+    pub nodes: Vec<FileNode>,
     /// The tensors' types.
     pub tensor_values: Map<TensorMeta>,
     /// The symbolic integers.
@@ -291,7 +291,7 @@ pub struct NamedTupleDef {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct GraphModule {
     /// The graph.
-    pub graph: Graph,
+    pub graph: FileGraph,
     /// Kinds of its inputs and outputs.
     pub signature: GraphSignature,
     /// The modules that were called; the first is the whole.

@@ -22,7 +22,7 @@ pub enum ConstantValue {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 #[allow(missing_docs)] // the schema's names say it: `arg` is the placeholder
-pub enum InputSpec {
+pub enum FileInput {
     /// Passed by the caller.
     UserInput { arg: Argument },
     /// A parameter.
@@ -48,7 +48,7 @@ pub enum InputSpec {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 #[allow(missing_docs)] // the schema's names say it: `arg` is the value
-pub enum OutputSpec {
+pub enum FileOutput {
     /// Given to the caller.
     UserOutput { arg: Argument },
     /// The loss of a joint program.
@@ -71,9 +71,9 @@ pub enum OutputSpec {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct GraphSignature {
     /// One for each input.
-    pub input_specs: Vec<InputSpec>,
+    pub input_specs: Vec<FileInput>,
     /// One for each output.
-    pub output_specs: Vec<OutputSpec>,
+    pub output_specs: Vec<FileOutput>,
 }
 
 /// How a module is called.

@@ -233,7 +233,7 @@ fn check_limits(b: &[u8], entries: &[ZipEntry], limits: &Limits) -> Result<()> {
 mod tests {
     use super::super::{Compression, ZipWriter};
     use super::*;
-    use crate::error::ErrorKind;
+    use crate::error::FileErrorKind;
 
     fn small(compression: Compression) -> Vec<u8> {
         let mut w = ZipWriter::new(Vec::new());
@@ -292,7 +292,7 @@ mod tests {
         bytes.extend([0u8; 100]);
         assert_eq!(ZipReader::open(&bytes).unwrap().entries().len(), 3);
         bytes.insert(0, 0);
-        assert_eq!(ZipReader::open(&bytes).unwrap_err().kind(), ErrorKind::Malformed);
+        assert_eq!(ZipReader::open(&bytes).unwrap_err().kind(), FileErrorKind::Malformed);
     }
 
     #[test]
@@ -331,7 +331,7 @@ mod tests {
         assert!(bytes.len() < 3000);
         let limits = Limits { inflated: 1 << 16, ..Limits::default() };
         let e = ZipReader::with_limits(&bytes, &limits).unwrap_err();
-        assert_eq!(e.kind(), ErrorKind::TooLarge);
+        assert_eq!(e.kind(), FileErrorKind::TooLarge);
         // A false size is detected when the entry is read.
         let dir = bytes.windows(4).position(|w| w == b"PK\x01\x02").unwrap();
         for lie in [1u32, 1 << 29] {

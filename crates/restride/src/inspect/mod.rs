@@ -10,7 +10,7 @@ use crate::instance::Instance;
 use crate::prepare::PreparedSegment;
 use explain::Site;
 use restride_exec::inputs::{Strides, bind};
-use restride_exec::interp::Options;
+use restride_exec::interp::RunOptions;
 use restride_exec::{Inputs, State};
 use restride_ir::text::{PrintOptions, print_placed};
 use restride_ir::{
@@ -53,7 +53,7 @@ impl Compiled {
             Some(inputs) => {
                 let mut segments = Vec::new();
                 let mut instance = Instance::new(self.clone(), State::new(program)?);
-                instance.run_showing(&inputs.deep_clone(), &Options::default(), &mut |s| segments.push(s))?;
+                instance.run_showing(&inputs.deep_clone(), &RunOptions::default(), &mut |s| segments.push(s))?;
                 segments
             }
             None if program.symbols.is_empty() && self.segments().len() == 1 => {

@@ -39,7 +39,7 @@ pub struct Timeline {
     /// Bytes of all inputs that the user gives.
     pub input_bytes: i64,
     /// The program's pieces in the order in which they run, each followed by the bodies that its steps call.
-    pub parts: Vec<Part>,
+    pub parts: Vec<TimelinePart>,
 }
 
 /// The data of a report page.
@@ -55,7 +55,7 @@ pub struct Overview {
 
 /// Steps with an arena of their own: a piece of a program, or a body of a higher-order operator.
 #[derive(Clone, PartialEq, Debug, Default)]
-pub struct Part {
+pub struct TimelinePart {
     /// The piece, of a program that is cut where sizes are learnt from data.
     pub piece: usize,
     /// For a body: its name, and who calls it.
@@ -112,18 +112,18 @@ pub struct StepRow {
     /// Its node; of a move the node that made the value, if one did.
     pub site: Option<Arc<Site>>,
     /// Values that it reads.
-    pub reads: Vec<Access>,
+    pub reads: Vec<BufferAccess>,
     /// Values that it writes; for a free step the places of its results.
-    pub writes: Vec<Access>,
+    pub writes: Vec<BufferAccess>,
     /// Its working memory, a buffer.
     pub scratch: Option<usize>,
     /// Bytes that its results hold; of a move those that it writes.
     pub bytes: i64,
 }
 
-/// A value in a buffer: positions in [`Part::values`] and [`Part::buffers`].
+/// A value in a buffer: positions in [`TimelinePart::values`] and [`TimelinePart::buffers`].
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Access {
+pub struct BufferAccess {
     /// The value.
     pub value: usize,
     /// The buffer.
@@ -156,7 +156,7 @@ pub struct BufferRow {
     pub steps: (usize, usize),
     /// Where and when it takes memory of the arena: none for buffers elsewhere.
     pub life: Vec<Rect>,
-    /// The values in it, in program order: positions in [`Part::values`].
+    /// The values in it, in program order: positions in [`TimelinePart::values`].
     pub values: Vec<usize>,
     /// For working memory: the step.
     pub scratch_of: Option<usize>,
@@ -196,7 +196,7 @@ pub struct ValueRow {
     pub reuse: Vec<(RemarkKind, Option<String>)>,
 }
 
-impl Part {
+impl TimelinePart {
     /// The first step at which the most bytes of the arena live.
     pub fn peak(&self) -> Option<usize> {
         let most = *self.live.iter().max().filter(|m| **m > 0)?;
@@ -266,7 +266,7 @@ impl<'a> PartBuilder<'a> {
         }
     }
 
-    fn build<'r>(mut self, plan: &Plan, remarks: impl Iterator<Item = &'r Remark>) -> Part {
+    fn build<'r>(mut self, plan: &Plan, remarks: impl Iterator<Item = &'r Remark>) -> TimelinePart {
         let spans = spans(self.placement);
         let mut touched = 0;
         for (row, life) in self.rows.iter_mut().zip(&spans) {
@@ -281,7 +281,7 @@ impl<'a> PartBuilder<'a> {
             self.steps.push(row);
         }
         let buffers = self.buffers(plan, &spans);
-        Part {
+        TimelinePart {
             piece: self.piece,
             body: None,
             learns: None,
@@ -360,9 +360,9 @@ impl<'a> PartBuilder<'a> {
     }
 
     /// Values at places, without numbers and unused values.
-    fn accesses(&self, values: impl IntoIterator<Item = ValueId>, places: &[Option<Place>]) -> Vec<Access> {
+    fn accesses(&self, values: impl IntoIterator<Item = ValueId>, places: &[Option<Place>]) -> Vec<BufferAccess> {
         let access = |(v, place): (ValueId, &Option<Place>)| {
-            Some(Access { value: *self.numbers.get(&v)?, buffer: self.rows[place.as_ref()?.buffer.index()]? })
+            Some(BufferAccess { value: *self.numbers.get(&v)?, buffer: self.rows[place.as_ref()?.buffer.index()]? })
         };
         values.into_iter().zip(places).filter_map(access).collect()
     }
@@ -420,14 +420,14 @@ impl<'a> PartBuilder<'a> {
 }
 
 /// Appends a segment and, recursively, the bodies that its steps call.
-fn add_segment(parts: &mut Vec<Part>, number: usize, segment: &PreparedSegment) {
+fn add_segment(parts: &mut Vec<TimelinePart>, number: usize, segment: &PreparedSegment) {
     let program = &segment.program;
     // Graph, where it is placed, its plan, and who calls it.
     let mut open: Vec<(GraphId, &Placement, &Plan, Option<Body>)> =
         vec![(program.main, &segment.placement, &segment.plan, None)];
     while let Some((id, placement, plan, body)) = open.pop() {
         let remarks = segment.remarks.iter().filter(|r| r.graph == id);
-        let part = Part { body, ..PartBuilder::new(number, program, id, placement).build(plan, remarks) };
+        let part = TimelinePart { body, ..PartBuilder::new(number, program, id, placement).build(plan, remarks) };
         let mut calls: BTreeMap<GraphId, Vec<usize>> = BTreeMap::new();
         for (at, step) in placement.steps.iter().enumerate() {
             let Step::Run { node, .. } = step else { continue };

@@ -141,7 +141,7 @@ graph @f(%x: f32[8]) {
     let program = program(text);
     let draw = |seed: u64, call: u64| {
         let inputs = Inputs::new([RunValue::Tensor(RawTensor::zeros(DType::F32, Layout::contiguous(&[2, 8])))]);
-        let options = Options { seed, call, ..Options::default() };
+        let options = RunOptions { seed, call, ..RunOptions::default() };
         interpret(&program, &inputs, &mut State::new(&program).unwrap(), &options).unwrap()
     };
     let out = draw(1, 0);

@@ -9,7 +9,7 @@ use std::sync::Arc;
 fn with(text: &str, values: Vec<RunValue>) -> Result<Outputs, String> {
     let program = program(text);
     let mut state = State::new(&program).unwrap();
-    interpret(&program, &Inputs::new(values), &mut state, &Options::default()).map_err(|e| e.to_string())
+    interpret(&program, &Inputs::new(values), &mut state, &RunOptions::default()).map_err(|e| e.to_string())
 }
 
 const DYNAMIC: &str = "symbol s0 in [2, 8]
@@ -130,7 +130,7 @@ fn weights_on_one_storage_share_it_and_the_program_keeps_its_own() {
     let x = || Inputs::new([RunValue::Tensor(f32s(&[10., 20.]))]);
     let before = state.deep_clone();
     for run in 1..=2 {
-        let out = interpret(&program, &x(), &mut state, &Options::default()).unwrap();
+        let out = interpret(&program, &x(), &mut state, &RunOptions::default()).unwrap();
         assert_eq!(floats(&out, 0), [10. + 30. * run as f32]);
     }
     assert_eq!(state.get("w").unwrap().to_elements::<f32>(), [1., 2., 23., 44.]);
@@ -157,5 +157,5 @@ fn random_inputs_fit_the_program_and_follow_the_seed() {
     assert_eq!(draw(3), draw(3));
     assert_ne!(draw(3), draw(4));
     let inputs = random_inputs(&p, 3).unwrap();
-    interpret(&p, &inputs, &mut State::new(&p).unwrap(), &Options::default()).unwrap();
+    interpret(&p, &inputs, &mut State::new(&p).unwrap(), &RunOptions::default()).unwrap();
 }

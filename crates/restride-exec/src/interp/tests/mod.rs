@@ -7,7 +7,7 @@ mod givens;
 mod writes;
 
 use crate::inputs::{Inputs, RunValue, State};
-use crate::interp::{Options, Outputs, interpret};
+use crate::interp::{Outputs, RunOptions, interpret};
 use restride_ir::{Error, Program};
 use restride_tensor::{DType, Layout, RawTensor, Storage};
 
@@ -20,7 +20,7 @@ pub(super) fn run(text: &str, inputs: &[&RawTensor]) -> Result<Outputs, Error> {
     let program = program(text);
     let inputs = Inputs::new(inputs.iter().map(|t| RunValue::Tensor((*t).clone())));
     let mut state = State::new(&program).unwrap();
-    interpret(&program, &inputs, &mut state, &Options { strict: true, ..Options::default() })
+    interpret(&program, &inputs, &mut state, &RunOptions { strict: true, ..RunOptions::default() })
 }
 
 pub(super) fn runs(text: &str, inputs: &[&RawTensor]) -> Outputs {

@@ -1,6 +1,6 @@
 //! `Cx`, the call that a rule differentiates: its operands, results, arguments, and declared gradients.
 
-use super::{Core, FAILED, Operand, T, op};
+use super::{Core, FAILED, T, TermOperand, op};
 use restride_ir::{Arg, Expr, GradCall, OpError, Val};
 
 /// The call that a rule differentiates.

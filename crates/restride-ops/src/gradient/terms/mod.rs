@@ -115,12 +115,12 @@ macro_rules! rule {
 pub(crate) use rule;
 
 /// A Rust value that converts to an argument of a call.
-pub(crate) trait Operand {
+pub(crate) trait TermOperand {
     fn operand(self) -> Arg<Val, Expr>;
 }
 macro_rules! operands {
     ($($t:ty: |$x:ident| $e:expr;)*) => {$(
-        impl Operand for $t {
+        impl TermOperand for $t {
             fn operand(self) -> Arg<Val, Expr> { let $x = self; $e }
         }
     )*};
@@ -145,12 +145,12 @@ operands! {
     (): |_u| Arg::None;
     Arg<Val, Expr>: |a| a;
 }
-impl<const N: usize> Operand for [i64; N] {
+impl<const N: usize> TermOperand for [i64; N] {
     fn operand(self) -> Arg<Val, Expr> {
         self[..].operand()
     }
 }
-impl<const N: usize> Operand for [bool; N] {
+impl<const N: usize> TermOperand for [bool; N] {
     fn operand(self) -> Arg<Val, Expr> {
         self[..].operand()
     }
@@ -159,7 +159,7 @@ impl<const N: usize> Operand for [bool; N] {
 /// Adds a call: `op!(c, "aten.add.Tensor", a, b)`.
 macro_rules! op {
     ($c:expr, $op:expr $(, $arg:expr)* $(,)?) => {
-        $c.call($op, &[$($crate::gradient::terms::Operand::operand($arg)),*])
+        $c.call($op, &[$($crate::gradient::terms::TermOperand::operand($arg)),*])
     };
 }
 pub(crate) use op;

@@ -1,6 +1,6 @@
 //! `T`, a tensor in a rule: operators as methods, and arithmetic.
 
-use super::{Cx, Operand, op, wrap};
+use super::{Cx, TermOperand, op, wrap};
 use restride_ir::{DType, Dim, Expr, TensorType, Val};
 use std::ops::{Add, Div, Mul, Neg, Sub};
 
@@ -103,7 +103,7 @@ impl<'c> T<'c> {
         self * self
     }
     /// This tensor raised to a power.
-    pub fn pow(self, e: impl Operand) -> T<'c> {
+    pub fn pow(self, e: impl TermOperand) -> T<'c> {
         op!(self.cx, "aten.pow.Tensor_Scalar", self, e)
     }
     /// This tensor where the mask is true, zero elsewhere.
@@ -115,7 +115,7 @@ impl<'c> T<'c> {
         op!(self.cx, "aten.masked_fill.Scalar", self, mask, 0)
     }
     /// Compares (`gt`, `eq`, …) with a number.
-    pub fn is(self, how: &str, n: impl Operand) -> T<'c> {
+    pub fn is(self, how: &str, n: impl TermOperand) -> T<'c> {
         op!(self.cx, &format!("aten.{how}.Scalar"), self, n)
     }
     /// Compares with a tensor.
@@ -179,7 +179,7 @@ impl<'c> T<'c> {
         op!(self.cx, "aten.slice.Tensor", self, dim, from, to)
     }
     /// Element `at` of a dimension.
-    pub fn select(self, dim: i64, at: impl Operand) -> T<'c> {
+    pub fn select(self, dim: i64, at: impl TermOperand) -> T<'c> {
         op!(self.cx, "aten.select.int", self, dim, at)
     }
     /// Multiplies by a number, which may be symbolic.
