@@ -17,7 +17,7 @@ from pathlib import Path
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 from lib.command import Restride
 from lib.driver import chosen, parser, report_cases, scratch
-from lib.exported import allocates_more, calls_left, differences, exactly, short, writers
+from lib.exported import allocates_more, calls_left, judged, short, writers
 
 import torch
 
@@ -293,18 +293,13 @@ def check(c, restride, ops):
                 in_place, out = way != form, tmp / f"{way.replace(' ', '_')}.out.pt2"
                 command = "reinplace" if in_place else "functionalize"
                 outcome = restride(command, given, "-o", out, "--ops", ops)
-                if not outcome:
-                    results[way] = (outcome.kind, outcome.line)
-                    continue
-                try:
-                    ours = torch.export.load(out)
-                    problems = [] if in_place else [f"writes: {w}" for w in writers(ours)]
-                    problems += differences(want, calls_left(ours.module(check_guards=False), example), exactly)
-                    if in_place and not problems and (more := allocates_more(torch.export.load(given), ours, example)):
-                        problems.append(more)
-                except Exception as e:
-                    problems = [short(e)]
-                results[way] = ("WRONG", problems[0]) if problems else ("ok", "")
+
+                def more(ours, in_place=in_place, given=given):
+                    if in_place:
+                        return allocates_more(torch.export.load(given), ours, example)
+                    return [f"writes: {w}" for w in writers(ours)]
+
+                results[way] = judged(outcome, out, want, example, more)
     return results
 
 

@@ -16,7 +16,7 @@ from pathlib import Path
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 from lib.command import Restride
 from lib.driver import finish, parser, print_table, scratch
-from lib.exported import graphs, libraries, program_options, programs, short, writers
+from lib.exported import each_program, graphs, program_options, short, writers
 
 import torch
 
@@ -77,15 +77,7 @@ def main():
     p.add_argument("--operators", action="store_true", help="which operators make the difference")
     o = p.parse_intermixed_args()
     restride = Restride(o.binary, o.timeout)
-    libraries()
-    rows, pure = [], 0
-    for name, path, _ in programs(o):
-        row = count(path, restride, o.all)
-        if row is None:
-            pure += 1
-            continue
-        rows.append(dict(name=name) | row)
-        print(f"{name}: {row['status']}", file=sys.stderr, flush=True)
+    rows, pure = each_program(o, lambda path, _: count(path, restride, o.all))
     shown = ("before", "ours", "torch")
     detail = lambda r: r["detail"] or (r["operators"] if o.operators else "")
     print_table(

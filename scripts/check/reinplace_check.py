@@ -15,7 +15,7 @@ from pathlib import Path
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 from lib.command import Restride
 from lib.driver import chosen, parser, report_cases, scratch
-from lib.exported import allocates_more, calls_left, differences, exactly, graphs, short
+from lib.exported import allocates_more, calls_left, graphs, judged
 
 import torch
 from torch._higher_order_ops.scan import scan
@@ -139,6 +139,14 @@ def copying(program):
     return found
 
 
+def costs(original, ours, example):
+    """What ours copies and allocates more than the given program."""
+    before, after = copying(original), copying(ours)
+    if len(after) > len(before):
+        return [f"{len(after)} copies instead of {len(before)}: {after[0]}"]
+    return allocates_more(original, ours, example)
+
+
 def check(c, restride):
     """{way: (status, detail)}"""
     example = c.__defaults__, {}
@@ -152,20 +160,9 @@ def check(c, restride):
                 program = program.run_decompositions({})
             torch.export.save(program, given)
             outcome = restride("reinplace", given, "-o", out)
-            if not outcome:
-                results[way] = (outcome.kind, outcome.line)
-                continue
-            try:
-                ours, original = torch.export.load(out), torch.export.load(given)
-                problems = differences(want, calls_left(ours.module(check_guards=False), example), exactly)
-                before, after = copying(original), copying(ours)
-                if len(after) > len(before):
-                    problems.append(f"{len(after)} copies instead of {len(before)}: {after[0]}")
-                if not problems and (more := allocates_more(original, ours, example)):
-                    problems.append(more)
-            except Exception as e:
-                problems = [short(e)]
-            results[way] = ("WRONG", problems[0]) if problems else ("ok", "")
+            results[way] = judged(
+                outcome, out, want, example, lambda ours: costs(torch.export.load(given), ours, example)
+            )
     return results
 
 

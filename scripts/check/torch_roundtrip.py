@@ -39,10 +39,9 @@ from lib.exported import (
     calls_left,
     case_inputs,
     differences,
+    each_program,
     graphs,
-    libraries,
     program_options,
-    programs,
     short,
     writers,
     writes,
@@ -82,12 +81,12 @@ def overwriters(ep):
 
 
 def check(path, random, restride, everything, count):
-    """{step: (status, detail)}, or None for a program without mutation; with `count` the bytes of each form, too."""
+    """A row of {step: (status, detail)} and, with `count`, the bytes of each form; None for a program without mutation."""
     given = case_inputs(path)
     try:
         original = torch.export.load(path)
         if not everything and not writers(original):
-            return None, {}
+            return None
         example = original.example_inputs
         if example is None:
             raise ValueError("no sample inputs")
@@ -95,7 +94,7 @@ def check(path, random, restride, everything, count):
             example = as_example(given, example)
         want = calls_left(original.module(check_guards=False), example)
     except Exception as e:
-        return {step: ("n/a", f"PyTorch: {short(e)}") for step in STEPS}, {}
+        return dict(results={step: ("n/a", f"PyTorch: {short(e)}") for step in STEPS}, bytes={})
     half = Pt2.read(path).half_keys()
     results, taken = {}, {"original": allocated(original, example)} if count else {}
 
@@ -139,7 +138,7 @@ def check(path, random, restride, everything, count):
             except Exception as e:
                 problems = [f"running it: {short(e)}"]
             results[step] = ("WRONG", first_of(problems)) if problems else ("ok", "")
-    return results, taken
+    return dict(results=results, bytes=taken)
 
 
 def main():
@@ -150,18 +149,10 @@ def main():
     p.add_argument("--bytes", action="store_true", help="count the bytes that each form allocates")
     o = p.parse_intermixed_args()
     restride = Restride(o.binary, o.timeout)
-    libraries()
-    table, rows, pure = [], [], 0
-    for name, path, random in programs(o):
-        results, taken = check(path, random, restride, o.all, o.bytes)
-        if results is None:
-            pure += 1
-            continue
-        rows.append(dict(name=name, results=results, bytes=taken))
-        detail = next((f"{step}: {d}" for step, (s, d) in results.items() if s != "ok"), "")
-        table.append((name, *(results[step][0] for step in STEPS), detail))
-        print(f"{name}: {', '.join(s for s, _ in results.values())}", file=sys.stderr, flush=True)
-    print_table(("program", *STEPS, ""), table)
+    rows, pure = each_program(o, lambda path, random: check(path, random, restride, o.all, o.bytes))
+    detail = lambda results: next((f"{step}: {d}" for step, (s, d) in results.items() if s != "ok"), "")
+    steps = lambda results: [results[step][0] for step in STEPS]
+    print_table(("program", *STEPS, ""), [(r["name"], *steps(r["results"]), detail(r["results"])) for r in rows])
     if o.bytes:
         forms = ("original", *STEPS)
         whole = [r["bytes"] for r in rows if len(r["bytes"]) == len(forms)]

@@ -5,6 +5,7 @@ import copy
 import fnmatch
 import json
 import logging
+import sys
 import warnings
 from pathlib import Path
 
@@ -95,6 +96,21 @@ def module_of(text, name="Program"):
     space = {"torch": torch}
     exec(text, space)
     return type(name, (torch.nn.Module,), {"forward": space["forward"]})()
+
+
+def each_program(o, judge):
+    """The rows that `judge(path, random)` gives for the programs asked for, with their names, and how many have none."""
+    libraries()
+    rows, pure = [], 0
+    for name, path, random in programs(o):
+        row = judge(path, random)
+        if row is None:
+            pure += 1
+            continue
+        rows.append(dict(name=name) | row)
+        statuses = [row["status"]] if "status" in row else [s for s, _ in row["results"].values()]
+        print(f"{name}: {', '.join(statuses)}", file=sys.stderr, flush=True)
+    return rows, pure
 
 
 # ---------------------------------------------------------------------------------- graphs
@@ -190,9 +206,9 @@ def allocated(ep, example):
 
 
 def allocates_more(given, ours, example):
-    """The bytes that a call of ours allocates beyond one of the given program, in words, if any."""
+    """The bytes that a call of ours allocates beyond one of the given program, as a list of one line or none."""
     before, after = allocated(given, example), allocated(ours, example)
-    return f"allocates {after} bytes, the given program {before}" if after > before else None
+    return [f"allocates {after} bytes, the given program {before}"] if after > before else []
 
 
 def differences(want, got, compare):
@@ -224,3 +240,16 @@ def differences(want, got, compare):
 def exactly(_, ours, theirs):
     """A comparison for `differences`: every element is equal."""
     return None if torch.equal(ours, theirs) else f"{ours.flatten().tolist()[:8]}, not {theirs.flatten().tolist()[:8]}"
+
+
+def judged(outcome, out, want, example, more):
+    """(status, detail) of a file that a command wrote: PyTorch loads it, and two calls leave `want`. `more(ours)` gives further
+    problems, if it finds none before."""
+    if not outcome:
+        return outcome.kind, outcome.line
+    try:
+        ours = torch.export.load(out)
+        problems = differences(want, calls_left(ours.module(check_guards=False), example), exactly) or more(ours)
+    except Exception as e:
+        problems = [short(e)]
+    return ("WRONG", problems[0]) if problems else ("ok", "")

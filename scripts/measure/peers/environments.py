@@ -12,7 +12,6 @@ from pathlib import Path
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 from lib.command import ROOT
 
-
 HERE = Path(__file__).resolve().parent
 # What pip installs into each environment, by its name.
 PACKAGES = {
