@@ -23,7 +23,7 @@ fn mix(mut z: u64) -> u64 {
 }
 
 impl Draws {
-    /// Of a call that these numbers tell from all others.
+    /// The draws of the call that these numbers identify.
     pub fn new(key: &[u64]) -> Draws {
         let fold = |start: u64| {
             key.iter().fold(start, |h, &k| {
@@ -150,7 +150,7 @@ pub enum Distribution {
 pub fn draw(draws: &Draws, what: Distribution, out: &ViewMut<'_>, threads: usize) {
     let dtype = out.dtype();
     if dtype.is_complex() {
-        // Both parts alike; together they have the variance asked for.
+        // The parts of a normal number each have half of its variance.
         return fill(out, threads, |i| match what {
             Distribution::Normal(mean, std) => {
                 let (a, b) = draws.normals(i);
@@ -205,7 +205,7 @@ pub fn bernoulli(draws: &Draws, p: &[f64], out: &ViewMut<'_>, threads: usize) ->
     Ok(())
 }
 
-/// Numbers of events where these many are expected. Fails at negative ones.
+/// Poisson-distributed numbers with these expected values. Fails at negative ones.
 pub fn poisson(draws: &Draws, rates: &View<'_>, out: &ViewMut<'_>, threads: usize) -> Result<(), String> {
     let rates = gather::<f64>(*rates);
     if !rates.iter().all(|&r| r >= 0.0) {
@@ -217,7 +217,7 @@ pub fn poisson(draws: &Draws, rates: &View<'_>, out: &ViewMut<'_>, threads: usiz
 
 fn events(draws: &Draws, i: u64, rate: f64) -> f64 {
     if rate < 10.0 {
-        // Products of even numbers until they fall below e^-rate.
+        // Knuth's method: multiply uniform numbers until the product falls below e^-rate.
         let (limit, mut product) = ((-rate).exp(), 1.0);
         for k in 0.. {
             product *= 1.0 - digits(draws.pair(i, k).0, 53);
@@ -232,7 +232,7 @@ fn events(draws: &Draws, i: u64, rate: f64) -> f64 {
     let a = -0.059 + 0.02483 * b;
     let inverse = 1.1239 + 1.1328 / (b - 3.4);
     let edge = 0.9277 - 3.6224 / (b - 2.0);
-    // One try in ten fails: this many in a row never do.
+    // One try in ten fails, so a thousand in a row do not.
     for turn in 0..1000 {
         let (u, v) = draws.pair(i, turn);
         let (u, v) = (digits(u, 53) - 0.5, 1.0 - digits(v, 53));
@@ -295,7 +295,7 @@ pub fn multinomial(draws: &Draws, weights: &View<'_>, replacement: bool, out: &V
             for (i, place) in order.iter_mut().enumerate() {
                 *place = (if row[i] > 0.0 { wait(i) } else { f64::INFINITY }, i);
             }
-            // No two are equal.
+            // The index breaks ties.
             order.sort_unstable_by(|a, b| a.0.total_cmp(&b.0).then(a.1.cmp(&b.1)));
             picked.iter_mut().zip(order.iter()).for_each(|(place, o)| *place = o.1 as i64);
         }

@@ -16,9 +16,9 @@ pub struct Builder<'a> {
     /// The graph.
     pub graph: &'a mut Graph,
     names: &'a mut Names,
-    /// Where the nodes that are added now come from.
+    /// Origin of the nodes that are added.
     pub origin: Arc<Origin>,
-    /// The name that new values derive theirs from.
+    /// Stem of new values' names.
     pub hint: Arc<str>,
 }
 
@@ -27,7 +27,7 @@ pub struct Builder<'a> {
 pub struct Names(HashMap<Arc<str>, u32, FixedState>);
 
 impl Names {
-    /// Makes room for that many names.
+    /// Reserves memory for `more` names.
     pub fn reserve(&mut self, more: usize) {
         self.0.reserve(more);
     }

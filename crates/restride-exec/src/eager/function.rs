@@ -9,7 +9,7 @@ use restride_ir::{Error, Result};
 use std::cell::RefCell;
 use std::rc::Rc;
 
-/// A function whose gradient is written down, and not that of the calls that it makes.
+/// A function with a gradient of its own, used instead of the gradients of the calls that it makes.
 ///
 /// ```
 /// use restride_exec::eager::{Function, Saving, Tensor, apply};
@@ -47,19 +47,19 @@ pub trait Function {
     /// Its name in histories and errors.
     fn name(&self) -> &str;
 
-    /// The results. Its calls are not recorded; inputs are constants here, in the same memory, and must not be written. What
-    /// the backward pass reads is saved.
+    /// Computes the results. Its calls are not recorded. Inputs are constants on the caller's memory and must not be written.
+    /// `saving` keeps the values that `backward` reads.
     ///
     /// # Errors
-    /// Whatever it says.
+    /// Any; [`apply`] returns it.
     fn forward(&self, inputs: &[Tensor], saving: &mut Saving) -> Result<Vec<Tensor>>;
 
-    /// A gradient for each input, `None` for zero, from those of the results, `None` where nothing depends on one. `saved` is
-    /// what `forward` saved, in order; `needs` says whose gradient is asked for. Calls are recorded where gradients of
-    /// gradients are asked for.
+    /// Computes the gradient of each input (`None` is zero) from those of the results (`None` for a result that the loss does
+    /// not depend on). `saved` has the values that `forward` saved, in order; `needs` marks the inputs whose gradient is wanted.
+    /// Its calls are recorded where gradients of gradients are wanted.
     ///
     /// # Errors
-    /// Whatever it says.
+    /// Any; the backward pass returns it.
     fn backward(&self, saved: &[Tensor], gradients: &[Option<Tensor>], needs: &[bool]) -> Result<Vec<Option<Tensor>>>;
 }
 
@@ -71,13 +71,13 @@ pub struct Saving {
 }
 
 impl Saving {
-    /// Keeps an input, a result or another value. An error in the backward pass says if it was written since, as for any
-    /// operator.
+    /// Keeps an input, a result or another value. If the value is overwritten before the backward pass reads it, that pass fails,
+    /// as for any operator.
     pub fn save(&mut self, t: &Tensor) {
         self.saved.push(t.clone());
     }
 
-    /// A result that has no gradient.
+    /// Declares that a result has no gradient.
     pub fn constant(&mut self, result: &Tensor) {
         self.constants.push(result.clone());
     }
@@ -150,7 +150,7 @@ struct Given {
     inputs: Vec<Rc<TapeStorage>>,
 }
 
-/// As long as it lives, the inputs of a function are not written.
+/// A guard: while it lives, writes to the inputs of the innermost function are refused.
 struct InputLock;
 
 impl InputLock {

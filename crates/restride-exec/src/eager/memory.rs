@@ -22,7 +22,7 @@ impl Region {
         Region { dtype: t.dtype(), layout: t.layout().clone(), conj: t.conj, neg: t.neg }
     }
 
-    /// Whether some byte is in both. Where that is too hard to tell, it counts as one.
+    /// Whether the regions share a byte; also true where that is too hard to decide.
     pub fn meets(&self, other: &Region) -> bool {
         if self.layout.sizes.contains(&0) || other.layout.sizes.contains(&0) {
             return false;
@@ -68,7 +68,7 @@ struct Pending {
     object: Option<usize>,
 }
 
-/// As long as it lives, values saved where a write is going to be are copied.
+/// A guard of the targets in [`WRITING`]: while it lives, a value saved in cells that will be written is copied.
 pub(super) struct Writing(usize);
 
 impl Drop for Writing {
@@ -95,8 +95,7 @@ fn pending(targets: impl Iterator<Item = Pending>) -> Writing {
     })
 }
 
-/// Whether a value that is saved now is about to be written over by the call that saves it. PyTorch copies the target
-/// itself then, and no other operand.
+/// Whether the call that saves a value now is about to overwrite it. PyTorch then copies the target itself, and no other operand.
 pub(super) fn about_to_be_written(t: &Tensor) -> bool {
     WRITING.with_borrow(|w| {
         w.iter().any(|p| {
@@ -110,12 +109,12 @@ pub(super) fn about_to_be_written(t: &Tensor) -> bool {
 }
 
 impl TapeStorage {
-    /// How often it was written.
+    /// Number of writes so far.
     pub fn version(&self) -> u64 {
         self.version.get()
     }
 
-    /// It counts as written, though no cell was.
+    /// Counts a write that changes no cell.
     pub fn touch(&self) {
         self.version.set(self.version.get() + 1);
     }
@@ -221,7 +220,7 @@ impl SavedValue {
         Ok(SavedValue { raw, memory, record: Some(record) })
     }
 
-    /// The value as it was when it was saved. `whose` says which call's result it is.
+    /// The value as it was saved. `whose` names, for the error, the call whose result it is.
     pub fn get(&self, whose: impl FnOnce() -> String) -> Result<(RawTensor, Rc<TapeStorage>)> {
         let Some(record) = &self.record else { return Ok((self.raw.clone(), self.memory.clone())) };
         let written = match (&*record.state.borrow(), record.how) {

@@ -12,7 +12,7 @@ const MOST_RESULTS: usize = 8;
 
 struct Probe {
     types: Vec<TensorType>,
-    /// Of operands and results: whether a call took it.
+    /// For each operand, then each result: whether a call took it.
     read: Vec<bool>,
     /// Whether the types of a call's results are unknown.
     blind: bool,
@@ -58,7 +58,7 @@ pub(super) fn lifted(m: &Meta) -> TensorType {
     TensorType::new(m.dtype, m.layout.map(|d| Expr::Int(*d)))
 }
 
-/// Which operands (first) and results (then) the rule of a call reads; all, where that cannot be known before it runs.
+/// Whether the rule of a call reads each operand, then each result; all count as read where only a run can tell.
 pub(super) fn reads(op: Op, args: &[Arg<Val, Expr>], operands: &[Held], results: &[Held], needs: &[bool]) -> Vec<bool> {
     let count = operands.len() + results.len();
     let floating = |k: usize| results[k].ty.dtype.is_float() || results[k].ty.dtype.is_complex();

@@ -135,7 +135,7 @@ pub(crate) fn one(meta: Meta) -> Metas {
 }
 
 /// Converts a kernel's outcome to an operator's.
-pub(crate) fn ran(r: std::result::Result<(), String>) -> Result<()> {
+pub(crate) fn ran<T>(r: std::result::Result<T, String>) -> Result<T> {
     r.map_err(OpError::new)
 }
 

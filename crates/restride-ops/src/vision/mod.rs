@@ -27,28 +27,26 @@ fn nms(c: &Call<'_>) -> Result<Vec<RawTensor>> {
         scores.sizes()[0]
     );
     ensure!(boxes.dtype() == scores.dtype(), "dets should have the same type as scores");
-    let kept = ran_with(vision::nms(boxes, scores, c.args.float(2)?))?;
+    let kept = ran(vision::nms(boxes, scores, c.args.float(2)?))?;
     Ok(vec![RawTensor::from_slice(&kept, &[kept.len() as i64])])
 }
 
-fn ran_with<T>(r: std::result::Result<T, String>) -> Result<T> {
-    r.map_err(restride_ir::OpError::new)
+/// Checks of `rois` beside the tensor called `what`, and of the sampling ratio.
+fn check_regions(rois: &Meta, what: &str, of: &Meta, op: &str, ratio: i64) -> Result<()> {
+    ensure!(rois.rank() == 2 && rois.sizes()[1] == 5, "rois must have shape as Tensor[K, 5]");
+    let (own, other) = (name(of.dtype), name(rois.dtype));
+    ensure!(rois.dtype == of.dtype, "Expected tensor for {what} to have the same type as rois, got {own} and {other}");
+    ensure!(of.dtype.is_float(), "\"{op}\" not implemented for '{own}'");
+    ensure!(ratio < 1 << 12, "roi_align: sampling_ratio is out of range");
+    Ok(())
 }
 
 /// `roi_align(input, rois, spatial_scale, pooled_height, pooled_width, sampling_ratio, aligned)`
 fn roi_infer(a: &Args<'_, Meta>) -> Metas {
     let (x, r, h, w) = (a.tensor(0)?, a.tensor(1)?, a.int(3)?, a.int(4)?);
     ensure!(x.rank() == 4, "roi_align expects an input of 4 dimensions, got {}", x.rank());
-    ensure!(r.rank() == 2 && r.sizes()[1] == 5, "rois must have shape as Tensor[K, 5]");
-    ensure!(
-        r.dtype == x.dtype,
-        "Expected tensor for input to have the same type as rois, got {} and {}",
-        name(x.dtype),
-        name(r.dtype)
-    );
-    ensure!(x.dtype.is_float(), "\"roi_align\" not implemented for '{}'", name(x.dtype));
+    check_regions(r, "input", x, "roi_align", a.int(5)?)?;
     ensure!((0..1 << 20).contains(&h) && (0..1 << 20).contains(&w), "roi_align: pooled sizes are out of range");
-    ensure!(a.int(5)? < 1 << 12, "roi_align: sampling_ratio is out of range");
     one(fresh(x.dtype, &[r.sizes()[0], x.sizes()[1], h, w]))
 }
 
@@ -66,21 +64,13 @@ fn roi_back_infer(a: &Args<'_, Meta>) -> Metas {
         *n = a.int(5 + i)?;
         ensure!((0..1 << 31).contains(n), "roi_align_backward: sizes are out of range");
     }
-    ensure!(r.rank() == 2 && r.sizes()[1] == 5, "rois must have shape as Tensor[K, 5]");
+    check_regions(r, "grad", g, "roi_align_backward", a.int(9)?)?;
     ensure!(
         g.sizes() == [r.sizes()[0], sizes[1], h, w],
         "roi_align_backward: a gradient of sizes {:?}, expected {:?}",
         g.sizes(),
         [r.sizes()[0], sizes[1], h, w]
     );
-    ensure!(
-        r.dtype == g.dtype,
-        "Expected tensor for grad to have the same type as rois, got {} and {}",
-        name(g.dtype),
-        name(r.dtype)
-    );
-    ensure!(g.dtype.is_float(), "\"roi_align_backward\" not implemented for '{}'", name(g.dtype));
-    ensure!(a.int(9)? < 1 << 12, "roi_align: sampling_ratio is out of range");
     one(fresh(g.dtype, &sizes))
 }
 

@@ -26,9 +26,9 @@ pub struct Prepared {
 }
 
 impl Compiled {
-    /// Prepares the program for the sizes of these inputs, or with `None` for its static sizes: does now what the first run would
-    /// do otherwise. `Compiled` remembers the last 64 preparations; a run that finds its sizes among them only runs. A program
-    /// whose sizes depend on data runs once for it, on copies.
+    /// Prepares the program for the sizes of these inputs, or with `None` for its static sizes. Otherwise the first run prepares it.
+    /// `Compiled` remembers the last 64 preparations, and a run with the sizes of one of them prepares nothing. A program whose sizes
+    /// depend on data runs once, on copies of the inputs.
     ///
     /// ```
     /// # use restride::{CompileOptions, Compiled, Inputs, OpenOptions, RunOptions};
@@ -42,7 +42,7 @@ impl Compiled {
     /// ```
     ///
     /// # Errors
-    /// As [`Instance::run`]; no inputs for a program whose sizes they tell.
+    /// As [`Instance::run`]; `None` for a program whose sizes depend on inputs.
     pub fn prepare<'i>(&self, inputs: impl Into<Option<&'i Inputs>>) -> Result<Prepared> {
         let program = self.functional();
         let segments = match inputs.into() {

@@ -326,14 +326,10 @@ impl<'a> PartBuilder<'a> {
         let at = self.steps.len();
         match step {
             Step::Run { node: id, reads, writes } => {
-                let node = &self.graph.nodes[*id];
-                let reads = self.accesses(node.operands(), reads);
-                let writes = self.accesses(node.results.iter().copied(), writes);
-                reads.iter().for_each(|a| self.values[a.value].read = Some(at));
-                writes.iter().for_each(|a| self.values[a.value].made = Some(at));
+                let copies = only_moves(self.graph, &self.graph.nodes[*id]);
+                let kind = if copies { StepKind::Copy } else { StepKind::Compute };
                 let scratch = self.placement.scratch.get(id).and_then(|b| self.rows[b.index()]);
-                let kind = if only_moves(self.graph, node) { StepKind::Copy } else { StepKind::Compute };
-                StepRow { kind, site: self.sites.get(id).cloned(), reads, writes, scratch, bytes: self.bytes(*id) }
+                StepRow { scratch, ..self.node(at, kind, *id, reads, writes) }
             }
             Step::Move { value, from, to } => {
                 let reads = self.accesses([*value], &[Some(Place::clone(from))]);
@@ -349,14 +345,26 @@ impl<'a> PartBuilder<'a> {
                 let lie = |v: ValueId| self.placement.places[v].clone();
                 let reads: Vec<Option<Place>> = node.operands().map(lie).collect();
                 let writes: Vec<Option<Place>> = node.results.iter().map(|r| lie(*r)).collect();
-                let reads = self.accesses(node.operands(), &reads);
-                let writes = self.accesses(node.results.iter().copied(), &writes);
-                reads.iter().for_each(|a| self.values[a.value].read = Some(at));
-                writes.iter().for_each(|a| self.values[a.value].made = Some(at));
-                let (site, bytes) = (self.sites.get(id).cloned(), self.bytes(*id));
-                StepRow { kind: StepKind::Free, site, reads, writes, scratch: None, bytes }
+                self.node(at, StepKind::Free, *id, &reads, &writes)
             }
         }
+    }
+
+    /// The row of a node's step.
+    fn node(
+        &mut self,
+        at: usize,
+        kind: StepKind,
+        id: NodeId,
+        reads: &[Option<Place>],
+        writes: &[Option<Place>],
+    ) -> StepRow {
+        let node = &self.graph.nodes[id];
+        let reads = self.accesses(node.operands(), reads);
+        let writes = self.accesses(node.results.iter().copied(), writes);
+        reads.iter().for_each(|a| self.values[a.value].read = Some(at));
+        writes.iter().for_each(|a| self.values[a.value].made = Some(at));
+        StepRow { kind, site: self.sites.get(&id).cloned(), reads, writes, scratch: None, bytes: self.bytes(id) }
     }
 
     /// Values at places, without numbers and unused values.
