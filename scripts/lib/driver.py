@@ -104,6 +104,12 @@ def print_table(header, rows):
         print("  ".join([c.ljust(w) for c, w in zip(row, wide, strict=False)] + row[len(wide) :]).rstrip())
 
 
+def markdown(header, rows):
+    """The lines of a Markdown table, and an empty one."""
+    line = lambda cells: f"| {' | '.join(map(str, cells))} |"
+    return [line(header), "|---" * len(header) + "|", *map(line, rows), ""]
+
+
 def write_json(path, data):
     """Write data to `--json F`; nothing without one."""
     if path:

@@ -31,7 +31,7 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 from lib.command import ROOT, VIAS, Restride
-from lib.driver import parser, print_table, replace_between, scratch, write_json
+from lib.driver import markdown, parser, print_table, replace_between, scratch, write_json
 from lib.tensor_files import Tensors, content_of, differences
 
 import torch
@@ -217,12 +217,10 @@ class Worker:
 
 
 def sums(rows, names):
-    lines = [f"| {len(rows)} programs | " + " | ".join(STATUSES) + " |", "|---" * (len(STATUSES) + 1) + "|"]
-    for name in names:
-        found = [row["results"][name][0] for row in rows]
-        label = (TORCH | RESTRIDE)[name]
-        lines.append(f"| {label} | " + " | ".join(str(found.count(s)) for s in STATUSES) + " |")
-    return lines
+    """The lines of a table: how many programs each way has in each status."""
+    found = {name: [row["results"][name][0] for row in rows] for name in names}
+    lines = [((TORCH | RESTRIDE)[name], *map(found[name].count, STATUSES)) for name in names]
+    return markdown([f"{len(rows)} programs", *STATUSES], lines)
 
 
 MEANING = (
@@ -244,7 +242,7 @@ def short_table(rows, names, version):
         f"PyTorch {version}, which cannot load {lost} of the files that it saved; " if lost else f"PyTorch {version}; "
     )
     note += "each program by itself: [docs/alias-table.md](docs/alias-table.md)."
-    return "\n".join(["", *sums(rows, names), "", MEANING, note, "", ""])
+    return "\n".join(["", *sums(rows, names), MEANING, note, "", ""])
 
 
 def long_table(rows, names, version, left_out):
@@ -254,13 +252,14 @@ def long_table(rows, names, version, left_out):
         "PyTorch leaves. One comparison judges all columns. `torch.compile` gets `torch.export.load(…).module()`; what it made of "
         "the Python that was exported is in the fixtures (`torch_2_15`), and differs for a few."
     )
-    text += [head, "", MEANING, "", *sums(rows, names), ""]
-    text += ["| program | issue | " + " | ".join(names) + " |", "|---" * (len(names) + 2) + "|"]
+    text += [head, "", MEANING, "", *sums(rows, names)]
+    lines = []
     for row in rows:
         number = isinstance(row["issue"], int)
         issue = f"[{row['issue']}](https://github.com/pytorch/pytorch/issues/{row['issue']})" if number else ""
-        what, cells = row["what"].replace("|", "&#124;"), " | ".join(row["results"][n][0] for n in names)
-        text.append(f"| `{row['name']}`: {what} | {issue} | {cells} |")
+        what = row["what"].replace("|", "&#124;")
+        lines.append([f"`{row['name']}`: {what}", issue, *(row["results"][n][0] for n in names)])
+    text += markdown(["program", "issue", *names], lines)[:-1]
     ours = [
         (r["name"], n, *r["results"][n]) for r in rows for n in names if n in RESTRIDE and r["results"][n][0] != "right"
     ]

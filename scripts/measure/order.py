@@ -17,7 +17,7 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 from lib.command import ROOT, Restride
-from lib.driver import parser, replace_between, scratch, write_json
+from lib.driver import markdown, parser, replace_between, scratch, write_json
 
 DOCS = ROOT / "docs/memory.md"
 BEGIN, END = "<!-- begin: written by scripts/measure/order.py --write-docs -->", "<!-- end of order -->"
@@ -54,10 +54,9 @@ def table(rows, failed):
     if failed:
         out += [f"{len(failed)} do not compile: {', '.join(f'`{n}`' for n in failed)}.", ""]
     out += [f"The {min(ROWS, len(better))} with the largest gain:", ""] if len(better) > ROWS else []
-    out += ["| program | arena in the program's order | as restride orders it | ratio |", "|---|---|---|---|"]
-    for r in better[:ROWS]:
-        out.append(f"| `{r['name']}` | {size(r['was'])} | {size(r['now'])} | {100 * r['now'] / r['was']:.1f} % |")
-    return "\n".join(out)
+    cells = lambda r: (f"`{r['name']}`", size(r["was"]), size(r["now"]), f"{100 * r['now'] / r['was']:.1f} %")
+    header = ("program", "arena in the program's order", "as restride orders it", "ratio")
+    return "\n".join([*out, *markdown(header, map(cells, better[:ROWS]))]).rstrip()
 
 
 def main():

@@ -20,11 +20,11 @@ import sys
 from pathlib import Path
 
 from environments import HERE, environment, model_names, torch_python, torch_version, versions
-from memory import size, table
+from memory import size
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 from lib.command import ROOT, Restride
-from lib.driver import finish, parser, replace_between, scratch
+from lib.driver import finish, markdown, parser, replace_between, scratch
 
 DOCS = ROOT / "docs/speed.md"
 BEGIN, END = "<!-- begin: written by scripts/measure/peers/latency.py --write-docs -->", "<!-- end -->"
@@ -117,13 +117,13 @@ def ratio(row):
 def latency_table(rows, ways):
     header = ["model", "restride", *(WAYS[w][0] for w in ways), "restride / fastest other"]
     cell = lambda row, way: f"{row['times'][way]:.3g}" if way in row["times"] else "–"
-    return table(header, [[f"`{r['name']}`", *(cell(r, w) for w in ("restride", *ways)), ratio(r)] for r in rows])
+    return markdown(header, [[f"`{r['name']}`", *(cell(r, w) for w in ("restride", *ways)), ratio(r)] for r in rows])
 
 
 def memory_table(rows, ways):
     header = ["model", "restride", *(WAYS[w][0] for w in ways)]
     cell = lambda row, way: size(row["peaks"][way]) if way in row["peaks"] else "–"
-    return table(header, [[f"`{r['name']}`", *(cell(r, w) for w in ("restride", *ways))] for r in rows])
+    return markdown(header, [[f"`{r['name']}`", *(cell(r, w) for w in ("restride", *ways))] for r in rows])
 
 
 def profile_table(rows):
@@ -142,7 +142,7 @@ def profile_table(rows):
             )
         plain = 2e-9 * profile["machine"]["product_macs_per_second"]
         lines.append([f"`{row['name']}`", "; ".join(largest), f"{plain:.0f} GFLOP/s"])
-    return table(["model", "operators with the largest shares", "a plain product"], lines)
+    return markdown(["model", "operators with the largest shares", "a plain product"], lines)
 
 
 def text_of(rows, ways, said):

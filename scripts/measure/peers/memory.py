@@ -22,7 +22,7 @@ from environments import HERE, environment, model_names, torch_python, torch_ver
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 from lib.command import ROOT, Restride, run
-from lib.driver import finish, parser, replace_between, scratch
+from lib.driver import finish, markdown, parser, replace_between, scratch
 from lib.values import load
 
 from check import compare
@@ -145,15 +145,6 @@ def size(n):
     return f"{n / 1e3:.1f} kB" if n >= 1e4 else f"{n} B" if n else "0"
 
 
-def table(header, rows):
-    return [
-        "| " + " | ".join(header) + " |",
-        "|---" * len(header) + "|",
-        *("| " + " | ".join(row) + " |" for row in rows),
-        "",
-    ]
-
-
 def share(ours, theirs):
     percent = 100 * ours / theirs
     return (
@@ -185,7 +176,7 @@ def arenas(rows, peer):
             inner = r.peer["inner_arena"]
             line += [size(inner), size(r.peer["arena"]), share(p["arena_bytes"] + p["state_bytes"], inner)]
         lines.append(line)
-    return table(header, lines)
+    return markdown(header, lines)
 
 
 def copies(rows, peer):
@@ -202,7 +193,7 @@ def copies(rows, peer):
             line += [str(nodes), size(r.peer_copied), share(r.copied, r.peer_copied)]
         top = r.copies[0] if r.copies else None
         lines.append([*line, f"`{top.what}`, {size(top.bytes)}: {top.why}" if top else "none"])
-    return table(header, lines)
+    return markdown(header, lines)
 
 
 def operators(rows):
@@ -210,7 +201,7 @@ def operators(rows):
     for r in rows:
         kinds = sorted(r.peer["moves"].items(), key=lambda m: (-m[1]["bytes"], m[0]))
         lines.append([f"`{r.name}`", ", ".join(f"`{k}` {m['nodes']} / {size(m['bytes'])}" for k, m in kinds)])
-    return table(["model", "operator, how many, bytes"], lines)
+    return markdown(["model", "operator, how many, bytes"], lines)
 
 
 def text_of(rows, version, peer, missing):

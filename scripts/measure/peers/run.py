@@ -34,7 +34,7 @@ from environments import HERE, environment, torch_python, versions
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 from lib.command import ROOT, Restride
-from lib.driver import finish, parser, replace_between, scratch
+from lib.driver import finish, markdown, parser, replace_between, scratch
 from lib.values import difference, load
 
 DOCS = ROOT / "docs/other-compilers.md"
@@ -114,8 +114,7 @@ def worse(cells, form):
 def table(name, rows, version):
     """One target's table, with what is behind it below."""
     title = TARGETS[name].title + (f" ({version})" if version else "")
-    out = [f"### {title}", "", "| program | " + " | ".join(FORMS.values()) + " |", "|---" * (1 + len(FORMS)) + "|"]
-    reasons = []
+    reasons, lines = [], []
     for program, cells in rows.items():
         line = []
         for form in FORMS:
@@ -126,9 +125,10 @@ def table(name, rows, version):
                 bold = "**wrong values**" if kind == "WRONG" else kind
                 text = f"{bold} [{reasons.index(text) + 1}]"
             line.append(text)
-        out.append(f"| `{program}` | " + " | ".join(line) + " |")
+        lines.append([f"`{program}`", *line])
     quoted = [text.replace("`", "'") for text in reasons]
-    out += [""] + [f"{i + 1}. `{text}`" for i, text in enumerate(quoted)]
+    out = [f"### {title}", "", *markdown(["program", *FORMS.values()], lines)]
+    out += [f"{i + 1}. `{text}`" for i, text in enumerate(quoted)]
     return "\n".join(out).rstrip() + "\n"
 
 
