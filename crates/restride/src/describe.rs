@@ -4,7 +4,7 @@ use crate::files::fixed;
 use restride_exec::inputs::user_inputs;
 use restride_exec::{Inputs, RunValue};
 use restride_ir::{Arg, DType, Error, ErrorKind, Expr, InputKind, OutputKind, Program, Result, Stage, Type};
-use restride_passes::functionalize::{Options, functionalize};
+use restride_passes::functionalize::{FunctionalizeOptions, functionalize};
 use restride_tensor::RawTensor;
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -128,7 +128,7 @@ fn written_names(program: &Program) -> BTreeSet<Arc<str>> {
 pub fn describe(program: &Program) -> Description {
     let functional = match program.stage {
         Stage::Functional => Some(written_names(program)),
-        Stage::Imported => functionalize(program, &Options::default()).ok().map(|p| written_names(&p)),
+        Stage::Imported => functionalize(program, &FunctionalizeOptions::default()).ok().map(|p| written_names(&p)),
     };
     let mutated = |name: &str| functional.as_ref().map(|names| names.contains(name));
     let graph = program.graph();
