@@ -21,18 +21,23 @@ pub struct Deform {
     pub offset_groups: usize,
 }
 
-/// A convolution whose windows' elements are moved by `offset` and scaled by `mask`; everything is N × C × H × W.
-pub fn deform_conv2d(
-    x: &View<'_>,
-    weight: &View<'_>,
-    offset: &View<'_>,
-    mask: Option<&View<'_>>,
-    bias: &View<'_>,
-    how: Deform,
-    out: &ViewMut<'_>,
-    threads: usize,
-) -> Result<(), String> {
-    with_compute!(float out.dtype(), T => deform::<T>(x, weight, offset, mask, bias, how, out, threads));
+/// Operands of a deformable convolution, each N × C × H × W.
+pub struct Deformed<'a> {
+    /// Images.
+    pub x: View<'a>,
+    /// Filters.
+    pub weight: View<'a>,
+    /// How far each element of each window is moved, down and across.
+    pub offset: View<'a>,
+    /// Factors of the windows' elements.
+    pub mask: Option<View<'a>>,
+    /// Geometry.
+    pub how: Deform,
+}
+
+/// A convolution whose windows' elements are moved and scaled.
+pub fn deform_conv2d(of: &Deformed<'_>, bias: &View<'_>, out: &ViewMut<'_>, threads: usize) -> Result<(), String> {
+    with_compute!(float out.dtype(), T => deform::<T>(of, bias, out, threads));
     Ok(())
 }
 
@@ -49,23 +54,16 @@ struct Images<'a, T: Copy> {
 }
 
 impl<'a, T: Real> Images<'a, T> {
-    fn new(
-        x: &View<'a>,
-        weight: &View<'_>,
-        offset: &View<'a>,
-        mask: Option<&View<'a>>,
-        how: Deform,
-        result: &[i64],
-    ) -> Self {
+    fn new(of: &Deformed<'a>, result: &[i64]) -> Self {
         let pair = |s: &[i64]| [s[2] as usize, s[3] as usize];
         Images {
-            data: pack(x),
-            offsets: pack(offset),
-            mask: mask.map(pack),
-            how,
-            channels: x.sizes()[1] as usize,
-            size: pair(x.sizes()),
-            kernel: pair(weight.sizes()),
+            data: pack(&of.x),
+            offsets: pack(&of.offset),
+            mask: of.mask.as_ref().map(pack),
+            how: of.how,
+            channels: of.x.sizes()[1] as usize,
+            size: pair(of.x.sizes()),
+            kernel: pair(of.weight.sizes()),
             result: pair(result),
         }
     }
@@ -113,21 +111,12 @@ impl<'a, T: Real> Images<'a, T> {
     }
 }
 
-fn deform<T: Real>(
-    x: &View<'_>,
-    weight: &View<'_>,
-    offset: &View<'_>,
-    mask: Option<&View<'_>>,
-    bias: &View<'_>,
-    how: Deform,
-    out: &ViewMut<'_>,
-    threads: usize,
-) {
+fn deform<T: Real>(of: &Deformed<'_>, bias: &View<'_>, out: &ViewMut<'_>, threads: usize) {
     if out.numel() == 0 {
         return;
     }
-    let images = Images::<T>::new(x, weight, offset, mask, how, out.sizes());
-    let (weights, bias) = (pack::<T>(weight), pack::<T>(bias));
+    let (images, how) = (Images::<T>::new(of, out.sizes()), of.how);
+    let (weights, bias) = (pack::<T>(&of.weight), pack::<T>(bias));
     let (filters, points) = (out.sizes()[1] as usize, images.points());
     let rows = images.channels / how.groups * images.taps();
     let mut target = Target::<T>::new(out);
@@ -167,33 +156,20 @@ pub fn deform_backward_room(operands: &[Stored<'_>], outs: &[Stored<'_>]) -> usi
 /// The gradients of a deformable convolution's input, weight, offset, mask and bias, in this order.
 pub fn deform_conv2d_backward(
     grad: &View<'_>,
-    x: &View<'_>,
-    weight: &View<'_>,
-    offset: &View<'_>,
-    mask: Option<&View<'_>>,
-    how: Deform,
+    of: &Deformed<'_>,
     outs: [&ViewMut<'_>; 5],
     threads: usize,
 ) -> Result<(), String> {
-    with_compute!(float x.dtype(), T => backward::<T>(grad, x, weight, offset, mask, how, outs, threads));
+    with_compute!(float of.x.dtype(), T => backward::<T>(grad, of, outs, threads));
     Ok(())
 }
 
-fn backward<T: Real>(
-    grad: &View<'_>,
-    x: &View<'_>,
-    weight: &View<'_>,
-    offset: &View<'_>,
-    mask: Option<&View<'_>>,
-    how: Deform,
-    outs: [&ViewMut<'_>; 5],
-    threads: usize,
-) {
+fn backward<T: Real>(grad: &View<'_>, of: &Deformed<'_>, outs: [&ViewMut<'_>; 5], threads: usize) {
     if grad.numel() == 0 {
         return outs.into_iter().for_each(|out| fill(out, T::zero()));
     }
-    let images = Images::<T>::new(x, weight, offset, mask, how, grad.sizes());
-    let (grads, weights) = (pack::<T>(grad), pack::<T>(weight));
+    let (images, how) = (Images::<T>::new(of, grad.sizes()), of.how);
+    let (grads, weights) = (pack::<T>(grad), pack::<T>(&of.weight));
     let [mut of_x, mut of_weight, mut of_offset, mut of_mask, mut of_bias] = outs.map(Target::<T>::new);
     let (batch, filters) = (grad.sizes()[0] as usize, grad.sizes()[1] as usize);
     let (taps, points, [h, w]) = (images.taps(), images.points(), images.size);
@@ -363,17 +339,9 @@ mod tests {
         let mut locked = outs.each_ref().map(RawTensor::write);
         let to = locked.each_mut().map(|w| w.view_mut());
         let all = [&to[0], &to[1], &to[2], &to[3], &to[4]];
-        deform_conv2d_backward(
-            &g.read().view(),
-            &x.read().view(),
-            &w.read().view(),
-            &o.read().view(),
-            None,
-            how,
-            all,
-            2,
-        )
-        .unwrap();
+        let (x, w, o) = (x.read(), w.read(), o.read());
+        let of = Deformed { x: x.view(), weight: w.view(), offset: o.view(), mask: None, how };
+        deform_conv2d_backward(&g.read().view(), &of, all, 2).unwrap();
         drop(locked);
         assert_eq!(outs[4].to_elements::<f32>(), [5.0]);
         assert_eq!(outs[1].to_elements::<f32>(), [0.0]);

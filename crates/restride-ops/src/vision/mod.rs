@@ -10,7 +10,7 @@ use crate::support::promote::name;
 use crate::support::scratch::stored;
 use crate::support::*;
 use restride_ir::{Args, Call, Exactness, Kernel, Meta, OpDef};
-use restride_kernels::vision::deform::{self as k, Deform};
+use restride_kernels::vision::deform::{self as k, Deform, Deformed};
 use restride_kernels::vision::{self, RoiAlign};
 use restride_tensor::RawTensor;
 use smallvec::SmallVec;
@@ -153,11 +153,16 @@ fn deform_infer(a: &Args<'_, Meta>) -> Metas {
 }
 
 fn deform(c: &Call<'_>) -> Result<()> {
+    ran(k::deform_conv2d(&deformed(c, 0)?, c.args.tensor(4)?, &c.outs[0], c.ctx.threads))
+}
+
+/// The operands whose first is argument `at`.
+fn deformed<'a>(c: &'a Call<'_>, at: usize) -> Result<Deformed<'a>> {
     let a = &c.args;
-    let (x, w) = (a.tensor(0)?, a.tensor(1)?);
-    let (how, _) = deform_read(a, 5, x.sizes(), w.sizes())?;
-    let mask = if a.bool(13)? { Some(a.tensor(3)?) } else { None };
-    ran(k::deform_conv2d(x, w, a.tensor(2)?, mask, a.tensor(4)?, how, &c.outs[0], c.ctx.threads))
+    let (x, weight, offset) = (*a.tensor(at)?, *a.tensor(at + 1)?, *a.tensor(at + 2)?);
+    let (how, _) = deform_read(a, at + 5, x.sizes(), weight.sizes())?;
+    let mask = if a.bool(at + 13)? { Some(*a.tensor(at + 3)?) } else { None };
+    Ok(Deformed { x, weight, offset, mask, how })
 }
 
 fn deform_scratch(a: &Args<'_, Meta>, outs: &[Meta]) -> Result<usize> {
@@ -181,15 +186,11 @@ fn deform_back_infer(a: &Args<'_, Meta>) -> Metas {
 }
 
 fn deform_back(c: &Call<'_>) -> Result<()> {
-    let a = &c.args;
-    let (x, w) = (a.tensor(1)?, a.tensor(2)?);
-    let (how, _) = deform_read(a, 6, x.sizes(), w.sizes())?;
-    let mask = if a.bool(14)? { Some(a.tensor(4)?) } else { None };
     let [of_x, of_weight, of_offset, of_mask, of_bias] = c.outs else {
         return fail("deform_conv2d has five gradients");
     };
     let outs = [of_x, of_weight, of_offset, of_mask, of_bias];
-    ran(k::deform_conv2d_backward(a.tensor(0)?, x, w, a.tensor(3)?, mask, how, outs, c.ctx.threads))
+    ran(k::deform_conv2d_backward(c.args.tensor(0)?, &deformed(c, 1)?, outs, c.ctx.threads))
 }
 
 fn deform_back_scratch(a: &Args<'_, Meta>, outs: &[Meta]) -> Result<usize> {
