@@ -1,10 +1,16 @@
-//! Gradients of convolutions: the same products, and windows as columns.
+//! Gradients of convolutions: of the input by transposed convolutions, of the weight by products with windows that are made panel by
+//! panel.
 
-use crate::conv::window::{Window, columns};
-use crate::conv::{Number, Shape, TILE, batch, channels_at_once, row_major, scatter};
-use crate::support::pack::{Stored, Target, compute_room, pack, packed_room, packed_rooms, with_compute};
-use crate::support::scratch::Temp;
-use restride_tensor::{View, ViewMut};
+use crate::conv::frame::Planes;
+use crate::conv::implicit::Terms;
+use crate::conv::window::Window;
+use crate::conv::{
+    Number, Shape, batch, conv_room, conv_transposed_room, forward, is_plane, operand, operand_room, planes, transpose,
+};
+use crate::matmul::panels::Strided;
+use crate::reduce::{Reduction, reduce, reduce_room};
+use crate::support::pack::{Packed, Stored, Target, pack, packed_room, with_compute};
+use restride_tensor::{Layout, PerDim, View, ViewMut};
 
 /// Gradients of a convolution that are asked for.
 pub struct Gradients<'a> {
@@ -36,97 +42,116 @@ pub fn conv_backward(
     if !of_size(out.input, x.numel()) || !of_size(out.weight, weight.numel()) {
         return Err("gradients have the sizes of what they are of".into());
     }
-    with_compute!(any grad.dtype(), T => {
-        let (g, x, weight) = (pack::<T>(grad), pack::<T>(x), pack::<T>(weight));
-        if let Some(out) = &out.bias {
-            let plane = if transposed { w.volume() } else { w.windows() };
-            let mut target = Target::<T>::new(out);
-            let sums = target.slice();
-            sums.fill(T::default());
-            let channels = sums.len();
-            for (i, p) in g.chunks(plane.max(1)).enumerate() {
-                sums[i % channels] += pairwise(p);
-            }
-            target.finish();
+    if let Some(out) = &out.bias {
+        let reduced: PerDim<bool> = (0..grad.sizes().len()).map(|d| d != batched(x, weight) as usize).collect();
+        if out.numel() != grad.sizes()[batched(x, weight) as usize] as usize {
+            return Err("a convolution's bias has a number for each channel".into());
         }
-        if let Some(out) = &out.input {
-            let mut target = Target::<T>::new(out);
-            let y = target.slice();
-            if y.is_empty() {
-            } else if transposed {
-                row_major(&g, &weight, &s, y, threads);
+        reduce(grad, &reduced, Reduction::Sum, grad.dtype(), out, threads)?;
+    }
+    with_compute!(any grad.dtype(), T => {
+        if let Some(out) = &out.input
+            && out.numel() > 0
+        {
+            if transposed {
+                forward::<T>(grad, weight, None, &s, out, threads)?;
             } else {
-                scatter(&g, &weight, &Shape { cin: s.cout, cout: s.cin, ..s }, y, threads);
+                transpose::<T>(grad, weight, None, &Shape { cin: s.cout, cout: s.cin, ..s }, out, threads)?;
             }
-            target.finish();
         }
         if let Some(out) = &out.weight {
-            let mut target = Target::<T>::new(out);
             // The wide side has the window's input sizes, the narrow side its output sizes.
-            let (wide, narrow) = if transposed { (&g, &x) } else { (&x, &g) };
-            weight_gradient(wide, narrow, &s, target.slice(), threads);
-            target.finish();
+            let (wide, narrow) = if transposed { (grad, x) } else { (x, grad) };
+            weight_gradient::<T>(wide, narrow, &s, batched(x, weight), out, threads)?;
         }
     });
     Ok(())
 }
 
-/// Rows of columns for all windows that are made at a time.
-fn rows_at_once(w: &Window, rows: usize) -> usize {
-    (TILE / w.windows().max(1)).clamp(16, rows.max(16))
+/// Whether operands have a dimension of samples.
+fn batched(x: &View<'_>, weight: &View<'_>) -> bool {
+    x.sizes().len() == weight.sizes().len()
 }
 
-/// `grad[cout × (cin taps)] = Σ narrow[cout × windows] · columns(wide)ᵀ` over samples, for each group.
-fn weight_gradient<T: Number>(wide: &[T], narrow: &[T], s: &Shape, y: &mut [T], threads: usize) {
-    let (w, n) = (&s.w, s.w.windows());
-    let k = s.cin * w.taps();
-    y.fill(T::default());
-    let many = rows_at_once(w, k);
-    let mut cols = Temp::filled(many * n, T::default());
-    let vector = s.cout == 1 || k == 1;
-    for sample in 0..s.batch {
-        for group in 0..s.groups {
-            let image = sample * s.groups + group;
-            let src = &wide[image * s.cin * w.volume()..][..s.cin * w.volume()];
-            let a = &narrow[image * s.cout * n..][..s.cout * n];
-            for first in (0..k).step_by(many) {
-                let rows = many.min(k - first);
-                columns(src, first..first + rows, w, 0, n, n, &mut cols);
-                let c = &mut y[group * s.cout * k..][..s.cout * k][first..];
-                let c = (c.as_mut_ptr(), k as isize, 1);
-                let b = (cols.as_ptr(), 1, n as isize);
-                // SAFETY: `a` is cout × n, `b` is n × rows, and `c` is a stretch of the columns of cout rows of `k`.
-                unsafe { T::product((s.cout, rows, n), vector, (a.as_ptr(), n as isize, 1), b, c, true, threads) }
-            }
+/// `grad[cout × (cin taps)] = Σ narrow[cout × windows] · windows(wide)[windows × (cin taps)]` over samples, for each group.
+fn weight_gradient<T: Number>(
+    wide: &View<'_>,
+    narrow: &View<'_>,
+    s: &Shape,
+    batched: bool,
+    out: &ViewMut<'_>,
+    threads: usize,
+) -> Result<(), String> {
+    let w = &s.w;
+    if !is_plane(wide.sizes(), batched, &w.input, s.groups * s.cin)
+        || !is_plane(narrow.sizes(), batched, &w.output, s.groups * s.cout)
+    {
+        return Err("planes do not have the sizes of the windows".into());
+    }
+    let (n, k) = (w.windows(), s.cin * w.taps());
+    let mut target = Target::<T>::new(out);
+    let y = target.slice();
+    if s.batch == 0 || n == 0 {
+        y.fill(T::default());
+        target.finish();
+        return Ok(());
+    }
+    let wide = operand::<T>(wide);
+    // Windows of the narrow side have one distance, where it is or in order.
+    let narrow = if is_line(narrow.layout(), w, batched) { operand::<T>(narrow) } else { ordered::<T>(narrow) };
+    let (x, x_sample) = planes(wide.1, &wide.2, batched);
+    let (g, g_sample) = planes(narrow.1, &narrow.2, batched);
+    let line = g.line(w.output).expect("windows have one distance");
+    for (sample, group) in (0..s.batch).flat_map(|n| (0..s.groups).map(move |g| (n, g))) {
+        let (from, to) = ((group * s.cin) as isize, (group * s.cout) as isize);
+        let c = (y[group * s.cout * k..][..s.cout * k].as_mut_ptr(), k as isize, 1);
+        // SAFETY: the sizes are those of a convolution; the result meets no operand.
+        unsafe {
+            let base = x.base.offset(sample as isize * x_sample + from * x.channel);
+            let right = Terms::new(Planes { base, ..x }, w, s.cin);
+            let left = g.base.offset(sample as isize * g_sample + to * g.channel);
+            let left = Strided::new((left, g.channel, line));
+            T::product_of((s.cout, k, n), &left, &right, c, sample > 0, threads);
         }
     }
+    target.finish();
+    Ok(())
 }
 
-/// Scratch bytes of [`conv_backward`] for the gradients asked for.
+/// Whether windows of a tensor have one distance.
+fn is_line(layout: &Layout, w: &Window, batched: bool) -> bool {
+    planes((), layout, batched).0.line(w.output).is_some()
+}
+
+/// An operand in order, as [`operand`].
+fn ordered<'a, T: Number>(x: &View<'a>) -> (Option<Packed<'a, T>>, *const T, Layout) {
+    let packed = pack::<T>(x);
+    let at = packed.as_ptr();
+    (Some(packed), at, Layout::contiguous(x.sizes()))
+}
+
+/// Scratch bytes of [`conv_backward`] for the gradients asked for: of gradient, input and weight.
 pub fn conv_backward_room(
-    operands: [Stored<'_>; 3],
+    [grad, x, weight]: [Stored<'_>; 3],
     w: &Window,
     transposed: bool,
     input: Option<Stored<'_>>,
-    weight: Option<Stored<'_>>,
+    weight_grad: Option<Stored<'_>>,
     bias: Option<Stored<'_>>,
 ) -> usize {
-    let channels = operands[2].1.sizes[1] as usize;
-    let columns = |n: usize| compute_room(operands[0].0, n as i64);
-    let of_input = |out| {
-        let made = if transposed { 0 } else { channels_at_once(w, channels) * w.taps() * w.windows() };
-        packed_room(out) + columns(made)
+    let batched = x.1.rank() == weight.1.rank();
+    let of_input = |out| match transposed {
+        true => conv_room(grad, weight, None, w, out),
+        false => conv_transposed_room(grad, weight, None, w, out),
     };
-    let of_weight = |out| packed_room(out) + columns(rows_at_once(w, channels * w.taps()) * w.windows());
-    let most = input.map_or(0, of_input).max(weight.map_or(0, of_weight)).max(bias.map_or(0, packed_room));
-    packed_rooms(operands) + most
-}
-
-/// A sum in halves: the error grows with the logarithm of the length.
-fn pairwise<T: Number>(x: &[T]) -> T {
-    if x.len() <= 32 {
-        return x.iter().fold(T::default(), |a, &b| a + b);
-    }
-    let (a, b) = x.split_at(x.len() / 2);
-    pairwise(a) + pairwise(b)
+    let of_weight = |out| {
+        let (wide, narrow) = if transposed { (grad, x) } else { (x, grad) };
+        let narrow = if is_line(narrow.1, w, batched) { operand_room(narrow) } else { packed_room(narrow) };
+        packed_room(out) + operand_room(wide) + narrow
+    };
+    let of_bias = |out| {
+        let reduced: PerDim<bool> = (0..grad.1.rank()).map(|d| d != batched as usize).collect();
+        reduce_room(grad, &reduced, Reduction::Sum, grad.0, out)
+    };
+    input.map_or(0, of_input).max(weight_grad.map_or(0, of_weight)).max(bias.map_or(0, of_bias))
 }

@@ -37,25 +37,27 @@ pub(crate) struct Direct<'a> {
     pub weight_out: isize,
     /// A number for each result channel.
     pub bias: Option<&'a [f32]>,
-    /// The result: its first element, the distances of samples, of channels and of windows.
-    pub y: (*mut f32, isize, isize, isize),
+    pub y: Planes<*mut f32>,
+    pub y_sample: isize,
 }
 // SAFETY: threads read the operands and write each their own elements of the result.
 unsafe impl Sync for Direct<'_> {}
 
-/// Boxes of a convolution's windows: their frame, the windows as the frame sees them, strides of the input for these.
+/// Boxes of a convolution's windows: their frame, the windows as the frame sees them, strides of the input and of the result for
+/// these.
 pub(crate) struct Boxes {
     frame: Frame,
     w: Window,
     strides: [isize; 3],
+    out: [isize; 3],
     down: usize,
     across: usize,
 }
 
 impl Boxes {
     /// Boxes whose frames of all channels fit, for at most this number of threads; `None` where a product is faster.
-    pub(crate) fn of(s: &Shape, x: &Planes<*const f32>, threads: usize) -> Option<Boxes> {
-        let (mut w, mut strides) = (s.w, x.strides);
+    pub(crate) fn of(s: &Shape, x: &Planes<*const f32>, y: &Planes<*mut f32>, threads: usize) -> Option<Boxes> {
+        let (mut w, mut strides, mut out) = (s.w, x.strides, y.strides);
         let terms = s.cin * w.taps();
         if terms > TERMS || w.taps() > TAPS || w.windows() < WIDE {
             return None;
@@ -65,10 +67,10 @@ impl Boxes {
         }
         // Windows of one element are one line.
         if w.is_identity()
-            && let Some(step) = x.line(w.input)
+            && let Some((step, out_step)) = x.line(w.input).zip(y.line(w.output))
         {
             let line = [1, 1, w.windows()];
-            (w.input, w.output, strides) = (line, line, [0, 0, step]);
+            (w.input, w.output, strides, out) = (line, line, [0, 0, step], [0, 0, out_step]);
         }
         let fits = |rows: usize, columns: usize| {
             let frame = Frame::new(&w, rows, columns);
@@ -98,6 +100,7 @@ impl Boxes {
             frame,
             w,
             strides,
+            out,
         })
     }
 }
@@ -163,16 +166,16 @@ impl Task for Part<'_> {
                 }
                 let (rows, columns) = (frame.rows.min(oh - y), frame.columns.min(ow - x));
                 let end = (rows - 1) * frame.pitch + columns;
-                let first = (z * oh + y) * ow + x;
-                let out =
-                    of.y.0.offset(n as isize * of.y.1 + (group * s.cout) as isize * of.y.2 + first as isize * of.y.3);
+                let [by_z, by_y, by_x] = boxes.out;
+                let first = z as isize * by_z + y as isize * by_y + x as isize * by_x;
+                let out = of.y.base.offset(n as isize * of.y_sample + (group * s.cout) as isize * of.y.channel + first);
                 let weight = of.weight.base.offset((group * s.cout) as isize * of.weight_out);
                 let bias = of.bias.map(|b| &b[group * s.cout..]);
                 let mut f = 0;
                 while f < end {
                     let wide = end - f;
                     let vectors = wide.div_ceil(V::LANES);
-                    // The windows of these vectors: position in the vectors, in the result, length.
+                    // The windows of these vectors: position in the vectors, cell in the result, length.
                     let most = if V::LANES == 16 { 4 } else { 2 };
                     let step = if vectors >= most {
                         most
@@ -181,7 +184,7 @@ impl Task for Part<'_> {
                     } else {
                         1
                     };
-                    let mut runs = [(0usize, 0usize, 0usize); RUNS];
+                    let mut runs = [(0usize, 0isize, 0usize); RUNS];
                     let mut count = 0;
                     let stop = end.min(f + step * V::LANES);
                     let mut at = f;
@@ -189,7 +192,8 @@ impl Task for Part<'_> {
                         let (row, column) = (at / frame.pitch, at % frame.pitch);
                         let line = (stop - at).min(frame.pitch - column);
                         if column < columns {
-                            runs[count] = (at - f, row * ow + column, line.min(columns - column));
+                            let cell = row as isize * by_y + column as isize * by_x;
+                            runs[count] = (at - f, cell, line.min(columns - column));
                             count += 1;
                         }
                         at += line;
@@ -199,7 +203,7 @@ impl Task for Part<'_> {
                     let mut o = 0;
                     while o < s.cout {
                         let a = weight.offset(o as isize * of.weight_out);
-                        let to = (out.offset(o as isize * of.y.2), of.y.2, of.y.3);
+                        let to = (out.offset(o as isize * of.y.channel), of.y.channel, by_x);
                         let bias = bias.map(|b| b.as_ptr().add(o));
                         let left = s.cout - o;
                         macro_rules! tile {
@@ -244,8 +248,8 @@ struct DirectTile<'a> {
     weight: *const f32,
     from: *const f32,
     bias: Option<*const f32>,
-    /// Windows: position in the vectors, in the result, number.
-    runs: &'a [(usize, usize, usize)],
+    /// Windows: position in the vectors, cell from the first one's, number.
+    runs: &'a [(usize, isize, usize)],
     /// The result and the distances of its channels and windows.
     to: (*mut f32, isize, isize),
 }
@@ -308,7 +312,7 @@ unsafe fn tile<V: Lanes<T = f32>, const R: usize, const M: usize>(of: &DirectTil
         for i in 0..R {
             let row = to.0.offset(i as isize * to.1);
             for &(at, cell, len) in runs {
-                spread::<V>(own.add(i * M * V::LANES + at), row.offset(cell as isize * to.2), to.2, len);
+                spread::<V>(own.add(i * M * V::LANES + at), row.offset(cell), to.2, len);
             }
         }
     }

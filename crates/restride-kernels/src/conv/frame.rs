@@ -33,6 +33,13 @@ impl<T> Planes<*const T> {
     }
 }
 
+impl<T> Planes<*mut T> {
+    /// As [`cast`](Planes::cast).
+    pub(crate) fn cast_mut<U>(self) -> Planes<*mut U> {
+        Planes { base: self.base.cast(), channel: self.channel, strides: self.strides }
+    }
+}
+
 /// Geometry of boxes of `rows` × `columns` windows.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Frame {

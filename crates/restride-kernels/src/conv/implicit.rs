@@ -6,8 +6,10 @@
 use crate::conv::frame::{Planes, evens};
 use crate::conv::window::Window;
 use crate::conv::{Number, Shape};
-use crate::matmul::panels::{Panels, Rows, Strided};
+use crate::matmul::blocked::DEPTH;
+use crate::matmul::panels::{Panels, Rows, Strided, pack, widen};
 use crate::support::par;
+use std::mem::MaybeUninit;
 use std::ops::Range;
 
 /// Elements of the result that are started with the bias and then computed: few enough for a cache.
@@ -172,8 +174,8 @@ impl<T: Number> Panels<T> for Windows<'_, T> {
                 unsafe {
                     let row = panel.add(k * width);
                     if !full {
-                        std::slice::from_raw_parts_mut(row.cast::<std::mem::MaybeUninit<T>>(), width)
-                            .fill(std::mem::MaybeUninit::new(T::default()));
+                        std::slice::from_raw_parts_mut(row.cast::<MaybeUninit<T>>(), width)
+                            .fill(MaybeUninit::new(T::default()));
                     }
                     let plane = self.x.base.offset(c as isize * self.x.channel);
                     for &(at, len, from) in &runs[..count] {
@@ -219,6 +221,59 @@ impl<T: Number> Rows<T> for Windows<'_, T> {
                 }
             }
         }
+    }
+}
+
+/// The windows of an image as rows, windows × terms, as [`Panels`]: terms are tap by tap of each channel.
+pub(crate) struct Terms<'a, T>(Windows<'a, T>);
+
+impl<'a, T: Number> Terms<'a, T> {
+    /// # Safety
+    /// Elements of the image that windows have are readable while this value is in use.
+    pub(crate) unsafe fn new(x: Planes<*const T>, w: &'a Window, cin: usize) -> Self {
+        Terms(Windows { x, w, cin, order: Order::Channels })
+    }
+}
+
+impl<T: Number> Panels<T> for Terms<'_, T> {
+    unsafe fn fill(&self, depth: Range<usize>, columns: Range<usize>, width: usize, panel: *mut T) {
+        /// Columns that are made as runs and then turned; elements from one to the next.
+        const SOME: usize = 8;
+        const STEP: usize = DEPTH + 16;
+        let (of, len, wide) = (&self.0, depth.len(), columns.len());
+        let (x, w, taps) = (&of.x, of.w, of.w.taps());
+        let step = x.strides[2] * w.stride[2] as isize;
+        let mut memory = MaybeUninit::<[T; SOME * STEP]>::uninit();
+        let runs: *mut T = memory.as_mut_ptr().cast();
+        // Whether every window has all of its taps.
+        let whole = (0..3).all(|d| {
+            let reach = (w.output[d] - 1) * w.stride[d] + (w.kernel[d] - 1) * w.dilation[d];
+            w.pad[d] == 0 && reach < w.input[d]
+        });
+        let mut first = 0;
+        while first < wide {
+            let some = SOME.min(wide - first);
+            for j in 0..some {
+                let column = columns.start + first + j;
+                // SAFETY: a column of windows; runs are elements of the channel's plane.
+                unsafe {
+                    let to = runs.add(j * STEP);
+                    if !whole {
+                        std::slice::from_raw_parts_mut(to.cast::<MaybeUninit<T>>(), len)
+                            .fill(MaybeUninit::new(T::default()));
+                    }
+                    let plane = x.base.offset((column / taps) as isize * x.channel);
+                    of.runs(&depth, column % taps, |at, n, from| {
+                        gather(plane.offset(from), step, to.add(at - depth.start), 1, n)
+                    });
+                }
+            }
+            // SAFETY: the columns just made, and the panel's.
+            unsafe { pack(T::turn(), panel.add(first), width, (runs, 1, STEP as isize), len, some) };
+            first += some;
+        }
+        // SAFETY: the caller's promise.
+        unsafe { widen(panel, width, len, wide) };
     }
 }
 
@@ -383,7 +438,10 @@ impl<T: Number> Implicit<'_, T> {
     }
 
     /// Some windows of one sample and group.
-    unsafe fn strip(&self, (sample, group): (usize, usize), windows: Range<usize>, threads: usize) {
+    ///
+    /// # Safety
+    /// As [`run`](Implicit::run), of these windows' results.
+    pub(crate) unsafe fn strip(&self, (sample, group): (usize, usize), windows: Range<usize>, threads: usize) {
         let (s, w) = (self.s, &self.s.w);
         let (cin, order) = (s.cin, Order::of(s));
         let (m, n, k) = (s.cout, windows.len(), s.cin * w.taps());
@@ -393,7 +451,7 @@ impl<T: Number> Implicit<'_, T> {
         unsafe {
             let base = self.x.base.offset(sample as isize * self.x_sample + (group * cin) as isize * self.x.channel);
             let weight = self.weight.base.offset((group * m) as isize * self.weight_out);
-            let y = self.y.0.offset(
+            let y = self.y.0.wrapping_offset(
                 sample as isize * self.y.1 + (group * m) as isize * self.y.2 + windows.start as isize * self.y.3,
             );
             if let Some(bias) = self.bias {
@@ -472,8 +530,7 @@ pub(crate) unsafe fn start<T: Copy>(bias: &[T], y: *mut T, (channel, window): (i
             for (o, &b) in bias.iter().enumerate() {
                 let row = y.offset(o as isize * channel);
                 if window == 1 {
-                    std::slice::from_raw_parts_mut(row.cast::<std::mem::MaybeUninit<T>>(), n)
-                        .fill(std::mem::MaybeUninit::new(b));
+                    std::slice::from_raw_parts_mut(row.cast::<MaybeUninit<T>>(), n).fill(MaybeUninit::new(b));
                 } else {
                     (0..n).for_each(|i| row.offset(i as isize * window).write(b));
                 }

@@ -14,6 +14,7 @@ pub(crate) mod frame;
 mod implicit;
 pub mod in_place;
 pub(crate) mod lanes;
+mod transposed;
 pub mod window;
 
 pub use crate::conv::backward::{Gradients, conv_backward, conv_backward_room};
@@ -21,13 +22,13 @@ use crate::conv::depthwise::Depthwise;
 use crate::conv::direct::{Boxes, Direct};
 use crate::conv::frame::Planes;
 use crate::conv::implicit::Implicit;
-use crate::conv::window::{Window, add_columns};
+use crate::conv::transposed::{Transposed, transposed_room};
+use crate::conv::window::Window;
 use crate::matmul::Gemm;
 use crate::support::pack::{
     Packed, Stored, Target, compute_room, is_compute, pack, packed_room, packed_rooms, with_compute,
 };
 use crate::support::par;
-use crate::support::scratch::Temp;
 use num_traits::Zero;
 use restride_tensor::{DType, Layout, View, ViewMut};
 use std::ops::{AddAssign, Mul};
@@ -35,9 +36,6 @@ use std::ops::{AddAssign, Mul};
 /// A type that convolutions compute in.
 pub trait Number: Gemm + Zero + Mul<Output = Self> + AddAssign {}
 impl<T: Gemm + Zero + Mul<Output = T> + AddAssign> Number for T {}
-
-/// Elements of columns that are made at a time: few enough to stay in a cache and to be little beside the arena.
-const TILE: usize = 1 << 15;
 
 /// Sizes of one convolution.
 #[derive(Clone, Copy)]
@@ -122,18 +120,9 @@ fn forward<T: Number>(
         return Ok(());
     }
     let batched = x.sizes().len() == weight.sizes().len();
-    let plane = |sizes: &[i64], lead: usize| {
-        let mut all = [1; 3];
-        let own = &sizes[lead..];
-        all[3 - own.len()..].iter_mut().zip(own).for_each(|(to, n)| *to = *n as usize);
-        all
-    };
-    let lead = 1 + batched as usize;
-    if plane(x.sizes(), lead) != s.w.input
-        || plane(weight.sizes(), 2) != s.w.kernel
-        || plane(out.sizes(), lead) != s.w.output
-        || x.sizes()[lead - 1] as usize != s.groups * s.cin
-        || out.sizes()[lead - 1] as usize != s.groups * s.cout
+    if !is_plane(x.sizes(), batched, &s.w.input, s.groups * s.cin)
+        || !is_plane(out.sizes(), batched, &s.w.output, s.groups * s.cout)
+        || !is_plane(weight.sizes(), true, &s.w.kernel, s.cin)
     {
         return Err("planes do not have the sizes of the windows".into());
     }
@@ -147,44 +136,69 @@ fn forward<T: Number>(
     let (y, y_sample) = planes(y, &y_layout, batched);
     let (x, x_sample) = planes(x.1, &x.2, batched);
     let (weight, weight_out) = planes(weight.1, &weight.2, true);
+    let of = Dense { s, x, x_sample, weight, weight_out, bias: bias.as_deref(), y, y_sample };
     // SAFETY: the sizes are those of a convolution, and the result meets no operand.
-    unsafe {
-        if is_depthwise(s) {
-            let bias = bias.as_ref().map(|b| b.as_ptr().cast());
-            let of = Depthwise {
-                w: &s.w,
-                batch: s.batch,
-                channels: s.groups,
-                each: s.cout,
-                x: x.cast(),
-                x_sample,
-                weight: Planes { channel: weight_out, ..weight.cast() },
-                bias,
-                y: Planes { base: y.base.cast(), channel: y.channel, strides: y.strides },
-                y_sample,
-            };
-            of.run(threads);
-        } else {
-            let window = y.line(s.w.output).expect("other results are computed elsewhere");
-            let y = (y.base, y_sample, y.channel, window);
-            // Tiles are planes: for single elements that are channels-last there is more to move than to compute.
-            let planar = T::DTYPE == DType::F32 && (y.3 == 1 && y.2 != 1 || s.w.taps() > 1);
-            let boxes = if planar { Boxes::of(s, &x.cast(), threads) } else { None };
-            match boxes {
-                None => Implicit { s, x, x_sample, weight, weight_out, bias: bias.as_deref(), y }.run(threads),
-                Some(boxes) => {
-                    let bias = bias.as_deref().map(|b| std::slice::from_raw_parts(b.as_ptr().cast(), b.len()));
-                    let y = (y.0.cast(), y.1, y.2, y.3);
-                    Direct { s, x: x.cast(), x_sample, weight: weight.cast(), weight_out, bias, y }
-                        .run(&boxes, threads);
-                }
-            }
-        }
-    }
+    unsafe { of.run(threads) }
     if let Some(t) = target {
         t.finish();
     }
     Ok(())
+}
+
+/// A convolution in strides; windows of the result have one distance, unless it is a depthwise one of `f32`.
+struct Dense<'a, T> {
+    s: &'a Shape,
+    x: Planes<*const T>,
+    x_sample: isize,
+    weight: Planes<*const T>,
+    weight_out: isize,
+    bias: Option<&'a [T]>,
+    y: Planes<*mut T>,
+    y_sample: isize,
+}
+
+impl<T: Number> Dense<'_, T> {
+    /// Runs it.
+    ///
+    /// # Safety
+    /// All elements that sizes and strides reach are readable, those of `y` writable, different cells that no other thread uses and that
+    /// are none of an operand.
+    unsafe fn run(self, threads: usize) {
+        let Dense { s, x, x_sample, weight, weight_out, bias, y, y_sample } = self;
+        // SAFETY: the caller's promise.
+        unsafe {
+            if is_depthwise(s) && T::DTYPE == DType::F32 {
+                let of = Depthwise {
+                    w: &s.w,
+                    batch: s.batch,
+                    channels: s.groups,
+                    each: s.cout,
+                    x: x.cast(),
+                    x_sample,
+                    weight: Planes { channel: weight_out, ..weight.cast() },
+                    bias: bias.map(|b| b.as_ptr().cast()),
+                    y: y.cast_mut(),
+                    y_sample,
+                };
+                return of.run(threads);
+            }
+            let window = y.line(s.w.output).expect("other results are computed elsewhere");
+            // Tiles are planes: for single elements that are channels-last there is more to move than to compute.
+            let planar = T::DTYPE == DType::F32 && (window == 1 && y.channel != 1 || s.w.taps() > 1);
+            let boxes = if planar { Boxes::of(s, &x.cast(), &y.cast_mut(), threads) } else { None };
+            match boxes {
+                None => {
+                    let y = (y.base, y_sample, y.channel, window);
+                    Implicit { s, x, x_sample, weight, weight_out, bias, y }.run(threads)
+                }
+                Some(boxes) => {
+                    let bias = bias.map(|b| std::slice::from_raw_parts(b.as_ptr().cast(), b.len()));
+                    let (x, weight, y) = (x.cast(), weight.cast(), y.cast_mut());
+                    Direct { s, x, x_sample, weight, weight_out, bias, y, y_sample }.run(&boxes, threads)
+                }
+            }
+        }
+    }
 }
 
 /// Whether a result is computed where it is: depthwise ones of `f32` in any strides, others where their windows have one distance.
@@ -265,25 +279,6 @@ fn depthwise<T: Number>(x: &[T], weight: &[T], s: &Shape, y: &mut [T], threads: 
     });
 }
 
-/// A convolution of row-major operands into a row-major result.
-fn row_major<T: Number>(x: &[T], weight: &[T], s: &Shape, y: &mut [T], threads: usize) {
-    let rows = |[_, h, w]: [usize; 3]| [(h * w) as isize, w as isize, 1];
-    let plane =
-        |base, size: [usize; 3]| Planes { base, channel: size.iter().product::<usize>() as isize, strides: rows(size) };
-    let w = &s.w;
-    let of = Implicit {
-        s,
-        x: plane(x.as_ptr(), w.input),
-        x_sample: (s.groups * s.cin * w.volume()) as isize,
-        weight: plane(weight.as_ptr(), w.kernel),
-        weight_out: (s.cin * w.taps()) as isize,
-        bias: None,
-        y: (y.as_mut_ptr(), (s.groups * s.cout * w.windows()) as isize, w.windows() as isize, 1),
-    };
-    // SAFETY: the sizes are those of a convolution, and the result is borrowed exclusively.
-    unsafe { of.run(threads) }
-}
-
 /// Transposed convolution: `x` is N × C × …, `weight` is C × O/groups × …, `out` is N × O × …. The window slides over the
 /// output: its `input` sizes are the output's, its `output` sizes are those of `x`.
 pub fn conv_transposed(
@@ -303,60 +298,54 @@ pub fn conv_transposed(
     // The other way round: the result is the input of the convolution that this is the transpose of.
     Shape { cin: s.cout, cout: s.cin, ..s }.holds(out.numel(), weight.numel(), x.numel())?;
     with_compute!(any out.dtype(), T => {
-        let (x, weight) = (pack::<T>(x), pack::<T>(weight));
         let bias = bias.map(|b| pack::<T>(b));
-        let mut target = Target::<T>::new(out);
-        scatter(&x, &weight, &s, target.slice(), threads);
-        add_bias(target.slice(), bias.as_deref(), w.volume());
-        target.finish();
-    });
+        if bias.as_ref().is_some_and(|b| b.len() != groups * o) {
+            return Err("a convolution's bias has a number for each channel".into());
+        }
+        transpose::<T>(x, weight, bias.as_deref(), &s, out, threads)
+    })
+}
+
+/// A transposed convolution; channels of the shape are those of `x` and of the result.
+fn transpose<T: Number>(
+    x: &View<'_>,
+    weight: &View<'_>,
+    bias: Option<&[T]>,
+    s: &Shape,
+    out: &ViewMut<'_>,
+    threads: usize,
+) -> Result<(), String> {
+    let batched = x.sizes().len() == weight.sizes().len();
+    let whole = (&s.w.output, s.groups * s.cin, &s.w.input, s.groups * s.cout);
+    if !is_plane(x.sizes(), batched, whole.0, whole.1) || !is_plane(out.sizes(), batched, whole.2, whole.3) {
+        return Err("planes do not have the sizes of the windows".into());
+    }
+    let (x, weight) = (operand::<T>(x), operand::<T>(weight));
+    let mut target = (out.dtype() != T::DTYPE).then(|| Target::<T>::new(out));
+    let (y, y_layout) = match &mut target {
+        None => (out.ptr::<T>(), out.layout().clone()),
+        Some(t) => (t.slice().as_mut_ptr(), Layout::contiguous(out.sizes())),
+    };
+    let (y, y_sample) = planes(y, &y_layout, batched);
+    let (x, x_sample) = planes(x.1, &x.2, batched);
+    let (weight, weight_in) = planes(weight.1, &weight.2, true);
+    let (weight_out, weight) = (weight.channel, Planes { channel: weight_in, ..weight });
+    let of = Transposed { s, x, x_sample, weight, weight_out, bias, y, y_sample };
+    // SAFETY: the sizes are those of a transposed convolution, and the result meets no operand.
+    unsafe { of.run(threads) }
+    if let Some(t) = target {
+        t.finish();
+    }
     Ok(())
 }
 
-/// Channels whose columns for all windows are made at a time: at least one.
-fn channels_at_once(w: &Window, channels: usize) -> usize {
-    (TILE / (w.taps() * w.windows()).max(1)).clamp(1, channels.max(1))
-}
-
-/// `out[group] = add_columns(weightᵀ · x)` for each sample and group.
-fn scatter<T: Number>(x: &[T], weight: &[T], s: &Shape, y: &mut [T], threads: usize) {
-    let (w, n) = (&s.w, s.w.windows());
-    let k = s.cout * w.taps();
-    let many = channels_at_once(w, s.cout);
-    let parts = s.cout.div_ceil(many);
-    let items = s.batch * s.groups * parts;
-    let (over, inner) = if items >= threads { (threads, 1) } else { (1, threads) };
-    let vector = k == 1 || n == 1;
-    let y = par::Shared::new(y);
-    let cols = || Temp::filled(many * w.taps() * n, T::default());
-    par::each_with(over, items, &cols, &|cols, item| {
-        let (image, first) = (item / parts, item % parts * many);
-        let group = image % s.groups;
-        let channels = many.min(s.cout - first);
-        let rows = channels * w.taps();
-        let src = &x[image * s.cin * n..][..s.cin * n];
-        let a = &weight[group * s.cin * k..][..s.cin * k][first * w.taps()..];
-        // SAFETY: the planes of these channels are this item's alone.
-        let plane = unsafe {
-            let start = y.at((image * s.cout + first) * w.volume());
-            std::slice::from_raw_parts_mut(start, channels * w.volume())
-        };
-        let c = (cols.as_mut_ptr(), n as isize, 1);
-        // SAFETY: `a` is cin × rows, its rows `k` apart, taken column by column; `b` is cin × n, the columns rows × n.
-        unsafe {
-            T::product(
-                (rows, n, s.cin),
-                vector,
-                (a.as_ptr(), 1, k as isize),
-                (src.as_ptr(), n as isize, 1),
-                c,
-                false,
-                inner,
-            )
-        }
-        plane.fill(T::default());
-        add_columns(cols, channels, w, plane);
-    });
+/// Whether a tensor has these planes of these channels.
+fn is_plane(sizes: &[i64], batched: bool, plane: &[usize; 3], channels: usize) -> bool {
+    let own = &sizes[1 + batched as usize..];
+    let (one, rest) = plane.split_at(3 - own.len());
+    sizes[batched as usize] as usize == channels
+        && one.iter().all(|&n| n == 1)
+        && own.iter().zip(rest).all(|(&n, &m)| n as usize == m)
 }
 
 /// Scratch bytes of [`conv`].
@@ -379,9 +368,9 @@ pub fn conv_transposed_room(
     w: &Window,
     out: Stored<'_>,
 ) -> usize {
-    let many = channels_at_once(w, weight.1.sizes[1] as usize);
-    let columns = compute_room(out.0, (many * w.taps() * w.windows()) as i64);
-    packed_rooms([x, weight, out].into_iter().chain(bias)) + columns
+    let strip = transposed_room(out.0, w, weight.1.sizes[1] as usize);
+    let target = if is_compute(out.0) { 0 } else { packed_room(out) };
+    operand_room(x) + operand_room(weight) + target + bias.map_or(0, packed_room) + strip
 }
 
 #[cfg(test)]

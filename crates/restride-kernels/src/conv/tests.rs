@@ -219,6 +219,67 @@ fn layouts_threads_and_instruction_sets_of_f32() {
     }
 }
 
+/// Gradients of input and weight by their definition.
+fn naive_gradients(x: &[f64], wt: &[f64], g: &[f64], s: &Shape) -> (Vec<f64>, Vec<f64>) {
+    let (w, n) = (&s.w, s.w.windows());
+    let (mut gx, mut gw) = (vec![0.0; x.len()], vec![0.0; wt.len()]);
+    for (p, &g) in g.iter().enumerate() {
+        let (b, o, i) = (p / (s.groups * s.cout * n), p / n % (s.groups * s.cout), p % n);
+        let at = [i / (w.output[1] * w.output[2]), i / w.output[2] % w.output[1], i % w.output[2]];
+        for c in 0..s.cin {
+            let channel = (b * s.groups + o / s.cout) * s.cin + c;
+            w.each_tap(|t, k| {
+                let cell: Option<Vec<usize>> = (0..3).map(|d| w.at(d, at[d], k[d])).collect();
+                if let Some(cell) = cell {
+                    let cell = channel * w.volume() + (cell[0] * w.input[1] + cell[1]) * w.input[2] + cell[2];
+                    let tap = (o * s.cin + c) * w.taps() + t;
+                    gx[cell] += g * wt[tap];
+                    gw[tap] += g * x[cell];
+                }
+            });
+        }
+    }
+    (gx, gw)
+}
+
+#[test]
+fn gradients_in_all_layouts() {
+    let drawn = if cfg!(miri) { &DRAWN[13..14] } else { DRAWN };
+    for &d in drawn {
+        let s = Shape::drawn(d);
+        let [sx, sw, sy] = s.sizes();
+        let count = |s: &[i64]| s.iter().product::<i64>() as usize;
+        let (x, wt, g) = (fractions(count(&sx), 1), fractions(count(&sw), 2), fractions(count(&sy), 3));
+        let (want_x, want_w) = naive_gradients(&x, &wt, &g, &s);
+        let mut same: Option<Vec<u32>> = None;
+        let orders =
+            [(FIRST, FIRST, FIRST), (LAST, FIRST, LAST), (FIRST, LAST, LAST), ([4, 1, 0, 3, 2], LAST, [1, 4, 2, 3, 0])];
+        for (i, (ox, ow, oy)) in orders.into_iter().enumerate() {
+            let (tx, tw, tg) = (laid(&x, &sx, &ox), laid(&wt, &sw, &ow), laid(&g, &sy, &oy));
+            for threads in [1, 3] {
+                let zeros =
+                    |sizes: &[i64], order: &[usize]| RawTensor::zeros(DType::F32, Layout::permuted(sizes, order));
+                let (gx, gw, gb) = (zeros(&sx, &ox), zeros(&sw, &ow), zeros(&sy[1..2], &[0]));
+                let (mut input, mut weight, mut bias) = (gx.write(), gw.write(), gb.write());
+                let grads = Gradients {
+                    input: Some(&input.view_mut()),
+                    weight: Some(&weight.view_mut()),
+                    bias: Some(&bias.view_mut()),
+                };
+                let (x, w, g) = (tx.read(), tw.read(), tg.read());
+                conv_backward(&g.view(), &x.view(), &w.view(), &s.w, false, s.groups, &grads, threads).unwrap();
+                drop((input, weight, bias));
+                let (gx, gw, gb) = (gx.to_elements::<f32>(), gw.to_elements::<f32>(), gb.to_elements::<f32>());
+                for (got, want) in gx.iter().zip(&want_x).chain(gw.iter().zip(&want_w)) {
+                    assert!((*got as f64 - want).abs() <= 2e-5 * (4.0 + want.abs()), "{got} {want} {d:?} {i}");
+                }
+                let bits: Vec<u32> = [gx, gw, gb].concat().into_iter().map(f32::to_bits).collect();
+                assert!(same.get_or_insert(bits.clone()) == &bits, "{d:?} {i} {threads}");
+            }
+        }
+    }
+}
+
 #[test]
 fn depthwise_windows_have_no_terms_of_padding() {
     let s = Shape::drawn(DRAWN[0]);

@@ -163,7 +163,14 @@ pub(super) fn prefetch<T>(line: *const T) {
 ///
 /// # Safety
 /// The elements are readable, `panel` holds `len` rows of `width`, and the processor has what `turn` needs.
-unsafe fn pack<T: Copy + Zero>(turn: Turn<T>, panel: *mut T, width: usize, b: Matrix<T>, len: usize, wide: usize) {
+pub(crate) unsafe fn pack<T: Copy + Zero>(
+    turn: Turn<T>,
+    panel: *mut T,
+    width: usize,
+    b: Matrix<T>,
+    len: usize,
+    wide: usize,
+) {
     // SAFETY: the caller's promise.
     unsafe {
         if b.2 == 1 {
@@ -191,7 +198,7 @@ unsafe fn pack<T: Copy + Zero>(turn: Turn<T>, panel: *mut T, width: usize, b: Ma
 ///
 /// # Safety
 /// `panel` holds `len` rows of `width`.
-unsafe fn widen<T: Copy + Zero>(panel: *mut T, width: usize, len: usize, wide: usize) {
+pub(crate) unsafe fn widen<T: Copy + Zero>(panel: *mut T, width: usize, len: usize, wide: usize) {
     for (p, j) in (0..len).flat_map(|p| (wide..width).map(move |j| (p, j))) {
         // SAFETY: the caller's promise.
         unsafe { panel.add(p * width + j).write(T::zero()) }

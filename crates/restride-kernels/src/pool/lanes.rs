@@ -21,7 +21,7 @@ const SHARED: usize = 1 << 14;
 pub(super) trait Fold<T>: Sync {
     /// Partial results of a window.
     const PARTS: usize;
-    /// A part without elements.
+    /// A part without elements. Of eight parts, one that it is added to stays as it is.
     const START: T;
     /// A part with one more element.
     fn step(part: T, x: T) -> T;
@@ -115,6 +115,12 @@ impl<T: Compute, F: Fold<T>> Pooling<'_, T, F> {
                     while i < x.len() {
                         let (many, apart) = alike(&x[i..]);
                         let (w, to) = ([z, y, x[i]], to.offset(i as isize * step));
+                        let long = width == 1 && x[i].step == 1 && x[i].start + 4 <= x[i].end;
+                        if F::PARTS == 8 && long && many < SIDE / 2 {
+                            self.alone(&w, from, to);
+                            i += 1;
+                            continue;
+                        }
                         match (many, apart as isize * width) {
                             (SIDE, 1) => self.block::<1, true>(&w, from, 1, many, to, step),
                             (SIDE, 2) => self.block::<2, true>(&w, from, 2, many, to, step),
@@ -124,6 +130,38 @@ impl<T: Compute, F: Fold<T>> Pooling<'_, T, F> {
                     }
                 }
             }
+        }
+    }
+
+    /// One result, whose eight parts are computed together: the elements of a line are side by side.
+    #[inline(always)]
+    unsafe fn alone(&self, w: &[Span; 3], x: *const T, y: *mut T) {
+        let [_, h, wide] = self.s.input;
+        let s = &self.x.strides;
+        let dense = s[1] == wide as isize && s[0] == (h * wide) as isize;
+        let n = w[2].end - w[2].start;
+        let mut parts = [F::START; 8];
+        // SAFETY: the caller's promise. Elements after the line are read only inside of the plane, and do not count.
+        unsafe {
+            for i in (w[0].start..w[0].end).step_by(w[0].step) {
+                for j in (w[1].start..w[1].end).step_by(w[1].step) {
+                    let line = x.offset(i as isize * s[0] + j as isize * s[1] + w[2].start as isize);
+                    let left = self.s.volume() - ((i * h + j) * wide + w[2].start);
+                    let mut k = 0;
+                    while k + 8 <= n {
+                        let row = line.add(k).cast::<[T; 8]>().read_unaligned();
+                        (0..8).for_each(|p| parts[p] = F::step(parts[p], row[p]));
+                        k += 8;
+                    }
+                    if k < n && dense && k + 8 <= left {
+                        let row = line.add(k).cast::<[T; 8]>().read_unaligned();
+                        (0..8).for_each(|p| parts[p] = F::step(parts[p], if k + p < n { row[p] } else { F::START }));
+                    } else {
+                        (k..n).for_each(|k| parts[k % 8] = F::step(parts[k % 8], line.add(k).read()));
+                    }
+                }
+            }
+            y.write(self.fold.finish(parts, w));
         }
     }
 

@@ -1,13 +1,15 @@
 //! Reductions over dimensions.
 //!
-//! The kept dimensions are walked over, the reduced ones gathered into one contiguous row in logical order: the order
-//! in which a row is joined depends on its length alone. Long rows are joined pairwise, so that the error of a sum
-//! grows with the logarithm of its length.
+//! The kept dimensions are walked over, the reduced ones are a row in logical order: the order in which a row is joined depends on
+//! its length alone. Long rows are joined pairwise, so that the error of a sum grows with the logarithm of its length. Sums, means
+//! and extremes read the operand in its own strides (`joined.rs`); others gather rows into contiguous ones.
 
 pub mod cumulative;
 pub mod distance;
+mod joined;
 pub mod pick;
 
+use crate::reduce::joined::{Joined, block, side};
 use crate::support::convert::{Compute, copy_convert, round_through};
 use crate::support::isa;
 use crate::support::number::{Inexact, Number, Ordered, Real};
@@ -51,9 +53,6 @@ pub enum Reduction {
     },
 }
 
-/// Elements that are folded in parts side by side.
-const BLOCK: usize = 512;
-
 /// A fold of a row.
 struct Fold<'a, T, A, F, J> {
     row: &'a [T],
@@ -64,16 +63,15 @@ struct Fold<'a, T, A, F, J> {
 
 impl<T: Copy, A: Copy, F: Fn(T) -> A + Copy, J: Fn(A, A) -> A + Copy> isa::Work for Fold<'_, T, A, F, J> {
     type Out = A;
-    // Sums wait for the ones before them, not for the width of vectors.
-    const WIDEST: bool = false;
+    const WIDEST: bool = true;
     #[inline(always)]
     fn run(self) -> A {
         let Fold { row, unit, f, join } = self;
-        if row.is_empty() {
-            return unit;
+        if row.len() <= block::<A>() {
+            return lanes(row, unit, f, join);
         }
         let mut tree = Tree::new(unit);
-        for block in row.chunks(BLOCK) {
+        for block in row.chunks(block::<A>()) {
             tree.push(lanes(block, unit, f, join), join);
         }
         tree.root(join)
@@ -133,12 +131,11 @@ fn fold_on<T: Copy + Sync, A: Copy + Send + Sync>(
     f: impl Fn(T) -> A + Copy + Sync,
     join: impl Fn(A, A) -> A + Copy + Sync,
 ) -> A {
-    /// The shortest branch that is worth a thread.
-    const BRANCH: usize = 64 * BLOCK;
-    if threads <= 1 || row.len() < 4 * BRANCH {
+    // The shortest branch that is worth a thread.
+    let mut branch = 16 * block::<A>();
+    if threads <= 1 || row.len() < 4 * branch {
         return fold(row, unit, f, join);
     }
-    let mut branch = BRANCH;
     let mut values = [unit; 64];
     while row.len().div_ceil(branch) > values.len() {
         branch *= 2;
@@ -152,28 +149,36 @@ fn fold_on<T: Copy + Sync, A: Copy + Send + Sync>(
     tree.root(join)
 }
 
-/// A row in 16 interleaved parts, which are joined at the end: an order that depends on the length alone.
+/// A row in [`side`] interleaved parts, which are joined at the end: an order that depends on the length alone.
 #[inline(always)]
 pub(crate) fn lanes<T: Copy, A: Copy>(row: &[T], unit: A, f: impl Fn(T) -> A, join: impl Fn(A, A) -> A) -> A {
-    const N: usize = 16;
-    let mut lanes = [unit; N];
+    match side::<A>() {
+        64 => parts::<T, A, 64>(row, unit, f, join),
+        32 => parts::<T, A, 32>(row, unit, f, join),
+        _ => parts::<T, A, 16>(row, unit, f, join),
+    }
+}
+
+#[inline(always)]
+fn parts<T: Copy, A: Copy, const N: usize>(row: &[T], unit: A, f: impl Fn(T) -> A, join: impl Fn(A, A) -> A) -> A {
+    let mut parts = [unit; N];
     let (chunks, rest) = row.as_chunks::<N>();
     for c in chunks {
         for i in 0..N {
-            lanes[i] = join(lanes[i], f(c[i]));
+            parts[i] = join(parts[i], f(c[i]));
         }
     }
     // Another array, so that the first one can be registers.
-    let mut all = lanes;
+    let mut all = parts;
     for (l, &x) in all.iter_mut().zip(rest) {
         *l = join(*l, f(x));
     }
-    let mut n = N;
+    // Parts of a short row without elements do not count.
+    let mut n = N.min(row.len().next_power_of_two());
     while n > 1 {
         n /= 2;
-        for i in 0..n {
-            all[i] = join(all[i], all[i + n]);
-        }
+        let (low, high) = all.split_at_mut(n);
+        low.iter_mut().zip(high).for_each(|(a, b)| *a = join(*a, *b));
     }
     all[0]
 }
@@ -262,6 +267,9 @@ pub(crate) fn each_row<T: Compute, R: Compute>(
 /// Scratch bytes of [`reduce`].
 pub fn reduce_room(x: Stored<'_>, reduced: &[bool], what: Reduction, read: DType, out: Stored<'_>) -> usize {
     let (own, dtype, layout) = cast_room(x, read);
+    if matches!(what, Reduction::Sum | Reduction::Mean | Reduction::Max | Reduction::Min) {
+        return own + packed_room(out);
+    }
     let (layout, _) = kept_first(&layout, reduced);
     let whole = if read == dtype { packed_room((dtype, &layout)) } else { compute_room(read, layout.numel()) };
     // Variances are kept in double precision.
@@ -280,26 +288,24 @@ pub fn reduce(
     threads: usize,
 ) -> Result<(), String> {
     match what {
-        Reduction::Sum => with_compute!(any read, T => {
-            each_row::<T, T>(x, reduced, read, out, threads, &|row, threads| {
-                total_on(row, threads, |x| x)
-            })
-        }),
+        Reduction::Sum => with_compute!(any read, T => summed::<T>(x, reduced, read, out, threads, &|sum| sum)),
         Reduction::NanSum => with_compute!(any read, T => {
             each_row::<T, T>(x, reduced, read, out, threads, &|row, threads| {
                 total_on(row, threads, |x: T| if x.has_nan() { T::ZERO } else { x })
             })
         }),
         Reduction::Mean => with_compute!(inexact read, T => {
-            each_row::<T, T>(x, reduced, read, out, threads, &|row, threads| {
-                total_on(row, threads, |x: T| x).over(row.len())
-            })
+            let len = (0..reduced.len()).filter(|&d| reduced[d]).map(|d| x.sizes()[d] as usize).product();
+            summed::<T>(x, reduced, read, out, threads, &|sum| sum.over(len))
         }),
         Reduction::Prod => with_compute!(any read, T => {
             each_row::<T, T>(x, reduced, read, out, threads, &|row, _| fold(row, T::ONE, |x| x, T::times))
         }),
-        Reduction::Max | Reduction::Min => with_compute!(real read, T => {
-            each_row::<T, T>(x, reduced, read, out, threads, &|row, threads| extreme(row, threads, what == Reduction::Max))
+        Reduction::Max => with_compute!(real read, T => {
+            Joined { unit: T::LEAST, join: largest::<T> }.run(x, reduced, read, out, threads, &|x| x)
+        }),
+        Reduction::Min => with_compute!(real read, T => {
+            Joined { unit: T::MOST, join: smallest::<T> }.run(x, reduced, read, out, threads, &|x| x)
         }),
         Reduction::Any => with_compute!(any read, T => {
             each_row::<T, i64>(x, reduced, read, out, threads, &|row, _| row.iter().any(|x| x.truth()) as i64)
@@ -328,14 +334,28 @@ pub fn reduce(
     Ok(())
 }
 
-/// The largest or smallest of a row that is not empty, or NaN.
-fn extreme<T: Ordered>(row: &[T], threads: usize, max: bool) -> T {
-    let first = row.first().copied().unwrap_or(T::ZERO);
-    if max {
-        fold_on(row, threads, first, |x| x, |a, b| if b > a || b.has_nan() { b } else { a })
-    } else {
-        fold_on(row, threads, first, |x| x, |a, b| if b < a || b.has_nan() { b } else { a })
-    }
+/// Sums of the marked dimensions, `finish`ed.
+fn summed<T: Number>(
+    x: &View<'_>,
+    reduced: &[bool],
+    read: DType,
+    out: &ViewMut<'_>,
+    threads: usize,
+    finish: &(dyn Fn(T) -> T + Sync),
+) {
+    Joined { unit: T::ZERO, join: T::plus }.run(x, reduced, read, out, threads, finish)
+}
+
+/// The larger of two, or NaN.
+#[inline(always)]
+fn largest<T: Ordered>(a: T, b: T) -> T {
+    if b > a || b.has_nan() { b } else { a }
+}
+
+/// The smaller of two, or NaN.
+#[inline(always)]
+fn smallest<T: Ordered>(a: T, b: T) -> T {
+    if b < a || b.has_nan() { b } else { a }
 }
 
 fn log_sum_exp<T: Real>(row: &[T]) -> T {

@@ -1,7 +1,8 @@
 //! Reductions that take one element of a row and say which: largest, smallest, of a rank, most frequent.
 
-use crate::reduce::kept_first;
+use crate::reduce::{fold, kept_first, largest, smallest};
 use crate::support::convert::{Compute, round_through};
+use crate::support::isa;
 use crate::support::number::{Number, Ordered};
 use crate::support::pack::{Stored, compute_room, pack, packed_room, unpack, with_compute};
 use crate::support::par;
@@ -99,8 +100,8 @@ pub fn pick(
 fn position<T: Ordered>(row: &[T], what: Pick, order: &mut [u32]) -> usize {
     let nan = || row.iter().position(|x| x.has_nan());
     match what {
-        Pick::Max => first(row, |a, b| a > b),
-        Pick::Min => first(row, |a, b| a < b),
+        Pick::Max => first(row, fold(row, T::LEAST, |x| x, largest)),
+        Pick::Min => first(row, fold(row, T::MOST, |x| x, smallest)),
         Pick::Median => nan().unwrap_or_else(|| ranked(row, (row.len() - 1) / 2, order)),
         Pick::NanMedian => {
             let numbers = row.iter().filter(|x| !x.has_nan()).count();
@@ -125,18 +126,24 @@ fn position<T: Ordered>(row: &[T], what: Pick, order: &mut [u32]) -> usize {
     }
 }
 
-/// The first element that none beats; NaN beats all.
-fn first<T: Number>(row: &[T], beats: impl Fn(T, T) -> bool) -> usize {
-    let mut at = 0;
-    for (i, &x) in row.iter().enumerate() {
-        if x.has_nan() {
-            return i;
-        }
-        if beats(x, row[at]) {
-            at = i;
+/// Where a value stands first, or any NaN if it is one.
+fn first<T: Number>(row: &[T], value: T) -> usize {
+    /// The elements that are looked at together.
+    struct Holds<'a, T>(&'a [T], T);
+    impl<T: Number> isa::Work for Holds<'_, T> {
+        type Out = usize;
+        const WIDEST: bool = false;
+        #[inline(always)]
+        fn run(self) -> usize {
+            const SOME: usize = 64;
+            let Holds(row, value) = self;
+            let is = |x: T| x == value || value.has_nan() && x.has_nan();
+            let runs = row.chunks(SOME).position(|run| run.iter().fold(false, |any, &x| any | is(x)));
+            let start = runs.map_or(0, |i| i * SOME);
+            start + row[start..].iter().position(|&x| is(x)).unwrap_or(0)
         }
     }
-    at
+    isa::run(Holds(row, value))
 }
 
 /// Positions one after the other.

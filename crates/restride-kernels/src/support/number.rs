@@ -75,6 +75,8 @@ numbers! {
 pub trait Ordered: Number + PartialOrd {
     /// The least: minus infinity for floats.
     const LEAST: Self;
+    /// The most: infinity for floats.
+    const MOST: Self;
 
     /// Total order with NaN last; zeros are equal.
     fn order(self, other: Self) -> Ordering {
@@ -89,12 +91,15 @@ pub trait Ordered: Number + PartialOrd {
 }
 impl Ordered for i64 {
     const LEAST: i64 = i64::MIN;
+    const MOST: i64 = i64::MAX;
 }
 impl Ordered for f32 {
     const LEAST: f32 = f32::NEG_INFINITY;
+    const MOST: f32 = f32::INFINITY;
 }
 impl Ordered for f64 {
     const LEAST: f64 = f64::NEG_INFINITY;
+    const MOST: f64 = f64::INFINITY;
 }
 
 /// A float or complex number.

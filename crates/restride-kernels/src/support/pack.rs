@@ -42,7 +42,7 @@ pub(crate) use with_compute;
 
 /// Dimensions of a layout without those of size 1, neighbours that are one run merged: (size, stride, row-major
 /// stride), slowest first.
-fn merged(layout: &Layout) -> PerDim<(usize, isize, usize)> {
+pub(crate) fn merged(layout: &Layout) -> PerDim<(usize, isize, usize)> {
     let mut dims: PerDim<(usize, isize, usize)> = PerDim::new();
     let mut dense = 1usize;
     for (&n, &s) in layout.sizes.iter().zip(&layout.strides).rev() {
