@@ -224,6 +224,10 @@ impl<T: Number> Rows<T> for Windows<'_, T> {
     }
 }
 
+/// Columns of a panel that are made as runs and then turned; elements from one to the next.
+const SOME: usize = 8;
+const STEP: usize = DEPTH + 16;
+
 /// The windows of an image as rows, windows × terms, as [`Panels`]: terms are tap by tap of each channel.
 pub(crate) struct Terms<'a, T>(Windows<'a, T>);
 
@@ -237,9 +241,6 @@ impl<'a, T: Number> Terms<'a, T> {
 
 impl<T: Number> Panels<T> for Terms<'_, T> {
     unsafe fn fill(&self, depth: Range<usize>, columns: Range<usize>, width: usize, panel: *mut T) {
-        /// Columns that are made as runs and then turned; elements from one to the next.
-        const SOME: usize = 8;
-        const STEP: usize = DEPTH + 16;
         let (of, len, wide) = (&self.0, depth.len(), columns.len());
         let (x, w, taps) = (&of.x, of.w, of.w.taps());
         let step = x.strides[2] * w.stride[2] as isize;
@@ -301,8 +302,8 @@ impl<T: Number> Weights<'_, T> {
         uniform(&sizes)
     }
 
-    /// The terms `depth` of result channel `o`, put `apart`.
-    unsafe fn terms(&self, o: usize, depth: &Range<usize>, to: *mut T, apart: usize) {
+    /// The terms `depth` of result channel `o`.
+    unsafe fn terms(&self, o: usize, depth: &Range<usize>, to: *mut T) {
         let (cin, all) = (self.cin, self.w.taps());
         let [_, kh, kw] = self.w.kernel;
         let taps = if self.order == Order::Taps { depth.start / cin..depth.end.div_ceil(cin) } else { 0..all };
@@ -316,7 +317,7 @@ impl<T: Number> Weights<'_, T> {
                 unsafe {
                     let from =
                         self.at.base.offset(o as isize * self.out + channels.start as isize * self.at.channel + cell);
-                    gather(from, self.at.channel, to.add((k - depth.start) * apart), next * apart, channels.len());
+                    gather(from, self.at.channel, to.add(k - depth.start), next, channels.len());
                 }
             }
         }
@@ -327,7 +328,7 @@ impl<T: Number> Rows<T> for Weights<'_, T> {
     unsafe fn fill(&self, rows: Range<usize>, depth: Range<usize>, step: usize, to: *mut T) {
         for (i, o) in rows.enumerate() {
             // SAFETY: the caller's promise.
-            unsafe { self.terms(o, &depth, to.add(i * step), 1) }
+            unsafe { self.terms(o, &depth, to.add(i * step)) }
         }
     }
 }
@@ -335,14 +336,18 @@ impl<T: Number> Rows<T> for Weights<'_, T> {
 impl<T: Number> Panels<T> for Weights<'_, T> {
     unsafe fn fill(&self, depth: Range<usize>, columns: Range<usize>, width: usize, panel: *mut T) {
         let wide = columns.len();
-        for (j, o) in columns.enumerate() {
-            // SAFETY: the caller's promise.
-            unsafe { self.terms(o, &depth, panel.add(j), width) }
+        let mut memory = MaybeUninit::<[T; SOME * STEP]>::uninit();
+        let runs: *mut T = memory.as_mut_ptr().cast();
+        for first in (0..wide).step_by(SOME) {
+            let some = SOME.min(wide - first);
+            // SAFETY: the caller's promise; the memory has a run for each of these columns.
+            unsafe {
+                (0..some).for_each(|j| self.terms(columns.start + first + j, &depth, runs.add(j * STEP)));
+                pack(T::turn(), panel.add(first), width, (runs, 1, STEP as isize), depth.len(), some);
+            }
         }
-        for (p, j) in (0..depth.len()).flat_map(|p| (wide..width).map(move |j| (p, j))) {
-            // SAFETY: the caller's promise.
-            unsafe { panel.add(p * width + j).write(T::default()) }
-        }
+        // SAFETY: the caller's promise.
+        unsafe { widen(panel, width, depth.len(), wide) }
     }
 }
 

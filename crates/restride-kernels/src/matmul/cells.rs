@@ -126,6 +126,10 @@ impl<T: Gemm> Panels<T> for Cells {
     fn runs(&self) -> bool {
         self.column != 1
     }
+    fn brain_runs(&self) -> Option<(*const u16, isize)> {
+        let runs = self.dtype == DType::BF16 && self.rows.len() == 1 && self.rows[0].1 == 1 && self.column != 1;
+        runs.then(|| (self.base.cast::<u16>().wrapping_offset(self.start), self.column))
+    }
 }
 
 /// The rows of a result that are one run of equal steps: the last dimensions but the columns' that merge, as their number, and the

@@ -38,6 +38,10 @@ pub trait Panels<T>: Sync {
         let _ = size;
         None
     }
+    /// The address of the first element and the distance of columns, of a matrix whose columns are runs of `bf16`, given by their bits.
+    fn brain_runs(&self) -> Option<(*const u16, isize)> {
+        None
+    }
     /// Fetches rows `depth` of columns `columns` towards the processor: they are read soon.
     fn prefetch(&self, depth: Range<usize>, columns: Range<usize>) {
         let _ = (depth, columns);

@@ -4,6 +4,7 @@
 
 use super::blocked::{DEPTH, Matrix, MatrixMut, SHARED, Shared};
 use super::panels::{Panels, Rows, prefetch};
+use crate::support::pack::Compute;
 use crate::support::{isa, par};
 use num_traits::Zero;
 use std::ops::Range;
@@ -138,11 +139,50 @@ fn dot<T: Copy + Add<Output = T> + Mul<Output = T>>(sum: &mut [T; LANES], x: &[T
     *sum = lanes;
 }
 
+/// Adds terms to the sums of columns that are runs of `bf16`, four at once; the first is the first lane's.
+///
+/// # Safety
+/// `from` is the address of as many columns as sums, `apart` from each other, of as many elements as `x` has.
+#[inline(always)]
+unsafe fn brain<T: Compute + Add<Output = T> + Mul<Output = T>>(
+    sums: &mut [[T; LANES]],
+    x: &[T],
+    from: *const u16,
+    apart: isize,
+) {
+    let wide = |bits: u16| T::from_f32(f32::from_bits((bits as u32) << 16));
+    let whole = x.len() / LANES * LANES;
+    for (j, sums) in sums.chunks_mut(4).enumerate() {
+        // Of fewer columns the last one again.
+        let column = |i: usize| (4 * j + i.min(sums.len() - 1)) as isize;
+        let runs: [*const u16; 4] = std::array::from_fn(|i| from.wrapping_offset(column(i) * apart));
+        let mut four: [[T; LANES]; 4] = std::array::from_fn(|i| sums[i.min(sums.len() - 1)]);
+        for p in (0..whole).step_by(LANES) {
+            let x = &x[p..p + LANES];
+            for (sum, run) in four.iter_mut().zip(runs) {
+                prefetch(run.wrapping_add(p + 512));
+                // SAFETY: eight elements of a column.
+                let y = unsafe { run.add(p).cast::<[u16; LANES]>().read_unaligned() };
+                for l in 0..LANES {
+                    sum[l] = sum[l] + x[l] * wide(y[l]);
+                }
+            }
+        }
+        for p in whole..x.len() {
+            for (sum, run) in four.iter_mut().zip(runs) {
+                // SAFETY: an element of a column.
+                sum[p % LANES] = sum[p % LANES] + x[p] * wide(unsafe { run.add(p).read() });
+            }
+        }
+        sums.iter_mut().zip(four).for_each(|(sum, made)| *sum = made);
+    }
+}
+
 /// As [`vector`], of operands that are made piece by piece: `m` or `n` is 1. `width` is that of panels.
 ///
 /// # Safety
 /// As [`product`](super::blocked::product).
-pub unsafe fn vector_of<T: Copy + Zero + Send + Sync + Add<Output = T> + Mul<Output = T>>(
+pub unsafe fn vector_of<T: Compute + Zero + Add<Output = T> + Mul<Output = T>>(
     (m, n, k): (usize, usize, usize),
     width: usize,
     a: &dyn Rows<T>,
@@ -178,7 +218,7 @@ struct Part<'a, T> {
     add: bool,
 }
 
-impl<T: Copy + Zero + Add<Output = T> + Mul<Output = T>> isa::Work for Part<'_, T> {
+impl<T: Compute + Zero + Add<Output = T> + Mul<Output = T>> isa::Work for Part<'_, T> {
     type Out = ();
     const WIDEST: bool = false;
     #[inline(always)]
@@ -192,6 +232,20 @@ impl<T: Copy + Zero + Add<Output = T> + Mul<Output = T>> isa::Work for Part<'_, 
         let mut x = [T::zero(); DEPTH];
         // SAFETY: what `vector_of` promised; the memory holds the elements.
         unsafe {
+            if let Some((from, apart)) = b.brain_runs().filter(|_| !by_rows) {
+                let mut sums = [[T::zero(); LANES]; SIDE];
+                let mut x = [T::zero(); RUN];
+                for first in (0..k).step_by(RUN) {
+                    let n = RUN.min(k - first);
+                    for depth in (first..first + n).step_by(DEPTH) {
+                        let to = x.as_mut_ptr().add(depth - first);
+                        a.fill(0..1, depth..(first + n).min(depth + DEPTH), DEPTH, to);
+                    }
+                    let from = from.wrapping_offset(first as isize + these.start as isize * apart);
+                    brain(&mut sums[..len], &x[..n], from, apart);
+                }
+                return sums[..len].iter().enumerate().for_each(|(j, sum)| put(cell(j), *sum, add));
+            }
             if by_rows || b.runs() {
                 let mut sums = [[T::zero(); LANES]; SIDE];
                 let mut run = [T::zero(); DEPTH];

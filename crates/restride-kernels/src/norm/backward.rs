@@ -1,6 +1,7 @@
 //! Gradients of normalisations. Sums are in `f64` and in one order, whatever the strides.
 
 use crate::norm::{numbers, put};
+use crate::support::isa;
 use crate::support::number::Real;
 use crate::support::pack::{Stored, Target, pack, packed_room, packed_rooms, with_compute};
 use crate::support::par;
@@ -18,6 +19,95 @@ pub struct NormGradients<'a> {
     pub bias: Option<&'a ViewMut<'a>>,
 }
 
+/// The sums of `g w` and of `g w (x - mean)` over a run, in interleaved parts: an order that depends on the length alone.
+struct Dots<'a, T> {
+    g: &'a [T],
+    x: &'a [T],
+    mean: f64,
+    /// A factor for each element.
+    weight: Option<&'a [f64]>,
+}
+impl<T: Real> isa::Work for Dots<'_, T> {
+    type Out = (f64, f64);
+    const WIDEST: bool = true;
+    #[inline(always)]
+    fn run(self) -> (f64, f64) {
+        const N: usize = 16;
+        let Dots { g, x, mean, weight } = self;
+        let ((g, g_rest), (x, x_rest)) = (g.as_chunks::<N>(), x.as_chunks::<N>());
+        let ones = [1.0; N];
+        let (w, w_rest) = weight.map_or((&[][..], &ones[..]), |w| w.as_chunks::<N>());
+        let (mut sums, mut dots) = ([0.0; N], [0.0; N]);
+        for (at, (g, x)) in g.iter().zip(x).enumerate() {
+            let w = w.get(at).unwrap_or(&ones);
+            for i in 0..N {
+                let g = g[i].wide() * w[i];
+                sums[i] += g;
+                dots[i] += g * (x[i].wide() - mean);
+            }
+        }
+        for (i, ((&g, &x), &w)) in g_rest.iter().zip(x_rest).zip(w_rest).enumerate() {
+            let g = g.wide() * w;
+            sums[i] += g;
+            dots[i] += g * (x.wide() - mean);
+        }
+        let total = |mut parts: [f64; N]| {
+            for n in [8, 4, 2, 1] {
+                (0..n).for_each(|i| parts[i] += parts[i + n]);
+            }
+            parts[0]
+        };
+        (total(sums), total(dots))
+    }
+}
+
+/// `scale (g w - a - (x - mean) b)` of each element.
+struct Spread<'a, T> {
+    out: &'a mut [T],
+    pair: (&'a [T], &'a [T]),
+    weight: Option<&'a [f64]>,
+    /// A factor of all elements.
+    factor: f64,
+    mean: f64,
+    scale: f64,
+    a: f64,
+    b: f64,
+}
+impl<T: Real> isa::Work for Spread<'_, T> {
+    type Out = ();
+    const WIDEST: bool = true;
+    #[inline(always)]
+    fn run(self) {
+        let Spread { out, pair: (g, x), weight, factor, mean, scale, a, b } = self;
+        let one = |g: T, x: T, w: f64| T::of(scale * (g.wide() * w - a - (x.wide() - mean) * b));
+        let all = out.iter_mut().zip(g).zip(x);
+        match weight {
+            None => all.for_each(|((o, &g), &x)| *o = one(g, x, factor)),
+            Some(w) => all.zip(w).for_each(|(((o, &g), &x), &w)| *o = one(g, x, w)),
+        }
+    }
+}
+
+/// Adds a row to the sums of the factors' and the addends' gradients.
+struct Collect<'a, T> {
+    sums: (&'a mut [f64], &'a mut [f64]),
+    pair: (&'a [T], &'a [T]),
+    mean: f64,
+    rstd: f64,
+}
+impl<T: Real> isa::Work for Collect<'_, T> {
+    type Out = ();
+    const WIDEST: bool = true;
+    #[inline(always)]
+    fn run(self) {
+        let Collect { sums: (dw, db), pair: (g, x), mean, rstd } = self;
+        for (((dw, db), &g), &x) in dw.iter_mut().zip(db).zip(g).zip(x) {
+            *dw += g.wide() * (x.wide() - mean) * rstd;
+            *db += g.wide();
+        }
+    }
+}
+
 /// Of a normalisation over rows of `len` elements, with the mean (`None`: not subtracted, as in `rms_norm`) and the inverse
 /// standard deviation of each row.
 pub fn rows(
@@ -32,18 +122,14 @@ pub fn rows(
 ) -> Result<(), String> {
     let (mean, rstd, weight) = (numbers(mean), pack::<f64>(rstd), numbers(weight));
     let centre = |i: usize| mean.as_ref().map_or(0.0, |m| m[i]);
-    let factor = |j: usize| weight.as_ref().map_or(1.0, |w| w[j]);
+    let weight = weight.as_deref();
     with_compute!(float x.dtype(), T => {
         let (g, x) = (pack::<T>(g), pack::<T>(x));
-        let row = |i: usize| g[i * len..][..len].iter().zip(&x[i * len..][..len]);
+        let row = |i: usize| (&g[i * len..][..len], &x[i * len..][..len]);
         if grads.weight.is_some() || grads.bias.is_some() {
             let (mut dw, mut db) = (Temp::filled(len, 0.0), Temp::filled(len, 0.0));
             for i in 0..x.len() / len.max(1) {
-                let (m, r) = (centre(i), rstd[i]);
-                for (j, (&g, &x)) in row(i).enumerate() {
-                    dw[j] += g.wide() * (x.wide() - m) * r;
-                    db[j] += g.wide();
-                }
+                isa::run(Collect { sums: (&mut dw, &mut db), pair: row(i), mean: centre(i), rstd: rstd[i] });
             }
             put(grads.weight, dw.iter().copied());
             put(grads.bias, db.iter().copied());
@@ -51,17 +137,11 @@ pub fn rows(
         if let Some(out) = &grads.input {
             let mut target = Target::<T>::new(out);
             par::pieces(threads, target.slice(), len, &|i, out| {
-                let (m, r) = (centre(i), rstd[i]);
-                let (mut a, mut b) = (0.0, 0.0);
-                for (j, (&g, &x)) in row(i).enumerate() {
-                    let g = g.wide() * factor(j);
-                    a += g;
-                    b += g * (x.wide() - m) * r;
-                }
-                let (a, b) = (if mean.is_some() { a / len as f64 } else { 0.0 }, b / len as f64);
-                for (j, (o, (&g, &x))) in out.iter_mut().zip(row(i)).enumerate() {
-                    *o = T::of(r * (g.wide() * factor(j) - a - (x.wide() - m) * r * b));
-                }
+                let (pair, mean_of, scale) = (row(i), centre(i), rstd[i]);
+                let (a, b) = isa::run(Dots { g: pair.0, x: pair.1, mean: mean_of, weight });
+                let a = if mean.is_some() { a / len as f64 } else { 0.0 };
+                let b = b * scale * scale / len as f64;
+                isa::run(Spread { out, pair, weight, factor: 1.0, mean: mean_of, scale, a, b });
             });
             target.finish();
         }
@@ -134,12 +214,8 @@ pub fn channels(
         if inner > 0 {
             for (p, (g, x)) in g.chunks(inner).zip(x.chunks(inner)).enumerate() {
                 let (s, c) = (stat(p), p % channels);
-                let (mut sum, mut dot) = (0.0, 0.0);
-                for (&g, &x) in g.iter().zip(x) {
-                    sum += g.wide();
-                    dot += g.wide() * (x.wide() - mean[s]);
-                }
-                dot *= rstd[s];
+                let (sum, dot) = isa::run(Dots { g, x, mean: mean[s], weight: None });
+                let dot = dot * rstd[s];
                 dw[c] += dot;
                 db[c] += sum;
                 a[s] += factor(c) * sum;
@@ -157,10 +233,8 @@ pub fn channels(
                 let s = stat(p);
                 let (m, r, w) = (mean[s], rstd[s], factor(p % channels));
                 let (a, b) = if count == 0 { (0.0, 0.0) } else { (a[s] / count as f64, b[s] / count as f64) };
-                let (g, x) = (&g[p * inner..][..inner], &x[p * inner..][..inner]);
-                for ((o, &g), &x) in out.iter_mut().zip(g).zip(x) {
-                    *o = T::of(r * (w * g.wide() - a - (x.wide() - m) * r * b));
-                }
+                let pair = (&g[p * inner..][..inner], &x[p * inner..][..inner]);
+                isa::run(Spread { out, pair, weight: None, factor: w, mean: m, scale: r, a, b: r * b });
             });
             target.finish();
         }

@@ -135,6 +135,7 @@ impl<T: Compute, F: Fold<T>> Pooling<'_, T, F> {
 
     /// One result, whose eight parts are computed together: the elements of a line are side by side.
     #[inline(always)]
+    #[allow(clippy::needless_range_loop)] // parts
     unsafe fn alone(&self, w: &[Span; 3], x: *const T, y: *mut T) {
         let [_, h, wide] = self.s.input;
         let s = &self.x.strides;
@@ -150,14 +151,21 @@ impl<T: Compute, F: Fold<T>> Pooling<'_, T, F> {
                     let mut k = 0;
                     while k + 8 <= n {
                         let row = line.add(k).cast::<[T; 8]>().read_unaligned();
-                        (0..8).for_each(|p| parts[p] = F::step(parts[p], row[p]));
+                        for p in 0..8 {
+                            parts[p] = F::step(parts[p], row[p]);
+                        }
                         k += 8;
                     }
                     if k < n && dense && k + 8 <= left {
                         let row = line.add(k).cast::<[T; 8]>().read_unaligned();
-                        (0..8).for_each(|p| parts[p] = F::step(parts[p], if k + p < n { row[p] } else { F::START }));
+                        for p in 0..8 {
+                            let x = if k + p < n { row[p] } else { F::START };
+                            parts[p] = F::step(parts[p], x);
+                        }
                     } else {
-                        (k..n).for_each(|k| parts[k % 8] = F::step(parts[k % 8], line.add(k).read()));
+                        for p in 0..n - k {
+                            parts[p] = F::step(parts[p], line.add(k + p).read());
+                        }
                     }
                 }
             }
@@ -178,8 +186,36 @@ impl<T: Compute, F: Fold<T>> Pooling<'_, T, F> {
     ) {
         let lane = if LANE > 0 { LANE as isize } else { lane };
         let n = if FULL { SIDE } else { n.min(SIDE) };
-        let mut parts = [[F::START; SIDE]; 8];
         let s = &self.x.strides;
+        if F::PARTS == 8 && FULL && w[2].end <= w[2].start + 2 * w[2].step && w[2].end > w[2].start {
+            // Lines of one or two elements have as many parts: registers.
+            let (mut first, mut second) = ([F::START; SIDE], [F::START; SIDE]);
+            let two = w[2].end > w[2].start + w[2].step;
+            // SAFETY: the caller's promise.
+            unsafe {
+                for i in (w[0].start..w[0].end).step_by(w[0].step) {
+                    for j in (w[1].start..w[1].end).step_by(w[1].step) {
+                        let line = x.offset(i as isize * s[0] + j as isize * s[1] + w[2].start as isize * s[2]);
+                        for l in 0..SIDE {
+                            first[l] = F::step(first[l], line.offset(l as isize * lane).read());
+                        }
+                        if two {
+                            let line = line.offset(w[2].step as isize * s[2]);
+                            for l in 0..SIDE {
+                                second[l] = F::step(second[l], line.offset(l as isize * lane).read());
+                            }
+                        }
+                    }
+                }
+                for l in 0..SIDE {
+                    let mut parts = [F::START; 8];
+                    (parts[0], parts[1]) = (first[l], second[l]);
+                    y.offset(l as isize * out).write(self.fold.finish(parts, w));
+                }
+            }
+            return;
+        }
+        let mut parts = [[F::START; SIDE]; 8];
         // SAFETY: the caller's promise.
         unsafe {
             for i in (w[0].start..w[0].end).step_by(w[0].step) {

@@ -170,7 +170,10 @@ impl<T: Compute, J: Fn(T, T) -> T + Copy + Sync> Joined<T, J> {
 
     /// Up to `W` rows whose elements are neighbours, the first ones at a cell; `N` is [`side`].
     fn beside<const N: usize, const W: usize>(&self, of: &Source<'_>, at: isize, sums: &mut [T]) {
-        let mut state = State::<T, N, W> { parts: [[self.unit; W]; N], held: 0 };
+        let mut parts = Stack::<[T; W], N>::new();
+        // A short row has elements for these only.
+        let parts = parts.filled(N.min(of.len.next_power_of_two()), [self.unit; W]);
+        let mut state = State::<T, N, W> { parts, held: 0 };
         let mut tree = Levels::<T, W> { stack: [const { MaybeUninit::uninit() }; 64], depth: 0, values: 0 };
         let (size, wide) = (block::<T>(), sums.len());
         let mut buffer = [[T::default(); W]; 8];
@@ -236,13 +239,13 @@ impl Source<'_> {
 }
 
 /// The parts of a block of each of `W` rows.
-struct State<T, const N: usize, const W: usize> {
-    parts: [[T; W]; N],
+struct State<'a, T, const N: usize, const W: usize> {
+    parts: &'a mut [[T; W]],
     /// Elements of the block so far.
     held: usize,
 }
 
-impl<T: Copy, const N: usize, const W: usize> State<T, N, W> {
+impl<T: Copy, const N: usize, const W: usize> State<'_, T, N, W> {
     /// The block joined; the next one begins.
     fn close(&mut self, unit: T, join: impl Fn(T, T) -> T) -> [T; W] {
         let used = N.min(self.held.next_power_of_two());
@@ -295,8 +298,8 @@ impl<T: Copy, const W: usize> Levels<T, W> {
 }
 
 /// Elements of `wide` rows that go to the next parts.
-struct Add<'a, T, J, const N: usize, const W: usize> {
-    state: &'a mut State<T, N, W>,
+struct Add<'a, 'b, T, J, const N: usize, const W: usize> {
+    state: &'a mut State<'b, T, N, W>,
     from: *const T,
     apart: isize,
     rows: usize,
@@ -304,9 +307,9 @@ struct Add<'a, T, J, const N: usize, const W: usize> {
     join: J,
 }
 
-impl<T: Copy, J: Fn(T, T) -> T + Copy, const N: usize, const W: usize> isa::Work for Add<'_, T, J, N, W> {
+impl<T: Copy, J: Fn(T, T) -> T + Copy, const N: usize, const W: usize> isa::Work for Add<'_, '_, T, J, N, W> {
     type Out = ();
-    const WIDEST: bool = true;
+    const WIDEST: bool = false;
     #[inline(always)]
     fn run(self) {
         let Add { state, from, apart, rows, wide, join } = self;

@@ -63,7 +63,7 @@ struct Fold<'a, T, A, F, J> {
 
 impl<T: Copy, A: Copy, F: Fn(T) -> A + Copy, J: Fn(A, A) -> A + Copy> isa::Work for Fold<'_, T, A, F, J> {
     type Out = A;
-    const WIDEST: bool = true;
+    const WIDEST: bool = false;
     #[inline(always)]
     fn run(self) -> A {
         let Fold { row, unit, f, join } = self;
@@ -153,32 +153,60 @@ fn fold_on<T: Copy + Sync, A: Copy + Send + Sync>(
 #[inline(always)]
 pub(crate) fn lanes<T: Copy, A: Copy>(row: &[T], unit: A, f: impl Fn(T) -> A, join: impl Fn(A, A) -> A) -> A {
     match side::<A>() {
-        64 => parts::<T, A, 64>(row, unit, f, join),
-        32 => parts::<T, A, 32>(row, unit, f, join),
-        _ => parts::<T, A, 16>(row, unit, f, join),
+        64 => parts::<T, A, 16>(row, unit, f, join),
+        32 => parts::<T, A, 8>(row, unit, f, join),
+        _ => parts::<T, A, 4>(row, unit, f, join),
     }
 }
 
+/// As [`lanes`], in four times `N` parts: arrays that are small enough to be registers.
 #[inline(always)]
 fn parts<T: Copy, A: Copy, const N: usize>(row: &[T], unit: A, f: impl Fn(T) -> A, join: impl Fn(A, A) -> A) -> A {
-    let mut parts = [unit; N];
-    let (chunks, rest) = row.as_chunks::<N>();
-    for c in chunks {
+    let [mut first, mut second, mut third, mut fourth] = [[unit; N]; 4];
+    let (runs, _) = row.as_chunks::<N>();
+    let (chunks, _) = runs.as_chunks::<4>();
+    for [a, b, c, d] in chunks {
         for i in 0..N {
-            parts[i] = join(parts[i], f(c[i]));
+            first[i] = join(first[i], f(a[i]));
+        }
+        for i in 0..N {
+            second[i] = join(second[i], f(b[i]));
+        }
+        for i in 0..N {
+            third[i] = join(third[i], f(c[i]));
+        }
+        for i in 0..N {
+            fourth[i] = join(fourth[i], f(d[i]));
         }
     }
-    // Another array, so that the first one can be registers.
-    let mut all = parts;
-    for (l, &x) in all.iter_mut().zip(rest) {
-        *l = join(*l, f(x));
-    }
+    let rest = &row[chunks.len() * 4 * N..];
     // Parts of a short row without elements do not count.
-    let mut n = N.min(row.len().next_power_of_two());
+    let used = if chunks.is_empty() { rest.len().next_power_of_two() } else { 4 * N };
+    if !rest.is_empty() {
+        // Other arrays, so that the first ones can be registers.
+        let mut all = [first, second, third, fourth];
+        for (l, &x) in all.as_flattened_mut().iter_mut().zip(rest) {
+            *l = join(*l, f(x));
+        }
+        [first, second, third, fourth] = all;
+    }
+    if used > 2 * N {
+        for i in 0..N {
+            (first[i], second[i]) = (join(first[i], third[i]), join(second[i], fourth[i]));
+        }
+    }
+    if used > N {
+        for i in 0..N {
+            first[i] = join(first[i], second[i]);
+        }
+    }
+    let mut n = used.min(N);
+    let mut all = first;
     while n > 1 {
         n /= 2;
-        let (low, high) = all.split_at_mut(n);
-        low.iter_mut().zip(high).for_each(|(a, b)| *a = join(*a, *b));
+        for i in 0..n {
+            all[i] = join(all[i], all[i + n]);
+        }
     }
     all[0]
 }

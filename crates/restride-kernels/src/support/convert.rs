@@ -248,18 +248,17 @@ pub unsafe fn store_row<C: Compute>(dtype: DType, base: *mut u8, offset: isize, 
         if let Some(row) = singles(row)
             && matches!(dtype, DType::F16 | DType::BF16)
         {
-            return row.chunks(HALVES).enumerate().for_each(|(i, row)| {
-                let mut narrow = [0u16; HALVES];
-                let narrow = &mut narrow[..row.len()];
-                if dtype == DType::F16 {
-                    narrow.reinterpret_cast_mut::<f16>().convert_from_f32_slice(row);
-                } else {
-                    isa::run(ToBrain(row, narrow));
-                }
-                let to = (base as *mut u16).wrapping_offset(offset + (i * HALVES) as isize);
-                // SAFETY: as the caller promises.
-                unsafe { narrow.as_ptr().copy_to(to, narrow.len()) }
-            });
+            if row.is_empty() {
+                return;
+            }
+            let to = (base as *mut u16).wrapping_offset(offset);
+            // SAFETY: as the caller promises; the row is in memory of its own, which no tensor shares.
+            let narrow = unsafe { std::slice::from_raw_parts_mut(to, row.len()) };
+            match dtype {
+                DType::F16 => narrow.reinterpret_cast_mut::<f16>().convert_from_f32_slice(row),
+                _ => isa::run(ToBrain(row, narrow)),
+            }
+            return;
         }
     }
     with_cell!(dtype, T, {
@@ -287,14 +286,11 @@ unsafe fn halves<'a, T>(base: *const u8, offset: isize, n: usize) -> &'a [T] {
     if n == 0 { &[] } else { unsafe { std::slice::from_raw_parts((base as *const T).wrapping_offset(offset), n) } }
 }
 
-/// Half precision numbers that are converted before they are stored.
-const HALVES: usize = 256;
-
 /// `bf16` to `f32`.
 struct FromBrain<'a>(&'a [bf16], &'a mut [f32]);
 impl isa::Work for FromBrain<'_> {
     type Out = ();
-    const WIDEST: bool = false;
+    const WIDEST: bool = true;
     #[inline(always)]
     fn run(self) {
         self.1.iter_mut().zip(self.0).for_each(|(o, x)| *o = f32::from_bits((x.to_bits() as u32) << 16));
@@ -305,7 +301,7 @@ impl isa::Work for FromBrain<'_> {
 struct ToBrain<'a>(&'a [f32], &'a mut [u16]);
 impl isa::Work for ToBrain<'_> {
     type Out = ();
-    const WIDEST: bool = false;
+    const WIDEST: bool = true;
     #[inline(always)]
     fn run(self) {
         for (o, x) in self.1.iter_mut().zip(self.0) {
