@@ -2,7 +2,7 @@
 //! panel.
 
 use crate::conv::frame::Planes;
-use crate::conv::implicit::Terms;
+use crate::conv::implicit::WindowTerms;
 use crate::conv::window::Window;
 use crate::conv::{
     Number, Shape, batch, conv_room, conv_transposed_room, forward, is_plane, operand, operand_room, planes, transpose,
@@ -108,7 +108,7 @@ fn weight_gradient<T: Number>(
         // SAFETY: the sizes are those of a convolution; the result meets no operand.
         unsafe {
             let base = x.base.offset(sample as isize * x_sample + from * x.channel);
-            let right = Terms::new(Planes { base, ..x }, w, s.cin);
+            let right = WindowTerms::new(Planes { base, ..x }, w, s.cin);
             let left = g.base.offset(sample as isize * g_sample + to * g.channel);
             let left = Strided::new((left, g.channel, line));
             T::product_of((s.cout, k, n), &left, &right, c, sample > 0, threads);

@@ -229,17 +229,17 @@ const SOME: usize = 8;
 const STEP: usize = DEPTH + 16;
 
 /// The windows of an image as rows, windows × terms, as [`Panels`]: terms are tap by tap of each channel.
-pub(crate) struct Terms<'a, T>(Windows<'a, T>);
+pub(crate) struct WindowTerms<'a, T>(Windows<'a, T>);
 
-impl<'a, T: Number> Terms<'a, T> {
+impl<'a, T: Number> WindowTerms<'a, T> {
     /// # Safety
     /// Elements of the image that windows have are readable while this value is in use.
     pub(crate) unsafe fn new(x: Planes<*const T>, w: &'a Window, cin: usize) -> Self {
-        Terms(Windows { x, w, cin, order: Order::Channels })
+        WindowTerms(Windows { x, w, cin, order: Order::Channels })
     }
 }
 
-impl<T: Number> Panels<T> for Terms<'_, T> {
+impl<T: Number> Panels<T> for WindowTerms<'_, T> {
     unsafe fn fill(&self, depth: Range<usize>, columns: Range<usize>, width: usize, panel: *mut T) {
         let (of, len, wide) = (&self.0, depth.len(), columns.len());
         let (x, w, taps) = (&of.x, of.w, of.w.taps());

@@ -22,7 +22,7 @@ use crate::conv::depthwise::Depthwise;
 use crate::conv::direct::{Boxes, Direct};
 use crate::conv::frame::Planes;
 use crate::conv::implicit::Implicit;
-use crate::conv::transposed::{Transposed, transposed_room};
+use crate::conv::transposed::{TransposedConv, transposed_room};
 use crate::conv::window::Window;
 use crate::matmul::Gemm;
 use crate::support::pack::{
@@ -136,7 +136,7 @@ fn forward<T: Number>(
     let (y, y_sample) = planes(y, &y_layout, batched);
     let (x, x_sample) = planes(x.1, &x.2, batched);
     let (weight, weight_out) = planes(weight.1, &weight.2, true);
-    let of = Dense { s, x, x_sample, weight, weight_out, bias: bias.as_deref(), y, y_sample };
+    let of = StridedConv { s, x, x_sample, weight, weight_out, bias: bias.as_deref(), y, y_sample };
     // SAFETY: the sizes are those of a convolution, and the result meets no operand.
     unsafe { of.run(threads) }
     if let Some(t) = target {
@@ -146,7 +146,7 @@ fn forward<T: Number>(
 }
 
 /// A convolution in strides; windows of the result have one distance, unless it is a depthwise one of `f32`.
-struct Dense<'a, T> {
+struct StridedConv<'a, T> {
     s: &'a Shape,
     x: Planes<*const T>,
     x_sample: isize,
@@ -157,14 +157,14 @@ struct Dense<'a, T> {
     y_sample: isize,
 }
 
-impl<T: Number> Dense<'_, T> {
+impl<T: Number> StridedConv<'_, T> {
     /// Runs it.
     ///
     /// # Safety
     /// All elements that sizes and strides reach are readable, those of `y` writable, different cells that no other thread uses and that
     /// are none of an operand.
     unsafe fn run(self, threads: usize) {
-        let Dense { s, x, x_sample, weight, weight_out, bias, y, y_sample } = self;
+        let StridedConv { s, x, x_sample, weight, weight_out, bias, y, y_sample } = self;
         // SAFETY: the caller's promise.
         unsafe {
             if is_depthwise(s) && T::DTYPE == DType::F32 {
@@ -330,7 +330,7 @@ fn transpose<T: Number>(
     let (x, x_sample) = planes(x.1, &x.2, batched);
     let (weight, weight_in) = planes(weight.1, &weight.2, true);
     let (weight_out, weight) = (weight.channel, Planes { channel: weight_in, ..weight });
-    let of = Transposed { s, x, x_sample, weight, weight_out, bias, y, y_sample };
+    let of = TransposedConv { s, x, x_sample, weight, weight_out, bias, y, y_sample };
     // SAFETY: the sizes are those of a transposed convolution, and the result meets no operand.
     unsafe { of.run(threads) }
     if let Some(t) = target {

@@ -23,14 +23,14 @@ fn wide(channels: usize, windows: usize) -> usize {
     (STRIP / channels.max(1)).clamp(1, windows.max(1))
 }
 
-/// Scratch bytes of [`Transposed::run`] for results of a type, with this number of channels in a group.
+/// Scratch bytes of [`TransposedConv::run`] for results of a type, with this number of channels in a group.
 pub(super) fn transposed_room(dtype: DType, w: &Window, channels: usize) -> usize {
     let windows = (0..3).map(|d| w.input[d].div_ceil(w.stride[d])).product();
     compute_room(dtype, (channels * wide(channels, windows)) as i64)
 }
 
 /// A transposed convolution in strides. Its window slides over the result.
-pub(super) struct Transposed<'a, T> {
+pub(super) struct TransposedConv<'a, T> {
     /// Channels as those of a convolution of the source: `cin` are the source's of a group.
     pub s: &'a Shape,
     pub x: Planes<*const T>,
@@ -46,11 +46,11 @@ pub(super) struct Transposed<'a, T> {
     pub y_sample: isize,
 }
 // SAFETY: threads read the operands and write each their own elements of the result.
-unsafe impl<T: Sync> Sync for Transposed<'_, T> {}
+unsafe impl<T: Sync> Sync for TransposedConv<'_, T> {}
 
 /// One dimension of a phase: its taps, the source elements that they start from, its windows.
 #[derive(Clone, Copy, Default)]
-struct Line {
+struct PhaseLine {
     /// First result, number of results.
     first: usize,
     count: usize,
@@ -64,14 +64,14 @@ struct Line {
     skip: usize,
 }
 
-impl Line {
-    fn new(w: &Window, d: usize, phase: usize) -> Line {
+impl PhaseLine {
+    fn new(w: &Window, d: usize, phase: usize) -> PhaseLine {
         let (stride, dilation) = (w.stride[d], w.dilation[d]);
         let reach = phase + w.pad[d];
         let mut taps =
             (0..w.kernel[d]).filter(|k| (reach as isize - (k * dilation) as isize).rem_euclid(stride as isize) == 0);
         let count = w.input[d].saturating_sub(phase).div_ceil(stride);
-        let mut line = Line { first: phase, count, ..Line::default() };
+        let mut line = PhaseLine { first: phase, count, ..PhaseLine::default() };
         let Some(first) = taps.next() else { return line };
         let step = taps.next().map_or(w.kernel[d], |second| second - first);
         line.taps = (w.kernel[d] - first).div_ceil(step);
@@ -87,7 +87,7 @@ impl Line {
     }
 }
 
-impl<T: Number> Transposed<'_, T> {
+impl<T: Number> TransposedConv<'_, T> {
     /// Runs it.
     ///
     /// # Safety
@@ -97,7 +97,7 @@ impl<T: Number> Transposed<'_, T> {
         let stride = self.s.w.stride;
         for phase in 0..stride.iter().product::<usize>() {
             let at = [phase / (stride[1] * stride[2]), phase / stride[2] % stride[1], phase % stride[2]];
-            let lines: [Line; 3] = std::array::from_fn(|d| Line::new(&self.s.w, d, at[d]));
+            let lines: [PhaseLine; 3] = std::array::from_fn(|d| PhaseLine::new(&self.s.w, d, at[d]));
             if lines.iter().all(|line| line.count > 0) {
                 // SAFETY: the caller's promise.
                 unsafe { self.phase(&lines, threads) }
@@ -106,9 +106,9 @@ impl<T: Number> Transposed<'_, T> {
     }
 
     /// The results of one phase.
-    unsafe fn phase(&self, lines: &[Line; 3], threads: usize) {
+    unsafe fn phase(&self, lines: &[PhaseLine; 3], threads: usize) {
         let (s, w) = (self.s, &self.s.w);
-        let of = |f: fn(&Line) -> usize| lines.each_ref().map(f);
+        let of = |f: fn(&PhaseLine) -> usize| lines.each_ref().map(f);
         let sum = |at: [usize; 3], strides: [isize; 3]| -> isize { (0..3).map(|d| at[d] as isize * strides[d]).sum() };
         let y = Planes {
             base: self.y.base.wrapping_offset(sum(of(|l| l.first), self.y.strides)),

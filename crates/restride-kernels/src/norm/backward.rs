@@ -20,20 +20,20 @@ pub struct NormGradients<'a> {
 }
 
 /// The sums of `g w` and of `g w (x - mean)` over a run, in interleaved parts: an order that depends on the length alone.
-struct Dots<'a, T> {
+struct GradientDots<'a, T> {
     g: &'a [T],
     x: &'a [T],
     mean: f64,
     /// A factor for each element.
     weight: Option<&'a [f64]>,
 }
-impl<T: Real> isa::Work for Dots<'_, T> {
+impl<T: Real> isa::Work for GradientDots<'_, T> {
     type Out = (f64, f64);
     const WIDEST: bool = true;
     #[inline(always)]
     fn run(self) -> (f64, f64) {
         const N: usize = 16;
-        let Dots { g, x, mean, weight } = self;
+        let GradientDots { g, x, mean, weight } = self;
         let ((g, g_rest), (x, x_rest)) = (g.as_chunks::<N>(), x.as_chunks::<N>());
         let ones = [1.0; N];
         let (w, w_rest) = weight.map_or((&[][..], &ones[..]), |w| w.as_chunks::<N>());
@@ -62,7 +62,7 @@ impl<T: Real> isa::Work for Dots<'_, T> {
 }
 
 /// `scale (g w - a - (x - mean) b)` of each element.
-struct Spread<'a, T> {
+struct GradientOfRow<'a, T> {
     out: &'a mut [T],
     pair: (&'a [T], &'a [T]),
     weight: Option<&'a [f64]>,
@@ -73,12 +73,12 @@ struct Spread<'a, T> {
     a: f64,
     b: f64,
 }
-impl<T: Real> isa::Work for Spread<'_, T> {
+impl<T: Real> isa::Work for GradientOfRow<'_, T> {
     type Out = ();
     const WIDEST: bool = true;
     #[inline(always)]
     fn run(self) {
-        let Spread { out, pair: (g, x), weight, factor, mean, scale, a, b } = self;
+        let GradientOfRow { out, pair: (g, x), weight, factor, mean, scale, a, b } = self;
         let one = |g: T, x: T, w: f64| T::of(scale * (g.wide() * w - a - (x.wide() - mean) * b));
         let all = out.iter_mut().zip(g).zip(x);
         match weight {
@@ -89,18 +89,18 @@ impl<T: Real> isa::Work for Spread<'_, T> {
 }
 
 /// Adds a row to the sums of the factors' and the addends' gradients.
-struct Collect<'a, T> {
+struct GradientOfParams<'a, T> {
     sums: (&'a mut [f64], &'a mut [f64]),
     pair: (&'a [T], &'a [T]),
     mean: f64,
     rstd: f64,
 }
-impl<T: Real> isa::Work for Collect<'_, T> {
+impl<T: Real> isa::Work for GradientOfParams<'_, T> {
     type Out = ();
     const WIDEST: bool = true;
     #[inline(always)]
     fn run(self) {
-        let Collect { sums: (dw, db), pair: (g, x), mean, rstd } = self;
+        let GradientOfParams { sums: (dw, db), pair: (g, x), mean, rstd } = self;
         for (((dw, db), &g), &x) in dw.iter_mut().zip(db).zip(g).zip(x) {
             *dw += g.wide() * (x.wide() - mean) * rstd;
             *db += g.wide();
@@ -129,7 +129,7 @@ pub fn rows(
         if grads.weight.is_some() || grads.bias.is_some() {
             let (mut dw, mut db) = (Temp::filled(len, 0.0), Temp::filled(len, 0.0));
             for i in 0..x.len() / len.max(1) {
-                isa::run(Collect { sums: (&mut dw, &mut db), pair: row(i), mean: centre(i), rstd: rstd[i] });
+                isa::run(GradientOfParams { sums: (&mut dw, &mut db), pair: row(i), mean: centre(i), rstd: rstd[i] });
             }
             put(grads.weight, dw.iter().copied());
             put(grads.bias, db.iter().copied());
@@ -138,10 +138,10 @@ pub fn rows(
             let mut target = Target::<T>::new(out);
             par::pieces(threads, target.slice(), len, &|i, out| {
                 let (pair, mean_of, scale) = (row(i), centre(i), rstd[i]);
-                let (a, b) = isa::run(Dots { g: pair.0, x: pair.1, mean: mean_of, weight });
+                let (a, b) = isa::run(GradientDots { g: pair.0, x: pair.1, mean: mean_of, weight });
                 let a = if mean.is_some() { a / len as f64 } else { 0.0 };
                 let b = b * scale * scale / len as f64;
-                isa::run(Spread { out, pair, weight, factor: 1.0, mean: mean_of, scale, a, b });
+                isa::run(GradientOfRow { out, pair, weight, factor: 1.0, mean: mean_of, scale, a, b });
             });
             target.finish();
         }
@@ -214,7 +214,7 @@ pub fn channels(
         if inner > 0 {
             for (p, (g, x)) in g.chunks(inner).zip(x.chunks(inner)).enumerate() {
                 let (s, c) = (stat(p), p % channels);
-                let (sum, dot) = isa::run(Dots { g, x, mean: mean[s], weight: None });
+                let (sum, dot) = isa::run(GradientDots { g, x, mean: mean[s], weight: None });
                 let dot = dot * rstd[s];
                 dw[c] += dot;
                 db[c] += sum;
@@ -234,7 +234,7 @@ pub fn channels(
                 let (m, r, w) = (mean[s], rstd[s], factor(p % channels));
                 let (a, b) = if count == 0 { (0.0, 0.0) } else { (a[s] / count as f64, b[s] / count as f64) };
                 let pair = (&g[p * inner..][..inner], &x[p * inner..][..inner]);
-                isa::run(Spread { out, pair, weight: None, factor: w, mean: m, scale: r, a, b: r * b });
+                isa::run(GradientOfRow { out, pair, weight: None, factor: w, mean: m, scale: r, a, b: r * b });
             });
             target.finish();
         }

@@ -196,13 +196,13 @@ impl<T: Compute, F: Fold<T>> Pooling<'_, T, F> {
                 for i in (w[0].start..w[0].end).step_by(w[0].step) {
                     for j in (w[1].start..w[1].end).step_by(w[1].step) {
                         let line = x.offset(i as isize * s[0] + j as isize * s[1] + w[2].start as isize * s[2]);
-                        for l in 0..SIDE {
-                            first[l] = F::step(first[l], line.offset(l as isize * lane).read());
+                        for (l, part) in first.iter_mut().enumerate() {
+                            *part = F::step(*part, line.offset(l as isize * lane).read());
                         }
                         if two {
                             let line = line.offset(w[2].step as isize * s[2]);
-                            for l in 0..SIDE {
-                                second[l] = F::step(second[l], line.offset(l as isize * lane).read());
+                            for (l, part) in second.iter_mut().enumerate() {
+                                *part = F::step(*part, line.offset(l as isize * lane).read());
                             }
                         }
                     }

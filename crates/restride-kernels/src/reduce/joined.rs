@@ -35,13 +35,13 @@ const FEW: usize = 8;
 const SHARED: usize = 1 << 15;
 
 /// Rows that are joined: of one dimension of kept indices, those of the others are walked over.
-pub(super) struct Joined<T, J> {
+pub(super) struct JoinedRows<T, J> {
     /// What joins nothing.
     pub unit: T,
     pub join: J,
 }
 
-impl<T: Compute, J: Fn(T, T) -> T + Copy + Sync> Joined<T, J> {
+impl<T: Compute, J: Fn(T, T) -> T + Copy + Sync> JoinedRows<T, J> {
     /// Writes `finish` of each joined row, elements read as `read` holds them.
     pub(super) fn run(
         &self,
@@ -79,7 +79,7 @@ impl<T: Compute, J: Fn(T, T) -> T + Copy + Sync> Joined<T, J> {
                 (cell, at)
             };
             let rows = Rows::logical(&[&terms]);
-            let source = Source { x: *x, read, rows: &rows, len };
+            let source = ReducedElements { x: *x, read, rows: &rows, len };
             if results == 0 {
             } else if let (Some((n, _, step)), true) = (tile, len > 0) {
                 let wide = side::<T>();
@@ -144,7 +144,7 @@ impl<T: Compute, J: Fn(T, T) -> T + Copy + Sync> Joined<T, J> {
     }
 
     /// A row, put in order block by block.
-    fn gathered(&self, of: &Source<'_>, at: isize) -> T {
+    fn gathered(&self, of: &ReducedElements<'_>, at: isize) -> T {
         let mut buffer = Stack::<T, BLOCK>::new();
         let size = block::<T>();
         let buffer = buffer.filled(of.len.min(size), T::default());
@@ -169,12 +169,12 @@ impl<T: Compute, J: Fn(T, T) -> T + Copy + Sync> Joined<T, J> {
     }
 
     /// Up to `W` rows whose elements are neighbours, the first ones at a cell; `N` is [`side`].
-    fn beside<const N: usize, const W: usize>(&self, of: &Source<'_>, at: isize, sums: &mut [T]) {
+    fn beside<const N: usize, const W: usize>(&self, of: &ReducedElements<'_>, at: isize, sums: &mut [T]) {
         let mut parts = Stack::<[T; W], N>::new();
         // A short row has elements for these only.
         let parts = parts.filled(N.min(of.len.next_power_of_two()), [self.unit; W]);
-        let mut state = State::<T, N, W> { parts, held: 0 };
-        let mut tree = Levels::<T, W> { stack: [const { MaybeUninit::uninit() }; 64], depth: 0, values: 0 };
+        let mut state = BlockParts::<T, N, W> { parts, held: 0 };
+        let mut tree = TreeBeside::<T, W> { stack: [const { MaybeUninit::uninit() }; 64], depth: 0, values: 0 };
         let (size, wide) = (block::<T>(), sums.len());
         let mut buffer = [[T::default(); W]; 8];
         let here = of.x.dtype() == T::DTYPE && of.read == T::DTYPE;
@@ -194,7 +194,7 @@ impl<T: Compute, J: Fn(T, T) -> T + Copy + Sync> Joined<T, J> {
                     }
                     (buffer.as_ptr().cast(), W as isize)
                 };
-                let work = Add { state: &mut state, from, apart, rows: n, wide, join: self.join };
+                let work = AddBeside { state: &mut state, from, apart, rows: n, wide, join: self.join };
                 (done, left) = (done + n, left - n);
                 if size_of::<T>() > 8 {
                     isa::Work::run(work)
@@ -212,7 +212,7 @@ impl<T: Compute, J: Fn(T, T) -> T + Copy + Sync> Joined<T, J> {
 }
 
 /// Elements that are reduced.
-struct Source<'a> {
+struct ReducedElements<'a> {
     x: View<'a>,
     /// Elements are rounded to this type.
     read: DType,
@@ -222,9 +222,9 @@ struct Source<'a> {
 }
 
 // SAFETY: elements are read only, for the life of the view.
-unsafe impl Sync for Source<'_> {}
+unsafe impl Sync for ReducedElements<'_> {}
 
-impl Source<'_> {
+impl ReducedElements<'_> {
     fn base(&self) -> *const u8 {
         self.x.base()
     }
@@ -239,13 +239,13 @@ impl Source<'_> {
 }
 
 /// The parts of a block of each of `W` rows.
-struct State<'a, T, const N: usize, const W: usize> {
+struct BlockParts<'a, T, const N: usize, const W: usize> {
     parts: &'a mut [[T; W]],
     /// Elements of the block so far.
     held: usize,
 }
 
-impl<T: Copy, const N: usize, const W: usize> State<'_, T, N, W> {
+impl<T: Copy, const N: usize, const W: usize> BlockParts<'_, T, N, W> {
     /// The block joined; the next one begins.
     fn close(&mut self, unit: T, join: impl Fn(T, T) -> T) -> [T; W] {
         let used = N.min(self.held.next_power_of_two());
@@ -265,13 +265,13 @@ impl<T: Copy, const N: usize, const W: usize> State<'_, T, N, W> {
 }
 
 /// As [`Tree`], of rows side by side.
-struct Levels<T, const W: usize> {
+struct TreeBeside<T, const W: usize> {
     stack: [MaybeUninit<[T; W]>; 64],
     depth: usize,
     values: usize,
 }
 
-impl<T: Copy, const W: usize> Levels<T, W> {
+impl<T: Copy, const W: usize> TreeBeside<T, W> {
     fn pop(&mut self) -> [T; W] {
         self.depth -= 1;
         // SAFETY: values below `depth` were pushed.
@@ -298,8 +298,8 @@ impl<T: Copy, const W: usize> Levels<T, W> {
 }
 
 /// Elements of `wide` rows that go to the next parts.
-struct Add<'a, 'b, T, J, const N: usize, const W: usize> {
-    state: &'a mut State<'b, T, N, W>,
+struct AddBeside<'a, 'b, T, J, const N: usize, const W: usize> {
+    state: &'a mut BlockParts<'b, T, N, W>,
     from: *const T,
     apart: isize,
     rows: usize,
@@ -307,12 +307,12 @@ struct Add<'a, 'b, T, J, const N: usize, const W: usize> {
     join: J,
 }
 
-impl<T: Copy, J: Fn(T, T) -> T + Copy, const N: usize, const W: usize> isa::Work for Add<'_, '_, T, J, N, W> {
+impl<T: Copy, J: Fn(T, T) -> T + Copy, const N: usize, const W: usize> isa::Work for AddBeside<'_, '_, T, J, N, W> {
     type Out = ();
     const WIDEST: bool = false;
     #[inline(always)]
     fn run(self) {
-        let Add { state, from, apart, rows, wide, join } = self;
+        let AddBeside { state, from, apart, rows, wide, join } = self;
         let mut from = from;
         for i in state.held..state.held + rows {
             let part = &mut state.parts[i % N];

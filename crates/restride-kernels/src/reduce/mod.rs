@@ -9,7 +9,7 @@ pub mod distance;
 mod joined;
 pub mod pick;
 
-use crate::reduce::joined::{Joined, block, side};
+use crate::reduce::joined::{JoinedRows, block, side};
 use crate::support::convert::{Compute, copy_convert, round_through};
 use crate::support::isa;
 use crate::support::number::{Inexact, Number, Ordered, Real};
@@ -330,10 +330,10 @@ pub fn reduce(
             each_row::<T, T>(x, reduced, read, out, threads, &|row, _| fold(row, T::ONE, |x| x, T::times))
         }),
         Reduction::Max => with_compute!(real read, T => {
-            Joined { unit: T::LEAST, join: largest::<T> }.run(x, reduced, read, out, threads, &|x| x)
+            JoinedRows { unit: T::LEAST, join: largest::<T> }.run(x, reduced, read, out, threads, &|x| x)
         }),
         Reduction::Min => with_compute!(real read, T => {
-            Joined { unit: T::MOST, join: smallest::<T> }.run(x, reduced, read, out, threads, &|x| x)
+            JoinedRows { unit: T::MOST, join: smallest::<T> }.run(x, reduced, read, out, threads, &|x| x)
         }),
         Reduction::Any => with_compute!(any read, T => {
             each_row::<T, i64>(x, reduced, read, out, threads, &|row, _| row.iter().any(|x| x.truth()) as i64)
@@ -371,7 +371,7 @@ fn summed<T: Number>(
     threads: usize,
     finish: &(dyn Fn(T) -> T + Sync),
 ) {
-    Joined { unit: T::ZERO, join: T::plus }.run(x, reduced, read, out, threads, finish)
+    JoinedRows { unit: T::ZERO, join: T::plus }.run(x, reduced, read, out, threads, finish)
 }
 
 /// The larger of two, or NaN.

@@ -129,21 +129,21 @@ fn position<T: Ordered>(row: &[T], what: Pick, order: &mut [u32]) -> usize {
 /// Where a value stands first, or any NaN if it is one.
 fn first<T: Number>(row: &[T], value: T) -> usize {
     /// The elements that are looked at together.
-    struct Holds<'a, T>(&'a [T], T);
-    impl<T: Number> isa::Work for Holds<'_, T> {
+    struct HoldsValue<'a, T>(&'a [T], T);
+    impl<T: Number> isa::Work for HoldsValue<'_, T> {
         type Out = usize;
         const WIDEST: bool = false;
         #[inline(always)]
         fn run(self) -> usize {
             const SOME: usize = 64;
-            let Holds(row, value) = self;
+            let HoldsValue(row, value) = self;
             let is = |x: T| x == value || value.has_nan() && x.has_nan();
             let runs = row.chunks(SOME).position(|run| run.iter().fold(false, |any, &x| any | is(x)));
             let start = runs.map_or(0, |i| i * SOME);
             start + row[start..].iter().position(|&x| is(x)).unwrap_or(0)
         }
     }
-    isa::run(Holds(row, value))
+    isa::run(HoldsValue(row, value))
 }
 
 /// Positions one after the other.
