@@ -122,7 +122,7 @@ fn written_names(program: &Program) -> BTreeSet<Arc<str>> {
 /// let program = restride::open(path, &OpenOptions::default())?;
 /// let description = restride::describe(&program);
 /// let written = description.state.iter().filter(|s| s.mutated == Some(true)).map(|s| s.name.as_str());
-/// assert_eq!(written.collect::<Vec<_>>(), ["k", "v"]);
+/// assert_eq!(written.collect::<Vec<_>>(), ["k", "steps", "v", "w"]);
 /// # Ok::<(), restride::Error>(())
 /// ```
 pub fn describe(program: &Program) -> Description {
