@@ -15,11 +15,10 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import torch
-from memory import table
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 from lib.command import ROOT, Restride
-from lib.driver import finish, parser, replace_between, scratch
+from lib.driver import finish, markdown, parser, replace_between, scratch
 
 DOCS = ROOT / "docs/speed.md"
 BEGIN, END = "<!-- begin: written by scripts/measure/peers/operators.py --write-docs -->", "<!-- end of operators -->"
@@ -311,7 +310,7 @@ def text_of(rows):
             [r["name"], rate(r["restride_us"]), rate(r["torch_us"]), f"{r['restride_us'] / r['torch_us']:.2f}"]
         )
     head = ["operator", "restride", "PyTorch", "restride / PyTorch"]
-    return "\n".join(["Microseconds, and GFLOP/s of sums of products, f32 unless the row says another type.", "", *table(head, lines)])
+    return "\n".join(["Microseconds, and GFLOP/s of sums of products, f32 unless the row says another type.", "", *markdown(head, lines)])
 
 
 def main():
