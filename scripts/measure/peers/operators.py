@@ -221,12 +221,7 @@ ROWS = [
         1,
     ),
     *pooling(
-        "avg_pool2d 128 × 56², 2²",
-        "avg_pool2d.default(%x0, [2, 2], [2, 2])",
-        lambda x: F.avg_pool2d(x, 2),
-        128,
-        56,
-        28,
+        "avg_pool2d 128 × 56², 2²", "avg_pool2d.default(%x0, [2, 2], [2, 2])", lambda x: F.avg_pool2d(x, 2), 128, 56, 28
     ),
     *pooling(
         "max_pool2d 64 × 112², 3², stride 2",
@@ -260,18 +255,17 @@ ROWS = [
     ),
     elementwise("var over rows", lambda x: x.var(-1), "var.correction(%args, [-1])", result=[1024]),
     elementwise("cumsum", lambda x: x.cumsum(-1), "cumsum.default(%args, -1)"),
-    elementwise(
-        "cat of two", lambda x, y: torch.cat([x, y], 1), "cat.default([%args], 1)", 2, result=[1024, 1536]
-    ),
+    elementwise("cat of two", lambda x, y: torch.cat([x, y], 1), "cat.default([%args], 1)", 2, result=[1024, 1536]),
     elementwise("transposed copy", lambda x: x.t().contiguous(), "t_copy.default(%args)", result=[768, 1024]),
     elementwise(
-        "f32 to bf16",
-        lambda x: x.to(torch.bfloat16),
-        "_to_copy.default(%args, dtype=bf16)",
-        result_dtype="bf16",
+        "f32 to bf16", lambda x: x.to(torch.bfloat16), "_to_copy.default(%args, dtype=bf16)", result_dtype="bf16"
     ),
     elementwise(
-        "bf16 to f32", lambda x: x.to(torch.float32), "_to_copy.default(%args, dtype=f32)", dtype="bf16", result_dtype="f32"
+        "bf16 to f32",
+        lambda x: x.to(torch.float32),
+        "_to_copy.default(%args, dtype=f32)",
+        dtype="bf16",
+        result_dtype="f32",
     ),
     elementwise("add, bf16", torch.add, "add.Tensor(%args)", 2, dtype="bf16"),
     elementwise("gelu, bf16", F.gelu, "gelu.default(%args)", dtype="bf16"),
@@ -310,7 +304,13 @@ def text_of(rows):
             [r["name"], rate(r["restride_us"]), rate(r["torch_us"]), f"{r['restride_us'] / r['torch_us']:.2f}"]
         )
     head = ["operator", "restride", "PyTorch", "restride / PyTorch"]
-    return "\n".join(["Microseconds, and GFLOP/s of sums of products, f32 unless the row says another type.", "", *markdown(head, lines)])
+    return "\n".join(
+        [
+            "Microseconds, and GFLOP/s of sums of products, f32 unless the row says another type.",
+            "",
+            *markdown(head, lines),
+        ]
+    )
 
 
 def main():
