@@ -479,6 +479,9 @@ pub struct MemoryArgs {
     /// Keep the nodes in the order of the program.
     #[arg(help_heading = MEMORY, long)]
     pub no_reorder: bool,
+    /// Compute nothing once for all runs, and read weights where they are: less memory, slower products.
+    #[arg(help_heading = MEMORY, long)]
+    pub no_fold: bool,
     /// Memories of the arena, fastest first, each with its capacity (as fast=512kB,slow).
     ///
     /// Buffers with the most traffic go into the first ones; buffers that do not fit spill to the next.
@@ -490,10 +493,10 @@ pub struct MemoryArgs {
     /// Alignment of buffers in the arena: a power of two, 64 or more.
     #[arg(help_heading = MEMORY, long, value_name = "BYTES", value_parser = alignment)]
     pub align: Option<i64>,
-    /// PlanArgs user inputs in the arena and copy them there: `alloc_graph_input` of ExecuTorch.
+    /// Plan user inputs in the arena and copy them there: `alloc_graph_input` of ExecuTorch.
     #[arg(help_heading = MEMORY, long)]
     pub alloc_graph_input: bool,
-    /// PlanArgs outputs in the arena and copy them to the caller: `alloc_graph_output` of ExecuTorch.
+    /// Plan outputs in the arena and copy them to the caller: `alloc_graph_output` of ExecuTorch.
     #[arg(help_heading = MEMORY, long)]
     pub alloc_graph_output: bool,
     /// Copy instead of viewing: store no view in the memory of its base.
@@ -510,6 +513,7 @@ impl MemoryArgs {
         let options = [
             (self.budget.is_some(), "--budget"),
             (self.no_reorder, "--no-reorder"),
+            (self.no_fold, "--no-fold"),
             (!self.memories.is_empty(), "--memories"),
             (self.align.is_some(), "--align"),
             (self.alloc_graph_input, "--alloc-graph-input"),

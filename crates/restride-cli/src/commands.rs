@@ -139,6 +139,7 @@ fn compile_options(screen: &Screen, given: &GivenArgs, memory: Option<&MemoryArg
         CompileOptions { check: !given.no_check, progress: screen.progress(), ..CompileOptions::default() };
     let Some(args) = memory else { return Ok(options) };
     options.order = !args.no_reorder;
+    options.fold = !args.no_fold;
     options.budget = args.budget;
     options.place.views = !args.no_views;
     options.place.inputs_in_arena = args.alloc_graph_input;

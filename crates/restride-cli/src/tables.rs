@@ -201,6 +201,7 @@ fn memories_text(m: &Memories) -> String {
 fn counts_json(p: &PlanCounts) -> Value {
     json!({
         "arena_bytes": p.arena_bytes, "state_bytes": p.state_bytes, "output_bytes": p.output_bytes,
+        "constant_bytes": p.constant_bytes, "packed_bytes": p.packed_bytes,
         "lower_bound_bytes": p.lower_bound_bytes, "at_least_bytes": p.at_least_bytes, "optimal": p.optimal,
     })
 }
@@ -256,8 +257,11 @@ pub fn report_text(r: &Report) -> String {
 
 fn counts_text(p: &PlanCounts) -> String {
     let optimal = if p.optimal { ", proved smallest" } else { "" };
+    let once = |name: &str, n: i64| if n == 0 { String::new() } else { field(name, bytes(n)) };
     field("arena", format!("{} (at least {}{optimal})", bytes(p.arena_bytes), bytes(p.at_least_bytes)))
         + &field("state", bytes(p.state_bytes))
+        + &once("computed once", p.constant_bytes)
+        + &once("packed weights", p.packed_bytes)
         + &field("outputs", bytes(p.output_bytes))
 }
 

@@ -49,8 +49,9 @@ pub use limits::{Limits, beyond};
 pub use liveness::{Live, lives};
 pub use op::{
     AssemblyPart, AssertsFn, ByBatch, Call, Ctx, DecomposeFn, Emit, Exactness, Hop, InferFn, Kernel, MacsFn, MathView,
-    Member, MemberArg, Movement, Op, OpDef, OverlapCheck, Reuse, ReuseKind, RngKey, Sample, SampleArg, SampleFn,
-    ScratchFn, TrailingFn, Twin, TwinDecl, TwinReturn, Val, ViewArgs, ViewOutcome, ViewRule, view_args,
+    Member, MemberArg, Movement, Op, OpDef, OverlapCheck, PrepackFn, Prepacked, Reuse, ReuseKind, RngKey, Sample,
+    SampleArg, SampleFn, ScratchFn, TrailingFn, Twin, TwinDecl, TwinReturn, Val, ViewArgs, ViewOutcome, ViewRule,
+    view_args,
 };
 pub use placement::{Buffer, BufferId, BufferKind, MemorySpace, Place, Placement, Plan, Step, carried_over};
 pub use program::{

@@ -414,6 +414,8 @@ pub struct OpDef {
     pub by_row: bool,
     /// The kernel computes each matrix (the last two dimensions) of some arguments by itself.
     pub by_batch: Option<ByBatch>,
+    /// The form of a call whose operand was packed once.
+    pub prepacked: Option<Prepacked>,
     /// Higher-order operator.
     pub hop: Option<Hop>,
 
@@ -439,6 +441,23 @@ pub struct OpDef {
     /// Sample calls; `None` where they are not compiled in (feature `samples` of `restride-ops`).
     pub samples: Option<SampleFn>,
 }
+
+/// How a call takes an operand that was brought into another form once, where that operand is constant: a packed weight.
+#[derive(Clone, Copy)]
+pub struct Prepacked {
+    /// The argument.
+    pub operand: u8,
+    /// The operator that packs it: it takes the operand and further numbers.
+    pub pack: &'static str,
+    /// The operator that takes the packed operand, with the arguments of the plain one and further numbers. Results are the same
+    /// bits.
+    pub call: &'static str,
+    /// The further numbers of both; `None` where the call does not gain by it.
+    pub numbers: PrepackFn,
+}
+
+/// Numbers of [`Prepacked`], from the types of a call.
+pub type PrepackFn = fn(&Args<'_, Meta>) -> Option<(Vec<i64>, Vec<i64>)>;
 
 /// Conditions that an assertion checks, from its arguments.
 pub type AssertsFn = fn(&[Arg]) -> Vec<Expr>;
@@ -479,6 +498,7 @@ impl OpDef {
             halves_aside: false,
             by_row: false,
             by_batch: None,
+            prepacked: None,
             overlap: OverlapCheck::Partial,
             random: false,
             effectful: false,

@@ -5,6 +5,7 @@ pub mod aliases;
 mod args;
 mod build;
 mod chains;
+pub mod constants;
 mod dce;
 mod declared_strides;
 pub mod functionalize;

@@ -39,7 +39,7 @@ pub use dtype::{DType, Element};
 pub use layout::{Dim, Dims, Layout, LayoutError, PerDim};
 pub use overlap::{Overlap, index_by_index, nested, overlap, overlap_bytes, self_overlaps};
 pub use scalar::Scalar;
-pub use storage::{AccessError, Bytes, Lock, Storage};
+pub use storage::{AccessError, Bytes, Contents, Lock, Storage};
 pub use tensor::{Access, RawTensor, ReadGuard, WriteGuard};
 pub use view::{Fitted, View, ViewMut};
 

@@ -4,8 +4,9 @@
 //! `inspect` shows it.
 
 use crate::binding::{shares, sizes, with_strides_of};
+use crate::constants::{ConstantCache, unchanged_inputs};
 use crate::counts::Counts;
-use crate::prepare::{ArenaBound, PreparedSegment, UpperBound, prepare};
+use crate::prepare::{ArenaBound, PreparedSegment, Unprepared, UpperBound, prepare};
 use crate::progress::{Doing, Progress};
 use restride_exec::Inputs;
 use restride_ir::{Binding, NodeId, Program, Result, Scalar, Stage};
@@ -30,6 +31,9 @@ pub struct CompileOptions {
     pub check: bool,
     /// Change the order of nodes where that makes the arena smaller (on by default).
     pub order: bool,
+    /// Compute once what weights alone decide, and pack the weights that products read (on by default): a run that finds a weight
+    /// changed computes it again.
+    pub fold: bool,
     /// The most bytes of the arena: where it would need more, cheap values are rematerialised instead of kept. A budget that cannot be
     /// met is an error that says why.
     pub budget: Option<i64>,
@@ -53,6 +57,7 @@ impl Default for CompileOptions {
         CompileOptions {
             check: true,
             order: true,
+            fold: true,
             budget: None,
             place: PlaceOptions::default(),
             plan: PlanOptions::default(),
@@ -112,6 +117,9 @@ struct CompiledShared {
     imported: Counts,
     program: Program,
     segments: Vec<Segment>,
+    /// Per segment, the inputs that no run changes.
+    unchanged: Vec<Vec<bool>>,
+    constants: ConstantCache,
     options: CompileOptions,
     functionalize: Duration,
     prepared: Mutex<VecDeque<(Key, Arc<PreparedSegment>)>>,
@@ -145,10 +153,13 @@ impl Compiled {
             restride_check::functional(&functional).map_err(|f| restride_check::error(&functional, &f))?;
         }
         let segments = segments(&functional);
+        let unchanged = segments.iter().map(|s| unchanged_inputs(&functional, s, options.fold)).collect();
         Ok(Compiled(Arc::new(CompiledShared {
             imported,
             program: functional,
             segments,
+            unchanged,
+            constants: ConstantCache::default(),
             options: options.clone(),
             functionalize: time,
             prepared: Mutex::new(VecDeque::new()),
@@ -181,7 +192,7 @@ impl Compiled {
             let static_sizes = self.functional().symbols.is_empty() && self.segments().len() == 1;
             let found = match static_sizes {
                 true => self.segment(0, &Binding::new()).map(|s| ArenaBound::of_one(s.plan.arena_bytes)),
-                false => ArenaBound::find(self.functional(), self.segments(), self.options()),
+                false => ArenaBound::find(self.functional(), self.segments(), &self.0.unchanged, self.options()),
             };
             found.unwrap_or_else(|e| ArenaBound::unknown(e.to_string()))
         };
@@ -216,6 +227,10 @@ impl Compiled {
         self.0.functionalize
     }
 
+    pub(crate) fn constants(&self) -> &ConstantCache {
+        &self.0.constants
+    }
+
     pub(crate) fn segments(&self) -> &[Segment] {
         &self.0.segments
     }
@@ -228,8 +243,9 @@ impl Compiled {
         if let Some(prepared) = remembered {
             return Ok(prepared);
         }
-        let program = &self.0.segments[at].program;
-        let prepared = Arc::new(prepare(at, program, symbols, &self.0.options, self.0.bound.get())?);
+        let (program, constant) = (&self.0.segments[at].program, &self.0.unchanged[at][..]);
+        let segment = Unprepared { number: at, program, constant };
+        let prepared = Arc::new(prepare(&segment, symbols, &self.0.options, self.0.bound.get())?);
         let mut all = lock();
         if all.len() >= KEPT {
             all.pop_front();

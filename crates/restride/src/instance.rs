@@ -1,6 +1,7 @@
 //! Running a compiled program: an arena and a state, run after run.
 
 use crate::compile::Compiled;
+use crate::constants::HeldConstants;
 use crate::prepare::{PreparedSegment, UpperBound};
 use crate::progress::Doing;
 use restride_exec::inputs::{Strides, bind, check_sharing};
@@ -16,8 +17,12 @@ pub struct Instance {
     compiled: Compiled,
     state: State,
     arena: ByteArena,
+    constants: HeldConstants,
     runs: u64,
 }
+
+/// What an instance consists of.
+pub(crate) type Parts = (Compiled, State, ByteArena, HeldConstants, u64);
 
 impl Compiled {
     /// An arena, empty until the first run, and the state that the program was exported with.
@@ -31,7 +36,7 @@ impl Compiled {
 
 impl Instance {
     pub(crate) fn new(compiled: Compiled, state: State) -> Instance {
-        Instance { compiled, state, arena: ByteArena::default(), runs: 0 }
+        Instance { compiled, state, arena: ByteArena::default(), constants: HeldConstants::default(), runs: 0 }
     }
 
     /// Runs the program. Inputs are borrowed, and their memory shows the program's mutations. Outputs are fresh memory, or views of
@@ -85,7 +90,8 @@ impl Instance {
                 .compiled
                 .segment(at, &symbols)
                 .map_err(|e| broken_check(&segment.program, &symbols, ctx).unwrap_or(e))?;
-            let values: Vec<RunValue> = segment.inputs.iter().map(|s| find(s, &live)).collect();
+            let mut values: Vec<RunValue> = segment.inputs.iter().map(|s| find(s, &live)).collect();
+            self.constants.add(&prepared, self.compiled.constants(), &mut values)?;
             self.compiled.progress().tell(Doing::Running);
             let results = prepared.runnable.run(&mut self.arena, &values, ctx)?;
             seen(prepared);
@@ -137,12 +143,12 @@ impl Instance {
         Ok(())
     }
 
-    pub(crate) fn from_parts(compiled: Compiled, state: State, arena: ByteArena, runs: u64) -> Instance {
-        Instance { compiled, state, arena, runs }
+    pub(crate) fn from_parts((compiled, state, arena, constants, runs): Parts) -> Instance {
+        Instance { compiled, state, arena, constants, runs }
     }
 
-    pub(crate) fn into_parts(self) -> (Compiled, State, ByteArena, u64) {
-        (self.compiled, self.state, self.arena, self.runs)
+    pub(crate) fn into_parts(self) -> Parts {
+        (self.compiled, self.state, self.arena, self.constants, self.runs)
     }
 
     /// Bytes of the arena that there are.

@@ -15,6 +15,7 @@
 
 mod binding;
 mod compile;
+mod constants;
 mod counts;
 mod coverage;
 mod describe;

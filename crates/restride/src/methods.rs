@@ -1,6 +1,7 @@
 //! Several programs of one archive over one state: `prefill` and `decode`, say.
 
 use crate::compile::{CompileOptions, Compiled};
+use crate::constants::HeldConstants;
 use crate::instance::Instance;
 use crate::open::{OpenOptions, models, open};
 use restride_exec::interp::{Outputs, RunOptions};
@@ -33,6 +34,7 @@ pub struct Methods {
     compiled: BTreeMap<String, Compiled>,
     state: State,
     arena: ByteArena,
+    constants: HeldConstants,
     runs: u64,
 }
 
@@ -61,7 +63,7 @@ impl Methods {
             share(&mut state, &State::new(compiled.functional())?, method)?;
         }
         let compiled = programs.into_iter().collect();
-        Ok(Methods { compiled, state, arena: ByteArena::default(), runs: 0 })
+        Ok(Methods { compiled, state, arena: ByteArena::default(), constants: HeldConstants::default(), runs: 0 })
     }
 
     /// The names of the programs, in alphabetical order.
@@ -85,9 +87,10 @@ impl Methods {
             return Err(Error::new(ErrorKind::Inputs, what));
         };
         let (state, arena) = (std::mem::take(&mut self.state), std::mem::take(&mut self.arena));
-        let mut instance = Instance::from_parts(compiled.clone(), state, arena, self.runs);
+        let constants = std::mem::take(&mut self.constants);
+        let mut instance = Instance::from_parts((compiled.clone(), state, arena, constants, self.runs));
         let outputs = instance.run(inputs, options);
-        (_, self.state, self.arena, self.runs) = instance.into_parts();
+        (_, self.state, self.arena, self.constants, self.runs) = instance.into_parts();
         outputs
     }
 

@@ -1,6 +1,7 @@
 //! Many runs on the same memory: inputs and outputs are the caller's, and a run does nothing but compute.
 
 use crate::compile::Compiled;
+use crate::constants::HeldConstants;
 use crate::instance::Instance;
 use crate::prepare::PreparedSegment;
 use restride_exec::inputs::{Strides, bind, check_sharing};
@@ -38,6 +39,7 @@ pub struct Session {
     bound: BoundRun,
     outputs: Outputs,
     segment: Arc<PreparedSegment>,
+    constants: HeldConstants,
     options: RunOptions,
     runs: u64,
 }
@@ -50,7 +52,7 @@ impl Instance {
     /// As [`Instance::run`], and for programs whose sizes, numbers or input metadata a run changes. Memory that is written and
     /// read-only, or that overlaps other memory of the session.
     pub fn session(self, inputs: &Inputs, outputs: &[Option<RawTensor>], options: &RunOptions) -> Result<Session> {
-        let (compiled, state, arena, runs) = self.into_parts();
+        let (compiled, state, arena, mut constants, runs) = self.into_parts();
         let program = compiled.functional();
         let changes = program.signature.outputs.iter().any(|o| matches!(o.kind, OutputKind::Metadata(_)));
         if compiled.segments().len() > 1 || changes {
@@ -79,8 +81,11 @@ impl Instance {
             given[*at] = t.clone();
         }
         let segment = compiled.segment(0, &bound.symbols)?;
+        let mut values = bound.values;
+        constants.add(&segment, compiled.constants(), &mut values)?;
         let mut session = Session {
-            bound: BoundRun::new(segment.runnable.clone(), arena, bound.values, &given)?,
+            bound: BoundRun::new(segment.runnable.clone(), arena, values, &given)?,
+            constants,
             outputs: Outputs::default(),
             segment,
             options: options.clone(),
@@ -90,7 +95,7 @@ impl Instance {
         };
         session.outputs = restride_exec::outputs::outputs(
             program,
-            session.bound.inputs(),
+            &session.bound.inputs()[..program.signature.inputs.len()],
             &session.bound.results()?,
             &bound.symbols,
             &mut session.state,
@@ -106,6 +111,7 @@ impl Session {
     /// A kernel's own error, such as an index out of range. Memory that was resized since, or that is in use: nothing is written
     /// then.
     pub fn run(&mut self) -> Result<()> {
+        self.refresh()?;
         self.bound.run(self.ctx())?;
         self.runs = self.runs.wrapping_add(1);
         Ok(())
@@ -113,9 +119,21 @@ impl Session {
 
     /// Runs once and replaces `times` by the time of each step of the placement.
     pub(crate) fn run_timed(&mut self, times: &mut Vec<Duration>) -> Result<()> {
+        self.refresh()?;
         self.bound.run_timed(self.ctx(), times)?;
         self.runs = self.runs.wrapping_add(1);
         Ok(())
+    }
+
+    /// Computes what weights decide again, where one was changed since the last run.
+    fn refresh(&mut self) -> Result<()> {
+        if self.constants.are_current(&self.segment, self.bound.inputs()) {
+            return Ok(());
+        }
+        let own = self.compiled.functional().signature.inputs.len();
+        let mut values = self.bound.inputs()[..own].to_vec();
+        self.constants.add(&self.segment, self.compiled.constants(), &mut values)?;
+        self.bound.rebind(values)
     }
 
     fn ctx(&self) -> RunCtx {
@@ -140,6 +158,6 @@ impl Session {
 
     /// The instance, for other inputs.
     pub fn into_instance(self) -> Instance {
-        Instance::from_parts(self.compiled, self.state, self.bound.into_arena(), self.runs)
+        Instance::from_parts((self.compiled, self.state, self.bound.into_arena(), self.constants, self.runs))
     }
 }

@@ -376,6 +376,8 @@ fillTable(byId("memory"), "Memory", [
   ["arena, at any sizes", report.plan.upper_bound_bytes === null ? `not bounded: ${report.plan.unbounded}` : `at most ${exactly(report.plan.upper_bound_bytes)}`],
   ...(report.plan.computed_again ? [["computed again", `${report.plan.computed_again.toLocaleString("en-US")} nodes, ${exactly(report.plan.computed_again_bytes)}`]] : []),
   ...report.learns.map((node) => ["memory when size is known", `what comes after ${node}`]),
+  ...(report.plan.constant_bytes ? [["computed once", exactly(report.plan.constant_bytes)]] : []),
+  ...(report.plan.packed_bytes ? [["packed weights", exactly(report.plan.packed_bytes)]] : []),
   ["outputs", exactly(report.plan.output_bytes)], ["inputs", exactly(data.input_bytes)], ["weights", exactly(data.weight_bytes)],
   ...Object.entries(report.checks).map(([name, said]) => [`check: ${name}`, said]),
 ]);

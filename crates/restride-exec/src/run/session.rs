@@ -36,21 +36,19 @@ impl BoundRun {
         inputs: Vec<RunValue>,
         given: &[Option<RawTensor>],
     ) -> Result<BoundRun> {
-        let mut symbols = Binding::new();
         let results = runnable.results_in(&inputs, given)?;
-        let mut locks = runnable.locks(&inputs);
-        for (i, t) in results.iter().enumerate().filter_map(|(i, r)| Some((i, r.tensor()?))) {
-            locks.add(t, true, Name::Output(i));
-        }
-        let taken = locks.first(&|name| runnable.name(name))?;
-        // SAFETY: the runnable, which never changes, the arena, the inputs and the results are kept beside the steps; the
-        // storages are locked here and by each run.
-        let steps = unsafe {
-            let lasting: &'static Runnable = &*Arc::as_ptr(&runnable);
-            lasting.bind(&mut arena, &inputs, &results, &mut symbols)?
-        };
-        drop(taken);
+        let (locks, steps, symbols) = bound(&runnable, &mut arena, &inputs, &results)?;
         Ok(BoundRun { locks, steps, runnable, arena, inputs, results, symbols })
+    }
+
+    /// Binds other inputs, with the same results.
+    ///
+    /// # Errors
+    /// As [`BoundRun::new`]; then everything is as before.
+    pub fn rebind(&mut self, inputs: Vec<RunValue>) -> Result<()> {
+        let (locks, steps, symbols) = bound(&self.runnable, &mut self.arena, &inputs, &self.results)?;
+        (self.locks, self.steps, self.symbols, self.inputs) = (locks, steps, symbols, inputs);
+        Ok(())
     }
 
     /// Runs once: reads the inputs' memory and replaces the contents of the results'.
@@ -95,6 +93,29 @@ impl BoundRun {
     pub fn into_arena(self) -> ByteArena {
         self.arena
     }
+}
+
+/// The locks of a runnable's memory, and its steps bound to it. The memory is to be kept as long as the steps.
+fn bound(
+    runnable: &Arc<Runnable>,
+    arena: &mut ByteArena,
+    inputs: &[RunValue],
+    results: &[RunValue],
+) -> Result<(Locks, BoundSteps<'static>, Binding)> {
+    let mut symbols = Binding::new();
+    let mut locks = runnable.locks(inputs);
+    for (i, t) in results.iter().enumerate().filter_map(|(i, r)| Some((i, r.tensor()?))) {
+        locks.add(t, true, Name::Output(i));
+    }
+    let taken = locks.first(&|name| runnable.name(name))?;
+    // SAFETY: the runnable, which never changes, the arena, the inputs and the results are kept beside the steps; the storages are
+    // locked here and by each run.
+    let steps = unsafe {
+        let lasting: &'static Runnable = &*Arc::as_ptr(runnable);
+        lasting.bind(arena, inputs, results, &mut symbols)?
+    };
+    drop(taken);
+    Ok((locks, steps, symbols))
 }
 
 // SAFETY: the addresses in here lead to the arena, to the inputs' and results' storages and into the runnable. All of them are

@@ -97,6 +97,16 @@ fn singles(a: &RawTensor, b: &RawTensor, b_t: bool, sizes: &[i64]) -> Vec<u32> {
     bits(&out)
 }
 
+/// A matrix, packed.
+fn packed_of(b: &RawTensor, transposed: bool) -> RawTensor {
+    let &[rows, cols] = &b.layout().sizes[..] else { panic!("no matrix") };
+    let (k, n) = if transposed { (cols, rows) } else { (rows, cols) };
+    let len = packed::packed_len(b.dtype(), k as usize, n as usize).unwrap();
+    let out = RawTensor::zeros(packed::compute(b.dtype()).unwrap(), Layout::contiguous(&[len as i64]));
+    packed::pack(&b.read().view(), transposed, &out.write().view_mut()).unwrap();
+    out
+}
+
 #[test]
 fn a_packed_operand_gives_the_same_bits() {
     for (m, n, k) in SIZES {
@@ -105,13 +115,20 @@ fn a_packed_operand_gives_the_same_bits() {
         for (b_t, how) in [(false, 0), (false, 7), (true, 0), (true, 3)] {
             let y = relaid(&b, &if b_t { [n, k] } else { [k, n] }, how);
             let want = singles(&x, &y, b_t, &[m, n]);
-            let packed = packed::PackedMatrix::new(&y.read().view(), b_t).unwrap();
-            assert_eq!(packed.size(), (k as usize, n as usize));
+            let packed = packed_of(&y, b_t);
             for threads in [1, 3] {
                 for how in [0, 1, 6] {
                     let out = relaid(&vec![f32::NAN; (m * n) as usize], &[m, n], how);
                     let (x, mut to) = (relaid(&a, &[m, k], 7 - how), out.write());
-                    packed::product_packed(&x.read().view(), &packed, &Added::NONE, &to.view_mut(), threads).unwrap();
+                    packed::product_packed(
+                        &x.read().view(),
+                        &packed.read().view(),
+                        n as usize,
+                        &Added::NONE,
+                        &to.view_mut(),
+                        threads,
+                    )
+                    .unwrap();
                     drop(to);
                     assert!(bits(&out) == want, "{m} {n} {k} {b_t} {threads} {how}");
                 }
@@ -122,19 +139,21 @@ fn a_packed_operand_gives_the_same_bits() {
 
 #[test]
 fn packed_operands_say_what_they_are() {
-    use packed::{PackedMatrix, product_packed};
-    assert_eq!(PackedMatrix::bytes(DType::BF16, 3, 17), Some(3 * 32 * 4));
-    assert_eq!(PackedMatrix::bytes(DType::F64, 10, 1), Some(128));
-    assert_eq!(PackedMatrix::bytes(DType::I32, 3, 3), None);
+    use packed::{pack, packed_len, product_packed};
+    assert_eq!(packed_len(DType::BF16, 3, 17), Some(3 * 32));
+    assert_eq!(packed_len(DType::F64, 10, 1), Some(10));
+    assert_eq!(packed_len(DType::I32, 3, 3), None);
     let zeros = |sizes: &[i64], dtype| RawTensor::zeros(dtype, Layout::contiguous(sizes));
-    assert!(PackedMatrix::new(&zeros(&[3, 3], DType::I32).read().view(), false).is_err());
-    assert!(PackedMatrix::new(&zeros(&[3], DType::F32).read().view(), false).is_err());
-    let packed = PackedMatrix::new(&zeros(&[3, 5], DType::F32).read().view(), false).unwrap();
+    for (b, dtype, to) in [(&[3, 3][..], DType::I32, 48), (&[3], DType::F32, 48), (&[3, 5], DType::F32, 47)] {
+        let (b, to) = (zeros(b, dtype), zeros(&[to], DType::F32));
+        assert!(pack(&b.read().view(), false, &to.write().view_mut()).is_err(), "{b:?}");
+    }
+    let packed = packed_of(&zeros(&[3, 5], DType::F32), false);
     for (a, out, dtype) in
         [(&[2, 4][..], &[2, 5][..], DType::F32), (&[2, 3], &[2, 3], DType::F32), (&[2, 3], &[2, 5], DType::F64)]
     {
         let (x, to) = (zeros(a, DType::F32), zeros(out, dtype));
-        let done = product_packed(&x.read().view(), &packed, &Added::NONE, &to.write().view_mut(), 1);
+        let done = product_packed(&x.read().view(), &packed.read().view(), 5, &Added::NONE, &to.write().view_mut(), 1);
         assert!(done.is_err(), "{a:?} {out:?}");
     }
 }

@@ -5,6 +5,7 @@ mod composed;
 mod einsum;
 mod grad;
 mod grouped;
+mod packed;
 
 use crate::support::promote;
 use crate::support::scratch::{packed, stored};
@@ -222,15 +223,20 @@ fn macs<const LEFT: usize>(a: &Args<'_, Meta>, outs: &[Meta]) -> Result<i64> {
 pub(crate) static OPS: &[OpDef] = &[
     OpDef {
         by_row: true,
+        prepacked: packed::LINEAR,
         ..close("linear", linear, linear_kernel, of_product, samples!(linear_samples)).counted(macs::<0>)
     }
     .noted("x times the transpose of the weight, plus a bias"),
-    close("addmm", addmm, added, of_product, samples!(addmm_samples)).counted(macs::<1>),
-    close("mm", mm, product, of_product, samples!(mm_samples)).counted(macs::<0>),
+    OpDef {
+        prepacked: packed::ADDMM,
+        ..close("addmm", addmm, added, of_product, samples!(addmm_samples)).counted(macs::<1>)
+    },
+    OpDef { prepacked: packed::MM, ..close("mm", mm, product, of_product, samples!(mm_samples)).counted(macs::<0>) },
     close("bmm", bmm, product, of_product, samples!(bmm_samples)).counted(macs::<0>),
     close("baddbmm", baddbmm, added, of_product, samples!(baddbmm_samples)).counted(macs::<1>),
     OpDef {
         by_batch: Some(ByBatch { each: &[0, 1], broadcast: &[] }),
+        prepacked: packed::MM,
         ..close("matmul", matmul, product, of_product, samples!(matmul_samples)).counted(macs::<0>)
     },
     close("dot", dot, product, of_product, samples!(vector_samples)).counted(macs::<0>),
@@ -246,7 +252,7 @@ static ALIASES: &[(&str, &str)] = &[("ger", "outer")];
 
 /// The operators and gradients of this family.
 pub(crate) static FAMILY: crate::Family = crate::Family {
-    ops: &[OPS, composed::OPS, chain::OPS, einsum::OPS, grouped::OPS],
+    ops: &[OPS, composed::OPS, chain::OPS, einsum::OPS, grouped::OPS, packed::OPS],
     gradients: &[grad::GRADS],
     aliases: ALIASES,
 };

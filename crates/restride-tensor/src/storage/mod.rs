@@ -66,6 +66,8 @@ struct StorageInner {
     len: AtomicUsize,
     /// Number of readers, or [`WRITER`].
     users: AtomicUsize,
+    /// How often a writer began.
+    writes: AtomicUsize,
     /// The address is fixed.
     pinned: AtomicBool,
     /// Owner of the bytes. Touched by the writer, and when the storage is dropped.
@@ -90,6 +92,7 @@ impl Storage {
             start: AtomicPtr::new(start),
             len: AtomicUsize::new(len),
             users: AtomicUsize::new(0),
+            writes: AtomicUsize::new(0),
             pinned: AtomicBool::new(false),
             memory: UnsafeCell::new(memory),
         }))
@@ -237,7 +240,10 @@ impl Storage {
 
     fn begin_writing(&self) -> Result<()> {
         match self.0.users.compare_exchange(0, WRITER, Ordering::Acquire, Ordering::Relaxed) {
-            Ok(_) => Ok(()),
+            Ok(_) => {
+                self.0.writes.fetch_add(1, Ordering::Release);
+                Ok(())
+            }
             Err(WRITER) => Err(AccessError::Written),
             Err(_) => Err(AccessError::Read),
         }
@@ -284,6 +290,23 @@ impl Storage {
         // SAFETY: acquired above.
         unsafe { self.release(false) };
         if shared { self.lock(true).map(drop) } else { Ok(()) }
+    }
+
+    /// The contents as they are now, to be compared with those of another time or of another storage. `None` of foreign or pinned
+    /// memory, which others may change, and of memory that is being written.
+    pub fn contents(&self) -> Option<Contents> {
+        self.acquire(false).ok()?;
+        let writes = self.0.writes.load(Ordering::Acquire);
+        // SAFETY: there is no writer now, and readers only look.
+        let bytes = match unsafe { &*self.0.memory.get() } {
+            StorageMemory::Owned(_) => Some(None),
+            StorageMemory::Shared(bytes) => Some(Some(bytes.clone())),
+            StorageMemory::Foreign { .. } => None,
+        };
+        // SAFETY: acquired above.
+        unsafe { self.release(false) };
+        let bytes = bytes.filter(|_| !self.0.pinned.load(Ordering::SeqCst))?;
+        Some(Contents { storage: self.clone(), writes, bytes })
     }
 
     /// Fixes the address for the life of the storage, so others may keep it. Shared bytes are copied first; growth is
@@ -355,6 +378,33 @@ impl Storage {
     /// As there, and where that is an error.
     pub fn write(&self, bytes: &[u8]) {
         self.try_write(bytes).unwrap_or_else(|e| panic!("{e}"));
+    }
+}
+
+/// What a storage held when [`Storage::contents`] was called.
+#[derive(Clone)]
+pub struct Contents {
+    storage: Storage,
+    writes: usize,
+    /// Of a storage that nothing was written to: its bytes.
+    bytes: Option<Bytes>,
+}
+
+impl Contents {
+    /// Whether it is this storage that was asked, and nothing could have changed it since.
+    pub fn are_in(&self, storage: &Storage) -> bool {
+        let inner = &*storage.0;
+        self.storage.same(storage)
+            && inner.writes.load(Ordering::Acquire) == self.writes
+            && !inner.pinned.load(Ordering::SeqCst)
+    }
+    /// Whether both are known to be the same bytes: of one storage at one time, or of one file that neither storage changed.
+    pub fn same(&self, other: &Contents) -> bool {
+        let unchanged = || {
+            let (a, b) = (self.bytes.as_ref()?, other.bytes.as_ref()?);
+            Some((a.as_ptr(), a.len()) == (b.as_ptr(), b.len()))
+        };
+        self.storage.same(&other.storage) && self.writes == other.writes || unchanged().unwrap_or(false)
     }
 }
 

@@ -130,3 +130,24 @@ fn what_a_writer_leaves_the_next_one_sees() {
     });
     assert_eq!(s.to_vec()[..8], 100u64.to_le_bytes());
 }
+
+#[test]
+fn contents_are_the_same_until_they_are_written() {
+    let file = Bytes::copy_of(&[1u8; 64]);
+    let (a, b) = (Storage::from_bytes(file.clone()), Storage::from_bytes(file));
+    let (of_a, of_b) = (a.contents().unwrap(), b.contents().unwrap());
+    assert!(of_a.are_in(&a) && !of_a.are_in(&b) && of_a.same(&of_b));
+    a.write(&[2]);
+    assert!(!of_a.are_in(&a) && of_b.are_in(&b));
+    let written = a.contents().unwrap();
+    assert!(!written.same(&of_a) && !written.same(&of_b) && written.same(&a.contents().unwrap()));
+    a.write(&[3]);
+    assert!(!written.are_in(&a) && !written.same(&a.contents().unwrap()));
+    // Others may write what is theirs.
+    assert!(Storage::from_owner(vec![0u8; 64]).contents().is_none());
+    b.pin().unwrap();
+    assert!(!of_b.are_in(&b) && b.contents().is_none());
+    let lock = a.lock(true).unwrap();
+    assert!(a.contents().is_none());
+    drop(lock);
+}

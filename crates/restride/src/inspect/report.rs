@@ -8,6 +8,7 @@ use restride_ir::{
     Buffer, BufferKind, GraphId, Id, InputKind, Live, OutputKind, Placement, Program, RemarkKind, Step, ValueId,
     carried_over, lives,
 };
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 /// Decisions of placement in numbers, with bodies of higher-order operators (each counted once).
@@ -36,6 +37,10 @@ pub struct PlanCounts {
     pub arena_bytes: i64,
     /// Buffers and parameters that the program changes.
     pub state_bytes: i64,
+    /// Values that are computed once from weights, beside the weights.
+    pub constant_bytes: i64,
+    /// Weights in the form in which products read them, beside the weights.
+    pub packed_bytes: i64,
     /// Outputs.
     pub output_bytes: i64,
     /// Largest sum of arena bytes that live at one step.
@@ -263,6 +268,13 @@ fn memories(segments: &[Arc<PreparedSegment>]) -> Memories {
 
 fn totals(segments: &[Arc<PreparedSegment>]) -> PlanCounts {
     let mut out = PlanCounts::default();
+    // Segments that need the same value share it.
+    let mut seen = BTreeSet::new();
+    for value in segments.iter().filter_map(|s| s.constants.as_ref()).flat_map(|c| &c.values) {
+        if seen.insert(&value.key) {
+            *(if value.packed { &mut out.packed_bytes } else { &mut out.constant_bytes }) += value.bytes;
+        }
+    }
     for p in segments {
         out.arena_bytes = out.arena_bytes.max(p.plan.arena_bytes);
         out.lower_bound_bytes = out.lower_bound_bytes.max(p.plan.lower_bound_bytes);

@@ -3,14 +3,26 @@
 use crate::compile::{CompileOptions, Times};
 use crate::progress::Doing;
 use restride_ir::{Binding, Plan, Program, Result};
+use restride_passes::constants::{Constants, constants};
 use restride_passes::place::{Placed, cost};
 use restride_passes::plan::plan_memories;
 use restride_passes::{lower, order, place, plan::plan, simplify, specialize};
 use std::time::{Duration, Instant};
 
 /// A program for certain sizes, all operators with kernels.
-pub(crate) fn lowered(program: &Program, symbols: &Binding) -> Result<Program> {
-    simplify(&lower(&specialize(program, symbols))?)
+pub(crate) struct Lowered {
+    /// Takes the values of `constants` after its own inputs.
+    pub program: Program,
+    pub constants: Option<Constants>,
+}
+
+/// Lowers a program for certain sizes. `constant` says which of its inputs no run changes.
+pub(crate) fn lowered(program: &Program, symbols: &Binding, constant: &[bool]) -> Result<Lowered> {
+    let program = simplify(&lower(&specialize(program, symbols))?)?;
+    Ok(match constants(&program, constant)? {
+        Some((program, constants)) => Lowered { program, constants: Some(constants) },
+        None => Lowered { program, constants: None },
+    })
 }
 
 /// A program, placed and planned.

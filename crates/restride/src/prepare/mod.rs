@@ -12,9 +12,10 @@ pub use upper_bound::UpperBound;
 
 use crate::compile::{CompileOptions, Times};
 use crate::progress::Doing;
-use attempt::{Attempt, attempt, lowered, smallest, timed};
+use attempt::{Attempt, Lowered, attempt, lowered, smallest, timed};
 use restride_exec::run::Runnable;
 use restride_ir::{Binding, Error, ErrorKind, NodeId, Placement, Plan, Program, Remark, Result, Table};
+use restride_passes::constants::Constants;
 use restride_passes::recompute::{Again, again};
 use restride_pt2::placed::SavedPlan;
 use std::sync::Arc;
@@ -23,6 +24,8 @@ use std::sync::Arc;
 pub(crate) struct PreparedSegment {
     /// Functional, with known sizes, all operators with kernels; some nodes several times where memory is short.
     pub program: Program,
+    /// What it takes after its own inputs.
+    pub constants: Option<Constants>,
     /// Where some nodes run again: the nodes that run, by their positions before.
     pub sequence: Option<Vec<usize>>,
     /// Where values live.
@@ -37,50 +40,61 @@ pub(crate) struct PreparedSegment {
     pub times: Times,
 }
 
+/// A segment to prepare.
+pub(crate) struct Unprepared<'a> {
+    /// Its number.
+    pub number: usize,
+    pub program: &'a Program,
+    /// The inputs that no run changes.
+    pub constant: &'a [bool],
+}
+
 /// Prepares a segment for a binding. Within `bound`, if one was found before: where the plan is larger, with buffers as at the
 /// largest sizes, or by rematerialising values; where neither fits, a run says that it needs more.
 pub(crate) fn prepare(
-    segment: usize,
-    program: &Program,
+    segment: &Unprepared<'_>,
     symbols: &Binding,
     options: &CompileOptions,
     bound: Option<&ArenaBound>,
 ) -> Result<PreparedSegment> {
-    let made = make(segment, program, symbols, options)?;
+    let made = make(segment, symbols, options)?;
     let Some(bound) = bound else { return Ok(made) };
     let Some(most) = bound.most.bytes().filter(|most| made.plan.arena_bytes > *most) else { return Ok(made) };
-    if let Some(smaller) = as_at_largest(bound, segment, program, symbols, options) {
+    if let Some(smaller) = as_at_largest(bound, segment, symbols, options) {
         return Ok(smaller);
     }
     let options = CompileOptions { budget: Some(most), saved: None, ..options.clone() };
-    Ok(make(segment, program, symbols, &options).unwrap_or(made))
+    Ok(make(segment, symbols, &options).unwrap_or(made))
 }
 
 /// Prepares a segment with its buffers at the offsets of the largest sizes, if that is within the bound.
 fn as_at_largest(
     bound: &ArenaBound,
-    at: usize,
-    program: &Program,
+    segment: &Unprepared<'_>,
     symbols: &Binding,
     options: &CompileOptions,
 ) -> Option<PreparedSegment> {
     let mut times = Times::default();
     let options = &CompileOptions { saved: None, ..options.clone() };
-    let Attempt { program, placed, plan } = attempt(lowered(program, symbols).ok()?, options, &mut times).ok()?;
-    let plan = bound.at_largest.get(at)?.fitted(&program, &placed.placement, plan)?;
+    let Lowered { program, constants } = lowered(segment.program, symbols, segment.constant).ok()?;
+    let Attempt { program, placed, plan } = attempt(program, options, &mut times).ok()?;
+    let plan = bound.at_largest.get(segment.number)?.fitted(&program, &placed.placement, plan)?;
     let made = Made { program, sequence: None, placement: placed.placement, plan, remarks: placed.remarks };
-    finish(made, options, times, |error| error).ok().filter(|made| bound.most.bytes() >= Some(made.plan.arena_bytes))
+    finish(made, constants, options, times, |error| error)
+        .ok()
+        .filter(|made| bound.most.bytes() >= Some(made.plan.arena_bytes))
 }
 
-fn make(segment: usize, program: &Program, symbols: &Binding, options: &CompileOptions) -> Result<PreparedSegment> {
+fn make(segment: &Unprepared<'_>, symbols: &Binding, options: &CompileOptions) -> Result<PreparedSegment> {
     let mut times = Times::default();
     options.progress.tell(Doing::Simplifying);
-    let program = timed(&mut times.simplify, || lowered(program, symbols))?;
+    let Lowered { program, constants } =
+        timed(&mut times.simplify, || lowered(segment.program, symbols, segment.constant))?;
     let fits = |s: &&Arc<SavedPlan>| options.budget.is_none_or(|most| s.arena_bytes() <= most);
-    let own_memories = options.memories.is_empty();
+    let own_memories = options.memories.is_empty() && options.fold;
     let saved = options.saved.as_ref().filter(|s| own_memories && s.is_for(symbols)).filter(fits);
     let made = match saved {
-        Some(saved) => taken_over(saved, segment, program)?,
+        Some(saved) => taken_over(saved, segment.number, program)?,
         None => made(program, options, &mut times)?,
     };
     let blame = |error: Error| match saved {
@@ -90,12 +104,13 @@ fn make(segment: usize, program: &Program, symbols: &Binding, options: &CompileO
     };
     // A plan from a file is never trusted.
     let options = &CompileOptions { check: options.check || saved.is_some(), ..options.clone() };
-    finish(made, options, times, blame)
+    finish(made, constants, options, times, blame)
 }
 
 /// Checks placement and plan, and makes the steps that run.
 fn finish(
     made: Made,
+    constants: Option<Constants>,
     options: &CompileOptions,
     mut times: Times,
     blame: impl Fn(Error) -> Error,
@@ -114,7 +129,7 @@ fn finish(
     if options.poison {
         runnable = runnable.poisoned();
     }
-    Ok(PreparedSegment { program, sequence, placement, plan, remarks, runnable: Arc::new(runnable), times })
+    Ok(PreparedSegment { program, constants, sequence, placement, plan, remarks, runnable: Arc::new(runnable), times })
 }
 
 /// The steps of a program as it was placed and planned.

@@ -72,11 +72,16 @@ impl ArenaBound {
     }
 
     /// Plans each segment for the largest sizes.
-    pub fn find(functional: &Program, segments: &[Segment], options: &CompileOptions) -> Result<ArenaBound> {
+    pub fn find(
+        functional: &Program,
+        segments: &[Segment],
+        constant: &[Vec<bool>],
+        options: &CompileOptions,
+    ) -> Result<ArenaBound> {
         let (mut most, mut at_largest) = (0, Vec::new());
         // Progress tells of runs only.
         let options = &CompileOptions { progress: Progress::default(), ..options.clone() };
-        for segment in segments {
+        for (segment, constant) in segments.iter().zip(constant) {
             let program = &segment.program;
             let found = largest(program, functional)
                 .and_then(|binding| above(program.graph(), &binding).map(|more| (binding, more)));
@@ -84,7 +89,9 @@ impl ArenaBound {
                 Ok(found) => found,
                 Err(why) => return Ok(ArenaBound::unknown(why)),
             };
-            match lowered(program, &binding).and_then(|p| attempt(p, options, &mut Default::default())) {
+            let placed =
+                lowered(program, &binding, constant).and_then(|l| attempt(l.program, options, &mut Default::default()));
+            match placed {
                 Ok(made) => {
                     most = most.max(made.plan.arena_bytes.saturating_add(more));
                     at_largest.push(AtLargest { placement: made.placed.placement, plan: made.plan });
