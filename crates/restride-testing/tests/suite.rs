@@ -3,6 +3,7 @@
 mod alias;
 mod autograd;
 mod budget;
+mod constants;
 mod control_gradients;
 mod custom_ops;
 mod damage;

@@ -133,6 +133,12 @@ impl HeldConstants {
             let given: Vec<RunValue> = constants.inputs.iter().map(|i| inputs[*i].clone()).collect();
             let mut of = of;
             for (i, value) in missing.into_iter().zip(run_constants(&constants.graph, &given, &wanted)?) {
+                // A packed file page that no step reads need not stay in memory beside its packed form.
+                for (weight, at) in of[i].iter().flatten().zip(&constants.values[i].sources) {
+                    if !segment.runnable.uses_input(*at) {
+                        weight.contents.evict();
+                    }
+                }
                 // Of memory that others may change, nothing is known: the value serves one run.
                 let known = of[i].is_some();
                 let held = Arc::new(Held { value, of: of[i].take().unwrap_or_default() });

@@ -24,6 +24,7 @@ use crate::inputs::{RunValue, same_strides};
 use crate::symbols::learn_number;
 use code::Code;
 use locks::{Locks, Name};
+use memory::CallerMemory;
 use restride_ir::{
     Arg, Binding, BufferKind, Error, ErrorKind, OutputKind, Placement, Plan, Program, Result, Scalar, Stage, Type,
 };
@@ -99,6 +100,11 @@ impl Runnable {
     pub fn poisoned(mut self) -> Runnable {
         self.poison = true;
         self
+    }
+
+    /// Whether a step reads or writes the input at this position.
+    pub fn uses_input(&self, input: usize) -> bool {
+        self.code.inputs.get(input).and_then(Option::as_ref).is_some_and(CallerMemory::is_used)
     }
 
     /// Bytes of arena that a run needs.

@@ -60,6 +60,21 @@ impl Bytes {
         Ok(Bytes::copy_of(&std::fs::read(path)?))
     }
 
+    /// Gives the memory of a mapped file's pages back to the system, which reads them again at their next use; the pages that lie
+    /// in these bytes alone. Nothing happens to other bytes.
+    pub fn evict(&self) {
+        #[cfg(unix)]
+        if let ByteSource::Mapped(map) = &*self.source {
+            const PAGE: usize = 1 << 16;
+            let first = (self.start.addr() - map.as_ptr().addr()).next_multiple_of(PAGE);
+            let end = (self.start.addr() - map.as_ptr().addr() + self.len) / PAGE * PAGE;
+            if first < end {
+                // SAFETY: the mapping is private and never written, so its pages are the file's.
+                let _ = unsafe { map.unchecked_advise_range(memmap2::UncheckedAdvice::DontNeed, first, end - first) };
+            }
+        }
+    }
+
     /// Bytes of `owner`, which is kept until the last handle is dropped: a mapped file, a `Vec`, another library's buffer.
     /// Nothing is copied, and the alignment is the owner's.
     pub fn from_owner<T: AsRef<[u8]> + Send + Sync + 'static>(owner: T) -> Bytes {

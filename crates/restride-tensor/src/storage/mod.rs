@@ -391,6 +391,10 @@ pub struct Contents {
 }
 
 impl Contents {
+    /// [`Bytes::evict`], of a storage that nothing was written to.
+    pub fn evict(&self) {
+        self.bytes.as_ref().inspect(|b| b.evict());
+    }
     /// Whether it is this storage that was asked, and nothing could have changed it since.
     pub fn are_in(&self, storage: &Storage) -> bool {
         let inner = &*storage.0;

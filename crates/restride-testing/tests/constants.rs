@@ -1,0 +1,83 @@
+//! What is taken out of a program because constant inputs decide it, and what stays.
+
+use restride_passes::constants::constants;
+use restride_passes::lower;
+
+/// Checks which operators are left of a program whose first inputs are constant, and the values that it is given.
+fn check(text: &str, constant: usize, left: &[&str], given: &[&str]) {
+    let program = restride::text::parse(text, &restride_ops::lookup).expect("a program");
+    let program = restride::functionalize(&program, &Default::default()).expect("functional");
+    let program = lower(&program).expect("lowered");
+    let inputs = program.graph().inputs.len();
+    let flags: Vec<bool> = (0..inputs).map(|i| i < constant).collect();
+    let found = constants(&program, &flags).expect("constants");
+    let (rest, values) = match &found {
+        Some((rest, constants)) => (rest, &constants.values[..]),
+        None => (&program, &[][..]),
+    };
+    let names: Vec<&str> = rest.graph().ordered().map(|(_, n)| n.op.name()).collect();
+    let keys: Vec<&str> = values.iter().map(|v| &*v.key).collect();
+    assert_eq!((&names[..], &keys[..]), (left, given), "{text}");
+    assert_eq!(rest.graph().inputs.len(), inputs + given.len());
+    if let Some((rest, constants)) = &found {
+        // Each value is an output of the graph that computes it, and has sources among the constant inputs.
+        assert_eq!(constants.graph.outputs.len(), values.len());
+        assert!(values.iter().all(|v| !v.sources.is_empty() && v.sources.iter().all(|i| *i < constant)), "{text}");
+        restride_check::functional(rest).unwrap_or_else(|f| panic!("{f:?}"));
+    }
+}
+
+fn graph(inputs: &str, nodes: &str) -> String {
+    format!("graph({inputs}) {{\n{nodes}\n}}\n")
+}
+
+#[test]
+fn values_of_weights_alone_are_computed_once() {
+    let nodes = "%a: f32[4, 8] = aten.mul.Tensor(%w, 2)\n%b: f32[4, 8] = aten.add.Tensor(%x, %a)\nreturn %b";
+    let text = graph("%w: f32[4, 8], %x: f32[4, 8]", nodes);
+    check(&text, 1, &["aten.add.Tensor"], &["aten.mul.Tensor(Value(%0),Scalar(2))"]);
+    check(&text, 0, &["aten.mul.Tensor", "aten.add.Tensor"], &[]);
+}
+
+#[test]
+fn what_would_cost_memory_stays() {
+    // Sixteen times the bytes of the weight.
+    let large = "%a: f32[16, 8] = aten.add.Tensor(%w, %v)\n%b: f32[16, 8] = aten.add.Tensor(%x, %a)\nreturn %b";
+    let inputs = "%w: f32[16, 1], %v: f32[1, 8], %x: f32[16, 8]";
+    check(&graph(inputs, large), 2, &["aten.add.Tensor", "aten.add.Tensor"], &[]);
+    // The base of a scatter is made in the memory of the result.
+    let base =
+        "%a: f32[8] = aten.mul.Tensor(%w, 2)\n%b: f32[8] = aten.slice_scatter.default(%a, %x, 0, 0, 4)\nreturn %b";
+    check(&graph("%w: f32[8], %x: f32[4]", base), 1, &["aten.mul.Tensor", "aten.slice_scatter.default"], &[]);
+    // Copies and views are placed where their operands are.
+    let copy = "%a: f32[8, 4][1, 8] = aten.t.default(%w)\n%b: f32[8, 4] = aten.clone.default(%a)\n\
+                %c: f32[8, 4] = aten.add.Tensor(%x, %b)\nreturn %c";
+    let stays = &["aten.t_copy.default", "aten.clone.default", "aten.add.Tensor"];
+    check(&graph("%w: f32[4, 8], %x: f32[8, 4]", copy), 1, stays, &[]);
+    // Numbers that are drawn are drawn in each run.
+    let drawn = "%a: f32[8] = aten.rand_like.default(%w)\n%b: f32[8] = aten.add.Tensor(%x, %a)\nreturn %b";
+    check(&graph("%w: f32[8], %x: f32[8]", drawn), 1, &["aten.rand_like.default", "aten.add.Tensor"], &[]);
+}
+
+#[test]
+fn products_read_packed_weights() {
+    let product = |rows: usize, rank: usize| {
+        let x = if rank == 2 { format!("f32[{rows}, 32]") } else { "f32[32]".into() };
+        let y = if rank == 2 { format!("f32[{rows}, 16]") } else { "f32[16]".into() };
+        graph(&format!("%w: f32[16, 32], %x: {x}"), &format!("%y: {y} = aten.linear.default(%x, %w)\nreturn %y"))
+    };
+    let packed = "restride.pack_matrix.default(Value(%0),Scalar(1))";
+    check(&product(4, 2), 1, &["restride.linear_packed.default"], &[packed]);
+    // A vector reads the weight where it is; of many rows packing is a small part of the product.
+    for text in [product(1, 2), product(1, 1), product(4096, 2)] {
+        check(&text, 1, &["aten.linear.default"], &[]);
+    }
+    // One packed form serves all products, also that of a computed weight, which need not be kept itself.
+    let nodes = "%a: f32[16, 32] = aten.mul.Tensor(%w, 2)\n%y: f32[4, 16] = aten.linear.default(%x, %a)\n\
+                 %z: f32[4, 16] = aten.linear.default(%x, %a)\n%s: f32[4, 16] = aten.add.Tensor(%y, %z)\nreturn %s";
+    let left = &["restride.linear_packed.default", "restride.linear_packed.default", "aten.add.Tensor"];
+    let scaled = "restride.pack_matrix.default(Value(aten.mul.Tensor(Value(%0),Scalar(2))),Scalar(1))";
+    check(&graph("%w: f32[16, 32], %x: f32[4, 32]", nodes), 1, left, &[scaled]);
+    // Both operands of the product are of the run.
+    check(&product(4, 2), 0, &["aten.linear.default"], &[]);
+}
