@@ -2,7 +2,7 @@
 
 use crate::copy::copy_as;
 use crate::inputs::{RunValue, same_strides};
-use crate::interp::{Options, call_once};
+use crate::interp::{RunOptions, call_once};
 use restride_ir::{Arg, Error, Graph, OpError, Result, RngKey, Scalar, Table, ValueId, known_meta};
 use std::collections::BTreeMap;
 
@@ -37,7 +37,7 @@ pub fn run_constants(graph: &Graph, inputs: &[RunValue], wanted: &[ValueId]) -> 
         let key = RngKey { seed: 0, call: 0, node: node.origin.key, iteration: 0 };
         let results = args
             .map_err(Error::from)
-            .and_then(|args| call_once(node.op, &args, key, &Options::default()))
+            .and_then(|args| call_once(node.op, &args, key, &RunOptions::default()))
             .map_err(|e| e.at(graph, id))?;
         values.extend(node.results.iter().copied().zip(results));
         values.retain(|v, _| last.get(v).is_some_and(|l| *l > at));
