@@ -16,6 +16,7 @@ pub(crate) fn plan_json(plan: &PlanTable) -> String {
     };
     json!({
         "arena_bytes": t.arena_bytes, "state_bytes": t.state_bytes, "output_bytes": t.output_bytes,
+        "constant_bytes": t.constant_bytes, "packed_bytes": t.packed_bytes,
         "lower_bound_bytes": t.lower_bound_bytes, "at_least_bytes": t.at_least_bytes, "optimal": t.optimal,
         "memories": plan.memories.all.iter().map(memory).collect::<Value>(),
         "buffers": plan.rows.iter().map(row).collect::<Value>(),
