@@ -3,8 +3,9 @@
 //! [`constants`] takes nodes out of a lowered program whose operands are constant, and has calls read packed operands where that
 //! pays ([`Prepacked`]). What is left takes the values as further inputs, after its own. Every value keeps its bits.
 //!
-//! A value stays in the program where memory for good would be a loss: one that is more than [`GROWTH`] times as large as what it is
-//! made of, one whose reader works on in its memory (`index_put` into a made base), and copies, which placement makes views of.
+//! A value stays in the program where memory for good would be a loss: one that is more than twice as large as what it is made of,
+//! one whose reader works on in its memory (`index_put` into a made base), and copies, which placement makes views of. All values
+//! together take at most twice the bytes of the constant inputs.
 
 use crate::build::{Names, rebuild};
 use crate::dce;
@@ -14,9 +15,9 @@ use restride_ir::{
 };
 use restride_ops::lookup;
 use smallvec::SmallVec;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
-/// How many times the bytes of the largest operand a value may have.
+/// How many times the bytes of the largest constant input that it depends on a value may have, and all values the bytes of all.
 const GROWTH: i64 = 2;
 /// Most constant inputs that a value depends on, and most operators that its key names.
 const SOURCES: usize = 16;
@@ -30,12 +31,12 @@ pub struct Constants {
     /// The inputs of `graph`: positions among the program's inputs.
     pub inputs: Vec<usize>,
     /// One per value.
-    pub values: Vec<ConstantValue>,
+    pub values: Vec<FoldedValue>,
 }
 
 /// A value that is computed once.
 #[derive(Clone, Debug)]
-pub struct ConstantValue {
+pub struct FoldedValue {
     /// In `graph`.
     pub value: ValueId,
     /// The constant inputs that it depends on: positions among the program's inputs.
@@ -63,7 +64,7 @@ pub fn constants(program: &Program, constant: &[bool]) -> Result<Option<(Program
     if found.folded.is_empty() && found.packed.is_empty() {
         return Ok(None);
     }
-    Taken::new(program, found).finish().map(Some)
+    TakenOut::new(program, found).finish().map(Some)
 }
 
 /// Where a constant comes from.
@@ -77,6 +78,18 @@ struct Sources {
     names: usize,
 }
 
+/// A packed operand: the value, the operator that packs it, and its further numbers.
+type Form = (ValueId, &'static str, Vec<i64>);
+
+/// A call's form with a packed operand.
+struct Packing {
+    of: &'static Prepacked,
+    form: Form,
+    ty: TensorType,
+    /// Further numbers of the call.
+    numbers: Vec<i64>,
+}
+
 struct Finder<'a> {
     graph: &'a Graph,
     /// Of values that constant inputs alone decide.
@@ -86,20 +99,28 @@ struct Finder<'a> {
     /// Values that the program reads, in reverse order.
     folded: Vec<ValueId>,
     /// Calls that read a packed operand.
-    packed: Vec<(NodeId, &'static Prepacked, Vec<i64>, Vec<i64>)>,
+    packed: Vec<(NodeId, Packing)>,
+    /// Packed operands that there will be.
+    forms: BTreeSet<Form>,
+    /// Bytes that further values may take.
+    left: i64,
 }
 
 impl<'a> Finder<'a> {
     fn new(graph: &'a Graph, constant: &[bool]) -> Self {
         let mut sources: Table<ValueId, Option<Sources>> = Table::new();
+        let mut all = 0i64;
         for (i, &v) in graph.inputs.iter().enumerate() {
             if constant.get(i) == Some(&true)
                 && let Ok(meta) = known_meta(graph, v)
             {
+                all = all.saturating_add(bytes(&meta));
                 sources.set(v, Some(Sources { inputs: SmallVec::from_slice(&[i]), bytes: bytes(&meta), names: 1 }));
             }
         }
-        Finder { graph, sources, taken: Table::new(), folded: Vec::new(), packed: Vec::new() }
+        let left = all.saturating_mul(GROWTH);
+        let (taken, folded, packed, forms) = (Table::new(), Vec::new(), Vec::new(), BTreeSet::new());
+        Finder { graph, sources, taken, folded, packed, forms, left }
     }
 
     fn decide(&mut self) {
@@ -123,7 +144,9 @@ impl<'a> Finder<'a> {
             }
             if self.taken[id] {
                 let kept: Vec<ValueId> = node.results.iter().copied().filter(|r| read[*r]).collect();
-                if kept.iter().all(|v| !stays[*v] && self.pays(*v)) {
+                let own = kept.iter().filter_map(|v| known_meta(graph, *v).ok()).map(|m| bytes(&m)).sum::<i64>();
+                if own <= self.left && kept.iter().all(|v| !stays[*v]) {
+                    self.left -= own;
                     self.folded.extend(kept);
                     continue;
                 }
@@ -131,7 +154,7 @@ impl<'a> Finder<'a> {
             }
             let packed = self.packable(node);
             let def = node.op.def();
-            let own = packed.as_ref().map(|p| p.0.operand as usize);
+            let own = packed.as_ref().map(|p| p.of.operand as usize);
             for (_, arg) in node.args.iter().enumerate().filter(|(k, _)| own != Some(*k)) {
                 arg.values().for_each(|v| read.set(*v, true));
             }
@@ -147,9 +170,7 @@ impl<'a> Finder<'a> {
             if let Some(Movement::Scatter { base, .. }) = def.movement {
                 node.args[base as usize].values().for_each(|v| stays.set(*v, true));
             }
-            if let Some((form, pack, call)) = packed {
-                self.packed.push((id, form, pack, call));
-            }
+            self.packed.extend(packed.map(|p| (id, p)));
         }
         self.folded.reverse();
         self.packed.reverse();
@@ -181,19 +202,17 @@ impl<'a> Finder<'a> {
         }
         let mut all = all?;
         all.names += 1;
-        (all.inputs.len() <= SOURCES && all.names <= LONG).then_some(all)
+        let most = all.bytes.saturating_mul(GROWTH);
+        let small = |r: &ValueId| moves_only(node) || known_meta(self.graph, *r).is_ok_and(|m| bytes(&m) <= most);
+        let fits = all.inputs.len() <= SOURCES && all.names <= LONG && node.results.iter().all(small);
+        fits.then_some(all)
     }
 
-    fn pays(&self, v: ValueId) -> bool {
-        let (Some(sources), Ok(meta)) = (&self.sources[v], known_meta(self.graph, v)) else { return false };
-        bytes(&meta) <= sources.bytes.saturating_mul(GROWTH)
-    }
-
-    /// The form of a call with a packed operand, if that operand is constant and the call gains by it.
-    fn packable(&self, node: &Node) -> Option<(&'static Prepacked, Vec<i64>, Vec<i64>)> {
-        let form = node.op.def().prepacked.as_ref()?;
-        let Arg::Value(operand) = node.args.get(form.operand as usize)? else { return None };
-        self.sources[*operand].as_ref()?;
+    /// A call's form with a packed operand, if that operand is constant, the call gains by it and there are bytes for it.
+    fn packable(&mut self, node: &Node) -> Option<Packing> {
+        let of = node.op.def().prepacked.as_ref()?;
+        let &Arg::Value(operand) = node.args.get(of.operand as usize)? else { return None };
+        self.sources[operand].as_ref()?;
         let meta = |v: &ValueId| known_meta(self.graph, *v);
         let args: Vec<Arg<Meta, Scalar>> = node
             .args
@@ -201,9 +220,26 @@ impl<'a> Finder<'a> {
             .map(|a| a.try_map(meta, |e| e.constant().ok_or_else(|| restride_ir::OpError::new("a symbol"))))
             .collect::<std::result::Result<_, _>>()
             .ok()?;
-        let (pack, call) = (form.numbers)(&Args(&args))?;
-        Some((form, pack, call))
+        let (pack, numbers) = (of.numbers)(&Args(&args))?;
+        let ty = packed_meta(of.pack, known_meta(self.graph, operand).ok()?, &pack).ok()?;
+        let form = (operand, of.pack, pack);
+        if !self.forms.contains(&form) {
+            if bytes(&ty) > self.left {
+                return None;
+            }
+            self.left -= bytes(&ty);
+            self.forms.insert(form.clone());
+        }
+        Some(Packing { of, form, ty: ty.into(), numbers })
     }
+}
+
+/// The type of a packed operand.
+fn packed_meta(with: &str, operand: Meta, numbers: &[i64]) -> Result<Meta> {
+    let infer = operator(with).def().infer.expect("packing has a shape rule");
+    let numbers = numbers.iter().map(|n| Arg::Scalar(Scalar::Int(*n)));
+    let args: Vec<Arg<Meta, Scalar>> = std::iter::once(Arg::Value(operand)).chain(numbers).collect();
+    Ok(infer(&Args(&args))?.swap_remove(0))
 }
 
 /// Whether placement can do without memory for a node's results.
@@ -216,7 +252,7 @@ fn bytes(meta: &Meta) -> i64 {
 }
 
 /// The two programs under construction.
-struct Taken<'a> {
+struct TakenOut<'a> {
     old: &'a Program,
     found: Finder<'a>,
     makers: Table<ValueId, Option<NodeId>>,
@@ -227,10 +263,10 @@ struct Taken<'a> {
     map: Table<ValueId, Option<ValueId>>,
     /// Numbers of keys: values are named by their operators and the numbers of their operands.
     keys: Table<ValueId, Option<String>>,
-    values: Vec<ConstantValue>,
+    values: Vec<FoldedValue>,
 }
 
-impl<'a> Taken<'a> {
+impl<'a> TakenOut<'a> {
     fn new(old: &'a Program, found: Finder<'a>) -> Self {
         let mut makers: Table<ValueId, Option<NodeId>> = Table::new();
         for (id, node) in old.graph().ordered() {
@@ -238,7 +274,7 @@ impl<'a> Taken<'a> {
         }
         let mut positions = Table::new();
         old.graph().inputs.iter().enumerate().for_each(|(i, v)| positions.set(*v, i));
-        Taken {
+        TakenOut {
             old,
             found,
             makers,
@@ -265,27 +301,25 @@ impl<'a> Taken<'a> {
             program.graphs[main].inputs.push(v);
             program.signature.inputs.push(input(v, &old.graph().values[v].name));
         }
-        let mut packed: BTreeMap<(ValueId, &'static str, Vec<i64>), ValueId> = BTreeMap::new();
-        for (id, form, pack, call) in std::mem::take(&mut self.found.packed) {
-            let node = &old.graph().nodes[id];
-            let Some(&operand) = node.args[form.operand as usize].values().next() else { continue };
-            let key = (operand, form.pack, pack);
-            let given = match packed.get(&key) {
+        let mut packed: BTreeMap<Form, ValueId> = BTreeMap::new();
+        for (id, Packing { of, form, ty, numbers }) in std::mem::take(&mut self.found.packed) {
+            let operand = form.0;
+            let given = match packed.get(&form) {
                 Some(given) => *given,
                 None => {
-                    let (value, ty) = self.pack(operand, form.pack, &key.2, node)?;
+                    let value = self.pack(&form, &ty, &old.graph().nodes[id]);
                     self.keep(operand, value, true);
                     let name = names.fresh(&format!("{}_packed", old.graph().values[operand].name));
                     let given = program.graphs[main].add_input(name.clone(), Type::Tensor(ty));
                     program.signature.inputs.push(input(given, &name));
-                    packed.insert(key, given);
+                    packed.insert(form, given);
                     given
                 }
             };
             let changed = &mut program.graphs[main].nodes[id];
-            changed.op = operator(form.call);
-            changed.args[form.operand as usize] = Arg::Value(given);
-            changed.args.extend(call.into_iter().map(|n| Arg::Scalar(Expr::Int(n))));
+            changed.op = operator(of.call);
+            changed.args[of.operand as usize] = Arg::Value(given);
+            changed.args.extend(numbers.into_iter().map(|n| Arg::Scalar(Expr::Int(n))));
         }
         dce(&mut program);
         // Once more, so that no value has both a node and an input.
@@ -338,29 +372,23 @@ impl<'a> Taken<'a> {
     fn key(&self, op: Op, args: &[Arg]) -> String {
         let args: Vec<String> = args
             .iter()
-            .map(|a| format!("{:?}", a.map_values(|v| Key(self.keys[*v].as_deref().unwrap_or_default()))))
+            .map(|a| format!("{:?}", a.map_values(|v| NestedKey(self.keys[*v].as_deref().unwrap_or_default()))))
             .collect();
         format!("{op}({})", args.join(","))
     }
 
     /// A value of the program, packed.
-    fn pack(&mut self, v: ValueId, with: &'static str, numbers: &[i64], of: &Node) -> Result<(ValueId, TensorType)> {
-        let from = self.compute(v);
-        let op = operator(with);
-        let operand = known_meta(&self.graph, from)?;
-        let metas: Vec<Arg<Meta, Scalar>> =
-            std::iter::once(Arg::Value(operand)).chain(numbers.iter().map(|n| Arg::Scalar(Scalar::Int(*n)))).collect();
-        let infer = op.def().infer.expect("packing has a shape rule");
-        let ty = TensorType::from(infer(&Args(&metas))?.swap_remove(0));
+    fn pack(&mut self, (v, with, numbers): &Form, ty: &TensorType, of: &Node) -> ValueId {
+        let (from, op) = (self.compute(*v), operator(with));
         let numbers = numbers.iter().map(|n| Arg::Scalar(Expr::Int(*n)));
-        let named: Vec<Arg> = std::iter::once(Arg::Value(v)).chain(numbers.clone()).collect();
+        let named: Vec<Arg> = std::iter::once(Arg::Value(*v)).chain(numbers.clone()).collect();
         let key = self.key(op, &named);
         let args = std::iter::once(Arg::Value(from)).chain(numbers).collect();
         let name = format!("{}_packed", self.graph.values[from].name);
         let made = self.graph.add_node(op, args, [(name.into(), Type::Tensor(ty.clone()))], of.origin.clone());
         let made = self.graph.nodes[made].results[0];
-        self.values.push(ConstantValue { value: made, sources: Vec::new(), packed: true, bytes: 0, key });
-        Ok((made, ty))
+        self.values.push(FoldedValue { value: made, sources: Vec::new(), packed: true, bytes: 0, key });
+        made
     }
 
     /// Makes a value of `graph` one that the program is given; `v` is what it depends on.
@@ -368,7 +396,7 @@ impl<'a> Taken<'a> {
         self.graph.outputs.push(Arg::Value(value));
         if !packed {
             let key = self.keys[v].clone().unwrap_or_default();
-            self.values.push(ConstantValue { value, sources: Vec::new(), packed, bytes: 0, key });
+            self.values.push(FoldedValue { value, sources: Vec::new(), packed, bytes: 0, key });
         }
         let kept = self.values.last_mut().expect("just pushed");
         kept.sources = self.found.sources[v].as_ref().map_or_else(Vec::new, |s| s.inputs.to_vec());
@@ -377,9 +405,9 @@ impl<'a> Taken<'a> {
 }
 
 /// A key in another one, as it is.
-struct Key<'a>(&'a str);
+struct NestedKey<'a>(&'a str);
 
-impl std::fmt::Debug for Key<'_> {
+impl std::fmt::Debug for NestedKey<'_> {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.write_str(self.0)
     }

@@ -5,7 +5,7 @@ use crate::prepare::PreparedSegment;
 use restride_exec::RunValue;
 use restride_exec::constants::run_constants;
 use restride_ir::{AliasRoot, InputKind, OutputKind, Program, Result, ValueId};
-use restride_passes::constants::ConstantValue;
+use restride_passes::constants::FoldedValue;
 use restride_passes::segment::{Segment, SegmentInput};
 use restride_tensor::{Contents, DType, Layout};
 use std::collections::BTreeMap;
@@ -40,23 +40,23 @@ pub(crate) fn unchanged_inputs(program: &Program, segment: &Segment, fold: bool)
 }
 
 /// A value, and the weights that it was computed from.
-pub(crate) struct Held {
+pub(crate) struct HeldConstant {
     value: RunValue,
-    of: Vec<Weight>,
+    of: Vec<WeightContents>,
 }
 
 /// A weight as it was.
-struct Weight {
+struct WeightContents {
     contents: Contents,
     dtype: DType,
     layout: Layout,
 }
 
-impl Weight {
+impl WeightContents {
     /// `None` for memory that others may change unseen.
-    fn of(input: &RunValue) -> Option<Weight> {
+    fn of(input: &RunValue) -> Option<WeightContents> {
         let t = input.tensor()?;
-        Some(Weight { contents: t.storage().contents()?, dtype: t.dtype(), layout: t.layout().clone() })
+        Some(WeightContents { contents: t.storage().contents()?, dtype: t.dtype(), layout: t.layout().clone() })
     }
     fn lies_as(&self, dtype: DType, layout: &Layout) -> bool {
         self.dtype == dtype && self.layout == *layout
@@ -68,19 +68,19 @@ impl Weight {
     }
 }
 
-impl Held {
-    fn is_of(&self, value: &ConstantValue, inputs: &[RunValue]) -> bool {
+impl HeldConstant {
+    fn is_of(&self, value: &FoldedValue, inputs: &[RunValue]) -> bool {
         self.of.len() == value.sources.len() && self.of.iter().zip(&value.sources).all(|(w, i)| w.is(&inputs[*i]))
     }
 }
 
 /// The values that instances of one program have computed, by their keys.
 #[derive(Default)]
-pub(crate) struct ConstantCache(Mutex<BTreeMap<String, Vec<Weak<Held>>>>);
+pub(crate) struct ConstantCache(Mutex<BTreeMap<String, Vec<Weak<HeldConstant>>>>);
 
 impl ConstantCache {
     /// A value computed before from the same weights.
-    fn find(&self, key: &str, of: &[Weight]) -> Option<Arc<Held>> {
+    fn find(&self, key: &str, of: &[WeightContents]) -> Option<Arc<HeldConstant>> {
         let all = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         all.get(key)?.iter().filter_map(Weak::upgrade).find(|held| {
             let mut pairs = held.of.iter().zip(of);
@@ -88,7 +88,7 @@ impl ConstantCache {
                 && pairs.all(|(a, b)| a.contents.same(&b.contents) && a.lies_as(b.dtype, &b.layout))
         })
     }
-    fn add(&self, key: &str, held: &Arc<Held>) {
+    fn add(&self, key: &str, held: &Arc<HeldConstant>) {
         let mut all = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let same = all.entry(key.to_string()).or_default();
         same.retain(|w| w.strong_count() > 0);
@@ -98,7 +98,7 @@ impl ConstantCache {
 
 /// The values that an instance has.
 #[derive(Default)]
-pub(crate) struct HeldConstants(Vec<(Arc<PreparedSegment>, Vec<Arc<Held>>)>);
+pub(crate) struct HeldConstants(Vec<(Arc<PreparedSegment>, Vec<Arc<HeldConstant>>)>);
 
 impl HeldConstants {
     /// Whether the values of a segment are those of these inputs.
@@ -121,11 +121,11 @@ impl HeldConstants {
         let Some(constants) = &segment.constants else { return Ok(()) };
         if !self.are_current(segment, inputs) {
             self.0.retain(|(s, _)| !Arc::ptr_eq(s, segment));
-            let weights = |v: &ConstantValue| -> Option<Vec<Weight>> {
-                v.sources.iter().map(|i| Weight::of(&inputs[*i])).collect()
+            let weights = |v: &FoldedValue| -> Option<Vec<WeightContents>> {
+                v.sources.iter().map(|i| WeightContents::of(&inputs[*i])).collect()
             };
-            let of: Vec<Option<Vec<Weight>>> = constants.values.iter().map(weights).collect();
-            let mut all: Vec<Option<Arc<Held>>> = (constants.values.iter().zip(&of))
+            let of: Vec<Option<Vec<WeightContents>>> = constants.values.iter().map(weights).collect();
+            let mut all: Vec<Option<Arc<HeldConstant>>> = (constants.values.iter().zip(&of))
                 .map(|(v, of)| of.as_ref().and_then(|of| cache.find(&v.key, of)))
                 .collect();
             let missing: Vec<usize> = (0..all.len()).filter(|i| all[*i].is_none()).collect();
@@ -141,7 +141,7 @@ impl HeldConstants {
                 }
                 // Of memory that others may change, nothing is known: the value serves one run.
                 let known = of[i].is_some();
-                let held = Arc::new(Held { value, of: of[i].take().unwrap_or_default() });
+                let held = Arc::new(HeldConstant { value, of: of[i].take().unwrap_or_default() });
                 if known {
                     cache.add(&constants.values[i].key, &held);
                 }
