@@ -64,9 +64,9 @@ fn more_parts_than_any_program_has() {
     refused(&["show", &hostile("open-oom-unbind.pt2"), "--stage", "imported"], "1099511627776");
 }
 
-/// What a kernel works in is asked for before it runs: a sum over 4 TB of one repeated number.
+/// A sum over 4 TB of one repeated number is refused before it runs.
 #[test]
-fn working_memory_that_is_not_there() {
+fn more_elements_than_memory_has() {
     let program = &hostile("abort-reduce-expanded.fx");
     for via in ["interp", "functional", "plan"] {
         refused(&["run", program, "--random", "0", "--via", via], "memory");

@@ -305,8 +305,14 @@ pub fn reduce_room(x: Stored<'_>, reduced: &[bool], what: Reduction, read: DType
     own + whole + if wide { scratch::room::<f64>(out.1.numel() as usize) } else { packed_room(out) }
 }
 
+/// Most elements of an operand. Memory has no more; an expanded operand may, and reading them would take minutes.
+const MOST: usize = 1 << 36;
+
 /// Reduces the marked dimensions of `x`, whose elements are read as `read` holds them (`sum(dtype=...)`). The result
 /// has the kept dimensions, or all with the reduced ones of size 1.
+///
+/// # Errors
+/// An operand of more than 2^36 elements.
 pub fn reduce(
     x: &View<'_>,
     reduced: &[bool],
@@ -315,6 +321,9 @@ pub fn reduce(
     out: &ViewMut<'_>,
     threads: usize,
 ) -> Result<(), String> {
+    if x.numel() > MOST {
+        return Err(format!("an operand of {} elements is more than memory can hold", x.numel()));
+    }
     match what {
         Reduction::Sum => with_compute!(any read, T => summed::<T>(x, reduced, read, out, threads, &|sum| sum)),
         Reduction::NanSum => with_compute!(any read, T => {
