@@ -1,116 +1,12 @@
 //! The command `restride`.
 #![forbid(unsafe_code)]
 
-mod args;
-mod bench;
-mod commands;
-mod explain;
-mod optimizer;
-mod page;
-mod screen;
-mod tables;
-
-use clap::error::ErrorKind as ClapError;
-use clap::{ArgMatches, ColorChoice, CommandFactory, FromArgMatches};
-use restride::Error;
-use screen::Screen;
-use std::io::{IsTerminal, Write};
-use std::path::PathBuf;
 use std::process::ExitCode;
 
 /// Passes and JSON make many small objects.
 #[global_allocator]
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
-/// Why a command failed.
-enum Failure {
-    /// The program, its inputs, or a file: exit status 1.
-    Error(Error),
-    /// The command line: exit status 2. The message, and what to do.
-    Usage(String, String),
-}
-
-impl From<Error> for Failure {
-    fn from(e: Error) -> Self {
-        Failure::Error(e)
-    }
-}
-
 fn main() -> ExitCode {
-    color(color_given());
-    let parsed = args::Cli::command().color(color_given()).try_get_matches();
-    let (matches, cli) = match parsed.and_then(|m| args::Cli::from_arg_matches(&m).map(|cli| (m, cli))) {
-        Ok(both) => both,
-        Err(e) => return explained(&e),
-    };
-    let read = dashes(&matches, &["file", "inputs", "weights", "ops"]);
-    let written = dashes(&matches, &["output", "outputs", "report", "json"]);
-    let screen = Screen::new(&cli.screen, !written.is_empty());
-    let done = one_of_each(&read, &written).and_then(|()| commands::run(&screen, &cli.command));
-    match done {
-        Ok(()) => ExitCode::SUCCESS,
-        Err(failure) => {
-            screen.fail(&failure);
-            ExitCode::from(if matches!(failure, Failure::Error(_)) { 1 } else { 2 })
-        }
-    }
-}
-
-/// Prints help, the version, or what is wrong with the command line.
-fn explained(e: &clap::Error) -> ExitCode {
-    let asked_for = matches!(e.kind(), ClapError::DisplayHelp | ClapError::DisplayVersion);
-    match e.print().and_then(|()| std::io::stdout().flush()) {
-        _ if !asked_for => ExitCode::from(2),
-        // A closed pipe is no error.
-        Err(e) if e.kind() != std::io::ErrorKind::BrokenPipe => {
-            screen::say(&format!("{}: standard output: {e}", screen::styled(screen::BAD, "error")));
-            ExitCode::from(1)
-        }
-        _ => ExitCode::SUCCESS,
-    }
-}
-
-/// The value of `--color`, which help and usage errors follow as well.
-fn color_given() -> ColorChoice {
-    let given: Vec<String> = std::env::args_os().map(|a| a.to_string_lossy().into_owned()).collect();
-    let value = given.iter().enumerate().find_map(|(i, a)| match a.strip_prefix("--color") {
-        Some("") => given.get(i + 1).map(String::as_str),
-        Some(value) => value.strip_prefix('='),
-        None => None,
-    });
-    value.and_then(|v| v.parse().ok()).unwrap_or(ColorChoice::Auto)
-}
-
-/// Applies `--color` to tables, notes and errors.
-fn color(choice: ColorChoice) {
-    match choice {
-        ColorChoice::Auto => anstream::ColorChoice::Auto,
-        ColorChoice::Always => anstream::ColorChoice::Always,
-        ColorChoice::Never => anstream::ColorChoice::Never,
-    }
-    .write_global();
-}
-
-/// Those of these arguments whose value is `-`.
-fn dashes(matches: &ArgMatches, names: &[&'static str]) -> Vec<&'static str> {
-    let Some((_, command)) = matches.subcommand() else { return Vec::new() };
-    let is_dash =
-        |name: &&&str| command.try_get_one::<PathBuf>(name).ok().flatten().is_some_and(|p| screen::is_dash(p));
-    names.iter().filter(is_dash).copied().collect()
-}
-
-/// Standard input and output serve one argument each, and a terminal gets no archive.
-fn one_of_each(read: &[&str], written: &[&str]) -> Result<(), Failure> {
-    let option = |name: &str| if name == "file" { "FILE".to_string() } else { format!("--{name}") };
-    for (list, stream) in [(read, "standard input"), (written, "standard output")] {
-        if let [first, second, ..] = list {
-            let what = format!("{} and {} are both `-`, and there is one {stream}", option(first), option(second));
-            return Err(Failure::Usage(what, "give one of them the path of a file".into()));
-        }
-    }
-    if written == ["output"] && std::io::stdout().is_terminal() {
-        let what = "standard output is a terminal, and a .pt2 is no text".to_string();
-        return Err(Failure::Usage(what, "redirect it, as in -o - > out.pt2".into()));
-    }
-    Ok(())
+    ExitCode::from(restride_cli::run(std::env::args_os()))
 }

@@ -50,7 +50,7 @@ pub use open::{OpenOptions, models, open, open_bytes, open_reader, saved_plan};
 pub use prepare::UpperBound;
 pub use progress::{Doing, Progress};
 pub use restride_check::Equivalence;
-pub use restride_exec::copy::resolve;
+pub use restride_exec::copy::{copy_into, resolve};
 pub use restride_exec::eager::Tensor;
 pub use restride_exec::inputs::user_inputs;
 /// # Example
@@ -115,6 +115,6 @@ pub use restride_passes::portable;
 pub use restride_passes::recompute::{Keep, Kept};
 pub use restride_pt2::placed::SavedPlan;
 pub use restride_tensor::{AccessError, Bytes, RawTensor, Storage};
-pub use save::{save, written};
+pub use save::{save, save_bytes, written};
 pub use session::Session;
 pub use verify::{StageVerdict, Verdict, verify};

@@ -6,7 +6,7 @@ use restride_exec::{Inputs, State};
 use restride_ir::{Program, Result, Stage};
 use restride_passes::ViewOptions;
 use restride_passes::recompute::{Keep, Kept};
-use restride_pt2::export::{export_file, export_file_with};
+use restride_pt2::export::{export_bytes, export_file, export_file_with};
 use restride_pt2::placed::{PlacedPiece, placed_files};
 use std::path::Path;
 
@@ -30,6 +30,23 @@ use std::path::Path;
 /// A program that a `.pt2` cannot hold, a file that cannot be written.
 pub fn save(program: &Program, path: &Path) -> Result<()> {
     export_file(&written(program)?, path)
+}
+
+/// As [`save`], into memory.
+///
+/// ```
+/// # use restride::OpenOptions;
+/// # let path = std::path::Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/../../fixtures/examples/box_decode.pt2"));
+/// let program = restride::open(path, &OpenOptions::default())?;
+/// let bytes = restride::Bytes::from_owner(restride::save_bytes(&program)?);
+/// assert!(restride::open_bytes(&bytes, &OpenOptions::default()).is_ok());
+/// # Ok::<(), restride::Error>(())
+/// ```
+///
+/// # Errors
+/// A program that a `.pt2` cannot hold.
+pub fn save_bytes(program: &Program) -> Result<Vec<u8>> {
+    export_bytes(&written(program)?)
 }
 
 /// The program in PyTorch's operators: a functional one reads and writes regions by views and scatters that take indices, as

@@ -4,11 +4,11 @@ use crate::compile::Compiled;
 use crate::constants::HeldConstants;
 use crate::instance::Instance;
 use crate::prepare::PreparedSegment;
-use restride_exec::inputs::{Strides, bind, check_sharing};
+use restride_exec::inputs::{BoundInputs, Strides, bind, check_sharing, same_strides, user_inputs};
 use restride_exec::interp::{Outputs, RunOptions, written_inputs};
 use restride_exec::run::{BoundRun, RunCtx};
 use restride_exec::{Inputs, RunValue, State};
-use restride_ir::{Error, ErrorKind, OutputKind, Result};
+use restride_ir::{Binding, Error, ErrorKind, InputKind, OutputKind, Result};
 use restride_tensor::{AccessError, RawTensor};
 use std::sync::Arc;
 use std::time::Duration;
@@ -42,6 +42,12 @@ pub struct Session {
     constants: HeldConstants,
     options: RunOptions,
     runs: u64,
+    /// Positions of the user's inputs among the program's, and of the user's outputs.
+    user: (Vec<usize>, Vec<usize>),
+    /// Inputs that a run writes.
+    written: Vec<usize>,
+    /// Each input and output is memory of its own.
+    plain: bool,
 }
 
 impl Instance {
@@ -83,7 +89,13 @@ impl Instance {
         let segment = compiled.segment(0, &bound.symbols)?;
         let mut values = bound.values;
         constants.add(&segment, compiled.constants(), &mut values)?;
+        let signature = &program.signature;
+        let plain = signature.outputs.iter().all(|o| o.alias.is_none() && !matches!(o.kind, OutputKind::Base))
+            && signature.inputs.iter().all(|i| !matches!(i.kind, InputKind::Storage(_)));
         let mut session = Session {
+            user: (user_inputs(program).map(|(i, _)| i).collect(), user),
+            written: written_inputs(program),
+            plain,
             bound: BoundRun::new(segment.runnable.clone(), arena, values, &given)?,
             constants,
             outputs: Outputs::default(),
@@ -125,6 +137,82 @@ impl Session {
         Ok(())
     }
 
+    /// Goes on with other inputs and outputs. Those of the types, sizes and strides of the ones before cost less than a new session:
+    /// steps stay bound, and their addresses change. `outputs` is as for [`Instance::session`].
+    ///
+    /// ```
+    /// # use restride::{CompileOptions, Compiled, Inputs, OpenOptions, RunOptions};
+    /// # let path = std::path::Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/../../fixtures/examples/vit_small.pt2"));
+    /// # let program = restride::open(path, &OpenOptions::default())?;
+    /// let inputs = Inputs::from_samples(&program).expect("the file has sample inputs")?;
+    /// let compiled = Compiled::new(program, Some(&inputs), &CompileOptions::default())?;
+    /// let mut session = compiled.instance()?.session(&inputs, &[], &RunOptions::default())?;
+    /// session.run()?;
+    /// let first = session.outputs().values[0].clone();
+    /// session.rebind(&inputs.deep_clone(), &[])?; // other memory, for the outputs too
+    /// session.run()?;
+    /// let second = session.outputs().values[0].tensor().expect("a tensor");
+    /// assert!(!first.tensor().expect("a tensor").storage().same(second.storage()));
+    /// # Ok::<(), restride::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// As [`Instance::session`]; then the session is as before.
+    pub fn rebind(&mut self, inputs: &Inputs, outputs: &[Option<RawTensor>]) -> Result<()> {
+        let compiled = self.compiled.clone();
+        let program = compiled.functional();
+        let mut values = self.bound.inputs().to_vec();
+        let known = inputs.values.len() == self.user.0.len()
+            && self.plain
+            && self.user.0.iter().zip(&inputs.values).all(|(i, value)| alike(&values[*i], value));
+        let mut symbols = Binding::new();
+        if known {
+            for (i, value) in self.user.0.iter().zip(&inputs.values) {
+                values[*i] = value.clone();
+            }
+            if meets_written(&values[..program.signature.inputs.len()], &self.written) {
+                let bound =
+                    BoundInputs { values: values[..program.signature.inputs.len()].to_vec(), symbols: Binding::new() };
+                check_sharing(program, &bound, &self.written)?;
+            }
+        } else {
+            let bound = bind(program, inputs, &self.state, Strides::AsDeclared)?;
+            check_sharing(program, &bound, &self.written)?;
+            if !Arc::ptr_eq(&compiled.segment(0, &bound.symbols)?, &self.segment) {
+                let what = "the inputs have other sizes than those of the session";
+                return Err(Error::new(ErrorKind::Inputs, what).help("make a session for these sizes"));
+            }
+            (values, symbols) = (bound.values, bound.symbols);
+            self.constants.add(&self.segment, compiled.constants(), &mut values)?;
+        }
+        let mut given: Vec<Option<RawTensor>> = vec![None; program.signature.outputs.len()];
+        for (at, t) in self.user.1.iter().zip(outputs) {
+            given[*at] = t.clone();
+        }
+        self.bound.rebase(values, &given)?;
+        let results = self.bound.results()?;
+        if known {
+            self.outputs.values = self.user.1.iter().map(|i| results[*i].clone()).collect();
+            let gradients = program.signature.outputs.iter().zip(&results);
+            self.outputs.gradients = gradients
+                .filter_map(|(o, r)| match o.kind {
+                    OutputKind::Gradient(i) => Some((i, r.tensor()?.clone())),
+                    _ => None,
+                })
+                .collect();
+            self.outputs.inputs = inputs.values.clone();
+            return Ok(());
+        }
+        let own = &self.bound.inputs()[..program.signature.inputs.len()];
+        self.outputs = restride_exec::outputs::outputs(program, own, &results, &symbols, &mut self.state)?;
+        Ok(())
+    }
+
+    /// Sets the seed of the runs to come.
+    pub fn set_seed(&mut self, seed: u64) {
+        self.options.seed = seed;
+    }
+
     /// Computes what weights decide again, where one was changed since the last run.
     fn refresh(&mut self) -> Result<()> {
         if self.constants.are_current(&self.segment, self.bound.inputs()) {
@@ -160,4 +248,26 @@ impl Session {
     pub fn into_instance(self) -> Instance {
         Instance::from_parts((self.compiled, self.state, self.bound.into_arena(), self.constants, self.runs))
     }
+}
+
+/// Whether a value can stand for another one without a look at the program.
+fn alike(old: &RunValue, new: &RunValue) -> bool {
+    match (old, new) {
+        (RunValue::Tensor(a), RunValue::Tensor(b)) => {
+            let lazy = a.conj || a.neg || b.conj || b.neg;
+            a.dtype() == b.dtype() && same_strides(a.layout(), b.layout()) && !lazy
+        }
+        (RunValue::Scalar(a), RunValue::Scalar(b)) => a == b,
+        (RunValue::Str(a), RunValue::Str(b)) => a == b,
+        (RunValue::None, RunValue::None) => true,
+        _ => false,
+    }
+}
+
+/// Whether an input that is written shares memory with another one.
+fn meets_written(values: &[RunValue], written: &[usize]) -> bool {
+    written.iter().filter_map(|w| Some((*w, values.get(*w)?.tensor()?))).any(|(w, a)| {
+        let others = values.iter().enumerate().filter(|(i, _)| *i != w).filter_map(|(_, v)| v.tensor());
+        others.into_iter().any(|b| a.storage().meets(b.storage()))
+    })
 }

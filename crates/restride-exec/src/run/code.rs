@@ -28,7 +28,7 @@ pub(super) struct Code {
     /// Per step: bytes of the arena that come alive with it, and that die after it.
     pub births: Changes,
     pub deaths: Changes,
-    /// Of a body, per buffer: the steps that touch it.
+    /// Per buffer: the steps that touch it.
     pub uses: Vec<Vec<usize>>,
     /// Bytes that one step at a time needs for results without a place.
     pub spare_bytes: usize,
@@ -155,7 +155,7 @@ impl Code {
             })?);
         }
         let (births, deaths) = changes(graph, placement);
-        let uses = if body.is_some() { uses(placement) } else { Vec::new() };
+        let uses = uses(placement);
         let Maker { roots, inputs, output_align, spare_bytes, .. } = maker;
         let numbers = graph.values.iter().any(|(_, v)| matches!(v.ty, Type::Scalar(_)));
         let graph = id;

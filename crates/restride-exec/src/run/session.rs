@@ -51,6 +51,25 @@ impl BoundRun {
         Ok(())
     }
 
+    /// Moves the steps to other inputs and results of the same types, without binding each anew.
+    ///
+    /// # Errors
+    /// As [`BoundRun::new`]; then the run is as before.
+    pub fn rebase(&mut self, inputs: Vec<RunValue>, given: &[Option<RawTensor>]) -> Result<()> {
+        let BoundRun { runnable, arena, steps, .. } = self;
+        let results = runnable.results_in(&inputs, given)?;
+        let mut locks = all_locks(runnable, &inputs, &results);
+        let mut symbols = Binding::new();
+        let taken = locks.first(&|name| runnable.name(name))?;
+        let bases = runnable.bases(arena, &inputs, &results, &mut symbols)?;
+        // SAFETY: the arena is the one that the steps are bound to, inputs were fitted to the bytes that the code uses, and results have
+        // its border layouts; all are kept beside the steps. Their storages are locked here and by each run.
+        unsafe { steps.rebase(&bases) };
+        drop(taken);
+        (self.locks, self.inputs, self.results, self.symbols) = (locks, inputs, results, symbols);
+        Ok(())
+    }
+
     /// Runs once: reads the inputs' memory and replaces the contents of the results'.
     ///
     /// # Errors
@@ -95,6 +114,15 @@ impl BoundRun {
     }
 }
 
+/// The locks of a runnable's memory.
+fn all_locks(runnable: &Runnable, inputs: &[RunValue], results: &[RunValue]) -> Locks {
+    let mut locks = runnable.locks(inputs);
+    for (i, t) in results.iter().enumerate().filter_map(|(i, r)| Some((i, r.tensor()?))) {
+        locks.add(t, true, Name::Output(i));
+    }
+    locks
+}
+
 /// The locks of a runnable's memory, and its steps bound to it. The memory is to be kept as long as the steps.
 fn bound(
     runnable: &Arc<Runnable>,
@@ -103,10 +131,7 @@ fn bound(
     results: &[RunValue],
 ) -> Result<(Locks, BoundSteps<'static>, Binding)> {
     let mut symbols = Binding::new();
-    let mut locks = runnable.locks(inputs);
-    for (i, t) in results.iter().enumerate().filter_map(|(i, r)| Some((i, r.tensor()?))) {
-        locks.add(t, true, Name::Output(i));
-    }
+    let mut locks = all_locks(runnable, inputs, results);
     let taken = locks.first(&|name| runnable.name(name))?;
     // SAFETY: the runnable, which never changes, the arena, the inputs and the results are kept beside the steps; the storages are
     // locked here and by each run.

@@ -1,0 +1,66 @@
+"""Open, functionalize, differentiate, place, check and run PyTorch programs without PyTorch.
+
+>>> import restride
+>>> program = restride.load("model.pt2")
+>>> logits = program(image)  # NumPy arrays, PyTorch tensors, anything that has ``__dlpack__``
+
+Inputs are read where they are, and inputs that the program mutates are written there. ``restride.torch`` works on
+PyTorch's own objects, and ``torch.compile(model, backend="restride")`` runs a model by restride.
+"""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+from restride import _restride
+from restride._errors import (
+    CheckError,
+    Error,
+    FileError,
+    InputsError,
+    InvalidError,
+    LimitError,
+    ProgramError,
+    UnsupportedError,
+)
+from restride._program import Compiled, Explanation, Instance, Plan, Program, Report, Session, State, ValueInfo, load, models
+from restride._pytree import register_class, register_dataclass
+from restride._restride import Tensor
+from restride._verify import Verification, verify
+
+__version__: str = _restride.__version__
+
+__all__ = [
+    "CheckError",
+    "Compiled",
+    "Error",
+    "Explanation",
+    "FileError",
+    "InputsError",
+    "Instance",
+    "InvalidError",
+    "LimitError",
+    "Plan",
+    "Program",
+    "ProgramError",
+    "Report",
+    "Session",
+    "State",
+    "Tensor",
+    "UnsupportedError",
+    "ValueInfo",
+    "Verification",
+    "load",
+    "models",
+    "ops",
+    "register_class",
+    "register_dataclass",
+    "verify",
+]
+
+
+def ops() -> list[dict[str, Any]]:
+    """All operators with the parts that each declares, as ``restride ops --json`` has them."""
+    table: list[dict[str, Any]] = json.loads(_restride.ops())
+    return table

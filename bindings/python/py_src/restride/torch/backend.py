@@ -1,0 +1,219 @@
+"""``torch.compile(model, backend="restride")``."""
+
+from __future__ import annotations
+
+import functools
+import logging
+import warnings
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import torch
+from torch import fx
+
+from restride import _restride
+from restride._errors import Error, LimitError, UnsupportedError
+from restride.torch._graphs import archive, lift_constants
+
+__all__ = ["restride"]
+
+log = logging.getLogger(__name__)
+_warned: set[str] = set()
+
+_OPTIONS = {"fallback", "fallback_random", "static_weights", "threads", "check"}
+
+
+def restride(gm: fx.GraphModule, example_inputs: Sequence[Any], *, options: dict[str, Any] | None = None, **kwargs: Any) -> Any:
+    """Compile a graph of TorchDynamo; the backend that ``torch.compile(..., backend="restride")`` names.
+
+    PyTorch's AOTAutograd functionalizes and differentiates; restride places, checks and runs what it gives.
+
+    Options (``torch.compile(..., options={...})``):
+
+    - ``fallback``: leave what restride cannot run to eager PyTorch, with a warning (default); ``False`` raises, as ``fullgraph=True`` does.
+    - ``fallback_random``: leave graphs with random operators to eager PyTorch, which then draws the same numbers as without
+      ``torch.compile``. By default they draw from restride's generator, seeded by PyTorch's: ``torch.manual_seed`` makes them
+      reproducible, and the numbers are others than eager's.
+    - ``static_weights``: pack the weights of inference once (default). Changes that PyTorch counts, which are all but writes
+      through ``.data`` and aliases of other libraries, are seen; turn it off if you write so.
+    - ``threads``: threads of a kernel; ``torch.get_num_threads()`` by default.
+    - ``check``: check each placement (default).
+    """
+    from torch._dynamo.backends.common import aot_autograd
+    from torch._functorch.partitioners import default_partition
+
+    unknown = set(options or {}) - _OPTIONS
+    if unknown:
+        raise ValueError(f"unknown options {sorted(unknown)}; there are {sorted(_OPTIONS)}")
+    settings = _Settings(**(options or {}))
+    if _whole_graph():
+        settings.fallback = False
+    compiler = aot_autograd(
+        fw_compiler=functools.partial(_compile, settings=settings, static=False),
+        bw_compiler=functools.partial(_compile, settings=settings, static=False),
+        inference_compiler=functools.partial(_compile, settings=settings, static=settings.static_weights),
+        partition_fn=default_partition,
+        decompositions=_decompositions(),
+        keep_inference_input_mutations=True,
+    )
+    return compiler(gm, example_inputs)
+
+
+class _Settings:
+    def __init__(
+        self,
+        fallback: bool = True,
+        fallback_random: bool = False,
+        static_weights: bool = True,
+        threads: int | None = None,
+        check: bool = True,
+    ) -> None:
+        self.fallback = fallback
+        self.fallback_random = fallback_random
+        self.static_weights = static_weights
+        self.threads = threads or torch.get_num_threads()
+        self.check = check
+
+
+def _whole_graph() -> bool:
+    """Whether TorchDynamo was asked for one graph."""
+    try:
+        from torch._dynamo.symbolic_convert import InstructionTranslator
+
+        return bool(InstructionTranslator.current_tx().one_graph)
+    except AttributeError:
+        return False
+
+
+@functools.cache
+def _known() -> frozenset[str]:
+    """The operators that restride runs."""
+    import json
+
+    return frozenset(row["name"] for row in json.loads(_restride.ops()) if row["runs"] != "-")
+
+
+@functools.cache
+def _decompositions() -> dict[Any, Callable[..., Any]]:
+    """PyTorch's decompositions of the operators that restride lacks."""
+    from torch._decomp import decomposition_table
+
+    table: dict[Any, Callable[..., Any]] = {}
+    for op, rule in decomposition_table.items():
+        if isinstance(op, torch._ops.OpOverload):
+            name = f"{op.namespace}.{op._schema.name.partition('::')[2]}.{op._overloadname}"
+            if name not in _known():
+                table[op] = rule
+    return table
+
+
+def _random(gm: fx.GraphModule) -> fx.Node | None:
+    """A node that draws random numbers, bodies included."""
+    for module in gm.modules():
+        if not isinstance(module, fx.GraphModule):
+            continue
+        for node in module.graph.nodes:
+            tags = getattr(node.target, "tags", ())
+            if torch.Tag.nondeterministic_seeded in tags:
+                return node
+    return None
+
+
+def _written(gm: fx.GraphModule) -> set[fx.Node]:
+    """The placeholders that the graph writes."""
+    out: set[fx.Node] = set()
+    for node in gm.graph.nodes:
+        if isinstance(node.target, torch._ops.OpOverload) and node.target._schema.is_mutable:
+            out.update(a for a in node.all_input_nodes)
+    return out
+
+
+def _static_positions(gm: fx.GraphModule) -> list[int]:
+    """Positions of the weights among the arguments: those that TorchDynamo knows as static, and that the graph does not write."""
+    context = torch._guards.TracingContext.try_get()
+    metadata = getattr(context, "fw_metadata", None)
+    static = getattr(metadata, "static_input_indices", None) or []
+    places = [n for n in gm.graph.nodes if n.op == "placeholder"]
+    written = _written(gm)
+    good = []
+    for i in static:
+        if i < len(places) and places[i] not in written and isinstance(places[i].meta.get("val"), torch.Tensor):
+            good.append(int(i))
+    return good
+
+
+def _tell(error: Error) -> None:
+    """Warn once that a graph is left to eager PyTorch."""
+    text = f"restride leaves a graph to eager PyTorch: {error}"
+    if error.what not in _warned:
+        _warned.add(error.what)
+        warnings.warn(text, UserWarning, stacklevel=2)
+    log.info(text)
+
+
+def _eager(gm: fx.GraphModule) -> Callable[[list[Any]], Any]:
+    def run(args: list[Any]) -> Any:
+        given = list(args)
+        args.clear()
+        return gm(*given)
+
+    run._boxed_call = True  # type: ignore[attr-defined]
+    run._restride_eager = True  # type: ignore[attr-defined]
+    return run
+
+
+def _compile(gm: fx.GraphModule, example_inputs: Sequence[Any], *, settings: _Settings, static: bool) -> Any:
+    """A callable for a graph of ATen operators, as AOTAutograd's compilers give it."""
+    try:
+        random = _random(gm)
+        if random is not None and settings.fallback_random:
+            raise UnsupportedError(f"the random operator {random.target} (option fallback_random)")
+        if not any(n.op == "call_function" for n in gm.graph.nodes):
+            return _eager(gm)
+        lifted, constants = lift_constants(gm)
+        data = archive(lifted)
+        weights = _static_positions(gm) if static else []
+        count = sum(1 for n in gm.graph.nodes if n.op == "placeholder")
+        if static:
+            weights += range(count, count + len(constants))
+        graph = _restride.Graph(data, weights, settings.threads, fold=static, check=settings.check)
+    except Error as error:
+        if not settings.fallback:
+            raise
+        _tell(error)
+        return _eager(gm)
+    if random is None and not constants and not graph.symbolic:
+
+        def call(args: list[Any]) -> Any:
+            return graph(args)
+
+        call._boxed_call = True  # type: ignore[attr-defined]
+        return call
+    return _call(gm, graph, constants, random is not None, settings)
+
+
+def _call(
+    gm: fx.GraphModule, graph: _restride.Graph, constants: list[torch.Tensor], random: bool, settings: _Settings
+) -> Callable[[list[Any]], Any]:
+    eager: Callable[[list[Any]], Any] | None = None
+
+    def run(args: list[Any]) -> Any:
+        nonlocal eager
+        if eager is not None:
+            return eager(args)
+        count = len(args)
+        args.extend(constants)
+        seed = int(torch.empty((), dtype=torch.int64).random_().item()) if random else None
+        try:
+            return graph(args, seed)
+        except (UnsupportedError, LimitError) as error:
+            # Sizes that were not known before: nothing has run yet.
+            if not settings.fallback or not getattr(error, "unprepared", False):
+                raise
+            _tell(error)
+            eager = _eager(gm)
+            del args[count:]
+            return eager(args)
+
+    run._boxed_call = True  # type: ignore[attr-defined]
+    return run

@@ -1,0 +1,48 @@
+//! Errors as Python's exceptions, which `restride._errors` declares.
+
+use pyo3::exceptions::PyRuntimeError;
+use pyo3::prelude::*;
+use restride::{Error, ErrorKind};
+
+/// The name of the exception's class for a kind of error.
+fn class(kind: ErrorKind) -> &'static str {
+    match kind {
+        ErrorKind::File => "FileError",
+        ErrorKind::Invalid => "InvalidError",
+        ErrorKind::Program => "ProgramError",
+        ErrorKind::Unsupported => "UnsupportedError",
+        ErrorKind::Limit => "LimitError",
+        ErrorKind::Inputs => "InputsError",
+        ErrorKind::Check => "CheckError",
+    }
+}
+
+/// The exception for an error.
+pub fn raise(error: &Error) -> PyErr {
+    Python::attach(|py| {
+        let made = || -> PyResult<PyErr> {
+            let class = py.import("restride._errors")?.getattr(class(error.kind))?;
+            let texts =
+                (&error.what, error.node.as_ref(), error.source.as_ref(), error.code.as_deref(), error.help.as_ref());
+            Ok(PyErr::from_value(class.call1((error.to_string(), texts.0, texts.1, texts.2, texts.3, texts.4))?))
+        };
+        made().unwrap_or_else(|_| PyRuntimeError::new_err(error.to_string()))
+    })
+}
+
+/// An error of inputs.
+pub fn inputs_error(what: impl Into<String>) -> PyErr {
+    raise(&Error::new(ErrorKind::Inputs, what))
+}
+
+/// Results with Python's exceptions.
+pub trait OrRaise<T> {
+    /// The value, or the exception.
+    fn or_raise(self) -> PyResult<T>;
+}
+
+impl<T> OrRaise<T> for Result<T, Error> {
+    fn or_raise(self) -> PyResult<T> {
+        self.map_err(|e| raise(&e))
+    }
+}

@@ -1,0 +1,554 @@
+//! Graphs of `torch.compile`: called with tensors of PyTorch at the cost of a few hundred nanoseconds each.
+//!
+//! An argument's memory is read by DLPack's exchange functions, and results are computed into tensors that PyTorch makes. A session per
+//! set of sizes stays bound, so that a call changes addresses only.
+
+use crate::arrays::{foreign, scalar};
+use crate::dlpack::{DLTensor, ExchangeApi, exchange_api, memory_of, object};
+use crate::errors::{OrRaise, raise};
+use pyo3::exceptions::{PyRuntimeError, PyTypeError};
+use pyo3::ffi;
+use pyo3::intern;
+use pyo3::prelude::*;
+use pyo3::sync::MutexExt;
+use pyo3::types::{PyBool, PyFloat, PyInt, PyList, PyTuple};
+use restride::{
+    Bytes, CompileOptions, Error, ErrorKind, Inputs, Layout, OpenOptions, RawTensor, RunOptions, RunValue, Scalar,
+    Session, State, Storage,
+};
+use restride_ir::{AliasRoot, InputKind, OutputKind};
+use std::collections::BTreeMap;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+
+/// Sets of sizes whose sessions are kept; the oldest goes first.
+const SESSIONS: usize = 8;
+
+/// Changes of weights after which they are packed no more.
+const REPACKS: usize = 4;
+
+/// A graph of `torch.compile`.
+#[pyclass(frozen, module = "restride._restride")]
+pub struct Graph {
+    program: restride::Program,
+    options: CompileOptions,
+    threads: usize,
+    /// Arguments that are weights, by position, with their names in the program.
+    weights: Vec<(usize, Arc<str>)>,
+    /// `torch.Tensor`'s functions of DLPack.
+    api: &'static ExchangeApi,
+    tensor: Py<PyAny>,
+    /// Makes an empty tensor of sizes, strides and element type.
+    empty: Py<PyAny>,
+    /// Makes a view of sizes, strides and offset.
+    as_strided: Py<PyAny>,
+    /// PyTorch's element types, by their names.
+    dtypes: BTreeMap<String, Py<PyAny>>,
+    bound: Mutex<BoundGraph>,
+}
+
+/// What changes from call to call.
+#[derive(Default)]
+struct BoundGraph {
+    compiled: Option<restride::Compiled>,
+    /// The weights, as the last call gave them; in the order of `Graph::weights`.
+    held: Vec<HeldWeight>,
+    state: State,
+    sessions: Vec<BoundSession>,
+    repacked: usize,
+    /// Weights change too often to be packed: they are inputs like all others.
+    loose: bool,
+}
+
+/// A weight that packed forms were made of.
+struct HeldWeight {
+    /// The tensor object, for comparisons. It is alive while `gone` is not set.
+    object: usize,
+    gone: Arc<AtomicBool>,
+    _reference: Py<PyAny>,
+    start: usize,
+    version: i64,
+    /// Elements at some places, to notice writes that PyTorch does not count.
+    sample: [u64; 3],
+}
+
+/// A session, with how its outputs are made.
+struct BoundSession {
+    session: Session,
+    /// The inputs that it was bound to last.
+    inputs: Vec<RunValue>,
+    outputs: Vec<OutputForm>,
+}
+
+enum OutputForm {
+    /// Memory that PyTorch makes: arguments of `empty`, and where a result of restride is.
+    Fresh { sizes: Py<PyTuple>, strides: Py<PyTuple>, dtype: Py<PyAny>, layout: Layout, own: restride::DType },
+    /// A view of an argument.
+    View { argument: usize },
+    /// A number, `None`, or memory of restride.
+    Other,
+}
+
+impl Graph {
+    /// The argument's memory.
+    fn lend(&self, argument: &Bound<'_, PyAny>) -> PyResult<DLTensor> {
+        let mut tensor = DLTensor::EMPTY;
+        let Some(lend) = self.api.lend else { return Err(PyRuntimeError::new_err("PyTorch lends no tensors")) };
+        // SAFETY: the argument is a tensor of PyTorch, whose functions these are.
+        match unsafe { lend(argument.as_ptr().cast(), &raw mut tensor) } {
+            0 => Ok(tensor),
+            _ => Err(PyErr::fetch(argument.py())),
+        }
+    }
+
+    fn is_tensor(&self, argument: &Bound<'_, PyAny>) -> PyResult<bool> {
+        argument.is_instance(self.tensor.bind(argument.py()))
+    }
+
+    /// The argument as an input; the one of the call before, where it is the same memory.
+    fn input(&self, argument: &Bound<'_, PyAny>, before: Option<&RunValue>, position: usize) -> PyResult<RunValue> {
+        if !self.is_tensor(argument)? {
+            return number(argument, position);
+        }
+        let lent = self.lend(argument)?;
+        if let Some(RunValue::Tensor(t)) = before
+            && stands(&lent, t)
+        {
+            if t.storage().address() == lent.start() || t.numel() == 0 {
+                return Ok(RunValue::Tensor(t.clone()));
+            }
+            // The same sizes elsewhere.
+            let storage = foreign(lent.start(), t.storage().len(), true, Vec::new());
+            if let Some(moved) = RawTensor::new(storage, t.dtype(), t.layout().clone()) {
+                return Ok(RunValue::Tensor(moved));
+            }
+        }
+        let (start, bytes, dtype, layout) = memory_of(&lent, &format!("argument {position}"))?;
+        let raw = RawTensor::new(foreign(start, bytes, true, Vec::new()), dtype, layout);
+        let raw = raw.ok_or_else(|| PyRuntimeError::new_err(format!("argument {position} is not aligned")))?;
+        Ok(RunValue::Tensor(raw))
+    }
+
+    /// Whether the weights are those of the last call, unchanged.
+    fn same_weights(&self, bound: &BoundGraph, args: &Bound<'_, PyList>) -> PyResult<bool> {
+        if bound.held.len() != self.weights.len() {
+            return Ok(false);
+        }
+        for (held, (position, _)) in bound.held.iter().zip(&self.weights) {
+            let argument = args.get_item(*position)?;
+            if held.object != argument.as_ptr().addr() || held.gone.load(Ordering::Acquire) {
+                return Ok(false);
+            }
+            let lent = self.lend(&argument)?;
+            let same = held.start == lent.start().addr() && Some(held.version) == version(&argument);
+            if !same || held.sample != sample(&lent) {
+                return Ok(false);
+            }
+        }
+        Ok(true)
+    }
+
+    /// Takes the weights of a call as the program's state. `false` if PyTorch counts no writes of one.
+    fn hold(&self, bound: &mut BoundGraph, args: &Bound<'_, PyList>) -> PyResult<bool> {
+        let py = args.py();
+        let mut state = State::default();
+        let mut held = Vec::with_capacity(self.weights.len());
+        for (position, name) in &self.weights {
+            let argument = args.get_item(*position)?;
+            let Some(version) = version(&argument) else { return Ok(false) };
+            let lent = self.lend(&argument)?;
+            let (start, bytes, dtype, layout) = memory_of(&lent, &format!("argument {position}"))?;
+            // SAFETY: the weight's tensor has these bytes for as long as runs are given the same tensor, which is compared before each
+            // of them. PyTorch's users write weights between runs; then this storage is replaced before it is read again.
+            let memory = unsafe { Bytes::foreign(start, bytes, || {}) };
+            let raw = RawTensor::new(Storage::from_bytes(memory), dtype, layout);
+            let raw = raw.ok_or_else(|| PyRuntimeError::new_err(format!("argument {position} is not aligned")))?;
+            state.set(name.clone(), raw);
+            let gone = Arc::new(AtomicBool::new(false));
+            let note = Bound::new(py, Gone { gone: gone.clone() })?;
+            let reference = py.import("weakref")?.getattr("ref")?.call1((&argument, note))?;
+            held.push(HeldWeight {
+                object: argument.as_ptr().addr(),
+                gone,
+                _reference: reference.unbind(),
+                start: start.addr(),
+                version,
+                sample: sample(&lent),
+            });
+        }
+        (bound.held, bound.state) = (held, state);
+        bound.sessions.clear();
+        Ok(true)
+    }
+
+    /// The program compiled, with weights as state or as inputs.
+    fn compiled(&self, loose: bool) -> restride::Result<restride::Compiled> {
+        let mut program = self.program.clone();
+        if !loose {
+            let users: Vec<usize> = restride::user_inputs(&program).map(|(i, _)| i).collect();
+            for (position, name) in &self.weights {
+                program.signature.inputs[users[*position]].kind = InputKind::Parameter(name.clone());
+            }
+        }
+        restride::Compiled::new(program, None, &self.options)
+    }
+
+    /// A session for inputs.
+    fn open(&self, py: Python<'_>, bound: &BoundGraph, values: Vec<RunValue>) -> PyResult<BoundSession> {
+        let Some(compiled) = bound.compiled.clone() else { return Err(PyRuntimeError::new_err("not compiled")) };
+        let inputs = Inputs::new(values.iter().cloned());
+        let options = RunOptions { threads: self.threads, ..RunOptions::default() };
+        let state = (!bound.loose).then(|| bound.state.clone());
+        let session = py.detach(|| {
+            let mut instance = compiled.instance()?;
+            if let Some(state) = state {
+                instance.set_state(state);
+            }
+            instance.session(&inputs, &[], &options)
+        });
+        // Nothing has run: whoever calls may run the graph otherwise.
+        let session = session.or_raise().inspect_err(|e| {
+            let _ = e.value(py).setattr("unprepared", true);
+        })?;
+        let signature = &compiled.functional().signature;
+        let is_user = |i: usize| matches!(signature.inputs[i].kind, InputKind::User(_));
+        // Positions of the program's inputs among the arguments.
+        let taken: Vec<usize> = (0..signature.inputs.len())
+            .filter(|i| !matches!(signature.inputs[*i].kind, InputKind::Storage(_)))
+            .collect();
+        let mut outputs = Vec::new();
+        let user = signature.outputs.iter().filter(|o| matches!(o.kind, OutputKind::User | OutputKind::Loss));
+        for (spec, value) in user.zip(&session.outputs().values) {
+            outputs.push(match (&spec.alias, value) {
+                (None, RunValue::Tensor(t)) => {
+                    OutputForm::Fresh {
+                        sizes: PyTuple::new(py, t.layout().sizes.iter())?.unbind(),
+                        strides: PyTuple::new(py, t.layout().strides.iter())?.unbind(),
+                        dtype: self.dtypes.get(t.dtype().torch_name()).map(|d| d.clone_ref(py)).ok_or_else(|| {
+                            PyRuntimeError::new_err(format!("PyTorch has no element type {}", t.dtype()))
+                        })?,
+                        layout: t.layout().clone(),
+                        own: t.dtype(),
+                    }
+                }
+                (Some(alias), RunValue::Tensor(_)) => match alias.root {
+                    AliasRoot::Input(i) if is_user(i) || bound.loose || taken.contains(&i) => {
+                        OutputForm::View { argument: taken.iter().position(|t| *t == i).unwrap_or(i) }
+                    }
+                    _ => OutputForm::Other,
+                },
+                _ => OutputForm::Other,
+            });
+        }
+        Ok(BoundSession { session, inputs: values, outputs })
+    }
+}
+
+/// How often PyTorch has counted a write; `None` where it does not count.
+fn version(tensor: &Bound<'_, PyAny>) -> Option<i64> {
+    tensor.getattr(intern!(tensor.py(), "_version")).ok()?.extract().ok()
+}
+
+/// Set once a tensor is gone.
+#[pyclass(frozen, module = "restride._restride")]
+struct Gone {
+    gone: Arc<AtomicBool>,
+}
+
+#[pymethods]
+impl Gone {
+    fn __call__(&self, _reference: &Bound<'_, PyAny>) {
+        self.gone.store(true, Ordering::Release);
+    }
+}
+
+/// Whether a tensor has the element type, sizes and strides of another one.
+fn stands(lent: &DLTensor, t: &RawTensor) -> bool {
+    let layout = t.layout();
+    if lent.dtype != crate::dlpack::data_type(t.dtype()) || lent.ndim as usize != layout.rank() || layout.offset != 0 {
+        return false;
+    }
+    if layout.rank() == 0 {
+        return true;
+    }
+    // SAFETY: the lender promises `ndim` numbers each, and the tensor lives as long as the call.
+    let (sizes, strides) = unsafe {
+        if lent.strides.is_null() {
+            return false;
+        }
+        (std::slice::from_raw_parts(lent.shape, layout.rank()), std::slice::from_raw_parts(lent.strides, layout.rank()))
+    };
+    *sizes == layout.sizes[..] && *strides == layout.strides[..]
+}
+
+/// The bytes at the beginning, in the middle and at the end of a tensor without gaps.
+fn sample(lent: &DLTensor) -> [u64; 3] {
+    let mut out = [0; 3];
+    let Ok((start, bytes, ..)) = memory_of(lent, "a weight") else { return out };
+    if bytes == 0 {
+        return out;
+    }
+    for (at, sampled) in [0, bytes / 2, bytes.saturating_sub(8)].into_iter().zip(&mut out) {
+        for byte in at..(at + 8).min(bytes) {
+            // SAFETY: inside of the tensor's memory, which nobody writes during a call.
+            *sampled = *sampled << 8 | u64::from(unsafe { start.add(byte).read() });
+        }
+    }
+    out
+}
+
+fn number(argument: &Bound<'_, PyAny>, position: usize) -> PyResult<RunValue> {
+    if argument.is_none() {
+        return Ok(RunValue::None);
+    }
+    let value = if argument.is_exact_instance_of::<PyBool>() {
+        Scalar::Bool(argument.extract()?)
+    } else if argument.is_instance_of::<PyInt>() {
+        Scalar::Int(argument.extract()?)
+    } else if argument.is_instance_of::<PyFloat>() {
+        Scalar::Float(argument.extract()?)
+    } else {
+        let class = argument.get_type().name()?.to_string();
+        return Err(PyTypeError::new_err(format!("argument {position} is a {class}, neither a tensor nor a number")));
+    };
+    Ok(RunValue::Scalar(value))
+}
+
+#[pymethods]
+impl Graph {
+    /// A graph from the bytes of a `.pt2`. `weights` are positions of arguments that stay the same from call to call.
+    #[new]
+    #[pyo3(signature = (data, weights, threads, *, fold=true, check=true))]
+    fn new(
+        py: Python<'_>,
+        data: &[u8],
+        weights: Vec<usize>,
+        threads: usize,
+        fold: bool,
+        check: bool,
+    ) -> PyResult<Graph> {
+        let torch = py.import("torch")?;
+        let tensor = torch.getattr("Tensor")?;
+        let api = exchange_api(&tensor);
+        let api = api.filter(|a| a.lend.is_some() && a.to_object.is_some());
+        let api =
+            api.ok_or_else(|| PyRuntimeError::new_err("this PyTorch does not lend tensors by DLPack 1: upgrade it"))?;
+        let bytes = Bytes::copy_of(data);
+        let program = py.detach(|| restride::open_bytes(&bytes, &OpenOptions::default())).or_raise()?;
+        let named = |position: usize| {
+            let name = restride::user_inputs(&program).nth(position).map(|(_, n)| n.clone());
+            name.map(|n| (position, n))
+                .ok_or_else(|| PyRuntimeError::new_err(format!("there is no argument {position}")))
+        };
+        let weights = weights.into_iter().map(named).collect::<PyResult<Vec<_>>>()?;
+        let mut dtypes = BTreeMap::new();
+        for name in [
+            "bool",
+            "uint8",
+            "int8",
+            "int16",
+            "int32",
+            "int64",
+            "float16",
+            "bfloat16",
+            "float32",
+            "float64",
+            "complex64",
+            "complex128",
+        ] {
+            dtypes.insert(name.to_string(), torch.getattr(name)?.unbind());
+        }
+        let own = || torch.getattr("_C")?.getattr("_dynamo")?.getattr("guards")?.getattr("_empty_strided_cpu");
+        let empty = own().or_else(|_| torch.getattr("empty_strided"))?.unbind();
+        let as_strided = torch.getattr("as_strided")?.unbind();
+        let options = CompileOptions { fold, check, ..CompileOptions::default() };
+        let graph = Graph {
+            program,
+            options,
+            threads,
+            weights,
+            api,
+            tensor: tensor.unbind(),
+            empty,
+            as_strided,
+            dtypes,
+            bound: Mutex::default(),
+        };
+        let compiled = py.detach(|| graph.compiled(graph.weights.is_empty())).or_raise()?;
+        if let Some(fault) = unfit(&compiled) {
+            return Err(raise(&fault));
+        }
+        // Placed, planned and checked now, where sizes are known; in the first call with others.
+        if compiled.functional().symbols.is_empty() && compiled.learns().is_empty() {
+            py.detach(|| compiled.prepare(None)).map_err(|e| raise(&e))?;
+        }
+        let mut bound = graph.bound.lock().unwrap_or_else(PoisonError::into_inner);
+        (bound.compiled, bound.loose) = (Some(compiled), graph.weights.is_empty());
+        drop(bound);
+        Ok(graph)
+    }
+
+    /// Runs on arguments, which are taken out of the list, and gives the results.
+    #[pyo3(signature = (args, seed=None))]
+    fn __call__<'py>(&self, args: &Bound<'py, PyList>, seed: Option<u64>) -> PyResult<Bound<'py, PyList>> {
+        let py = args.py();
+        // A run releases the interpreter's lock, which a waiting thread must not hold.
+        let mut guard = self.bound.lock_py_attached(py).unwrap_or_else(PoisonError::into_inner);
+        let bound = &mut *guard;
+        if !bound.loose && !self.same_weights(bound, args)? {
+            if !bound.held.is_empty() {
+                bound.repacked += 1;
+            }
+            if bound.repacked > REPACKS || !self.hold(bound, args)? {
+                bound.compiled = Some(py.detach(|| self.compiled(true)).or_raise()?);
+                (bound.loose, bound.held, bound.state) = (true, Vec::new(), State::default());
+                bound.sessions.clear();
+            }
+        }
+        let is_weight = |i: usize| !bound.loose && self.weights.iter().any(|w| w.0 == i);
+        let mut chosen = None;
+        let arguments: Vec<Bound<'py, PyAny>> = args.iter().collect();
+        let given: Vec<(usize, &Bound<'py, PyAny>)> =
+            arguments.iter().enumerate().filter(|(i, _)| !is_weight(*i)).collect();
+        // The session whose sizes these are: the latest first.
+        let mut values: Vec<RunValue> = Vec::new();
+        for (at, one) in bound.sessions.iter().enumerate().rev() {
+            values.clear();
+            for (k, (i, argument)) in given.iter().enumerate() {
+                let value = self.input(argument, one.inputs.get(k), *i)?;
+                if !alike(&value, &one.inputs[k]) {
+                    break;
+                }
+                values.push(value);
+            }
+            if values.len() == given.len() {
+                chosen = Some(at);
+                break;
+            }
+        }
+        let at = match chosen {
+            Some(at) => at,
+            None => {
+                values.clear();
+                for (i, argument) in &given {
+                    values.push(self.input(argument, None, *i)?);
+                }
+                let one = self.open(py, bound, values.clone())?;
+                if bound.sessions.len() >= SESSIONS {
+                    bound.sessions.remove(0);
+                }
+                bound.sessions.push(one);
+                bound.sessions.len() - 1
+            }
+        };
+        let one = &mut bound.sessions[at];
+        let mut made: Vec<Option<Bound<'py, PyAny>>> = Vec::with_capacity(one.outputs.len());
+        let mut memory: Vec<Option<RawTensor>> = Vec::with_capacity(one.outputs.len());
+        for form in &one.outputs {
+            let OutputForm::Fresh { sizes, strides, dtype, layout, own } = form else {
+                made.push(None);
+                memory.push(None);
+                continue;
+            };
+            let fresh = self.empty.bind(py).call1((sizes.bind(py), strides.bind(py), dtype.bind(py)))?;
+            let lent = self.lend(&fresh)?;
+            let bytes = layout.byte_range(own.size()).map_or(0, |r| r.end);
+            let raw = RawTensor::new(foreign(lent.start(), bytes, true, Vec::new()), *own, layout.clone());
+            memory.push(Some(raw.ok_or_else(|| PyRuntimeError::new_err("PyTorch made memory that is not aligned"))?));
+            made.push(Some(fresh));
+        }
+        let inputs = Inputs::new(values);
+        if let Some(seed) = seed {
+            one.session.set_seed(seed);
+        }
+        let run = py.detach(|| {
+            one.session.rebind(&inputs, &memory)?;
+            one.session.run()
+        });
+        run.or_raise()?;
+        one.inputs = inputs.values;
+        let out = PyList::empty(py);
+        for (position, (form, fresh)) in one.outputs.iter().zip(made).enumerate() {
+            let result = &one.session.outputs().values[position];
+            out.append(match (form, fresh, result) {
+                (_, Some(fresh), _) => fresh,
+                (OutputForm::View { argument }, _, RunValue::Tensor(t)) => {
+                    let layout = t.layout();
+                    let base = &arguments[*argument];
+                    let own: i64 = base.call_method0(intern!(py, "storage_offset"))?.extract()?;
+                    let sizes = PyTuple::new(py, layout.sizes.iter())?;
+                    let strides = PyTuple::new(py, layout.strides.iter())?;
+                    self.as_strided.bind(py).call1((base, sizes, strides, own + layout.offset))?
+                }
+                (_, _, RunValue::Tensor(t)) => object(py, t, self.api)?,
+                (_, _, RunValue::Scalar(s)) => scalar(py, *s)?,
+                _ => py.None().into_bound(py),
+            })?;
+        }
+        drop(guard);
+        // SAFETY: a list, which is emptied as PyTorch's boxed calls do, so that arguments are freed as soon as they can be.
+        unsafe { ffi::PyList_SetSlice(args.as_ptr(), 0, isize::MAX, std::ptr::null_mut()) };
+        Ok(out)
+    }
+
+    /// Whether sizes are symbols, so that a call may meet new ones.
+    #[getter]
+    fn symbolic(&self) -> bool {
+        !self.program.symbols.is_empty()
+    }
+
+    /// The sets of sizes that are bound.
+    #[getter]
+    fn sessions(&self) -> usize {
+        self.bound.lock().unwrap_or_else(PoisonError::into_inner).sessions.len()
+    }
+
+    /// The imported program as text.
+    fn text(&self) -> String {
+        restride::text::print(&self.program)
+    }
+}
+
+/// Whether a value can be bound where another one is.
+fn alike(a: &RunValue, b: &RunValue) -> bool {
+    match (a, b) {
+        (RunValue::Tensor(a), RunValue::Tensor(b)) => {
+            a.dtype() == b.dtype() && a.layout().sizes == b.layout().sizes && a.layout().strides == b.layout().strides
+        }
+        (RunValue::Scalar(a), RunValue::Scalar(b)) => a == b,
+        (RunValue::None, RunValue::None) => true,
+        _ => false,
+    }
+}
+
+/// What a graph of `torch.compile` cannot have here.
+fn unfit(compiled: &restride::Compiled) -> Option<Error> {
+    let program = compiled.functional();
+    let refuse = |what: &str| Some(Error::new(ErrorKind::Unsupported, what));
+    if !compiled.learns().is_empty() {
+        return Some(Error::new(
+            ErrorKind::Unsupported,
+            format!("sizes that data decide, at {}", compiled.learns().join(", ")),
+        ));
+    }
+    for output in &program.signature.outputs {
+        match output.kind {
+            OutputKind::Metadata(_) => return refuse("an input whose sizes or strides are changed"),
+            OutputKind::Mutation(i) if program.weight_name(i).is_some() => {
+                return refuse("a weight that is written and declared as static");
+            }
+            _ => {}
+        }
+        if let Some(alias) = &output.alias
+            && let AliasRoot::Input(i) = alias.root
+        {
+            let ty = program.graph().values[program.signature.inputs[i].value].ty.tensor();
+            if ty.is_none_or(|t| t.dtype != alias.dtype)
+                || matches!(program.signature.inputs[i].kind, InputKind::Storage(_))
+            {
+                return refuse("an output that is a view of an argument in another element type");
+            }
+        }
+    }
+    None
+}
