@@ -216,7 +216,7 @@ pub fn memory_of(tensor: &DLTensor, what: &str) -> PyResult<(*mut u8, usize, DTy
     }
 }
 
-/// The lowest byte, the bytes and the layout of a tensor whose first element is at `start`.
+/// The first byte, the bytes and the layout of a tensor whose first element is at `start`.
 pub fn placed(
     start: *mut u8,
     dtype: DType,
@@ -235,24 +235,19 @@ pub fn placed(
         let bytes = layout.byte_range(dtype.size()).ok_or_else(refuse)?.end;
         return Ok((start, bytes, dtype, layout));
     };
-    // Elements before the first one, where strides are negative.
-    let mut before = 0i64;
-    if !sizes.contains(&0) {
-        for (size, stride) in sizes.iter().zip(strides).filter(|(_, stride)| **stride < 0) {
-            let back = stride.checked_neg().and_then(|s| s.checked_mul(size - 1));
-            before = back.and_then(|b| before.checked_add(b)).ok_or_else(refuse)?;
-        }
+    if sizes.iter().zip(strides).any(|(size, stride)| *size > 1 && *stride < 0) {
+        let what = format!("{what} has negative strides, which tensors of PyTorch cannot have");
+        return Err(raise(&Error::new(ErrorKind::Inputs, what).help("pass a copy of it")));
     }
-    let layout = Layout::strided(sizes, strides, before);
+    let layout = Layout::strided(sizes, strides, 0);
     let bytes = layout.byte_range(dtype.size()).ok_or_else(refuse)?.end;
-    let lowest = start.wrapping_sub(before as usize * dtype.size());
-    if bytes > 0 && !lowest.addr().is_multiple_of(dtype.align()) {
+    if bytes > 0 && !start.addr().is_multiple_of(dtype.align()) {
         return Err(inputs_error(format!(
             "{what} is not aligned: {dtype} needs a multiple of {} bytes",
             dtype.align()
         )));
     }
-    Ok((lowest, bytes, dtype, layout))
+    Ok((start, bytes, dtype, layout))
 }
 
 /// The functions by which a class lends its tensors, if it has some that are known here.

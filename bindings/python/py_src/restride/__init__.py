@@ -24,7 +24,19 @@ from restride._errors import (
     ProgramError,
     UnsupportedError,
 )
-from restride._program import Compiled, Explanation, Instance, Plan, Program, Report, Session, State, ValueInfo, load, models
+from restride._program import (
+    Compiled,
+    Explanation,
+    Instance,
+    Plan,
+    Program,
+    Report,
+    Session,
+    State,
+    ValueInfo,
+    load,
+    models,
+)
 from restride._pytree import register_class, register_dataclass
 from restride._restride import Tensor
 from restride._verify import Verification, verify

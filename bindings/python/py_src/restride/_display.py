@@ -32,7 +32,9 @@ def size(n: float) -> str:
     raise AssertionError
 
 
-def program_text(name: str, stage: str, nodes: int, inputs: Sequence[Any], outputs: Sequence[Any], state: Sequence[Any]) -> str:
+def program_text(
+    name: str, stage: str, nodes: int, inputs: Sequence[Any], outputs: Sequence[Any], state: Sequence[Any]
+) -> str:
     """A program in some lines."""
     lines = [f"Program({name}, {stage}, {nodes} nodes"]
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import collections
+import contextlib
 import dataclasses
 import importlib
 import json
@@ -30,10 +31,7 @@ _registered: dict[str, Callable[[Any], _Node]] = {}
 
 
 def register_class(
-    name: str,
-    cls: type,
-    flatten: Callable[[Any], Sequence[Any]],
-    unflatten: Callable[[list[Any]], Any],
+    name: str, cls: type, flatten: Callable[[Any], Sequence[Any]], unflatten: Callable[[list[Any]], Any]
 ) -> None:
     """Register a class of containers under the ``serialized_type_name`` that it was exported with.
 
@@ -118,10 +116,8 @@ class TreeSpec:
             return cls(_LEAF, None, [])
         context = spec["context"]
         if isinstance(context, str) and kind not in ("collections.namedtuple",):
-            try:
+            with contextlib.suppress(ValueError):
                 context = json.loads(context)
-            except ValueError:
-                pass
         return cls(kind, context, children)
 
     def _keys(self) -> list[Any]:
@@ -242,9 +238,7 @@ class TreeSpec:
             return collections.defaultdict(factory, zip(self._keys(), parts, strict=True))
         return self._custom().unflatten(parts)
 
-    def arguments(
-        self, args: tuple[Any, ...], kwargs: Mapping[str, Any], names: Sequence[str] = ()
-    ) -> list[Any]:
+    def arguments(self, args: tuple[Any, ...], kwargs: Mapping[str, Any], names: Sequence[str] = ()) -> list[Any]:
         """The leaves of the arguments of a call, for a spec of ``(args, kwargs)``."""
         positional, named = self.children
         want = len(positional.children)

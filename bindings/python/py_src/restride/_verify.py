@@ -28,7 +28,9 @@ class Verification:
         return f"restride parts from eager PyTorch at {self.parts_at}: {self.difference}"
 
 
-def verify(model: Any, *inputs: Any, rtol: float | None = None, atol: float | None = None, **kwargs: Any) -> Verification:
+def verify(
+    model: Any, *inputs: Any, rtol: float | None = None, atol: float | None = None, **kwargs: Any
+) -> Verification:
     """Compare a model with eager PyTorch, and say where they part first.
 
     Args:

@@ -10,13 +10,13 @@ import zipfile
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
+from restride._errors import UnsupportedError
+
 import torch
 from torch import fx
 from torch._ops import HigherOrderOperator, OpOverload
 
-from restride._errors import UnsupportedError
-
-__all__ = ["archive", "lift_constants"]
+__all__ = ["archive", "describe_node", "lift_constants", "random_node"]
 
 _MODEL = "models/model.json"
 
@@ -24,10 +24,29 @@ _MODEL = "models/model.json"
 def _refuse(what: str, node: fx.Node | None = None) -> UnsupportedError:
     if node is None:
         return UnsupportedError(what)
-    place = f"%{node.name} = {node.target}" if node.op == "call_function" else f"%{node.name}"
+    place, source = _place(node), _source(node)
+    return UnsupportedError(f"{what} (at {describe_node(node)})", what, place, source)
+
+
+def _place(node: fx.Node) -> str:
+    return f"%{node.name} = {node.target}" if node.op == "call_function" else f"%{node.name}"
+
+
+def describe_node(node: fx.Node) -> str:
+    """A node with its source line."""
     source = _source(node)
-    at = f" (at {place}{', ' + source if source else ''})"
-    return UnsupportedError(what + at, what, place, source)
+    return f"{_place(node)}{', ' + source if source else ''}"
+
+
+def random_node(gm: fx.GraphModule) -> fx.Node | None:
+    """A node that draws random numbers, bodies included."""
+    for module in gm.modules():
+        if not isinstance(module, fx.GraphModule):
+            continue
+        for node in module.graph.nodes:
+            if torch.Tag.nondeterministic_seeded in getattr(node.target, "tags", ()):
+                return node
+    return None
 
 
 def _source(node: fx.Node) -> str | None:
@@ -155,7 +174,7 @@ class _Writer:
         if text is None:
             import sympy
 
-            text = self.exprs[expr] = sympy.printing.repr.srepr(expr)
+            text = self.exprs[expr] = str(sympy.printing.repr.srepr(expr))
         out: dict[str, Any] = {"expr_str": text}
         hint = value.node.hint if value.node.has_hint() else None
         if hint is not None:
@@ -419,7 +438,7 @@ def _empty(kind: Any) -> str:
 def _target(target: Any) -> str:
     if target.__module__.startswith("torch._ops"):
         return f"{target.__module__.replace('torch._ops', 'torch.ops')}.{target.__name__}"
-    return f"{target.__module__}.{target.__name__}"
+    return str(f"{target.__module__}.{target.__name__}")
 
 
 def _metadata(node: fx.Node) -> dict[str, str]:

@@ -8,12 +8,12 @@ import warnings
 from collections.abc import Callable, Sequence
 from typing import Any
 
-import torch
-from torch import fx
-
 from restride import _restride
 from restride._errors import Error, LimitError, UnsupportedError
-from restride.torch._graphs import archive, lift_constants
+from restride.torch._graphs import archive, lift_constants, random_node
+
+import torch
+from torch import fx
 
 __all__ = ["restride"]
 
@@ -23,7 +23,9 @@ _warned: set[str] = set()
 _OPTIONS = {"fallback", "fallback_random", "static_weights", "threads", "check"}
 
 
-def restride(gm: fx.GraphModule, example_inputs: Sequence[Any], *, options: dict[str, Any] | None = None, **kwargs: Any) -> Any:
+def restride(
+    gm: fx.GraphModule, example_inputs: Sequence[Any], *, options: dict[str, Any] | None = None, **kwargs: Any
+) -> Any:
     """Compile a graph of TorchDynamo; the backend that ``torch.compile(..., backend="restride")`` names.
 
     PyTorch's AOTAutograd functionalizes and differentiates; restride places, checks and runs what it gives.
@@ -107,18 +109,6 @@ def _decompositions() -> dict[Any, Callable[..., Any]]:
     return table
 
 
-def _random(gm: fx.GraphModule) -> fx.Node | None:
-    """A node that draws random numbers, bodies included."""
-    for module in gm.modules():
-        if not isinstance(module, fx.GraphModule):
-            continue
-        for node in module.graph.nodes:
-            tags = getattr(node.target, "tags", ())
-            if torch.Tag.nondeterministic_seeded in tags:
-                return node
-    return None
-
-
 def _written(gm: fx.GraphModule) -> set[fx.Node]:
     """The placeholders that the graph writes."""
     out: set[fx.Node] = set()
@@ -165,7 +155,7 @@ def _eager(gm: fx.GraphModule) -> Callable[[list[Any]], Any]:
 def _compile(gm: fx.GraphModule, example_inputs: Sequence[Any], *, settings: _Settings, static: bool) -> Any:
     """A callable for a graph of ATen operators, as AOTAutograd's compilers give it."""
     try:
-        random = _random(gm)
+        random = random_node(gm)
         if random is not None and settings.fallback_random:
             raise UnsupportedError(f"the random operator {random.target} (option fallback_random)")
         if not any(n.op == "call_function" for n in gm.graph.nodes):
