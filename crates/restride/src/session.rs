@@ -208,9 +208,10 @@ impl Session {
         Ok(())
     }
 
-    /// Sets the seed of the runs to come.
+    /// Sets the seed of the runs to come, which random operators count from here: equal seeds draw equal numbers.
     pub fn set_seed(&mut self, seed: u64) {
         self.options.seed = seed;
+        self.options.call = 0u64.wrapping_sub(self.runs);
     }
 
     /// Computes what weights decide again, where one was changed since the last run.

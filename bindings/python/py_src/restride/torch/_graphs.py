@@ -235,7 +235,7 @@ class _Writer:
         raise _refuse(f"an argument that is a {type(value).__name__}", node)
 
     def name(self, node: fx.Node) -> str:
-        return self.same.get(node.name, node.name)
+        return self.same.get(str(node.name), str(node.name))
 
     def node(self, node: fx.Node) -> dict[str, Any]:
         if node.op == "get_attr":

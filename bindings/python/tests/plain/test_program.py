@@ -9,7 +9,6 @@ import sys
 
 import numpy as np
 import pytest
-
 import restride
 
 DATA = pathlib.Path(__file__).parent / "data"
@@ -133,7 +132,7 @@ def test_errors_say_what_where_and_how():
     with pytest.raises(restride.InputsError, match="input y") as e:
         ADD_(x, np.zeros(4, np.float32))
     assert isinstance(e.value, ValueError)
-    with pytest.raises(restride.InputsError, match="takes 2 inputs|not given"):
+    with pytest.raises(restride.InputsError, match="not given"):
         ADD_(x)
     with pytest.raises(TypeError, match="is a list"):
         ADD_(x, [1.0, 2.0, 3.0])
@@ -268,7 +267,12 @@ def test_transformations_write_files(examples, tmp_path):
     want = np.array(program(*args, **kwargs))
     functional = program.functionalize()
     assert functional.stage == "functional" and program.stage == "imported"
-    for made in (functional, program.functionalize(portable=True), program.functionalize(views=True), program.reinplace()):
+    for made in (
+        functional,
+        program.functionalize(portable=True),
+        program.functionalize(views=True),
+        program.reinplace(),
+    ):
         made.save(tmp_path / "made.pt2")
         again = restride.load(tmp_path / "made.pt2")
         assert np.allclose(again(*args, **kwargs), want, atol=1e-6)

@@ -1,0 +1,261 @@
+"""`torch.compile(backend="restride")` beside eager PyTorch."""
+
+import gc
+import warnings
+import weakref
+
+import pytest
+import restride
+import torch
+from torch import nn
+
+
+@pytest.fixture(autouse=True)
+def fresh():
+    torch._dynamo.reset()
+    torch.manual_seed(0)
+    with warnings.catch_warnings():
+        # What the tests compile, restride runs.
+        warnings.simplefilter("error")
+        warnings.filterwarnings("ignore", category=DeprecationWarning)
+        warnings.filterwarnings("ignore", category=FutureWarning)
+        yield
+
+
+def compiled(model, **kwargs):
+    return torch.compile(model, backend="restride", **kwargs)
+
+
+def network():
+    return nn.Sequential(
+        nn.Conv2d(3, 8, 3), nn.BatchNorm2d(8), nn.ReLU(inplace=True), nn.Flatten(), nn.Linear(8 * 36, 5)
+    )
+
+
+def test_the_backend_is_known_by_name():
+    assert "restride" in torch._dynamo.list_backends()
+
+
+def test_inference():
+    m, x = network().eval(), torch.randn(2, 3, 8, 8)
+    with torch.no_grad():
+        assert torch.allclose(compiled(m, fullgraph=True)(x), m(x), atol=1e-5)
+
+
+def test_training_steps_follow_eager():
+    def train(wrap):
+        torch.manual_seed(0)
+        m = network()
+        run, optimizer = wrap(m), torch.optim.SGD(m.parameters(), lr=0.1)
+        for step in range(4):
+            x = torch.randn(4, 3, 8, 8, generator=torch.Generator().manual_seed(step))
+            loss = run(x).square().mean()
+            optimizer.zero_grad()
+            loss.backward()
+            optimizer.step()
+        return [loss.detach(), *(p.detach() for p in m.parameters()), *m.buffers()]
+
+    for a, b in zip(train(compiled), train(lambda m: m), strict=True):
+        assert torch.allclose(a, b, atol=1e-5)
+
+
+def test_weights_that_change_are_seen():
+    m, x = nn.Linear(64, 64).eval(), torch.randn(2, 64)
+    c = compiled(m)
+    with torch.no_grad():
+        for change in (
+            lambda: m.weight.mul_(2),
+            lambda: m.load_state_dict(nn.Linear(64, 64).state_dict()),
+            lambda: setattr(m.weight, "data", torch.randn(64, 64)),
+            lambda: m.weight.data.mul_(3),
+            lambda: setattr(m, "weight", nn.Parameter(torch.randn(64, 64))),
+            *[lambda: m.bias.add_(1)] * 6,
+        ):
+            assert torch.allclose(c(x), m(x), atol=1e-4)
+            change()
+            assert torch.allclose(c(x), m(x), atol=1e-4)
+
+
+def test_weights_are_not_kept_alive():
+    m, x = nn.Linear(8, 8).eval(), torch.randn(2, 8)
+    with torch.no_grad():
+        compiled(m)(x)
+    gone = weakref.ref(m.weight)
+    del m
+    torch._dynamo.reset()
+    gc.collect()
+    assert gone() is None
+
+
+def test_inputs_and_buffers_are_mutated_in_place():
+    def f(x, y):
+        x.add_(1)
+        y[:, 0] = x[:, 1]
+        return x * 2, y.t(), y[1]
+
+    given = [torch.randn(3, 4), torch.randn(3, 4)]
+    eager = [t.clone() for t in given]
+    got, want = compiled(f, fullgraph=True)(*given), f(*eager)
+    for a, b in zip([*given, *got], [*eager, *want], strict=True):
+        assert torch.equal(a, b)
+    # A view of an input is one here, too.
+    assert got[1]._base is given[1]
+    got[2].fill_(9)
+    assert given[1][1].tolist() == [9] * 4
+
+
+def test_aliased_inputs():
+    def f(x, y):
+        x.mul_(2)
+        return x + y
+
+    base, other = torch.randn(6), None
+    other = base.clone()
+    assert torch.equal(compiled(f)(base[:4], base[2:]), f(other[:4], other[2:])) and torch.equal(base, other)
+
+
+def test_dynamic_shapes():
+    def f(x):
+        return (x.sin() + x.shape[0]).sum(0), x.reshape(-1), x.shape[0] * 2
+
+    c = compiled(f, dynamic=True, fullgraph=True)
+    for n in (3, 5, 7, 3):
+        x = torch.randn(n, 4)
+        for a, b in zip(c(x), f(x), strict=True):
+            assert torch.allclose(a, b) if isinstance(a, torch.Tensor) else a == b
+    x = torch.randn(6, 4, requires_grad=True)
+    c(x)[0].sum().backward()
+    grad, x.grad = x.grad, None
+    f(x)[0].sum().backward()
+    assert torch.allclose(grad, x.grad)
+
+
+def test_random_numbers_follow_the_seed():
+    c = compiled(lambda x: nn.functional.dropout(x, 0.5, training=True))
+    x = torch.ones(1000)
+    torch.manual_seed(3)
+    first, second = c(x), c(x)
+    torch.manual_seed(3)
+    assert torch.equal(c(x), first) and not torch.equal(first, second)
+    assert 350 < int((first == 0).sum()) < 650 and set(first.tolist()) == {0.0, 2.0}
+    m = nn.Sequential(nn.Linear(4, 4), nn.Dropout(0.5))
+    x = torch.ones(2, 4, requires_grad=True)
+    out = compiled(m)(x)
+    out.sum().backward()
+    # Backward has forward's mask.
+    m.zero_grad()
+    mask = (out != 0).float() * 2
+    assert torch.allclose(x.grad, mask @ m[0].weight, atol=1e-6)
+    with pytest.warns(UserWarning, match="random"):
+        torch._dynamo.reset()
+        e = compiled(lambda x: nn.functional.dropout(x, 0.5, training=True), options={"fallback_random": True})
+        torch.manual_seed(3)
+        a = e(torch.ones(10))
+    torch.manual_seed(3)
+    assert torch.equal(a, nn.functional.dropout(torch.ones(10), 0.5, training=True))
+
+
+def test_autocast_and_no_grad():
+    m, x = nn.Linear(8, 8), torch.randn(2, 8)
+
+    def f(x):
+        with torch.autocast("cpu", dtype=torch.bfloat16):
+            return m(x)
+
+    with torch.no_grad():
+        got = compiled(f)(x)
+        assert got.dtype == torch.bfloat16 and torch.allclose(got.float(), f(x).float(), atol=2e-2)
+        assert not compiled(m)(x).requires_grad
+    with torch.inference_mode():
+        inside = nn.Linear(8, 8)
+        assert torch.allclose(compiled(inside)(x), inside(x), atol=1e-5)
+
+
+def test_graph_breaks():
+    def f(x):
+        y = x.sin()
+        torch._dynamo.graph_break()
+        return y.cos()
+
+    x = torch.randn(4)
+    assert torch.allclose(compiled(f)(x), f(x))
+
+
+def unknown(x):
+    return torch.ops.demo.unknown(x.sin()) + 1
+
+
+@torch.library.custom_op("demo::unknown", mutates_args=())
+def _unknown(x: torch.Tensor) -> torch.Tensor:
+    return x * 3
+
+
+@_unknown.register_fake
+def _(x):
+    return torch.empty_like(x)
+
+
+def test_what_restride_cannot_run_is_left_to_eager_by_name():
+    x = torch.randn(4)
+    with pytest.warns(UserWarning, match=r"eager PyTorch.*demo\.unknown"):
+        assert torch.allclose(compiled(unknown)(x), unknown(x))
+    torch._dynamo.reset()
+    assert torch.allclose(compiled(unknown)(x), unknown(x))  # warned once
+    for options in ({"fullgraph": True}, {"options": {"fallback": False}}):
+        torch._dynamo.reset()
+        with pytest.raises(Exception, match=r"demo\.unknown") as e:
+            compiled(unknown, **options)(x)
+        assert isinstance(e.value.__cause__ or e.value.inner_exception, restride.Error)
+
+
+def test_errors_of_operators_are_raised():
+    c = compiled(lambda x, i: x[i])
+    assert c(torch.arange(3.0), torch.tensor([1])).tolist() == [1.0]
+    with pytest.raises(restride.ProgramError, match="out of"):
+        c(torch.arange(3.0), torch.tensor([5]))
+
+
+def test_unknown_options():
+    with pytest.raises(Exception, match="unknown options"):
+        compiled(lambda x: x + 1, options={"max_autotune": True})(torch.ones(1))
+
+
+def test_threads():
+    import concurrent.futures
+
+    m, x = network().eval(), torch.randn(2, 3, 8, 8)
+    with torch.no_grad():
+        c, want = compiled(m), m(x)
+        c(x)
+
+    def run(_):
+        with torch.no_grad():
+            return c(x)
+
+    with concurrent.futures.ThreadPoolExecutor(8) as pool:
+        assert all(torch.allclose(r, want, atol=1e-5) for r in pool.map(run, range(32)))
+
+
+def test_outputs_are_fresh_memory():
+    c, x = compiled(lambda x: x + 1), torch.zeros(3)
+    first = c(x)
+    c(torch.ones(3))
+    assert first.tolist() == [1, 1, 1]
+    first.resize_(6)
+
+
+def test_control_flow():
+    def f(x, n):
+        return torch.cond(n.sum() > 0, lambda x: x.sin(), lambda x: x.cos(), (x,))
+
+    c = compiled(f, fullgraph=True)
+    for n in (torch.ones(1), -torch.ones(1)):
+        x = torch.randn(3)
+        assert torch.allclose(c(x, n), f(x, n))
+
+
+def test_a_dictionary_of_outputs():
+    c = compiled(lambda d: {"a": d["x"] + 1, "b": [d["x"], None]})
+    x = torch.ones(2)
+    out = c({"x": x})
+    assert out["b"][0] is x and out["b"][1] is None and out["a"].tolist() == [2, 2]

@@ -1,0 +1,23 @@
+"""A user's program, for the type checker."""
+
+import pathlib
+from typing import Any
+
+import numpy as np
+import restride
+from typing_extensions import assert_type
+
+
+def main(path: pathlib.Path) -> None:
+    program = restride.load(path)
+    assert_type(program, restride.Program)
+    assert_type(program.plan().arena_bytes, int)
+    result: Any = program(np.zeros(3))
+    print(result, [v.shape for v in program.inputs], program.state["weight"])
+    assert_type(program.functionalize().grad().compile(threads=2, budget=10**6), restride.Compiled)
+    session = program.session(np.zeros(3), outputs=[None])
+    assert_type(session, restride.Session)
+    try:
+        session.run()
+    except restride.UnsupportedError as e:
+        assert_type(e.node, str | None)
