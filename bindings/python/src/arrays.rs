@@ -246,6 +246,10 @@ pub fn inputs(objects: &[Bound<'_, PyAny>], names: &[String]) -> PyResult<Inputs
 
 /// A storage on memory that objects of Python keep.
 pub fn foreign(start: *mut u8, bytes: usize, writable: bool, owners: Vec<LentMemory>) -> Storage {
+    if bytes == 0 {
+        // Such memory need not be anywhere, nor aligned.
+        return Storage::zeroed(0);
+    }
     let owners: Vec<_> = owners.into_iter().map(|m| m.owner).collect();
     // SAFETY: the owners keep the memory, which has these bytes, until the storage drops them. That nobody else writes it during a
     // run is for the caller of Python to see to, as with every library that releases the interpreter's lock.

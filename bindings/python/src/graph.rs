@@ -158,9 +158,13 @@ impl Graph {
             let Some(version) = version(&argument) else { return Ok(false) };
             let lent = self.lend(&argument)?;
             let (start, bytes, dtype, layout) = memory_of(&lent, &format!("argument {position}"))?;
-            // SAFETY: the weight's tensor has these bytes for as long as runs are given the same tensor, which is compared before each
-            // of them. PyTorch's users write weights between runs; then this storage is replaced before it is read again.
-            let memory = unsafe { Bytes::foreign(start, bytes, || {}) };
+            let memory = match bytes {
+                0 => Bytes::copy_of(&[]),
+                // SAFETY: the weight's tensor has these bytes for as long as runs are given the same tensor, which is compared
+                // before each of them. PyTorch's users write weights between runs; then this storage is replaced before it is
+                // read again.
+                _ => unsafe { Bytes::foreign(start, bytes, || {}) },
+            };
             let raw = RawTensor::new(Storage::from_bytes(memory), dtype, layout);
             let raw = raw.ok_or_else(|| PyRuntimeError::new_err(format!("argument {position} is not aligned")))?;
             state.set(name.clone(), raw);

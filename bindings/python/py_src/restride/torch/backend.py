@@ -42,7 +42,6 @@ def restride(
     - ``check``: check each placement (default).
     """
     from torch._dynamo.backends.common import aot_autograd
-    from torch._functorch.partitioners import default_partition
 
     unknown = set(options or {}) - _OPTIONS
     if unknown:
@@ -54,11 +53,24 @@ def restride(
         fw_compiler=functools.partial(_compile, settings=settings, static=False),
         bw_compiler=functools.partial(_compile, settings=settings, static=False),
         inference_compiler=functools.partial(_compile, settings=settings, static=settings.static_weights),
-        partition_fn=default_partition,
+        partition_fn=_partition,
         decompositions=_decompositions(),
         keep_inference_input_mutations=True,
     )
     return compiler(gm, example_inputs)
+
+
+def _partition(joint: fx.GraphModule, inputs: Sequence[Any], **kwargs: Any) -> tuple[fx.GraphModule, fx.GraphModule]:
+    """Forward and backward. The simple partition keeps what backward reads: recomputation costs time where nothing is fused."""
+    from torch._functorch.partitioners import default_partition, min_cut_rematerialization_partition
+
+    try:
+        parts = default_partition(joint, inputs, **kwargs)
+    except AssertionError:
+        # It does not know values that are no tensors, such as what some higher-order operators return.
+        parts = min_cut_rematerialization_partition(joint, inputs, **kwargs)
+    forward, backward = parts
+    return forward, backward
 
 
 class _Settings:

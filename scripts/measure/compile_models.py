@@ -1,0 +1,206 @@
+#!/usr/bin/env python3
+"""Hold models under `torch.compile(backend="restride")` to eager PyTorch: inference, and the gradients of one training step; with times.
+
+    compile_models.py                          the 20 models of MODELS, values only
+    compile_models.py --times hf/gpt2          and times beside eager PyTorch and torch.compile()
+    compile_models.py --peers FILE.py          the models that a file's build(NAME) makes for the names in its ALL
+    compile_models.py --table FILE             also writes Markdown
+
+Models are the zoo's (scripts/make/zoo), with weights drawn by liven.py. Each runs in a process of its own. Times are minima of runs in
+turn, one thread; compiling times are of the first call. Fails at any other value than eager's.
+"""
+
+import argparse
+import copy
+import importlib.util
+import json
+import multiprocessing
+import os
+import sys
+import time
+import warnings
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[2]
+SITE = Path(os.environ.get("CARGO_TARGET_DIR", ROOT / "target")) / "wheel-site"
+sys.path.insert(0, str(ROOT / "scripts/make/zoo"))
+if SITE.exists():
+    sys.path.insert(0, str(SITE))
+os.environ.update(OMP_NUM_THREADS="1", CUDA_VISIBLE_DEVICES="", HF_HUB_OFFLINE="1", TOKENIZERS_PARALLELISM="false")
+warnings.filterwarnings("ignore")
+
+import torch
+from torch.utils import _pytree as pytree
+
+MODELS = """
+timm/convnextv2_atto timm/vit_tiny_patch16_224 timm/mobilenetv3_small_050 timm/tf_efficientnet_b0 timm/resnet18 timm/regnety_002
+timm/mixer_s32_224 timm/ghostnet_050 timm/levit_128s timm/edgenext_xx_small
+hf/bert hf/gpt2 hf/llama hf/t5 hf/distilbert hf/electra hf/opt hf/qwen2 hf/whisper hf/mamba
+""".split()
+
+
+def built(name, peers):
+    """A model, its arguments and named arguments."""
+    torch.manual_seed(0)
+    if peers:
+        spec = importlib.util.spec_from_file_location("peers_models", peers)
+        module = importlib.util.module_from_spec(spec)
+        spec.loader.exec_module(module)
+        model, args = module.build(name)
+        return model.eval(), tuple(args), {}
+    import liven
+    import models
+
+    made = models.ZOO[name][1]()
+    model = made["mod"].eval()
+    liven.liven(model, made["args"], made["kwargs"])
+    return model, tuple(made["args"]), made["kwargs"]
+
+
+def leaves(value):
+    return [v for v in pytree.tree_leaves(value) if isinstance(v, torch.Tensor)]
+
+
+def copies(value):
+    return pytree.tree_map_only(torch.Tensor, lambda t: t.detach().clone(), value)
+
+
+def step(run, model, args, kwargs):
+    """The gradients of a loss over all floating results."""
+    model.zero_grad()
+    results = [v for v in leaves(run(*args, **kwargs)) if v.is_floating_point() and v.requires_grad]
+    sum(r.float().square().mean() for r in results).backward()
+    return [p.grad for p in model.parameters() if p.grad is not None]
+
+
+def work(job):
+    name, peers, times = job
+    import logging
+
+    import transformers
+    from restride.torch import backend
+    from restride.torch._verify import difference
+
+    transformers.logging.set_verbosity_error()
+    torch.set_num_threads(1)
+    logging.getLogger("torch").setLevel(logging.CRITICAL)
+    left = []
+    backend._tell = lambda error: left.append(str(error))
+    row = {"name": name, "inference": "right", "training": "right", "left": 0}
+    try:
+        model, args, kwargs = built(name, peers)
+    except Exception as e:
+        return {**row, "inference": f"not built: {type(e).__name__}: {str(e)[:80]}", "training": ""}
+    runs = {"eager": model}
+
+    def compiled(backend):
+        torch._dynamo.reset()
+        own = copy.deepcopy(model)
+        start = time.perf_counter()
+        run = torch.compile(own, backend=backend)
+        with torch.no_grad():
+            run(*copies(args), **copies(kwargs))
+        row[f"compile_{backend}"] = time.perf_counter() - start
+        return own, run
+
+    try:
+        own, run = compiled("restride")
+        runs["restride"] = run
+        fresh, other = copy.deepcopy(model), copy.deepcopy(model)
+        torch._dynamo.reset()
+        run = torch.compile(other, backend="restride")
+        given, eager = (copies(args), copies(kwargs)), (copies(args), copies(kwargs))
+        with torch.no_grad():
+            have, want = leaves(run(*given[0], **given[1])), leaves(fresh(*eager[0], **eager[1]))
+        faults = [d for a, b in zip(have + leaves(given), want + leaves(eager), strict=True) if (d := difference(a, b))]
+        faults += [d for a, b in zip(other.buffers(), fresh.buffers()) if (d := difference(a, b))]
+        row["inference"] = faults[0] if faults else "right"
+    except Exception as e:
+        row["inference"] = f"{type(e).__name__}: {' '.join(str(e).split())[:120]}"
+    try:
+        fresh, other = copy.deepcopy(model), copy.deepcopy(model)
+        torch._dynamo.reset()
+        run = torch.compile(other, backend="restride")
+        have = step(run, other, copies(args), copies(kwargs))
+        want = step(fresh, fresh, copies(args), copies(kwargs))
+        faults = [d for a, b in zip(have, want, strict=True) if (d := difference(a, b, rtol=1e-3))]
+        row["training"] = faults[0] if faults else "right"
+    except Exception as e:
+        row["training"] = f"{type(e).__name__}: {' '.join(str(e).split())[:120]}"
+    row["left"] = len(left)
+    row["why"] = sorted({one.split(" (at")[0][:100] for one in left})
+    if times and "restride" in runs:
+        _, runs["inductor"] = compiled("inductor")
+        _, runs["restride"] = compiled("restride")
+        best = dict.fromkeys(runs, float("inf"))
+        end = time.perf_counter() + times
+        with torch.no_grad():
+            while time.perf_counter() < end:
+                for kind, run in runs.items():
+                    start = time.perf_counter()
+                    run(*args, **kwargs)
+                    best[kind] = min(best[kind], time.perf_counter() - start)
+        row.update({f"ms_{k}": v * 1e3 for k, v in best.items()})
+    return row
+
+
+def table(rows):
+    timed = any("ms_eager" in r for r in rows)
+    more = (
+        " | eager, ms | torch.compile(), ms | restride, ms | first call: torch.compile(), s | restride, s"
+        if timed
+        else ""
+    )
+    lines = [
+        f"| model | inference | training step | graphs left to eager{more} |",
+        "|---|---|---|---" + "|---" * (5 if timed else 0) + "|",
+    ]
+    for r in rows:
+        cells = [
+            r["name"],
+            r["inference"],
+            r["training"],
+            str(r["left"]) + "".join(f" ({w})" for w in r.get("why", [])),
+        ]
+        if timed:
+            keys = ("ms_eager", "ms_inductor", "ms_restride", "compile_inductor", "compile_restride")
+            cells += [f"{r[k]:.2f}" if k in r else "" for k in keys]
+        lines.append("| " + " | ".join(cells) + " |")
+    return "\n".join(lines) + "\n"
+
+
+def main():
+    args = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    args.add_argument("names", nargs="*")
+    args.add_argument("--peers", metavar="FILE")
+    args.add_argument(
+        "--times", type=float, nargs="?", const=5.0, default=0.0, metavar="SECONDS", help="run each model for so long"
+    )
+    args.add_argument("--jobs", type=int, default=1)
+    args.add_argument("--json", type=Path)
+    args.add_argument("--table", type=Path)
+    args = args.parse_args()
+    names = args.names
+    if not names and args.peers:
+        spec = importlib.util.spec_from_file_location("peers_models", args.peers)
+        module = importlib.util.module_from_spec(spec)
+        spec.loader.exec_module(module)
+        names = module.ALL
+    rows = []
+    jobs = [(n, args.peers, args.times) for n in names or MODELS]
+    with multiprocessing.get_context("spawn").Pool(args.jobs, maxtasksperchild=1) as pool:
+        for row in pool.imap(work, jobs):
+            rows.append(row)
+            print(json.dumps(row), flush=True)
+            if args.json:
+                args.json.write_text(json.dumps(rows))
+            if args.table:
+                args.table.write_text(table(rows))
+    print(table(rows))
+    bad = [r for r in rows if r["inference"] != "right" or r["training"] != "right"]
+    print(f"compile_models: {len(rows) - len(bad)} passed, {len(bad)} failed")
+    sys.exit(1 if bad else 0)
+
+
+if __name__ == "__main__":
+    main()
