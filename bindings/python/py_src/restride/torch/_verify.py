@@ -41,6 +41,12 @@ def difference(have: Any, want: Any, rtol: float | None = None, atol: float | No
     if have.dtype != want.dtype or have.shape != want.shape:
         return f"{have.dtype}{list(have.shape)} instead of {want.dtype}{list(want.shape)}"
     have, want = have.detach(), want.detach()
+    if want.layout != have.layout:
+        return f"{have.layout} instead of {want.layout}"
+    if want.layout != torch.strided:
+        have, want = have.to_dense(), want.to_dense()
+    if want.dtype == torch.complex32:
+        have, want = have.to(torch.complex64), want.to(torch.complex64)
     if not (want.dtype.is_floating_point or want.dtype.is_complex):
         wrong = int((have != want).sum())
         return f"{wrong} of {want.numel()} elements differ" if wrong else None
