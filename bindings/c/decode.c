@@ -46,7 +46,7 @@ int main(int argc, char **argv) {
     }
     check(restride_instance_bind_state(instance, state, used, RESTRIDE_CONTENTS_COPY));
 
-    /* A session is bound to the memory of its inputs and outputs: a step writes the inputs there, runs, and reads the logits. */
+    /* A session is bound to the memory of its inputs and outputs: a step writes the inputs into it, runs, and reads the logits. */
     lend(&token_tensor, &token, kDLInt, 64, 2, token_sizes);
     lend(&position_tensor, &position, kDLInt, 64, 1, &one);
     lend(&logits_tensor, logits, kDLFloat, 32, 3, logits_sizes);

@@ -100,7 +100,7 @@ int main(int argc, char **argv) {
         // An error is an exception with a message.
         try {
             restride::program("/nowhere/x.pt2");
-            std::cerr << "a file that is not there opens\n";
+            std::cerr << "a missing file opens\n";
             return 1;
         } catch (const restride::error &e) {
             if (e.kind != RESTRIDE_KIND_FILE) {

@@ -28,7 +28,7 @@ public:
     }
 
     restride_kind kind;
-    // What is wrong, at which node and source line, what to do; empty where there is none.
+    // What is wrong, at which node and source line, what to do; empty without an error.
     std::string message, node, source, help;
 
 private:

@@ -17,7 +17,7 @@ namespace Restride
     public sealed class RestrideException : Exception
     {
         public Kind Kind { get; }
-        /// <summary>The node and the source line at which it is wrong; null where there is none.</summary>
+        /// <summary>The node and the source line at which it is wrong, or null.</summary>
         public string Node { get; }
         public string SourceLine { get; }
 

@@ -22,7 +22,7 @@ program example
     end if
     ! An error is a number and a message.
     call missing%open('/nowhere/x.pt2', kind, message)
-    if (kind /= 2 .or. message == '') error stop 'a file that is not there opens'
+    if (kind /= 2 .or. message == '') error stop 'a missing file opens'
 
     open (newunit=results, file=trim(args(4)), access='stream', form='formatted', status='replace', action='write')
     if (args(1) == 'decode') then

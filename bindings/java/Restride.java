@@ -93,7 +93,7 @@ public final class Restride {
     public static final class RestrideException extends RuntimeException {
         private static final long serialVersionUID = 1;
         public final int kind;
-        /** The node and the source line at which it is wrong; null where there is none. */
+        /** The node and the source line at which it is wrong, or null. */
         public final String node, source;
 
         RestrideException(int kind, String text, String node, String source) {

@@ -305,7 +305,7 @@ def check(c, restride, ops):
 
 def main():
     p = parser(__doc__, "names", "--binary", "--timeout", "--json")
-    p.add_argument("--ops-file", type=Path, metavar="F", help="write the operators' schemas there too")
+    p.add_argument("--ops-file", type=Path, metavar="F", help="write the operators' schemas too")
     o = p.parse_intermixed_args()
     restride, cases = Restride(o.binary, o.timeout), chosen(p, o, CASES)
     with scratch() as tmp:

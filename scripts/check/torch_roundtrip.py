@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Give what restride writes back to PyTorch and compare it there with the original.
+"""Give what restride writes back to PyTorch, and compare it with the original.
 
   torch_roundtrip.py FILE_OR_DIR ... [--match PATTERN ...] [--from FILE] [--all] [--bytes] [--lenient] [--binary F]
                      [--timeout S] [--json F]

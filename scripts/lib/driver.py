@@ -22,7 +22,7 @@ OPTIONS = {
     "--binary": dict(metavar="F", help="the restride to run (default: $RESTRIDE, else this checkout's release build)"),
     "--timeout": dict(type=float, default=60.0, help="seconds for one command"),
     "--jobs": dict(type=int, default=1, help="how many to run at a time"),
-    "--json": dict(metavar="F", help="write the results there"),
+    "--json": dict(metavar="F", help="write the results as JSON"),
     "--seeds": dict(type=seeds, metavar="FROM..TO", help="which programs to draw"),
     "--seconds": dict(type=float, help="start nothing after this many seconds"),
     "--show": dict(type=int, metavar="SEED", help="one program, printed with its differences"),

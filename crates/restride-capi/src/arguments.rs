@@ -91,7 +91,7 @@ impl<T> Out<T> {
     }
 }
 
-/// Writes a struct's defaults, where there is a struct.
+/// Writes a struct's defaults, unless its pointer is null.
 pub(crate) fn initialise<T>(place: *mut T, value: T) {
     if let Ok(out) = Out::new(place, value, "options") {
         let _ = out;

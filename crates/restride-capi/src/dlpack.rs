@@ -247,7 +247,7 @@ pub(crate) fn give(tensor: &RawTensor) -> CallResult<*mut DLManagedTensorVersion
     };
     let (sizes, strides) = (layout.sizes.to_vec(), layout.strides.to_vec());
     let given = Box::into_raw(Box::new(GivenTensor { managed, sizes, strides, _storage: storage.clone() }));
-    // SAFETY: the box was just made, and nobody else has it; its vectors stay where they are.
+    // SAFETY: the box was just made and has no other owner; its vectors do not move.
     unsafe {
         (*given).managed.dl_tensor.shape = (*given).sizes.as_mut_ptr();
         (*given).managed.dl_tensor.strides = (*given).strides.as_mut_ptr();

@@ -92,7 +92,7 @@ where
     if head.users.fetch_update(Ordering::Acquire, Ordering::Relaxed, step).is_err() {
         return busy(what);
     }
-    // SAFETY: `create` made the value of this type, and nobody uses it alone while the count of users says that this one reads it.
+    // SAFETY: `create` made the value of this type, and no caller has it exclusively while the count of users includes this reader.
     let value = unsafe { &*head.value.cast::<H::Value>() };
     Ok(SharedHandle { head, value })
 }

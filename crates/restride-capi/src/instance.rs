@@ -71,11 +71,11 @@ pub unsafe extern "C" fn restride_instance_free(instance: *mut restride_instance
 pub enum restride_contents {
     /// The state's contents are copied into the memory.
     Copy = 0,
-    /// The memory's contents become the state's: a run goes on from what another one left there.
+    /// The memory's contents become the state's: a run goes on from the contents that another one left.
     Keep = 1,
 }
 
-/// Binds memory of the caller to tensors of the state, which runs read and write there from now on. `contents` is a
+/// Binds memory of the caller to tensors of the state. Later runs read and write the state in this memory. `contents` is a
 /// restride_contents. Each tensor must have the element type, sizes and strides of the state's, or be one dimension of uint8 for the
 /// whole storage: restride_description.storage_bytes. Tensors of the state that share the storage move with it. The memory must stay
 /// until the instance is freed or the state is bound elsewhere. After an error nothing is bound.

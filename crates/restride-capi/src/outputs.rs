@@ -42,7 +42,7 @@ pub(crate) fn tensor_of(value: Option<RunValue>, index: usize) -> CallResult<Raw
         Some(RunValue::Scalar(Scalar::Int(i))) => Ok(RawTensor::from_slice(&[i], &[])),
         Some(RunValue::Scalar(s)) => Ok(RawTensor::from_slice(&[s.as_f64()], &[])),
         Some(_) => Err(CallError::argument(format!("the output at position {index} is no tensor"))),
-        None => Err(CallError::argument(format!("there is no output at position {index}"))),
+        None => Err(CallError::argument(format!("the run has no output at position {index}"))),
     }
 }
 

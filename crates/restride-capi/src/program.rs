@@ -270,7 +270,7 @@ fn entry(value: &DescribedValue) -> DescribedEntry {
     let mut sizes = |all: &[DeclaredSize]| {
         let one = |s: &DeclaredSize| {
             texts.push(c_string(&s.text));
-            // The text is on the heap: it stays there when the vector grows.
+            // The text is on the heap: it does not move when the vector grows.
             let text = texts.last().map_or(ptr::null(), |t| t.as_ptr());
             restride_size { text, min: s.min.unwrap_or(i64::MIN), max: s.max.unwrap_or(i64::MAX) }
         };

@@ -139,7 +139,7 @@ fn one_storage(number: u32, members: &[&CheckedTensor], kept: &Arc<AtomicBool>) 
         if m.start.addr() > end {
             let what = format!("the tensors on storage {number} leave a gap of {} bytes", m.start.addr() - end);
             let what =
-                format!("{what}: memory that nobody gave is not touched. Give tensors without overlap other numbers");
+                format!("{what}, which is memory of none of them and is not touched. Give tensors that do not overlap other numbers");
             return Err(CallError::argument(what));
         }
         end = end.max(m.start.addr() + m.bytes);
@@ -165,7 +165,7 @@ fn storage(
             managed.into_iter().for_each(SentTensor::free);
         }
     };
-    // SAFETY: the header asks for memory of these sizes and strides that stays until its last use, which nobody else writes
+    // SAFETY: the header asks for memory of these sizes and strides that stays until its last use, which no other code writes
     // during a run, nor reads where the program writes it.
     unsafe { Storage::foreign(start, bytes, !memory.read_only, release) }
 }

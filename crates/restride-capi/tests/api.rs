@@ -363,7 +363,7 @@ fn what_c_gets_wrong_is_an_error() {
         restride_instance_free(instance);
         restride_compiled_free(compiled);
         restride_program_free(program);
-        // Just freed: nobody has the memory yet, or somebody whose word is another one.
+        // Just freed: the memory is free still, or has another owner and another first word.
         let mut count = 0;
         let error = refused(restride_program_count(program, 0, &mut count), Argument);
         assert!(error.contains("freed") || error.contains("is no restride_program"), "{error}");

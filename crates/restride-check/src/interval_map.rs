@@ -45,7 +45,7 @@ impl<T: Copy + PartialEq> IntervalMap<T> {
         out
     }
 
-    /// Sets the value of a range, and returns the runs that were there.
+    /// Sets the value of a range, and returns the runs that it replaces.
     pub fn set(&mut self, range: &Range<i64>, what: T) -> Vec<(Range<i64>, T)> {
         let before = self.take(range);
         if range.is_empty() {

@@ -284,7 +284,7 @@ impl<'a> PlacementWalk<'a> {
             return None;
         }
         if self.placement.buffers.get(place.buffer).is_none() {
-            self.fault(FaultKind::Malformed, Some(v), Some(place), "is in a buffer that there is not");
+            self.fault(FaultKind::Malformed, Some(v), Some(place), "is in a buffer that the placement does not have");
             return None;
         }
         if self.working.contains(&place.buffer) {
@@ -320,7 +320,7 @@ impl<'a> PlacementWalk<'a> {
             match self.memory.find(v, place.buffer, &place.layout).map(|f| f.holes.first().map(|h| h.step)) {
                 Some(None) => return,
                 Some(Some(by)) => (FaultKind::Overwritten, format!("is read after step {by} wrote over it")),
-                None => (FaultKind::NotThere, "is read and was not put there".to_string()),
+                None => (FaultKind::NotThere, "is read from cells in which no step stored it".to_string()),
             };
         let element = self.not_held(v, place).ok().flatten();
         self.fault_at(kind, Some(v), Some(place), element, what);

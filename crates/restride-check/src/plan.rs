@@ -49,7 +49,7 @@ fn arena(graph: &Graph, placement: &Placement, plan: &Plan, fault: &mut impl FnM
         for buffer in placement.touched(step) {
             match first.get_mut(buffer.index()) {
                 Some(first) => *first = first.or(Some(at)),
-                None => fault(FaultKind::Malformed, Some(at), format!("{buffer} is not there")),
+                None => fault(FaultKind::Malformed, Some(at), format!("the placement has no {buffer}")),
             }
         }
     }

@@ -22,7 +22,7 @@ fn is_layout(placement: &Placement, place: &Place) -> Result<(), &'static str> {
         return Err("has a place beyond all addresses");
     }
     if placement.buffers.get(place.buffer).is_none() {
-        return Err("is in a buffer that there is not");
+        return Err("is in a buffer that the placement does not have");
     }
     Ok(())
 }

@@ -493,7 +493,7 @@ pub struct MemoryArgs {
     /// Alignment of buffers in the arena: a power of two, 64 or more.
     #[arg(help_heading = MEMORY, long, value_name = "BYTES", value_parser = alignment)]
     pub align: Option<i64>,
-    /// Plan user inputs in the arena and copy them there: `alloc_graph_input` of ExecuTorch.
+    /// Plan user inputs in the arena and copy them into it: `alloc_graph_input` of ExecuTorch.
     #[arg(help_heading = MEMORY, long)]
     pub alloc_graph_input: bool,
     /// Plan outputs in the arena and copy them to the caller: `alloc_graph_output` of ExecuTorch.

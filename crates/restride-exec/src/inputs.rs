@@ -132,7 +132,7 @@ impl State {
     pub fn set(&mut self, name: Arc<str>, tensor: RawTensor) {
         self.tensors.insert(name, tensor);
     }
-    /// Moves a tensor, and all that share its storage, to other memory, with their contents. Runs write them there.
+    /// Moves a tensor, and all that share its storage, to other memory, with their contents. Runs write them in that memory.
     ///
     /// # Errors
     /// No tensor of the name, memory that is too short, not aligned for the elements, read-only or in use.
@@ -145,11 +145,11 @@ impl State {
         self.tensors.extend(moved);
         Ok(())
     }
-    /// As [`State::move_to`], with the contents of that memory: goes on from the state that another run left there, maybe in another
+    /// As [`State::move_to`], with the contents of that memory: goes on from the state that another run left, maybe in another
     /// process.
     ///
     /// # Errors
-    /// As there.
+    /// Those of [`State::move_to`].
     pub fn resume(&mut self, name: &str, memory: Storage) -> Result<()> {
         let moved = self.on(name, &memory, self.named(name)?.storage().len())?;
         self.tensors.extend(moved);

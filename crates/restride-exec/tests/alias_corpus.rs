@@ -94,7 +94,7 @@ fn compare(have: &[RunValue], want: &[RunValue]) -> Result<(), String> {
                 return Err(format!("tensor {i} shares its storage with other tensors than in PyTorch"));
             }
         }
-        // What lies in a storage beside the tensor's own elements.
+        // Bytes of a storage beside the tensor's own elements.
         let whole = |t: &RawTensor, n: usize| t.alias(t.dtype(), Layout::contiguous(&[n as i64])).unwrap();
         let n = h1.storage().len().min(w1.storage().len()) / h1.dtype().size();
         let (a, b) = (numbers(&whole(h1, n)), numbers(&whole(w1, n)));

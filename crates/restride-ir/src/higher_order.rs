@@ -128,8 +128,7 @@ impl HopCall {
     }
 
     /// The operand (position and value) whose memory the result may take over. The operand has the result's place, which no
-    /// other operand shares. A loop first moves the operand to where the loop keeps it, and the result is kept there at the
-    /// end.
+    /// other operand shares. A loop first moves the operand to its own memory for it, which holds the result at the end.
     pub fn takes_over(&self, result: usize) -> Option<(usize, ValueId)> {
         match self.carried.get(result) {
             Some(HopItem::Tensor { operand, value }) => Some((*operand, *value)),

@@ -142,7 +142,7 @@ impl fmt::Display for Reason {
             Reason::CallerVisible => f.write_str("the caller can see that memory"),
             Reason::IsInput => f.write_str("it is an input"),
             Reason::MadeElsewhere => f.write_str("it is stored elsewhere already"),
-            Reason::InTheWay => f.write_str("there it would prevent a larger saving"),
+            Reason::InTheWay => f.write_str("it would prevent a larger saving"),
             Reason::NoStrides => f.write_str("no strides on this buffer express the new shape"),
             Reason::NotDense => f.write_str("several elements share a cell"),
             Reason::UnknownOverlap => f.write_str("the overlap could not be decided"),

@@ -44,7 +44,7 @@ pub(crate) fn known_or_refused(node: &Node, meta: impl Fn(ValueId) -> Result<Met
     node.args.iter().map(|a| a.try_map(|v| meta(*v), number)).collect()
 }
 
-/// Arguments at a witness; `None` if a size or number has no value there.
+/// Arguments at a witness; `None` if a size or number has no value at it.
 pub(crate) fn at_witness(graph: &Graph, witness: &Binding, args: &[Arg]) -> Option<Vec<Arg<Meta, Scalar>>> {
     let tensor = |v: &ValueId| graph.values[*v].ty.tensor().and_then(|t| type_at(t, witness)).ok_or(());
     args.iter().map(|a| a.try_map(tensor, |e| e.eval(witness).map_err(|_| ())).ok()).collect()

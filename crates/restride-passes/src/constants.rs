@@ -100,7 +100,7 @@ struct Finder<'a> {
     folded: Vec<ValueId>,
     /// Calls that read a packed operand.
     packed: Vec<(NodeId, Packing)>,
-    /// Packed operands that there will be.
+    /// Operands that will be packed.
     forms: BTreeSet<Form>,
     /// Bytes that further values may take.
     left: i64,

@@ -1,5 +1,5 @@
 //! Users' operators in files: the functional form is written as `auto_functionalized_v2`, and read back as the operator on
-//! clones of what it writes, out of which the same functional form comes again.
+//! clones of what it writes, which give the same functional form again.
 
 use restride_ir::{Program, Stage, text};
 use restride_passes::functionalize;

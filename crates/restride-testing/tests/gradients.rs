@@ -10,7 +10,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 
 /// Operators whose gradient is not the derivative, as PyTorch's is not, and why.
 const EXCEPT: &[(&[&str], &str)] = &[
-    (&["aten.detach.default", "aten.detach_copy.default"], "they are there to stop gradients"),
+    (&["aten.detach.default", "aten.detach_copy.default"], "they exist to stop gradients"),
     (&["aten.view.dtype"], "bits are constants"),
     (&["aten.normal.Tensor_Tensor", "aten.normal.Tensor_float", "aten.normal.float_Tensor"], "draws are constants"),
     (

@@ -69,6 +69,6 @@ fn the_table_and_the_files_agree() {
     let unnamed: Vec<_> = files.difference(&named).collect();
     let missing: Vec<_> = named.difference(&files).collect();
     let elsewhere: Vec<_> = files.difference(&own).collect();
-    assert!(unnamed.is_empty() && missing.is_empty(), "not in the table: {unnamed:?}; not there: {missing:?}");
+    assert!(unnamed.is_empty() && missing.is_empty(), "not in the table: {unnamed:?}; without a file: {missing:?}");
     assert!(elsewhere.is_empty(), "not in the row of their number: {elsewhere:?}");
 }

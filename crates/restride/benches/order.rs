@@ -5,8 +5,8 @@
 //! ```
 //!
 //! For each program the arena in bytes as the program orders its nodes and as `restride` does, the largest sum of bytes that live at
-//! once then, whether the arena is proved smallest, and milliseconds for placing and planning in both. Lines of programs of which the
-//! order is as it was are left out of `--changed`. Fails where an arena is larger for it.
+//! once then, whether the arena is proved smallest, and milliseconds for placing and planning in both. `--changed` leaves out programs whose order
+//! is as it was. Fails where an arena is larger for it.
 
 use restride::{CompileOptions, Compiled, Inputs, OpenOptions, Result, open, random_inputs};
 

@@ -43,7 +43,7 @@ pub fn decode(file: &Path, first: i64, count: i64) -> Result<Vec<i64>> {
         state.move_to(&name, Storage::zeroed(bytes))?;
     }
 
-    // A session is bound to the memory of its inputs and outputs: a step writes the inputs there, runs, and reads the logits.
+    // A session is bound to the memory of its inputs and outputs: a step writes the inputs into it, runs, and reads the logits.
     let mut session = instance.session(&inputs, &[], &RunOptions::default())?;
     let mut tokens = Vec::new();
     for at in 0..count {

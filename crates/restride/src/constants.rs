@@ -108,7 +108,7 @@ impl HeldConstants {
         held.is_some_and(|(_, held)| held.iter().zip(&constants.values).all(|(h, v)| h.is_of(v, inputs)))
     }
 
-    /// Adds to a segment's inputs the values that it takes after them; computes what is not there.
+    /// Adds to a segment's inputs the values that it takes after them; computes the missing ones.
     ///
     /// # Errors
     /// An operator's own error, with the node.

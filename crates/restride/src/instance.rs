@@ -151,7 +151,7 @@ impl Instance {
         (self.compiled, self.state, self.arena, self.constants, self.runs)
     }
 
-    /// Bytes of the arena that there are.
+    /// Bytes of the arena as it is.
     pub fn arena_bytes(&self) -> i64 {
         self.arena.bytes() as i64
     }

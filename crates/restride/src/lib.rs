@@ -8,7 +8,7 @@
 //!
 //! A [`RawTensor`] is a layout on a [`Storage`], which may be memory of the caller: a `Vec` or a mapped file that it takes over
 //! ([`Storage::from_owner`]), or any address ([`Storage::foreign`]). Inputs are read and written where they are, outputs are
-//! computed into the tensors that [`Instance::session`] is given, and state, such as a key-value cache, lies where
+//! computed into the tensors that [`Instance::session`] is given, and state, such as a key-value cache, is stored where
 //! [`State::move_to`] or [`State::resume`] put it. A run locks the memory that it uses: a second run or thread on it at the same time
 //! is an error, never a race. Programs, instances, sessions and tensors go from thread to thread.
 #![deny(unsafe_code)]

@@ -41,7 +41,7 @@ impl OpenOptions {
 /// ```
 ///
 /// # Errors
-/// A file that is not there, damaged, or of another format; an operator that is not known.
+/// A file that is missing, damaged, or of another format; an operator that is not known.
 pub fn open(path: &Path, options: &OpenOptions) -> Result<Program> {
     let name = path.file_stem().map_or_else(|| "program".into(), |s| s.to_string_lossy().into_owned());
     if let Some(ops) = &options.ops {
@@ -68,7 +68,7 @@ pub fn open(path: &Path, options: &OpenOptions) -> Result<Program> {
 /// ```
 ///
 /// # Errors
-/// A file that is not there, damaged, or of another format.
+/// A file that is missing, damaged, or of another format.
 pub fn models(path: &Path, options: &OpenOptions) -> Result<Vec<String>> {
     let bytes = options.bytes(path)?;
     let archive = restride_pt2::archive::Archive::open(&bytes).map_err(Error::from);

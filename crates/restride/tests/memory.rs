@@ -238,7 +238,7 @@ fn a_file_that_is_read_may_be_cut_short() {
     std::fs::remove_file(&path).expect("removed");
 }
 
-/// Steps of the decoder whose cache lies in a mapped file, from row `first` on; the last output.
+/// Steps of the decoder whose cache is in a mapped file, from row `first` on; the last output.
 fn decode(file: &Path, first: i64, steps: i64) -> Vec<f32> {
     let (compiled, _) = of_text(DECODER);
     let file = std::fs::File::options().read(true).write(true).open(file).expect("a file");

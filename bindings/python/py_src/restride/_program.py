@@ -388,7 +388,7 @@ class Program:
 
         Args:
             threads: Threads of a kernel; all of the machine by default. Results do not depend on it.
-            budget: The most bytes of the arena: cheap values are computed again instead of kept.
+            budget: The most bytes of the arena: cheap values are recomputed instead of kept.
             check: Check placement and plan.
             reorder: Change the order of nodes where that makes the arena smaller.
             fold: Compute once what weights alone decide, and pack the weights that products read.

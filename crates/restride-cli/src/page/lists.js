@@ -1,7 +1,7 @@
 // Lists: rows are made only for what is in sight, so that a hundred thousand of them stay fluid.
 
 const ROW = 28;
-// Browsers draw nothing past some millions of pixels; there rows lie closer on the scroll bar than on the screen.
+// Browsers draw nothing past some millions of pixels; beyond that, rows are closer on the scroll bar than on the screen.
 const MOST = 8e6;
 
 /** A list with one row chosen, by pointer or keys. `make(item, row)` fills a row; `on.choose(item, at)` is told. */

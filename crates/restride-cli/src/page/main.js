@@ -40,7 +40,7 @@ function showPart(next) {
   chart.show(part);
   chart.step = part.peak ?? 0;
   const notes = [];
-  if (part.body) notes.push("A body has an arena of its own, which lies in the working memory of the step that calls it.");
+  if (part.body) notes.push("A body has an arena of its own, in the scratch of the step that calls it.");
   const called = parts.filter((p) => p.body && p.body.part === part.number);
   if (called.length) notes.push(`Bodies of control flow (${few(called.map((p) => p.body.name), 3)}) count as the working memory of their steps; choose one above to look into it.`);
   if (part.learns) notes.push(`After this piece ${part.learns} runs outside of the arena. What it gives depends on data, so the next piece is placed and planned when that is known.`);

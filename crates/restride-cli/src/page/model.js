@@ -32,7 +32,7 @@ function partOf(raw, number) {
   const part = { ...raw, number, steps: raw.steps.map(stepOf), buffers: raw.buffers.map(bufferOf), values: raw.values.map(valueOf) };
   for (const b of part.buffers) {
     if (b.scratchOf !== null) b.look = "working";
-    // What is copied into fresh memory is a copy, whatever comes to lie there later.
+    // A copy into fresh memory counts as a copy, whatever the memory holds later.
     else if (part.steps[b.first] && ["copy", "move"].includes(part.steps[b.first].kind)) b.look = "copied";
   }
   part.arena = part.buffers.filter((b) => b.owner === ARENA && b.rects.some((r) => r.bytes > 0));
@@ -98,7 +98,7 @@ function shortModule(module) {
   return rest === module ? module : `…${rest}`;
 }
 
-/** Bytes of the arena that a buffer takes at a step, and where the lowest of them lies. */
+/** Bytes of the arena that a buffer takes at a step, and the offset of the lowest of them. */
 function bytesAt(b, step) {
   let sum = 0;
   for (const r of b.rects) if (r.first <= step && step <= r.last) sum += r.bytes;

@@ -121,7 +121,7 @@ fn pass(
                 false => backward_of(&node, &grads, &wants)?,
             };
             for ((edge, wanted), g) in node.edges.iter().zip(&wants).zip(given) {
-                // PyTorch goes on with zeros, and checks the values saved there.
+                // PyTorch goes on with zeros, and checks the values that the node saved.
                 if let (Some(edge), true) = (edge, wanted)
                     && (g.is_some() || mode::strict())
                 {

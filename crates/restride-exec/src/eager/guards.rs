@@ -112,7 +112,7 @@ impl Guards {
         self.all.borrow_mut().extend(found.map(|(k, t)| GuardedValue::new(t, ResultSource::Result(op, k))));
     }
 
-    /// A result was written into a target: it is kept there.
+    /// A result was written into a target, which keeps it.
     pub fn moved(&self, result: &Tensor, target: &Tensor) {
         let from = result.memory();
         for g in self.all.borrow_mut().iter_mut().filter(|g| Rc::ptr_eq(&g.memory, &from)) {

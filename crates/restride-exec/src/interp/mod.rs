@@ -113,7 +113,7 @@ impl Slot {
 pub(crate) struct Interp<'p> {
     program: &'p Program,
     options: &'p RunOptions,
-    /// Per graph and position in its order: the values that are last used there.
+    /// Per graph and position in its order: the values whose last use is that node.
     last_uses: BTreeMap<GraphId, Rc<Vec<Vec<ValueId>>>>,
     /// How deep in bodies of higher-order operators.
     depth: usize,

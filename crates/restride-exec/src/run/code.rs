@@ -125,10 +125,10 @@ impl Code {
         plan: &Plan,
         body: Option<usize>,
     ) -> Result<Code> {
-        let graph = program.graphs.get(id).ok_or_else(|| Error::invalid("a body that is not there"))?;
+        let graph = program.graphs.get(id).ok_or_else(|| Error::invalid("a body that the program does not have"))?;
         let mut used = vec![false; placement.buffers.len()];
         for buffer in placement.steps.iter().flat_map(|s| placement.touched(s)) {
-            *used.get_mut(buffer.index()).ok_or_else(|| Error::invalid(format!("{buffer} is not there")))? = true;
+            *used.get_mut(buffer.index()).ok_or_else(|| Error::invalid(format!("the placement has no {buffer}")))? = true;
         }
         let mut maker = Maker {
             program,
@@ -273,7 +273,7 @@ impl Maker<'_> {
         let range = layout.cell_range();
         let inside = range.is_empty()
             || (range.start >= 0 && i128::from(range.end) * ty.dtype.size() as i128 <= i128::from(buffer.bytes));
-        // A stride of a dimension without elements is never used, and an offset there leads nowhere.
+        // A stride of a dimension without elements is never used, and its offset is of no element.
         if !inside || layout.offset < 0 {
             return Err(outside());
         }
@@ -313,7 +313,7 @@ impl Maker<'_> {
                 Ok(CodeStep { node: None, action: Action::Move(Box::new((from, to))) })
             }
             Step::Run { node, reads, writes } => {
-                let n = self.graph.nodes.get(*node).ok_or_else(|| Error::invalid("a node that is not there"))?;
+                let n = self.graph.nodes.get(*node).ok_or_else(|| Error::invalid("a node that the graph does not have"))?;
                 let operands: Vec<ValueId> = n.operands().collect();
                 let reads = self.places(&operands, reads, false)?;
                 let writes = self.places(&n.results, writes, true)?;

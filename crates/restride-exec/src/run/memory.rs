@@ -5,7 +5,7 @@ use restride_ir::Meta;
 use restride_tensor::{DType, Layout, RawTensor, View, ViewMut};
 use std::ops::Range;
 
-/// A place as a step uses it: a buffer, and the element type and layout of the value there.
+/// A place as a step uses it: a buffer, and the element type and layout of its value.
 #[derive(Clone, Debug)]
 pub(super) struct TypedPlace {
     pub buffer: usize,
@@ -36,7 +36,7 @@ pub(super) fn align(dtype: DType) -> usize {
 /// The part of the caller's memory that steps use.
 #[derive(Clone, Debug)]
 pub(super) struct CallerMemory {
-    /// The value there, as it was placed.
+    /// The place's value, as it was placed.
     pub ty: Meta,
     /// Bytes that steps touch, counted from the buffer's start.
     pub used: Range<i64>,

@@ -86,7 +86,7 @@ impl Runnable {
     /// As [`Runnable::new`], after the checkers of placement and plan.
     ///
     /// # Errors
-    /// As there, and a fault that the checkers find.
+    /// Those of [`Runnable::new`], and a fault that the checkers find.
     pub fn checked(program: &Program, placement: Placement, plan: Plan) -> Result<Runnable> {
         restride_check::placement(program, &placement)
             .and_then(|()| restride_check::plan(program, &placement, &plan))
@@ -176,7 +176,7 @@ impl Runnable {
     /// Runs steps that [`Runnable::bind`] bound to this arena and these results.
     ///
     /// # Safety
-    /// As there.
+    /// As for [`Runnable::bind`].
     unsafe fn run_steps(
         &self,
         steps: &mut BoundSteps<'_>,

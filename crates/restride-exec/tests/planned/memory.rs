@@ -114,7 +114,7 @@ fn views_of_inputs_that_lie_elsewhere() {
 }";
     let x = strided(&[2, 3], &[3, 1], 4);
     agree(text, std::slice::from_ref(&x));
-    // Both ways agree on where it lies; that is where the input does.
+    // Both ways agree on its offset: the input's.
     let program = program(text);
     let inputs = clone_inputs(std::slice::from_ref(&x));
     let out = interpret(&program, &inputs, &mut State::new(&program).unwrap(), &RunOptions::default()).unwrap();
@@ -223,5 +223,5 @@ graph(%x: f32[4]) {
     if let Step::Run { node, .. } = &mut wrong.steps[0] {
         *node = restride_ir::NodeId::new(99);
     }
-    assert!(refuse(&wrong, &offsets).contains("not there"));
+    assert!(refuse(&wrong, &offsets).contains("the placement has no"));
 }

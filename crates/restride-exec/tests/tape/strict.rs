@@ -88,7 +88,7 @@ fn conditions_are_on_the_gradients_asked_for() {
 
 #[test]
 fn what_is_overwritten_is_gone_through_as_well() {
-    // PyTorch goes on with zeros where a value was overwritten, and looks at what was saved there.
+    // PyTorch goes on with zeros where a value was overwritten, and looks at what the node saved.
     let all: [fn(&Tensor, &Tensor) -> Result<Tensor>; 3] =
         [|y, x| y.copy_(x), |y, _| y.zero_(), |y, _| call("aten.fill_.Scalar", &[y.into(), float(2.0)])];
     for write in all {

@@ -1,6 +1,6 @@
 //! Products with a vector, which are sums in eight lanes, and products of types that no vectors hold.
 //!
-//! A product with a vector sums in [`LANES`] lanes whichever way the matrix lies.
+//! A product with a vector sums in [`LANES`] lanes whatever the strides of the matrix.
 
 use super::blocked::{DEPTH, Matrix, MatrixMut, SHARED, Shared};
 use super::panels::{Panels, Rows, prefetch};

@@ -9,7 +9,7 @@ use restride_ir::{Args, Call, Meta, OpDef, Prepacked};
 use restride_kernels::matmul::packed::{compute, pack, packed_len, product_packed};
 use restride_kernels::matmul::{self, Added};
 
-/// Rows from which on a product reads a packed operand faster than the operand where it lies.
+/// Rows from which on a product reads a packed operand faster than the operand in its own strides.
 const FEW: i64 = 2;
 /// Rows up to which packing the operand in each run would be felt beside the product.
 const MANY: i64 = 512;

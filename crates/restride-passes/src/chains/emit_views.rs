@@ -86,13 +86,13 @@ fn steps(chain: &Chain, base: &Layout<Expr>) -> Vec<ChainStep> {
             Extent::Whole => continue,
             Extent::Index(i) => {
                 gone += 1;
-                layout = layout.select(dim as i64, i).expect("a relation lies inside its base");
+                layout = layout.select(dim as i64, i).expect("a relation is inside its base");
                 ("aten.select.int", "aten.select_scatter.default", vec![int(dim), Arg::Scalar(i.clone())])
             }
             Extent::Range { start, len, step } => {
                 let end = range_end(start, len, step);
                 let sliced = layout.slice(dim as i64, Some(start), Some(&end), step);
-                layout = sliced.expect("a relation lies inside its base");
+                layout = sliced.expect("a relation is inside its base");
                 layout.sizes[dim] = len.clone();
                 let args = [start, &end, step].map(|e| Arg::Scalar(e.clone()));
                 let args = std::iter::once(int(dim)).chain(args).collect();

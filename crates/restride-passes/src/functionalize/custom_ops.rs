@@ -99,7 +99,7 @@ impl Rewriter<'_> {
         Ok(())
     }
 
-    /// The view and storage of a written argument; notes that the storage is written there.
+    /// The view and storage of a written argument; notes that the call writes the storage.
     fn view_of(&mut self, node: &Node, value: ValueId, bases: &mut Vec<CustomBase>) -> Rewrite<CustomView> {
         let alias = self.alias(value)?;
         self.certain(alias)?;

@@ -115,7 +115,7 @@ impl Rewriter<'_> {
         Ok(())
     }
 
-    /// `out=` of other sizes: the tensor is resized to the result on its own memory. Other tensors there stay, and see the
+    /// `out=` of other sizes: the tensor is resized to the result on its own memory. Other tensors on it stay, and see the
     /// write.
     pub(super) fn resize_out(&mut self, node: &Node, value: ValueId, new: ValueId) -> Rewrite<()> {
         let alias = self.alias(value)?;

@@ -178,7 +178,7 @@ pub fn read_related(
                 ("aten.slice.Tensor", vec![dim, start.clone(), end, step.clone()], next)
             }
         };
-        layout = next.expect("a relation lies inside its base");
+        layout = next.expect("a relation is inside its base");
         let args = std::iter::once(Arg::Value(value)).chain(args.into_iter().map(Arg::Scalar)).collect();
         value = b.call(op, args, TensorType::new(ty.dtype, layout.clone()));
     }

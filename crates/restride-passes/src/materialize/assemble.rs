@@ -1,6 +1,6 @@
 //! `cat` and `stack` assembled in place.
 //!
-//! The whole is an `empty` tensor made before its parts. A part is computed in its region of the whole or copied there; a
+//! The whole is an `empty` tensor made before its parts. A part is computed in its region of the whole or copied into it; a
 //! `cat` of adjacent parts of a larger one is a slice of that. A region only ever gets the elements of the one value that
 //! belongs there, and nothing else is written in place in the whole before it is complete. This is done where it saves
 //! memory. Regions have symbolic sizes and are compared with the operator's own at the witness.

@@ -9,9 +9,9 @@
 //! [`place`](crate::place()) decides the same questions, and the two share declarations: [`Movement`](restride_ir::Movement), view
 //! rules, and the values that inputs become. The answers are separate, because a placement holds for one binding of the
 //! symbols and a file for all of them, and because kernels differ: PyTorch's give their own strides and write by forms,
-//! ours write any placed layout by `Reuse` licences. So overlap is decided by storages here and by cells there: memory is
+//! ours write any placed layout by `Reuse` licences. So this pass decides overlap by storages and placement by cells: memory is
 //! overwritten if no value that may share its storage is used later and the program may write it. At the end mutated inputs
-//! get their new contents by `copy_`, unless these were computed there, and outputs become the views that they are in eager
+//! get their new contents by `copy_`, unless these were computed in the inputs' memory, and outputs become the views that they are in eager
 //! PyTorch.
 //!
 //! Operators that read strides must see the declared ones; if PyTorch's kernels may give others, a copy with the declared
@@ -21,7 +21,7 @@
 //! through values that are written in place.
 //!
 //! A view, or a part of a whole, may give later results other strides than declared. Where these are visible, in an output
-//! or to an operator that reads strides, the copy needed there is weighed against the copy that was left out
+//! or to an operator that reads strides, the copy that this needs is weighed against the copy that was left out
 //! (`visible_strides.rs`).
 //!
 //! [`views`] makes the view form: nothing that has contents is overwritten, and inputs' new contents stay declared outputs.

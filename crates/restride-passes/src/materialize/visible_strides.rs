@@ -1,4 +1,4 @@
-//! Visible strides: views and parts of wholes whose layouts show later, weighed against copies there.
+//! Visible strides: views and parts of wholes whose layouts show later, weighed against copies of them.
 
 use super::{ExportForm, MadeGraph, MaterializeContext, Materializer, made};
 use restride_ir::{GraphId, Node, NodeId, Result, Table, ValueId};

@@ -24,7 +24,7 @@ impl Whole {
     }
 }
 
-/// A place for a whole, its pieces there, and the bytes that must be moved.
+/// A place for a whole, its pieces in it, and the bytes that must be moved.
 struct Built {
     place: Place,
     pieces: Vec<AssemblyPart>,
@@ -55,7 +55,7 @@ impl Placer<'_> {
         }
         let all: i64 = whole.operands.iter().map(|v| facts.bytes_of(*v)).sum();
         let built = match best {
-            // Around its parts the whole costs less than at a hinted place, even if it is moved there later.
+            // Around its parts the whole costs less than at a hinted place, even if it is moved to that place later.
             Some(best) if best.moved + self.moved_on(at, r, &best.place)? < all || all == 0 => best,
             _ => {
                 let place = self.moved_place(at, id, r)?;
@@ -118,7 +118,7 @@ impl Placer<'_> {
         Ok(out)
     }
 
-    /// The whole at a place, with the bytes that must be moved there; `None` if these moves would overwrite cells that are
+    /// The whole at a place, with the bytes that must be moved to it; `None` if these moves would overwrite cells that are
     /// still read.
     fn built(&mut self, whole: &Whole, place: Place, except: &[ValueId]) -> Result<Option<Built>> {
         let pieces = whole.pieces(&place.layout)?;

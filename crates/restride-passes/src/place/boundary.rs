@@ -103,7 +103,7 @@ impl Placer<'_> {
         Ok(())
     }
 
-    /// The nodes of values that the caller gets, and the remarks on why they are not computed there.
+    /// The nodes of values that the caller gets, and the remarks on why they are not computed in the caller's memory.
     fn said(&self) -> Said {
         let made = self.facts.graph.ordered().flat_map(|(id, n)| n.results.iter().map(move |r| (*r, id)));
         let makers = made.filter(|(r, _)| self.facts.handed(*r).is_some()).collect();

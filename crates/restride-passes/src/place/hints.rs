@@ -45,13 +45,13 @@ pub(super) enum Target {
 /// A placement hint: where a value would cost no copy.
 #[derive(Clone, Debug)]
 pub(super) struct Hint {
-    /// The memory; or why the value cannot have it, where that is known whatever else is stored there.
+    /// The memory; or why the value cannot have it, where that is known whatever else the memory holds.
     pub target: std::result::Result<Target, Reason>,
     /// The kind of the remark on this hint; `None` for a hint passed on from another value.
     kind: Option<RemarkKind>,
     /// The value whose memory it is.
     over: Option<ValueId>,
-    /// Values whose cells there no node reads before they are replaced.
+    /// Values in this memory whose cells no node reads before they are replaced.
     except: Vec<ValueId>,
     /// Bytes of the value that the hint serves in the end.
     bytes: i64,
@@ -374,7 +374,7 @@ impl Placer<'_> {
         Ok((self.places.fresh(layout.unwrap_or_else(|| default_layout(ty)), ty.dtype), Vec::new()))
     }
 
-    /// The place of a result that is moved there, piece by piece, while the node's operands are read.
+    /// The place of a result that is moved into it, piece by piece, while the node's operands are read.
     pub(super) fn moved_place(&mut self, at: usize, id: NodeId, v: ValueId) -> Result<Place> {
         let ty = self.facts.ty(v)?;
         Ok(match self.preferred(&Write::moved(at, id), v, ty)? {

@@ -95,7 +95,7 @@ impl Placer<'_> {
             && let Some(region) = self.region_of(id, base, &rule, &place.layout)?
         {
             let to = Place { buffer: place.buffer, layout: region };
-            // A source that was made in the region has replaced the base's elements there.
+            // A source that was made in the region has replaced the base's elements in it.
             reason = match is_at(&from, &to) {
                 true => Reason::Taken,
                 false => self.may_scatter(at, base, src, &place, &to, ty),

@@ -26,7 +26,7 @@ impl Placer<'_> {
     /// Whether a step may write a place now, and the operand that it takes over.
     ///
     /// No value but those in `except` may lose a cell that is read later. The step's own operands must be apart from the place,
-    /// unless the kernel has a licence for an operand that is stored exactly there.
+    /// unless the kernel has a licence for an operand at exactly this place.
     pub(super) fn may_write(
         &mut self,
         write: &Write<'_>,

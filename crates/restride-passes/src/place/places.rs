@@ -31,7 +31,7 @@ pub(super) struct Places {
     pub outputs: BTreeMap<usize, Place>,
     /// The value whose place a view, or a value made in place, shares.
     owners: Table<ValueId, Option<ValueId>>,
-    /// For each value made at a hinted place, the values that it replaced there: no later node reads those cells of them.
+    /// For each value made at a hinted place, the values that it replaced: no later node reads those cells of them.
     pub replaced: BTreeMap<ValueId, Vec<ValueId>>,
 }
 

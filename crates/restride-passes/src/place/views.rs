@@ -40,7 +40,7 @@ impl Placer<'_> {
         Ok(())
     }
 
-    /// The views that a node makes of a placed base; `None` if it is no view, or strides cannot express it there.
+    /// The views that a node makes of a placed base; `None` if it is no view, or no strides on the base's place express it.
     fn views_at_place(&self, id: NodeId, base: ValueId) -> Result<Option<Vec<Meta>>> {
         let node = &self.facts.graph.nodes[id];
         let Some((rule, position, _)) = view_rule(node) else { return Ok(None) };
@@ -93,7 +93,7 @@ impl Placer<'_> {
         if copies && !strided {
             return Ok(false);
         }
-        // Strides cannot express the view there: it is a view of a copy in the eager layout.
+        // No strides on the base's place express the view: it is a view of a copy in the eager layout.
         let place = self.eager_copy(id, base, eager)?;
         let views = shifted(&eager_views, eager, &place)
             .ok_or_else(|| Error::invalid("a view that starts inside an element of its base"))?;
@@ -107,7 +107,7 @@ impl Placer<'_> {
         self.remark(id, RemarkKind::ViewOnBase, Reason::Taken, self.facts.result_bytes(id), Some(base));
     }
 
-    /// Moves a value to memory in its eager layout and leaves it there for later readers.
+    /// Moves a value to memory in its eager layout in which later readers find it.
     pub(super) fn eager_copy(&mut self, id: NodeId, v: ValueId, eager: &Meta) -> Result<Place> {
         let reason = if self.options.views { Reason::KernelNeedsLayout } else { Reason::SwitchedOff };
         self.remark(id, RemarkKind::LayoutCopy, reason, self.facts.bytes_of(v), Some(v));

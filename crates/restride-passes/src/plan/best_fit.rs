@@ -109,7 +109,7 @@ impl Holes {
         self.by_offset.remove(&offset);
         self.by_size.remove(&(size, offset));
     }
-    /// The smallest hole that fits, or the top, together with a hole that ends there.
+    /// The smallest hole that fits, or the top, together with a hole that ends at it.
     fn take(&mut self, size: i64) -> i64 {
         if let Some(&(have, offset)) = self.by_size.range((size, 0)..).next() {
             self.remove(offset, have);

@@ -111,7 +111,7 @@ pub(super) fn most(mut changes: Vec<(usize, i64)>) -> i64 {
     let (mut now, mut most) = (0i128, 0i128);
     for (k, (at, by)) in changes.iter().enumerate() {
         now += i128::from(*by);
-        // Items that end at a step free their memory for those that begin there.
+        // Items that end at a step free their memory for those that begin at it.
         if changes.get(k + 1).is_none_or(|next| next.0 != *at) {
             most = most.max(now);
         }

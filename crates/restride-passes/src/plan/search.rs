@@ -211,7 +211,7 @@ impl<'a> Search<'a> {
         self.choose(&items, from, to, 0, 0)
     }
 
-    /// Chooses the next item and goes on from there. `items` are with their ranks, and some are placed already.
+    /// Chooses the next item and searches on. `items` are with their ranks, and some are placed already.
     fn choose(&mut self, items: &[(u32, u32)], from: usize, to: usize, least: i64, least_rank: u32) -> End {
         if self.nodes == 0 || self.left == 0 {
             return End::Spent;

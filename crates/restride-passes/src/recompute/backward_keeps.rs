@@ -1,4 +1,4 @@
-//! Values of forward that backward keeps: values that both need are kept until backward reads them, or recomputed there.
+//! Values of forward that backward keeps: values that both need are kept until backward reads them, or recomputed before.
 
 use super::cost::{costs, sums_products};
 use super::{Aim, reach, run, work};

@@ -46,7 +46,7 @@ pub struct NamedTensors {
 /// One value.
 #[derive(Debug, Clone, PartialEq)]
 pub struct NamedItem {
-    /// Its name; the JSON form has none, there the position counts.
+    /// Its name; the JSON form has none and counts by position.
     pub name: Option<String>,
     /// The value.
     pub value: Item,

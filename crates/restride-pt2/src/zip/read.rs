@@ -89,7 +89,7 @@ impl<'a> ZipReader<'a> {
         let raw = self
             .bytes
             .get(entry.data.clone())
-            .ok_or_else(|| Pt2Error::malformed("lies outside of the file").at(&*entry.name))?;
+            .ok_or_else(|| Pt2Error::malformed("is outside of the file").at(&*entry.name))?;
         match entry.method {
             Method::Stored => Ok(Cow::Borrowed(raw)),
             Method::Deflated => inflate(raw, entry.size).map(Cow::Owned).at(|| entry.name.clone()),
@@ -121,7 +121,7 @@ fn inflate(raw: &[u8], size: u64) -> Result<Vec<u8>> {
 /// One entry with the offset of its local header.
 type LocatedEntry = (usize, ZipEntry);
 
-/// The end record is followed by a comment of at most this length. PyTorch tolerates other bytes there.
+/// The end record is followed by a comment of at most this length. PyTorch tolerates other bytes in its place.
 const MAX_COMMENT: u64 = u16::MAX as u64;
 const END_RECORD: u64 = 22;
 

@@ -12,7 +12,7 @@ struct HeapOwner<T>(*mut T);
 unsafe impl<T: Send> Send for HeapOwner<T> {}
 impl<T> Drop for HeapOwner<T> {
     fn drop(&mut self) {
-        // SAFETY: the box that the address came from, given up there.
+        // SAFETY: the address of a box that `into_raw` gave up.
         drop(unsafe { Box::from_raw(self.0) });
     }
 }

@@ -375,7 +375,7 @@ impl Storage {
     /// As [`Storage::try_write`].
     ///
     /// # Panics
-    /// As there, and where that is an error.
+    /// As [`Storage::try_write`], and where that is an error.
     pub fn write(&self, bytes: &[u8]) {
         self.try_write(bytes).unwrap_or_else(|e| panic!("{e}"));
     }

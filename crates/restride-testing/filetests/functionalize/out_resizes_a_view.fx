@@ -1,4 +1,4 @@
-// out= resizes a view in the middle of its memory: what it shows next lies over its neighbours.
+// out= resizes a view in the middle of its memory: it then shows its neighbours' memory too.
 // run: functionalize, run
 graph(%a: f32[6], %b: f32[2, 2]) {
   %x: f32[6] = aten.neg.default(%a)

@@ -1,4 +1,4 @@
-// Inputs on one storage that nobody writes: outputs on it share it.
+// Inputs on one storage that no node writes: outputs on it share it.
 // run: functionalize, run
 // share: %x %y
 graph(%x: f32[2, 3], %y: f32[3]+1, %k: f32[2]) {

@@ -1,4 +1,4 @@
-// A loop is differentiated as a scan of at most so many iterations.
+// A loop is differentiated as a scan of bounded length.
 // run: grad
 // trips: 3
 graph(%n: i64[], %x: f64[3], %w: f64[3]) {

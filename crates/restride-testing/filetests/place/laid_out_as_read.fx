@@ -1,4 +1,4 @@
-// A result lies as the kernels that read it want it, where that spares bytes: %a is read by `im2col` through a
+// A result gets the layout that its readers' kernels prefer, where that spares bytes: %a is read by `im2col` through a
 // permutation, and is computed so that this is row-major. Not where the caller gets it too, nor where the kernel that makes it
 // would have to put it in order itself.
 // run: place, remarks, run

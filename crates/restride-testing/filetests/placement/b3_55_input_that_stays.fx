@@ -10,7 +10,7 @@ graph(%x: f32[4, 2]) {
 
 // == remarks
 // %a = aten.clone.default(%x)
-//   not kept as a view of its base, %x: there it would prevent a larger saving, 32 bytes
+//   not kept as a view of its base, %x: it would prevent a larger saving, 32 bytes
 // %v = aten.slice.Tensor(%a, 0, 0, 2)
 //   kept as a view of its base, %a: taken, 16 bytes
 // %w = aten.add.Tensor(%v, 1)
@@ -24,7 +24,7 @@ graph(%x: f32[4, 2]) {
 
 // == copies
 // %x to the arena, for %a = aten.clone.default, 32 bytes
-//   not kept as a view of its base: there it would prevent a larger saving
+//   not kept as a view of its base: it would prevent a larger saving
 
 // == run
 // input 0: f32[4, 2][2, 1]+0 = [0.0 1.0 2.0 3.0 4.0 5.0 6.0 7.0]

@@ -17,7 +17,7 @@ graph(%x: f32[4, 2]) {
 // %o = aten.slice.Tensor(%a, 0, 1, 3)
 //   kept as a view of its base, %a: taken, 16 bytes
 // %k = aten.clone.default(%o)
-//   not kept as a view of its base, %o: there it would prevent a larger saving, 16 bytes
+//   not kept as a view of its base, %o: it would prevent a larger saving, 16 bytes
 // %v = aten.slice.Tensor(%a, 0, 0, 2)
 //   kept as a view of its base, %a: taken, 16 bytes
 // %w = aten.add.Tensor(%v, 1)
@@ -33,7 +33,7 @@ graph(%x: f32[4, 2]) {
 
 // == copies
 // %o to the arena, for %k = aten.clone.default, 16 bytes
-//   not kept as a view of its base: there it would prevent a larger saving
+//   not kept as a view of its base: it would prevent a larger saving
 
 // == run
 // input 0: f32[4, 2][2, 1]+0 = [0.0 1.0 2.0 3.0 4.0 5.0 6.0 7.0]

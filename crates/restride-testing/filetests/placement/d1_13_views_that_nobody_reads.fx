@@ -1,4 +1,4 @@
-// Views that nobody reads are no steps and hold no memory.
+// Unread views are no steps and hold no memory.
 // run: remarks, copies, run
 graph(%x: f32[4, 2]) {
   %a: f32[4, 2] = aten.mul.Tensor(%x, 2)

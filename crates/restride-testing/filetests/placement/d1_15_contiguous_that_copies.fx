@@ -1,4 +1,4 @@
-// Row-major order that nobody needs: no copy where kernels read by strides.
+// Row-major order that no reader needs: no copy where kernels read by strides.
 // run: remarks, copies, run
 graph(%x: f32[4, 2]) {
   %a: f32[4, 2] = aten.mul.Tensor(%x, 2)

@@ -1,4 +1,4 @@
-// No in-place form carries this operator's name; its result lies on either operand.
+// No in-place form carries this operator's name; its result is stored on either operand.
 // run: remarks, copies, run
 graph(%x: f32[4], %y: f32[4]) {
   %a: f32[4] = aten.mul.Tensor(%x, 2)

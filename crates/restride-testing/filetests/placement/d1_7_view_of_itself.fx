@@ -1,4 +1,4 @@
-// The other operand shows the same memory in another order: not there.
+// The other operand shows the same memory in another order, so the result may not overwrite it.
 // run: remarks, copies, run
 graph(%x: f32[3, 3]) {
   %a: f32[3, 3] = aten.mul.Tensor(%x, 2)

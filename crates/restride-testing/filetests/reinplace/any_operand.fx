@@ -1,4 +1,4 @@
-// A result takes over whichever operand nobody needs any more; the first by the in-place form, another one by the out= form.
+// A result takes over whichever operand is dead; the first by the in-place form, another one by the out= form.
 // What is still read, is of another type or is broadcast stays.
 // run: functionalize, reinplace, views, run
 graph(%x: f32[2, 3], %y: f32[3], %k: i64[2, 3]) {

@@ -1,4 +1,4 @@
-// Copies that nobody sees are left out; the caller's are not. Those that lay elements out otherwise stay.
+// Copies that change nothing visible are left out; the caller's are not. Those that change the layout stay.
 // run: functionalize, reinplace, views, run
 graph(%x: f32[2, 3]) {
   %a: f32[2, 3] = aten.clone.default(%x)

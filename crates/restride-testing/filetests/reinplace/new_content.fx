@@ -1,4 +1,4 @@
-// What an input holds at the end is computed in its memory, once nobody reads what was there.
+// What an input holds at the end is computed in its memory, after the last read of its old content.
 // run: functionalize, reinplace, views, run
 graph(%x: f32[3], %y: f32[3], %g: f32[3]) {
   %m: f32[3] = aten.mul.Tensor(%y, %g)

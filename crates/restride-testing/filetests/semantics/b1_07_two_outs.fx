@@ -1,4 +1,4 @@
-// Several out= arguments of which one is used: nothing is left of the other.
+// Two out= arguments, one of them used: nothing is left of the other.
 // run: functionalize, run
 graph(%x: f32[4]) {
   %a: f32[] = aten.empty.memory_format([], dtype=f32)

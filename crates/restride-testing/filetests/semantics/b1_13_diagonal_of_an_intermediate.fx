@@ -1,4 +1,4 @@
-// A write through a diagonal that nobody reads leaves nothing behind.
+// A write through an unread diagonal leaves nothing behind.
 // run: functionalize, run
 graph(%a: f32[2, 2]) {
   %x: f32[2, 2] = aten.mul.Tensor(%a, 2)

@@ -1,4 +1,4 @@
-// A view of what nobody writes stays the one view operator that it was.
+// A view of an unwritten tensor stays the one view operator that it was.
 // run: functionalize, run
 graph(%a: f32[4, 2]) {
   %x: f32[4, 2] = aten.neg.default(%a)

@@ -1,4 +1,4 @@
-// A result that shares memory with an argument, nobody knows which: what is written through it would be lost.
+// A result that may share memory with any argument: a write through it would be lost.
 // ops: mylib::part(Tensor(a) x) -> Tensor(a)
 // run: functionalize
 graph(%a: f32[4]) {

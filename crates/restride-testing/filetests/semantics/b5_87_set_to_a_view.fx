@@ -1,4 +1,4 @@
-// set_ to a view: the tensor lies where the view does and sees what is written to its base.
+// set_ to a view: the tensor has the view's memory and sees what is written to its base.
 // run: functionalize, run
 graph(%x: f32[2], %a: f32[2, 2]) {
   %y: f32[2, 2] = aten.neg.default(%a)

@@ -1,4 +1,4 @@
-// Two inputs of which one is a detached view of the other, both written.
+// Two inputs, one a detached view of the other, both written.
 // run: functionalize, run
 // share: %x %y
 graph(%x: f32[2, 2], %y: f32[2][2]+1) {

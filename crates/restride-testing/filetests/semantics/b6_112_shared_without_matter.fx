@@ -1,4 +1,4 @@
-// Compiled for inputs apart, run on inputs that share cells that nobody writes: the same program is right.
+// Compiled for inputs apart, run on inputs that share unwritten cells: the same program is right.
 // run: run, share-later
 // share: %x %y
 graph(%x: f32[4], %y: f32[2]+2) {

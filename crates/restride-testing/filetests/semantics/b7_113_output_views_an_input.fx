@@ -1,4 +1,4 @@
-// An output that is a view of an input lies in the input's memory: a view by steps, and one that no chain of views gives.
+// An output that is a view of an input is in the input's memory: a view by steps, and one that no chain of views gives.
 // run: functionalize, run
 graph(%x: f32[2, 4]) {
   %t: f32[4, 2][1, 4] = aten.transpose.int(%x, 0, 1)

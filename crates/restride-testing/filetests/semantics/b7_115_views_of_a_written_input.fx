@@ -1,4 +1,4 @@
-// Views of a written input are returned, made before and after the write, beside views of an input that nobody writes.
+// Views of a written input are returned, made before and after the write, beside views of an unwritten input.
 // run: functionalize, run
 graph(%x: f32[2, 2], %y: f32[2, 2]) {
   %p: f32[2]+2 = aten.select.int(%x, 0, 1)

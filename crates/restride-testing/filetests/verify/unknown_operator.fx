@@ -1,4 +1,4 @@
-// An operator that nobody knows.
+// An operator that the table does not have.
 // run: verify
 graph(%x: f32[2]) {
   %a: f32[2] = aten.nag.default(%x)

@@ -192,7 +192,7 @@ impl Explanation {
     /// the programs before placement whose names may be meant.
     ///
     /// # Errors
-    /// A name that there is not, with near ones.
+    /// A name that no value has, with near ones.
     pub fn about(&self, name: &str, stages: &[&Program]) -> Result<Explanation> {
         let bare = name.strip_prefix('%').unwrap_or(name);
         let bare = bare.strip_prefix('"').and_then(|n| n.strip_suffix('"')).unwrap_or(bare);
@@ -527,7 +527,7 @@ fn value_at(node: &Node, i: usize) -> Option<ValueId> {
     }
 }
 
-/// The first declined decision of the first of these kinds that there is, about that memory if one is named.
+/// The first declined decision of the first of these kinds that has one, about that memory if one is named.
 fn first(decisions: Option<&Vec<Decision>>, kinds: &[RemarkKind], over: Option<&str>) -> Option<Decision> {
     let fits = |d: &&Decision| over.is_none() || d.over.as_deref() == over;
     kinds.iter().find_map(|k| decisions?.iter().filter(fits).find(|d| d.kind == *k)).cloned()

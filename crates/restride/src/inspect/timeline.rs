@@ -203,7 +203,7 @@ impl TimelinePart {
         self.live.iter().position(|l| *l == most)
     }
 
-    /// The buffers of the arena that live at a step, those with the most bytes there first.
+    /// The buffers of the arena that live at a step, those with the most bytes first.
     pub fn living(&self, step: usize) -> Vec<usize> {
         let at = |b: &BufferRow| bytes_at(b, step);
         let mut out: Vec<usize> = (0..self.buffers.len()).filter(|b| at(&self.buffers[*b]) > 0).collect();

@@ -45,7 +45,7 @@ pub(super) struct AtLargest {
 
 impl AtLargest {
     /// The plan of smaller sizes with the offsets of the largest ones, whose arena is no larger. `None` where buffers differ or
-    /// grow, or where the plan checker finds that parts which share bytes there would meet here.
+    /// grow, or where the plan checker finds that parts which share bytes at the largest sizes would be in use at once.
     pub fn fitted(&self, program: &Program, placement: &Placement, own: Plan) -> Option<Plan> {
         let pairs = || placement.buffers.iter().zip(self.placement.buffers.iter());
         let same = placement.buffers.len() == self.placement.buffers.len()
