@@ -125,7 +125,7 @@ class Expected:
         return sorted(found, key=lambda r: (-r["alive"], r["offset"]))
 
 
-WORKING = "working memory of "
+WORKING = "scratch of "
 
 
 def name_of(row):
@@ -280,7 +280,7 @@ class Page:
             (f"from step {r['first_step']} (" in tip and f"to step {r['last_step']} (" in tip) or fail(
                 f"{r} lives as {tip!r}"
             )
-            if r["values"] and not r["values"][0].startswith("working memory"):
+            if r["values"] and not r["values"][0].startswith("scratch"):
                 named = tip.split("\n")[0]
                 named.startswith(", ".join("%" + v for v in r["values"][:6])) or fail(f"{r} is called {named!r}")
             seen += 1
@@ -448,7 +448,7 @@ class Page:
         # In the chart, the blocks of these steps' results are left as they are, and all others are faint.
         made = {n for line in steps[name] for n in re.findall(r'%("(?:[^"\\]|\\.)*"|[\w.]+)', line.split(" = ")[0])}
         key = lambda r: [r["offset"], r["bytes"], r["first_step"], r["last_step"]]
-        # Working memory is called after the step's first result.
+        # Scratch is called after the step's first result.
         lit = [r for r in want.rows if made & {v.removeprefix(WORKING) for v in r["values"]}]
         same("blocks found", sorted(self.eval("restrideReport.found")), sorted(key(r) for r in lit))
         faint = [r for r in want.rows if r not in lit]

@@ -280,7 +280,7 @@ typedef struct restride_strings restride_strings;
 typedef struct restride_compile_options {
     // sizeof(restride_compile_options).
     size_t size;
-    // The most bytes of the arena; 0 is no limit. Cheap values are computed again until it fits; results stay the same. A budget
+    // The most bytes of the arena; 0 is no limit. Cheap values are recomputed until it fits; results stay the same. A budget
     // that cannot be met is an error with the smallest one that can.
     int64_t memory_budget;
     // Seed of random operators. Each run of an instance draws anew.

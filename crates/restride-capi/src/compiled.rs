@@ -43,7 +43,7 @@ pub unsafe extern "C" fn restride_string_free(string: *mut c_char) {
 pub struct restride_compile_options {
     /// sizeof(restride_compile_options).
     pub size: usize,
-    /// The most bytes of the arena; 0 is no limit. Cheap values are computed again until it fits; results stay the same. A budget
+    /// The most bytes of the arena; 0 is no limit. Cheap values are recomputed until it fits; results stay the same. A budget
     /// that cannot be met is an error with the smallest one that can.
     pub memory_budget: i64,
     /// Seed of random operators. Each run of an instance draws anew.

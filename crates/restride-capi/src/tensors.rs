@@ -138,8 +138,9 @@ fn one_storage(number: u32, members: &[&CheckedTensor], kept: &Arc<AtomicBool>) 
     for m in &ranges {
         if m.start.addr() > end {
             let what = format!("the tensors on storage {number} leave a gap of {} bytes", m.start.addr() - end);
-            let what =
-                format!("{what}, which is memory of none of them and is not touched. Give tensors that do not overlap other numbers");
+            let what = format!(
+                "{what}, which is memory of none of them and is not touched. Give tensors that do not overlap other numbers"
+            );
             return Err(CallError::argument(what));
         }
         end = end.max(m.start.addr() + m.bytes);

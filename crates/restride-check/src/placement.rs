@@ -288,7 +288,7 @@ impl<'a> PlacementWalk<'a> {
             return None;
         }
         if self.working.contains(&place.buffer) {
-            self.fault(FaultKind::Malformed, Some(v), Some(place), "is in working memory");
+            self.fault(FaultKind::Malformed, Some(v), Some(place), "is in scratch");
             return None;
         }
         if !self.inside(place, meta.dtype.size()) {
@@ -400,7 +400,7 @@ impl<'a> PlacementWalk<'a> {
         let buffer = self.placement.scratch.get(&node).and_then(|b| self.placement.buffers.get(*b));
         let has = buffer.map_or(0, |b| b.bytes);
         if has < bytes {
-            let what = format!("the call needs {bytes} bytes of working memory and has {has}");
+            let what = format!("the call needs {bytes} bytes of scratch and has {has}");
             self.fault(FaultKind::Outside, None, None, what);
         }
     }

@@ -294,7 +294,7 @@ fn grad(screen: &Screen, args: &GradArgs) -> Result<()> {
         return Ok(());
     }
     screen.print(&format!(
-        "backward keeps {} of forward instead of {}; {} of it computed again\n",
+        "backward keeps {} of forward instead of {}; {} of it recomputed\n",
         tables::bytes(kept.bytes),
         tables::bytes(kept.all_bytes),
         if kept.again == 1 { "1 node".into() } else { format!("{} nodes", kept.again) }

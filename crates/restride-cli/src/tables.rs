@@ -231,7 +231,7 @@ pub fn report_text(r: &Report) -> String {
     }
     out += &format!("\n{}{}", counts_text(&r.plan), memories_text(&r.memories));
     if r.again.0 > 0 {
-        out += &field("computed again", format!("{} nodes, {}", r.again.0, bytes(r.again.1)));
+        out += &field("recomputed", format!("{} nodes, {}", r.again.0, bytes(r.again.1)));
     }
     let bound = match (r.plan.upper_bound_bytes, &r.unbounded) {
         (Some(most), _) if most != r.plan.arena_bytes => Some(bytes(most)),

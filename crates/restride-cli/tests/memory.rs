@@ -78,12 +78,12 @@ fn backward_keeps_what_is_said() {
     let (all, said) = joint("all.pt2", &["--keep", "all"]);
     assert_eq!(said, "");
     let (none, said) = joint("none.pt2", &["--keep", "none"]);
-    assert!(said.contains("of it computed again"), "{said}");
+    assert!(said.contains("of it recomputed"), "{said}");
     let run = |file: &File| text(&restride("run", &file.0, &[]));
     assert_eq!(run(&all), run(&none));
-    // What is cheap is computed again without being asked.
+    // What is cheap is recomputed without being asked.
     let (auto, said) = joint("auto.pt2", &[]);
-    assert!(said.contains("of it computed again"), "{said}");
+    assert!(said.contains("of it recomputed"), "{said}");
     assert_eq!(run(&all), run(&auto));
     assert!(plan(&auto.0, &[])["arena_bytes"].as_i64() < plan(&all.0, &[])["arena_bytes"].as_i64());
     let few = File::new("few.pt2");

@@ -30,7 +30,8 @@ pub fn run_constants(graph: &Graph, inputs: &[RunValue], wanted: &[ValueId]) -> 
     }
     let mut values: BTreeMap<ValueId, RunValue> = graph.inputs.iter().copied().zip(inputs.iter().cloned()).collect();
     for (at, (id, node)) in nodes.into_iter().rev().enumerate() {
-        let value = |v: &ValueId| values.get(v).cloned().ok_or_else(|| OpError::new("a constant that was not computed"));
+        let value =
+            |v: &ValueId| values.get(v).cloned().ok_or_else(|| OpError::new("a constant that was not computed"));
         let number = |e: &restride_ir::Expr| e.constant().ok_or_else(|| OpError::new(format!("{e} is not known")));
         let args: std::result::Result<Vec<Arg<RunValue, Scalar>>, OpError> =
             node.args.iter().map(|a| a.try_map(value, number)).collect();

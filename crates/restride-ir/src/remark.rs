@@ -102,7 +102,7 @@ impl RemarkKind {
             RemarkKind::OutputInCaller => "computed in the output's memory",
             RemarkKind::LayoutCopy => "copy into another layout",
             RemarkKind::LaidOut => "laid out as it is read",
-            RemarkKind::ComputeAgain => "computed again",
+            RemarkKind::ComputeAgain => "recomputed",
         }
     }
 

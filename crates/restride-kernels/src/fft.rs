@@ -4,7 +4,7 @@ use crate::support::pack::{Compute, Stored, Target, compute_room, pack, packed_r
 use crate::support::scratch::{Temp, room};
 use num_complex::Complex;
 use restride_tensor::{DType, View, ViewMut};
-use rustfft::{Fft, FftDirection, FftNum, FftPlanner};
+use rustfft::{Fft, FftDirection, FftNum, FftPlanner, FftPlannerScalar};
 use smallvec::SmallVec;
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -26,6 +26,7 @@ pub struct Transform {
 trait FftNumber: FftNum + num_traits::Float + Compute {
     fn of(x: f64) -> Self;
     fn plans() -> &'static Plans<Self>;
+    fn plan(n: usize, direction: FftDirection) -> Arc<dyn Fft<Self>>;
 }
 impl FftNumber for f32 {
     fn of(x: f64) -> f32 {
@@ -35,6 +36,9 @@ impl FftNumber for f32 {
         static PLANS: Plans<f32> = Mutex::new(Vec::new());
         &PLANS
     }
+    fn plan(n: usize, direction: FftDirection) -> Arc<dyn Fft<f32>> {
+        FftPlanner::new().plan_fft(n, direction)
+    }
 }
 impl FftNumber for f64 {
     fn of(x: f64) -> f64 {
@@ -43,6 +47,10 @@ impl FftNumber for f64 {
     fn plans() -> &'static Plans<f64> {
         static PLANS: Plans<f64> = Mutex::new(Vec::new());
         &PLANS
+    }
+    /// Without vectors: transforms of doubles are rare, and their vectors are seconds of a build.
+    fn plan(n: usize, direction: FftDirection) -> Arc<dyn Fft<f64>> {
+        FftPlannerScalar::new().plan_fft(n, direction)
     }
 }
 
@@ -61,7 +69,7 @@ fn planned<T: FftNumber>(n: usize, direction: FftDirection) -> Arc<dyn Fft<T>> {
         return plan;
     }
     // A fresh planner: a plan must not depend on earlier ones. Planned without the lock, for which other threads wait.
-    let plan = FftPlanner::new().plan_fft(n, direction);
+    let plan = T::plan(n, direction);
     let mut plans = plans();
     if plans.len() == KEPT {
         plans.remove(0);

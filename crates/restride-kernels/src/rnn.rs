@@ -122,7 +122,7 @@ impl Network {
                     next[(row * directions + d) * wide..][..wide].copy_from_slice(h);
                 };
                 self.layer(&x, width, steps, &params, &mut own, d == 1, &mut write);
-                // Working memory is given back from its end.
+                // Scratch is given back from its end.
                 drop(params);
                 while packed.pop().is_some() {}
             }

@@ -1,4 +1,4 @@
-//! No kernel takes memory of its own while it computes, beside the working memory that its operator declares.
+//! No kernel takes memory of its own while it computes, beside the scratch that its operator declares.
 //! `RESTRIDE_SHOW=1` shows what each call declares and takes where that differs much.
 
 #[path = "../examples/dump_samples/run.rs"]
@@ -59,7 +59,7 @@ fn kernels_allocate_nothing() {
             });
             assert!(done.is_ok(), "{op} does not give twice what it gave");
             if !op.def().random {
-                assert!(before == outs.iter().map(bytes).collect::<Vec<_>>(), "{op} depends on working memory");
+                assert!(before == outs.iter().map(bytes).collect::<Vec<_>>(), "{op} depends on scratch");
             }
             let allocated = change.allocations + change.reallocations;
             let odd = allocated > 0 || taken > declared || declared > 2 * taken + 1024;

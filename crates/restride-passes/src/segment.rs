@@ -277,7 +277,7 @@ impl<'a> Cutter<'a> {
             let node = &old.nodes[n];
             let numbers_only = node.results.iter().all(|r| matches!(old.values[*r].ty, Type::Scalar(_)));
             if numbers_only && !node.results.is_empty() && !node.op.def().effectful && !self.teaches(node) {
-                // Symbols that are known already are not computed again.
+                // Symbols that are known already are not recomputed.
                 continue;
             }
             let args = node.args.iter().map(|a| a.map_values(|v| map[v])).collect();

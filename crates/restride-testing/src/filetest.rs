@@ -20,7 +20,7 @@
 //! - `written`: the functional program as files say it. `portable`: the same in operators that other compilers take.
 //! - `grad`: the program of forward and backward, its first output being the loss, or the error.
 //! - `sgd`, `adam`: a training step with that optimizer, with momentum, or the error.
-//! - `recompute`: the program with what is computed again so that, by the model of memory, as many bytes live at once as the
+//! - `recompute`: the program with what is recomputed so that, by the model of memory, as many bytes live at once as the
 //!   line `most:` says.
 //! - `place`: the placed program and its plan. `remarks`: the decisions that led to it, in program order.
 //! - `reinplace`: the program with in-place operators and views. `views`: the functional one with views.

@@ -54,8 +54,7 @@ fn blocks_are_the_rows_of_the_plan() {
         }
         let mut expected = Vec::new();
         for r in &plan.rows {
-            let values: Vec<String> =
-                r.values.iter().filter(|v| !v.starts_with("working memory of ")).cloned().collect();
+            let values: Vec<String> = r.values.iter().filter(|v| !v.starts_with("scratch of ")).cloned().collect();
             expected.push((r.segment, r.offset, r.bytes, r.steps, values));
         }
         found.sort();

@@ -1,4 +1,4 @@
-//! Values that weights alone decide: computed when a run first needs them, kept by the instances that use them, and computed again
+//! Values that weights alone decide: computed when a run first needs them, kept by the instances that use them, and recomputed
 //! where a weight was changed.
 
 use crate::prepare::PreparedSegment;

@@ -22,7 +22,7 @@ pub struct Instance {
 }
 
 /// What an instance consists of.
-pub(crate) type Parts = (Compiled, State, ByteArena, HeldConstants, u64);
+pub(crate) type InstanceParts = (Compiled, State, ByteArena, HeldConstants, u64);
 
 impl Compiled {
     /// An arena, empty until the first run, and the state that the program was exported with.
@@ -143,11 +143,11 @@ impl Instance {
         Ok(())
     }
 
-    pub(crate) fn from_parts((compiled, state, arena, constants, runs): Parts) -> Instance {
+    pub(crate) fn from_parts((compiled, state, arena, constants, runs): InstanceParts) -> Instance {
         Instance { compiled, state, arena, constants, runs }
     }
 
-    pub(crate) fn into_parts(self) -> Parts {
+    pub(crate) fn into_parts(self) -> InstanceParts {
         (self.compiled, self.state, self.arena, self.constants, self.runs)
     }
 

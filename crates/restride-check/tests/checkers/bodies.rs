@@ -128,7 +128,7 @@ fn a_call_needs_its_bodies_and_its_working_memory() {
     let mut bad = placement.clone();
     bad.buffers[scratch].bytes -= 64;
     assert!(rejects(&program, &bad).contains(&FaultKind::Outside));
-    // A value in the working memory.
+    // A value in the scratch.
     let mut bad = placement.clone();
     for step in &mut bad.steps {
         if let Step::Run { node: n, writes, .. } = step

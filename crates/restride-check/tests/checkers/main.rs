@@ -54,7 +54,7 @@ fn placements_are_right_element_by_element() {
     }
 }
 
-/// What can be done to placements without bodies and without working memory.
+/// What can be done to placements without bodies and without scratch.
 fn kinds() -> impl Iterator<Item = DamageKind> {
     KINDS.into_iter().filter(|k| !matches!(k, DamageKind::Scratch | DamageKind::Carried | DamageKind::Nested))
 }

@@ -42,7 +42,7 @@ function showPart(next) {
   const notes = [];
   if (part.body) notes.push("A body has an arena of its own, in the scratch of the step that calls it.");
   const called = parts.filter((p) => p.body && p.body.part === part.number);
-  if (called.length) notes.push(`Bodies of control flow (${few(called.map((p) => p.body.name), 3)}) count as the working memory of their steps; choose one above to look into it.`);
+  if (called.length) notes.push(`Bodies of control flow (${few(called.map((p) => p.body.name), 3)}) count as the scratch of their steps; choose one above to look into it.`);
   if (part.learns) notes.push(`After this piece ${part.learns} runs outside of the arena. What it gives depends on data, so the next piece is placed and planned when that is known.`);
   byId("part-note").textContent = notes.join(" ");
   byId("part-note").hidden = !notes.length;
@@ -374,7 +374,7 @@ fillTable(byId("table"), "Before and after", data.table.slice(1), data.table[0])
 fillTable(byId("memory"), "Memory", [
   ["arena", exactly(report.plan.arena_bytes)], ["lower bound", exactly(report.plan.lower_bound_bytes)], ["proved", `at least ${exactly(report.plan.at_least_bytes)}`], ["state", exactly(report.plan.state_bytes)],
   ["arena, at any sizes", report.plan.upper_bound_bytes === null ? `not bounded: ${report.plan.unbounded}` : `at most ${exactly(report.plan.upper_bound_bytes)}`],
-  ...(report.plan.computed_again ? [["computed again", `${report.plan.computed_again.toLocaleString("en-US")} nodes, ${exactly(report.plan.computed_again_bytes)}`]] : []),
+  ...(report.plan.computed_again ? [["recomputed", `${report.plan.computed_again.toLocaleString("en-US")} nodes, ${exactly(report.plan.computed_again_bytes)}`]] : []),
   ...report.learns.map((node) => ["memory when size is known", `what comes after ${node}`]),
   ...(report.plan.constant_bytes ? [["computed once", exactly(report.plan.constant_bytes)]] : []),
   ...(report.plan.packed_bytes ? [["packed weights", exactly(report.plan.packed_bytes)]] : []),

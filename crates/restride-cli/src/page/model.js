@@ -78,7 +78,7 @@ const where = (part, buffer) => part.buffers[buffer].owned;
 
 /** What a buffer is called: after the first value in it. */
 function bufferName(part, b) {
-  if (b.scratchOf !== null) return `working memory of ${part.steps[b.scratchOf].results || shortOp(part.steps[b.scratchOf].op)}`;
+  if (b.scratchOf !== null) return `scratch of ${part.steps[b.scratchOf].results || shortOp(part.steps[b.scratchOf].op)}`;
   if (b.values.length) return `%${part.values[b.values[0]].name}`;
   const step = part.steps[b.first];
   const moved = step && step.writes.find(([, to]) => to === b.at);

@@ -63,7 +63,8 @@ impl Interp<'_> {
         symbols: &mut Binding,
         iteration: u64,
     ) -> Result<Vec<Slot>> {
-        let graph = self.program.graphs.get(id).ok_or_else(|| Error::invalid("a body that the program does not have"))?;
+        let graph =
+            self.program.graphs.get(id).ok_or_else(|| Error::invalid("a body that the program does not have"))?;
         let most = self.program.limits.depth;
         if self.depth as u64 > most {
             return Err(beyond(format!("higher-order operators nested {} deep", self.depth), "depth", most));

@@ -84,7 +84,7 @@ pub(super) struct KernelStep {
     pub late: bool,
     /// Eager types of the operands, where they are needed for that.
     pub types: Vec<Option<Meta>>,
-    /// Working memory: its buffer and how many bytes it has.
+    /// Scratch: its buffer and how many bytes it has.
     pub scratch: Option<(usize, usize)>,
 }
 
@@ -92,7 +92,7 @@ pub(super) struct KernelStep {
 pub(super) struct ControlFlowStep {
     pub call: HopCall,
     pub frame: LoopFrame,
-    /// Buffer of the working memory.
+    /// Buffer of the scratch.
     pub scratch: Option<usize>,
     pub reads: Vec<Option<TypedPlace>>,
     pub writes: Vec<Option<TypedPlace>>,
@@ -128,7 +128,8 @@ impl Code {
         let graph = program.graphs.get(id).ok_or_else(|| Error::invalid("a body that the program does not have"))?;
         let mut used = vec![false; placement.buffers.len()];
         for buffer in placement.steps.iter().flat_map(|s| placement.touched(s)) {
-            *used.get_mut(buffer.index()).ok_or_else(|| Error::invalid(format!("the placement has no {buffer}")))? = true;
+            *used.get_mut(buffer.index()).ok_or_else(|| Error::invalid(format!("the placement has no {buffer}")))? =
+                true;
         }
         let mut maker = Maker {
             program,
@@ -313,7 +314,8 @@ impl Maker<'_> {
                 Ok(CodeStep { node: None, action: Action::Move(Box::new((from, to))) })
             }
             Step::Run { node, reads, writes } => {
-                let n = self.graph.nodes.get(*node).ok_or_else(|| Error::invalid("a node that the graph does not have"))?;
+                let n =
+                    self.graph.nodes.get(*node).ok_or_else(|| Error::invalid("a node that the graph does not have"))?;
                 let operands: Vec<ValueId> = n.operands().collect();
                 let reads = self.places(&operands, reads, false)?;
                 let writes = self.places(&n.results, writes, true)?;
@@ -401,7 +403,7 @@ impl Maker<'_> {
             None => None,
             Some(b) => match self.roots.get(b.index()) {
                 Some(&BufferRoot::Arena { bytes, .. }) => Some((b.index(), bytes)),
-                _ => return Err(Error::invalid(format!("{b}, working memory, is not in the arena"))),
+                _ => return Err(Error::invalid(format!("{b}, scratch, is not in the arena"))),
             },
         };
         Ok(Action::Kernel(Box::new(KernelStep { op, compute, args, reads, writes, unplaced, late, types, scratch })))
@@ -436,10 +438,7 @@ impl Maker<'_> {
         let room = scratch.and_then(|b| self.placement.buffers.get(b)).map_or(0, |b| b.bytes);
         let in_arena = scratch.is_none_or(|b| matches!(self.roots.get(b.index()), Some(BufferRoot::Arena { .. })));
         if room < frame.bytes || (frame.bytes > 0 && !in_arena) {
-            return Err(Error::invalid(format!(
-                "the call needs {} bytes of working memory and has {room}",
-                frame.bytes
-            )));
+            return Err(Error::invalid(format!("the call needs {} bytes of scratch and has {room}", frame.bytes)));
         }
         let (mut body_inputs, mut body_outputs) = (Vec::new(), Vec::new());
         for &body in &call.bodies {

@@ -17,7 +17,7 @@ fn stretch(k: usize, out: usize, n: usize) -> usize {
     (ASIDE.min(out * n / 4) / k.max(1) / 16 * 16).max(16).min(n)
 }
 
-/// Bytes of working memory with which a convolution of one sample in `x`, row-major, with as many channels as `channels` has (in,
+/// Bytes of scratch with which a convolution of one sample in `x`, row-major, with as many channels as `channels` has (in,
 /// out), may put its result over its input. `None` where it does not, or where that saves little.
 pub fn room(dtype: DType, channels: (usize, usize), w: &Window, groups: usize) -> Option<usize> {
     let (k, out) = channels;

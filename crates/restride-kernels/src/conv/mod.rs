@@ -104,7 +104,10 @@ fn forward<T: Number>(
             && out.dtype() == T::DTYPE
             && std::ptr::eq(x.ptr::<T>().wrapping_add(x.numel()), out.ptr::<T>().wrapping_add(out.numel()));
         if !s.w.is_identity() || s.batch * s.groups != 1 || s.cout > s.cin || !trails {
-            return Err("the result of a convolution shares memory with its input, which every element of the result reads".into());
+            return Err(
+                "the result of a convolution shares memory with its input, which every element of the result reads"
+                    .into(),
+            );
         }
         let weight = pack::<T>(weight);
         // SAFETY: both are row-major, of one sample and group; the result overlaps no other operand.

@@ -19,7 +19,7 @@ pub struct Eig {
     pub values: Temp<C64>,
 }
 
-/// Bytes of working memory of [`eig`], its results among them.
+/// Bytes of scratch of [`eig`], its results among them.
 pub fn eig_room(n: usize) -> usize {
     3 * matrix_room::<C64>(n, n) + 3 * room::<C64>(n) + room::<usize>(n)
 }

@@ -73,7 +73,7 @@ pub fn matrix_exp<T: Field>(a: &Matrix<T>) -> Matrix<T> {
     out
 }
 
-/// Bytes of working memory of [`matrix_exp`], its result among them.
+/// Bytes of scratch of [`matrix_exp`], its result among them.
 pub fn matrix_exp_room<T: Field>(n: usize) -> usize {
     8 * matrix_room::<T>(n, n) + lu_room::<T>(n, n)
 }

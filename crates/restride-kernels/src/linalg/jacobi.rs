@@ -79,7 +79,7 @@ pub fn eigh<T: Field>(a: &Matrix<T>, upper: bool) -> (Temp<f64>, Matrix<T>) {
     (values, vectors)
 }
 
-/// Bytes of working memory of [`eigh`], its results among them.
+/// Bytes of scratch of [`eigh`], its results among them.
 pub fn eigh_room<T: Field>(n: usize) -> usize {
     3 * matrix_room::<T>(n, n) + room::<f64>(n) + room::<usize>(n)
 }
@@ -152,7 +152,7 @@ pub fn svd<T: Field>(a: &Matrix<T>, full: bool) -> Svd<T> {
     Svd { short: right, values, long: left, wide }
 }
 
-/// Bytes of working memory of [`svd`], its results among them.
+/// Bytes of scratch of [`svd`], its results among them.
 pub fn svd_room<T: Field>(rows: usize, cols: usize, full: bool) -> usize {
     let (m, n) = (rows.max(cols), rows.min(cols));
     let left = if full { m } else { n };

@@ -1,4 +1,4 @@
-//! Row-major matrices in working memory, and batches of them.
+//! Row-major matrices in scratch, and batches of them.
 
 use super::Field;
 use crate::support::convert::gather;

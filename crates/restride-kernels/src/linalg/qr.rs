@@ -101,7 +101,7 @@ pub fn qr<T: Field>(a: &Matrix<T>, complete: bool) -> (Matrix<T>, Matrix<T>) {
     (q, r)
 }
 
-/// Bytes of working memory of [`qr`], its results among them.
+/// Bytes of scratch of [`qr`], its results among them.
 pub fn qr_room<T: Field>(m: usize, n: usize, complete: bool) -> usize {
     let k = m.min(n);
     let wide = if complete { m } else { k };

@@ -42,7 +42,7 @@ impl Regroup {
     }
 }
 
-/// Bytes of working memory of [`same_order`], and of [`from_region`] of the layout.
+/// Bytes of scratch of [`same_order`], and of [`from_region`] of the layout.
 pub fn same_order_room((dtype, src): Stored<'_>, dst: &Layout) -> usize {
     match Regroup::of(src, dst) {
         Regroup::Neither if src.sizes != dst.sizes => compute_room(dtype, src.numel()),
@@ -126,7 +126,7 @@ pub fn into_elements(src: &View<'_>, dst: &ViewMut<'_>, layout: &Layout) -> Resu
     Ok(())
 }
 
-/// Bytes of working memory of [`into_elements`].
+/// Bytes of scratch of [`into_elements`].
 pub fn into_elements_room(dst: &Layout, layout: &Layout) -> usize {
     match overlap(layout, dst) {
         Overlap::Same | Overlap::Inside => 0,

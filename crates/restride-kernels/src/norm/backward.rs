@@ -29,7 +29,7 @@ struct GradientDots<'a, T> {
 }
 impl<T: Real> isa::Work for GradientDots<'_, T> {
     type Out = (f64, f64);
-    const WIDEST: bool = true;
+    const WIDEST: bool = size_of::<T>() == 4;
     #[inline(always)]
     fn run(self) -> (f64, f64) {
         const N: usize = 16;
@@ -75,7 +75,7 @@ struct GradientOfRow<'a, T> {
 }
 impl<T: Real> isa::Work for GradientOfRow<'_, T> {
     type Out = ();
-    const WIDEST: bool = true;
+    const WIDEST: bool = size_of::<T>() == 4;
     #[inline(always)]
     fn run(self) {
         let GradientOfRow { out, pair: (g, x), weight, factor, mean, scale, a, b } = self;
@@ -97,7 +97,7 @@ struct GradientOfParams<'a, T> {
 }
 impl<T: Real> isa::Work for GradientOfParams<'_, T> {
     type Out = ();
-    const WIDEST: bool = true;
+    const WIDEST: bool = size_of::<T>() == 4;
     #[inline(always)]
     fn run(self) {
         let GradientOfParams { sums: (dw, db), pair: (g, x), mean, rstd } = self;
@@ -160,7 +160,7 @@ pub struct Lies<'a> {
     pub params: bool,
 }
 
-/// Bytes of working memory of [`rows`] over rows of `len` elements.
+/// Bytes of scratch of [`rows`] over rows of `len` elements.
 pub fn rows_room(lies: &Lies<'_>, len: usize) -> usize {
     let stats = lies.pair[1].1.numel() as usize / len.max(1);
     let sums = if lies.params { 3 * room::<f64>(len) } else { 0 };

@@ -38,7 +38,7 @@ fn moments<'a, T: Real>(runs: impl Iterator<Item = &'a [T]> + Clone, count: usiz
 struct Distances<'a, T>(&'a [T], Option<f64>);
 impl<T: Real> isa::Work for Distances<'_, T> {
     type Out = f64;
-    const WIDEST: bool = true;
+    const WIDEST: bool = size_of::<T>() == 4;
     #[inline(always)]
     fn run(self) -> f64 {
         match self.1 {
@@ -65,7 +65,7 @@ struct LayerRow<'a, T> {
 }
 impl<T: Real> isa::Work for LayerRow<'_, T> {
     type Out = Moments;
-    const WIDEST: bool = true;
+    const WIDEST: bool = size_of::<T>() == 4;
     #[inline(always)]
     fn run(self) -> Moments {
         let LayerRow { row, weight, bias, eps } = self;
@@ -92,7 +92,7 @@ struct RmsRow<'a, T> {
 }
 impl<T: Real> isa::Work for RmsRow<'_, T> {
     type Out = f64;
-    const WIDEST: bool = true;
+    const WIDEST: bool = size_of::<T>() == 4;
     #[inline(always)]
     fn run(self) -> f64 {
         let RmsRow { row, weight, eps } = self;
@@ -115,7 +115,7 @@ enum Scaled<'a, T> {
 }
 impl<T: Real> isa::Work for Scaled<'_, T> {
     type Out = ();
-    const WIDEST: bool = true;
+    const WIDEST: bool = size_of::<T>() == 4;
     #[inline(always)]
     fn run(self) {
         // In `f64`: with a mean far from zero, `b` takes away most of `x * a`, and a training network of small batches
@@ -151,7 +151,7 @@ fn channels_last(l: &Layout) -> Option<Layout> {
     l.permute(&dims).ok().filter(Layout::is_contiguous)
 }
 
-/// Bytes of working memory of [`scale_channels`].
+/// Bytes of scratch of [`scale_channels`].
 fn scale_room(x: Stored<'_>, out: Stored<'_>) -> usize {
     match (channels_last(x.1), channels_last(out.1)) {
         (Some(lx), Some(lo)) => rows_room((x.0, &lx), x.1.sizes[1] as usize, (out.0, &lo)),

@@ -147,7 +147,7 @@ pub(crate) fn softmax_row<T: Real>(row: &mut [T], what: Softmax) {
     struct Row<'a, T>(&'a mut [T], Softmax);
     impl<T: Real> isa::Work for Row<'_, T> {
         type Out = ();
-        const WIDEST: bool = true;
+        const WIDEST: bool = size_of::<T>() == 4;
         #[inline(always)]
         fn run(self) {
             softmax_here(self.0, self.1);
@@ -181,7 +181,7 @@ fn columns<T: Real>(block: &mut [T], inner: usize, what: Softmax) {
     struct Columns<'a, T>(&'a mut [T], [&'a mut [T]; 2], Softmax);
     impl<T: Real> isa::Work for Columns<'_, T> {
         type Out = ();
-        const WIDEST: bool = true;
+        const WIDEST: bool = size_of::<T>() == 4;
         #[inline(always)]
         fn run(self) {
             columns_here(self.0, self.1, self.2);
@@ -236,7 +236,7 @@ struct Backward<'a, T> {
 
 impl<T: Real> isa::Work for Backward<'_, T> {
     type Out = ();
-    const WIDEST: bool = true;
+    const WIDEST: bool = size_of::<T>() == 4;
     #[inline(always)]
     fn run(self) {
         let Backward { block, y, total, log } = self;

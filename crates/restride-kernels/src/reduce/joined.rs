@@ -66,7 +66,12 @@ impl<T: Compute, J: Fn(T, T) -> T + Copy + Sync> JoinedRows<T, J> {
             let mut target = Target::<T>::new(out);
             let results = target.slice().len();
             let to = par::Shared::new(target.slice());
-            let beside = dims.iter().position(|&(n, s, _)| s == 1 && n >= FEW);
+            // The loops of complex numbers are long, and theirs are rare.
+            let beside = if const { size_of::<T>() <= 8 } {
+                dims.iter().position(|&(n, s, _)| s == 1 && n >= FEW)
+            } else {
+                None
+            };
             let tile = beside.map(|d| dims.remove(d));
             let offset = x.layout().offset as isize;
             let start = |mut i: usize| {
@@ -92,7 +97,7 @@ impl<T: Compute, J: Fn(T, T) -> T + Copy + Sync> JoinedRows<T, J> {
                         let first = i % tiles * wide;
                         let mut sums = [self.unit; 64];
                         let sums = &mut sums[..wide.min(n - first)];
-                        match wide {
+                        match const { side::<T>() } {
                             64 => self.beside::<64, 64>(&source, cell + first as isize, sums),
                             32 => self.beside::<32, 32>(&source, cell + first as isize, sums),
                             _ => self.beside::<16, 16>(&source, cell + first as isize, sums),
@@ -196,11 +201,7 @@ impl<T: Compute, J: Fn(T, T) -> T + Copy + Sync> JoinedRows<T, J> {
                 };
                 let work = AddBeside { state: &mut state, from, apart, rows: n, wide, join: self.join };
                 (done, left) = (done + n, left - n);
-                if size_of::<T>() > 8 {
-                    isa::Work::run(work)
-                } else {
-                    isa::run(work)
-                }
+                isa::run(work);
                 if state.held == size || left == 0 {
                     let value = state.close(self.unit, self.join);
                     tree.push(value, self.join);

@@ -63,6 +63,8 @@ struct Fold<'a, T, A, F, J> {
 
 impl<T: Copy, A: Copy, F: Fn(T) -> A + Copy, J: Fn(A, A) -> A + Copy> isa::Work for Fold<'_, T, A, F, J> {
     type Out = A;
+    // Complex numbers and pairs gain little from vectors, and their code is long.
+    const VECTORS: bool = size_of::<T>() <= 8 && size_of::<A>() <= 8;
     const WIDEST: bool = false;
     #[inline(always)]
     fn run(self) -> A {
@@ -118,9 +120,7 @@ pub(crate) fn fold<T: Copy, A: Copy>(
     f: impl Fn(T) -> A + Copy,
     join: impl Fn(A, A) -> A + Copy,
 ) -> A {
-    let fold = Fold { row, unit, f, join };
-    // Complex numbers and pairs gain little from vectors, and their code is long.
-    if size_of::<T>() > 8 || size_of::<A>() > 8 { isa::Work::run(fold) } else { isa::run(fold) }
+    isa::run(Fold { row, unit, f, join })
 }
 
 /// As [`fold`], on up to `threads` threads. Each folds whole branches of the tree, so the result is the same.
@@ -152,7 +152,7 @@ fn fold_on<T: Copy + Sync, A: Copy + Send + Sync>(
 /// A row in [`side`] interleaved parts, which are joined at the end: an order that depends on the length alone.
 #[inline(always)]
 pub(crate) fn lanes<T: Copy, A: Copy>(row: &[T], unit: A, f: impl Fn(T) -> A, join: impl Fn(A, A) -> A) -> A {
-    match side::<A>() {
+    match const { side::<A>() } {
         64 => parts::<T, A, 16>(row, unit, f, join),
         32 => parts::<T, A, 8>(row, unit, f, join),
         _ => parts::<T, A, 4>(row, unit, f, join),

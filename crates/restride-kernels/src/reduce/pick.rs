@@ -8,6 +8,7 @@ use crate::support::pack::{Stored, compute_room, pack, packed_room, unpack, with
 use crate::support::par;
 use crate::support::scratch::{Temp, room};
 use restride_tensor::{DType, Layout, View, ViewMut};
+use std::cmp::Ordering;
 
 /// Which element of a row.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -109,7 +110,7 @@ fn position<T: Ordered>(row: &[T], what: Pick, order: &mut [u32]) -> usize {
         }
         Pick::Mode => {
             in_row(order);
-            order.sort_unstable_by(|&a, &b| row[a as usize].order(row[b as usize]).then(a.cmp(&b)));
+            sort_places(order, &|&a, &b| row[a as usize].order(row[b as usize]).then(a.cmp(&b)));
             let (mut best, mut most, mut run) = (0, 0, 0);
             for (i, &at) in order.iter().enumerate() {
                 run += 1;
@@ -147,6 +148,11 @@ fn first<T: Number>(row: &[T], value: T) -> usize {
 }
 
 /// Positions one after the other.
+/// One copy for all element types.
+fn sort_places(order: &mut [u32], compare: &dyn Fn(&u32, &u32) -> Ordering) {
+    order.sort_unstable_by(compare);
+}
+
 fn in_row(order: &mut [u32]) {
     order.iter_mut().zip(0..).for_each(|(at, i)| *at = i);
 }

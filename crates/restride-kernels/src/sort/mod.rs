@@ -139,15 +139,13 @@ fn sort_lanes<C: Ordered>(
         for (place, x) in order.iter_mut().zip(row.iter().copied().zip(0..)) {
             *place = x;
         }
-        let up = |a: &(C, i64), b: &(C, i64)| a.0.order(b.0).then(a.1.cmp(&b.1));
-        let down = |a: &(C, i64), b: &(C, i64)| b.0.order(a.0).then(a.1.cmp(&b.1));
         let chosen = match pick {
-            SortPick::All { descending: false } => {
-                order.sort_unstable_by(up);
-                &order[..]
-            }
-            SortPick::All { descending: true } => {
-                order.sort_unstable_by(down);
+            SortPick::All { descending } => {
+                // One copy of the sort for both directions.
+                order.sort_unstable_by(|a, b| {
+                    let order = a.0.order(b.0);
+                    (if descending { order.reverse() } else { order }).then(a.1.cmp(&b.1))
+                });
                 &order[..]
             }
             SortPick::Top { k, largest, sorted } => {
@@ -159,7 +157,7 @@ fn sort_lanes<C: Ordered>(
                 &order[..k]
             }
             SortPick::Kth(k) => {
-                order.select_nth_unstable_by(k, up);
+                order.select_nth_unstable_by(k, |a, b| a.0.order(b.0).then(a.1.cmp(&b.1)));
                 &order[k..=k]
             }
         };

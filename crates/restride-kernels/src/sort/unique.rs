@@ -29,6 +29,11 @@ pub fn groups(t: &View<'_>, length: usize, neighbours: bool) -> Result<Groups, S
     })
 }
 
+/// One copy for all element types.
+fn sort_rows(order: &mut [usize], compare: &dyn Fn(&usize, &usize) -> Ordering) {
+    order.sort_by(compare);
+}
+
 fn grouped<C: Ordered>(all: &[C], length: usize, neighbours: bool) -> Groups {
     let rows: Vec<&[C]> = all.chunks_exact(length).collect();
     let mut order: Vec<usize> = (0..rows.len()).collect();
@@ -37,7 +42,7 @@ fn grouped<C: Ordered>(all: &[C], length: usize, neighbours: bool) -> Groups {
             let pairs = rows[*a].iter().zip(rows[*b]);
             pairs.map(|(x, y)| x.order(*y)).find(|o| *o != Ordering::Equal).unwrap_or(Ordering::Equal)
         };
-        order.sort_by(compare);
+        sort_rows(&mut order, &compare);
     }
     let mut out = Groups { first: Vec::new(), inverse: vec![0; rows.len()], counts: Vec::new() };
     let mut last: Option<usize> = None;

@@ -68,6 +68,8 @@ fn detected() -> Isa {
 pub(crate) trait Work {
     /// Its result.
     type Out;
+    /// Whether it is compiled for more than the baseline: loops over singles, mostly. Each copy is code to compile.
+    const VECTORS: bool = true;
     /// Whether AVX-512 makes it faster than AVX2: not where memory is what it waits for.
     const WIDEST: bool;
     /// Runs it. Implementations are `#[inline(always)]`, and so is all that they call in loops.
@@ -78,7 +80,7 @@ pub(crate) trait Work {
 #[inline(always)]
 pub(crate) fn run<W: Work>(work: W) -> W::Out {
     #[cfg(all(target_arch = "x86_64", not(miri)))]
-    {
+    if const { W::VECTORS } {
         #[target_feature(enable = "avx2,fma,f16c,bmi1,bmi2")]
         fn avx2<W: Work>(work: W) -> W::Out {
             work.run()

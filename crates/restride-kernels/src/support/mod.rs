@@ -1,4 +1,4 @@
-//! Shared by all kernels: conversion, packing, loops over layouts, arithmetic, working memory, threads.
+//! Shared by all kernels: conversion, packing, loops over layouts, arithmetic, scratch, threads.
 
 pub mod convert;
 pub(crate) mod isa;

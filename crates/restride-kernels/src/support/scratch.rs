@@ -1,4 +1,4 @@
-//! Working memory of kernels: a part of the caller's memory where it gives some ([`with`]), the heap where it does not or where
+//! Scratch of kernels: a part of the caller's memory where it gives some ([`with`]), the heap where it does not or where
 //! that is too small.
 //!
 //! It is found through the thread instead of through the kernels' arguments, because it is needed deep inside of them: an operand
@@ -12,7 +12,7 @@ use std::mem::MaybeUninit;
 use std::ops::{Deref, DerefMut};
 use std::ptr::NonNull;
 
-/// Each piece of working memory begins at a multiple of this.
+/// Each piece of scratch begins at a multiple of this.
 pub const ALIGN: usize = 64;
 
 /// Bytes that `n` elements take.
@@ -57,7 +57,7 @@ pub fn with<R>(memory: &mut [MaybeUninit<u8>], f: impl FnOnce() -> R) -> R {
             HERE.with(|h| {
                 if h.live.get() != 0 {
                     // Unwinding dropped the pieces of `f`; one that is left would outlive its memory.
-                    eprintln!("a piece of working memory was kept beyond its use");
+                    eprintln!("a piece of scratch was kept beyond its use");
                     std::process::abort();
                 }
                 h.at.set(0);
@@ -85,7 +85,7 @@ pub fn with<R>(memory: &mut [MaybeUninit<u8>], f: impl FnOnce() -> R) -> R {
         Some(out)
     };
     drop(leave);
-    out.expect("a piece of working memory was kept beyond its use")
+    out.expect("a piece of scratch was kept beyond its use")
 }
 
 /// Bytes that `f` takes on this thread at most.
@@ -97,7 +97,7 @@ pub fn taken<R>(f: impl FnOnce() -> R) -> (R, usize) {
     (out, most.saturating_sub(start))
 }
 
-/// Elements for a while: a slice, in working memory.
+/// Elements for a while: a slice, in scratch.
 pub struct Temp<T: Copy>(Piece<T>);
 
 enum Piece<T> {
@@ -111,7 +111,7 @@ enum Piece<T> {
     Heap(Vec<T>),
 }
 
-// SAFETY: others only see the elements. (It is not sent to another thread, whose working memory is another.)
+// SAFETY: others only see the elements. (It is not sent to another thread, whose scratch is another.)
 unsafe impl<T: Copy + Sync> Sync for Temp<T> {}
 
 /// Takes memory for `n` elements from the thread's, if enough is left.
@@ -352,7 +352,7 @@ mod tests {
         }
     }
 
-    /// Working memory that is kept where unwinding does not drop it ends the process: this test runs itself again for that.
+    /// Scratch that is kept where unwinding does not drop it ends the process: this test runs itself again for that.
     #[test]
     #[cfg_attr(miri, ignore = "no processes")]
     fn a_piece_that_survives_a_panic_ends_the_process() {

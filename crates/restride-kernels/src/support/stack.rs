@@ -1,4 +1,4 @@
-//! Working memory on the stack, for kernels that need a little of it.
+//! Scratch on the stack, for kernels that need a little of it.
 
 use std::mem::MaybeUninit;
 

@@ -1,7 +1,7 @@
 //! `cat` and its like assemble a whole from operands; an operand may be stored in its part of the whole already.
 
 use super::Placer;
-use super::hints::{AssembleFn, Target};
+use super::hints::{AssembleFn, HintTarget};
 use super::overwrite::Write;
 use restride_ir::{Arg, Args, AssemblyPart, Layout, Meta, NodeId, Place, Reason, RemarkKind, Result, Scalar, ValueId};
 
@@ -84,7 +84,8 @@ impl Placer<'_> {
         if self.hints.reserved.get(&v).is_some_and(|(p, _)| p == place) {
             return Ok(0);
         }
-        let elsewhere = self.hints(at, v)?.iter().any(|h| matches!(&h.target, Ok(Target::At(p)) if !is_at(p, place)));
+        let elsewhere =
+            self.hints(at, v)?.iter().any(|h| matches!(&h.target, Ok(HintTarget::At(p)) if !is_at(p, place)));
         Ok(if elsewhere { self.facts.bytes_of(v) } else { 0 })
     }
 

@@ -35,7 +35,7 @@ pub(super) struct Hints {
 
 /// Memory that a hint names.
 #[derive(Clone, Debug)]
-pub(super) enum Target {
+pub(super) enum HintTarget {
     /// Exactly this place.
     At(Place),
     /// A buffer of its own with this layout.
@@ -46,7 +46,7 @@ pub(super) enum Target {
 #[derive(Clone, Debug)]
 pub(super) struct Hint {
     /// The memory; or why the value cannot have it, where that is known whatever else the memory holds.
-    pub target: std::result::Result<Target, Reason>,
+    pub target: std::result::Result<HintTarget, Reason>,
     /// The kind of the remark on this hint; `None` for a hint passed on from another value.
     kind: Option<RemarkKind>,
     /// The value whose memory it is.
@@ -109,7 +109,7 @@ impl Placer<'_> {
                         && let Some((place, except)) = self.part_hint(at, id, v, pieces, depth)?
                     {
                         let (kind, over) = (Some(RemarkKind::AssembleInPlace), Some(whole));
-                        let (target, bytes) = (Ok(Target::At(place)), self.facts.bytes_of(whole));
+                        let (target, bytes) = (Ok(HintTarget::At(place)), self.facts.bytes_of(whole));
                         out.push(Hint { target, kind, over, except, bytes });
                     }
                 }
@@ -131,13 +131,13 @@ impl Placer<'_> {
             let Some(place) = self.places.inputs.get(i).cloned().flatten() else { continue };
             if facts.ty(input)?.dtype == ty.dtype && place.layout.sizes == ty.layout.sizes {
                 let (kind, over) = (Some(RemarkKind::WriteBack), Some(input));
-                out.push(Hint { target: Ok(Target::At(place)), kind, over, except: except.clone(), bytes });
+                out.push(Hint { target: Ok(HintTarget::At(place)), kind, over, except: except.clone(), bytes });
             }
         }
         for &i in &handed.outputs {
             let target = match self.options.outputs_in_arena && !facts.boundary.body {
                 true => Err(Reason::SwitchedOff),
-                false => Ok(Target::At(self.output_place(i, v)?)),
+                false => Ok(HintTarget::At(self.output_place(i, v)?)),
             };
             let kind = Some(RemarkKind::OutputInCaller);
             out.push(Hint { target, kind, over: None, except: except.clone(), bytes });
@@ -184,7 +184,7 @@ impl Placer<'_> {
             None => match self.region_of(id, whole, rule, &place.layout)? {
                 None => Err(Reason::NoStrides),
                 Some(region) if region.sizes != ty.layout.sizes => Err(Reason::SizesDiffer),
-                Some(layout) => Ok(Target::At(Place { buffer: place.buffer, layout })),
+                Some(layout) => Ok(HintTarget::At(Place { buffer: place.buffer, layout })),
             },
         };
         if whole != base && target.is_err() {
@@ -274,14 +274,16 @@ impl Placer<'_> {
         self.hints_of_chain(at, w, depth + 1, &mut found)?;
         if same && from.layout.sizes != to.layout.sizes {
             // Nothing is copied where the elements are stored in the order of the copy.
-            let (target, bytes) = (Ok(Target::Fresh(default_layout(to))), facts.bytes_of(w));
+            let (target, bytes) = (Ok(HintTarget::Fresh(default_layout(to))), facts.bytes_of(w));
             found.push(Hint { target, kind: None, over: None, except: Vec::new(), bytes });
         }
         for hint in found {
             let base = |l: &Layout| base_layout(l, &seen, &from.layout.sizes);
             let target = match &hint.target {
-                Ok(Target::At(p)) => base(&p.layout).map(|layout| Ok(Target::At(Place { buffer: p.buffer, layout }))),
-                Ok(Target::Fresh(l)) => base(l).map(|l| Ok(Target::Fresh(l))),
+                Ok(HintTarget::At(p)) => {
+                    base(&p.layout).map(|layout| Ok(HintTarget::At(Place { buffer: p.buffer, layout })))
+                }
+                Ok(HintTarget::Fresh(l)) => base(l).map(|l| Ok(HintTarget::Fresh(l))),
                 Err(reason) => Some(Err(*reason)),
             };
             out.extend(target.map(|target| Hint { target, ..hint }));
@@ -307,11 +309,11 @@ impl Placer<'_> {
         let mut found = Vec::new();
         self.hints_of_chain(at, w, depth + 1, &mut found)?;
         for hint in found {
-            if let Ok(Target::At(p)) = &hint.target
+            if let Ok(HintTarget::At(p)) = &hint.target
                 && p.layout == to.layout
             {
                 let place = Place { buffer: p.buffer, layout: from.layout.clone() };
-                out.push(Hint { target: Ok(Target::At(place)), ..hint });
+                out.push(Hint { target: Ok(HintTarget::At(place)), ..hint });
             }
         }
         Ok(())
@@ -360,12 +362,12 @@ impl Placer<'_> {
         let mut layout = None;
         for hint in hints {
             match hint.target {
-                Ok(Target::At(place)) => {
+                Ok(HintTarget::At(place)) => {
                     if self.may_write(&write, &place, ty, &hint.except)?.0 == Reason::Taken {
                         return Ok((place, hint.except));
                     }
                 }
-                Ok(Target::Fresh(fresh)) => {
+                Ok(HintTarget::Fresh(fresh)) => {
                     layout.get_or_insert(fresh);
                 }
                 Err(_) => {}
@@ -378,13 +380,13 @@ impl Placer<'_> {
     pub(super) fn moved_place(&mut self, at: usize, id: NodeId, v: ValueId) -> Result<Place> {
         let ty = self.facts.ty(v)?;
         Ok(match self.preferred(&Write::moved(at, id), v, ty)? {
-            Target::At(place) => place,
-            Target::Fresh(layout) => self.places.fresh(layout, ty.dtype),
+            HintTarget::At(place) => place,
+            HintTarget::Fresh(layout) => self.places.fresh(layout, ty.dtype),
         })
     }
 
     /// The best hinted place that may be written now, else the hinted layout of a new buffer.
-    pub(super) fn preferred(&mut self, write: &Write<'_>, v: ValueId, ty: &Meta) -> Result<Target> {
+    pub(super) fn preferred(&mut self, write: &Write<'_>, v: ValueId, ty: &Meta) -> Result<HintTarget> {
         let bytes = self.facts.bytes_of(v);
         let mut layout = None;
         // An operator that sets strides puts its result into memory of its own, in the eager layout.
@@ -392,11 +394,11 @@ impl Placer<'_> {
         let hints = if eager || self.revision.avoids(v) { Vec::new() } else { self.hints(write.at, v)? };
         for hint in hints {
             let (reason, on, target) = match &hint.target {
-                Ok(Target::Fresh(fresh)) => {
+                Ok(HintTarget::Fresh(fresh)) => {
                     layout.get_or_insert_with(|| fresh.clone());
                     continue;
                 }
-                Ok(Target::At(place)) => {
+                Ok(HintTarget::At(place)) => {
                     let (reason, on) = self.may_write(write, place, ty, &hint.except)?;
                     (reason, on, Some(place.clone()))
                 }
@@ -417,13 +419,13 @@ impl Placer<'_> {
                 if on.is_some() {
                     self.remark(write.id, RemarkKind::ReuseOperand, Reason::Taken, bytes, on);
                 }
-                return Ok(Target::At(place));
+                return Ok(HintTarget::At(place));
             }
             if hint.kind.is_some() {
                 self.revision.regret(bytes, &self.places);
             }
         }
-        Ok(Target::Fresh(layout.unwrap_or_else(|| default_layout(ty))))
+        Ok(HintTarget::Fresh(layout.unwrap_or_else(|| default_layout(ty))))
     }
 }
 

@@ -1,7 +1,7 @@
 //! Kernels: each result goes to a hinted place, onto an operand that dies, or into memory of its own.
 
 use super::Placer;
-use super::hints::Target;
+use super::hints::HintTarget;
 use super::overwrite::Write;
 use super::places::default_layout;
 use restride_ir::{
@@ -62,8 +62,8 @@ impl Placer<'_> {
         let ty = self.facts.ty(r)?;
         let write = Write { at, id, result: Some(k), taken };
         let layout = match self.preferred(&write, r, ty)? {
-            Target::At(place) => return Ok(place),
-            Target::Fresh(layout) => layout,
+            HintTarget::At(place) => return Ok(place),
+            HintTarget::Fresh(layout) => layout,
         };
         if !self.revision.avoids(r)
             && let Some(place) = self.on_operand(&write, r, ty)?

@@ -1,7 +1,7 @@
 //! The layout of a result in memory of its own, chosen for the kernels that make and read it.
 //!
-//! A kernel that copies an operand or a result into another order says so by its working memory for the strides
-//! ([`OpDef::scratch`](restride_ir::OpDef::scratch)). The layout with the least working memory is taken. Kernels that read a
+//! A kernel that copies an operand or a result into another order says so by its scratch for the strides
+//! ([`OpDef::scratch`](restride_ir::OpDef::scratch)). The layout with the least scratch is taken. Kernels that read a
 //! view of the result count as readers.
 
 use super::Placer;
@@ -66,7 +66,7 @@ impl Placer<'_> {
         Ok(best.1)
     }
 
-    /// Collects the kernels with working memory that read a value or views of it. False if another reader might depend on the
+    /// Collects the kernels with scratch that read a value or views of it. False if another reader might depend on the
     /// strides or pass them on.
     fn readers(&self, v: ValueId, through: &mut Vec<(NodeId, ValueId, usize)>, out: &mut Vec<KernelReader>) -> bool {
         if self.facts.handed(v).is_some() || through.len() > DEPTH || self.places.uses[v].len() + out.len() > FEW {
@@ -120,7 +120,7 @@ impl Placer<'_> {
         Ok(Some(layout))
     }
 
-    /// Bytes of working memory of the kernels that make and read a value with this layout; `None` where a view would be a
+    /// Bytes of scratch of the kernels that make and read a value with this layout; `None` where a view would be a
     /// copy, or a kernel does not say.
     fn working_memory(
         &self,

@@ -62,7 +62,7 @@ pub struct PlaceOptions {
     pub inputs_in_arena: bool,
     /// Outputs are computed in the arena and moved to the caller at the end, as by ExecuTorch's `alloc_graph_output`.
     pub outputs_in_arena: bool,
-    /// Buffers get the layouts with which kernels need the least working memory.
+    /// Buffers get the layouts with which kernels need the least scratch.
     pub layouts: bool,
     /// The program is placed again without choices that stood in the way of better ones.
     pub revise: bool,

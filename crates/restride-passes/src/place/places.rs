@@ -59,7 +59,7 @@ impl Places {
         self.new_buffer(BufferKind::Arena, layout, dtype)
     }
 
-    /// Gives a node's step working memory.
+    /// Gives a node's step scratch.
     pub fn add_scratch(&mut self, node: NodeId, bytes: i64) {
         if bytes > 0 {
             let buffer = self.add(BufferKind::Arena, bytes);

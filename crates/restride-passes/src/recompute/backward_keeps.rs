@@ -17,8 +17,8 @@ pub enum Keep {
     /// peak, for at most a twentieth of the program's work. All where sizes are symbols.
     #[default]
     Auto,
-    /// Nothing for its own sake: whatever makes the peak smaller is computed again, as often as that takes. Where sizes are not
-    /// known, everything that can be is computed again.
+    /// Nothing for its own sake: whatever makes the peak smaller is recomputed, as often as that takes. Where sizes are not
+    /// known, everything that can be is recomputed.
     None,
     /// At most this many bytes, beside inputs and outputs.
     Bytes(i64),

@@ -1,5 +1,5 @@
 // A convolution with windows of one element of one sample takes the place of its input, fewer channels than those included,
-// and a little working memory. Not where the input is read later, where there are more channels than before, of two
+// and a little scratch. Not where the input is read later, where there are more channels than before, of two
 // samples, or of other windows.
 // run: place, remarks
 graph(%x: f32[1, 4, 8, 8], %w: f32[2, 4, 1, 1], %u: f32[2, 2, 1, 1], %b: f32[2], %k: f32[3, 2, 1, 1], %s: f32[2, 2, 3, 3], %d: f32[2, 4, 8, 8]) {

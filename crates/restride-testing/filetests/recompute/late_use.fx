@@ -1,4 +1,4 @@
-// What is needed late and cheap is computed again there; what is expensive is kept.
+// What is needed late and cheap is recomputed there; what is expensive is kept.
 // run: recompute, run
 // most: 12288
 graph(%x: f32[32, 32], %w: f32[32, 32]) {

@@ -1,4 +1,4 @@
-// A view of what is computed again is taken again.
+// A view of what is recomputed is taken again.
 // run: recompute, run
 // most: 17000
 graph(%x: f32[16, 32], %y: f32[64, 32]) {

@@ -1,4 +1,4 @@
-// What has an effect runs once, and what is learnt from data is not computed again; outputs are there anyway.
+// What has an effect runs once, and what is learnt from data is not recomputed; outputs are there anyway.
 // run: recompute, run
 // most: 0
 graph(%x: f32[1024]) {

@@ -33,7 +33,7 @@ pub struct PlacedCounts {
 /// Memory of a run, in bytes.
 #[derive(Clone, Copy, Default, PartialEq, Eq, Debug)]
 pub struct PlanCounts {
-    /// Intermediates and working memory.
+    /// Intermediates and scratch.
     pub arena_bytes: i64,
     /// Buffers and parameters that the program changes.
     pub state_bytes: i64,
@@ -225,7 +225,7 @@ fn plan_rows(number: usize, segment: &PreparedSegment) -> Vec<PlanRow> {
     }
     for (node, buffer) in &placement.scratch {
         let result = graph.nodes[*node].results.first().map_or("node", |r| &*graph.values[*r].name);
-        values[buffer.index()].push(format!("working memory of {result}"));
+        values[buffer.index()].push(format!("scratch of {result}"));
     }
     let mut rows = Vec::new();
     for (id, buffer) in placement.buffers.iter() {

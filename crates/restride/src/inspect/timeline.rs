@@ -115,7 +115,7 @@ pub struct StepRow {
     pub reads: Vec<BufferAccess>,
     /// Values that it writes; for a free step the places of its results.
     pub writes: Vec<BufferAccess>,
-    /// Its working memory, a buffer.
+    /// Its scratch, a buffer.
     pub scratch: Option<usize>,
     /// Bytes that its results hold; of a move those that it writes.
     pub bytes: i64,
@@ -158,9 +158,9 @@ pub struct BufferRow {
     pub life: Vec<Rect>,
     /// The values in it, in program order: positions in [`TimelinePart::values`].
     pub values: Vec<usize>,
-    /// For working memory: the step.
+    /// For scratch: the step.
     pub scratch_of: Option<usize>,
-    /// For working memory of a higher-order operator: its bodies' arenas and borders lie here.
+    /// For scratch of a higher-order operator: its bodies' arenas and borders lie here.
     pub frame: bool,
 }
 

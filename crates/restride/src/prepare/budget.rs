@@ -137,13 +137,13 @@ fn unmet(best: &Attempt, most: i64) -> Error {
     let line = |(buffer, bytes): &(BufferId, i64)| {
         let name = &names[buffer.index()];
         let why = if scratch == Some(buffer) {
-            "working memory of its kernel"
+            "scratch of its kernel"
         } else if touched.contains(buffer) {
             "which it works on"
         } else {
             name.1
                 .and_then(|maker| refusal(graph, maker))
-                .unwrap_or("which is needed later, and takes as much to compute again")
+                .unwrap_or("which is needed later, and which recomputing does not make smaller")
         };
         match scratch == Some(buffer) {
             true => format!("{bytes} bytes of {why}"),
