@@ -2,15 +2,12 @@
 //! depend on logical values alone, not on strides, offsets or threads; nothing is written but results; every licence to
 //! lie on an operand is one; nothing panics.
 
-#[path = "../examples/dump_samples/run.rs"]
-mod run;
-
+use crate::run::{Outcome, call, filled, fitted, meta, on_views, resolved};
 use restride_ir::{
     Arg, Args, Call, Ctx, Kernel, Layout, Meta, Movement, Op, OpError, Reuse, ReuseKind, SampleArg, Scalar,
 };
 use restride_kernels::support::convert::copy_convert;
 use restride_tensor::{DType, RawTensor, Storage};
-use run::{Outcome, call, filled, fitted, meta, on_views, resolved};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
 type Result<T> = std::result::Result<T, OpError>;

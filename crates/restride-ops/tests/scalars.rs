@@ -1,12 +1,8 @@
 //! Arithmetic on numbers outside of tensors.
 
-#[path = "../examples/dump_samples/run.rs"]
-#[allow(dead_code)]
-mod run;
-
+use crate::run::{fitted, on_views};
 use restride_ir::{Arg, Ctx, Kernel, SampleArg, Scalar};
 use restride_ops::lookup;
-use run::{fitted, on_views};
 
 fn number(name: &str, args: &[Scalar]) -> Result<Scalar, String> {
     let args: Vec<SampleArg> = args.iter().map(|s| Arg::Scalar(*s)).collect();

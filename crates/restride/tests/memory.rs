@@ -273,7 +273,7 @@ fn a_mapped_file_is_the_cache_of_two_processes() {
     let want = decode(&one, 0, 9);
     decode(&two, 0, 5);
     let again = Command::new(std::env::current_exe().expect("this test"))
-        .args(["a_mapped_file_is_the_cache_of_two_processes", "--exact", "--nocapture"])
+        .args(["memory::a_mapped_file_is_the_cache_of_two_processes", "--exact", "--nocapture"])
         .env(FILE, &two)
         .output()
         .expect("runs");

@@ -1,0 +1,5 @@
+//! All tests of the public API, in one binary.
+
+mod constants;
+mod examples;
+mod memory;
