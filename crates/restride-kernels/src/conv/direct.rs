@@ -5,7 +5,7 @@
 
 use crate::conv::Shape;
 use crate::conv::frame::{Frame, Planes, TAPS, spread};
-use crate::conv::implicit::Order;
+use crate::conv::implicit::{Order, terms_step};
 use crate::conv::lanes::{Lanes, Task, clear};
 use crate::conv::window::Window;
 use crate::matmul::blocked::DEPTH;
@@ -24,6 +24,8 @@ const FEW: usize = 56;
 const TILE: usize = ROWS * WIDE;
 const ROWS: usize = 6;
 const WIDE: usize = 64;
+/// Fewest input channels for which a product may be faster.
+const FEW_CHANNELS: usize = 16;
 /// Most runs of a tile's windows.
 const RUNS: usize = WIDE;
 
@@ -56,11 +58,28 @@ pub(crate) struct Boxes {
 
 impl Boxes {
     /// Boxes whose frames of all channels fit, for at most this number of threads; `None` where a product is faster.
-    pub(crate) fn of(s: &Shape, x: &Planes<*const f32>, y: &Planes<*mut f32>, threads: usize) -> Option<Boxes> {
+    pub(crate) fn of(
+        s: &Shape,
+        x: &Planes<*const f32>,
+        weight: &Planes<*const f32>,
+        y: &Planes<*mut f32>,
+        threads: usize,
+    ) -> Option<Boxes> {
         let (mut w, mut strides, mut out) = (s.w, x.strides, y.strides);
         let terms = s.cin * w.taps();
         if terms > TERMS || w.taps() > TAPS || w.windows() < WIDE {
             return None;
+        }
+        // Short vectors have more instructions for the same sums: a product's panels cost less beside them. Tiles are faster where
+        // few channels make frames small, or where windows overlap and filters are read in order.
+        if isa() != Isa::Avx512 && s.cin >= FEW_CHANNELS {
+            let last = x.channel == 1 && y.channel == 1;
+            let overlap = w.taps() > 1 && w.stride == [1; 3];
+            let in_order = terms_step(weight, &w, s.cin, Order::of(s)).is_some();
+            let long = if in_order { terms >= 1024 && s.cout >= 64 } else { terms >= 512 };
+            if last || !overlap || long {
+                return None;
+            }
         }
         if (0..3).any(|d| w.pad[d] > FRAME || w.dilation[d] * w.kernel[d] > FRAME) {
             return None;

@@ -188,7 +188,7 @@ impl<T: Number> StridedConv<'_, T> {
             let window = y.line(s.w.output).expect("other results are computed elsewhere");
             // Tiles are planes: for single elements that are channels-last there is more to move than to compute.
             let planar = T::DTYPE == DType::F32 && (window == 1 && y.channel != 1 || s.w.taps() > 1);
-            let boxes = if planar { Boxes::of(s, &x.cast(), &y.cast_mut(), threads) } else { None };
+            let boxes = if planar { Boxes::of(s, &x.cast(), &weight.cast(), &y.cast_mut(), threads) } else { None };
             match boxes {
                 None => {
                     let y = (y.base, y_sample, y.channel, window);
@@ -340,6 +340,26 @@ fn transpose<T: Number>(
         t.finish();
     }
     Ok(())
+}
+
+/// The layout in which a filter's terms follow each other in memory in the order of its sums; `None` where they do in `weight`, or
+/// where no kernel gains by it. `weight` is O × C/groups × ….
+pub fn filter_layout(dtype: DType, weight: &Layout, w: &Window, groups: usize) -> Option<Layout> {
+    let (o, cin) = (weight.sizes[0] as usize, weight.sizes[1] as usize);
+    if !matches!(dtype, DType::F32 | DType::F64) || cin == 1 || w.taps() == 1 || weight.numel() == 0 {
+        return None;
+    }
+    let order = implicit::Order::of(&Shape { batch: 1, groups, cin, cout: o / groups, w: *w });
+    if implicit::terms_step(&planes((), weight, true).0, w, cin, order).is_some() {
+        return None;
+    }
+    Some(match order {
+        implicit::Order::Channels => Layout::contiguous(&weight.sizes),
+        implicit::Order::Taps => {
+            let last: Vec<usize> = [0].into_iter().chain(2..weight.rank()).chain([1]).collect();
+            Layout::permuted(&weight.sizes, &last)
+        }
+    })
 }
 
 /// Whether a tensor has these planes of these channels.

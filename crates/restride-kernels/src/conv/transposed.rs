@@ -186,7 +186,7 @@ impl<T: Number> TransposedConv<'_, T> {
         let planar = T::DTYPE == DType::F32 && (y.channel != 1 && y.strides[2] != 1 || line == Some(1) || w.taps() > 1);
         // SAFETY: the caller's promise.
         unsafe {
-            if planar && let Some(boxes) = Boxes::of(s, &x.cast(), &y.cast_mut(), threads) {
+            if planar && let Some(boxes) = Boxes::of(s, &x.cast(), &weight.cast(), &y.cast_mut(), threads) {
                 let (bias, y) = (bias.map(|b| std::slice::from_raw_parts(b.as_ptr().cast(), b.len())), y.cast_mut());
                 return Direct {
                     s,

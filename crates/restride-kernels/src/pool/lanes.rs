@@ -193,8 +193,10 @@ impl<T: Compute, F: Fold<T>> Pooling<'_, T, F> {
             let two = w[2].end > w[2].start + w[2].step;
             // SAFETY: the caller's promise.
             unsafe {
-                for i in (w[0].start..w[0].end).step_by(w[0].step) {
-                    for j in (w[1].start..w[1].end).step_by(w[1].step) {
+                let mut i = w[0].start;
+                while i < w[0].end {
+                    let mut j = w[1].start;
+                    while j < w[1].end {
                         let line = x.offset(i as isize * s[0] + j as isize * s[1] + w[2].start as isize * s[2]);
                         for (l, part) in first.iter_mut().enumerate() {
                             *part = F::step(*part, line.offset(l as isize * lane).read());
@@ -205,7 +207,9 @@ impl<T: Compute, F: Fold<T>> Pooling<'_, T, F> {
                                 *part = F::step(*part, line.offset(l as isize * lane).read());
                             }
                         }
+                        j += w[1].step;
                     }
+                    i += w[0].step;
                 }
                 for l in 0..SIDE {
                     let mut parts = [F::START; 8];

@@ -2,6 +2,7 @@
 
 mod backward;
 mod grad;
+mod packed;
 
 use crate::support::promote;
 use crate::support::scratch::stored;
@@ -298,13 +299,13 @@ macro_rules! convolution {
 }
 
 pub(crate) static OPS: &[OpDef] = &[
-    convolution!("conv2d", PLAIN, conv2d_samples),
-    convolution!("convolution", GENERAL, general_samples),
-    convolution!("conv2d.padding", PLAIN, padding2d_samples),
-    convolution!("conv1d", PLAIN, conv1d_samples),
-    convolution!("conv1d.padding", PLAIN, padding1d_samples),
-    convolution!("conv3d", PLAIN, conv3d_samples),
-    convolution!("conv3d.padding", PLAIN, padding3d_samples),
+    OpDef { prepacked: packed::PLAIN_FORM, ..convolution!("conv2d", PLAIN, conv2d_samples) },
+    OpDef { prepacked: packed::GENERAL_FORM, ..convolution!("convolution", GENERAL, general_samples) },
+    OpDef { prepacked: packed::NAMED_FORM, ..convolution!("conv2d.padding", PLAIN, padding2d_samples) },
+    OpDef { prepacked: packed::PLAIN_FORM, ..convolution!("conv1d", PLAIN, conv1d_samples) },
+    OpDef { prepacked: packed::NAMED_FORM, ..convolution!("conv1d.padding", PLAIN, padding1d_samples) },
+    OpDef { prepacked: packed::PLAIN_FORM, ..convolution!("conv3d", PLAIN, conv3d_samples) },
+    OpDef { prepacked: packed::NAMED_FORM, ..convolution!("conv3d.padding", PLAIN, padding3d_samples) },
     convolution!("_convolution_mode", PLAIN, s_convolution_mode),
     convolution!("_convolution", GENERAL, underscore_samples),
     convolution!("conv_transpose2d.input", TRANSPOSED, transpose2d_samples),
@@ -314,7 +315,7 @@ pub(crate) static OPS: &[OpDef] = &[
 
 /// The operators and gradients of this family.
 pub(crate) static FAMILY: crate::Family =
-    crate::Family { ops: &[OPS, backward::OPS], gradients: &[grad::GRADS], aliases: &[] };
+    crate::Family { ops: &[OPS, backward::OPS, packed::OPS], gradients: &[grad::GRADS], aliases: &[] };
 
 #[cfg(feature = "samples")]
 pub(crate) mod samples {
