@@ -2,7 +2,7 @@
 """Write the lists of PyTorch's operators that the crates hold as data.
 
 crates/restride-ops/data/schemas.txt: the schema of every operator in the dispatcher of the installed PyTorch (namespaces aten,
-prims and, where installed, torchvision), one a line, sorted. core.txt beside it: the operators of Core ATen, which PyTorch asks
+prims, functional collectives and, where installed, torchvision), one a line, sorted. core.txt beside it: the operators of Core ATen, which PyTorch asks
 every backend to support (`torch.Tag.core`). out_forms.txt: the out= forms that write elements or matrix products
 straight into `out`; the others (tagged `generated`) make a tensor and copy it.
 """
@@ -15,13 +15,14 @@ from lib.command import ROOT
 
 import torch
 import torch._prims
+import torch.distributed._functional_collectives  # registers the functional collectives
 
 try:
     import torchvision  # noqa: F401  registers torchvision
 except ImportError:
     print("torchvision is not installed: its operators will be missing")
 
-NAMESPACES = ("aten", "prims", "torchvision")
+NAMESPACES = ("aten", "prims", "torchvision", "_c10d_functional", "_c10d_functional_autograd", "_dtensor")
 CRATES = ROOT / "crates"
 OUT = CRATES / "restride-ops/data/schemas.txt"
 CORE = CRATES / "restride-ops/data/core.txt"

@@ -10,6 +10,8 @@ pub enum FaultKind {
     NotThere,
     /// A value is read where some of its cells were overwritten.
     Overwritten,
+    /// Memory of an exchange between ranks is read or written before the wait for it.
+    InFlight,
     /// A kernel writes cells that it reads, or a cell twice, without a licence.
     Overlap,
     /// A place leaves its buffer, or a buffer leaves its arena.

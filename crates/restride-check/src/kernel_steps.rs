@@ -28,6 +28,9 @@ impl PlacementWalk<'_> {
                 "the step has not one place for each operand and result",
             );
         }
+        if node.op.def().awaits {
+            return self.land(id, reads, writes);
+        }
         let mut operands = Vec::new();
         let mut reads_left = reads.iter().enumerate();
         for (arg, a) in node.args.iter().enumerate() {
@@ -96,6 +99,7 @@ impl PlacementWalk<'_> {
         for (_, value, place, _) in &results {
             self.learn(*value, place, Vec::new());
         }
+        self.launch(id, reads, writes);
     }
 
     /// Whether the operator's declared licences allow the overlaps of a result with its operands.

@@ -39,6 +39,7 @@ mod facts;
 mod fault;
 mod first_element;
 mod functional;
+mod in_flight;
 mod interval_map;
 mod kernel_steps;
 mod movement;

@@ -2,6 +2,7 @@
 
 use crate::facts::{Fact, KnownMemory};
 use crate::first_element::first;
+use crate::in_flight::HeldMemory;
 use crate::{Fault, FaultKind};
 use restride_ir::{
     Arg, BufferId, BufferKind, Graph, GraphId, HopCall, InputKind, Layout, LoopFrame, Meta, Movement, Nested, NodeId,
@@ -67,6 +68,8 @@ pub(crate) struct PlacementWalk<'a> {
     outputs: BTreeMap<usize, BufferId>,
     done: BTreeSet<NodeId>,
     pub memory: KnownMemory,
+    /// Exchanges that have started and not been waited for, in the order of their starts.
+    pub flights: Vec<HeldMemory>,
     pub faults: Vec<Fault>,
     pub at: Option<usize>,
     pub node: Option<NodeId>,
@@ -124,6 +127,7 @@ impl<'a> PlacementWalk<'a> {
             outputs: BTreeMap::new(),
             done: BTreeSet::new(),
             memory: KnownMemory::new(placement.buffers.len()),
+            flights: Vec::new(),
             faults: Vec::new(),
             at: None,
             node: None,
@@ -316,6 +320,7 @@ impl<'a> PlacementWalk<'a> {
         if meta.layout.sizes.contains(&0) {
             return;
         }
+        self.not_in_flight(v, place, false);
         let (kind, what) =
             match self.memory.find(v, place.buffer, &place.layout).map(|f| f.holes.first().map(|h| h.step)) {
                 Some(None) => return,
@@ -329,6 +334,7 @@ impl<'a> PlacementWalk<'a> {
     /// Checks that a step may write a value at a place.
     pub fn writable(&mut self, v: ValueId, place: &Place) -> Option<Meta> {
         let meta = self.placed(v, place)?;
+        self.not_in_flight(v, place, true);
         if let BufferKind::Input(_) = self.placement.buffers[place.buffer].kind
             && !meta.layout.sizes.contains(&0)
         {
@@ -407,6 +413,7 @@ impl<'a> PlacementWalk<'a> {
 
     /// Checks outputs and mutated inputs after the last step.
     fn end(&mut self) {
+        self.all_landed();
         let specs = &self.program.signature.outputs;
         if self.body.is_none() && specs.len() != self.graph.outputs.len() {
             return self.fault(FaultKind::Malformed, None, None, "the signature's outputs are not those of the graph");

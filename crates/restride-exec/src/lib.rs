@@ -1,5 +1,6 @@
 //! Running programs: the interpreter with true aliasing, and the planned run in one arena.
 
+pub mod collective;
 pub mod constants;
 mod control_flow;
 pub mod copy;

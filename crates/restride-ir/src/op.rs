@@ -3,7 +3,7 @@
 //! `restride-ops` declares each operator once, as a static [`OpDef`]; a `None` shows what the operator lacks. An [`Op`] is the
 //! handle of a registered declaration, which nodes hold.
 
-use crate::{Arg, Args, Expr, Grad, Meta, OpError, Schema, TensorType};
+use crate::{Arg, Args, Exchange, Expr, Grad, Meta, OpError, Schema, TensorType};
 use restride_tensor::{DType, Fitted, Layout, RawTensor, Scalar, View, ViewMut};
 use smallvec::SmallVec;
 use std::fmt;
@@ -70,6 +70,8 @@ pub enum Kernel {
     Dynamic(fn(&Call<'_>) -> Result<Vec<RawTensor>>),
     /// Gives a number (`item`); `outs` is empty.
     Scalar(fn(&Call<'_>) -> Result<Scalar>),
+    /// Describes an exchange between ranks, from argument 0 to the only result, which the run's engine carries out.
+    Collective(fn(&Args<'_, Meta>) -> Result<Exchange>),
 }
 
 /// Arguments of a view rule: types and numbers, known (`i64`) or symbolic.
@@ -424,6 +426,9 @@ pub struct OpDef {
     pub random: bool,
     /// Has an effect beside its results (an assertion): no pass removes it.
     pub effectful: bool,
+    /// Waits for the exchange whose result is argument 0. Argument 1 lists the operands of the exchange, whose memory stays as it
+    /// is until then; the call reads none of it.
+    pub awaits: bool,
     /// Conditions on the arguments' numbers that hold after the operator succeeded.
     pub asserts: Option<AssertsFn>,
 
@@ -502,6 +507,7 @@ impl OpDef {
             overlap: OverlapCheck::Partial,
             random: false,
             effectful: false,
+            awaits: false,
             asserts: None,
             hop: None,
             grad: None,
@@ -554,6 +560,11 @@ impl Op {
     /// The operator that this `_foreach_*` one applies to each member.
     pub fn member(self) -> Option<Op> {
         self.0.member.as_ref().map(|m| m.op)
+    }
+    /// Whether a call of an operator on lists is a call for each member from the start: the members write, are views, or have an
+    /// effect.
+    pub fn is_each_member(self, mutates: bool) -> bool {
+        self.member().is_some_and(|m| mutates || m.def().effectful || m.is_view())
     }
     /// Arguments of the member call `i` of a `_foreach_*` operator. `item` selects the i-th element of a 1-d tensor. Missing
     /// trailing arguments take their defaults.

@@ -27,7 +27,7 @@ pub enum ArgType {
     Bool,
     /// `bool[]`.
     Bools(Option<u8>),
-    /// `str`.
+    /// `str`, and `Any`, which names a process group or a reduction.
     Str,
     /// `str[]`.
     Strs,
@@ -282,7 +282,7 @@ fn parse_type(text: &str) -> (ArgType, bool, Option<AliasInfo>) {
         ("float" | "SymFloat", Some(_)) => ArgType::Floats,
         ("bool" | "SymBool", None) => ArgType::Bool,
         ("bool", Some(n)) => ArgType::Bools(n),
-        ("str", None) => ArgType::Str,
+        ("str" | "Any", None) => ArgType::Str,
         ("str", Some(_)) => ArgType::Strs,
         ("ScalarType", None) => ArgType::DType,
         ("Device", None) => ArgType::Device,

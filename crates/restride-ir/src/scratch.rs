@@ -28,7 +28,7 @@ fn placed(graph: &Graph, v: ValueId, place: Option<&Option<Place>>) -> Result<Me
 pub fn scratch_bytes(graph: &Graph, id: NodeId, reads: &[Option<Place>], writes: &[Option<Place>]) -> i64 {
     let node = &graph.nodes[id];
     let def = node.op.def();
-    let (Some(scratch), Kernel::Fixed(_)) = (def.scratch, def.kernel) else { return 0 };
+    let (Some(scratch), Kernel::Fixed(_) | Kernel::Collective(_)) = (def.scratch, def.kernel) else { return 0 };
     let Ok(args) = placed_args(graph, id, reads) else { return 0 };
     let outs = node.results.iter().enumerate().map(|(i, v)| placed(graph, *v, writes.get(i)));
     let Ok(outs) = outs.collect::<Result<Vec<Meta>, OpError>>() else { return 0 };

@@ -9,6 +9,7 @@
 mod declare;
 
 mod attention;
+mod collective;
 mod control_flow;
 mod conv;
 mod core_forms;
@@ -74,4 +75,5 @@ static FAMILIES: &[&Family] = &[
     &rnn::FAMILY,
     &fft::FAMILY,
     &linalg::FAMILY,
+    &collective::FAMILY,
 ];

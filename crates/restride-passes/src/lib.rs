@@ -26,6 +26,7 @@ mod simplify;
 mod symbolic_fit;
 mod symbolic_shapes;
 mod symbols;
+pub mod waits;
 
 pub use chains::nested;
 pub use dce::dce;

@@ -4,6 +4,8 @@ use crate::compile::Compiled;
 use crate::constants::HeldConstants;
 use crate::prepare::{PreparedSegment, UpperBound};
 use crate::progress::Doing;
+use crate::ranks::{as_rank, ready};
+use restride_exec::collective::Engine;
 use restride_exec::inputs::{Strides, bind, check_sharing};
 use restride_exec::interp::{Outputs, RunOptions, written_inputs};
 use restride_exec::run::{ByteArena, RunCtx, fit_learnt, run_learn};
@@ -19,10 +21,11 @@ pub struct Instance {
     arena: ByteArena,
     constants: HeldConstants,
     runs: u64,
+    engine: Option<Arc<dyn Engine>>,
 }
 
 /// What an instance consists of.
-pub(crate) type InstanceParts = (Compiled, State, ByteArena, HeldConstants, u64);
+pub(crate) type InstanceParts = (Compiled, State, ByteArena, HeldConstants, u64, Option<Arc<dyn Engine>>);
 
 impl Compiled {
     /// An arena, empty until the first run, and the state that the program was exported with.
@@ -36,7 +39,14 @@ impl Compiled {
 
 impl Instance {
     pub(crate) fn new(compiled: Compiled, state: State) -> Instance {
-        Instance { compiled, state, arena: ByteArena::default(), constants: HeldConstants::default(), runs: 0 }
+        let (arena, constants) = (ByteArena::default(), HeldConstants::default());
+        Instance { compiled, state, arena, constants, runs: 0, engine: None }
+    }
+
+    /// Carries out the program's collectives with an engine: this instance is one rank of several. Without one they run with the
+    /// thread's engine ([`crate::collective::with_engine`]), or in a group of one rank.
+    pub fn set_engine(&mut self, engine: Arc<dyn Engine>) {
+        self.engine = Some(engine);
     }
 
     /// Runs the program. Inputs are borrowed, and their memory shows the program's mutations. Outputs are fresh memory, or views of
@@ -57,7 +67,9 @@ impl Instance {
     ///
     /// # Errors
     /// Inputs that do not fit (element type, sizes, guards, strides or shared memory that the program was not made for):
-    /// nothing is written then. A kernel's own error, such as an index out of range, comes where it would come in PyTorch.
+    /// nothing is written then. A kernel's own error, such as an index out of range, comes where it would come in PyTorch. Ranks
+    /// that do not run the same collectives on the same sizes: on all of them, and nothing is written. An error of one rank is one
+    /// of all.
     pub fn run(&mut self, inputs: &Inputs, options: &RunOptions) -> Result<Outputs> {
         self.run_showing(inputs, options, &mut |_| {})
     }
@@ -69,9 +81,19 @@ impl Instance {
         options: &RunOptions,
         seen: &mut dyn FnMut(Arc<PreparedSegment>),
     ) -> Result<Outputs> {
+        as_rank(self.engine.clone().as_ref(), || self.run_segments(inputs, options, seen))
+    }
+
+    fn run_segments(
+        &mut self,
+        inputs: &Inputs,
+        options: &RunOptions,
+        seen: &mut dyn FnMut(Arc<PreparedSegment>),
+    ) -> Result<Outputs> {
         let program = self.compiled.functional();
         let bound = bind(program, inputs, &self.state, Strides::AsDeclared)?;
         check_sharing(program, &bound, &written_inputs(program))?;
+        ready(program, &bound.symbols)?;
         let mut symbols = bound.symbols;
         let ctx = RunCtx {
             seed: options.seed,
@@ -143,12 +165,12 @@ impl Instance {
         Ok(())
     }
 
-    pub(crate) fn from_parts((compiled, state, arena, constants, runs): InstanceParts) -> Instance {
-        Instance { compiled, state, arena, constants, runs }
+    pub(crate) fn from_parts((compiled, state, arena, constants, runs, engine): InstanceParts) -> Instance {
+        Instance { compiled, state, arena, constants, runs, engine }
     }
 
     pub(crate) fn into_parts(self) -> InstanceParts {
-        (self.compiled, self.state, self.arena, self.constants, self.runs)
+        (self.compiled, self.state, self.arena, self.constants, self.runs, self.engine)
     }
 
     /// Bytes of the arena as it is.

@@ -88,9 +88,9 @@ impl Methods {
         };
         let (state, arena) = (std::mem::take(&mut self.state), std::mem::take(&mut self.arena));
         let constants = std::mem::take(&mut self.constants);
-        let mut instance = Instance::from_parts((compiled.clone(), state, arena, constants, self.runs));
+        let mut instance = Instance::from_parts((compiled.clone(), state, arena, constants, self.runs, None));
         let outputs = instance.run(inputs, options);
-        (_, self.state, self.arena, self.constants, self.runs) = instance.into_parts();
+        (_, self.state, self.arena, self.constants, self.runs, _) = instance.into_parts();
         outputs
     }
 

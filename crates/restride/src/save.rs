@@ -66,10 +66,11 @@ pub fn save_bytes(program: &Program) -> Result<Vec<u8>> {
 /// An operator of restride's own that is composed otherwise for other sizes, where these are not known.
 pub fn written(program: &Program) -> Result<Program> {
     let program = restride_passes::expand_own(program)?;
-    match program.stage {
-        Stage::Functional => restride_passes::nested(&program),
-        Stage::Imported => Ok(program),
-    }
+    let program = match program.stage {
+        Stage::Functional => restride_passes::nested(&program)?,
+        Stage::Imported => program,
+    };
+    Ok(restride_passes::waits::awaited(&program))
 }
 
 impl Compiled {

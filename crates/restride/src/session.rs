@@ -4,6 +4,8 @@ use crate::compile::Compiled;
 use crate::constants::HeldConstants;
 use crate::instance::Instance;
 use crate::prepare::PreparedSegment;
+use crate::ranks::{as_rank, ready};
+use restride_exec::collective::Engine;
 use restride_exec::inputs::{BoundInputs, Strides, bind, check_sharing, same_strides, user_inputs};
 use restride_exec::interp::{Outputs, RunOptions, written_inputs};
 use restride_exec::run::{BoundRun, RunCtx};
@@ -48,6 +50,7 @@ pub struct Session {
     written: Vec<usize>,
     /// Each input and output is memory of its own.
     plain: bool,
+    engine: Option<Arc<dyn Engine>>,
 }
 
 impl Instance {
@@ -58,7 +61,7 @@ impl Instance {
     /// As [`Instance::run`], and for programs whose sizes, numbers or input metadata a run changes. Memory that is written and
     /// read-only, or that overlaps other memory of the session.
     pub fn session(self, inputs: &Inputs, outputs: &[Option<RawTensor>], options: &RunOptions) -> Result<Session> {
-        let (compiled, state, arena, mut constants, runs) = self.into_parts();
+        let (compiled, state, arena, mut constants, runs, engine) = self.into_parts();
         let program = compiled.functional();
         let changes = program.signature.outputs.iter().any(|o| matches!(o.kind, OutputKind::Metadata(_)));
         if compiled.segments().len() > 1 || changes {
@@ -86,6 +89,8 @@ impl Instance {
         for (at, t) in user.iter().zip(outputs) {
             given[*at] = t.clone();
         }
+        // Sizes of a session stay, so the ranks agree once.
+        as_rank(engine.as_ref(), || ready(program, &bound.symbols))?;
         let segment = compiled.segment(0, &bound.symbols)?;
         let mut values = bound.values;
         constants.add(&segment, compiled.constants(), &mut values)?;
@@ -104,6 +109,7 @@ impl Instance {
             compiled: compiled.clone(),
             state,
             runs,
+            engine,
         };
         session.outputs = restride_exec::outputs::outputs(
             program,
@@ -124,7 +130,9 @@ impl Session {
     /// then.
     pub fn run(&mut self) -> Result<()> {
         self.refresh()?;
-        self.bound.run(self.ctx())?;
+        let ctx = self.ctx();
+        let (engine, bound) = (&self.engine, &mut self.bound);
+        as_rank(engine.as_ref(), || bound.run(ctx))?;
         self.runs = self.runs.wrapping_add(1);
         Ok(())
     }
@@ -132,7 +140,9 @@ impl Session {
     /// Runs once and replaces `times` by the time of each step of the placement.
     pub(crate) fn run_timed(&mut self, times: &mut Vec<Duration>) -> Result<()> {
         self.refresh()?;
-        self.bound.run_timed(self.ctx(), times)?;
+        let ctx = self.ctx();
+        let (engine, bound) = (&self.engine, &mut self.bound);
+        as_rank(engine.as_ref(), || bound.run_timed(ctx, times))?;
         self.runs = self.runs.wrapping_add(1);
         Ok(())
     }
@@ -247,7 +257,8 @@ impl Session {
 
     /// The instance, for other inputs.
     pub fn into_instance(self) -> Instance {
-        Instance::from_parts((self.compiled, self.state, self.bound.into_arena(), self.constants, self.runs))
+        let arena = self.bound.into_arena();
+        Instance::from_parts((self.compiled, self.state, arena, self.constants, self.runs, self.engine))
     }
 }
 

@@ -3,3 +3,4 @@
 mod constants;
 mod examples;
 mod memory;
+mod ranks;

@@ -128,7 +128,7 @@ impl Replay<'_> {
         let mut args = args;
         op.fill_defaults(&mut args)?;
         let mutates = op.mutates(&args);
-        if let (Some(member), true) = (op.member(), mutates) {
+        if let (Some(member), true) = (op.member(), op.is_each_member(mutates)) {
             return self.members(op, member, &args, key);
         }
         if def.metadata {

@@ -2,6 +2,7 @@
 
 use super::frame::refused;
 use super::{Interp, Object, Slot};
+use crate::collective;
 use crate::copy::{allocate, contiguous_copy, resolve, room_for};
 use restride_ir::{
     Arg, Args, Call, Ctx, Emit, Error, ErrorKind, Expr, Kernel, LazyBits, Meta, Movement, Op, OpError, Result, RngKey,
@@ -64,7 +65,7 @@ impl Interp<'_> {
         }
         let tensors = resolved(args)?;
         let mut outs = Vec::new();
-        if let Kernel::Fixed(_) = op.def().kernel {
+        if let Kernel::Fixed(_) | Kernel::Collective(_) = op.def().kernel {
             for meta in infer(op, &tensors)? {
                 let bytes = meta.layout.byte_range(meta.dtype.size()).map_or(u64::MAX, |r| r.end as u64);
                 self.program.limits.check_memory(bytes)?;
@@ -101,6 +102,12 @@ impl Interp<'_> {
             }
             Kernel::Dynamic(run) => Some(run(&call)?.into_iter().map(Slot::new).collect()),
             Kernel::Scalar(run) => Some(vec![Slot::Scalar(run(&call)?)]),
+            Kernel::Collective(describe) => {
+                let exchange = describe(&Args(&metas(args)))?;
+                let out = writes.first().ok_or_else(|| Error::invalid(format!("{op} has no result")))?;
+                collective::carry_out(&exchange, *call.args.tensor(0)?, out)?;
+                None
+            }
         };
         drop(access);
         Ok(results.unwrap_or_else(|| outs.into_iter().map(Slot::new).collect()))

@@ -3,9 +3,9 @@
 use super::caller_position;
 use super::memory::{CallerMemory, TypedPlace, align};
 use restride_ir::{
-    ARENA_ALIGN, Arg, Args, BufferId, Call, Error, Expr, Graph, GraphId, HopCall, Id, Kernel, LoopFrame, Meta, NodeId,
-    Op, OpError, Place, Placement, Plan, Program, Result, Scalar, Step, Type, ValueId, border_layout, input_meta,
-    known_meta, lives, output_meta,
+    ARENA_ALIGN, Arg, Args, BufferId, Call, Error, Exchange, Expr, Graph, GraphId, HopCall, Id, Kernel, LoopFrame,
+    Meta, Node, NodeId, Op, OpError, Place, Placement, Plan, Program, Result, Scalar, Step, Type, ValueId,
+    border_layout, input_meta, known_meta, lives, output_meta,
 };
 use restride_tensor::RawTensor;
 use std::collections::BTreeMap;
@@ -57,8 +57,13 @@ pub(super) enum Action {
     /// From, to.
     Move(Box<(TypedPlace, TypedPlace)>),
     Kernel(Box<KernelStep>),
+    /// The wait for the exchange that this node starts.
+    Wait(NodeId),
     ControlFlow(Box<ControlFlowStep>),
 }
+
+/// Describes the exchange of a collective.
+pub(super) type DescribeFn = fn(&Args<'_, Meta>) -> Result<Exchange, OpError>;
 
 /// How a node computes.
 #[derive(Clone, Copy)]
@@ -66,6 +71,8 @@ pub(super) enum NodeCode {
     Fixed(fn(&Call<'_>) -> Result<(), OpError>),
     Dynamic(fn(&Call<'_>) -> Result<Vec<RawTensor>, OpError>),
     Scalar(fn(&Call<'_>) -> Result<Scalar, OpError>),
+    /// An exchange between ranks.
+    Collective(DescribeFn),
     /// Composed of calls whose sizes are only known once they have run: by the interpreter, into memory of its own.
     Composed,
 }
@@ -86,6 +93,8 @@ pub(super) struct KernelStep {
     pub types: Vec<Option<Meta>>,
     /// Scratch: its buffer and how many bytes it has.
     pub scratch: Option<(usize, usize)>,
+    /// The node, if it starts an exchange that a later step waits for.
+    pub starts: Option<NodeId>,
 }
 
 /// A call of bodies.
@@ -321,11 +330,20 @@ impl Maker<'_> {
                 let writes = self.places(&n.results, writes, true)?;
                 let action = match HopCall::of(self.graph, n)? {
                     Some(call) => self.control_flow(*node, call, reads, writes)?,
+                    None if n.op.def().awaits => self.wait(n)?,
                     None => self.kernel(*node, reads, writes)?,
                 };
                 Ok(CodeStep { node: Some(*node), action })
             }
         }
+    }
+
+    /// The wait for an exchange that another node starts.
+    fn wait(&self, node: &Node) -> Result<Action> {
+        let started = node.operands().next();
+        let start = self.graph.ordered().find(|(_, n)| n.results.first().copied() == started);
+        let start = start.filter(|(_, n)| matches!(n.op.def().kernel, Kernel::Collective(_)));
+        start.map(|(id, _)| Action::Wait(id)).ok_or_else(|| Error::invalid("a wait for what is no exchange"))
     }
 
     fn kernel(
@@ -343,6 +361,7 @@ impl Maker<'_> {
             Kernel::Fixed(run) => NodeCode::Fixed(run),
             Kernel::Dynamic(run) => NodeCode::Dynamic(run),
             Kernel::Scalar(run) => NodeCode::Scalar(run),
+            Kernel::Collective(describe) => NodeCode::Collective(describe),
             // Its types tell its results.
             Kernel::None if !node.results.is_empty() && node.results.iter().all(is_number) => {
                 return Ok(Action::Nothing);
@@ -374,7 +393,7 @@ impl Maker<'_> {
             .map(|v| if is_tensor(v) { Ok(Some(known_meta(self.graph, *v)?)) } else { Ok(None) })
             .collect::<Result<Vec<_>>>()?;
         let mut unplaced = vec![None; node.results.len()];
-        if let NodeCode::Fixed(_) = compute {
+        if let NodeCode::Fixed(_) | NodeCode::Collective(_) = compute {
             if late {
                 for (write, r) in writes.iter().zip(&node.results) {
                     if write.is_none() && is_tensor(r) {
@@ -398,6 +417,10 @@ impl Maker<'_> {
             }
         }
         let types = if late { types } else { Vec::new() };
+        let own = node.results.first().copied();
+        let waits = |(_, n): (NodeId, &Node)| n.op.def().awaits && n.operands().next() == own;
+        let exchange = matches!(compute, NodeCode::Collective(_));
+        let starts = (exchange && self.graph.ordered().any(waits)).then_some(id);
         let op = node.op;
         let scratch = match self.placement.scratch.get(&id) {
             None => None,
@@ -406,7 +429,18 @@ impl Maker<'_> {
                 _ => return Err(Error::invalid(format!("{b}, scratch, is not in the arena"))),
             },
         };
-        Ok(Action::Kernel(Box::new(KernelStep { op, compute, args, reads, writes, unplaced, late, types, scratch })))
+        Ok(Action::Kernel(Box::new(KernelStep {
+            op,
+            compute,
+            args,
+            reads,
+            writes,
+            unplaced,
+            late,
+            types,
+            scratch,
+            starts,
+        })))
     }
 
     /// Whether a call is composed although the operator has a kernel.

@@ -4,16 +4,17 @@
 //! An instance binds each step when it runs it, a session all steps once for many runs. A body of control flow is bound in its first iteration and moved
 //! to other addresses where a later one needs it.
 
-use super::code::{Action, BufferRoot, Code, KernelStep, NodeCode, fit, inferred};
+use super::code::{Action, BufferRoot, Code, DescribeFn, KernelStep, NodeCode, fit, inferred};
 use super::control_flow::BoundCall;
 use super::{ByteArena, RunCtx};
+use crate::collective::{Flight, carry_out, engine, launch};
 use crate::copy::allocate;
 use crate::inputs::RunValue;
 use crate::interp::{RunOptions, call_once};
 use crate::symbols::learn_number;
 use restride_ir::{
-    Arg, Args, Binding, Call, Ctx, Error, ErrorKind, Expr, Graph, NodeId, OpError, Program, Result, RngKey, Scalar,
-    Type,
+    Arg, Args, Binding, Call, Ctx, Error, ErrorKind, Exchange, Expr, Graph, Meta, NodeId, OpError, Program, Result,
+    RngKey, Scalar, Type,
 };
 use restride_kernels::support::convert::copy_convert;
 use restride_kernels::support::scratch;
@@ -81,11 +82,52 @@ enum BoundStep<'c> {
     Kernel(BoundKernel<'c>),
     /// A kernel whose numbers or results are known only when it runs: resolved by each run.
     Late(&'c KernelStep, NodeId),
+    /// The wait for the exchange that a node starts.
+    Wait(NodeId),
     ControlFlow(Box<BoundCall<'c>>),
 }
 
+/// What a bound kernel step does.
+enum BoundWork {
+    Kernel(fn(&Call<'_>) -> Result<(), OpError>),
+    Exchange(Exchange, Option<NodeId>),
+}
+
+/// Exchanges that have started, by the nodes that started them. Dropping them, after an error, ends them.
+#[derive(Default)]
+pub(super) struct Flights(Vec<(NodeId, Flight)>);
+
+impl Flights {
+    /// Starts an exchange, or carries it out where its memory is not contiguous.
+    ///
+    /// # Safety
+    /// The views' memory lives until the wait, and no one else writes the operand, or uses the result.
+    unsafe fn start(&mut self, node: NodeId, exchange: &Exchange, x: View<'_>, out: &ViewMut<'_>) -> Result<()> {
+        // SAFETY: as promised by the caller.
+        if let Some(flight) = unsafe { launch(exchange, x, out)? } {
+            self.0.push((node, flight));
+        }
+        Ok(())
+    }
+
+    /// Ends the exchanges of a run: none is left unless it failed, which the other ranks are told first.
+    fn end(&mut self, done: &Result<()>) {
+        if let (Err(e), false) = (done, self.0.is_empty()) {
+            engine().abort(&e.to_string());
+        }
+        self.0.clear();
+    }
+
+    fn wait(&mut self, node: NodeId) -> Result<()> {
+        match self.0.iter().position(|(n, _)| *n == node) {
+            Some(k) => Ok(self.0.remove(k).1.wait()?),
+            None => Ok(()),
+        }
+    }
+}
+
 struct BoundKernel<'c> {
-    run: fn(&Call<'_>) -> Result<(), OpError>,
+    work: BoundWork,
     args: Vec<Arg<View<'c>, Scalar>>,
     outs: Vec<ViewMut<'c>>,
     /// Address and bytes.
@@ -100,6 +142,7 @@ pub(super) struct BoundSteps<'c> {
     graph: &'c Graph,
     steps: Vec<BoundStep<'c>>,
     bases: Vec<*mut u8>,
+    flights: Flights,
     /// Memory of results that no step reads. The steps use it in turn.
     _spare: ByteArena,
 }
@@ -122,7 +165,7 @@ impl<'c> BoundSteps<'c> {
         let step = |at| unsafe { BoundStep::new(program, code, at, &bases, unread, symbols) };
         let steps = (0..code.steps.len()).map(|at| step(at).map_err(|e| blame(code, graph, at, e)));
         let steps = steps.collect::<Result<Vec<_>>>()?;
-        Ok(BoundSteps { code, graph, steps, bases, _spare: spare })
+        Ok(BoundSteps { code, graph, steps, bases, flights: Flights::default(), _spare: spare })
     }
 
     /// Moves the steps to other addresses of the same buffers.
@@ -147,11 +190,15 @@ impl<'c> BoundSteps<'c> {
     /// # Safety
     /// As [`BoundSteps::new`].
     pub unsafe fn run(&mut self, mode: Mode, symbols: &mut Binding, iteration: u64) -> Result<()> {
-        let BoundSteps { code, graph, steps, bases, .. } = self;
+        let BoundSteps { code, graph, steps, bases, flights, .. } = self;
         // SAFETY: as promised by the caller.
-        unsafe {
-            each_step(code, graph, bases, mode.poison, |at| steps[at].run(graph, bases, mode, symbols, iteration))
-        }
+        let done = unsafe {
+            each_step(code, graph, bases, mode.poison, |at| {
+                steps[at].run(graph, bases, mode, symbols, iteration, flights)
+            })
+        };
+        flights.end(&done);
+        done
     }
 
     /// Runs the steps and replaces `times` by the time of each.
@@ -165,17 +212,19 @@ impl<'c> BoundSteps<'c> {
         iteration: u64,
         times: &mut Vec<Duration>,
     ) -> Result<()> {
-        let BoundSteps { code, graph, steps, bases, .. } = self;
+        let BoundSteps { code, graph, steps, bases, flights, .. } = self;
         times.clear();
         // SAFETY: as promised by the caller.
-        unsafe {
+        let done = unsafe {
             each_step(code, graph, bases, mode.poison, |at| {
                 let start = Instant::now();
-                let done = steps[at].run(graph, bases, mode, symbols, iteration);
+                let done = steps[at].run(graph, bases, mode, symbols, iteration, flights);
                 times.push(start.elapsed());
                 done
             })
-        }
+        };
+        flights.end(&done);
+        done
     }
 
     /// Binds each step, runs it and drops it: for one run, without the memory of all bound steps.
@@ -193,13 +242,17 @@ impl<'c> BoundSteps<'c> {
         let graph = &program.graphs[code.graph];
         let mut spare = ByteArena::default();
         let unread = spare.reserve(code.spare_bytes)?;
+        // Dropped before the memory that its exchanges use.
+        let mut flights = Flights::default();
         // SAFETY: as promised by the caller; the spare memory lives until the last step has run.
-        unsafe {
+        let done = unsafe {
             each_step(code, graph, bases, mode.poison, |at| {
                 let mut step = BoundStep::new(program, code, at, bases, unread, symbols)?;
-                step.run(graph, bases, mode, symbols, iteration)
+                step.run(graph, bases, mode, symbols, iteration, &mut flights)
             })
-        }
+        };
+        flights.end(&done);
+        done
     }
 }
 
@@ -251,6 +304,7 @@ impl<'c> BoundStep<'c> {
         let (graph, step) = (&program.graphs[code.graph], &code.steps[at]);
         Ok(match &step.action {
             Action::Nothing => BoundStep::Nothing,
+            Action::Wait(node) => BoundStep::Wait(*node),
             Action::Move(places) => {
                 let (from, to) = &**places;
                 // SAFETY: the code proved its places inside their buffers, which are valid as the caller promises.
@@ -282,8 +336,10 @@ impl<'c> BoundStep<'c> {
         mode: Mode,
         symbols: &mut Binding,
         iteration: u64,
+        flights: &mut Flights,
     ) -> Result<()> {
         match self {
+            BoundStep::Wait(node) => flights.wait(*node),
             BoundStep::Nothing => Ok(()),
             // Moves overlap cell for cell only (a checker saw to it); the copy goes through raw pointers, so that even
             // otherwise it only gives wrong values.
@@ -291,7 +347,20 @@ impl<'c> BoundStep<'c> {
                 copy_convert(*from, to);
                 Ok(())
             }
-            BoundStep::Kernel(BoundKernel { run, args, outs, scratch, key }) => {
+            BoundStep::Kernel(BoundKernel {
+                work: BoundWork::Exchange(exchange, starts), args, outs, scratch, ..
+            }) => {
+                let x = *Args(args).tensor(0)?;
+                // SAFETY: the step's own part of the arena; a checker saw to it that no step uses memory of an exchange until the
+                // step that waits for it.
+                unsafe {
+                    with_scratch(scratch.0, scratch.1, || match starts {
+                        Some(node) => flights.start(*node, exchange, x, &outs[0]),
+                        None => Ok(carry_out(exchange, x, &outs[0])?),
+                    })
+                }
+            }
+            BoundStep::Kernel(BoundKernel { work: BoundWork::Kernel(run), args, outs, scratch, key }) => {
                 let ctx = mode.ctx(*key, iteration);
                 // SAFETY: the code holds declared types against the shape rule; where places may meet, a checker saw to it.
                 let fitted = unsafe { Fitted::promise() };
@@ -362,10 +431,14 @@ impl KernelStep {
         symbols: &Binding,
         key: u32,
     ) -> Result<Option<BoundKernel<'c>>> {
-        let NodeCode::Fixed(run) = self.compute else { return Ok(None) };
         if self.late {
             return Ok(None);
         }
+        let work = match self.compute {
+            NodeCode::Fixed(run) => BoundWork::Kernel(run),
+            NodeCode::Collective(describe) => BoundWork::Exchange(self.exchange(describe, symbols)?, self.starts),
+            _ => return Ok(None),
+        };
         // SAFETY: as promised by the caller.
         let args = unsafe { self.operands(bases, symbols)? };
         let mut outs = Vec::with_capacity(self.writes.len());
@@ -381,7 +454,18 @@ impl KernelStep {
             });
         }
         let scratch = self.scratch.map_or((std::ptr::null_mut(), 0), |(b, bytes)| (bases[b], bytes));
-        Ok(Some(BoundKernel { run, args, outs, scratch, key }))
+        Ok(Some(BoundKernel { work, args, outs, scratch, key }))
+    }
+
+    /// The exchange of a collective.
+    fn exchange(&self, describe: DescribeFn, symbols: &Binding) -> Result<Exchange> {
+        let meta = |k: &usize| match &self.reads[*k] {
+            Some(place) => Ok(Meta { dtype: place.dtype, layout: place.layout.clone() }),
+            None => Err(Error::invalid("a number stands for a tensor")),
+        };
+        let args: Vec<Arg<Meta, Scalar>> =
+            self.args.iter().map(|a| a.try_map(meta, |e| number(e, symbols))).collect::<Result<_>>()?;
+        Ok(describe(&Args(&args))?)
     }
 
     /// The arguments of a call.
@@ -430,6 +514,15 @@ impl KernelStep {
                 let (at, bytes) = self.scratch.map_or((std::ptr::null_mut(), 0), |(b, bytes)| (bases[b], bytes));
                 // SAFETY: the step's own part of the arena.
                 unsafe { with_scratch(at, bytes, || run(&call(&outs)))? };
+            }
+            NodeCode::Collective(describe) => {
+                let metas = inferred(self.op, &self.args, &self.types, &|e| number(e, symbols))?;
+                fit(&metas, &self.writes)?;
+                let exchange = self.exchange(describe, symbols)?;
+                let write = self.writes.first().and_then(Option::as_ref);
+                let write = write.ok_or_else(|| Error::invalid("a result without a place"))?;
+                // SAFETY: as promised by the caller.
+                carry_out(&exchange, *Args(&args).tensor(0)?, &unsafe { write.view_mut(bases) })?;
             }
             // SAFETY: as promised by the caller.
             NodeCode::Dynamic(run) => unsafe { self.store(&run(&call(&[]))?, bases)? },

@@ -6,6 +6,7 @@ mod decisions;
 mod large;
 mod memory;
 mod order;
+mod ranks;
 
 use restride_exec::inputs::{Strides, bind, check_sharing};
 use restride_exec::interp::{Outputs, RunOptions, interpret, written_inputs};

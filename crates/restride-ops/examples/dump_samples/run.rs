@@ -72,6 +72,7 @@ pub fn call(op: Op, args: &[SampleArg]) -> Result<Outcome> {
         Kernel::Scalar(kernel) => {
             on_views(&own, &[], |args, outs| kernel(&fitted(args, outs, &ctx))).map(Outcome::Number)
         }
+        Kernel::Collective(_) => Err(OpError::new(format!("{op} needs the ranks of a run"))),
         Kernel::None if mutates(op, &args) => twin(op, &args).map(Outcome::Tensors),
         Kernel::None => {
             let compose = def.decompose.ok_or_else(|| OpError::new(format!("{op} cannot be run")))?;

@@ -31,7 +31,8 @@ pub(super) fn declared(row: OpRow) -> Result<Op> {
         None => None,
     };
     let grad = crate::gradient::of(def, &full_name(def.schema));
-    Op::register(OpDef { schema: text, grad, ..*def }, twin, None)
+    let member = coalesced(&schema).and_then(|_| member(&schema));
+    Op::register(OpDef { schema: text, grad, ..*def }, twin, member)
 }
 
 /// An operator that only PyTorch's schemas declare.
@@ -124,8 +125,20 @@ fn relate(schema: &Schema, functional: Op, out: bool) -> Option<Twin> {
     Some(Twin { op: functional, args, writes, returns, resizes: out, when: None })
 }
 
-/// The operator that a `_foreach_*` operator applies to each member of its lists.
+/// The operator that a list of collectives applies to each member: `all_reduce` for `all_reduce_coalesced`.
+fn coalesced(schema: &Schema) -> Option<String> {
+    let namespace = "_c10d_functional";
+    let (name, mark) = schema.name.strip_suffix('_').map_or((schema.name.as_str(), ""), |n| (n, "_"));
+    let one = if name == "wait_tensors" { "wait_tensor" } else { name.strip_suffix("_coalesced")? };
+    (schema.namespace == namespace).then(|| format!("{namespace}.{one}{mark}.default"))
+}
+
+/// The operator that a `_foreach_*` operator, or one of a list of collectives, applies to each member of its lists.
 fn member(schema: &Schema) -> Option<Member> {
+    if let Some(one) = coalesced(schema) {
+        let op = lookup(&one)?;
+        return Some(Member { op, args: member_args(schema, op.schema())? });
+    }
     let name = schema.name.strip_prefix("_foreach_").filter(|_| schema.namespace == "aten")?;
     let (name, mark) = name.strip_suffix('_').map_or((name, ""), |n| (n, "_"));
     let overload = schema.overload.as_str();

@@ -3,7 +3,7 @@
 //! A rule is a type with one generic function, used with known sizes and with symbolic ones.
 
 mod casts;
-mod shape;
+pub(crate) mod shape;
 pub(crate) mod split;
 
 use crate::support::ensure;

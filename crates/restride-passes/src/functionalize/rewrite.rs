@@ -157,7 +157,7 @@ impl<'a> Rewriter<'a> {
         if op.def().hop.is_some() {
             return self.control(node);
         }
-        if let (Some(member), true) = (op.member(), op.mutates(&node.args)) {
+        if let (Some(member), true) = (op.member(), op.is_each_member(op.mutates(&node.args))) {
             return self.foreach(node, member);
         }
         if op.def().metadata {

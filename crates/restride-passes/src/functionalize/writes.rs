@@ -38,11 +38,15 @@ impl Rewriter<'_> {
             };
             let mut args = node.op.member_args(&all, i, item)?;
             member.fill_defaults_or_none(&mut args);
-            let one = Node { op: member, args, results: Default::default(), origin: node.origin.clone() };
+            let mutates = member.mutates(&args);
+            let results = if mutates { Default::default() } else { node.results.get(i).copied().into_iter().collect() };
+            let one = Node { op: member, args, results, origin: node.origin.clone() };
             self.node(&one)?;
         }
-        // The call returns the list that it wrote, or nothing.
-        if let Some(Arg::Values(list)) = node.args.first() {
+        // A call that writes returns the list that it wrote, or nothing.
+        if node.op.mutates(&node.args)
+            && let Some(Arg::Values(list)) = node.args.first()
+        {
             for (&r, &v) in node.results.iter().zip(list.iter().flatten()) {
                 let bound = self.map[v];
                 self.map.set(r, bound);

@@ -2,7 +2,7 @@
 
 use restride_ir::{
     Arg, Error, Graph, GraphId, HopCall, Meta, Movement, Nested, NodeId, OutputKind, Program, Result, Table, Type,
-    ValueId,
+    ValueId, operands_of,
 };
 use std::collections::BTreeMap;
 
@@ -128,7 +128,9 @@ impl<'a> GraphFacts<'a> {
         let mut makers: Table<ValueId, Option<usize>> = Table::new();
         for (at, (_, node)) in graph.ordered().enumerate() {
             node.results.iter().for_each(|r| makers.set(*r, Some(at)));
-            for v in node.operands() {
+            // What a wait holds is no read of its own: placement holds it where the exchange does not run in place.
+            let read = if node.op.def().awaits { operands_of(&node.args, 0) } else { 0..usize::MAX };
+            for v in node.operands().take(read.end) {
                 last_use.set(v, at);
                 let u = uses.entry(v);
                 if u.last() != Some(&at) {

@@ -6,7 +6,7 @@ use super::overwrite::Write;
 use super::places::default_layout;
 use restride_ir::{
     Arg, Error, HopCall, Kernel, Layout, Meta, Movement, NodeId, Op, Place, Reason, RemarkKind, Result, ReuseKind,
-    ValueId, call_trailing_room,
+    Step, ValueId, call_trailing_room,
 };
 use restride_tensor::index_by_index;
 
@@ -47,7 +47,35 @@ impl Placer<'_> {
             writes.push(Some(place));
         }
         self.push_run(id, writes);
+        if matches!(def.kernel, Kernel::Collective(_)) {
+            self.hold_operands(id);
+        }
         Ok(())
+    }
+
+    /// Keeps the operand of an exchange as it is until the wait, unless the result is in its place.
+    fn hold_operands(&mut self, id: NodeId) {
+        let graph = self.facts.graph;
+        let node = &graph.nodes[id];
+        let awaits = |at: &&usize| graph.nodes[graph.order[**at]].op.def().awaits;
+        let wait = node.results.first().and_then(|r| self.facts.uses[*r].iter().find(awaits).copied());
+        let (Some(wait), Some(&r)) = (wait, node.results.first()) else { return };
+        for v in node.operands() {
+            if self.places.find(v) != self.places.find(r) {
+                self.places.hold(v, wait);
+            }
+        }
+        self.holds.insert(graph.order[wait], self.reads(id));
+    }
+
+    /// Adds the step that waits for an exchange: at the place of its result, with the operands held at the places where the
+    /// exchange reads them.
+    pub(super) fn push_wait(&mut self, id: NodeId) {
+        let node = &self.facts.graph.nodes[id];
+        let mut reads: Vec<Option<Place>> = node.operands().take(1).map(|v| self.places.find(v).cloned()).collect();
+        reads.extend(self.holds.get(&id).into_iter().flatten().cloned());
+        let writes = node.results.iter().map(|r| self.places.find(*r).cloned()).collect();
+        self.places.placement.steps.push(Step::Run { node: id, reads, writes });
     }
 
     /// The place of the `k`-th result of a kernel or a loop, whose results before it are at `taken`.

@@ -144,6 +144,8 @@ struct Placer<'a> {
     hints: Hints,
     places: Places,
     revision: Revision<'a>,
+    /// For each wait, the places of the exchange's operands at its start.
+    holds: BTreeMap<NodeId, Vec<Option<Place>>>,
     decisions: Decisions,
 }
 
@@ -169,6 +171,7 @@ impl<'a> Placer<'a> {
             hints: Hints::default(),
             places: Places::new(facts),
             revision,
+            holds: BTreeMap::new(),
             decisions: Decisions::default(),
         }
     }

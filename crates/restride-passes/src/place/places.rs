@@ -25,6 +25,8 @@ pub(super) struct Places {
     pub last_use: Table<ValueId, usize>,
     /// Views that were placed together with their bases.
     pub early_views: BTreeSet<NodeId>,
+    /// Values that exchanges read until their waits.
+    held: BTreeSet<ValueId>,
     /// Memory of each input, as at the start.
     pub inputs: Vec<Option<Place>>,
     /// Memory of each output that has been given one.
@@ -116,6 +118,18 @@ impl Places {
     /// Whether a value is needed after the node at `at`.
     pub fn outlives(&self, v: ValueId, at: usize) -> bool {
         self.last_use[v] > at
+    }
+
+    /// Keeps the cells of a value until the node at `at`.
+    pub fn hold(&mut self, v: ValueId, at: usize) {
+        let last = self.last_use[v].max(at);
+        self.last_use.set(v, last);
+        self.held.insert(v);
+    }
+
+    /// Whether an exchange has the cells of a value until its wait, so that the value stays where it is.
+    pub fn is_held(&self, v: ValueId) -> bool {
+        self.held.contains(&v)
     }
 
     /// Position of the first node at or after `at` that reads a value.

@@ -44,7 +44,11 @@ impl Placer<'_> {
     fn views_at_place(&self, id: NodeId, base: ValueId) -> Result<Option<Vec<Meta>>> {
         let node = &self.facts.graph.nodes[id];
         let Some((rule, position, _)) = view_rule(node) else { return Ok(None) };
-        if node.op.def().strided || !matches!(node.args.get(position), Some(Arg::Value(v)) if *v == base) {
+        // Until the wait, the whole result of an exchange is the engine's.
+        if node.op.def().awaits
+            || node.op.def().strided
+            || !matches!(node.args.get(position), Some(Arg::Value(v)) if *v == base)
+        {
             return Ok(None);
         }
         if !matches!(rule.of(&self.eager_args(id)?)?, ViewOutcome::Views(_)) {
@@ -79,7 +83,7 @@ impl Placer<'_> {
             place.layout.sizes.iter().zip(strides).all(|(n, (a, b))| *n <= 1 || a == b)
         };
         // A value with several elements in one cell cannot be copied as it is.
-        let copied = !self.options.views && self_overlaps(&eager.layout) == Some(false);
+        let copied = !self.options.views && !node.op.def().awaits && self_overlaps(&eager.layout) == Some(false);
         let views = match strided {
             _ if !fits || copied => None,
             true => shifted(&eager_views, eager, &place),
@@ -87,7 +91,10 @@ impl Placer<'_> {
         };
         if let Some(views) = views {
             self.settle_views(id, base, &place, views)?;
-            self.view_taken(id, base);
+            match node.op.def().awaits {
+                true => self.push_wait(id),
+                false => self.view_taken(id, base),
+            }
             return Ok(true);
         }
         if copies && !strided {
@@ -114,7 +121,10 @@ impl Placer<'_> {
         let from = self.places.get(v)?;
         let to = self.places.fresh(Layout { offset: 0, ..eager.layout.clone() }, eager.dtype);
         self.places.push_move(v, from, to.clone());
-        self.places.set(v, to.clone(), eager.dtype);
+        // An exchange reads the value where it is.
+        if !self.places.is_held(v) {
+            self.places.set(v, to.clone(), eager.dtype);
+        }
         Ok(to)
     }
 

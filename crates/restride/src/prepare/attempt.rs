@@ -6,6 +6,7 @@ use restride_ir::{Binding, Plan, Program, Result};
 use restride_passes::constants::{Constants, constants};
 use restride_passes::place::{Placed, cost};
 use restride_passes::plan::plan_memories;
+use restride_passes::waits::started;
 use restride_passes::{lower, order, place, plan::plan, simplify, specialize};
 use std::time::{Duration, Instant};
 
@@ -19,10 +20,11 @@ pub(crate) struct Lowered {
 /// Lowers a program for certain sizes. `constant` says which of its inputs no run changes.
 pub(crate) fn lowered(program: &Program, symbols: &Binding, constant: &[bool]) -> Result<Lowered> {
     let program = simplify(&lower(&specialize(program, symbols))?)?;
-    Ok(match constants(&program, constant)? {
-        Some((program, constants)) => Lowered { program, constants: Some(constants) },
-        None => Lowered { program, constants: None },
-    })
+    let (program, constants) = match constants(&program, constant)? {
+        Some((program, constants)) => (program, Some(constants)),
+        None => (program, None),
+    };
+    Ok(Lowered { program: started(&program), constants })
 }
 
 /// A program, placed and planned.
