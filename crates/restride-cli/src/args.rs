@@ -18,6 +18,7 @@ const OPTIMIZER: &str = "Optimizer";
 const OPENING: &str = "Opening FILE";
 const GIVEN: &str = "Inputs and checks";
 const RUNNING: &str = "Running";
+const RANKS: &str = "Ranks";
 const MEMORY: &str = "Memory";
 
 const OVERVIEW: &str = "\
@@ -102,7 +103,9 @@ Examples:
   restride run model.pt2                                    on the sample inputs in the file
   restride run model.pt2 --inputs in.npz --outputs out.npz
   restride run model.pt2 --random 0 --via interp            with PyTorch's true aliasing
-  restride run model.pt2 --json - | jq '.outputs[0]'")]
+  restride run model.pt2 --json - | jq '.outputs[0]'
+  restride run model.pt2 --ranks 4 --inputs 'in.{rank}.npz' --outputs 'out.{rank}.npz'
+  mpirun -n 4 restride run model.pt2 --inputs 'in.{rank}.npz'   with a build that has MPI")]
 pub struct Run {
     #[command(flatten)]
     pub program: ProgramArgs,
@@ -118,6 +121,8 @@ pub struct Run {
     pub given: GivenArgs,
     #[command(flatten)]
     pub run: RunArgs,
+    #[command(flatten)]
+    pub ranks: RankArgs,
     #[command(flatten)]
     pub memory: MemoryArgs,
 }
@@ -137,6 +142,8 @@ pub struct Verify {
     pub given: GivenArgs,
     #[command(flatten)]
     pub run: RunArgs,
+    #[command(flatten)]
+    pub ranks: RankArgs,
     #[command(flatten)]
     pub memory: MemoryArgs,
 }
@@ -351,6 +358,12 @@ pub struct OptimizerArgs {
     /// Write a training step that updates the parameters (--wrt names which).
     #[arg(help_heading = OPTIMIZER, long, value_enum, value_name = "NAME")]
     pub optimizer: Option<OptimizerArg>,
+    /// Average gradients over the ranks of a group, all of them by default: each rank has a part of the batch.
+    #[arg(
+        help_heading = OPTIMIZER, long, value_name = "GROUP", requires = "optimizer", num_args = 0..=1,
+        require_equals = true, default_missing_value = "0"
+    )]
+    pub data_parallel: Option<String>,
     /// Learning rate [default: 0.001].
     #[arg(help_heading = OPTIMIZER, long, value_name = "X", requires = "optimizer")]
     pub lr: Option<f64>,
@@ -468,6 +481,38 @@ pub struct RunArgs {
     /// Threads that kernels may use.
     #[arg(help_heading = RUNNING, long, default_value_t = 1)]
     pub threads: usize,
+}
+
+/// Several ranks, for programs with collectives.
+///
+/// `{rank}` in an argument stands for the rank's number. A build with MPI runs as one rank where `mpirun` starts it.
+#[derive(Args)]
+pub struct RankArgs {
+    /// Run this many ranks as threads of this process.
+    #[arg(help_heading = RANKS, long, value_name = "N")]
+    pub ranks: Option<usize>,
+    /// Bind a group's name to ranks, each group's parted by `/` (as tp=0,1/2,3); other names are all ranks.
+    #[arg(help_heading = RANKS, long, value_name = "NAME=RANKS", value_parser = group)]
+    pub group: Vec<(String, Vec<Vec<usize>>)>,
+}
+
+/// Reads `NAME=0,1/2,3`.
+fn group(text: &str) -> Result<(String, Vec<Vec<usize>>), String> {
+    let (name, lists) = text.split_once('=').ok_or("give it as NAME=0,1/2,3")?;
+    let rank = |r: &str| r.trim().parse::<usize>().map_err(|_| format!("`{r}` is no rank"));
+    let list = |l: &str| l.split(',').map(rank).collect::<Result<Vec<_>, _>>();
+    Ok((name.to_string(), lists.split('/').map(list).collect::<Result<_, _>>()?))
+}
+
+impl Command {
+    /// The ranks of a command that runs a program.
+    pub fn ranks(&self) -> Option<&RankArgs> {
+        match self {
+            Command::Run(run) => Some(&run.ranks),
+            Command::Verify(verify) => Some(&verify.ranks),
+            _ => None,
+        }
+    }
 }
 
 /// How memory is placed and planned.

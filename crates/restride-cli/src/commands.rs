@@ -282,7 +282,13 @@ fn grad(screen: &Screen, args: &GradArgs) -> Result<()> {
     let loss = restride::Loss::Output(args.loss);
     let options = restride::GradOptions { loss, wrt: args.wrt.clone(), max_trips: args.max_trips };
     let made = match optimizer {
-        Some(o) => compiled.train(&options, &|step, parameter| o.update(step, parameter))?,
+        Some(o) => compiled.train(&options, &|step, parameter| match &args.optimizer.data_parallel {
+            Some(group) => {
+                let parameter = restride::averaged(step, parameter, group)?;
+                o.update(step, &parameter)
+            }
+            None => o.update(step, parameter),
+        })?,
         None => compiled.grad(&options)?,
     };
     if args.keep == restride::Keep::All {

@@ -7,6 +7,7 @@ mod commands;
 mod explain;
 mod optimizer;
 mod page;
+mod ranks;
 mod screen;
 mod tables;
 
@@ -41,7 +42,8 @@ impl From<Error> for Failure {
 pub fn run(args: impl IntoIterator<Item = OsString>) -> u8 {
     let args: Vec<OsString> = args.into_iter().collect();
     color(color_given(&args));
-    let parsed = args::Cli::command().color(color_given(&args)).try_get_matches_from(args);
+    let first = ranks::of_rank(&args, 0);
+    let parsed = args::Cli::command().color(color_given(&args)).try_get_matches_from(first);
     let (matches, cli) = match parsed.and_then(|m| args::Cli::from_arg_matches(&m).map(|cli| (m, cli))) {
         Ok(both) => both,
         Err(e) => return explained(&e),
@@ -49,7 +51,10 @@ pub fn run(args: impl IntoIterator<Item = OsString>) -> u8 {
     let read = dashes(&matches, &["file", "inputs", "weights", "ops"]);
     let written = dashes(&matches, &["output", "outputs", "report", "json"]);
     let screen = Screen::new(&cli.screen, !written.is_empty());
-    let done = one_of_each(&read, &written).and_then(|()| commands::run(&screen, &cli.command));
+    let done = one_of_each(&read, &written).and_then(|()| match ranks::runs_on_ranks(&cli) {
+        Some(ranks) => ranks::run(&args, ranks),
+        None => commands::run(&screen, &cli.command),
+    });
     match done {
         Ok(()) => 0,
         Err(failure) => {

@@ -98,7 +98,7 @@ pub use restride_passes::ViewOptions;
 pub use restride_passes::functionalize::functionalize;
 pub use restride_passes::functionalize::{FunctionalizeOptions, Share};
 pub use restride_passes::grad::{
-    Adam, Loss, Optimizer, Options as GradOptions, Parameter, Sgd, Update, UpdateStep, grad, train,
+    Adam, Loss, Optimizer, Options as GradOptions, Parameter, Sgd, Update, UpdateStep, averaged, grad, train,
 };
 pub use restride_passes::place::PlaceOptions;
 pub use restride_passes::plan::{MemorySpec, PlanOptions, PlanOrder, SearchOptions};

@@ -147,3 +147,44 @@ fn a_group_of_more_ranks_needs_an_engine() {
     let error = compiled.instance().expect("an instance").run(&inputs, &RunOptions::default()).expect_err("refused");
     assert!(error.to_string().contains("is of 4 ranks, and the group has 1"), "{error}");
 }
+
+/// Losses of a few training steps on one batch, and the parameters after them.
+fn trained(group: Option<&str>, seed: u64, engine: Arc<dyn Engine>) -> (Vec<f64>, Vec<Vec<u8>>) {
+    let path = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../../fixtures/examples/classifier.pt2");
+    let forward = restride::open(&path, &restride::OpenOptions::default()).expect("a program");
+    let mut inputs = Inputs::from_samples(&forward).expect("samples").expect("tensors");
+    inputs.values[0] = restride::random_inputs(&forward, seed).expect("inputs").values[0].clone();
+    let forward = Compiled::new(forward, None, &CompileOptions::default()).expect("compiles");
+    let adam = restride::Adam { lr: 0.01, ..Default::default() };
+    let update = |step: &mut restride::UpdateStep<'_>, parameter: &restride::Parameter| match group {
+        Some(group) => {
+            let parameter = restride::averaged(step, parameter, group)?;
+            adam.update(step, &parameter)
+        }
+        None => adam.update(step, parameter),
+    };
+    let step = forward.train(&restride::GradOptions::default(), &update).expect("a training step");
+    let mut instance = Compiled::new(step, Some(&inputs), &CompileOptions::default())
+        .expect("compiles")
+        .instance()
+        .expect("an instance");
+    instance.set_engine(engine);
+    let mut loss = || {
+        let outputs = instance.run(&inputs, &RunOptions::default()).expect("runs");
+        outputs.values[0].tensor().expect("the loss").get(&[]).as_f64()
+    };
+    let losses = (0..5).map(|_| loss()).collect();
+    (losses, instance.state().iter().map(|(_, t)| t.storage().to_vec()).collect())
+}
+
+#[test]
+fn data_parallel_ranks_train_one_model() {
+    let alone = on_ranks(1, |_, engine| trained(None, 3, engine)).remove(0);
+    assert!(alone.0[4] < alone.0[0], "{:?}", alone.0);
+    // The mean of two equal gradients is either of them, bit for bit.
+    let same = on_ranks(2, |_, engine| trained(Some("0"), 3, engine));
+    assert!(same.iter().all(|s| *s == alone));
+    let apart = on_ranks(4, |rank, engine| trained(Some("0"), rank as u64, engine));
+    assert!(apart.iter().all(|a| a.1 == apart[0].1), "each rank has the same parameters");
+    assert!(apart[1].0 != apart[0].0 && apart[3].1 != alone.1);
+}

@@ -6,11 +6,15 @@
 //! - `agreement` compares what ranks are about to exchange before any of them writes memory.
 
 mod agreement;
+#[cfg(feature = "mpi")]
+mod mpi;
 mod one;
 mod reduce;
 mod threads;
 
 pub use agreement::agree;
+#[cfg(feature = "mpi")]
+pub use mpi::Mpi;
 pub use one::OneRank;
 pub use reduce::reduce;
 pub use threads::thread_ranks;

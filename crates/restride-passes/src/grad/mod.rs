@@ -12,7 +12,7 @@ mod tied_weights;
 mod training_step;
 
 pub use optimizers::{Adam, Optimizer, Sgd};
-pub use training_step::{Parameter, Update, UpdateStep, train};
+pub use training_step::{Parameter, Update, UpdateStep, averaged, train};
 
 use crate::build::Names;
 use crate::dce::dce;

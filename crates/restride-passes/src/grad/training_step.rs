@@ -30,6 +30,21 @@ pub struct Parameter {
     pub grad: Val,
 }
 
+/// A parameter with the mean of its gradients over the ranks of a group: what data-parallel ranks update by, each with a part
+/// of the batch.
+///
+/// # Errors
+/// The gradient is not floating.
+pub fn averaged(
+    step: &mut UpdateStep<'_>,
+    parameter: &Parameter,
+    group: &str,
+) -> std::result::Result<Parameter, OpError> {
+    let args = [Arg::Value(parameter.grad), Arg::Str("avg".into()), Arg::Str(group.into())];
+    let grad = step.op("_c10d_functional.all_reduce.default", &args)?;
+    Ok(Parameter { grad, ..parameter.clone() })
+}
+
 /// A buffer that an update keeps from step to step.
 struct OptimizerState {
     input: ValueId,

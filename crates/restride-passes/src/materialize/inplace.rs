@@ -1,7 +1,7 @@
 //! Results in the memory of an operand or straight where they are wanted, and writes into views.
 
 use super::{Destination, Materializer, ValueFact, filled};
-use restride_ir::{Arg, Movement, Node, Op, OverlapCheck, Result, TensorType, ValueId};
+use restride_ir::{Arg, Kernel, Movement, Node, Op, OverlapCheck, Result, TensorType, ValueId};
 use restride_ops::{WritingForm, in_place_form, out_form, view_form};
 use restride_tensor::self_overlaps;
 
@@ -83,13 +83,21 @@ impl Materializer<'_> {
                 && !self.misplaced(result, target)
                 && !self.touched_by_others(node, target, but, same)?
             {
-                let Some(form) = (if first { in_place_form(op) } else { out_form(op) }) else { continue };
+                let Some(form) = (if first { self.form_in(op, target) } else { out_form(op) }) else { continue };
                 self.write(node, form, target, result)?;
                 self.counts.in_place += 1;
                 return Ok(true);
             }
         }
         Ok(false)
+    }
+
+    /// The in-place form of an operator for this target. PyTorch's process groups read and write memory of any strides as if it
+    /// were row-major.
+    fn form_in(&self, op: Op, target: ValueId) -> Option<WritingForm> {
+        let exchange = matches!(op.def().kernel, Kernel::Collective(_));
+        let dense = || self.known(self.new.tensor(target)).is_some_and(|m| m.layout.is_contiguous());
+        in_place_form(op).filter(|_| !exchange || dense())
     }
 
     /// The only result of a node that a writing form may stand for.
@@ -188,7 +196,7 @@ impl Materializer<'_> {
         }
         let at_first = matches!(node.args.first(), Some(Arg::Value(v)) if self.map[*v] == Some(first));
         let cells = cell_by_cell(node.op);
-        let form = match in_place_form(node.op).filter(|_| at_first && (cells || seen.len() == 1)) {
+        let form = match self.form_in(node.op, first).filter(|_| at_first && (cells || seen.len() == 1)) {
             Some(form) => Some(form),
             None => out_form(node.op).filter(|_| cells),
         };

@@ -100,7 +100,7 @@ fn bytes_of(ty: &Type) -> i64 {
 /// that may draw numbers (`dropout`).
 fn only_moves(graph: &Graph, node: &Node) -> bool {
     let def = node.op.def();
-    if def.random || def.movement.is_none() && def.view.is_none() {
+    if def.random || def.awaits || def.movement.is_none() && def.view.is_none() {
         return false;
     }
     let dtype = |v: ValueId| graph.values[v].ty.tensor().map(|t| t.dtype);
