@@ -222,7 +222,9 @@ def check(size, binary, mpi, port):
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--binary", default=os.environ.get("RESTRIDE", str(ROOT / "target/release/restride")))
-    parser.add_argument("--mpi", action="store_true", help="run restride under mpirun; the binary is built with --features mpi")
+    parser.add_argument(
+        "--mpi", action="store_true", help="run restride under mpirun; the binary is built with --features mpi"
+    )
     parser.add_argument("--sizes", default="2,4", help="numbers of ranks")
     args = parser.parse_args()
     total, faults = 0, []
