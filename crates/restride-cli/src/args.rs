@@ -408,18 +408,21 @@ pub enum OptimizerArg {
 /// A program file and how to open it.
 #[derive(Args)]
 pub struct ProgramArgs {
-    /// The program: a .pt2 or .fx file, `-` for standard input.
+    /// The program: a .pt2, a TorchScript archive, a .fx or another graph text; `-` for standard input.
     #[arg(value_name = "FILE")]
     pub file: PathBuf,
-    /// The model of an archive with several.
+    /// The model of an archive with several; the method of a TorchScript archive.
     #[arg(help_heading = OPENING, long, value_name = "NAME")]
     pub model: Option<String>,
     /// Schemas of custom operators, one a line.
     #[arg(help_heading = OPENING, long, value_name = "FILE")]
     pub ops: Option<PathBuf>,
-    /// The .pt2 with the weights of a .fx.
+    /// The weights of a text: a .pt2, a TorchScript archive, a .safetensors, or a state dict (.pt, .npz).
     #[arg(help_heading = OPENING, long, value_name = "FILE")]
     pub weights: Option<PathBuf>,
+    /// Sizes that stay symbolic in a TorchScript archive or a text without types (as x.0=1..64 or y.0=x.0).
+    #[arg(help_heading = OPENING, long, value_name = "INPUT.DIM=MIN..MAX", value_parser = dynamic)]
+    pub dynamic: Vec<Dynamics>,
     /// Read files instead of mapping them, where others may change or cut them meanwhile.
     #[arg(help_heading = OPENING, long)]
     pub no_mmap: bool,
@@ -461,12 +464,12 @@ pub struct JsonArgs {
 /// What a program is compiled for.
 #[derive(Args)]
 pub struct GivenArgs {
-    /// Inputs (.npz, .safetensors or .json) [default: the sample inputs in the file].
+    /// Inputs (.npz, .safetensors, .json or .pt) [default: the sample inputs in the file].
     #[arg(help_heading = GIVEN, long, value_name = "FILE")]
     pub inputs: Option<PathBuf>,
-    /// Draw inputs from this seed.
-    #[arg(help_heading = GIVEN, long, value_name = "SEED", conflicts_with = "inputs")]
-    pub random: Option<u64>,
+    /// Draw inputs from this seed, or of these types where the file has none (as "x=f32[2,3],n=4"); both may be given.
+    #[arg(help_heading = GIVEN, long, value_name = "SEED|TYPES", conflicts_with = "inputs", value_parser = random)]
+    pub random: Vec<RandomArg>,
     /// Do not check the decisions of this run. A plan that comes in a file is checked all the same.
     #[arg(help_heading = GIVEN, long)]
     pub no_check: bool,
@@ -568,6 +571,38 @@ impl MemoryArgs {
         ];
         options.iter().find(|(given, _)| *given).map(|(_, name)| *name)
     }
+}
+
+/// Sizes of one `--dynamic`.
+#[derive(Clone)]
+pub struct Dynamics(pub Vec<restride::Dynamic>);
+
+/// A seed, or types of inputs.
+#[derive(Clone)]
+pub enum RandomArg {
+    /// A seed.
+    Seed(u64),
+    /// Types, by name or in order.
+    Types(Vec<(Option<std::sync::Arc<str>>, restride::Given)>),
+}
+
+impl GivenArgs {
+    /// The seed of random inputs, if any are drawn.
+    pub fn seed(&self) -> Option<u64> {
+        let seed = self.random.iter().find_map(|r| if let RandomArg::Seed(s) = r { Some(*s) } else { None });
+        seed.or((!self.random.is_empty()).then_some(0))
+    }
+}
+
+fn random(text: &str) -> Result<RandomArg, String> {
+    match text.parse() {
+        Ok(seed) => Ok(RandomArg::Seed(seed)),
+        Err(_) => restride::GivenInputs::parse_types(text).map(RandomArg::Types).map_err(|e| e.what),
+    }
+}
+
+fn dynamic(text: &str) -> Result<Dynamics, String> {
+    restride::GivenInputs::parse_dynamic(text).map(Dynamics).map_err(|e| e.what)
 }
 
 /// `output.I`: its position.

@@ -2,13 +2,13 @@
 
 use crate::args::{
     BenchArgs, Cli, Command, Compile, Explain, Functionalize, GivenArgs, GradArgs, Man, MemoryArgs, PlanArgs,
-    ProgramArgs, Reinplace, Run, RunArgs, Show, StageArg, Verify, Via,
+    ProgramArgs, RandomArg, Reinplace, Run, RunArgs, Show, StageArg, Verify, Via,
 };
 use crate::screen::Screen;
 use crate::{Failure, bench, explain, optimizer, page, tables};
 use clap::CommandFactory;
 use restride::{
-    CompileOptions, Compiled, Doing, Error, ErrorKind, Inputs, MemorySpec, OpenOptions, Overview, Program, Report,
+    CompileOptions, Compiled, Doing, Error, ErrorKind, GivenInputs, Inputs, MemorySpec, OpenOptions, Overview, Program, Report,
     RunOptions, State, Times, ViewOptions, files,
 };
 use std::path::{Path, PathBuf};
@@ -53,14 +53,25 @@ struct ProgramSource {
 }
 
 impl ProgramSource {
-    fn new(screen: &Screen, args: &ProgramArgs) -> Result<ProgramSource> {
+    fn new(screen: &Screen, args: &ProgramArgs, given: &GivenArgs) -> Result<ProgramSource> {
         let file = screen.read_file(&args.file, |b| if b.starts_with(b"PK") { "pt2" } else { "fx" })?;
+        let archive = |ext: &std::ffi::OsStr| ext == "pt2" || ext == "pt";
         let text = file.extension().is_some_and(|e| e == "fx");
         if text && args.model.is_some() {
             return usage("--model names a model of a .pt2, and FILE is a text", "leave it out");
         }
-        if !text && args.weights.is_some() {
-            return usage("--weights gives weights to a .fx, and FILE is a .pt2 with its own", "leave it out");
+        if file.extension().is_some_and(archive) && args.weights.is_some() {
+            return usage("--weights gives weights to a text, and FILE is an archive with its own", "leave it out");
+        }
+        let mut inputs = GivenInputs::default();
+        inputs.dynamic = args.dynamic.iter().flat_map(|d| d.0.clone()).collect();
+        if let Some(path) = &given.inputs {
+            inputs.items = files::given_inputs(&screen.read_file(path, inputs_format)?)?;
+        }
+        for random in &given.random {
+            if let RandomArg::Types(types) = random {
+                inputs.items.extend(types.clone());
+            }
         }
         let options = OpenOptions {
             model: args.model.clone(),
@@ -68,20 +79,33 @@ impl ProgramSource {
             ops: args.ops.as_ref().map(|p| screen.read_file(p, |_| "txt")).transpose()?,
             no_mmap: args.no_mmap,
             limits: args.limits(),
+            inputs,
         };
         Ok(ProgramSource { file, options })
     }
 
     fn open(&self, screen: &Screen) -> Result<Program> {
         screen.doing("opening");
-        let program = restride::open(&self.file, &self.options)?;
+        let program = restride::open(&self.file, &self.options).or_else(|e| match e {
+            Error { kind: ErrorKind::Inputs, what, help: Some(help), node: None, .. } => usage(what, help),
+            other => Err(other.into()),
+        })?;
         program.notes.iter().for_each(|note| screen.note(note));
         Ok(program)
     }
 }
 
-fn open(screen: &Screen, args: &ProgramArgs) -> Result<Program> {
-    ProgramSource::new(screen, args)?.open(screen)
+fn open(screen: &Screen, args: &ProgramArgs, given: &GivenArgs) -> Result<Program> {
+    ProgramSource::new(screen, args, given)?.open(screen)
+}
+
+/// The extension of a tensor file on standard input.
+fn inputs_format(bytes: &[u8]) -> &'static str {
+    match bytes.trim_ascii_start() {
+        [b'P', b'K', ..] => "npz",
+        [b'{', ..] => "json",
+        _ => "safetensors",
+    }
 }
 
 fn usage<T>(what: impl Into<String>, help: impl Into<String>) -> Result<T> {
@@ -91,14 +115,9 @@ fn usage<T>(what: impl Into<String>, help: impl Into<String>) -> Result<T> {
 /// The inputs: given, drawn, or stored with the program; `None` where the program takes some and has none of these.
 fn inputs(screen: &Screen, program: &Program, args: &GivenArgs) -> Result<Option<Inputs>> {
     let (from, inputs) = if let Some(path) = &args.inputs {
-        let format = |bytes: &[u8]| match bytes.trim_ascii_start() {
-            [b'P', b'K', ..] => "npz",
-            [b'{', ..] => "json",
-            _ => "safetensors",
-        };
-        let inputs = files::read_inputs(&screen.read_file(path, format)?, program)?;
+        let inputs = files::read_inputs(&screen.read_file(path, inputs_format)?, program)?;
         (path.display().to_string(), Some(inputs))
-    } else if let Some(seed) = args.random {
+    } else if let Some(seed) = args.seed() {
         (format!("drawn from seed {seed}"), Some(restride::random_inputs(program, seed)?))
     } else if let Some(samples) = Inputs::from_samples(program) {
         ("the sample inputs in the file".into(), Some(samples?))
@@ -186,7 +205,7 @@ fn show(screen: &Screen, args: &Show) -> Result<()> {
     if let (false, Some(option)) = (shown(StageArg::Placed), args.memory.given()) {
         return usage(format!("{option} changes the placed stage alone"), "show it with --stage placed");
     }
-    let program = open(screen, &args.program)?;
+    let program = open(screen, &args.program, &args.given)?;
     if shown(StageArg::Imported) {
         screen.result(restride::text::print(&program).as_bytes())?;
     }
@@ -210,7 +229,7 @@ fn run_program(screen: &Screen, args: &Run) -> Result<()> {
     if let (true, Some(option)) = (args.via != Via::Plan, args.memory.given()) {
         return usage(format!("{option} changes the planned run alone"), "leave it out, or run --via plan");
     }
-    let source = ProgramSource::new(screen, &args.program)?;
+    let source = ProgramSource::new(screen, &args.program, &args.given)?;
     let program = source.open(screen)?;
     let inputs = values(screen, &program, &args.given)?;
     let before = inputs.deep_clone();
@@ -244,7 +263,7 @@ fn run_program(screen: &Screen, args: &Run) -> Result<()> {
 }
 
 fn verify(screen: &Screen, args: &Verify) -> Result<()> {
-    let program = open(screen, &args.program)?;
+    let program = open(screen, &args.program, &args.given)?;
     let inputs = values(screen, &program, &args.given)?;
     let options = compile_options(screen, &args.given, Some(&args.memory))?;
     let verdict = restride::verify(&program, &inputs, &run_options(&args.run), &options)?;
@@ -254,7 +273,7 @@ fn verify(screen: &Screen, args: &Verify) -> Result<()> {
 }
 
 fn functionalize(screen: &Screen, args: &Functionalize) -> Result<()> {
-    let program = open(screen, &args.program)?;
+    let program = open(screen, &args.program, &args.given)?;
     let inputs = inputs(screen, &program, &args.given)?;
     let compiled = Compiled::new(program, inputs.as_ref(), &compile_options(screen, &args.given, None)?)?;
     let output = &args.output.output;
@@ -266,7 +285,7 @@ fn functionalize(screen: &Screen, args: &Functionalize) -> Result<()> {
 }
 
 fn reinplace(screen: &Screen, args: &Reinplace) -> Result<()> {
-    let program = open(screen, &args.program)?;
+    let program = open(screen, &args.program, &args.given)?;
     let inputs = inputs(screen, &program, &args.given)?;
     let compiled = Compiled::new(program, inputs.as_ref(), &compile_options(screen, &args.given, None)?)?;
     let out = if args.views { compiled.with_views(ViewOptions::default())? } else { compiled.reinplaced()? };
@@ -276,7 +295,7 @@ fn reinplace(screen: &Screen, args: &Reinplace) -> Result<()> {
 fn grad(screen: &Screen, args: &GradArgs) -> Result<()> {
     let output = &args.output.output;
     let optimizer = optimizer::chosen(&args.optimizer)?;
-    let program = open(screen, &args.program)?;
+    let program = open(screen, &args.program, &args.given)?;
     let inputs = inputs(screen, &program, &args.given)?;
     let compiled = Compiled::new(program, inputs.as_ref(), &compile_options(screen, &args.given, None)?)?;
     let loss = restride::Loss::Output(args.loss);
@@ -309,7 +328,7 @@ fn grad(screen: &Screen, args: &GradArgs) -> Result<()> {
 
 fn compile(screen: &Screen, args: &Compile) -> Result<()> {
     let start = Instant::now();
-    let program = open(screen, &args.program)?;
+    let program = open(screen, &args.program, &args.given)?;
     let import = start.elapsed();
     let inputs = inputs(screen, &program, &args.given)?;
     let options = compile_options(screen, &args.given, Some(&args.memory))?;
@@ -332,7 +351,7 @@ fn compile(screen: &Screen, args: &Compile) -> Result<()> {
 }
 
 fn plan(screen: &Screen, args: &PlanArgs) -> Result<()> {
-    let program = open(screen, &args.program)?;
+    let program = open(screen, &args.program, &args.given)?;
     let inputs = inputs(screen, &program, &args.given)?;
     let options = compile_options(screen, &args.given, Some(&args.memory))?;
     let compiled = Compiled::new(program, inputs.as_ref(), &options)?;
@@ -342,7 +361,7 @@ fn plan(screen: &Screen, args: &PlanArgs) -> Result<()> {
 }
 
 fn explain(screen: &Screen, args: &Explain) -> Result<()> {
-    let program = open(screen, &args.program)?;
+    let program = open(screen, &args.program, &args.given)?;
     let inputs = inputs(screen, &program, &args.given)?;
     let options = compile_options(screen, &args.given, Some(&args.memory))?;
     let compiled = Compiled::new(program.clone(), inputs.as_ref(), &options)?;
@@ -355,7 +374,7 @@ fn explain(screen: &Screen, args: &Explain) -> Result<()> {
 }
 
 fn time(screen: &Screen, args: &BenchArgs) -> Result<()> {
-    let program = open(screen, &args.program)?;
+    let program = open(screen, &args.program, &args.given)?;
     let inputs = values(screen, &program, &args.given)?;
     let options = compile_options(screen, &args.given, Some(&args.memory))?;
     let compiled = Compiled::new(program.clone(), Some(&inputs), &options)?;

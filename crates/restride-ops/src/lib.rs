@@ -39,7 +39,7 @@ use restride_ir::OpDef;
 pub use core_forms::{core_form, is_core};
 pub use registry::custom::{CustomArg, CustomView, custom_form, custom_form_of, decode_views, encode_views};
 pub use registry::forms::{WritingForm, in_place_form, out_form, view_form};
-pub use registry::{lookup, ops, register_custom, sample_count, torch_names};
+pub use registry::{lookup, ops, overloads, register_custom, sample_count, torch_names};
 pub use support::composite::types;
 
 /// The declarations, gradients and aliases that a family exports.

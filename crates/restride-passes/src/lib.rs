@@ -38,4 +38,5 @@ pub use order::order;
 pub use place::place;
 pub use portable::portable;
 pub use simplify::simplify;
+pub use symbolic_shapes::result_types;
 pub use symbols::{specialize, witness};

@@ -13,8 +13,11 @@ use restride_ops::types as types_of;
 
 type Result<T> = std::result::Result<T, OpError>;
 
-/// Types of a call's results.
-pub(crate) fn result_types(
+/// Types of a call's results, by the operator's own rules.
+///
+/// # Errors
+/// PyTorch refuses the call, the operator has no shape rule, or a size is no expression over the arguments' sizes.
+pub fn result_types(
     op: Op,
     args: &[Arg],
     conditions: &Conditions,
@@ -24,10 +27,17 @@ pub(crate) fn result_types(
     if let Some(known) = known(args, |v| ty(v).known()) {
         return Ok(types_of(op, &known)?.into_iter().map(TensorType::from).collect());
     }
-    if let Some(rule) = op.def().view
-        && let ViewOutcome::Views(types) = (rule.symbolic)(&Args(&typed))?
-    {
-        return Ok(types.into_vec());
+    // View rules read flags as numbers.
+    let flag = |e: &Expr| match e {
+        Expr::Bool(b) => Expr::Int(i64::from(*b)),
+        e => e.clone(),
+    };
+    if let Some(rule) = op.def().view {
+        let numbers: Result<Vec<Arg<TensorType, Expr>>> =
+            typed.iter().map(|a| a.try_map(|t| Ok(t.clone()), |e| Ok(flag(e)))).collect();
+        if let ViewOutcome::Views(types) = (rule.symbolic)(&Args(&numbers?))? {
+            return Ok(types.into_vec());
+        }
     }
     symbolic(op, &typed, conditions)
 }

@@ -27,7 +27,7 @@ use std::collections::HashSet;
 use std::sync::Arc;
 
 /// The hint, or the first `hint_1`, `hint_2`, … that is not taken; takes the name.
-fn unique_name(taken: &mut HashSet<Arc<str>>, hint: &str) -> Arc<str> {
+pub fn unique_name(taken: &mut HashSet<Arc<str>>, hint: &str) -> Arc<str> {
     let mut name: Arc<str> = hint.into();
     let mut n = 0;
     while !taken.insert(name.clone()) {

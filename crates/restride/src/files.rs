@@ -5,12 +5,14 @@ use restride_exec::inputs::{evaluate, input_name, same_strides, user_inputs};
 use restride_exec::interp::Outputs;
 use restride_exec::symbols::unify;
 use restride_exec::{Inputs, RunValue, State};
-use restride_ir::{DType, Error, ErrorKind, InputKind, Layout, Program, Result, Scalar};
+use restride_ir::{DType, Error, ErrorKind, InputKind, Layout, Program, Result, Scalar, Weight, Weights};
 use restride_pt2::dtype::FileDType;
 use restride_pt2::tensors::{self, FileScalar, FileTensor, Format, Item, NamedItem, NamedTensors, RawStorage};
 use restride_tensor::{Bytes, RawTensor, Storage};
+use restride_torchscript::Given;
 use std::collections::BTreeMap;
 use std::path::Path;
+use std::sync::Arc;
 
 fn file_dtype(d: DType) -> FileDType {
     FileDType::from_name(d.torch_name()).expect("every element type has a name in files")
@@ -84,6 +86,48 @@ pub fn read_inputs(path: &Path, program: &Program) -> Result<Inputs> {
         }
     }
     Ok(Inputs::new(values))
+}
+
+/// The inputs of a tensor file as types, for a program that is recorded for them.
+///
+/// # Errors
+/// A file that cannot be read.
+pub fn given_inputs(path: &Path) -> Result<Vec<(Option<Arc<str>>, Given)>> {
+    let file = tensors::read_file(path)?;
+    let given = |item: &Item| -> Result<Given> {
+        Ok(match item {
+            Item::Tensor(t) => {
+                let dtype = DType::from_name(t.dtype.name())
+                    .ok_or_else(|| Error::unsupported(format!("inputs of element type {}", t.dtype.name())))?;
+                Given::Tensor(dtype, Layout::strided(&t.sizes, &t.strides, 0))
+            }
+            Item::Scalar(FileScalar::None) => Given::None,
+            Item::Scalar(FileScalar::Bool(b)) => Given::Number(Scalar::Bool(*b)),
+            Item::Scalar(FileScalar::Int(i)) => Given::Number(Scalar::Int(*i)),
+            Item::Scalar(FileScalar::Float(x)) => Given::Number(Scalar::Float(*x)),
+            Item::Scalar(FileScalar::Str(s)) => Given::Str(s.as_str().into()),
+        })
+    };
+    let name = |i: &NamedItem| i.name.as_deref().map(Arc::from);
+    file.items.iter().map(|i| Ok((name(i), given(&i.value)?))).collect()
+}
+
+/// The tensors of a file as weights, by name.
+///
+/// # Errors
+/// A file that cannot be read.
+pub fn read_weights(path: &Path) -> Result<Weights> {
+    let file = tensors::read_file(path)?;
+    let mut out = Weights { storages: file.storages.iter().map(|s| Bytes::copy_of(&s.bytes)).collect(), ..Weights::default() };
+    for item in &file.items {
+        let (Some(name), Item::Tensor(t)) = (&item.name, &item.value) else { continue };
+        let dtype = DType::from_name(t.dtype.name())
+            .ok_or_else(|| Error::unsupported(format!("weights of element type {}", t.dtype.name())))?;
+        let layout = Layout::strided(&t.sizes, &t.strides, t.offset);
+        let weight = Weight { storage: t.storage, dtype, layout, is_param: false, requires_grad: false };
+        out.tensors.insert(name.as_str().into(), weight);
+    }
+    Ok(out)
 }
 
 /// The value of an input that was fixed at export.

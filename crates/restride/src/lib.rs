@@ -117,6 +117,7 @@ pub use restride_passes::portable;
 pub use restride_passes::recompute::{Keep, Kept};
 pub use restride_pt2::placed::SavedPlan;
 pub use restride_tensor::{AccessError, Bytes, RawTensor, Storage};
+pub use restride_torchscript::{Dynamic, DynamicRange, Given, GivenInputs};
 pub use save::{save, save_bytes, written};
 pub use session::Session;
 pub use verify::{StageVerdict, Verdict, verify};

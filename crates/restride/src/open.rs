@@ -1,17 +1,19 @@
-//! Opening program files: `.pt2` archives and `.fx` text.
+//! Opening program files: `.pt2` and TorchScript archives, `.fx` and pasted texts, recognised by their contents.
 
-use restride_ir::{Error, ErrorKind, Limits, Op, Program, Result};
+use restride_ir::{Error, ErrorKind, Limits, Op, Program, Result, Weights};
 use restride_ops::lookup;
 use restride_pt2::placed::SavedPlan;
 use restride_tensor::Bytes;
+use restride_torchscript::GivenInputs;
 use std::path::Path;
+use std::sync::Arc;
 
 /// How to open a program.
 #[derive(Clone, Debug, Default)]
 pub struct OpenOptions {
     /// Which model of an archive with several.
     pub model: Option<String>,
-    /// A `.pt2` with the weights of a `.fx`.
+    /// The weights of a text: a `.pt2`, a TorchScript archive, a `.safetensors`, or a state dict in a `.pt` or `.npz`.
     pub weights: Option<std::path::PathBuf>,
     /// A file with schemas of custom operators, one a line.
     pub ops: Option<std::path::PathBuf>,
@@ -20,6 +22,8 @@ pub struct OpenOptions {
     pub no_mmap: bool,
     /// Limits on a file and its program.
     pub limits: Limits,
+    /// Inputs that a TorchScript archive or a text without types is recorded for.
+    pub inputs: GivenInputs,
 }
 
 impl OpenOptions {
@@ -29,7 +33,7 @@ impl OpenOptions {
     }
 }
 
-/// Opens a `.pt2` that `torch.export.save` wrote, or a `.fx` text.
+/// Opens a `.pt2` that `torch.export.save` wrote, an archive of `torch.jit.save`, a `.fx` or another graph text.
 ///
 /// ```
 /// # use restride::OpenOptions;
@@ -47,15 +51,10 @@ pub fn open(path: &Path, options: &OpenOptions) -> Result<Program> {
     if let Some(ops) = &options.ops {
         register(ops)?;
     }
-    match path.extension().and_then(|e| e.to_str()) {
-        Some("fx") => {
-            let text = std::fs::read_to_string(path).map_err(|e| file_error(path, &e))?;
-            of_text(&text, options)
-        }
-        _ => of_archive(&options.bytes(path)?, &name, options).map_err(|e| {
-            if e.kind == ErrorKind::File { Error { what: format!("{}: {}", path.display(), e.what), ..e } } else { e }
-        }),
-    }
+    of_bytes(&options.bytes(path)?, &name, options).map_err(|e| {
+        let own = e.kind == ErrorKind::File && e.source.is_none();
+        if own { Error { what: format!("{}: {}", path.display(), e.what), ..e } } else { e }
+    })
 }
 
 /// The names of the models in a `.pt2`, in the archive's order. A plain `torch.export.save` has one, `model`.
@@ -93,12 +92,17 @@ pub fn open_bytes(bytes: &Bytes, options: &OpenOptions) -> Result<Program> {
     if let Some(ops) = &options.ops {
         register(ops)?;
     }
+    of_bytes(bytes, "program", options)
+}
+
+/// A program by the contents of a file.
+fn of_bytes(bytes: &Bytes, name: &str, options: &OpenOptions) -> Result<Program> {
     // The magic bytes of a zip.
     if bytes.starts_with(b"PK") {
-        return of_archive(bytes, "program", options);
+        return of_archive(bytes, name, options);
     }
     let text = std::str::from_utf8(bytes)
-        .map_err(|_| Error::new(ErrorKind::File, "these bytes are neither a .pt2 (a zip) nor a .fx (text)"))?;
+        .map_err(|_| Error::new(ErrorKind::File, "these bytes are neither an archive (a zip) nor a text"))?;
     of_text(text, options)
 }
 
@@ -125,14 +129,24 @@ fn of_text(text: &str, options: &OpenOptions) -> Result<Program> {
     let mut program = restride_ir::text::parse(text, &lookup)?;
     program.limits = options.limits;
     if let Some(weights) = &options.weights {
-        let own = OpenOptions { ops: None, weights: None, ..options.clone() };
-        restride_ir::text::attach_weights(&mut program, open(weights, &own)?.weights)?;
+        restride_ir::text::attach_weights(&mut program, read_weights(weights, options)?)?;
     }
     restride_ir::verify(&program)?;
     Ok(program)
 }
 
 fn of_archive(bytes: &Bytes, name: &str, options: &OpenOptions) -> Result<Program> {
+    if restride_torchscript::is_archive(bytes) {
+        let import = restride_torchscript::ImportOptions {
+            method: options.model.as_deref(),
+            lookup: &lookup,
+            limits: options.limits,
+            inputs: &options.inputs,
+        };
+        let program = restride_torchscript::import(bytes, name, &import)?;
+        restride_ir::verify(&program)?;
+        return Ok(program);
+    }
     let import = restride_pt2::import::ImportOptions {
         model: options.model.as_deref(),
         lookup: &lookup,
@@ -160,8 +174,26 @@ pub fn saved_plan(path: &Path, options: &OpenOptions) -> Result<Option<SavedPlan
         return Ok(None);
     }
     let bytes = options.bytes(path)?;
+    if !bytes.starts_with(b"PK") || restride_torchscript::is_archive(&bytes) {
+        return Ok(None);
+    }
     restride_pt2::placed::saved_plan(&bytes, options.model.as_deref())
         .map_err(|e| Error { what: format!("{}: {}", path.display(), e.what), ..e })
+}
+
+/// The weights in a program file or a tensor file.
+fn read_weights(path: &Path, options: &OpenOptions) -> Result<Arc<Weights>> {
+    let bytes = options.bytes(path)?;
+    let place = |e: Error| Error { what: format!("{}: {}", path.display(), e.what), ..e };
+    if restride_torchscript::is_archive(&bytes) {
+        return restride_torchscript::weights(&bytes, &options.limits).map(Arc::new).map_err(place);
+    }
+    let tensors = restride_pt2::tensors::Format::from_path(path).is_ok();
+    if tensors {
+        return crate::files::read_weights(path).map(Arc::new);
+    }
+    let own = OpenOptions { ops: None, weights: None, ..options.clone() };
+    Ok(open(path, &own)?.weights)
 }
 
 fn file_error(path: &Path, e: &std::io::Error) -> Error {

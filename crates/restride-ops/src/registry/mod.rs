@@ -126,6 +126,18 @@ pub fn torch_names() -> impl Iterator<Item = String> {
     schemas::lines().map(full_name)
 }
 
+/// Full names of an operator's overloads (`aten`, `add`), PyTorch's and those of registered custom operators.
+pub fn overloads(namespace: &str, name: &str) -> Vec<String> {
+    let mut out: Vec<String> = schemas::overloads(namespace, name).map(full_name).collect();
+    if out.is_empty() {
+        let head = format!("{namespace}.{name}.");
+        let registered = registered().read().unwrap_or_else(PoisonError::into_inner);
+        out.extend(registered.keys().filter(|n| n.starts_with(&head)).map(|n| n.to_string()));
+        out.sort();
+    }
+    out
+}
+
 /// Whether a declaration or a PyTorch schema has this full name.
 pub(crate) fn exists(name: &str) -> bool {
     table().rows.contains_key(name) || schemas::of(name).is_some()

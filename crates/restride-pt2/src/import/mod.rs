@@ -22,6 +22,7 @@ mod unique_consecutive;
 mod weights;
 
 pub(crate) use origins::{HISTORY, MARKS, OVERWRITTEN};
+pub use weights::normal_bools;
 
 use crate::archive::Archive;
 use crate::error::{FileErrorKind, Pt2Error};

@@ -9,6 +9,7 @@ mod value;
 mod vm;
 
 pub use value::{PickleTensor, PickleValue, StorageBytes, TorchFile, TorchStorage};
+pub use vm::{ObjectId, PickleObject, PickleObjects, PickleStorage};
 
 use crate::error::{At, Pt2Error, Result};
 use crate::zip::{ZipEntry, ZipReader};
@@ -35,22 +36,41 @@ pub fn load(bytes: &[u8]) -> Result<TorchFile> {
         return Err(Pt2Error::unsupported("written on a big-endian machine; its tensors cannot be read"));
     }
     let program = zip.read(pickle)?;
-    let mut storages = StorageLookup { zip: &zip, root, found: BTreeMap::new() };
+    let mut storages = StorageLookup { zip: &zip, root, folder: "data", found: BTreeMap::new() };
     let value = vm::run(&program, &mut |key, bytes| storages.require(key, bytes)).at(|| pickle.name.clone())?;
     Ok(TorchFile { value, storages: storages.found })
+}
+
+/// Reads `ROOT/NAME.pkl` of an archive of `torch.jit.save` as the objects that it makes. Storages are in `storages`, a folder
+/// below the root; without one, tensors have types alone.
+pub fn load_objects(
+    zip: &ZipReader<'_>,
+    root: &str,
+    name: &str,
+    folder: Option<&str>,
+) -> Result<(PickleObjects, BTreeMap<String, TorchStorage>)> {
+    let path = format!("{root}{name}.pkl");
+    let entry = zip.entry(&path).ok_or_else(|| Pt2Error::missing("not in the file").at(&*path))?;
+    let program = zip.read(entry)?;
+    let mut storages = StorageLookup { zip, root, folder: folder.unwrap_or_default(), found: BTreeMap::new() };
+    let mut require = |key: &str, bytes: u64| if folder.is_some() { storages.require(key, bytes) } else { Ok(()) };
+    let objects = vm::objects(&program, &mut require).at(|| path)?;
+    Ok((objects, storages.found))
 }
 
 /// Looks up the storages that a pickle names.
 struct StorageLookup<'z, 'a> {
     zip: &'z ZipReader<'a>,
     root: &'z str,
+    /// The folder with the storages.
+    folder: &'z str,
     found: BTreeMap<String, TorchStorage>,
 }
 
 impl StorageLookup<'_, '_> {
     /// Finds the storage and checks its size against the pickle's.
     fn require(&mut self, key: &str, bytes: u64) -> Result<()> {
-        let name = format!("{}data/{key}", self.root);
+        let name = format!("{}{}/{key}", self.root, self.folder);
         if !self.found.contains_key(key) {
             let entry: &ZipEntry =
                 self.zip.entry(&name).ok_or_else(|| Pt2Error::missing("not in the file").at(&*name))?;

@@ -5,6 +5,7 @@ use super::build;
 use super::value::{PickleTensor, PickleValue};
 use crate::dtype::FileDType;
 use crate::error::{Pt2Error, Result};
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 /// Deepest nesting of the result.
@@ -14,45 +15,86 @@ const MAX_DEPTH: usize = 200;
 const VALUES_PER_BYTE: usize = 16;
 const VALUES_ALLOWED: usize = 1 << 16;
 
-pub(super) type ObjectId = usize;
+/// Position of an object in [`PickleObjects`].
+pub type ObjectId = usize;
 
-/// An object of the arena.
+/// An object of a pickle, with its parts by position: objects that the pickle shares stay shared.
 #[derive(Debug, Clone)]
-pub(super) enum PickleObject {
+pub enum PickleObject {
+    /// `None`
     None,
+    /// a `bool`
     Bool(bool),
+    /// an `int`
     Int(i64),
+    /// a `float`
     Float(f64),
+    /// a `complex`
     Complex(f64, f64),
+    /// a `str`
     Str(Arc<str>),
+    /// `bytes`
     Bytes(Arc<[u8]>),
+    /// a `tuple`
     Tuple(Vec<ObjectId>),
+    /// a `list`
     List(Vec<ObjectId>),
+    /// a `set`
     Set(Vec<ObjectId>),
+    /// a `dict`, in the order of its items; later items of a key replace earlier ones
     Dict(Vec<(ObjectId, ObjectId)>),
+    /// a `torch.Size`
     Size(Vec<i64>),
+    /// a `torch.dtype`
     DType(FileDType),
+    /// a `torch.device`
     Device(String, Option<i64>),
+    /// a tensor
     Tensor(Arc<PickleTensor>),
     /// The storage of a persistent id.
     Storage(PickleStorage),
     /// A class or function.
     Global(Arc<str>),
+    /// An object made by calling a class or function that is not known, and what it was called with.
     Opaque(Arc<str>, Vec<ObjectId>),
 }
 
+/// A storage that a pickle names.
 #[derive(Debug, Clone)]
-pub(super) struct PickleStorage {
+pub struct PickleStorage {
     /// None for a storage of bytes, whose tensors bring their own type.
     pub(super) dtype: Option<FileDType>,
     pub(super) key: Arc<str>,
     pub(super) bytes: u64,
 }
 
+/// All objects of a pickle.
+#[derive(Debug, Clone)]
+pub struct PickleObjects {
+    /// The objects; parts are named by position.
+    pub objects: Vec<PickleObject>,
+    /// The state that objects of unknown classes were given.
+    pub states: BTreeMap<ObjectId, ObjectId>,
+    /// The object that was saved.
+    pub root: ObjectId,
+}
+
 /// Called for every storage that the pickle names, with its size in bytes; refuses storages that the file lacks.
 pub(super) type Require<'r> = dyn FnMut(&str, u64) -> Result<()> + 'r;
 
 pub(super) fn run(program: &[u8], require: &mut Require<'_>) -> Result<PickleValue> {
+    let (vm, result) = executed(program, require)?;
+    let mut budget = budget_of(program);
+    vm.value(result, MAX_DEPTH, &mut budget)
+}
+
+/// The objects that the pickle makes, as the graph that they are.
+pub(super) fn objects(program: &[u8], require: &mut Require<'_>) -> Result<PickleObjects> {
+    let (vm, root) = executed(program, require)?;
+    Ok(PickleObjects { objects: vm.objects, states: vm.states, root })
+}
+
+fn executed<'p, 'r>(program: &'p [u8], require: &'r mut Require<'r>) -> Result<(Vm<'p, 'r>, ObjectId)> {
     let mut vm = Vm {
         code: program,
         at: 0,
@@ -60,12 +102,12 @@ pub(super) fn run(program: &[u8], require: &mut Require<'_>) -> Result<PickleVal
         stack: Vec::new(),
         marks: Vec::new(),
         memo: Vec::new(),
+        states: BTreeMap::new(),
         work: budget_of(program),
         require,
     };
     let result = vm.execute().map_err(|e| e.at(format!("pickle byte {}", vm.at)))?;
-    let mut budget = budget_of(program);
-    vm.value(result, MAX_DEPTH, &mut budget)
+    Ok((vm, result))
 }
 
 fn budget_of(program: &[u8]) -> usize {
@@ -80,6 +122,8 @@ pub(super) struct Vm<'p, 'r> {
     /// Heights of the stack.
     marks: Vec<usize>,
     memo: Vec<Option<ObjectId>>,
+    /// States of objects of unknown classes.
+    states: BTreeMap<ObjectId, ObjectId>,
     /// Parts of objects that may still be copied.
     work: usize,
     pub(super) require: &'r mut Require<'r>,
@@ -377,8 +421,11 @@ impl<'p> Vm<'p, '_> {
             }
             b'b' => {
                 // State of an object. A tensor's or dictionary's is attributes beside its content.
-                self.pop()?;
-                self.top()?;
+                let state = self.pop()?;
+                let object = self.top()?;
+                if let PickleObject::Opaque(..) = self.objects[object] {
+                    self.states.insert(object, state);
+                }
             }
             b'Q' => {
                 let id = self.pop()?;

@@ -1,9 +1,10 @@
-//! Files of named tensors: `.npz`, `.safetensors`, and a `.json` that says who shares storage.
+//! Files of named tensors: `.npz`, `.safetensors`, files of `torch.save`, and a `.json` that says who shares storage.
 
 pub mod json;
 pub mod npy;
 pub mod npz;
 pub mod safetensors;
+pub mod torch_save;
 
 use crate::dtype::{FileDType, contiguous_strides, element_count, storage_reach};
 use crate::error::{At, Pt2Error, Result};
@@ -19,6 +20,8 @@ pub enum Format {
     Safetensors,
     /// the one with storages
     Json,
+    /// what `torch.save` writes; read only
+    Torch,
 }
 
 impl Format {
@@ -28,7 +31,8 @@ impl Format {
             Some("npz") => Ok(Self::Npz),
             Some("safetensors") => Ok(Self::Safetensors),
             Some("json") => Ok(Self::Json),
-            _ => Err(Pt2Error::unsupported("a tensor file must end in .npz, .safetensors or .json")
+            Some("pt" | "pth" | "bin" | "ckpt") => Ok(Self::Torch),
+            _ => Err(Pt2Error::unsupported("a tensor file must end in .npz, .safetensors, .json or .pt")
                 .at(path.display().to_string())),
         }
     }
@@ -207,6 +211,7 @@ pub fn read(format: Format, bytes: &[u8]) -> Result<NamedTensors> {
         Format::Npz => npz::read(bytes),
         Format::Safetensors => safetensors::read(bytes),
         Format::Json => json::read(bytes, json::Section::Inputs),
+        Format::Torch => torch_save::read(bytes),
     }
 }
 
@@ -216,6 +221,9 @@ pub fn write(format: Format, tensors: &NamedTensors) -> Result<Vec<u8>> {
         Format::Npz => npz::write(tensors),
         Format::Safetensors => safetensors::write(tensors),
         Format::Json => json::write(tensors),
+        Format::Torch => {
+            Err(Pt2Error::unsupported("tensors cannot be written as torch.save does; name the file .npz, .safetensors or .json"))
+        }
     }
 }
 

@@ -1,0 +1,392 @@
+//! Attributes that a call changes.
+//!
+//! A tensor that takes another one's place, of the same type, is a write to a buffer. Where a call leaves other Python values behind,
+//! or tensors of other types, the next call runs other code: the program then has a body for the first call and one for all
+//! later ones, and a buffer that tells which runs.
+
+use super::{Contents, ImportOptions, Session};
+use crate::inputs::{Bound, output_arg, outputs};
+use crate::record::{Body, TensorRef};
+use crate::value::{Object, Value};
+use restride_ir::{Arg, DType, Error, Expr, InputKind, Program, Result, TensorType, Weight};
+use restride_pt2::pytree::TreeSpec;
+use restride_tensor::{Bytes, Layout};
+use std::collections::HashSet;
+use std::rc::Rc;
+use std::sync::Arc;
+
+/// An attribute of an object.
+#[derive(Clone)]
+struct Slot {
+    object: Rc<Object>,
+    name: Arc<str>,
+    path: Arc<str>,
+}
+
+impl Slot {
+    fn get(&self) -> Value {
+        self.object.attributes.borrow().get(&self.name).cloned().unwrap_or(Value::None)
+    }
+
+    fn set(&self, value: Value) {
+        self.object.attributes.borrow_mut().insert(self.name.clone(), value);
+    }
+}
+
+/// All attributes of the module tree, with their values; lists are copied.
+fn snapshot(root: &Rc<Object>) -> Vec<(Slot, Value)> {
+    let mut seen: HashSet<usize> = HashSet::new();
+    let mut out = Vec::new();
+    let mut open = vec![(root.clone(), String::new())];
+    while let Some((object, path)) = open.pop() {
+        if !seen.insert(Rc::as_ptr(&object) as usize) {
+            continue;
+        }
+        for (name, value) in object.attributes.borrow().iter() {
+            let full = if path.is_empty() { name.to_string() } else { format!("{path}.{name}") };
+            if let Value::Object(inner) = value {
+                open.push((inner.clone(), full));
+                continue;
+            }
+            let slot = Slot { object: object.clone(), name: name.clone(), path: full.into() };
+            out.push((slot, copy(value)));
+        }
+    }
+    out
+}
+
+/// A copy of containers, with the same leaves.
+fn copy(value: &Value) -> Value {
+    match value {
+        Value::List(l) => Value::list(l.borrow().iter().map(copy).collect()),
+        Value::Dict(d) => {
+            let d = d.borrow().iter().map(|(k, v)| (k.clone(), copy(v))).collect();
+            Value::Dict(Rc::new(std::cell::RefCell::new(d)))
+        }
+        other => other.clone(),
+    }
+}
+
+/// Whether two values are the same, down to the tensors in them.
+fn unchanged(a: &Value, b: &Value) -> bool {
+    match (a, b) {
+        (Value::Tensor(x), Value::Tensor(y)) => Rc::ptr_eq(x, y),
+        (Value::List(x), Value::List(y)) => {
+            let (x, y) = (x.borrow(), y.borrow());
+            x.len() == y.len() && x.iter().zip(y.iter()).all(|(a, b)| unchanged(a, b))
+        }
+        (Value::Tuple(x, _), Value::Tuple(y, _)) => {
+            x.len() == y.len() && x.iter().zip(y.iter()).all(|(a, b)| unchanged(a, b))
+        }
+        (Value::Dict(x), Value::Dict(y)) => {
+            let (x, y) = (x.borrow(), y.borrow());
+            x.len() == y.len() && x.iter().all(|(k, v)| y.get(k).is_some_and(|w| unchanged(v, w)))
+        }
+        (Value::Num(x), Value::Num(y)) => x == y,
+        (Value::Str(x), Value::Str(y)) | (Value::Device(x), Value::Device(y)) => x == y,
+        (Value::Complex(a, b), Value::Complex(c, d)) => (a, b) == (c, d),
+        (Value::None, Value::None) | (Value::Poison(_), Value::Poison(_)) => true,
+        (Value::Object(x), Value::Object(y)) => Rc::ptr_eq(x, y),
+        _ => false,
+    }
+}
+
+/// What an attribute holds after a call, as the next call finds it.
+#[derive(Clone)]
+enum After {
+    /// A tensor of this type.
+    Tensor(TensorType<i64>),
+    /// A value that is no tensor.
+    Plain(Value),
+}
+
+impl After {
+    fn same(&self, other: &After) -> bool {
+        match (self, other) {
+            (After::Tensor(a), After::Tensor(b)) => a.dtype == b.dtype && a.layout.sizes == b.layout.sizes,
+            (After::Plain(a), After::Plain(b)) => unchanged(a, b),
+            _ => false,
+        }
+    }
+}
+
+/// What attributes hold that a call changed, by their paths.
+type Changes = Vec<(Slot, Value, After)>;
+
+/// The attributes that a call changed, with their new values.
+fn changes(before: &[(Slot, Value)]) -> Result<Changes> {
+    let mut out = Vec::new();
+    for (slot, old) in before {
+        let new = slot.get();
+        if unchanged(old, &new) {
+            continue;
+        }
+        let after = match &new {
+            Value::Tensor(t) => match t.ty().known() {
+                Some(ty) => After::Tensor(TensorType::contiguous(ty.dtype, &ty.layout.sizes)),
+                None => {
+                    return Err(Error::unsupported(format!(
+                        "the attribute {} gets a tensor whose sizes are symbolic or depend on data",
+                        slot.path
+                    )));
+                }
+            },
+            Value::Object(_) => {
+                return Err(Error::unsupported(format!("the attribute {} gets another object", slot.path)));
+            }
+            other if other.has_tensor() => {
+                return Err(Error::unsupported(format!("the attribute {} gets {} of tensors", slot.path, other.kind())));
+            }
+            Value::Num(e) if e.constant().is_none() => {
+                return Err(Error::unsupported(format!("the attribute {} gets a number that only a run knows", slot.path)));
+            }
+            other => After::Plain(copy(other)),
+        };
+        out.push((slot.clone(), new, after));
+    }
+    Ok(out)
+}
+
+/// Records the program of a method.
+pub(super) fn record(contents: &Contents<'_>, name: &str, options: &ImportOptions<'_>) -> Result<Program> {
+    let mut session = contents.session(name, options)?;
+    let bound = session.bind(contents, options)?;
+    let before = snapshot(&session.root);
+    let method = options.method.unwrap_or("forward");
+    let result = call(&mut session, method, &bound)?;
+    let changed = changes(&before)?;
+    let simple = |(slot, _, after): &(Slot, Value, After)| {
+        let old = before.iter().find(|(s, _)| s.path == slot.path).map(|(_, v)| v);
+        match (old, after) {
+            (Some(Value::Tensor(t)), After::Tensor(ty)) => {
+                t.ty().known().is_some_and(|old| old.dtype == ty.dtype && old.layout.sizes == ty.layout.sizes)
+            }
+            _ => false,
+        }
+    };
+    if changed.iter().all(simple) {
+        return finish(session, &bound, &before, &changed, result);
+    }
+    let evolving: Vec<(Arc<str>, After)> =
+        changed.iter().filter(|c| !simple(c)).map(|(slot, _, after)| (slot.path.clone(), after.clone())).collect();
+    drop(session);
+    two_calls(contents, name, options, &evolving)
+}
+
+fn call(session: &mut Session<'_, '_>, method: &str, bound: &Bound) -> Result<Value> {
+    let root = session.root.clone();
+    session.eval.call_method(&root, method, bound.args.clone(), Vec::new())
+}
+
+/// Writes changed tensors to their buffers, and ends the program.
+fn finish(
+    mut session: Session<'_, '_>,
+    bound: &Bound,
+    before: &[(Slot, Value)],
+    changed: &Changes,
+    result: Value,
+) -> Result<Program> {
+    let (mut leaves, spec) = outputs(&mut session.eval, &result)?;
+    let mut writes: Vec<(TensorRef, TensorRef)> = Vec::new();
+    for (slot, new, _) in changed {
+        let old = before.iter().find(|(s, _)| s.path == slot.path).map(|(_, v)| v);
+        if let (Some(Value::Tensor(old)), Value::Tensor(new)) = (old, new) {
+            writes.push((old.clone(), new.clone()));
+        }
+    }
+    write_state(&mut session, &writes, &mut leaves)?;
+    end(session, bound, leaves, &spec)
+}
+
+/// Writes new contents to buffers. Results and other new contents that share memory with one of them are copied first.
+fn write_state(
+    session: &mut Session<'_, '_>,
+    writes: &[(TensorRef, TensorRef)],
+    leaves: &mut [Value],
+) -> Result<()> {
+    let rec = &mut session.eval.rec;
+    let mut sources = Vec::new();
+    for (_, new) in writes {
+        let shares = writes.iter().any(|(target, _)| rec.may_alias(target, new));
+        sources.push(if shares { rec.clone_of(new)? } else { new.clone() });
+    }
+    for leaf in leaves.iter_mut() {
+        if let Value::Tensor(t) = leaf
+            && writes.iter().any(|(target, _)| rec.may_alias(target, t))
+        {
+            *leaf = Value::Tensor(rec.clone_of(&t.clone())?);
+        }
+    }
+    for ((target, _), source) in writes.iter().zip(sources) {
+        rec.call_named("aten.copy_.default", vec![Arg::Value(target.clone()), Arg::Value(source)])?;
+    }
+    Ok(())
+}
+
+fn end(mut session: Session<'_, '_>, bound: &Bound, leaves: Vec<Value>, spec: &TreeSpec) -> Result<Program> {
+    let args = leaves.iter().map(|l| output_arg(&mut session.eval, l)).collect::<Result<Vec<_>>>()?;
+    let mut program = session.eval.rec.finish(args);
+    program.pytree = Some((bound.spec.as_str().into(), spec.print().into()));
+    program.forward_args = bound.names.clone();
+    program.notes.sort();
+    program.notes.dedup();
+    Ok(program)
+}
+
+/// The name of the buffer that tells the first call from later ones.
+const CALLED: &str = "restride_called";
+
+/// A body for the first call and one for all later ones.
+fn two_calls(
+    contents: &Contents<'_>,
+    name: &str,
+    options: &ImportOptions<'_>,
+    evolving: &[(Arc<str>, After)],
+) -> Result<Program> {
+    let method = options.method.unwrap_or("forward");
+    let mut session = contents.session(name, options)?;
+    let bound = session.bind(contents, options)?;
+    let initial = snapshot(&session.root);
+    let slot_of = |path: &str| {
+        let found = initial.iter().find(|(s, _)| *s.path == *path);
+        found.cloned().ok_or_else(|| Error::invalid(format!("no attribute {path}")))
+    };
+    // Buffers for the tensors that later calls find.
+    let mut later: Vec<(Slot, Value)> = Vec::new();
+    for (path, after) in evolving {
+        let (slot, old) = slot_of(path)?;
+        let value = match after {
+            After::Plain(v) => copy(v),
+            After::Tensor(ty) => {
+                if let Value::Tensor(t) = &old {
+                    // The first call finds other contents, which are a constant.
+                    let constant = session.eval.rec.as_constant(t)?;
+                    slot.set(Value::Tensor(constant));
+                }
+                Value::Tensor(zero_buffer(&mut session, path, ty)?)
+            }
+        };
+        later.push((slot, value));
+    }
+    let flag_type = TensorType::contiguous(DType::Bool, &[]);
+    let called = zero_buffer(&mut session, CALLED, &flag_type)?;
+    let first_state = snapshot(&session.root);
+    let first = one_call(&mut session, method, &bound, "first_call", &first_state)?;
+    restore(&first_state);
+    for (slot, value) in &later {
+        slot.set(value.clone());
+    }
+    let second_state = snapshot(&session.root);
+    let second = one_call(&mut session, method, &bound, "later_call", &second_state)?;
+    restore(&second_state);
+    // After a later call, attributes must be what a later call finds.
+    for (slot, _, after) in &second.changed {
+        let settled = match evolving.iter().find(|(p, _)| *p == slot.path) {
+            Some((_, found)) => found.same(after),
+            None => matches!((after, slot.get()), (After::Tensor(ty), Value::Tensor(t))
+                if t.ty().known().is_some_and(|k| k.dtype == ty.dtype && k.layout.sizes == ty.layout.sizes)),
+        };
+        if !settled {
+            return Err(Error::unsupported(format!(
+                "the attribute {} changes its value or its sizes from call to call",
+                slot.path
+            ))
+            .help("make it a tensor of one type that is written in place"));
+        }
+    }
+    if second.spec != first.spec {
+        return Err(Error::unsupported("later calls return other results than the first"));
+    }
+    // Pairs of results of the two bodies: the results, then the contents of buffers.
+    let mut bodies = [first.body, second.body];
+    let mut pairs: Vec<[TensorRef; 2]> = Vec::new();
+    let mut leaves: Vec<Result<Value, usize>> = Vec::new();
+    for (a, b) in first.leaves.iter().zip(&second.leaves) {
+        match (a, b) {
+            (Value::Tensor(x), Value::Tensor(y)) => {
+                pairs.push([x.clone(), y.clone()]);
+                leaves.push(Err(pairs.len() - 1));
+            }
+            (a, b) if unchanged(a, b) => leaves.push(Ok(a.clone())),
+            _ => return Err(Error::unsupported("later calls return another number than the first")),
+        }
+    }
+    let mut targets: Vec<TensorRef> = Vec::new();
+    let mut slots: Vec<Slot> = Vec::new();
+    for (slot, ..) in first.changed.iter().chain(&second.changed) {
+        if slots.iter().all(|s| s.path != slot.path) {
+            slots.push(slot.clone());
+        }
+    }
+    for slot in slots {
+        let Value::Tensor(target) = slot.get() else { continue };
+        let left = |changed: &Changes, unchanged: &[(Slot, Value)]| {
+            let new = changed.iter().find(|c| c.0.path == slot.path).map(|c| c.1.clone());
+            new.or_else(|| unchanged.iter().find(|(s, _)| s.path == slot.path).map(|(_, v)| v.clone()))
+        };
+        match (left(&first.changed, &first_state), left(&second.changed, &second_state)) {
+            (Some(Value::Tensor(x)), Some(Value::Tensor(y))) => {
+                pairs.push([x, y]);
+                targets.push(target);
+            }
+            _ => return Err(Error::unsupported(format!("the attribute {} is a tensor after some calls alone", slot.path))),
+        }
+    }
+    bodies.reverse();
+    pairs.iter_mut().for_each(|p| p.reverse());
+    let made = session.eval.rec.cond(&called, bodies, &pairs)?;
+    let (results, state) = made.split_at(made.len() - targets.len());
+    let leaves: Vec<Value> = leaves
+        .into_iter()
+        .map(|l| match l {
+            Ok(v) => v,
+            Err(i) => Value::Tensor(results[i].clone()),
+        })
+        .collect();
+    for (target, new) in targets.iter().zip(state) {
+        let args = vec![Arg::Value(target.clone()), Arg::Value(new.clone())];
+        session.eval.rec.call_named("aten.copy_.default", args)?;
+    }
+    let args = vec![Arg::Value(called), Arg::Scalar(Expr::Bool(true))];
+    session.eval.rec.call_named("aten.fill_.Scalar", args)?;
+    end(session, &bound, leaves, &first.spec)
+}
+
+/// A call recorded as a body.
+struct Called {
+    body: Body,
+    leaves: Vec<Value>,
+    spec: TreeSpec,
+    changed: Changes,
+}
+
+fn one_call(
+    session: &mut Session<'_, '_>,
+    method: &str,
+    bound: &Bound,
+    name: &str,
+    before: &[(Slot, Value)],
+) -> Result<Called> {
+    session.eval.rec.enter(name)?;
+    let result = call(session, method, bound);
+    let done = result.and_then(|r| outputs(&mut session.eval, &r));
+    let body = session.eval.rec.leave();
+    let (leaves, spec) = done?;
+    Ok(Called { body, leaves, spec, changed: changes(before)? })
+}
+
+fn restore(state: &[(Slot, Value)]) {
+    for (slot, value) in state {
+        slot.set(copy(value));
+    }
+}
+
+/// A buffer that is all zeros.
+fn zero_buffer(session: &mut Session<'_, '_>, name: &str, ty: &TensorType<i64>) -> Result<TensorRef> {
+    let n = ty.layout.numel().max(0) as usize * ty.dtype.size();
+    let rec = &mut session.eval.rec;
+    let storage = rec.add_storage(format!("zeros {name}"), Bytes::copy_of(&vec![0; n]));
+    let layout = Layout::contiguous(&ty.layout.sizes);
+    let weight = Weight { storage, dtype: ty.dtype, layout, is_param: false, requires_grad: false };
+    rec.weight(name, InputKind::Buffer { name: name.into(), persistent: true }, weight)
+}

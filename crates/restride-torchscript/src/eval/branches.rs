@@ -1,0 +1,418 @@
+//! Branches: taken where the condition is known, recorded as `cond` where data decides.
+
+use super::{Change, Env, Evaluator, Flow};
+use crate::record::{Body, TensorRef};
+use crate::syntax::ast::Stmt;
+use crate::value::{Object, Value};
+use restride_ir::{DType, Error, ErrorKind, Expr, Result};
+use std::cell::RefCell;
+use std::collections::HashMap;
+use std::rc::Rc;
+use std::sync::Arc;
+
+/// A condition.
+pub(crate) enum Truth {
+    /// Known while the code is evaluated.
+    Known(bool),
+    /// A number that a run learns.
+    Number(Expr),
+    /// An element of a tensor.
+    Data(TensorRef),
+}
+
+/// What a branch did.
+struct Outcome {
+    flow: Flow,
+    vars: HashMap<Arc<str>, Value>,
+    changes: Vec<(Place, Value)>,
+    body: Body,
+}
+
+/// Where a branch changed something.
+#[derive(Clone)]
+pub(super) enum Place {
+    Attribute(Rc<Object>, Arc<str>),
+    List(Rc<RefCell<Vec<Value>>>),
+    Dict(Rc<RefCell<indexmap::IndexMap<super::Key, Value>>>),
+}
+
+impl Place {
+    fn is(&self, other: &Place) -> bool {
+        match (self, other) {
+            (Place::Attribute(a, n), Place::Attribute(b, m)) => Rc::ptr_eq(a, b) && n == m,
+            (Place::List(a), Place::List(b)) => Rc::ptr_eq(a, b),
+            (Place::Dict(a), Place::Dict(b)) => Rc::ptr_eq(a, b),
+            _ => false,
+        }
+    }
+
+    fn value(&self) -> Value {
+        match self {
+            Place::Attribute(o, n) => o.attributes.borrow().get(n).cloned().unwrap_or(Value::None),
+            Place::List(l) => Value::list(l.borrow().clone()),
+            Place::Dict(d) => Value::Dict(Rc::new(RefCell::new(d.borrow().clone()))),
+        }
+    }
+}
+
+impl Evaluator<'_, '_> {
+    /// A value as a condition.
+    pub(crate) fn truth(&mut self, value: Value) -> Result<Truth> {
+        match value {
+            Value::Num(e) => Ok(match self.decide(&e)? {
+                Some(b) => Truth::Known(b),
+                None => Truth::Number(super::numbers::truth(&e)),
+            }),
+            Value::Tensor(t) => match self.rec.known_number(&t) {
+                Some(e) => self.truth(Value::Num(e)),
+                None => {
+                    let one = t.ty().layout.sizes.iter().all(|n| matches!(n, Expr::Int(1)));
+                    if !one {
+                        return Err(Error::new(
+                            ErrorKind::Program,
+                            "Boolean value of Tensor with more than one value is ambiguous",
+                        ));
+                    }
+                    Ok(Truth::Data(t))
+                }
+            },
+            Value::None => Ok(Truth::Known(false)),
+            Value::Str(s) => Ok(Truth::Known(!s.is_empty())),
+            Value::List(l) => Ok(Truth::Known(!l.borrow().is_empty())),
+            Value::Tuple(t, _) => Ok(Truth::Known(!t.is_empty())),
+            Value::Dict(d) => Ok(Truth::Known(!d.borrow().is_empty())),
+            Value::Poison(why) => Err(Error::unsupported(why.to_string())),
+            _ => Ok(Truth::Known(true)),
+        }
+    }
+
+    /// Runs an `if`.
+    pub(super) fn branch(&mut self, env: &mut Env, condition: Value, then: &[Stmt], other: &[Stmt]) -> Result<Flow> {
+        let truth = self.truth(condition)?;
+        let (pred, number) = match truth {
+            Truth::Known(true) => return self.block(env, then),
+            Truth::Known(false) => return self.block(env, other),
+            Truth::Number(e) => (None, Some(e)),
+            Truth::Data(t) => (Some(t), None),
+        };
+        // A branch that only raises is a check of the other one's condition.
+        for (which, stmts) in [(true, then), (false, other)] {
+            let Some(message) = self.only_raises(env, stmts)? else { continue };
+            match (&number, &pred) {
+                (Some(e), _) => {
+                    let holds = if which { super::numbers::not(e) } else { e.clone() };
+                    self.rec.assert(&holds, &message)?;
+                }
+                (_, Some(t)) => {
+                    let mut t = self.rec.to_bool(t)?;
+                    if which {
+                        t = self.rec.tensor("aten.logical_not.default", vec![restride_ir::Arg::Value(t)])?;
+                    }
+                    let args = vec![restride_ir::Arg::Value(t), restride_ir::Arg::Str(message)];
+                    self.rec.call_named("aten._assert_async.msg", args)?;
+                }
+                _ => {}
+            }
+            return self.block(env, if which { other } else { then });
+        }
+        let pred = match (pred, &number) {
+            (Some(t), _) => self.rec.to_bool(&t)?,
+            (None, Some(e)) => self.rec.condition_tensor(e)?,
+            (None, None) => return Err(Error::invalid("a branch without a condition")),
+        };
+        let first = self.recorded(env, then, "true_graph")?;
+        let second = self.recorded(env, other, "false_graph")?;
+        self.merge(env, &pred, first, second)
+    }
+
+    /// The message, if the statements do nothing but raise.
+    fn only_raises(&mut self, env: &mut Env, stmts: &[Stmt]) -> Result<Option<Arc<str>>> {
+        use crate::syntax::ast::{AstKind, StmtKind};
+        let raises = |s: &Stmt| match &s.kind {
+            StmtKind::Raise(_) => true,
+            StmtKind::Expr(e) => {
+                matches!(&e.kind, AstKind::Call { callee, .. } if callee.dotted().as_deref() == Some("ops.prim.RaiseException"))
+            }
+            _ => false,
+        };
+        let Some(at) = stmts.iter().position(raises) else { return Ok(None) };
+        // Before it, the message is put together; after it come values that nothing reads.
+        self.rec.enter("raise")?;
+        let mut inside = Env { vars: env.vars.clone(), source: env.source.clone() };
+        let outcome = self.transaction(|e| e.block(&mut inside, &stmts[..=at]));
+        self.rec.leave();
+        let (flow, changes) = outcome?;
+        Ok(match flow {
+            Flow::Raise(message) if changes.is_empty() => Some(message),
+            _ => None,
+        })
+    }
+
+    /// Runs a branch into a body, and takes back what it changed.
+    fn recorded(&mut self, env: &Env, stmts: &[Stmt], name: &str) -> Result<Outcome> {
+        self.rec.enter(name)?;
+        let mut inside = Env { vars: env.vars.clone(), source: env.source.clone() };
+        let outcome = self.transaction(|e| e.block(&mut inside, stmts));
+        let body = self.rec.leave();
+        let (flow, changes) = outcome?;
+        Ok(Outcome { flow, vars: inside.vars, changes, body })
+    }
+
+    /// Runs something, takes back its changes of attributes, lists and dictionaries, and returns them.
+    fn undone<T>(&mut self, f: impl FnOnce(&mut Self) -> Result<T>) -> Result<(T, Vec<(Place, Value)>)> {
+        let start = self.journal.len();
+        self.journaling += 1;
+        let out = f(self);
+        self.journaling -= 1;
+        let made: Vec<Change> = self.journal.drain(start..).collect();
+        let mut places: Vec<(Place, Value)> = Vec::new();
+        for change in &made {
+            let place = match change {
+                Change::Attribute(o, n, _) => Place::Attribute(o.clone(), n.clone()),
+                Change::List(l, _) => Place::List(l.clone()),
+                Change::Dict(d, _) => Place::Dict(d.clone()),
+            };
+            if places.iter().all(|(p, _)| !p.is(&place)) {
+                let now = place.value();
+                places.push((place, now));
+            }
+        }
+        for change in made.into_iter().rev() {
+            match change {
+                Change::Attribute(o, n, Some(old)) => {
+                    o.attributes.borrow_mut().insert(n, old);
+                }
+                Change::Attribute(o, n, None) => {
+                    o.attributes.borrow_mut().shift_remove(&n);
+                }
+                Change::List(l, old) => *l.borrow_mut() = old,
+                Change::Dict(d, old) => *d.borrow_mut() = old,
+            }
+        }
+        Ok((out?, places))
+    }
+
+    /// As [`Self::undone`], with the changes counted only.
+    pub(super) fn transaction<T>(&mut self, f: impl FnOnce(&mut Self) -> Result<T>) -> Result<(T, Changes)> {
+        let (out, places) = self.undone(f)?;
+        Ok((out, places))
+    }
+
+    /// Notes an attribute before it is changed.
+    pub(crate) fn note_attribute(&mut self, object: &Rc<Object>, name: &Arc<str>) {
+        if self.journaling > 0 {
+            let old = object.attributes.borrow().get(name).cloned();
+            self.journal.push(Change::Attribute(object.clone(), name.clone(), old));
+        }
+    }
+
+    /// Notes a list before it is changed.
+    pub(crate) fn note_list(&mut self, list: &crate::value::ListRef) {
+        if self.journaling > 0 {
+            self.journal.push(Change::List(list.clone(), list.borrow().clone()));
+        }
+    }
+
+    /// Notes a dictionary before it is changed.
+    pub(crate) fn note_dict(&mut self, dict: &crate::value::DictRef) {
+        if self.journaling > 0 {
+            self.journal.push(Change::Dict(dict.clone(), dict.borrow().clone()));
+        }
+    }
+
+    /// Joins two branches: values that differ become results of a `cond`.
+    fn merge(&mut self, env: &mut Env, pred: &TensorRef, a: Outcome, b: Outcome) -> Result<Flow> {
+        let returns = match (&a.flow, &b.flow) {
+            (Flow::Next, Flow::Next) => None,
+            (Flow::Return(x), Flow::Return(y)) => Some((x.clone(), y.clone())),
+            (Flow::Continue, Flow::Continue) => None,
+            _ => {
+                return Err(Error::unsupported(
+                    "a branch on data leaves the block (return, break, continue or raise) and the other does not",
+                ));
+            }
+        };
+        let continues = matches!(a.flow, Flow::Continue);
+        let mut joined = Joined { pairs: Vec::new(), bodies: [Some(a.body), Some(b.body)] };
+        let mut vars: Vec<(Arc<str>, Merged)> = Vec::new();
+        let mut names: Vec<&Arc<str>> = a.vars.keys().chain(b.vars.keys()).collect();
+        names.sort();
+        names.dedup();
+        for name in names {
+            let merged = match (a.vars.get(name), b.vars.get(name)) {
+                (Some(x), Some(y)) => {
+                    if env.vars.get(name).is_some_and(|old| same(old, x) && same(old, y)) {
+                        continue;
+                    }
+                    self.pair(&mut joined, x, y)?
+                }
+                _ => Merged::Poison(format!("{name} has a value in one branch on data alone").into()),
+            };
+            vars.push((name.clone(), merged));
+        }
+        let mut places: Vec<(Place, Merged)> = Vec::new();
+        let all: Vec<&(Place, Value)> = a.changes.iter().chain(&b.changes).collect();
+        for (place, _) in &all {
+            if places.iter().any(|(p, _)| p.is(place)) {
+                continue;
+            }
+            let of = |changes: &[(Place, Value)]| {
+                changes.iter().find(|(p, _)| p.is(place)).map_or_else(|| place.value(), |(_, v)| v.clone())
+            };
+            let merged = self.pair(&mut joined, &of(&a.changes), &of(&b.changes))?;
+            if let Merged::Poison(why) = &merged {
+                return Err(Error::unsupported(format!("a branch on data changes an attribute or a list: {why}")));
+            }
+            places.push((place.clone(), merged));
+        }
+        let returned = match returns {
+            Some((x, y)) => Some(self.pair(&mut joined, &x, &y)?),
+            None => None,
+        };
+        let [Some(first), Some(second)] = joined.bodies else { return Err(Error::invalid("a branch without a body")) };
+        let results = self.rec.cond(pred, [first, second], &joined.pairs)?;
+        for (name, merged) in vars {
+            let value = self.merged(&merged, &results)?;
+            env.vars.insert(name, value);
+        }
+        for (place, merged) in places {
+            let value = self.merged(&merged, &results)?;
+            match (place, value) {
+                (Place::Attribute(o, n), value) => self.set_attribute(&o, &n, value)?,
+                (Place::List(l), Value::List(new)) => {
+                    self.note_list(&l);
+                    let new = new.borrow().clone();
+                    *l.borrow_mut() = new;
+                }
+                (Place::Dict(d), Value::Dict(new)) => {
+                    self.note_dict(&d);
+                    let new = new.borrow().clone();
+                    *d.borrow_mut() = new;
+                }
+                _ => return Err(Error::invalid("a branch turns a list into something else")),
+            }
+        }
+        Ok(match returned {
+            Some(merged) => Flow::Return(self.merged(&merged, &results)?),
+            None if continues => Flow::Continue,
+            None => Flow::Next,
+        })
+    }
+
+    /// How two values become one; tensors that differ are added to the results of the `cond`.
+    fn pair(&mut self, joined: &mut Joined, a: &Value, b: &Value) -> Result<Merged> {
+        if same(a, b) {
+            return Ok(Merged::Same(a.clone()));
+        }
+        Ok(match (a, b) {
+            (Value::Tensor(x), Value::Tensor(y)) => {
+                joined.pairs.push([x.clone(), y.clone()]);
+                Merged::Tensor(joined.pairs.len() - 1)
+            }
+            (Value::Num(x), Value::Num(y)) => {
+                let dtype = if x.is_bool() && y.is_bool() {
+                    DType::Bool
+                } else if x.is_float() || y.is_float() {
+                    DType::F64
+                } else {
+                    DType::I64
+                };
+                let mut both = Vec::new();
+                for (k, e) in [x, y].into_iter().enumerate() {
+                    let Some(body) = joined.bodies[k].take() else { return Err(Error::invalid("no body")) };
+                    self.rec.resume(body);
+                    let t = self.rec.scalar_tensor(e, dtype);
+                    joined.bodies[k] = Some(self.rec.leave());
+                    both.push(t?);
+                }
+                joined.pairs.push([both[0].clone(), both[1].clone()]);
+                Merged::Number(joined.pairs.len() - 1)
+            }
+            (Value::Tuple(x, fields), Value::Tuple(y, _)) if x.len() == y.len() => {
+                let parts = x.iter().zip(y.iter()).map(|(x, y)| self.pair(joined, x, y)).collect::<Result<_>>()?;
+                Merged::Tuple(parts, fields.clone())
+            }
+            (Value::List(x), Value::List(y)) if x.borrow().len() == y.borrow().len() => {
+                let (x, y) = (x.borrow().clone(), y.borrow().clone());
+                Merged::List(x.iter().zip(&y).map(|(x, y)| self.pair(joined, x, y)).collect::<Result<_>>()?)
+            }
+            (Value::Dict(x), Value::Dict(y)) if x.borrow().keys().eq(y.borrow().keys()) => {
+                let (x, y) = (x.borrow().clone(), y.borrow().clone());
+                let mut parts = Vec::new();
+                for (key, x) in &x {
+                    parts.push((key.clone(), self.pair(joined, x, &y[key])?));
+                }
+                Merged::Dict(parts)
+            }
+            (a, b) => Merged::Poison(
+                format!("a branch on data gives {} or {}, and one kind of value is needed", a.kind(), b.kind()).into(),
+            ),
+        })
+    }
+
+    fn merged(&mut self, merged: &Merged, results: &[TensorRef]) -> Result<Value> {
+        Ok(match merged {
+            Merged::Same(v) => v.clone(),
+            Merged::Tensor(i) => Value::Tensor(results[*i].clone()),
+            Merged::Number(i) => Value::Num(self.rec.item(&results[*i])?),
+            Merged::Tuple(parts, fields) => {
+                let parts = parts.iter().map(|p| self.merged(p, results)).collect::<Result<Vec<_>>>()?;
+                Value::Tuple(parts.into(), fields.clone())
+            }
+            Merged::List(parts) => {
+                Value::list(parts.iter().map(|p| self.merged(p, results)).collect::<Result<Vec<_>>>()?)
+            }
+            Merged::Dict(parts) => {
+                let mut out = indexmap::IndexMap::new();
+                for (k, p) in parts {
+                    out.insert(k.clone(), self.merged(p, results)?);
+                }
+                Value::Dict(Rc::new(RefCell::new(out)))
+            }
+            Merged::Poison(why) => Value::Poison(why.clone()),
+        })
+    }
+}
+
+/// Changes of a run that were taken back.
+pub(super) type Changes = Vec<(Place, Value)>;
+
+
+struct Joined {
+    pairs: Vec<[TensorRef; 2]>,
+    bodies: [Option<Body>; 2],
+}
+
+/// How two values become one.
+enum Merged {
+    Same(Value),
+    Tensor(usize),
+    Number(usize),
+    Tuple(Vec<Merged>, Option<Rc<crate::value::Fields>>),
+    List(Vec<Merged>),
+    Dict(Vec<(super::Key, Merged)>),
+    Poison(Arc<str>),
+}
+
+/// Whether two values are one and the same.
+fn same(a: &Value, b: &Value) -> bool {
+    match (a, b) {
+        (Value::None, Value::None) | (Value::Ellipsis, Value::Ellipsis) | (Value::Strided, Value::Strided) => true,
+        (Value::Num(x), Value::Num(y)) => x == y,
+        (Value::Complex(a, b), Value::Complex(c, d)) => (a, b) == (c, d),
+        (Value::Str(x), Value::Str(y)) | (Value::Device(x), Value::Device(y)) => x == y,
+        (Value::Global(x), Value::Global(y)) | (Value::Path(x), Value::Path(y)) => x == y,
+        (Value::DType(x), Value::DType(y)) => x == y,
+        (Value::MemoryFormat(x), Value::MemoryFormat(y)) => x == y,
+        (Value::Tensor(x), Value::Tensor(y)) => Rc::ptr_eq(x, y),
+        (Value::List(x), Value::List(y)) => Rc::ptr_eq(x, y),
+        (Value::Dict(x), Value::Dict(y)) => Rc::ptr_eq(x, y),
+        (Value::Object(x), Value::Object(y)) => Rc::ptr_eq(x, y),
+        (Value::Function(x), Value::Function(y)) => Rc::ptr_eq(x, y),
+        (Value::Tuple(x, _), Value::Tuple(y, _)) => {
+            x.len() == y.len() && x.iter().zip(y.iter()).all(|(x, y)| same(x, y))
+        }
+        (Value::Poison(_), Value::Poison(_)) => true,
+        _ => false,
+    }
+}

@@ -1,0 +1,306 @@
+//! Lists and dictionaries, by TorchScript's function names (`torch.append(list, item)`).
+
+use super::expressions::refused;
+use super::indexing::position;
+use super::{Evaluator, MAX_ITEMS, numbers};
+use crate::value::{DictRef, Key, ListRef, Value};
+use restride_ir::{Error, ErrorKind, Expr, Result};
+use std::cell::RefCell;
+use std::rc::Rc;
+
+impl Evaluator<'_, '_> {
+    fn room(&mut self, n: usize) -> Result<()> {
+        self.step(n as u64 / 64)?;
+        if n > MAX_ITEMS {
+            return Err(Error::new(ErrorKind::Limit, format!("a list of more than {MAX_ITEMS} items")));
+        }
+        Ok(())
+    }
+
+    /// A function or method of a list; `None` if there is none.
+    pub(crate) fn list_method(&mut self, list: &ListRef, name: &str, args: &[Value]) -> Result<Option<Value>> {
+        let arg = |i: usize| args.get(i).cloned().ok_or_else(|| refused(format!("{name} lacks an argument")));
+        let n = list.borrow().len();
+        Ok(Some(match name {
+            "append" => {
+                let item = arg(0)?;
+                self.room(n + 1)?;
+                self.note_list(list);
+                list.borrow_mut().push(item);
+                Value::List(list.clone())
+            }
+            "extend" => {
+                let more = self.unpacked(&arg(0)?)?;
+                self.room(n + more.len())?;
+                self.note_list(list);
+                list.borrow_mut().extend(more);
+                Value::None
+            }
+            "insert" => {
+                let at = self.known_int(&arg(0)?, "a position")?;
+                let at = if at < 0 { (at + n as i64).max(0) } else { at.min(n as i64) };
+                self.room(n + 1)?;
+                self.note_list(list);
+                list.borrow_mut().insert(at as usize, arg(1)?);
+                Value::None
+            }
+            "pop" => {
+                let at = match args.first() {
+                    Some(v) => self.known_int(v, "a position")?,
+                    None => -1,
+                };
+                let at = position(at, n)?;
+                self.note_list(list);
+                let popped = list.borrow_mut().remove(at);
+                popped
+            }
+            "Delete" | "__delitem__" => {
+                let at = self.known_int(&arg(0)?, "a position")?;
+                let at = position(at, n)?;
+                self.note_list(list);
+                list.borrow_mut().remove(at);
+                Value::None
+            }
+            "clear" => {
+                self.note_list(list);
+                list.borrow_mut().clear();
+                Value::None
+            }
+            "reverse" => {
+                self.note_list(list);
+                list.borrow_mut().reverse();
+                Value::None
+            }
+            "remove" => {
+                let items = list.borrow().clone();
+                for (i, item) in items.iter().enumerate() {
+                    let same = self.equal(item, &arg(0)?)?;
+                    if self.decide(&same)? == Some(true) {
+                        self.note_list(list);
+                        list.borrow_mut().remove(i);
+                        return Ok(Some(Value::None));
+                    }
+                }
+                return Err(refused("list.remove(x): x not in list"));
+            }
+            "index" | "count" => {
+                let (items, wanted) = (list.borrow().clone(), arg(0)?);
+                let mut count = 0;
+                for (i, item) in items.iter().enumerate() {
+                    let same = self.equal(item, &wanted)?;
+                    match self.decide(&same)? {
+                        Some(true) if name == "index" => return Ok(Some(Value::int(i as i64))),
+                        Some(true) => count += 1,
+                        Some(false) => {}
+                        None => return Err(Error::unsupported("a search in a list of numbers from data")),
+                    }
+                }
+                if name == "index" {
+                    return Err(refused("the value is not in the list"));
+                }
+                Value::int(count)
+            }
+            "copy" | "list" => Value::list(list.borrow().clone()),
+            "sort" | "sorted" => {
+                let reverse = matches!(args.first(), Some(Value::Num(Expr::Bool(true))));
+                let mut items = list.borrow().clone();
+                sort(&mut items, reverse)?;
+                if name == "sorted" {
+                    return Ok(Some(Value::list(items)));
+                }
+                self.note_list(list);
+                *list.borrow_mut() = items;
+                Value::None
+            }
+            "len" => Value::int(n as i64),
+            "__getitem__" => self.get_item(Value::List(list.clone()), arg(0)?)?,
+            "_set_item" | "__setitem__" => {
+                self.set_item(Value::List(list.clone()), arg(0)?, arg(1)?)?;
+                Value::List(list.clone())
+            }
+            "__contains__" => Value::Num(self.contains(&Value::List(list.clone()), &arg(0)?)?),
+            "slice" => {
+                let bounds = [0, 1, 2].map(|i| args.get(i).cloned().unwrap_or(Value::None));
+                let items = list.borrow().clone();
+                Value::list(self.sliced(items, &bounds)?)
+            }
+            _ => return Ok(None),
+        }))
+    }
+
+    /// A function or method of a dictionary; `None` if there is none.
+    pub(crate) fn dict_method(&mut self, dict: &DictRef, name: &str, args: &[Value]) -> Result<Option<Value>> {
+        let arg = |i: usize| args.get(i).cloned().ok_or_else(|| refused(format!("{name} lacks an argument")));
+        let key = |v: &Value| Key::of(v).ok_or_else(|| refused(format!("{} as a key", v.kind())));
+        Ok(Some(match name {
+            "keys" => Value::list(dict.borrow().keys().map(Key::value).collect()),
+            "values" => Value::list(dict.borrow().values().cloned().collect()),
+            "items" => {
+                Value::list(dict.borrow().iter().map(|(k, v)| Value::tuple(vec![k.value(), v.clone()])).collect())
+            }
+            "len" => Value::int(dict.borrow().len() as i64),
+            "__getitem__" => self.get_item(Value::Dict(dict.clone()), arg(0)?)?,
+            "_set_item" | "__setitem__" => {
+                self.set_item(Value::Dict(dict.clone()), arg(0)?, arg(1)?)?;
+                Value::None
+            }
+            "__contains__" => Value::Num(self.contains(&Value::Dict(dict.clone()), &arg(0)?)?),
+            "get" => {
+                let found = dict.borrow().get(&key(&arg(0)?)?).cloned();
+                found.or_else(|| args.get(1).cloned()).unwrap_or(Value::None)
+            }
+            "setdefault" => {
+                let at = key(&arg(0)?)?;
+                if let Some(found) = dict.borrow().get(&at) {
+                    return Ok(Some(found.clone()));
+                }
+                self.note_dict(dict);
+                let default = args.get(1).cloned().unwrap_or(Value::None);
+                dict.borrow_mut().insert(at, default.clone());
+                default
+            }
+            "pop" => {
+                let at = key(&arg(0)?)?;
+                self.note_dict(dict);
+                let found = dict.borrow_mut().shift_remove(&at);
+                match found.or_else(|| args.get(1).cloned()) {
+                    Some(v) => v,
+                    None => return Err(refused("KeyError: pop of a missing key")),
+                }
+            }
+            "Delete" | "__delitem__" => {
+                let at = key(&arg(0)?)?;
+                self.note_dict(dict);
+                if dict.borrow_mut().shift_remove(&at).is_none() {
+                    return Err(refused("KeyError"));
+                }
+                Value::None
+            }
+            "popitem" => {
+                self.note_dict(dict);
+                let popped = dict.borrow_mut().pop();
+                match popped {
+                    Some((k, v)) => Value::tuple(vec![k.value(), v]),
+                    None => return Err(refused("popitem(): dictionary is empty")),
+                }
+            }
+            "clear" => {
+                self.note_dict(dict);
+                dict.borrow_mut().clear();
+                Value::None
+            }
+            "update" => {
+                let Value::Dict(more) = arg(0)? else { return Err(refused("update needs a dictionary")) };
+                let more = more.borrow().clone();
+                self.note_dict(dict);
+                dict.borrow_mut().extend(more);
+                Value::None
+            }
+            "copy" => Value::Dict(Rc::new(RefCell::new(dict.borrow().clone()))),
+            _ => return Ok(None),
+        }))
+    }
+
+    /// Operators on values that are neither numbers nor tensors.
+    pub(crate) fn other_operator(&mut self, op: &str, a: Value, b: Value) -> Result<Value> {
+        match (op, &a, &b) {
+            ("eq", ..) => return Ok(Value::Num(self.equal(&a, &b)?)),
+            ("ne", ..) => return Ok(Value::Num(numbers::not(&self.equal(&a, &b)?))),
+            ("add" | "iadd", Value::Str(x), Value::Str(y)) => {
+                self.room(x.len() + y.len())?;
+                return Ok(Value::str(&format!("{x}{y}")));
+            }
+            ("add" | "iadd" | "add_", Value::List(x), Value::List(y)) => {
+                let mut all = x.borrow().clone();
+                all.extend(y.borrow().iter().cloned());
+                self.room(all.len())?;
+                if op == "add" {
+                    return Ok(Value::list(all));
+                }
+                self.note_list(x);
+                *x.borrow_mut() = all;
+                return Ok(a.clone());
+            }
+            ("add", Value::Tuple(x, _), Value::Tuple(y, _)) => {
+                return Ok(Value::tuple(x.iter().chain(y.iter()).cloned().collect()));
+            }
+            ("mul" | "imul", Value::List(x), Value::Num(n)) | ("mul", Value::Num(n), Value::List(x)) => {
+                let n = self.known_int(&Value::Num(n.clone()), "a number of copies")?.max(0) as usize;
+                let items = x.borrow().clone();
+                self.room(items.len().saturating_mul(n))?;
+                return Ok(Value::list(items.iter().cloned().cycle().take(items.len() * n).collect()));
+            }
+            ("mul", Value::Str(s), Value::Num(n)) => {
+                let n = self.known_int(&Value::Num(n.clone()), "a number of copies")?.max(0) as usize;
+                self.room(s.len().saturating_mul(n))?;
+                return Ok(Value::str(&s.repeat(n)));
+            }
+            ("mod", Value::Str(s), _) => {
+                let args = match &b {
+                    Value::Tuple(t, _) => t.to_vec(),
+                    other => vec![other.clone()],
+                };
+                let mut next = args.iter();
+                let mut out = String::new();
+                let mut parts = s.split('%');
+                out.push_str(parts.next().unwrap_or_default());
+                for part in parts {
+                    let rest = part.trim_start_matches(|c: char| c.is_ascii_digit() || c == '.');
+                    let value = next.next().map(|v| self.text(v)).unwrap_or_default();
+                    out.push_str(&value);
+                    out.push_str(rest.get(1..).unwrap_or_default());
+                }
+                return Ok(Value::str(&out));
+            }
+            ("lt" | "le" | "gt" | "ge", Value::Str(x), Value::Str(y)) => {
+                return Ok(Value::bool(match op {
+                    "lt" => x < y,
+                    "le" => x <= y,
+                    "gt" => x > y,
+                    _ => x >= y,
+                }));
+            }
+            ("add" | "sub" | "mul" | "div" | "truediv", ..) => {
+                let complex = |v: &Value| match v {
+                    Value::Complex(re, im) => Some((*re, *im)),
+                    Value::Num(e) => Some((e.constant()?.as_f64(), 0.0)),
+                    _ => None,
+                };
+                if let (Some((a, b)), Some((c, d))) = (complex(&a), complex(&b)) {
+                    let n = c * c + d * d;
+                    let (re, im) = match op {
+                        "add" => (a + c, b + d),
+                        "sub" => (a - c, b - d),
+                        "mul" => (a * c - b * d, a * d + b * c),
+                        _ => ((a * c + b * d) / n, (b * c - a * d) / n),
+                    };
+                    return Ok(Value::Complex(re, im));
+                }
+            }
+            _ => {}
+        }
+        Err(refused(format!("{op} of {} and {}", a.kind(), b.kind())))
+    }
+}
+
+/// Sorts known numbers or strings.
+fn sort(items: &mut [Value], reverse: bool) -> Result<()> {
+    let numbers: Option<Vec<f64>> = items
+        .iter()
+        .map(|v| if let Value::Num(e) = v { e.constant().map(|c| c.as_f64()) } else { None })
+        .collect();
+    let strings: Option<Vec<String>> =
+        items.iter().map(|v| if let Value::Str(s) = v { Some(s.to_string()) } else { None }).collect();
+    let mut order: Vec<usize> = (0..items.len()).collect();
+    match (numbers, strings) {
+        (Some(n), _) => order.sort_by(|a, b| n[*a].total_cmp(&n[*b])),
+        (_, Some(s)) => order.sort_by(|a, b| s[*a].cmp(&s[*b])),
+        _ => return Err(Error::unsupported("a sort of a list of other values than known numbers or strings")),
+    }
+    if reverse {
+        order.reverse();
+    }
+    let sorted: Vec<Value> = order.into_iter().map(|i| items[i].clone()).collect();
+    items.clone_from_slice(&sorted);
+    Ok(())
+}

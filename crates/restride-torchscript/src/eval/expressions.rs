@@ -1,0 +1,561 @@
+//! Expressions.
+
+use super::{Definition, Env, Evaluator, numbers};
+use crate::syntax::ast::{Ast, AstKind};
+use crate::value::{Fields, Key, Object, Value};
+use indexmap::IndexMap;
+use restride_ir::{Error, ErrorKind, Expr, Result};
+use std::cell::RefCell;
+use std::rc::Rc;
+use std::sync::Arc;
+
+/// An error in the words of Python.
+pub(crate) fn refused(what: impl Into<String>) -> Error {
+    Error::new(ErrorKind::Program, what)
+}
+
+impl Evaluator<'_, '_> {
+    /// The value of an expression.
+    pub(crate) fn expression(&mut self, env: &mut Env, ast: &Ast) -> Result<Value> {
+        match &ast.kind {
+            AstKind::None => Ok(Value::None),
+            AstKind::Bool(b) => Ok(Value::bool(*b)),
+            AstKind::Int(i) => Ok(Value::int(*i)),
+            AstKind::Float(x) => Ok(Value::float(*x)),
+            AstKind::Imaginary(x) => Ok(Value::Complex(0.0, *x)),
+            AstKind::Str(s) => Ok(Value::Str(s.clone())),
+            AstKind::Ellipsis => Ok(Value::Ellipsis),
+            AstKind::Name(name) => self.name(env, name),
+            AstKind::Attr(base, name) => self.attribute_of(env, ast, base, name),
+            AstKind::Call { callee, args, kwargs } => self.call_expression(env, callee, args, kwargs),
+            AstKind::Index(base, index) => {
+                let base = self.expression(env, base)?;
+                let index = self.index_value(env, index)?;
+                self.get_item(base, index)
+            }
+            AstKind::Slice(..) => self.index_value(env, ast),
+            AstKind::Tuple(items) => {
+                let items = items.iter().map(|i| self.expression(env, i)).collect::<Result<Vec<_>>>()?;
+                Ok(Value::tuple(items))
+            }
+            AstKind::List(items) => {
+                let items = items.iter().map(|i| self.expression(env, i)).collect::<Result<Vec<_>>>()?;
+                Ok(Value::list(items))
+            }
+            AstKind::Dict(items) => {
+                let mut out = IndexMap::new();
+                for (k, v) in items {
+                    let key = self.expression(env, k)?;
+                    let key = Key::of(&key).ok_or_else(|| refused(format!("{} as a dictionary's key", key.kind())))?;
+                    out.insert(key, self.expression(env, v)?);
+                }
+                Ok(Value::Dict(Rc::new(RefCell::new(out))))
+            }
+            AstKind::Binary(op, a, b) => {
+                let a = self.expression(env, a)?;
+                let b = self.expression(env, b)?;
+                self.operator_call(op, a, b)
+            }
+            AstKind::Unary(op, a) => {
+                let a = self.expression(env, a)?;
+                self.unary_call(op, a)
+            }
+            AstKind::Logic { and, left, right } => {
+                let left = self.expression(env, left)?;
+                match self.truth(left.clone())? {
+                    super::branches::Truth::Known(b) if b == *and => self.expression(env, right),
+                    super::branches::Truth::Known(_) => Ok(left),
+                    _ => {
+                        let right = self.expression(env, right)?;
+                        self.operator_call(if *and { "and_" } else { "or_" }, left, right)
+                    }
+                }
+            }
+            AstKind::Choice(value, condition, other) => {
+                let condition = self.expression(env, condition)?;
+                match self.truth(condition)? {
+                    super::branches::Truth::Known(true) => self.expression(env, value),
+                    super::branches::Truth::Known(false) => self.expression(env, other),
+                    _ => Err(Error::unsupported("a conditional expression on the contents of a tensor")),
+                }
+            }
+            AstKind::Comprehension(body, target, iter, condition) => {
+                let over = self.expression(env, iter)?;
+                let mut out = Vec::new();
+                let mut inside = Env { vars: env.vars.clone(), source: env.source.clone() };
+                for item in self.unpacked(&over)? {
+                    self.step(1)?;
+                    self.assign(&mut inside, target, item)?;
+                    if let Some(condition) = condition {
+                        let holds = self.expression(&mut inside, condition)?;
+                        if !matches!(self.truth(holds)?, super::branches::Truth::Known(true)) {
+                            continue;
+                        }
+                    }
+                    out.push(self.expression(&mut inside, body)?);
+                }
+                Ok(Value::list(out))
+            }
+        }
+    }
+
+    fn name(&mut self, env: &Env, name: &Arc<str>) -> Result<Value> {
+        if let Some(value) = env.vars.get(name) {
+            return Ok(value.clone());
+        }
+        Ok(match &**name {
+            "inf" => Value::float(f64::INFINITY),
+            "nan" => Value::float(f64::NAN),
+            "NotImplemented" => Value::None,
+            _ => Value::Path(name.clone()),
+        })
+    }
+
+    fn attribute_of(&mut self, env: &mut Env, whole: &Ast, base: &Ast, name: &Arc<str>) -> Result<Value> {
+        if let Some(path) = whole.dotted() {
+            let root = path.split('.').next().unwrap_or_default();
+            if !env.vars.contains_key(root) {
+                return self.path(&path);
+            }
+        }
+        let base = self.expression(env, base)?;
+        self.get_attribute(&base, name)
+    }
+
+    /// A name of the code's globals, of PyTorch or of Python.
+    fn path(&mut self, path: &str) -> Result<Value> {
+        if let Some(constant) = path.strip_prefix("CONSTANTS.c") {
+            let i = constant.parse().ok();
+            let found = i.and_then(|i| self.library.constant(i));
+            let found = found.ok_or_else(|| Error::new(ErrorKind::File, format!("the archive has no constant {path}")))?;
+            return self.constant_value(found, path);
+        }
+        if path.starts_with("__torch__") {
+            return self.global(path);
+        }
+        if let Some(value) = super::functional::constant(path) {
+            return Ok(value);
+        }
+        Ok(Value::Path(path.into()))
+    }
+
+    /// A class or function by its qualified name; members of enumerations after it.
+    fn global(&mut self, path: &str) -> Result<Value> {
+        if self.library.find(path)?.is_some() {
+            return Ok(Value::Global(path.into()));
+        }
+        let Some((class, member)) = path.rsplit_once('.') else {
+            return Err(Error::new(ErrorKind::File, format!("the code has no {path}")));
+        };
+        if let Some(Definition::Class(info)) = self.library.find(class)?
+            && info.base.as_deref() == Some("Enum")
+        {
+            let value = info.fields.iter().find(|(n, _)| **n == *member).and_then(|(_, v)| v.clone());
+            if let Some(value) = value {
+                let mut env = Env { vars: Default::default(), source: info.source.clone() };
+                return self.expression(&mut env, &value);
+            }
+        }
+        // `__torch__.C.__new__`
+        Ok(Value::Path(path.into()))
+    }
+
+    /// An attribute of a value.
+    pub(crate) fn get_attribute(&mut self, base: &Value, name: &Arc<str>) -> Result<Value> {
+        match base {
+            Value::Object(object) => {
+                if let Some(value) = object.attributes.borrow().get(name) {
+                    return Ok(value.clone());
+                }
+                if let Some(Definition::Class(info)) = self.library.find(&object.class)? {
+                    if info.methods.contains_key(name) {
+                        return Ok(Value::Method(object.clone(), name.clone()));
+                    }
+                    if let Some((_, Some(value))) = info.fields.iter().find(|(n, _)| n == name) {
+                        let mut env = Env { vars: Default::default(), source: info.source.clone() };
+                        return self.expression(&mut env, value);
+                    }
+                }
+                let path = object.path.borrow().clone();
+                if let Some(path) = path {
+                    let full = if path.is_empty() { name.to_string() } else { format!("{path}.{name}") };
+                    if let Some(value) = self.library.weight(&full) {
+                        object.attributes.borrow_mut().insert(name.clone(), value.clone());
+                        return Ok(value);
+                    }
+                }
+                Err(Error::new(ErrorKind::File, format!("the class {} has no attribute {name}", object.class)))
+            }
+            Value::Tuple(items, Some(fields)) => match fields.names.iter().position(|n| n == name) {
+                Some(i) => Ok(items[i].clone()),
+                None => Err(refused(format!("{} has no field {name}", fields.class))),
+            },
+            Value::Tensor(t) => match self.tensor_attribute(&t.clone(), name)? {
+                Some(value) => Ok(value),
+                None => Ok(Value::Bound(Box::new(base.clone()), name.clone())),
+            },
+            Value::Path(path) => self.path(&format!("{path}.{name}")),
+            Value::Global(path) => self.global(&format!("{path}.{name}")),
+            Value::Complex(re, im) => match &**name {
+                "real" => Ok(Value::float(*re)),
+                "imag" => Ok(Value::float(*im)),
+                _ => Err(refused(format!("a complex has no attribute {name}"))),
+            },
+            Value::Device(d) => match &**name {
+                "type" => Ok(Value::str(d.split(':').next().unwrap_or("cpu"))),
+                "index" => Ok(Value::None),
+                _ => Err(refused(format!("a device has no attribute {name}"))),
+            },
+            Value::Poison(why) => Err(Error::unsupported(why.to_string())),
+            // Results such as `torch.return_types.max`.
+            Value::Tuple(items, None) if matches!(&**name, "values" | "indices") => {
+                let at = usize::from(&**name == "indices");
+                items.get(at).cloned().ok_or_else(|| refused(format!("a tuple has no attribute {name}")))
+            }
+            other => Ok(Value::Bound(Box::new(other.clone()), name.clone())),
+        }
+    }
+
+    /// Sets an attribute.
+    pub(crate) fn set_attribute(&mut self, object: &Rc<Object>, name: &Arc<str>, value: Value) -> Result<()> {
+        if let Value::Poison(why) = &value {
+            return Err(Error::unsupported(why.to_string()));
+        }
+        self.note_attribute(object, name);
+        object.attributes.borrow_mut().insert(name.clone(), value);
+        Ok(())
+    }
+
+    /// Whether the class of an object has a method.
+    pub(crate) fn has_method(&self, object: &Rc<Object>, name: &str) -> Result<bool> {
+        Ok(match self.library.find(&object.class)? {
+            Some(Definition::Class(info)) => info.methods.contains_key(name),
+            _ => false,
+        })
+    }
+
+    /// Calls a method of an object.
+    pub(crate) fn call_method(
+        &mut self,
+        object: &Rc<Object>,
+        name: &str,
+        args: Vec<Value>,
+        kwargs: Vec<(Arc<str>, Value)>,
+    ) -> Result<Value> {
+        let method = match self.library.find(&object.class)? {
+            Some(Definition::Class(info)) => info.methods.get(name).cloned(),
+            _ => None,
+        };
+        let Some(method) = method else {
+            return Err(Error::new(ErrorKind::File, format!("the class {} has no method {name}", object.class)));
+        };
+        let outer = self.rec.module.clone();
+        if let Some(path) = &*object.path.borrow()
+            && !path.is_empty()
+        {
+            self.rec.module = Some(path.clone());
+        }
+        let mut all = Vec::with_capacity(args.len() + 1);
+        all.push(Value::Object(object.clone()));
+        all.extend(args);
+        let out = self.call_function(&method, all, kwargs);
+        self.rec.module = outer;
+        out
+    }
+
+    fn call_expression(
+        &mut self,
+        env: &mut Env,
+        callee: &Ast,
+        args: &[(Ast, bool)],
+        kwargs: &[(Arc<str>, Ast)],
+    ) -> Result<Value> {
+        if let AstKind::Name(name) = &callee.kind
+            && !env.vars.contains_key(name)
+            && let Some(value) = self.special_form(env, name, args)?
+        {
+            return Ok(value);
+        }
+        let function = self.expression(env, callee)?;
+        let mut values = Vec::with_capacity(args.len());
+        for (arg, star) in args {
+            let value = self.expression(env, arg)?;
+            if *star {
+                values.extend(self.unpacked(&value)?);
+            } else {
+                values.push(value);
+            }
+        }
+        let mut named = Vec::with_capacity(kwargs.len());
+        for (name, arg) in kwargs {
+            let value = self.expression(env, arg)?;
+            if &**name != "**" {
+                named.push((name.clone(), value));
+                continue;
+            }
+            let Value::Dict(d) = value else { return Err(refused("** of something other than a dictionary")) };
+            for (k, v) in d.borrow().iter() {
+                let Key::Str(k) = k else { return Err(refused("keywords must be strings")) };
+                named.push((k.clone(), v.clone()));
+            }
+        }
+        self.call_value(function, values, named)
+    }
+
+    /// Calls a value.
+    pub(crate) fn call_value(
+        &mut self,
+        function: Value,
+        args: Vec<Value>,
+        kwargs: Vec<(Arc<str>, Value)>,
+    ) -> Result<Value> {
+        self.step(1)?;
+        for value in args.iter().chain(kwargs.iter().map(|k| &k.1)) {
+            if let Value::Poison(why) = value {
+                return Err(Error::unsupported(why.to_string()));
+            }
+        }
+        match function {
+            Value::Path(path) => self.call_path(&path, args, kwargs),
+            Value::Bound(base, name) => self.value_method(*base, &name, args, kwargs),
+            Value::Method(object, name) => self.call_method(&object, &name, args, kwargs),
+            Value::Function(f) => self.call_function(&f, args, kwargs),
+            Value::Object(object) => self.call_object(&object, args, kwargs),
+            Value::Global(name) => match self.library.find(&name)? {
+                Some(Definition::Function(f)) => self.call_function(&f, args, kwargs),
+                Some(Definition::Class(info)) => match info.base.as_deref() {
+                    Some("NamedTuple") => {
+                        let names: Vec<Arc<str>> = info.fields.iter().map(|(n, _)| n.clone()).collect();
+                        let mut items = args;
+                        for name in names.iter().skip(items.len()) {
+                            let value = kwargs.iter().find(|(n, _)| n == name).map(|(_, v)| v.clone());
+                            items.push(value.ok_or_else(|| refused(format!("{} is not given {name}", info.name)))?);
+                        }
+                        Ok(Value::Tuple(items.into(), Some(Rc::new(Fields { class: info.name.clone(), names }))))
+                    }
+                    _ => {
+                        let object = self.new_object(&info.name);
+                        if info.methods.contains_key("__init__") {
+                            self.call_method(&object, "__init__", args, kwargs)?;
+                        }
+                        Ok(Value::Object(object))
+                    }
+                },
+                None => Err(Error::new(ErrorKind::File, format!("the code has no {name}"))),
+            },
+            other => Err(refused(format!("{} is called", other.kind()))),
+        }
+    }
+
+    fn call_object(
+        &mut self,
+        object: &Rc<Object>,
+        args: Vec<Value>,
+        kwargs: Vec<(Arc<str>, Value)>,
+    ) -> Result<Value> {
+        if self.has_method(object, "forward")? {
+            return self.call_method(object, "forward", args, kwargs);
+        }
+        self.call_module(object, args, kwargs)
+    }
+
+    /// An object without attributes.
+    pub(crate) fn new_object(&self, class: &Arc<str>) -> Rc<Object> {
+        Rc::new(Object { class: class.clone(), path: RefCell::new(None), attributes: RefCell::default() })
+    }
+
+    /// Forms whose arguments are types, or that Python knows by name.
+    fn special_form(&mut self, env: &mut Env, name: &str, args: &[(Ast, bool)]) -> Result<Option<Value>> {
+        Ok(Some(match (name, args) {
+            ("annotate" | "unchecked_cast", [(ty, _), (value, _)]) => {
+                let value = self.expression(env, value)?;
+                self.annotated(ty, value)?
+            }
+            ("uninitialized", [_]) => Value::Poison("a value that the code never sets".into()),
+            ("isinstance", [(value, _), (ty, _)]) => {
+                let value = self.expression(env, value)?;
+                Value::bool(self.is_instance(&value, ty)?)
+            }
+            ("unchecked_unwrap_optional" | "unwrap_optional", [(value, _)]) => self.unwrapped(env, value)?,
+            ("getattr", [(value, _), (name, _), default @ ..]) => {
+                let value = self.expression(env, value)?;
+                let AstKind::Str(name) = &name.kind else { return Err(refused("getattr of a computed name")) };
+                match (self.get_attribute(&value, name), default) {
+                    (Err(_), [(default, _)]) => self.expression(env, default)?,
+                    (found, _) => found?,
+                }
+            }
+            ("hasattr", [(value, _), (name, _)]) => {
+                let value = self.expression(env, value)?;
+                let AstKind::Str(name) = &name.kind else { return Err(refused("hasattr of a computed name")) };
+                Value::bool(self.get_attribute(&value, name).is_ok())
+            }
+            _ => return Ok(None),
+        }))
+    }
+
+    fn unwrapped(&mut self, env: &mut Env, value: &Ast) -> Result<Value> {
+        match self.expression(env, value)? {
+            Value::None => Err(refused("Unwrapping null optional")),
+            value => Ok(value),
+        }
+    }
+
+    /// A value of a declared type: tensors become the numbers that they are declared as.
+    fn annotated(&mut self, ty: &Ast, value: Value) -> Result<Value> {
+        let Value::Tensor(t) = &value else { return Ok(value) };
+        Ok(match ty.dotted().as_deref() {
+            Some("int") => Value::Num(numbers::to_int(&self.rec.item(t)?)?),
+            Some("float") => Value::Num(numbers::to_float(&self.rec.item(t)?)),
+            Some("bool") => Value::Num(numbers::truth(&self.rec.item(t)?)),
+            Some("number") => Value::Num(self.rec.item(t)?),
+            _ => value,
+        })
+    }
+
+    /// Whether a value is of a type.
+    pub(crate) fn is_instance(&self, value: &Value, ty: &Ast) -> Result<bool> {
+        let all = |items: &[Value], ty: &Ast| -> Result<bool> {
+            for item in items {
+                if !self.is_instance(item, ty)? {
+                    return Ok(false);
+                }
+            }
+            Ok(true)
+        };
+        match &ty.kind {
+            AstKind::None => Ok(matches!(value, Value::None)),
+            AstKind::List(types) | AstKind::Tuple(types) => {
+                for ty in types {
+                    if self.is_instance(value, ty)? {
+                        return Ok(true);
+                    }
+                }
+                Ok(false)
+            }
+            AstKind::Index(base, inner) => match (base.dotted().unwrap_or_default().as_str(), value) {
+                ("List" | "list", Value::List(l)) => all(&l.borrow(), inner),
+                ("Optional", Value::None) => Ok(true),
+                ("Optional", _) => self.is_instance(value, inner),
+                ("Union", _) => self.is_instance(value, inner),
+                ("Tuple" | "tuple", Value::Tuple(items, _)) => match &inner.kind {
+                    AstKind::Tuple(types) if types.len() == items.len() => {
+                        for (item, ty) in items.iter().zip(types) {
+                            if !self.is_instance(item, ty)? {
+                                return Ok(false);
+                            }
+                        }
+                        Ok(true)
+                    }
+                    AstKind::Tuple(_) => Ok(false),
+                    _ => Ok(items.len() == 1 && self.is_instance(&items[0], inner)?),
+                },
+                ("Dict" | "dict", Value::Dict(d)) => {
+                    let AstKind::Tuple(types) = &inner.kind else { return Ok(true) };
+                    let d = d.borrow();
+                    let values: Vec<Value> = d.values().cloned().collect();
+                    let keys: Vec<Value> = d.keys().map(Key::value).collect();
+                    Ok(match &types[..] {
+                        [k, v] => all(&keys, k)? && all(&values, v)?,
+                        _ => true,
+                    })
+                }
+                _ => Ok(false),
+            },
+            _ => {
+                let Some(name) = ty.dotted() else { return Err(refused("a type that is no name")) };
+                Ok(match (name.as_str(), value) {
+                    ("Any", _) => true,
+                    ("Tensor" | "torch.Tensor", Value::Tensor(_)) => true,
+                    ("NoneType", Value::None) => true,
+                    ("bool", Value::Num(e)) => e.is_bool(),
+                    ("int", Value::Num(e)) => !e.is_bool() && !e.is_float(),
+                    ("float", Value::Num(e)) => e.is_float(),
+                    ("complex", Value::Complex(..)) | ("number", Value::Num(_) | Value::Complex(..)) => true,
+                    ("str", Value::Str(_)) | ("Device" | "torch.device", Value::Device(_)) => true,
+                    ("list" | "List", Value::List(_)) => true,
+                    ("tuple" | "Tuple", Value::Tuple(..)) => true,
+                    ("dict" | "Dict", Value::Dict(_)) => true,
+                    (name, Value::Object(o)) => *o.class == *name,
+                    (name, Value::Tuple(_, Some(f))) => *f.class == *name,
+                    _ => false,
+                })
+            }
+        }
+    }
+
+    /// Python's binary operator of this name on two values.
+    pub(crate) fn operator_call(&mut self, op: &str, a: Value, b: Value) -> Result<Value> {
+        for value in [&a, &b] {
+            if let Value::Poison(why) = value {
+                return Err(Error::unsupported(why.to_string()));
+            }
+        }
+        match op {
+            "is_" | "is_not" => {
+                let is = match (&a, &b) {
+                    (Value::None, Value::None) => true,
+                    (Value::None, _) | (_, Value::None) => false,
+                    (Value::Tensor(x), Value::Tensor(y)) => Rc::ptr_eq(x, y),
+                    (Value::Object(x), Value::Object(y)) => Rc::ptr_eq(x, y),
+                    (Value::Num(x), Value::Num(y)) => x == y,
+                    _ => false,
+                };
+                return Ok(Value::bool(is == (op == "is_")));
+            }
+            "in" | "not_in" => {
+                let found = self.contains(&b, &a)?;
+                return Ok(Value::Num(if op == "in" { found } else { numbers::not(&found) }));
+            }
+            _ => {}
+        }
+        if let (Value::Num(x), Value::Num(y)) = (&a, &b)
+            && let Some(e) = numbers::binary(op, x, y)?
+        {
+            return Ok(Value::Num(e));
+        }
+        if matches!(a, Value::Tensor(_)) || matches!(b, Value::Tensor(_)) {
+            return self.tensor_operator(op, a, b);
+        }
+        self.other_operator(op, a, b)
+    }
+
+    /// Python's unary operator of this name.
+    pub(crate) fn unary_call(&mut self, op: &str, a: Value) -> Result<Value> {
+        if op == "not_" {
+            return Ok(match self.truth(a)? {
+                super::branches::Truth::Known(b) => Value::bool(!b),
+                super::branches::Truth::Number(e) => Value::Num(numbers::not(&e)),
+                super::branches::Truth::Data(t) => {
+                    Value::Tensor(self.rec.tensor("aten.logical_not.default", vec![restride_ir::Arg::Value(t)])?)
+                }
+            });
+        }
+        match &a {
+            Value::Num(e) => match numbers::unary(op, e)? {
+                Some(e) => Ok(Value::Num(e)),
+                None => Err(refused(format!("{op} of {}", a.kind()))),
+            },
+            Value::Tensor(_) => {
+                let name = match op {
+                    "neg" => "neg",
+                    "pos" => return Ok(a),
+                    "invert" => "bitwise_not",
+                    other => other,
+                };
+                self.dispatch("aten", name, &[a], &[])
+            }
+            Value::Complex(re, im) if op == "neg" => Ok(Value::Complex(-re, -im)),
+            _ => Err(refused(format!("{op} of {}", a.kind()))),
+        }
+    }
+
+    /// A number that must be an expression.
+    pub(crate) fn number(&mut self, value: &Value) -> Result<Expr> {
+        match value {
+            Value::Num(e) => Ok(e.clone()),
+            Value::Tensor(t) => self.rec.item(t),
+            other => Err(refused(format!("a number is needed, got {}", other.kind()))),
+        }
+    }
+}

@@ -1,0 +1,251 @@
+//! Branches and loops on data: bodies recorded as graphs of `cond` and `while_loop`.
+
+use super::{Made, Recorder, TensorRef};
+use restride_ir::{Arg, DType, Error, Expr, Graph, GraphId, Layout, Result, TensorType, Type, ValueId};
+use std::sync::Arc;
+
+/// A body that was recorded: its graph, without outputs yet, and the values of the outer graph that it reads.
+pub struct Body {
+    graph: Graph,
+    serial: u64,
+    captured: Vec<(ValueId, ValueId)>,
+    taken: std::collections::HashSet<Arc<str>>,
+    first_group: u32,
+}
+
+impl Recorder<'_> {
+    /// Starts a body.
+    ///
+    /// # Errors
+    /// Bodies nested deeper than the limit.
+    pub fn enter(&mut self, name: &str) -> Result<()> {
+        let most = self.program.limits.depth;
+        if self.frames.len() as u64 > most {
+            return Err(restride_ir::beyond(format!("branches and loops nested {} deep", self.frames.len()), "depth", most));
+        }
+        self.push_frame(name);
+        Ok(())
+    }
+
+    /// Ends a body; its tensors are still valid when it is entered again with [`Recorder::resume`].
+    pub fn leave(&mut self) -> Body {
+        let frame = self.frames.pop().expect("a body was entered");
+        Body { graph: frame.graph, serial: frame.serial, captured: frame.captured, taken: frame.taken, first_group: frame.first_group }
+    }
+
+    /// Enters a body again.
+    pub fn resume(&mut self, body: Body) {
+        self.frames.push(super::Frame {
+            serial: body.serial,
+            graph: body.graph,
+            taken: body.taken,
+            captured: body.captured,
+            first_group: body.first_group,
+        });
+    }
+
+    /// Whether a tensor was made in the body under construction.
+    pub fn is_local(&self, t: &TensorRef) -> bool {
+        self.frames.last().is_some_and(|f| f.serial == t.frame.get())
+    }
+
+    /// A tensor on memory of its own in row-major order, as bodies return.
+    fn fresh_copy(&mut self, t: &TensorRef) -> Result<TensorRef> {
+        let format = Arg::MemoryFormat(restride_ir::MemoryFormat::Contiguous);
+        self.tensor("aten.clone.default", vec![Arg::Value(t.clone()), format])
+    }
+
+    /// Records a `cond` of two recorded bodies that return pairs of tensors. Results come in the order of the pairs.
+    ///
+    /// # Errors
+    /// Results that differ in type.
+    pub fn cond(&mut self, pred: &TensorRef, bodies: [Body; 2], pairs: &[[TensorRef; 2]]) -> Result<Vec<TensorRef>> {
+        let mut outer: Vec<ValueId> = Vec::new();
+        for b in &bodies {
+            for (value, _) in &b.captured {
+                if !outer.contains(value) {
+                    outer.push(*value);
+                }
+            }
+        }
+        let mut types: Vec<TensorType> = Vec::new();
+        let mut graphs: Vec<GraphId> = Vec::new();
+        let mut aliased: Vec<(usize, u32)> = Vec::new();
+        for (which, body) in bodies.into_iter().enumerate() {
+            self.resume(body);
+            let mut outputs = Vec::new();
+            for (k, pair) in pairs.iter().enumerate() {
+                let t = &pair[which];
+                if !self.is_local(t) || self.shares_outside(t) {
+                    aliased.push((k, t.group));
+                }
+                let copy = self.fresh_copy(t)?;
+                let ty = copy.ty();
+                match types.get(k) {
+                    None => types.push(ty),
+                    Some(first) if first.dtype == ty.dtype && first.layout.sizes == ty.layout.sizes => {}
+                    Some(first) => {
+                        return Err(Error::unsupported(format!(
+                            "a branch on data gives {first} or {ty}: one type is needed"
+                        )));
+                    }
+                }
+                outputs.push(Arg::Value(self.value(&copy)?));
+            }
+            let body = self.leave();
+            graphs.push(self.close(body, &outer, outputs)?);
+        }
+        let operands = self.operands(&outer);
+        let pred = self.value(pred)?;
+        let args = vec![Arg::Value(pred), Arg::Graph(graphs[0]), Arg::Graph(graphs[1]), operands];
+        let made = self.hop("higher_order.cond", args, &types)?;
+        for (k, group) in aliased {
+            let own = made[k].group;
+            self.conditional.push((own, group));
+        }
+        Ok(made)
+    }
+
+    /// Whether a tensor of a body may share memory with one from outside.
+    fn shares_outside(&self, t: &TensorRef) -> bool {
+        let frame = self.frames.last().expect("a body is open");
+        // Groups made since the body was entered are its own.
+        self.root(t.group) < frame.first_group
+    }
+
+    /// Adds inputs for all outer values, in order, and ends the graph.
+    fn close(&mut self, body: Body, outer: &[ValueId], outputs: Vec<Arg>) -> Result<GraphId> {
+        let mut graph = body.graph;
+        let frame = self.frames.last().expect("the main frame stays");
+        let inner_of = |v: ValueId| body.captured.iter().find(|c| c.0 == v).map(|c| c.1);
+        let first: Vec<ValueId> =
+            graph.inputs.iter().copied().filter(|v| body.captured.iter().all(|c| c.1 != *v)).collect();
+        let mut inputs = first;
+        for &v in outer {
+            inputs.push(match inner_of(v) {
+                Some(inner) => inner,
+                None => {
+                    let value = &frame.graph.values[v];
+                    let mut taken = body.taken.clone();
+                    let name = restride_pt2::unique_name(&mut taken, &value.name);
+                    graph.add_value(name, value.ty.clone())
+                }
+            });
+        }
+        graph.inputs = inputs;
+        graph.outputs = outputs;
+        let id = self.program.graphs.len();
+        graph.name = format!("{}_{id}", graph.name).into();
+        Ok(self.push_graph(graph))
+    }
+
+    fn operands(&self, outer: &[ValueId]) -> Arg {
+        Arg::Values(outer.iter().map(|v| Some(*v)).collect())
+    }
+
+    fn hop(&mut self, name: &str, args: Vec<Arg>, types: &[TensorType]) -> Result<Vec<TensorRef>> {
+        let op = self.operator(name)?;
+        let hint = op.schema().name.clone();
+        let results: Vec<(Arc<str>, Type)> =
+            types.iter().map(|ty| (self.fresh(&hint), Type::Tensor(ty.clone()))).collect();
+        let origin = self.origin();
+        let id = self.frame().graph.add_node(op, args, results, origin);
+        let ids = self.frame().graph.nodes[id].results.clone();
+        let serial = self.frame().serial;
+        let mut out = Vec::new();
+        for (value, ty) in ids.into_iter().zip(types) {
+            let group = self.group();
+            out.push(self.object(value, serial, ty.clone(), group));
+        }
+        Ok(out)
+    }
+
+    /// Adds an input of the body under construction for a tensor that a loop carries.
+    pub fn carried(&mut self, like: &TensorRef) -> TensorRef {
+        let ty = TensorType::new(like.dtype(), Layout::contiguous(&like.ty().layout.sizes));
+        let name = self.fresh("carried");
+        let frame = self.frame();
+        let value = frame.graph.add_input(name, Type::Tensor(ty.clone()));
+        let serial = frame.serial;
+        let group = self.group();
+        self.object(value, serial, ty, group)
+    }
+
+    /// Records a `while_loop` of recorded bodies: a condition that returns a bool tensor, and a body that returns the carried
+    /// tensors anew. Both start with inputs for the carried tensors.
+    ///
+    /// # Errors
+    /// A carried tensor that changes its type.
+    pub fn while_loop(
+        &mut self,
+        condition: (Body, TensorRef),
+        body: (Body, Vec<TensorRef>),
+        initial: &[TensorRef],
+    ) -> Result<Vec<TensorRef>> {
+        let mut outer: Vec<ValueId> = Vec::new();
+        for b in [&condition.0, &body.0] {
+            for (value, _) in &b.captured {
+                if !outer.contains(value) {
+                    outer.push(*value);
+                }
+            }
+        }
+        let mut first = Vec::new();
+        let mut types = Vec::new();
+        for t in initial {
+            let copy = self.fresh_copy(t)?;
+            types.push(copy.ty());
+            first.push(Some(self.value(&copy)?));
+        }
+        self.resume(condition.0);
+        let flag = self.to_bool(&condition.1)?;
+        let flag = Arg::Value(self.value(&flag)?);
+        let left = self.leave();
+        let condition = self.close(left, &outer, vec![flag])?;
+        self.resume(body.0);
+        let mut outputs = Vec::new();
+        for (t, want) in body.1.iter().zip(&types) {
+            let copy = self.fresh_copy(t)?;
+            let have = copy.ty();
+            if have.dtype != want.dtype || have.layout.sizes != want.layout.sizes {
+                return Err(Error::unsupported(format!(
+                    "a loop whose end depends on data turns {want} into {have}: one type is needed"
+                )));
+            }
+            outputs.push(Arg::Value(self.value(&copy)?));
+        }
+        let left = self.leave();
+        let body = self.close(left, &outer, outputs)?;
+        let operands = self.operands(&outer);
+        let args = vec![Arg::Graph(condition), Arg::Graph(body), Arg::Values(first), operands];
+        self.hop("higher_order.while_loop", args, &types)
+    }
+
+    /// A bool tensor without dimensions.
+    ///
+    /// # Errors
+    /// A tensor of several elements.
+    pub fn to_bool(&mut self, t: &TensorRef) -> Result<TensorRef> {
+        let mut out = t.clone();
+        if out.dtype() != DType::Bool {
+            out = self.tensor("aten.ne.Scalar", vec![Arg::Value(out), Arg::Scalar(Expr::Int(0))])?;
+        }
+        if out.rank() != 0 {
+            let none: Vec<Expr> = Vec::new();
+            out = self.tensor("aten.reshape.default", vec![Arg::Value(out), Arg::Scalars(none)])?;
+        }
+        Ok(out)
+    }
+
+    /// A tensor that holds a condition.
+    ///
+    /// # Errors
+    /// As [`Recorder::call`].
+    pub fn condition_tensor(&mut self, e: &Expr) -> Result<TensorRef> {
+        match self.call_named("aten.scalar_tensor.default", vec![Arg::Scalar(e.clone()), Arg::DType(DType::Bool)])?.pop()
+        {
+            Some(Made::Tensor(t)) => Ok(t),
+            _ => Err(Error::invalid("scalar_tensor gives no tensor")),
+        }
+    }
+}

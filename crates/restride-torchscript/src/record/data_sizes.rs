@@ -1,0 +1,149 @@
+//! Types of results whose sizes data decides. Exported programs record them; here each such size is a fresh symbol.
+
+use super::Recorder;
+use super::call::contiguous;
+use restride_ir::{Arg, Args, DType, Dim, Error, Expr, Op, Result, TensorType};
+
+/// Types of the results of a call, if data decides their sizes.
+pub(super) fn types(
+    recorder: &mut Recorder<'_>,
+    op: Op,
+    args: &[Arg<TensorType, Expr>],
+) -> Result<Option<Vec<TensorType>>> {
+    let a = Args(args);
+    let flag = |i: usize| matches!(args.get(i), Some(Arg::Scalar(Expr::Bool(true))));
+    let first = || a.tensor(0).map_err(Error::from);
+    let numel = |t: &TensorType| t.layout.sizes.iter().fold(Expr::Int(1), |n, s| n.times(s));
+    let most = |e: &Expr| e.known();
+    Ok(Some(match op.name() {
+        "aten.nonzero.default" | "aten.argwhere.default" => {
+            let x = first()?;
+            let n = recorder.symbol("u", Some(0), most(&numel(x)));
+            vec![contiguous(DType::I64, &[n, Expr::Int(x.rank() as i64)])]
+        }
+        "aten.nonzero_numpy.default" | "aten.where.default" => {
+            let x = first()?;
+            let n = recorder.symbol("u", Some(0), most(&numel(x)));
+            vec![contiguous(DType::I64, &[n]); x.rank().max(1)]
+        }
+        "aten.masked_select.default" => {
+            let x = first()?;
+            let n = recorder.symbol("u", Some(0), None);
+            vec![contiguous(x.dtype, &[n])]
+        }
+        "torchvision.nms.default" => {
+            let x = first()?;
+            let n = recorder.symbol("u", Some(0), x.layout.sizes.first().and_then(most));
+            vec![contiguous(DType::I64, &[n])]
+        }
+        "aten._unique.default" | "aten._unique2.default" | "aten.unique_consecutive.default" => {
+            let x = first()?;
+            let consecutive = op.name() == "aten.unique_consecutive.default";
+            if consecutive && !a.is_none(3) {
+                return Err(Error::unsupported("unique_consecutive over a dimension"));
+            }
+            let n = recorder.symbol("u", Some(0), most(&numel(x)));
+            let empty = || contiguous(DType::I64, &[Expr::Int(0)]);
+            let inverse = flag(if consecutive { 1 } else { 2 });
+            let counts = flag(if consecutive { 2 } else { 3 });
+            let mut out = vec![contiguous(x.dtype, std::slice::from_ref(&n))];
+            out.push(if inverse { contiguous(DType::I64, &x.layout.sizes) } else { empty() });
+            if op.name() != "aten._unique.default" {
+                out.push(if counts { contiguous(DType::I64, &[n]) } else { empty() });
+            }
+            out
+        }
+        "aten.unique_dim.default" => {
+            let x = first()?;
+            let dim = match args.get(1) {
+                Some(Arg::Scalar(Expr::Int(d))) => x.layout.dim(*d).map_err(|e| Error::invalid(e.to_string()))?,
+                _ => return Err(Error::unsupported("unique_dim over a dimension that is not known")),
+            };
+            let n = recorder.symbol("u", Some(0), most(&x.layout.sizes[dim]));
+            let old = x.layout.sizes[dim].clone();
+            let mut sizes = x.layout.sizes.to_vec();
+            sizes[dim] = n.clone();
+            let empty = || contiguous(DType::I64, &[Expr::Int(0)]);
+            vec![
+                contiguous(x.dtype, &sizes),
+                if flag(3) { contiguous(DType::I64, &[old]) } else { empty() },
+                if flag(4) { contiguous(DType::I64, &[n]) } else { empty() },
+            ]
+        }
+        "aten.bincount.default" => {
+            let weights = a.opt_tensor(1).map_err(Error::from)?;
+            let dtype = match weights.map(|w| w.dtype) {
+                None => DType::I64,
+                Some(DType::F32) => DType::F32,
+                Some(_) => DType::F64,
+            };
+            let n = recorder.symbol("u", Some(0), None);
+            vec![contiguous(dtype, &[n])]
+        }
+        "aten.repeat_interleave.Tensor" if a.is_none(1) => {
+            let n = recorder.symbol("u", Some(0), None);
+            vec![contiguous(DType::I64, &[n])]
+        }
+        "aten.index.Tensor" => return masked_index(recorder, &a),
+        _ => return Ok(None),
+    }))
+}
+
+/// `x[mask]`: the mask's dimensions become one.
+fn masked_index(
+    recorder: &mut Recorder<'_>,
+    a: &Args<'_, TensorType, Expr>,
+) -> Result<Option<Vec<TensorType>>> {
+    let x = a.tensor(0).map_err(Error::from)?;
+    let indices = a.opt_tensors(1).map_err(Error::from)?;
+    let masked = |t: &TensorType| matches!(t.dtype, DType::Bool | DType::U8);
+    if !indices.iter().flatten().any(|t| masked(t)) {
+        return Ok(None);
+    }
+    // As nonzero of each mask, then an index over those.
+    let mut expanded: Vec<Option<TensorType>> = Vec::new();
+    for index in &indices {
+        match index {
+            Some(t) if masked(t) => {
+                let n = recorder.symbol("u", Some(0), None);
+                for _ in 0..t.rank() {
+                    expanded.push(Some(contiguous(DType::I64, std::slice::from_ref(&n))));
+                }
+            }
+            Some(t) => expanded.push(Some((*t).clone())),
+            None => expanded.push(None),
+        }
+    }
+    if expanded.len() > x.rank() {
+        return Err(Error::new(
+            restride_ir::ErrorKind::Program,
+            format!("too many indices for tensor of dimension {}", x.rank()),
+        ));
+    }
+    let learnt: Vec<&TensorType> = expanded.iter().flatten().collect();
+    let rank = learnt.iter().map(|t| t.rank()).max().unwrap_or(0);
+    let mut shared: Vec<Expr> = vec![Expr::Int(1); rank];
+    for t in &learnt {
+        let skip = rank - t.rank();
+        for (d, n) in t.layout.sizes.iter().enumerate() {
+            if matches!(shared[skip + d], Expr::Int(1)) {
+                shared[skip + d] = n.clone();
+            }
+        }
+    }
+    expanded.resize(x.rank(), None);
+    let places: Vec<usize> = (0..x.rank()).filter(|i| expanded[*i].is_some()).collect();
+    let adjacent = places.windows(2).all(|w| w[1] == w[0] + 1);
+    let mut sizes: Vec<Expr> = Vec::new();
+    for d in 0..x.rank() {
+        match expanded[d] {
+            None => sizes.push(x.layout.sizes[d].clone()),
+            Some(_) if adjacent && Some(&d) == places.first() => sizes.extend(shared.iter().cloned()),
+            Some(_) => {}
+        }
+    }
+    if !adjacent {
+        sizes.splice(0..0, shared);
+    }
+    Ok(Some(vec![contiguous(x.dtype, &sizes)]))
+}

@@ -1,0 +1,55 @@
+//! Source texts with their names, for errors and origins.
+
+use restride_ir::{Error, ErrorKind, Origin};
+use std::sync::Arc;
+
+/// A text with the name of its file.
+#[derive(Debug)]
+pub struct Source {
+    name: Arc<str>,
+    text: Arc<str>,
+}
+
+impl Source {
+    /// A text of a file.
+    pub fn new(name: impl Into<Arc<str>>, text: impl Into<Arc<str>>) -> Arc<Source> {
+        Arc::new(Source { name: name.into(), text: text.into() })
+    }
+
+    /// The file's name.
+    pub fn name(&self) -> &Arc<str> {
+        &self.name
+    }
+
+    /// The text.
+    pub fn text(&self) -> &str {
+        &self.text
+    }
+
+    /// A line's text, from 1.
+    pub fn line(&self, line: u32) -> &str {
+        self.text.lines().nth(line.saturating_sub(1) as usize).unwrap_or("").trim()
+    }
+
+    /// An error at a line: the text is damaged.
+    pub fn error(&self, line: u32, what: impl Into<String>) -> Error {
+        self.place(line, Error::new(ErrorKind::File, what))
+    }
+
+    /// Adds a line to an error that has none.
+    pub fn place(&self, line: u32, mut error: Error) -> Error {
+        if error.source.is_none() && error.node.is_none() {
+            let shown: String = self.line(line).chars().take(120).collect();
+            error.node = Some(if shown.is_empty() { "the end".into() } else { format!("`{shown}`") });
+            error.source = Some(format!("{}:{line}", self.name));
+            error.code = (!shown.is_empty()).then(|| shown.into());
+        }
+        error
+    }
+
+    /// The origin of a call at a line.
+    pub fn origin(&self, line: u32, key: u32) -> Origin {
+        let trace = format!("  File \"{}\", line {line}, in forward\n    {}\n", self.name, self.line(line));
+        Origin { key, stack_trace: Some(trace.into()), ..Origin::default() }
+    }
+}
