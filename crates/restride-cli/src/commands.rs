@@ -8,8 +8,8 @@ use crate::screen::Screen;
 use crate::{Failure, bench, explain, optimizer, page, tables};
 use clap::CommandFactory;
 use restride::{
-    CompileOptions, Compiled, Doing, Error, ErrorKind, GivenInputs, Inputs, MemorySpec, OpenOptions, Overview, Program, Report,
-    RunOptions, State, Times, ViewOptions, files,
+    CompileOptions, Compiled, Doing, Error, ErrorKind, GivenInputs, Inputs, MemorySpec, OpenOptions, Overview, Program,
+    Report, RunOptions, State, Times, ViewOptions, files,
 };
 use std::path::{Path, PathBuf};
 use std::sync::Arc;

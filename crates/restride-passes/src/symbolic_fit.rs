@@ -128,6 +128,14 @@ impl Witnesses {
         as_it_is.or_else(|| self.find(|v| close(v, |n| 1.0 / n)).map(inverse))
     }
 
+    /// The sum of the operands' sizes in a dimension, if it has these values at the witnesses: parts of a `cat`.
+    pub(crate) fn assembled(&self, types: &[TensorType], dim: usize, values: &[i64]) -> Option<Expr> {
+        let parts = types.iter().map(|t| t.layout.sizes.get(dim));
+        let sum = parts.collect::<Option<Vec<_>>>()?.into_iter().fold(Expr::Int(0), |sum, n| sum.plus(n));
+        let fits = |(b, v): (&Binding, &i64)| sum.eval(b).is_ok_and(|n| n.as_i64() == *v);
+        self.bindings.iter().zip(values).all(fits).then_some(sum)
+    }
+
     /// The first known expression, combination of two, or neighbour whose values pass.
     fn find(&self, pass: impl Fn(&[i64]) -> bool) -> Option<Expr> {
         if let Some((e, _)) = self.there.iter().find(|(_, v)| pass(v)) {

@@ -49,9 +49,9 @@ fn symbolic(op: Op, typed: &[Arg<TensorType, Expr>], conditions: &Conditions) ->
         a.try_map(|t| Ok(at(t, b)?.known().expect("all symbols are bound")), |e| e.eval(b).map_err(OpError::new))
     };
     let made = witnesses.try_each(|b| types_of(op, &typed.iter().map(|a| known(a, b)).collect::<Result<Vec<_>>>()?))?;
-    let dim = |all: Vec<i64>| -> Result<Expr> {
-        let all: Vec<Scalar> = all.into_iter().map(Scalar::Int).collect();
-        let found = witnesses.expression(&all);
+    let dim = |d: usize, all: Vec<i64>| -> Result<Expr> {
+        let numbers: Vec<Scalar> = all.iter().copied().map(Scalar::Int).collect();
+        let found = witnesses.expression(&numbers).or_else(|| witnesses.assembled(&types, d, &all));
         found.ok_or_else(|| OpError::unsupported(format!("a size of a result of {op} is no expression of the symbols")))
     };
     let count = made[0].len();
@@ -65,7 +65,7 @@ fn symbolic(op: Op, typed: &[Arg<TensorType, Expr>], conditions: &Conditions) ->
                 return Err(OpError::unsupported(format!("the rank of a result of {op} depends on symbolic sizes")));
             }
             let sizes = (0..each[0].rank())
-                .map(|d| dim(each.iter().map(|m| m.layout.sizes[d]).collect()))
+                .map(|d| dim(d, each.iter().map(|m| m.layout.sizes[d]).collect()))
                 .collect::<Result<Vec<_>>>()?;
             Ok(TensorType::new(each[0].dtype, strides(&sizes, &each[0].layout)))
         })

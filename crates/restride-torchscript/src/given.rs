@@ -151,7 +151,8 @@ impl<'t> TypeParser<'t> {
 
     fn word(&mut self) -> &'t str {
         let rest = &self.text[self.at..];
-        let end = rest.find(|c: char| !c.is_alphanumeric() && !matches!(c, '_' | '.' | '-' | '+')).unwrap_or(rest.len());
+        let end =
+            rest.find(|c: char| !c.is_alphanumeric() && !matches!(c, '_' | '.' | '-' | '+')).unwrap_or(rest.len());
         self.at += end;
         &rest[..end]
     }

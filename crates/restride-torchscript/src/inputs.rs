@@ -5,9 +5,7 @@ use crate::given::{Dynamic, DynamicRange, Given, GivenInputs};
 use crate::syntax::ast::{Ast, AstKind, Param};
 use crate::value::{Key, Value};
 use indexmap::IndexMap;
-use restride_ir::{
-    Arg, Error, ErrorKind, Expr, InputKind, Result, Scalar, Symbol, TensorType, Type,
-};
+use restride_ir::{Arg, Error, ErrorKind, Expr, InputKind, Result, Scalar, Symbol, TensorType, Type};
 use restride_pt2::pytree::{Container, TreeSpec};
 use restride_tensor::Layout;
 use std::cell::RefCell;
@@ -61,8 +59,9 @@ impl Supply<'_> {
             ("Optional", Some(inner)) => self.take(name, Some(inner), after),
             ("List", _) => {
                 let mut out = Vec::new();
-                while let Some(one) =
-                    self.named(&format!("{name}_{}", out.len())).or_else(|| self.named(&format!("{name}.{}", out.len())))
+                while let Some(one) = self
+                    .named(&format!("{name}_{}", out.len()))
+                    .or_else(|| self.named(&format!("{name}.{}", out.len())))
                 {
                     out.push(one);
                 }
@@ -150,12 +149,8 @@ pub fn bind(
             format!("the inputs have {}; the program takes {}", unused.join(", "), names.join(", ")),
         ));
     }
-    let missing: Vec<&str> = params
-        .iter()
-        .zip(&chosen)
-        .filter(|(p, c)| c.is_none() && p.default.is_none())
-        .map(|(p, _)| &*p.name)
-        .collect();
+    let missing: Vec<&str> =
+        params.iter().zip(&chosen).filter(|(p, c)| c.is_none() && p.default.is_none()).map(|(p, _)| &*p.name).collect();
     if !missing.is_empty() {
         return Err(untyped(&missing));
     }
@@ -302,7 +297,10 @@ impl Leaves<'_, '_, '_, '_> {
                 DynamicRange::Same(other, dim) => {
                     let same = self.symbols.get(&(other.clone(), *dim)).cloned();
                     same.ok_or_else(|| {
-                        Error::new(ErrorKind::Inputs, format!("{other}.{dim} is no symbolic size of an input before {name}"))
+                        Error::new(
+                            ErrorKind::Inputs,
+                            format!("{other}.{dim} is no symbolic size of an input before {name}"),
+                        )
                     })?
                 }
             };

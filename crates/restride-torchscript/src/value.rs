@@ -188,6 +188,7 @@ impl Value {
             Value::Tensor(_) => true,
             Value::List(l) => l.borrow().iter().any(Value::has_tensor),
             Value::Tuple(t, _) => t.iter().any(Value::has_tensor),
+            Value::Dict(d) => d.borrow().values().any(Value::has_tensor),
             _ => false,
         }
     }

@@ -118,7 +118,8 @@ pub fn given_inputs(path: &Path) -> Result<Vec<(Option<Arc<str>>, Given)>> {
 /// A file that cannot be read.
 pub fn read_weights(path: &Path) -> Result<Weights> {
     let file = tensors::read_file(path)?;
-    let mut out = Weights { storages: file.storages.iter().map(|s| Bytes::copy_of(&s.bytes)).collect(), ..Weights::default() };
+    let mut out =
+        Weights { storages: file.storages.iter().map(|s| Bytes::copy_of(&s.bytes)).collect(), ..Weights::default() };
     for item in &file.items {
         let (Some(name), Item::Tensor(t)) = (&item.name, &item.value) else { continue };
         let dtype = DType::from_name(t.dtype.name())

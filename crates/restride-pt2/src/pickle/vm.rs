@@ -402,8 +402,13 @@ impl<'p> Vm<'p, '_> {
             }
             b'R' | 0x81 => {
                 let (args, callee) = (self.pop()?, self.pop()?);
-                let PickleObject::Tuple(args) = self.object(args).clone() else {
-                    return Err(Pt2Error::malformed("the pickle calls with no tuple of arguments"));
+                let args = match self.object(args).clone() {
+                    PickleObject::Tuple(args) => args,
+                    // TorchScript calls the class of an enumeration with its value alone.
+                    _ if matches!(self.object(callee), PickleObject::Global(c) if c.starts_with("__torch__")) => {
+                        vec![args]
+                    }
+                    _ => return Err(Pt2Error::malformed("the pickle calls with no tuple of arguments")),
                 };
                 self.charge(args.len())?;
                 let result = build::call(self, callee, &args)?;

@@ -221,9 +221,9 @@ pub fn write(format: Format, tensors: &NamedTensors) -> Result<Vec<u8>> {
         Format::Npz => npz::write(tensors),
         Format::Safetensors => safetensors::write(tensors),
         Format::Json => json::write(tensors),
-        Format::Torch => {
-            Err(Pt2Error::unsupported("tensors cannot be written as torch.save does; name the file .npz, .safetensors or .json"))
-        }
+        Format::Torch => Err(Pt2Error::unsupported(
+            "tensors cannot be written as torch.save does; name the file .npz, .safetensors or .json",
+        )),
     }
 }
 

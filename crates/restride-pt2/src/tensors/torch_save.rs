@@ -65,7 +65,8 @@ impl Reader<'_> {
                     Some(at) => *at,
                     None => {
                         let data = self.file.storage_bytes(self.bytes, &t.storage);
-                        let data = data.ok_or_else(|| Pt2Error::missing(format!("storage {} has no data", t.storage)))?;
+                        let data =
+                            data.ok_or_else(|| Pt2Error::missing(format!("storage {} has no data", t.storage)))?;
                         let mut bytes = data.to_vec();
                         super::normalise_bools(t.dtype, &mut bytes);
                         self.out.storages.push(RawStorage { dtype: t.dtype, bytes });

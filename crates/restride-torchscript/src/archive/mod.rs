@@ -150,7 +150,8 @@ impl<'b> Contents<'b> {
     fn recorded(&self, method: &str) -> Option<Vec<Given>> {
         let traced = self.traced.as_ref()?;
         let PickleObject::Dict(items) = inner(traced, traced.root) else { return None };
-        let (_, list) = items.iter().find(|(k, _)| matches!(&traced.objects[*k], PickleObject::Str(s) if **s == *method))?;
+        let (_, list) =
+            items.iter().find(|(k, _)| matches!(&traced.objects[*k], PickleObject::Str(s) if **s == *method))?;
         match given(traced, *list, 0)? {
             Given::List(items) | Given::Tuple(items) => Some(items),
             _ => None,
@@ -207,7 +208,11 @@ fn given(p: &PickleObjects, id: ObjectId, depth: usize) -> Option<Given> {
 
 impl Session<'_, '_> {
     /// Makes inputs for the parameters of a method.
-    pub(crate) fn bind(&mut self, contents: &Contents<'_>, options: &ImportOptions<'_>) -> Result<crate::inputs::Bound> {
+    pub(crate) fn bind(
+        &mut self,
+        contents: &Contents<'_>,
+        options: &ImportOptions<'_>,
+    ) -> Result<crate::inputs::Bound> {
         let method = options.method.unwrap_or("forward");
         let class = self.root.class.clone();
         let found = match contents.code.find(&class)? {

@@ -44,15 +44,7 @@ impl<'p> Objects<'p> {
         storages: &'p BTreeMap<String, TorchStorage>,
         folder: &'static str,
     ) -> Self {
-        Objects {
-            bytes,
-            pickled,
-            storages,
-            folder,
-            made: HashMap::new(),
-            names: HashMap::new(),
-            pending: Vec::new(),
-        }
+        Objects { bytes, pickled, storages, folder, made: HashMap::new(), names: HashMap::new(), pending: Vec::new() }
     }
 
     fn object(&self, id: ObjectId) -> &'p PickleObject {
@@ -158,6 +150,12 @@ impl<'p> Objects<'p> {
                 [inner, ..] => self.value(rec, inner, path, depth + 1)?,
                 [] => Value::Poison(format!("an object of {class}").into()),
             },
+            // A member of an enumeration is its value.
+            PickleObject::Opaque(class, args)
+                if class.starts_with("__torch__") && args.len() == 1 && !self.pickled.states.contains_key(&id) =>
+            {
+                self.value(rec, args[0], path, depth + 1)?
+            }
             PickleObject::Opaque(class, _) if class.starts_with("__torch__") => {
                 let object = Rc::new(Object {
                     class: class.clone(),
@@ -184,7 +182,9 @@ impl<'p> Objects<'p> {
             PickleObject::Opaque(class, _) | PickleObject::Global(class) => {
                 Value::Poison(format!("an attribute of class {class}").into())
             }
-            other => Value::Poison(format!("an attribute that is {other:?}").chars().take(80).collect::<String>().into()),
+            other => {
+                Value::Poison(format!("an attribute that is {other:?}").chars().take(80).collect::<String>().into())
+            }
         };
         self.made.insert(id, value.clone());
         Ok(value)
@@ -232,9 +232,7 @@ impl<'p> Objects<'p> {
         let missing = || Error::new(ErrorKind::File, format!("the archive has no data for the storage {key}"));
         let bytes = match &self.storages.get(key).ok_or_else(missing)?.bytes {
             // Elements must be aligned where they are.
-            StorageBytes::Range(r) if r.start.is_multiple_of(16) => {
-                self.bytes.slice(r.clone()).ok_or_else(missing)?
-            }
+            StorageBytes::Range(r) if r.start.is_multiple_of(16) => self.bytes.slice(r.clone()).ok_or_else(missing)?,
             StorageBytes::Range(r) => Bytes::copy_of(self.bytes.get(r.clone()).ok_or_else(missing)?),
             StorageBytes::Owned(b) => Bytes::copy_of(b),
         };

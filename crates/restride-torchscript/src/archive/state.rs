@@ -98,6 +98,8 @@ enum After {
     Tensor(TensorType<i64>),
     /// A value that is no tensor.
     Plain(Value),
+    /// A list, a tuple or a dictionary with tensors: its parts.
+    Parts(Value, Vec<After>),
 }
 
 impl After {
@@ -105,43 +107,104 @@ impl After {
         match (self, other) {
             (After::Tensor(a), After::Tensor(b)) => a.dtype == b.dtype && a.layout.sizes == b.layout.sizes,
             (After::Plain(a), After::Plain(b)) => unchanged(a, b),
+            (After::Parts(a, x), After::Parts(b, y)) => {
+                std::mem::discriminant(a) == std::mem::discriminant(b)
+                    && keys(a) == keys(b)
+                    && x.len() == y.len()
+                    && x.iter().zip(y).all(|(a, b)| a.same(b))
+            }
             _ => false,
         }
+    }
+
+    /// What a value is for the next call.
+    fn of(path: &str, value: &Value) -> Result<After> {
+        Ok(match value {
+            Value::Tensor(t) => match t.ty().known() {
+                Some(ty) => After::Tensor(TensorType::contiguous(ty.dtype, &ty.layout.sizes)),
+                None => {
+                    return Err(Error::unsupported(format!(
+                        "the attribute {path} gets a tensor whose sizes are symbolic or depend on data"
+                    )));
+                }
+            },
+            Value::Object(_) => {
+                return Err(Error::unsupported(format!("the attribute {path} gets another object")));
+            }
+            Value::Num(e) if e.constant().is_none() => {
+                return Err(Error::unsupported(format!("the attribute {path} gets a number that only a run knows")));
+            }
+            other if other.has_tensor() => {
+                After::Parts(copy(other), parts(other).iter().map(|p| After::of(path, p)).collect::<Result<_>>()?)
+            }
+            other => After::Plain(copy(other)),
+        })
+    }
+}
+
+/// The parts of a container.
+fn parts(value: &Value) -> Vec<Value> {
+    match value {
+        Value::Dict(d) => d.borrow().values().cloned().collect(),
+        other => other.items().unwrap_or_default(),
+    }
+}
+
+/// The keys of a dictionary.
+fn keys(value: &Value) -> Vec<crate::value::Key> {
+    match value {
+        Value::Dict(d) => d.borrow().keys().cloned().collect(),
+        _ => Vec::new(),
+    }
+}
+
+/// A container like another one with other parts.
+fn rebuilt(like: &Value, parts: Vec<Value>) -> Value {
+    match like {
+        Value::Dict(d) => {
+            let items = d.borrow().keys().cloned().zip(parts).collect();
+            Value::Dict(Rc::new(std::cell::RefCell::new(items)))
+        }
+        Value::Tuple(_, fields) => Value::Tuple(parts.into(), fields.clone()),
+        _ => Value::list(parts),
+    }
+}
+
+/// The tensors in a value, in order.
+fn tensors(value: &Value) -> Vec<TensorRef> {
+    match value {
+        Value::Tensor(t) => vec![t.clone()],
+        other => parts(other).iter().flat_map(tensors).collect(),
     }
 }
 
 /// What attributes hold that a call changed, by their paths.
 type Changes = Vec<(Slot, Value, After)>;
 
-/// The attributes that a call changed, with their new values.
-fn changes(before: &[(Slot, Value)]) -> Result<Changes> {
+/// The attributes that a call changed, with their new values. An attribute that calls write before they read it is kept only if
+/// it is a tensor of one type.
+fn changes(eval: &mut crate::eval::Evaluator<'_, '_>, before: &[(Slot, Value)]) -> Result<Changes> {
     let mut out = Vec::new();
     for (slot, old) in before {
         let new = slot.get();
         if unchanged(old, &new) {
             continue;
         }
-        let after = match &new {
-            Value::Tensor(t) => match t.ty().known() {
-                Some(ty) => After::Tensor(TensorType::contiguous(ty.dtype, &ty.layout.sizes)),
-                None => {
-                    return Err(Error::unsupported(format!(
-                        "the attribute {} gets a tensor whose sizes are symbolic or depend on data",
-                        slot.path
-                    )));
+        let key = (Rc::as_ptr(&slot.object) as usize, slot.name.clone());
+        if !eval.read.contains(&key) && eval.written.contains(&key) {
+            let kept = match (old, &new) {
+                (Value::Tensor(a), Value::Tensor(b)) => {
+                    a.dtype() == b.dtype() && a.ty().layout.sizes == b.ty().layout.sizes
                 }
-            },
-            Value::Object(_) => {
-                return Err(Error::unsupported(format!("the attribute {} gets another object", slot.path)));
+                _ => false,
+            };
+            if !kept {
+                let note = format!("the attribute {} is written and never read: its value is not kept", slot.path);
+                eval.rec.program.notes.push(note);
+                continue;
             }
-            other if other.has_tensor() => {
-                return Err(Error::unsupported(format!("the attribute {} gets {} of tensors", slot.path, other.kind())));
-            }
-            Value::Num(e) if e.constant().is_none() => {
-                return Err(Error::unsupported(format!("the attribute {} gets a number that only a run knows", slot.path)));
-            }
-            other => After::Plain(copy(other)),
-        };
+        }
+        let after = After::of(&slot.path, &new)?;
         out.push((slot.clone(), new, after));
     }
     Ok(out)
@@ -154,7 +217,7 @@ pub(super) fn record(contents: &Contents<'_>, name: &str, options: &ImportOption
     let before = snapshot(&session.root);
     let method = options.method.unwrap_or("forward");
     let result = call(&mut session, method, &bound)?;
-    let changed = changes(&before)?;
+    let changed = changes(&mut session.eval, &before)?;
     let simple = |(slot, _, after): &(Slot, Value, After)| {
         let old = before.iter().find(|(s, _)| s.path == slot.path).map(|(_, v)| v);
         match (old, after) {
@@ -167,10 +230,44 @@ pub(super) fn record(contents: &Contents<'_>, name: &str, options: &ImportOption
     if changed.iter().all(simple) {
         return finish(session, &bound, &before, &changed, result);
     }
+    if changed.iter().all(|c| simple(c) || matches!(c.2, After::Plain(_)))
+        && let Some(program) = same_again(contents, name, options, (session, &bound, &before, &changed, result))?
+    {
+        return Ok(program);
+    }
     let evolving: Vec<(Arc<str>, After)> =
         changed.iter().filter(|c| !simple(c)).map(|(slot, _, after)| (slot.path.clone(), after.clone())).collect();
-    drop(session);
     two_calls(contents, name, options, &evolving)
+}
+
+/// The program of a first call, if later calls record the same one although they find other Python values: a flag that something
+/// was warned of.
+fn same_again(
+    contents: &Contents<'_>,
+    name: &str,
+    options: &ImportOptions<'_>,
+    first: (Session<'_, '_>, &Bound, &[(Slot, Value)], &Changes, Value),
+) -> Result<Option<Program>> {
+    let (session, bound, before, changed, result) = first;
+    let mut again = contents.session(name, options)?;
+    let again_bound = again.bind(contents, options)?;
+    for (slot, _) in snapshot(&again.root) {
+        if let Some((_, _, After::Plain(value))) = changed.iter().find(|c| c.0.path == slot.path) {
+            slot.set(copy(value));
+        }
+    }
+    let again_before = snapshot(&again.root);
+    let method = options.method.unwrap_or("forward");
+    // What later calls cannot do, the two bodies' program tells.
+    let Ok(again_result) = call(&mut again, method, &again_bound) else { return Ok(None) };
+    let Ok(again_changed) = changes(&mut again.eval, &again_before) else { return Ok(None) };
+    if again_changed.iter().any(|c| matches!(c.2, After::Plain(_))) {
+        return Ok(None);
+    }
+    let once = finish(session, bound, before, changed, result)?;
+    let later = finish(again, &again_bound, &again_before, &again_changed, again_result)?;
+    let same = restride_ir::text::print(&once) == restride_ir::text::print(&later);
+    Ok(same.then_some(once))
 }
 
 fn call(session: &mut Session<'_, '_>, method: &str, bound: &Bound) -> Result<Value> {
@@ -199,11 +296,7 @@ fn finish(
 }
 
 /// Writes new contents to buffers. Results and other new contents that share memory with one of them are copied first.
-fn write_state(
-    session: &mut Session<'_, '_>,
-    writes: &[(TensorRef, TensorRef)],
-    leaves: &mut [Value],
-) -> Result<()> {
+fn write_state(session: &mut Session<'_, '_>, writes: &[(TensorRef, TensorRef)], leaves: &mut [Value]) -> Result<()> {
     let rec = &mut session.eval.rec;
     let mut sources = Vec::new();
     for (_, new) in writes {
@@ -255,17 +348,11 @@ fn two_calls(
     let mut later: Vec<(Slot, Value)> = Vec::new();
     for (path, after) in evolving {
         let (slot, old) = slot_of(path)?;
-        let value = match after {
-            After::Plain(v) => copy(v),
-            After::Tensor(ty) => {
-                if let Value::Tensor(t) = &old {
-                    // The first call finds other contents, which are a constant.
-                    let constant = session.eval.rec.as_constant(t)?;
-                    slot.set(Value::Tensor(constant));
-                }
-                Value::Tensor(zero_buffer(&mut session, path, ty)?)
-            }
-        };
+        // The first call finds other contents, which are constants.
+        for t in tensors(&old) {
+            session.eval.rec.as_constant(&t)?;
+        }
+        let value = found_later(&mut session, path, after)?;
         later.push((slot, value));
     }
     let flag_type = TensorType::contiguous(DType::Bool, &[]);
@@ -319,22 +406,34 @@ fn two_calls(
         }
     }
     for slot in slots {
-        let Value::Tensor(target) = slot.get() else { continue };
+        let found = match later.iter().find(|(s, _)| s.path == slot.path) {
+            Some((_, value)) => value.clone(),
+            None => slot.get(),
+        };
+        let found = tensors(&found);
+        if found.is_empty() {
+            continue;
+        }
         let left = |changed: &Changes, unchanged: &[(Slot, Value)]| {
             let new = changed.iter().find(|c| c.0.path == slot.path).map(|c| c.1.clone());
             new.or_else(|| unchanged.iter().find(|(s, _)| s.path == slot.path).map(|(_, v)| v.clone()))
         };
-        match (left(&first.changed, &first_state), left(&second.changed, &second_state)) {
-            (Some(Value::Tensor(x)), Some(Value::Tensor(y))) => {
-                pairs.push([x, y]);
-                targets.push(target);
-            }
-            _ => return Err(Error::unsupported(format!("the attribute {} is a tensor after some calls alone", slot.path))),
+        let after = |v: Option<Value>| v.map(|v| tensors(&v)).unwrap_or_default();
+        let a = after(left(&first.changed, &first_state));
+        let b = after(left(&second.changed, &second_state));
+        if a.len() != found.len() || b.len() != found.len() {
+            let what = format!("the attribute {} holds tensors after some calls alone", slot.path);
+            return Err(Error::unsupported(what));
+        }
+        for ((x, y), target) in a.into_iter().zip(b).zip(found) {
+            pairs.push([x, y]);
+            targets.push(target);
         }
     }
     bodies.reverse();
     pairs.iter_mut().for_each(|p| p.reverse());
     let made = session.eval.rec.cond(&called, bodies, &pairs)?;
+    session.eval.rec.settle_branches();
     let (results, state) = made.split_at(made.len() - targets.len());
     let leaves: Vec<Value> = leaves
         .into_iter()
@@ -372,13 +471,27 @@ fn one_call(
     let done = result.and_then(|r| outputs(&mut session.eval, &r));
     let body = session.eval.rec.leave();
     let (leaves, spec) = done?;
-    Ok(Called { body, leaves, spec, changed: changes(before)? })
+    let changed = changes(&mut session.eval, before)?;
+    Ok(Called { body, leaves, spec, changed })
 }
 
 fn restore(state: &[(Slot, Value)]) {
     for (slot, value) in state {
         slot.set(copy(value));
     }
+}
+
+/// What a later call finds in an attribute: buffers for its tensors.
+fn found_later(session: &mut Session<'_, '_>, path: &str, after: &After) -> Result<Value> {
+    Ok(match after {
+        After::Plain(v) => copy(v),
+        After::Tensor(ty) => Value::Tensor(zero_buffer(session, path, ty)?),
+        After::Parts(like, each) => {
+            let parts = each.iter().enumerate().map(|(i, a)| found_later(session, &format!("{path}.{i}"), a));
+            let parts = parts.collect::<Result<Vec<_>>>()?;
+            rebuilt(like, parts)
+        }
+    })
 }
 
 /// A buffer that is all zeros.

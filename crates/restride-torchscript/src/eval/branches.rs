@@ -122,7 +122,36 @@ impl Evaluator<'_, '_> {
         };
         let first = self.recorded(env, then, "true_graph")?;
         let second = self.recorded(env, other, "false_graph")?;
-        self.merge(env, &pred, first, second)
+        match (self.merge(env, &pred, number.as_ref(), first, second), &number) {
+            (Err(e), Some(condition)) if e.kind == ErrorKind::Unsupported => {
+                self.assumed(env, condition, then, other, e)
+            }
+            (done, _) => done,
+        }
+    }
+
+    /// A branch on a size from data whose sides do not join: the side for sizes other than 0 and 1 is taken, and a run checks
+    /// that the condition is as assumed.
+    fn assumed(&mut self, env: &mut Env, condition: &Expr, then: &[Stmt], other: &[Stmt], e: Error) -> Result<Flow> {
+        let mut symbols = std::collections::BTreeSet::new();
+        condition.symbols(&mut symbols);
+        let mut at = self.hints.clone();
+        for symbol in &symbols {
+            let size = symbol.is_unbacked() && symbol.min() == Some(0) && symbol.max() != Some(1);
+            if size {
+                at.insert(symbol.clone(), restride_ir::Scalar::Int(symbol.max().unwrap_or(7).min(7)));
+            } else if !at.contains_key(&symbol) {
+                return Err(e);
+            }
+        }
+        let Ok(holds) = condition.eval(&at).map(restride_ir::Scalar::as_bool) else { return Err(e) };
+        let holding = if holds { condition.clone() } else { super::numbers::not(condition) };
+        let message =
+            format!("the program was recorded for {holding}, as the branches give results of different sizes");
+        self.rec.assert(&holding, &message)?;
+        let note = format!("recorded for {holding}; a run with other data is refused");
+        self.rec.program.notes.push(note);
+        self.block(env, if holds { then } else { other })
     }
 
     /// The message, if the statements do nothing but raise.
@@ -221,7 +250,14 @@ impl Evaluator<'_, '_> {
     }
 
     /// Joins two branches: values that differ become results of a `cond`.
-    fn merge(&mut self, env: &mut Env, pred: &TensorRef, a: Outcome, b: Outcome) -> Result<Flow> {
+    fn merge(
+        &mut self,
+        env: &mut Env,
+        pred: &TensorRef,
+        number: Option<&Expr>,
+        a: Outcome,
+        b: Outcome,
+    ) -> Result<Flow> {
         let returns = match (&a.flow, &b.flow) {
             (Flow::Next, Flow::Next) => None,
             (Flow::Return(x), Flow::Return(y)) => Some((x.clone(), y.clone())),
@@ -233,7 +269,7 @@ impl Evaluator<'_, '_> {
             }
         };
         let continues = matches!(a.flow, Flow::Continue);
-        let mut joined = Joined { pairs: Vec::new(), bodies: [Some(a.body), Some(b.body)] };
+        let mut joined = Joined { condition: number.cloned(), pairs: Vec::new(), bodies: [Some(a.body), Some(b.body)] };
         let mut vars: Vec<(Arc<str>, Merged)> = Vec::new();
         let mut names: Vec<&Arc<str>> = a.vars.keys().chain(b.vars.keys()).collect();
         names.sort();
@@ -309,6 +345,9 @@ impl Evaluator<'_, '_> {
                 joined.pairs.push([x.clone(), y.clone()]);
                 Merged::Tensor(joined.pairs.len() - 1)
             }
+            (Value::Num(x), Value::Num(y)) if joined.chosen(x, y).is_some() => {
+                Merged::Same(Value::Num(joined.chosen(x, y).expect("just found")))
+            }
             (Value::Num(x), Value::Num(y)) => {
                 let dtype = if x.is_bool() && y.is_bool() {
                     DType::Bool
@@ -377,10 +416,27 @@ impl Evaluator<'_, '_> {
 /// Changes of a run that were taken back.
 pub(super) type Changes = Vec<(Place, Value)>;
 
-
 struct Joined {
+    /// The condition, where it is a number.
+    condition: Option<Expr>,
     pairs: Vec<[TensorRef; 2]>,
     bodies: [Option<Body>; 2],
+}
+
+impl Joined {
+    /// One of two numbers by the condition, as an expression of the graph outside.
+    fn chosen(&self, x: &Expr, y: &Expr) -> Option<Expr> {
+        let condition = self.condition.as_ref()?;
+        if x.is_learnt() || y.is_learnt() {
+            return None;
+        }
+        match (x, y) {
+            (Expr::Bool(true), Expr::Bool(false)) => Some(condition.clone()),
+            (Expr::Bool(false), Expr::Bool(true)) => Some(super::numbers::not(condition)),
+            _ if x.is_bool() || y.is_bool() || x.is_float() != y.is_float() => None,
+            _ => Some(Expr::call(restride_ir::ExprFn::Where, vec![condition.clone(), x.clone(), y.clone()])),
+        }
+    }
 }
 
 /// How two values become one.

@@ -51,7 +51,9 @@ impl Evaluator<'_, '_> {
         let parts: Vec<&str> = path.split('.').collect();
         match parts[..] {
             [namespace, name] => self.dispatch(namespace, name, &args, &kwargs),
-            ["aten", name, "default"] if matches!(name, "sym_size" | "sym_numel" | "sym_stride" | "sym_storage_offset") => {
+            ["aten", name, "default"]
+                if matches!(name, "sym_size" | "sym_numel" | "sym_stride" | "sym_storage_offset") =>
+            {
                 self.call_torch(name.trim_start_matches("sym_"), args, kwargs)
             }
             ["aten", name @ ("sym_size" | "sym_stride"), "int"] => {
@@ -63,11 +65,7 @@ impl Evaluator<'_, '_> {
                     _ => "".into(),
                 };
                 let condition = args.first().cloned().unwrap_or(Value::None);
-                if self.require(condition, &message)? {
-                    Ok(Value::None)
-                } else {
-                    Err(refused(message.to_string()))
-                }
+                if self.require(condition, &message)? { Ok(Value::None) } else { Err(refused(message.to_string())) }
             }
             ["aten", "sym_constrain_range_for_size" | "sym_constrain_range" | "_assert_tensor_metadata", _] => {
                 Ok(Value::None)
@@ -342,6 +340,9 @@ impl Evaluator<'_, '_> {
                 return Ok(value);
             }
         }
+        if let Some(value) = self.fast_path(name, &args, &kwargs)? {
+            return Ok(value);
+        }
         if let Some(value) = self.upgraded(name, &args, &kwargs)? {
             return Ok(value);
         }
@@ -354,14 +355,31 @@ impl Evaluator<'_, '_> {
     fn list_function(&mut self, list: &crate::value::ListRef, name: &str, args: &[Value]) -> Result<Option<Value>> {
         let of_list = matches!(
             name,
-            "append" | "extend" | "insert" | "pop" | "clear" | "reverse" | "remove" | "copy" | "list" | "len"
-                | "__getitem__" | "_set_item" | "__contains__" | "slice" | "Delete" | "sorted" | "index" | "count"
+            "append"
+                | "extend"
+                | "insert"
+                | "pop"
+                | "clear"
+                | "reverse"
+                | "remove"
+                | "copy"
+                | "list"
+                | "len"
+                | "__getitem__"
+                | "_set_item"
+                | "__contains__"
+                | "slice"
+                | "Delete"
+                | "sorted"
+                | "index"
+                | "count"
                 | "sort"
         );
         if of_list {
             return self.list_method(list, name, &args[1..]);
         }
         match (name, args) {
+            ("dict", _) => self.call_path("dict", args.to_vec(), Vec::new()).map(Some),
             ("add" | "add_" | "mul", [a, b]) if matches!(b, Value::List(_) | Value::Num(_)) => {
                 self.other_operator(name, a.clone(), b.clone()).map(Some)
             }
@@ -412,25 +430,23 @@ impl Evaluator<'_, '_> {
                     return Ok(Some(made));
                 }
             }
-            [Value::Str(s), rest @ ..] => {
-                match name {
-                    "ord" => return Ok(Some(Value::int(s.chars().next().map_or(0, |c| i64::from(u32::from(c)))))),
-                    "slice" => {
-                        let bounds = [0, 1, 2].map(|i| rest.get(i).cloned().unwrap_or(Value::None));
-                        return self.get_item(args[0].clone(), Value::Slice(Box::new(bounds))).map(Some);
-                    }
-                    "list" => return Ok(Some(Value::list(self.unpacked(&args[0])?))),
-                    "percentFormat" => {
-                        return self.other_operator("mod", args[0].clone(), Value::tuple(rest.to_vec())).map(Some);
-                    }
-                    "len" | "__getitem__" | "__contains__" => {}
-                    _ => {
-                        if let Some(made) = self.string_method(&s.clone(), name, rest)? {
-                            return Ok(Some(made));
-                        }
+            [Value::Str(s), rest @ ..] => match name {
+                "ord" => return Ok(Some(Value::int(s.chars().next().map_or(0, |c| i64::from(u32::from(c)))))),
+                "slice" => {
+                    let bounds = [0, 1, 2].map(|i| rest.get(i).cloned().unwrap_or(Value::None));
+                    return self.get_item(args[0].clone(), Value::Slice(Box::new(bounds))).map(Some);
+                }
+                "list" => return Ok(Some(Value::list(self.unpacked(&args[0])?))),
+                "percentFormat" => {
+                    return self.other_operator("mod", args[0].clone(), Value::tuple(rest.to_vec())).map(Some);
+                }
+                "len" | "__getitem__" | "__contains__" => {}
+                _ => {
+                    if let Some(made) = self.string_method(&s.clone(), name, rest)? {
+                        return Ok(Some(made));
                     }
                 }
-            }
+            },
             _ => {}
         }
         Ok(match (name, args) {

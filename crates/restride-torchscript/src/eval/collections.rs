@@ -285,10 +285,8 @@ impl Evaluator<'_, '_> {
 
 /// Sorts known numbers or strings.
 fn sort(items: &mut [Value], reverse: bool) -> Result<()> {
-    let numbers: Option<Vec<f64>> = items
-        .iter()
-        .map(|v| if let Value::Num(e) = v { e.constant().map(|c| c.as_f64()) } else { None })
-        .collect();
+    let numbers: Option<Vec<f64>> =
+        items.iter().map(|v| if let Value::Num(e) = v { e.constant().map(|c| c.as_f64()) } else { None }).collect();
     let strings: Option<Vec<String>> =
         items.iter().map(|v| if let Value::Str(s) = v { Some(s.to_string()) } else { None }).collect();
     let mut order: Vec<usize> = (0..items.len()).collect();

@@ -88,17 +88,14 @@ fn fit(value: &Value, decl: &SchemaArg) -> Option<Fit> {
             };
             match items.iter().map(one).collect::<Option<Vec<_>>>() {
                 Some(tensors) => ready(Arg::Values(tensors), 0),
-                None => items
-                    .iter()
-                    .all(|v| matches!(v, Value::Tensor(_) | Value::Num(_)))
-                    .then_some(Fit::Mixed(items)),
+                None => {
+                    items.iter().all(|v| matches!(v, Value::Tensor(_) | Value::Num(_))).then_some(Fit::Mixed(items))
+                }
             }
         }
         (ArgType::Scalar, Value::Num(e)) => ready(Arg::Scalar(e.clone()), 0),
         (ArgType::Scalar, Value::Complex(re, im)) => ready(Arg::Complex(*re, *im), 0),
-        (ArgType::Int, Value::Num(e)) if int(e) => {
-            ready(Arg::Scalar(super::numbers::plain(e)), u32::from(e.is_bool()))
-        }
+        (ArgType::Int, Value::Num(e)) if int(e) => ready(Arg::Scalar(super::numbers::plain(e)), u32::from(e.is_bool())),
         (ArgType::Float, Value::Num(e)) => {
             ready(Arg::Scalar(super::numbers::to_float(e)), if e.is_float() { 0 } else { 1 })
         }
@@ -198,8 +195,11 @@ impl Evaluator<'_, '_> {
             None if !any => Err(Error::unsupported(format!("operator {namespace}.{name} is not known"))
                 .help("give its schema in a file with --ops")),
             None => {
-                let given: Vec<String> =
-                    args.iter().map(Value::kind).chain(kwargs.iter().map(|(n, v)| format!("{n}={}", v.kind()))).collect();
+                let given: Vec<String> = args
+                    .iter()
+                    .map(Value::kind)
+                    .chain(kwargs.iter().map(|(n, v)| format!("{n}={}", v.kind())))
+                    .collect();
                 Err(Error::new(
                     ErrorKind::Program,
                     format!("no overload of {namespace}.{name} takes ({})", given.join(", ")),
@@ -216,8 +216,11 @@ impl Evaluator<'_, '_> {
         match self.fits(op, args, kwargs) {
             Some((_, fits)) => self.call_fits(op, fits),
             None => {
-                let given: Vec<String> =
-                    args.iter().map(Value::kind).chain(kwargs.iter().map(|(n, v)| format!("{n}={}", v.kind()))).collect();
+                let given: Vec<String> = args
+                    .iter()
+                    .map(Value::kind)
+                    .chain(kwargs.iter().map(|(n, v)| format!("{n}={}", v.kind())))
+                    .collect();
                 Err(Error::new(ErrorKind::Program, format!("{op} does not take ({})", given.join(", "))))
             }
         }

@@ -127,7 +127,8 @@ impl Evaluator<'_, '_> {
         if let Some(constant) = path.strip_prefix("CONSTANTS.c") {
             let i = constant.parse().ok();
             let found = i.and_then(|i| self.library.constant(i));
-            let found = found.ok_or_else(|| Error::new(ErrorKind::File, format!("the archive has no constant {path}")))?;
+            let found =
+                found.ok_or_else(|| Error::new(ErrorKind::File, format!("the archive has no constant {path}")))?;
             return self.constant_value(found, path);
         }
         if path.starts_with("__torch__") {
@@ -165,6 +166,12 @@ impl Evaluator<'_, '_> {
         match base {
             Value::Object(object) => {
                 if let Some(value) = object.attributes.borrow().get(name) {
+                    if !matches!(value, Value::Object(_)) {
+                        let key = (Rc::as_ptr(object) as usize, name.clone());
+                        if !self.written.contains(&key) {
+                            self.read.insert(key);
+                        }
+                    }
                     return Ok(value.clone());
                 }
                 if let Some(Definition::Class(info)) = self.library.find(&object.class)? {
@@ -222,6 +229,10 @@ impl Evaluator<'_, '_> {
             return Err(Error::unsupported(why.to_string()));
         }
         self.note_attribute(object, name);
+        // What a branch alone writes may be read before by the other.
+        if self.rec.depth() == 0 {
+            self.written.insert((Rc::as_ptr(object) as usize, name.clone()));
+        }
         object.attributes.borrow_mut().insert(name.clone(), value);
         Ok(())
     }
@@ -347,12 +358,7 @@ impl Evaluator<'_, '_> {
         }
     }
 
-    fn call_object(
-        &mut self,
-        object: &Rc<Object>,
-        args: Vec<Value>,
-        kwargs: Vec<(Arc<str>, Value)>,
-    ) -> Result<Value> {
+    fn call_object(&mut self, object: &Rc<Object>, args: Vec<Value>, kwargs: Vec<(Arc<str>, Value)>) -> Result<Value> {
         if self.has_method(object, "forward")? {
             return self.call_method(object, "forward", args, kwargs);
         }

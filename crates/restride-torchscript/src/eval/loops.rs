@@ -150,13 +150,7 @@ impl Evaluator<'_, '_> {
         Ok(())
     }
 
-    fn inside(
-        &mut self,
-        env: &Env,
-        carried: &[(Arc<str>, Kind)],
-        inputs: &[TensorRef],
-        numbers: bool,
-    ) -> Result<Env> {
+    fn inside(&mut self, env: &Env, carried: &[(Arc<str>, Kind)], inputs: &[TensorRef], numbers: bool) -> Result<Env> {
         let mut inside = Env { vars: env.vars.clone(), source: env.source.clone() };
         for ((name, kind), t) in carried.iter().zip(inputs) {
             let value = match kind {

@@ -67,7 +67,8 @@ impl Evaluator<'_, '_> {
 
     /// An attribute of a tensor; `None` for a method.
     pub(crate) fn tensor_attribute(&mut self, t: &TensorRef, name: &str) -> Result<Option<Value>> {
-        let one = |e: &mut Self, op: &str| e.rec.tensor(op, vec![Arg::Value(t.clone())]).map(|t| Some(Value::Tensor(t)));
+        let one =
+            |e: &mut Self, op: &str| e.rec.tensor(op, vec![Arg::Value(t.clone())]).map(|t| Some(Value::Tensor(t)));
         match name {
             "shape" => Ok(Some(Value::tuple(self.rec.sizes(t).into_iter().map(Value::Num).collect()))),
             "ndim" => Ok(Some(Value::int(t.rank() as i64))),
@@ -77,9 +78,8 @@ impl Evaluator<'_, '_> {
             })),
             "device" => Ok(Some(Value::Device("cpu".into()))),
             "layout" => Ok(Some(Value::Strided)),
-            "requires_grad" | "is_cuda" | "is_sparse" | "is_quantized" | "is_meta" | "is_mkldnn" => {
-                Ok(Some(Value::bool(false)))
-            }
+            "requires_grad" => Ok(Some(Value::bool(!self.rec.no_grad && self.rec.requires_grad(t)))),
+            "is_cuda" | "is_sparse" | "is_quantized" | "is_meta" | "is_mkldnn" => Ok(Some(Value::bool(false))),
             "is_leaf" | "is_cpu" => Ok(Some(Value::bool(true))),
             "data" => one(self, "aten.detach.default"),
             "grad" | "grad_fn" => Ok(Some(Value::None)),

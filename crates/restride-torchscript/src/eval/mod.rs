@@ -8,6 +8,7 @@ mod builtins;
 mod collections;
 pub(crate) mod dispatch;
 mod expressions;
+mod fast_paths;
 mod functional;
 mod indexing;
 mod loops;
@@ -26,7 +27,7 @@ use crate::value::{Function, Key, Object, Value};
 use indexmap::IndexMap;
 use restride_ir::{Binding, Error, ErrorKind, Expr, ExprFn, Guard, Result};
 use std::cell::RefCell;
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::rc::Rc;
 use std::sync::Arc;
 
@@ -120,6 +121,9 @@ pub struct Evaluator<'a, 'l> {
     pub hints: Binding,
     /// What open branches changed.
     journal: Vec<Change>,
+    /// Attributes that were written, and those that were read before.
+    pub(crate) written: HashSet<(usize, Arc<str>)>,
+    pub(crate) read: HashSet<(usize, Arc<str>)>,
     journaling: u32,
     calls: u32,
     steps: u64,
@@ -134,6 +138,8 @@ impl<'a, 'l> Evaluator<'a, 'l> {
             dialect,
             hints: Binding::new(),
             journal: Vec::new(),
+            written: HashSet::new(),
+            read: HashSet::new(),
             journaling: 0,
             calls: 0,
             steps: 0,
@@ -197,9 +203,7 @@ impl<'a, 'l> Evaluator<'a, 'l> {
         match flow {
             Flow::Return(value) => Ok(value),
             Flow::Next => Ok(Value::None),
-            Flow::Raise(message) => {
-                Err(Error::new(ErrorKind::Program, format!("the code raises: {message}")))
-            }
+            Flow::Raise(message) => Err(Error::new(ErrorKind::Program, format!("the code raises: {message}"))),
             Flow::Break | Flow::Continue => Err(Error::new(ErrorKind::File, "break or continue outside of a loop")),
         }
     }

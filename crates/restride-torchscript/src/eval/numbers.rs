@@ -45,7 +45,9 @@ pub fn binary(name: &str, a: &Expr, b: &Expr) -> Result<Option<Expr>> {
     match name {
         "__and__" | "and_" | "bitwise_and" | "logical_and" if bools => return Ok(Some(and(a, b))),
         "__or__" | "or_" | "bitwise_or" | "logical_or" if bools => return Ok(Some(or(a, b))),
-        "__xor__" | "xor" | "bitwise_xor" if bools => return Ok(Some(Expr::call(ExprFn::Ne, vec![plain(a), plain(b)]))),
+        "__xor__" | "xor" | "bitwise_xor" if bools => {
+            return Ok(Some(Expr::call(ExprFn::Ne, vec![plain(a), plain(b)])));
+        }
         _ => {}
     }
     let (a, b) = (&plain(a), &plain(b));
@@ -65,7 +67,9 @@ pub fn binary(name: &str, a: &Expr, b: &Expr) -> Result<Option<Expr>> {
         "sub" | "isub" => match (ints(a, b), floats(a, b)) {
             (Some((x, y)), _) => Expr::Int(x.checked_sub(y).ok_or_else(overflow)?),
             (_, Some((x, y))) => Expr::float(x - y),
-            _ if float => Expr::call(ExprFn::Add, vec![a.clone(), Expr::call(ExprFn::Mul, vec![b.clone(), Expr::Int(-1)])]),
+            _ if float => {
+                Expr::call(ExprFn::Add, vec![a.clone(), Expr::call(ExprFn::Mul, vec![b.clone(), Expr::Int(-1)])])
+            }
             _ => a.minus(b),
         },
         "mul" | "imul" => match (ints(a, b), floats(a, b)) {
@@ -97,9 +101,7 @@ pub fn binary(name: &str, a: &Expr, b: &Expr) -> Result<Option<Expr>> {
         "pow" | "ipow" => match (ints(a, b), floats(a, b)) {
             (Some((0, y)), _) if y < 0 => return Err(zero_division()),
             (Some((x, y)), _) if y < 0 => Expr::float((x as f64).powf(y as f64)),
-            (Some((x, y)), _) => {
-                Expr::Int(u32::try_from(y).ok().and_then(|n| x.checked_pow(n)).ok_or_else(overflow)?)
-            }
+            (Some((x, y)), _) => Expr::Int(u32::try_from(y).ok().and_then(|n| x.checked_pow(n)).ok_or_else(overflow)?),
             (_, Some((x, y))) => Expr::float(x.powf(y)),
             _ => call(ExprFn::Pow),
         },

@@ -42,7 +42,7 @@ impl Evaluator<'_, '_> {
             "layout" => Value::int(0),
             "data" => self.dispatch("aten", "detach", &[arg(0)?], &[])?,
             "grad" => return Err(Error::unsupported("the gradient of a tensor in TorchScript code")),
-            "requires_grad" => Value::bool(false),
+            "requires_grad" => Value::bool(!self.rec.no_grad && self.rec.requires_grad(&tensor(0)?)),
             "is_cuda" | "is_xpu" | "is_sparse" | "is_sparse_csr" | "is_quantized" | "is_mkldnn" | "is_vulkan"
             | "is_mps" | "is_mtia" | "is_ipu" | "is_maia" | "is_meta" | "is_nested" => Value::bool(false),
             "is_cpu" | "is_leaf" => Value::bool(true),
@@ -76,7 +76,7 @@ impl Evaluator<'_, '_> {
             }
             "index" => Value::None,
             "type" => Value::str("cpu"),
-            "name" => Value::None,
+            "value" | "name" => arg(0)?,
             "Print" => Value::None,
             "profile" | "BailOut" => arg(0)?,
             "AutogradAllNonZero" | "AutogradAllZero" => Value::bool(false),
@@ -136,7 +136,8 @@ impl Evaluator<'_, '_> {
                         let (a, b) = if step > 0 { (&lo, &hi) } else { (&hi, &lo) };
                         let span = numbers::binary("sub", b, a)?.ok_or_else(|| refused("a range"))?;
                         let by = step.saturating_abs();
-                        let up = numbers::binary("add", &span, &Expr::Int(by - 1))?.ok_or_else(|| refused("a range"))?;
+                        let up =
+                            numbers::binary("add", &span, &Expr::Int(by - 1))?.ok_or_else(|| refused("a range"))?;
                         let n = numbers::binary("floordiv", &up, &Expr::Int(by))?.ok_or_else(|| refused("a range"))?;
                         Value::Num(numbers::binary("max", &n, &Expr::Int(0))?.ok_or_else(|| refused("a range"))?)
                     }
@@ -187,9 +188,7 @@ impl Evaluator<'_, '_> {
                 return Err(Error::unsupported(format!("torch.{name} in TorchScript code")));
             }
             "is_floating_point" | "is_complex" => match first {
-                Some(Value::DType(d)) => {
-                    Value::bool(if name == "is_complex" { d.is_complex() } else { d.is_float() })
-                }
+                Some(Value::DType(d)) => Value::bool(if name == "is_complex" { d.is_complex() } else { d.is_float() }),
                 _ => return Ok(None),
             },
             _ => return Ok(None),
@@ -199,7 +198,8 @@ impl Evaluator<'_, '_> {
     /// What is asked of a tensor without reading its elements.
     fn about_tensor(&mut self, t: &TensorRef, name: &str, args: &[Value], kwargs: &Kwargs) -> Result<Option<Value>> {
         let ty = t.ty();
-        let option = |n: &str, i: usize| kwargs.iter().find(|k| &*k.0 == n).map(|k| k.1.clone()).or(args.get(i).cloned());
+        let option =
+            |n: &str, i: usize| kwargs.iter().find(|k| &*k.0 == n).map(|k| k.1.clone()).or(args.get(i).cloned());
         Ok(Some(match name {
             "size" | "stride" => {
                 let all = if name == "size" { &ty.layout.sizes } else { &ty.layout.strides };
@@ -256,7 +256,8 @@ impl Evaluator<'_, '_> {
                     "byte" => "uint8",
                     other => other,
                 };
-                let dtype = DType::from_name(dtype).ok_or_else(|| Error::unsupported(format!("element type {dtype}")))?;
+                let dtype =
+                    DType::from_name(dtype).ok_or_else(|| Error::unsupported(format!("element type {dtype}")))?;
                 self.convert(t, &[Value::DType(dtype)])?
             }
             "backward" | "grad" | "register_hook" => {
@@ -325,7 +326,7 @@ impl Evaluator<'_, '_> {
 
     /// `t.to(...)` in all its forms.
     pub(crate) fn convert(&mut self, t: &TensorRef, options: &[Value]) -> Result<Value> {
-        let mut dtype = None;
+        let mut dtype: Option<DType> = None;
         let mut flags = Vec::new();
         let mut format = Arg::None;
         for (i, v) in options.iter().enumerate() {
@@ -333,6 +334,8 @@ impl Evaluator<'_, '_> {
                 Value::DType(d) => dtype = Some(*d),
                 Value::Num(Expr::Bool(b)) => flags.push(*b),
                 // TorchScript's numbers: a memory format comes after the flags.
+                // A second number before the flags is a layout.
+                Value::Num(Expr::Int(_)) if flags.is_empty() && dtype.is_some() => {}
                 Value::Num(Expr::Int(code)) if flags.is_empty() => dtype = self.dtype(&Value::int(*code))?,
                 Value::Num(Expr::Int(code)) => {
                     format = match code {
@@ -404,7 +407,9 @@ impl Evaluator<'_, '_> {
             DType::I64
         };
         let dtype = dtype.unwrap_or(default);
-        if sizes.is_empty() && let [Value::Num(e)] = &elements[..] {
+        if sizes.is_empty()
+            && let [Value::Num(e)] = &elements[..]
+        {
             return self.rec.scalar_tensor(e, dtype);
         }
         let known: Option<Vec<f64>> = elements

@@ -172,13 +172,9 @@ impl Evaluator<'_, '_> {
                 }
             }
             // A module container iterates over its modules.
-            Value::Object(o) => Ok(o
-                .attributes
-                .borrow()
-                .values()
-                .filter(|v| matches!(v, Value::Object(_)))
-                .cloned()
-                .collect()),
+            Value::Object(o) => {
+                Ok(o.attributes.borrow().values().filter(|v| matches!(v, Value::Object(_))).cloned().collect())
+            }
             Value::Poison(why) => Err(Error::unsupported(why.to_string())),
             other => {
                 other.items().ok_or_else(|| Error::new(ErrorKind::Program, format!("{} has no parts", other.kind())))

@@ -2,8 +2,8 @@
 
 use super::{Frame, MAX_NODES, Made, Recorder, TensorRef, data_sizes};
 use restride_ir::{
-    Arg, Args, DType, Dim, Error, ErrorKind, Expr, ExprFn, Kernel, Layout, Op, OpError, Result, TensorType, TwinReturn, Type,
-    ValueId, ViewOutcome,
+    Arg, Args, DType, Dim, Error, ErrorKind, Expr, ExprFn, Kernel, Layout, Op, OpError, Result, TensorType, TwinReturn,
+    Type, ValueId, ViewOutcome,
 };
 use restride_passes::result_types;
 use std::sync::Arc;
@@ -41,7 +41,10 @@ impl Recorder<'_> {
     pub fn call(&mut self, op: Op, args: Vec<CallArg>) -> Result<Vec<Made>> {
         self.nodes += 1;
         if self.nodes > MAX_NODES {
-            return Err(Error::new(ErrorKind::Limit, format!("the code makes more than {MAX_NODES} calls of operators")));
+            return Err(Error::new(
+                ErrorKind::Limit,
+                format!("the code makes more than {MAX_NODES} calls of operators"),
+            ));
         }
         let def = op.def();
         if def.hop.is_some() {
@@ -109,6 +112,12 @@ impl Recorder<'_> {
             };
             made.push(Made::Tensor(self.object(value, serial, ty.clone(), group)));
         }
+        for check in std::mem::take(&mut self.pending) {
+            self.assert(&check, &format!("Runtime assertion failed for expression {check}"))?;
+        }
+        if !writes && !def.random && !matches!(def.kernel, Kernel::Dynamic(_)) {
+            self.number_contents(op, &args, &made);
+        }
         if let Some(known) = known {
             for (m, k) in made.iter().zip(known) {
                 if let Made::Tensor(t) = m {
@@ -117,6 +126,24 @@ impl Recorder<'_> {
             }
         }
         Ok(made)
+    }
+
+    /// Gives results of a call the content that the same call gave before.
+    fn number_contents(&mut self, op: Op, args: &[CallArg], made: &[Made]) {
+        if args.iter().flat_map(Arg::values).next().is_none() {
+            return;
+        }
+        let of: Vec<Arg<(u64, u64), Expr>> = args.iter().map(|a| a.map_values(|t| self.content(t))).collect();
+        for (i, m) in made.iter().enumerate() {
+            let Made::Tensor(t) = m else { continue };
+            let (own, version) = t.content.get();
+            let key = format!("{} {i} {of:?}", op.name());
+            if key.len() > 512 {
+                continue;
+            }
+            let number = *self.numbering.entry(key).or_insert(own);
+            t.content.set((number, version));
+        }
     }
 
     /// An argument over values of the graph under construction.
@@ -153,7 +180,8 @@ impl Recorder<'_> {
         }
         if def.metadata {
             let typed = view_args(args);
-            let rule = def.view.ok_or_else(|| Error::unsupported(format!("{op} changes a tensor in an unknown way")))?;
+            let rule =
+                def.view.ok_or_else(|| Error::unsupported(format!("{op} changes a tensor in an unknown way")))?;
             return match (rule.symbolic)(&Args(&typed))? {
                 ViewOutcome::Views(views) => Ok(views.into_iter().map(Some).collect()),
                 _ => Err(Error::unsupported(format!("{op} with these arguments changes a tensor in an unknown way"))),
@@ -165,7 +193,8 @@ impl Recorder<'_> {
                     .help("give its body with --ops"));
             };
             let of_twin: Vec<Arg> = twin.args.iter().map(|i| values[*i as usize].clone()).collect();
-            let made = self.plain_types(twin.op, &of_twin)?;
+            let refs: Vec<CallArg> = twin.args.iter().map(|i| args[*i as usize].clone()).collect();
+            let made = self.plain_types(twin.op, &of_twin, &refs)?;
             let given = |i: u8| match args.get(i as usize) {
                 Some(Arg::Value(t)) => Some(t.ty()),
                 _ => None,
@@ -192,10 +221,10 @@ impl Recorder<'_> {
                 })
                 .collect());
         }
-        self.plain_types(op, values)
+        self.plain_types(op, values, args)
     }
 
-    fn plain_types(&mut self, op: Op, values: &[Arg]) -> Result<Vec<Option<TensorType>>> {
+    fn plain_types(&mut self, op: Op, values: &[Arg], refs: &[CallArg]) -> Result<Vec<Option<TensorType>>> {
         let frame: &Frame = self.frames.last().expect("the main frame stays");
         let graph = &frame.graph;
         let typed: Vec<Arg<TensorType, Expr>> = values
@@ -203,7 +232,7 @@ impl Recorder<'_> {
             .map(|a| a.try_map(|v| graph.values[*v].ty.tensor().cloned().ok_or(()), |e| Ok(e.clone())))
             .collect::<std::result::Result<_, ()>>()
             .map_err(|()| Error::invalid(format!("an operand of {op} is no tensor")))?;
-        if let Some(types) = data_sizes::types(self, op, &typed)? {
+        if let Some(types) = data_sizes::types(self, op, &typed, refs)? {
             return Ok(types.into_iter().map(Some).collect());
         }
         let frame = self.frames.last().expect("the main frame stays");

@@ -21,7 +21,11 @@ impl Recorder<'_> {
     pub fn enter(&mut self, name: &str) -> Result<()> {
         let most = self.program.limits.depth;
         if self.frames.len() as u64 > most {
-            return Err(restride_ir::beyond(format!("branches and loops nested {} deep", self.frames.len()), "depth", most));
+            return Err(restride_ir::beyond(
+                format!("branches and loops nested {} deep", self.frames.len()),
+                "depth",
+                most,
+            ));
         }
         self.push_frame(name);
         Ok(())
@@ -30,7 +34,13 @@ impl Recorder<'_> {
     /// Ends a body; its tensors are still valid when it is entered again with [`Recorder::resume`].
     pub fn leave(&mut self) -> Body {
         let frame = self.frames.pop().expect("a body was entered");
-        Body { graph: frame.graph, serial: frame.serial, captured: frame.captured, taken: frame.taken, first_group: frame.first_group }
+        Body {
+            graph: frame.graph,
+            serial: frame.serial,
+            captured: frame.captured,
+            taken: frame.taken,
+            first_group: frame.first_group,
+        }
     }
 
     /// Enters a body again.
@@ -42,6 +52,11 @@ impl Recorder<'_> {
             captured: body.captured,
             first_group: body.first_group,
         });
+    }
+
+    /// Lets writes pass to memory that branches may have shared: what they gave are copies.
+    pub fn settle_branches(&mut self) {
+        self.conditional.clear();
     }
 
     /// Whether a tensor was made in the body under construction.
@@ -60,6 +75,17 @@ impl Recorder<'_> {
     /// # Errors
     /// Results that differ in type.
     pub fn cond(&mut self, pred: &TensorRef, bodies: [Body; 2], pairs: &[[TensorRef; 2]]) -> Result<Vec<TensorRef>> {
+        for [a, b] in pairs {
+            let (a, b) = (a.ty(), b.ty());
+            let learnt = |t: &TensorType| t.layout.sizes.iter().any(Expr::is_learnt);
+            if a.dtype != b.dtype || a.layout.sizes != b.layout.sizes {
+                return Err(Error::unsupported(format!("a branch on data gives {a} or {b}: one type is needed")));
+            }
+            // A body that learns a size cannot tell it to the call.
+            if learnt(&a) && !self.learnt_outside(&a) {
+                return Err(Error::unsupported(format!("a branch on data gives {a}, whose sizes it learns itself")));
+            }
+        }
         let mut outer: Vec<ValueId> = Vec::new();
         for b in &bodies {
             for (value, _) in &b.captured {
@@ -104,6 +130,23 @@ impl Recorder<'_> {
             self.conditional.push((own, group));
         }
         Ok(made)
+    }
+
+    /// Whether the sizes of a type are numbers of the graph outside.
+    fn learnt_outside(&self, ty: &TensorType) -> bool {
+        let mut wanted = std::collections::BTreeSet::new();
+        ty.layout.sizes.iter().for_each(|e| e.symbols(&mut wanted));
+        let mut have = std::collections::BTreeSet::new();
+        for frame in &self.frames {
+            for value in frame.graph.values.iter() {
+                match &value.1.ty {
+                    Type::Tensor(t) => t.layout.sizes.iter().for_each(|e| e.symbols(&mut have)),
+                    Type::Scalar(e) => e.symbols(&mut have),
+                    _ => {}
+                }
+            }
+        }
+        wanted.iter().filter(|s| s.is_unbacked()).all(|s| have.contains(s))
     }
 
     /// Whether a tensor of a body may share memory with one from outside.
@@ -242,7 +285,9 @@ impl Recorder<'_> {
     /// # Errors
     /// As [`Recorder::call`].
     pub fn condition_tensor(&mut self, e: &Expr) -> Result<TensorRef> {
-        match self.call_named("aten.scalar_tensor.default", vec![Arg::Scalar(e.clone()), Arg::DType(DType::Bool)])?.pop()
+        match self
+            .call_named("aten.scalar_tensor.default", vec![Arg::Scalar(e.clone()), Arg::DType(DType::Bool)])?
+            .pop()
         {
             Some(Made::Tensor(t)) => Ok(t),
             _ => Err(Error::invalid("scalar_tensor gives no tensor")),

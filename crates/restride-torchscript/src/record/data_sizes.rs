@@ -1,16 +1,21 @@
 //! Types of results whose sizes data decides. Exported programs record them; here each such size is a fresh symbol.
 
-use super::Recorder;
-use super::call::contiguous;
-use restride_ir::{Arg, Args, DType, Dim, Error, Expr, Op, Result, TensorType};
+use super::call::{CallArg, contiguous};
+use super::{Recorder, TensorRef};
+use restride_ir::{Arg, Args, DType, Dim, Error, Expr, ExprFn, Op, Result, TensorType};
 
 /// Types of the results of a call, if data decides their sizes.
 pub(super) fn types(
     recorder: &mut Recorder<'_>,
     op: Op,
     args: &[Arg<TensorType, Expr>],
+    refs: &[CallArg],
 ) -> Result<Option<Vec<TensorType>>> {
     let a = Args(args);
+    let this = || match refs.first() {
+        Some(Arg::Value(t)) => Some(t.clone()),
+        _ => None,
+    };
     let flag = |i: usize| matches!(args.get(i), Some(Arg::Scalar(Expr::Bool(true))));
     let first = || a.tensor(0).map_err(Error::from);
     let numel = |t: &TensorType| t.layout.sizes.iter().fold(Expr::Int(1), |n, s| n.times(s));
@@ -18,12 +23,12 @@ pub(super) fn types(
     Ok(Some(match op.name() {
         "aten.nonzero.default" | "aten.argwhere.default" => {
             let x = first()?;
-            let n = recorder.symbol("u", Some(0), most(&numel(x)));
+            let n = recorder.count(this(), most(&numel(x)));
             vec![contiguous(DType::I64, &[n, Expr::Int(x.rank() as i64)])]
         }
         "aten.nonzero_numpy.default" | "aten.where.default" => {
             let x = first()?;
-            let n = recorder.symbol("u", Some(0), most(&numel(x)));
+            let n = recorder.count(this(), most(&numel(x)));
             vec![contiguous(DType::I64, &[n]); x.rank().max(1)]
         }
         "aten.masked_select.default" => {
@@ -84,7 +89,7 @@ pub(super) fn types(
             let n = recorder.symbol("u", Some(0), None);
             vec![contiguous(DType::I64, &[n])]
         }
-        "aten.index.Tensor" => return masked_index(recorder, &a),
+        "aten.index.Tensor" => return masked_index(recorder, &a, refs),
         _ => return Ok(None),
     }))
 }
@@ -93,7 +98,12 @@ pub(super) fn types(
 fn masked_index(
     recorder: &mut Recorder<'_>,
     a: &Args<'_, TensorType, Expr>,
+    refs: &[CallArg],
 ) -> Result<Option<Vec<TensorType>>> {
+    let mask = |i: usize| match refs.get(1) {
+        Some(Arg::Values(ts)) => ts.get(i).cloned().flatten(),
+        _ => None,
+    };
     let x = a.tensor(0).map_err(Error::from)?;
     let indices = a.opt_tensors(1).map_err(Error::from)?;
     let masked = |t: &TensorType| matches!(t.dtype, DType::Bool | DType::U8);
@@ -102,10 +112,10 @@ fn masked_index(
     }
     // As nonzero of each mask, then an index over those.
     let mut expanded: Vec<Option<TensorType>> = Vec::new();
-    for index in &indices {
+    for (i, index) in indices.iter().enumerate() {
         match index {
             Some(t) if masked(t) => {
-                let n = recorder.symbol("u", Some(0), None);
+                let n = recorder.count(mask(i), None);
                 for _ in 0..t.rank() {
                     expanded.push(Some(contiguous(DType::I64, std::slice::from_ref(&n))));
                 }
@@ -146,4 +156,25 @@ fn masked_index(
         sizes.splice(0..0, shared);
     }
     Ok(Some(vec![contiguous(x.dtype, &sizes)]))
+}
+
+impl Recorder<'_> {
+    /// The number of nonzero elements of a tensor: the same number for each call that counts the same content.
+    fn count(&mut self, t: Option<TensorRef>, most: Option<i64>) -> Expr {
+        let content = t.as_ref().map(|t| self.content(t));
+        if let Some(content) = content
+            && let Some((_, n)) = self.counts.iter().find(|(c, _)| *c == content)
+        {
+            return n.clone();
+        }
+        let n = self.symbol("u", Some(0), most);
+        if let (Some(content), Some(t)) = (content, t) {
+            self.counts.push((content, n.clone()));
+            let all = self.numel(&t);
+            if all.known().is_none() {
+                self.pending.push(Expr::call(ExprFn::Le, vec![n.clone(), all]));
+            }
+        }
+        n
+    }
 }

@@ -13,9 +13,12 @@ const MAX_ELEMENTS: usize = 4096;
 pub enum Known {
     /// The elements.
     Data(Tensor),
-    /// The one integer of a tensor of 64-bit integers, over symbols.
-    Number(Expr),
+    /// The elements of a small tensor of 64-bit integers in logical order, over symbols, and its sizes.
+    Numbers(Vec<Expr>, Vec<i64>),
 }
+
+/// Most elements of a tensor that is followed over symbols.
+const MAX_NUMBERS: usize = 64;
 
 impl Recorder<'_> {
     /// The contents of a tensor, if nothing wrote it since they were found.
@@ -43,7 +46,7 @@ impl Recorder<'_> {
                 }
             }
             None if ty.dtype == DType::I64 && !e.is_float() && !e.is_bool() => {
-                self.set_known(t, Known::Number(e.clone()));
+                self.set_known(t, Known::Numbers(vec![e.clone()], Vec::new()));
             }
             None => {}
         }
@@ -52,7 +55,13 @@ impl Recorder<'_> {
     /// The number in a tensor of one element, if it is known.
     pub fn known_number(&self, t: &TensorRef) -> Option<Expr> {
         match self.known(t)? {
-            Known::Number(e) => Some(e),
+            Known::Numbers(mut e, _) => {
+                if e.len() == 1 {
+                    e.pop()
+                } else {
+                    None
+                }
+            }
             Known::Data(data) => match data.item().ok()? {
                 Scalar::Complex(_) => None,
                 n => Some(Expr::from(n)),
@@ -63,7 +72,7 @@ impl Recorder<'_> {
     /// The elements of a tensor in logical order, if they are known.
     pub fn known_elements(&self, t: &TensorRef) -> Option<Vec<Expr>> {
         match self.known(t)? {
-            Known::Number(e) => Some(vec![e]),
+            Known::Numbers(e, _) => Some(e),
             Known::Data(data) => {
                 let raw = data.to_raw().ok()?;
                 let index = |mut n: usize| {
@@ -96,8 +105,8 @@ impl Recorder<'_> {
         if tensors.iter().any(|t| self.known(t).is_none()) {
             return None;
         }
-        if tensors.iter().any(|t| matches!(self.known(t), Some(Known::Number(_)))) {
-            return self.fold_number(op, args).map(|e| vec![Known::Number(e)]);
+        if tensors.iter().any(|t| matches!(self.known(t), Some(Known::Numbers(..)))) {
+            return self.fold_numbers(op, args).map(|(e, sizes)| vec![Known::Numbers(e, sizes)]);
         }
         let real = args.iter().map(|a| {
             a.try_map(
@@ -120,36 +129,119 @@ impl Recorder<'_> {
         made.into_iter().map(|v| Some(Known::Data(v.tensor()?.clone()))).collect()
     }
 
-    /// Integer arithmetic over symbols.
-    fn fold_number(&self, op: Op, args: &[CallArg]) -> Option<Expr> {
-        let one = |a: &CallArg| match a {
-            Arg::Value(t) if t.dtype() == DType::I64 && t.rank() == 0 => self.known_number(t),
-            Arg::Scalar(e) if !e.is_float() && !e.is_bool() => Some(e.clone()),
-            _ => None,
-        };
-        let integer = |e: Option<Expr>| e.filter(|e| !e.is_float() && !e.is_bool());
+    /// Integer arithmetic over symbols, and movements of the numbers.
+    fn fold_numbers(&self, op: Op, args: &[CallArg]) -> Option<(Vec<Expr>, Vec<i64>)> {
         let schema = op.schema();
         if schema.namespace != "aten" {
             return None;
         }
-        let a = integer(one(args.first()?))?;
-        let b = || integer(one(args.get(1)?));
-        Some(match (&schema.name[..], &schema.overload[..]) {
-            ("add", _) => a.plus(&b()?.times(&one(args.get(2)?)?)),
-            ("sub", _) => a.minus(&b()?.times(&one(args.get(2)?)?)),
-            ("mul", _) => a.times(&b()?),
-            ("floor_divide", _) => a.floor_div(&b()?),
+        let of = |t: &TensorRef| -> Option<(Vec<Expr>, Vec<i64>)> {
+            if t.dtype() != DType::I64 {
+                return None;
+            }
+            let sizes: Vec<i64> = t.ty().layout.sizes.iter().map(Dim::known).collect::<Option<_>>()?;
+            let elements = self.known_elements(t)?;
+            (elements.len() <= MAX_NUMBERS).then_some((elements, sizes))
+        };
+        let operand = |i: usize| match args.get(i)? {
+            Arg::Value(t) => of(t),
+            Arg::Scalar(e) if !e.is_float() && !e.is_bool() => Some((vec![e.clone()], Vec::new())),
+            _ => None,
+        };
+        let known = |i: usize| match args.get(i) {
+            Some(Arg::Scalar(Expr::Int(n))) => Some(*n),
+            _ => None,
+        };
+        let pairs = |f: &dyn Fn(&Expr, &Expr) -> Expr| -> Option<(Vec<Expr>, Vec<i64>)> {
+            let ((a, s), (b, t)) = (operand(0)?, operand(1)?);
+            match (a.len(), b.len()) {
+                (n, m) if s == t && n == m => Some((a.iter().zip(&b).map(|(a, b)| f(a, b)).collect(), s)),
+                (_, 1) if t.len() <= s.len() => Some((a.iter().map(|a| f(a, &b[0])).collect(), s)),
+                (1, _) if s.len() <= t.len() => Some((b.iter().map(|b| f(&a[0], b)).collect(), t)),
+                _ => None,
+            }
+        };
+        let alpha = |i: usize| match args.get(i) {
+            Some(Arg::Scalar(e)) => e.clone(),
+            _ => Expr::Int(1),
+        };
+        let all = |f: ExprFn| {
+            let (a, _) = operand(0)?;
+            let mut parts = a.into_iter();
+            let first = parts.next()?;
+            Some((vec![parts.fold(first, |x, y| Expr::call(f, vec![x, y]))], Vec::new()))
+        };
+        let list = || match args.first()? {
+            Arg::Values(ts) => ts.iter().map(|t| of(t.as_ref()?)).collect::<Option<Vec<_>>>(),
+            _ => None,
+        };
+        match (&schema.name[..], &schema.overload[..]) {
+            ("add", _) => pairs(&|a, b| a.plus(&b.times(&alpha(2)))),
+            ("sub", _) => pairs(&|a, b| a.minus(&b.times(&alpha(2)))),
+            ("mul", _) => pairs(&|a, b| a.times(b)),
+            ("floor_divide", _) => pairs(&|a, b| a.floor_div(b)),
             ("div", "Tensor_mode" | "Scalar_mode") if matches!(args.get(2), Some(Arg::Str(m)) if **m == *"floor") => {
-                a.floor_div(&b()?)
+                pairs(&|a, b| a.floor_div(b))
             }
-            ("remainder", _) => Expr::call(ExprFn::Mod, vec![a, b()?]),
-            ("neg", _) => a.times(&Expr::Int(-1)),
-            ("detach" | "clone" | "alias" | "lift_fresh_copy" | "contiguous", _) => a,
-            ("to", _) | ("_to_copy", _) => {
-                let dtypes = args.iter().filter_map(|a| if let Arg::DType(d) = a { Some(*d) } else { None });
-                if dtypes.into_iter().all(|d| d == DType::I64) { a } else { return None }
+            ("remainder", _) => pairs(&|a, b| Expr::call(ExprFn::Mod, vec![a.clone(), b.clone()])),
+            ("minimum", _) | ("min", "other") => pairs(&|a, b| Expr::call(ExprFn::Min, vec![a.clone(), b.clone()])),
+            ("maximum", _) | ("max", "other") => pairs(&|a, b| Expr::call(ExprFn::Max, vec![a.clone(), b.clone()])),
+            ("neg", _) => operand(0).map(|(a, s)| (a.iter().map(|a| a.times(&Expr::Int(-1))).collect(), s)),
+            ("min", "default") => all(ExprFn::Min),
+            ("max", "default") => all(ExprFn::Max),
+            ("sum", "default") => all(ExprFn::Add),
+            ("prod", "default") => all(ExprFn::Mul),
+            ("stack", _) if known(1) == Some(0) => {
+                let parts = list()?;
+                let sizes = parts.first()?.1.clone();
+                let n = parts.len() as i64;
+                let elements = parts.into_iter().flat_map(|p| p.0).collect();
+                Some((elements, std::iter::once(n).chain(sizes).collect()))
             }
-            _ => return None,
-        })
+            ("cat", "default") if matches!(known(1), Some(0 | -1)) => {
+                let parts = list()?;
+                if parts.iter().any(|p| p.1.len() != 1) {
+                    return None;
+                }
+                let elements: Vec<Expr> = parts.into_iter().flat_map(|p| p.0).collect();
+                let n = elements.len() as i64;
+                Some((elements, vec![n]))
+            }
+            ("select", "int") if matches!(known(1), Some(0)) => {
+                let ((a, s), i) = (operand(0)?, known(2)?);
+                let n = *s.first()?;
+                let i = if i < 0 { i + n } else { i };
+                let each = (a.len() as i64).checked_div(n)?;
+                let part = a.get((i * each) as usize..((i + 1) * each) as usize)?;
+                Some((part.to_vec(), s[1..].to_vec()))
+            }
+            (
+                "unsqueeze" | "squeeze" | "view" | "reshape" | "flatten" | "detach" | "clone" | "alias"
+                | "lift_fresh_copy" | "contiguous" | "to" | "_to_copy" | "slice",
+                _,
+            ) => {
+                let (a, _) = operand(0)?;
+                let typed: Option<Vec<Arg<restride_ir::Meta, Scalar>>> = args
+                    .iter()
+                    .map(|a| a.try_map(|t| t.ty().known().ok_or(()), |e| e.constant().ok_or(())).ok())
+                    .collect();
+                let types = restride_ops::types(op, &typed?).ok()?;
+                let [ty] = &types[..] else { return None };
+                if ty.dtype != DType::I64 {
+                    return None;
+                }
+                let sizes = ty.layout.sizes.to_vec();
+                if schema.name == "slice" {
+                    let (start, step) = (known(2).unwrap_or(0), known(4).unwrap_or(1));
+                    if known(1) != Some(0) || sizes.len() != 1 || step != 1 {
+                        return None;
+                    }
+                    let start = if start < 0 { start + a.len() as i64 } else { start }.max(0) as usize;
+                    return Some((a.get(start..start + sizes[0] as usize)?.to_vec(), sizes));
+                }
+                Some((a, sizes))
+            }
+            _ => None,
+        }
     }
 }

@@ -39,7 +39,12 @@ pub struct TensorObject {
     ty: RefCell<TensorType>,
     group: u32,
     known: RefCell<Option<(Known, u64)>>,
+    /// Number of its content when it was made, and the version of its group then.
+    content: Cell<(u64, u64)>,
 }
+
+/// A content: its number, and the writes since.
+type Content = (u64, u64);
 
 impl TensorObject {
     /// Its type.
@@ -101,6 +106,12 @@ pub struct Recorder<'a> {
     groups: Vec<(u64, u32)>,
     /// Groups that share memory only if a branch on data was taken.
     conditional: Vec<(u32, u32)>,
+    /// Numbers of nonzero elements of tensors, by their versions.
+    counts: Vec<(Content, Expr)>,
+    /// Numbers of contents, by the calls that compute them: the same call of the same operands gives the same content.
+    numbering: std::collections::HashMap<String, u64>,
+    /// Checks of numbers that the next node learns.
+    pending: Vec<Expr>,
     /// What recorded checks ensure.
     ensured: Vec<Expr>,
     conditions: Conditions,
@@ -111,6 +122,7 @@ pub struct Recorder<'a> {
     /// The real source of a line, where the archive records it.
     pub no_grad: bool,
     nodes: usize,
+    contents: u64,
     inputs: weights::WeightInputs,
 }
 
@@ -127,12 +139,16 @@ impl<'a> Recorder<'a> {
             keys: 0,
             groups: Vec::new(),
             conditional: Vec::new(),
+            counts: Vec::new(),
+            numbering: Default::default(),
+            pending: Vec::new(),
             ensured: Vec::new(),
             conditions: Conditions::default(),
             site: None,
             module: None,
             no_grad: false,
             nodes: 0,
+            contents: 0,
             inputs: weights::WeightInputs::default(),
         };
         out.push_frame("");
@@ -143,7 +159,13 @@ impl<'a> Recorder<'a> {
         self.serials += 1;
         let graph = Graph { name: name.into(), ..Graph::new() };
         let first_group = self.groups.len() as u32;
-        self.frames.push(Frame { serial: self.serials, graph, taken: HashSet::new(), captured: Vec::new(), first_group });
+        self.frames.push(Frame {
+            serial: self.serials,
+            graph,
+            taken: HashSet::new(),
+            captured: Vec::new(),
+            first_group,
+        });
     }
 
     fn frame(&mut self) -> &mut Frame {
@@ -173,6 +195,14 @@ impl<'a> Recorder<'a> {
             group = self.groups[group as usize].1;
         }
         group
+    }
+
+    /// What a tensor holds now, as a number that tensors of the same content share.
+    fn content(&self, t: &TensorRef) -> Content {
+        let (number, made) = t.content.get();
+        let now = self.groups[self.root(t.group) as usize].0;
+        // A written tensor has a content of its own.
+        if now == made { (number, 0) } else { (Rc::as_ptr(t) as u64, now) }
     }
 
     fn join(&mut self, a: u32, b: u32) {
@@ -213,8 +243,11 @@ impl<'a> Recorder<'a> {
         self.join(a.group, b.group);
     }
 
-    fn object(&self, value: ValueId, frame: u64, ty: TensorType, group: u32) -> TensorRef {
+    fn object(&mut self, value: ValueId, frame: u64, ty: TensorType, group: u32) -> TensorRef {
+        self.contents += 1;
+        let version = self.groups[self.root(group) as usize].0;
         Rc::new(TensorObject {
+            content: Cell::new((self.contents, version)),
             value: Cell::new(value),
             frame: Cell::new(frame),
             ty: RefCell::new(ty),

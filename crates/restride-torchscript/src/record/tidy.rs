@@ -23,7 +23,8 @@ fn clean(graph: &mut Graph) {
     for &id in graph.order.iter().rev() {
         let node = &graph.nodes[id];
         let def = node.op.def();
-        let learns = |v: &ValueId| matches!(graph.values[*v].ty, restride_ir::Type::Scalar(_)) || sizes_learnt(graph, *v);
+        let learns =
+            |v: &ValueId| matches!(graph.values[*v].ty, restride_ir::Type::Scalar(_)) || sizes_learnt(graph, *v);
         let stays = def.effectful
             || def.hop.is_some()
             || def.metadata

@@ -27,6 +27,12 @@ impl Recorder<'_> {
         self.inputs.tensors.get(name).cloned()
     }
 
+    /// Whether a tensor is a parameter that asks for its gradient.
+    pub fn requires_grad(&self, t: &TensorRef) -> bool {
+        let name = self.state_name(t);
+        name.and_then(|n| self.inputs.weights.tensors.get(&n)).is_some_and(|w| w.requires_grad)
+    }
+
     /// All weights.
     pub fn into_weights(self) -> Weights {
         self.inputs.weights
@@ -61,8 +67,7 @@ impl Recorder<'_> {
             InputKind::Buffer { .. } => "b_",
             _ => "c_",
         };
-        let short: String =
-            name.chars().map(|c| if c.is_alphanumeric() || c == '_' { c } else { '_' }).collect();
+        let short: String = name.chars().map(|c| if c.is_alphanumeric() || c == '_' { c } else { '_' }).collect();
         let (made, value) = self.input(&format!("{prefix}{short}"), ty);
         self.inputs.specs.push(InputSpec { value, kind });
         let storage = weight.storage;

@@ -104,7 +104,11 @@ impl Parser<'_> {
                     *name
                 }
                 None if self.eat_word("is") => {
-                    if self.eat_word("not") { "is_not" } else { "is_" }
+                    if self.eat_word("not") {
+                        "is_not"
+                    } else {
+                        "is_"
+                    }
                 }
                 None if self.eat_word("in") => "in",
                 None if self.is_word("not") => {

@@ -203,8 +203,8 @@ impl Lexer<'_> {
                 }
                 Some(b'\\') => self.at += 2,
                 Some(b) if *b == q => {
-                    let ends = !triple
-                        || self.bytes.get(self.at + 1) == Some(&q) && self.bytes.get(self.at + 2) == Some(&q);
+                    let ends =
+                        !triple || self.bytes.get(self.at + 1) == Some(&q) && self.bytes.get(self.at + 2) == Some(&q);
                     self.at += if triple && ends { 3 } else { 1 };
                     if ends {
                         break;
