@@ -158,8 +158,12 @@ Examples:
 pub struct Functionalize {
     #[command(flatten)]
     pub program: ProgramArgs,
-    #[command(flatten)]
-    pub output: OutputArgs,
+    /// Where to write the program (.pt2, or .fx for text; `-` writes a .pt2 to standard output).
+    #[arg(short, long, value_name = "OUT", required_unless_present = "emit")]
+    pub output: Option<PathBuf>,
+    /// Print the program as a graph text: `fx` in the form in which FILE came in, or as FX nodes.
+    #[arg(long, value_enum, value_name = "FORM")]
+    pub emit: Option<Emit>,
     /// Use Core ATen operators wherever they can express the program.
     #[arg(long)]
     pub portable: bool,
@@ -666,6 +670,21 @@ fn bytes(text: &str) -> Result<i64, String> {
         Ok(n) if (n * unit) < 9e18 => Ok((n * unit) as i64),
         _ => Err("not a number of bytes".into()),
     }
+}
+
+/// A form of a printed graph.
+#[derive(ValueEnum, Clone, Copy, PartialEq, Eq)]
+pub enum Emit {
+    /// The form in which the program came in, or FX nodes.
+    Fx,
+    /// FX nodes, as `print(graph)`.
+    Nodes,
+    /// Generated code, as `print_readable()`.
+    Code,
+    /// As `print(exported_program)`.
+    Exported,
+    /// TorchScript's intermediate form.
+    Jit,
 }
 
 /// A stage to show.

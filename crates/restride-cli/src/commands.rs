@@ -1,15 +1,15 @@
 //! What each command does.
 
 use crate::args::{
-    BenchArgs, Cli, Command, Compile, Explain, Functionalize, GivenArgs, GradArgs, Man, MemoryArgs, PlanArgs,
+    BenchArgs, Cli, Command, Compile, Emit, Explain, Functionalize, GivenArgs, GradArgs, Man, MemoryArgs, PlanArgs,
     ProgramArgs, RandomArg, Reinplace, Run, RunArgs, Show, StageArg, Verify, Via,
 };
 use crate::screen::Screen;
 use crate::{Failure, bench, explain, optimizer, page, tables};
 use clap::CommandFactory;
 use restride::{
-    CompileOptions, Compiled, Doing, Error, ErrorKind, GivenInputs, Inputs, MemorySpec, OpenOptions, Overview, Program,
-    Report, RunOptions, State, Times, ViewOptions, files,
+    CompileOptions, Compiled, Doing, Error, ErrorKind, GivenInputs, GraphForm, Inputs, MemorySpec, OpenOptions,
+    Overview, Program, Report, RunOptions, State, Times, ViewOptions, files,
 };
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -273,15 +273,26 @@ fn verify(screen: &Screen, args: &Verify) -> Result<()> {
 }
 
 fn functionalize(screen: &Screen, args: &Functionalize) -> Result<()> {
-    let program = open(screen, &args.program, &args.given)?;
+    let source = ProgramSource::new(screen, &args.program, &args.given)?;
+    let program = source.open(screen)?;
     let inputs = inputs(screen, &program, &args.given)?;
     let compiled = Compiled::new(program, inputs.as_ref(), &compile_options(screen, &args.given, None)?)?;
-    let output = &args.output.output;
-    match (args.portable, args.views) {
-        (true, _) => save(screen, &restride::portable(compiled.functional())?, output),
-        (_, true) => save(screen, &compiled.with_views(ViewOptions { slices: false })?, output),
-        _ => save(screen, compiled.functional(), output),
+    let made = match (args.portable, args.views) {
+        (true, _) => restride::portable(compiled.functional())?,
+        (_, true) => compiled.with_views(ViewOptions { slices: false })?,
+        _ => compiled.functional().clone(),
+    };
+    if let Some(emit) = args.emit {
+        let form = match emit {
+            Emit::Fx => restride::graph_form(&source.file, &source.options)?.unwrap_or(GraphForm::Nodes),
+            Emit::Nodes => GraphForm::Nodes,
+            Emit::Code => GraphForm::Code,
+            Emit::Exported => GraphForm::Exported,
+            Emit::Jit => GraphForm::JitIr,
+        };
+        screen.result(restride::print_graph(&restride::written(&made)?, form)?.as_bytes())?;
     }
+    args.output.as_ref().map_or(Ok(()), |output| save(screen, &made, output))
 }
 
 fn reinplace(screen: &Screen, args: &Reinplace) -> Result<()> {

@@ -2,7 +2,8 @@
 //! that are known when it starts. A number that is only checked decides nothing: its piece learns it as it runs.
 
 use restride_ir::{
-    Arg, Graph, InputKind, InputSpec, Node, NodeId, OutputKind, OutputSpec, Program, Symbol, Table, Type, ValueId,
+    Arg, Graph, GraphId, InputKind, InputSpec, Node, NodeId, OutputKind, OutputSpec, Program, Symbol, Table, Type,
+    ValueId,
 };
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -323,7 +324,26 @@ impl<'a> Cutter<'a> {
         }
         let main = program.main;
         program.graphs[main] = graph;
+        drop_bodies(&mut program);
         Segment { program, inputs, live, learn: None }
+    }
+}
+
+/// Empties bodies that no node of a piece calls: a node between two pieces has them.
+fn drop_bodies(program: &mut Program) {
+    let mut called: BTreeSet<GraphId> = BTreeSet::from([program.main]);
+    let mut open = vec![program.main];
+    while let Some(id) = open.pop() {
+        let bodies = program.graphs[id].ordered().flat_map(|(_, n)| n.args.iter()).filter_map(|a| match a {
+            Arg::Graph(g) => Some(*g),
+            _ => None,
+        });
+        open.extend(bodies.filter(|g| called.insert(*g)));
+    }
+    for id in program.graphs.ids().collect::<Vec<_>>() {
+        if !called.contains(&id) {
+            program.graphs[id] = Graph { name: program.graphs[id].name.clone(), ..Graph::new() };
+        }
     }
 }
 

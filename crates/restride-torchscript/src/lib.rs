@@ -12,6 +12,7 @@ mod inputs;
 pub mod record;
 mod source;
 pub mod syntax;
+pub mod text;
 pub mod value;
 
 pub use archive::{ImportOptions, import, is_archive, weights};

@@ -8,7 +8,7 @@ use crate::ranks::{as_rank, ready};
 use restride_exec::collective::Engine;
 use restride_exec::inputs::{Strides, bind, check_sharing};
 use restride_exec::interp::{Outputs, RunOptions, written_inputs};
-use restride_exec::run::{ByteArena, RunCtx, fit_learnt, run_learn};
+use restride_exec::run::{ByteArena, RunCtx, fit_learnt, run_bodies, run_learn};
 use restride_exec::{Inputs, RunValue, State};
 use restride_ir::{Arg, Binding, Error, Node, Program, Result};
 use restride_passes::segment::SegmentInput;
@@ -128,7 +128,11 @@ impl Instance {
             }
             let operands: Vec<RunValue> = learn.operands.iter().map(|s| find(s, &live)).collect();
             let read: Vec<bool> = learn.live.iter().map(Option::is_some).collect();
-            let results = run_learn(&learn.node, &operands, &symbols, ctx)
+            let ran = match learn.node.op.def().hop {
+                Some(_) => run_bodies(program, &learn.node, &learn.types, &operands, &symbols, ctx),
+                None => run_learn(&learn.node, &operands, &symbols, ctx),
+            };
+            let results = ran
                 .and_then(|r| fit_learnt(&learn.node, &learn.types, &read, r, &mut symbols))
                 .map_err(|e| e.at(program.graph(), learn.position))?;
             for (number, value) in learn.live.iter().zip(results) {

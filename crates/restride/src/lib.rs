@@ -47,7 +47,7 @@ pub use inspect::timeline::{
 pub use instance::Instance;
 pub use meaning::meaning;
 pub use methods::Methods;
-pub use open::{OpenOptions, models, open, open_bytes, open_reader, saved_plan};
+pub use open::{OpenOptions, graph_form, models, open, open_bytes, open_reader, saved_plan};
 pub use prepare::UpperBound;
 pub use progress::{Doing, Progress};
 pub use restride_check::Equivalence;
@@ -117,6 +117,7 @@ pub use restride_passes::portable;
 pub use restride_passes::recompute::{Keep, Kept};
 pub use restride_pt2::placed::SavedPlan;
 pub use restride_tensor::{AccessError, Bytes, RawTensor, Storage};
+pub use restride_torchscript::text::{Form as GraphForm, print::print as print_graph};
 pub use restride_torchscript::{Dynamic, DynamicRange, Given, GivenInputs};
 pub use save::{save, save_bytes, written};
 pub use session::Session;

@@ -5,6 +5,7 @@ use restride_ops::lookup;
 use restride_pt2::placed::SavedPlan;
 use restride_tensor::Bytes;
 use restride_torchscript::GivenInputs;
+use restride_torchscript::text::Form as GraphForm;
 use std::path::Path;
 use std::sync::Arc;
 
@@ -103,7 +104,33 @@ fn of_bytes(bytes: &Bytes, name: &str, options: &OpenOptions) -> Result<Program>
     }
     let text = std::str::from_utf8(bytes)
         .map_err(|_| Error::new(ErrorKind::File, "these bytes are neither an archive (a zip) nor a text"))?;
+    if restride_torchscript::text::form(text).is_some() {
+        return of_graph(text, name, options);
+    }
     of_text(text, options)
+}
+
+/// The form of a pasted graph in a file; `None` for a file of another kind.
+///
+/// # Errors
+/// A file that is not there.
+pub fn graph_form(path: &Path, options: &OpenOptions) -> Result<Option<GraphForm>> {
+    let bytes = options.bytes(path)?;
+    Ok(std::str::from_utf8(&bytes).ok().and_then(restride_torchscript::text::form))
+}
+
+/// A graph that was pasted as text.
+fn of_graph(text: &str, name: &str, options: &OpenOptions) -> Result<Program> {
+    let import = restride_torchscript::ImportOptions {
+        method: None,
+        lookup: &lookup,
+        limits: options.limits,
+        inputs: &options.inputs,
+    };
+    let weights = options.weights.as_ref().map(|path| read_weights(path, options)).transpose()?;
+    let program = restride_torchscript::text::import(text, name, weights.as_deref(), &import)?;
+    restride_ir::verify(&program)?;
+    Ok(program)
 }
 
 /// Opens a program from a reader, such as a connection, and reads all of it into memory.

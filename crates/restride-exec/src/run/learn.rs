@@ -2,11 +2,15 @@
 
 use super::RunCtx;
 use crate::copy::copy_as;
-use crate::inputs::{RunValue, evaluate, same_strides};
-use crate::interp::{RunOptions, call_once};
+use crate::inputs::{Inputs, RunValue, State, evaluate, same_strides};
+use crate::interp::{RunOptions, call_once, interpret};
 use crate::symbols::{Unified, unify};
-use restride_ir::{Arg, Binding, Error, ErrorKind, Expr, Node, Result, RngKey, Scalar, Type};
+use restride_ir::{
+    Arg, Binding, Error, ErrorKind, Expr, Graph, InputKind, InputSpec, Node, OutputKind, OutputSpec, Program, Result,
+    RngKey, Scalar, Signature, Stage, TensorType, Type,
+};
 use restride_tensor::{Layout, RawTensor, self_overlaps};
+use std::convert::Infallible;
 
 /// Runs one node of a functional program on values; operands are in the order of [`Node::operands`]. Results are on memory
 /// of their own.
@@ -15,7 +19,7 @@ use restride_tensor::{Layout, RawTensor, self_overlaps};
 /// The operator's own error, too few operands, an unknown number.
 pub fn run_learn(node: &Node, operands: &[RunValue], symbols: &Binding, ctx: RunCtx) -> Result<Vec<RunValue>> {
     if node.op.def().hop.is_some() {
-        return Err(Error::unsupported(format!("{} with results whose sizes or numbers depend on data", node.op)));
+        return Err(Error::invalid(format!("{} without its bodies", node.op)));
     }
     let mut rest = operands.iter();
     let mut args: Vec<Arg<RunValue, Scalar>> = Vec::with_capacity(node.args.len());
@@ -38,6 +42,74 @@ pub fn run_learn(node: &Node, operands: &[RunValue], symbols: &Binding, ctx: Run
         other => Ok(other),
     };
     results.into_iter().map(own).collect()
+}
+
+/// Runs a higher-order node of a functional program on values, by the interpreter: sizes that its bodies learn are known to no plan.
+/// `types` are those of the results.
+///
+/// # Errors
+/// As [`run_learn`].
+pub fn run_bodies(
+    program: &Program,
+    node: &Node,
+    types: &[Type],
+    operands: &[RunValue],
+    symbols: &Binding,
+    ctx: RunCtx,
+) -> Result<Vec<RunValue>> {
+    let known = |ty: &Type| match ty {
+        Type::Tensor(t) => Type::Tensor(TensorType::new(t.dtype, t.layout.map(|e| e.substitute(symbols)))),
+        Type::Scalar(e) => Type::Scalar(e.substitute(symbols)),
+        other => other.clone(),
+    };
+    let mut alone =
+        Program { graphs: program.graphs.clone(), main: program.main, ..Program::new("branch", Stage::Functional) };
+    (alone.symbols, alone.limits) = (program.symbols.clone(), program.limits);
+    for id in alone.graphs.ids().collect::<Vec<_>>() {
+        let graph = &mut alone.graphs[id];
+        for v in graph.values.ids().collect::<Vec<_>>() {
+            graph.values[v].ty = known(&graph.values[v].ty);
+        }
+        let numbers = |a: &Arg| -> Arg {
+            let mapped: std::result::Result<_, Infallible> = a.try_map(|v| Ok(*v), |e| Ok(e.substitute(symbols)));
+            match mapped {
+                Ok(arg) => arg,
+            }
+        };
+        for n in graph.nodes.ids().collect::<Vec<_>>() {
+            graph.nodes[n].args = graph.nodes[n].args.iter().map(numbers).collect();
+        }
+        graph.outputs = graph.outputs.iter().map(numbers).collect();
+    }
+    let mut main = Graph::new();
+    let mut given = operands.iter().enumerate();
+    let mut specs = Vec::new();
+    let mut args = Vec::with_capacity(node.args.len());
+    for arg in &node.args {
+        args.push(arg.try_map(
+            |_| {
+                let (i, value) = given.next().ok_or_else(|| Error::invalid("a branch is given too few operands"))?;
+                let ty = match value {
+                    RunValue::Tensor(t) => Type::Tensor(TensorType::new(t.dtype(), t.layout().map(|n| Expr::Int(*n)))),
+                    RunValue::Scalar(s) => Type::Scalar(Expr::from(*s)),
+                    RunValue::Str(_) => Type::Str,
+                    RunValue::None => Type::None,
+                };
+                let v = main.add_input(format!("operand_{i}"), ty);
+                specs.push(InputSpec { value: v, kind: InputKind::User(format!("operand_{i}").into()) });
+                Ok::<_, Error>(v)
+            },
+            |e| Ok(e.substitute(symbols)),
+        )?);
+    }
+    let results = types.iter().enumerate().map(|(i, ty)| (format!("result_{i}").into(), known(ty)));
+    let id = main.add_node(node.op, args, results, node.origin.clone());
+    main.outputs = main.nodes[id].results.iter().map(|r| Arg::Value(*r)).collect();
+    let user = OutputSpec { kind: OutputKind::User, alias: None };
+    alone.signature = Signature { inputs: specs, outputs: vec![user; main.outputs.len()] };
+    alone.graphs[program.main] = main;
+    let inputs = Inputs { values: operands.to_vec() };
+    Ok(interpret(&alone, &inputs, &mut State::default(), &RunOptions::of(ctx))?.values)
 }
 
 /// The elements on memory of their own.

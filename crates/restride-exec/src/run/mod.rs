@@ -16,7 +16,7 @@ mod steps;
 
 pub use arena::ByteArena;
 pub(crate) use arena::pool;
-pub use learn::{fit_learnt, run_learn};
+pub use learn::{fit_learnt, run_bodies, run_learn};
 pub use session::BoundRun;
 
 use crate::copy::allocate;

@@ -1,6 +1,6 @@
 //! Archives of `torch.jit.save`.
 
-mod code;
+pub(crate) mod code;
 mod objects;
 mod state;
 

@@ -108,6 +108,8 @@ fn fit(value: &Value, decl: &SchemaArg) -> Option<Fit> {
         }
         (ArgType::Floats, Value::Num(e)) => ready(Arg::Scalars(vec![super::numbers::to_float(e)]), 2),
         (ArgType::Ints(_) | ArgType::Floats | ArgType::Bools(_) | ArgType::Scalars, _) => numbers(value, decl),
+        // FX prints strings without quotes.
+        (ArgType::Device, Value::Path(_)) => ready(Arg::Device("cpu".into()), 1),
         (ArgType::Str, Value::Str(s)) => ready(Arg::Str(s.clone()), 0),
         (ArgType::Strs, _) => {
             let one = |v: &Value| if let Value::Str(s) = v { Some(s.clone()) } else { None };
@@ -232,7 +234,8 @@ impl Evaluator<'_, '_> {
         fits.resize_with(schema.args.len(), || None);
         let mut cost = 0;
         for (i, value) in args.iter().enumerate() {
-            let decl = schema.args.get(i).filter(|d| !d.kwarg_only)?;
+            let positional = self.dialect == super::Dialect::JitIr;
+            let decl = schema.args.get(i).filter(|d| positional || !d.kwarg_only)?;
             let found = fit(value, decl)?;
             cost += found.cost();
             fits[i] = Some(found);

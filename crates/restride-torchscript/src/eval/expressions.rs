@@ -106,7 +106,7 @@ impl Evaluator<'_, '_> {
         Ok(match &**name {
             "inf" => Value::float(f64::INFINITY),
             "nan" => Value::float(f64::NAN),
-            "NotImplemented" => Value::None,
+            "Ellipsis" => Value::Ellipsis,
             _ => Value::Path(name.clone()),
         })
     }
@@ -390,6 +390,22 @@ impl Evaluator<'_, '_> {
                     (Err(_), [(default, _)]) => self.expression(env, default)?,
                     (found, _) => found?,
                 }
+            }
+            // A module of an FX graph, of which the text may know no more than its path.
+            ("restride_module", [(root, _), (path, _)]) => {
+                let AstKind::Str(path) = &path.kind else { return Err(refused("a module without a path")) };
+                let mut value = self.expression(env, root)?;
+                for part in path.split('.') {
+                    value = match self.get_attribute(&value, &part.into()) {
+                        Ok(found @ Value::Object(_)) => found,
+                        _ => {
+                            let module = self.new_object(&"unknown".into());
+                            *module.path.borrow_mut() = Some(path.clone());
+                            return Ok(Some(Value::Object(module)));
+                        }
+                    };
+                }
+                value
             }
             ("hasattr", [(value, _), (name, _)]) => {
                 let value = self.expression(env, value)?;

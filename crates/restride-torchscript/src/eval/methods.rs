@@ -74,7 +74,7 @@ impl Evaluator<'_, '_> {
             "ndim" => Ok(Some(Value::int(t.rank() as i64))),
             "dtype" => Ok(Some(match self.dialect {
                 Dialect::Python => Value::DType(t.dtype()),
-                Dialect::TorchScript(_) => Value::int(code_of_dtype(t.dtype())),
+                Dialect::TorchScript(_) | Dialect::JitIr => Value::int(code_of_dtype(t.dtype())),
             })),
             "device" => Ok(Some(Value::Device("cpu".into()))),
             "layout" => Ok(Some(Value::Strided)),

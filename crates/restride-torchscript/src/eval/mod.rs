@@ -13,6 +13,7 @@ mod functional;
 mod indexing;
 mod loops;
 mod methods;
+mod modules;
 pub(crate) mod numbers;
 mod prims;
 mod statements;
@@ -86,6 +87,8 @@ pub enum Dialect {
     TorchScript(u64),
     /// Python as FX prints it.
     Python,
+    /// TorchScript IR: all arguments are positional.
+    JitIr,
 }
 
 /// Variables of a running function.

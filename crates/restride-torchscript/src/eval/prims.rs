@@ -35,7 +35,7 @@ impl Evaluator<'_, '_> {
                 Value::Tensor(self.rec.scalar_tensor(&e, dtype)?)
             }
             "dtype" => match self.dialect {
-                super::Dialect::TorchScript(_) => Value::int(code_of_dtype(tensor(0)?.dtype())),
+                super::Dialect::TorchScript(_) | super::Dialect::JitIr => Value::int(code_of_dtype(tensor(0)?.dtype())),
                 super::Dialect::Python => Value::DType(tensor(0)?.dtype()),
             },
             "device" => Value::Device("cpu".into()),

@@ -75,16 +75,24 @@ impl Recorder<'_> {
     /// # Errors
     /// Results that differ in type.
     pub fn cond(&mut self, pred: &TensorRef, bodies: [Body; 2], pairs: &[[TensorRef; 2]]) -> Result<Vec<TensorRef>> {
+        // Sizes that differ, or that a body learns, are numbers that the call learns.
+        let mut declared: Vec<TensorType> = Vec::new();
         for [a, b] in pairs {
             let (a, b) = (a.ty(), b.ty());
-            let learnt = |t: &TensorType| t.layout.sizes.iter().any(Expr::is_learnt);
-            if a.dtype != b.dtype || a.layout.sizes != b.layout.sizes {
+            if a.dtype != b.dtype || a.rank() != b.rank() {
                 return Err(Error::unsupported(format!("a branch on data gives {a} or {b}: one type is needed")));
             }
-            // A body that learns a size cannot tell it to the call.
-            if learnt(&a) && !self.learnt_outside(&a) {
-                return Err(Error::unsupported(format!("a branch on data gives {a}, whose sizes it learns itself")));
-            }
+            let sizes: Vec<Expr> = a
+                .layout
+                .sizes
+                .iter()
+                .zip(&b.layout.sizes)
+                .map(|(n, m)| match n == m && self.learnt_outside(n) {
+                    true => n.clone(),
+                    false => self.symbol("u", Some(0), None),
+                })
+                .collect();
+            declared.push(TensorType::new(a.dtype, Layout::contiguous(&sizes)));
         }
         let mut outer: Vec<ValueId> = Vec::new();
         for b in &bodies {
@@ -94,7 +102,6 @@ impl Recorder<'_> {
                 }
             }
         }
-        let mut types: Vec<TensorType> = Vec::new();
         let mut graphs: Vec<GraphId> = Vec::new();
         let mut aliased: Vec<(usize, u32)> = Vec::new();
         for (which, body) in bodies.into_iter().enumerate() {
@@ -106,16 +113,6 @@ impl Recorder<'_> {
                     aliased.push((k, t.group));
                 }
                 let copy = self.fresh_copy(t)?;
-                let ty = copy.ty();
-                match types.get(k) {
-                    None => types.push(ty),
-                    Some(first) if first.dtype == ty.dtype && first.layout.sizes == ty.layout.sizes => {}
-                    Some(first) => {
-                        return Err(Error::unsupported(format!(
-                            "a branch on data gives {first} or {ty}: one type is needed"
-                        )));
-                    }
-                }
                 outputs.push(Arg::Value(self.value(&copy)?));
             }
             let body = self.leave();
@@ -124,7 +121,7 @@ impl Recorder<'_> {
         let operands = self.operands(&outer);
         let pred = self.value(pred)?;
         let args = vec![Arg::Value(pred), Arg::Graph(graphs[0]), Arg::Graph(graphs[1]), operands];
-        let made = self.hop("higher_order.cond", args, &types)?;
+        let made = self.hop("higher_order.cond", args, &declared)?;
         for (k, group) in aliased {
             let own = made[k].group;
             self.conditional.push((own, group));
@@ -132,10 +129,13 @@ impl Recorder<'_> {
         Ok(made)
     }
 
-    /// Whether the sizes of a type are numbers of the graph outside.
-    fn learnt_outside(&self, ty: &TensorType) -> bool {
+    /// Whether a size is a number of the graph outside.
+    fn learnt_outside(&self, size: &Expr) -> bool {
         let mut wanted = std::collections::BTreeSet::new();
-        ty.layout.sizes.iter().for_each(|e| e.symbols(&mut wanted));
+        size.symbols(&mut wanted);
+        if !wanted.iter().any(restride_ir::Symbol::is_unbacked) {
+            return true;
+        }
         let mut have = std::collections::BTreeSet::new();
         for frame in &self.frames {
             for value in frame.graph.values.iter() {

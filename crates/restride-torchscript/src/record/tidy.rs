@@ -65,6 +65,9 @@ pub(super) fn order_inputs(program: &mut Program, specs: Vec<InputSpec>, weights
     program.graph_mut().inputs = kept.iter().map(|s| s.value).collect();
     program.signature.inputs = kept;
     let mut own = Weights::default();
+    // A text without weights has types alone.
+    let present = weights.tensors.values().all(|w| w.storage < weights.storages.len());
+    let mut absent = 0;
     let mut moved: BTreeMap<usize, usize> = BTreeMap::new();
     for i in 0..program.signature.inputs.len() {
         let Some(name) = program.weight_name(i) else { continue };
@@ -72,8 +75,11 @@ pub(super) fn order_inputs(program: &mut Program, specs: Vec<InputSpec>, weights
         let mut weight = weight.clone();
         let old = weight.storage;
         weight.storage = *moved.entry(old).or_insert_with(|| {
-            own.storages.push(weights.storages[old].clone());
-            own.storages.len() - 1
+            absent += 1;
+            if present {
+                own.storages.push(weights.storages[old].clone());
+            }
+            absent - 1
         });
         own.tensors.insert(name.clone(), weight);
     }

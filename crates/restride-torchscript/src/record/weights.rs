@@ -19,6 +19,8 @@ pub(super) struct WeightInputs {
     /// Kinds of the inputs.
     pub specs: Vec<InputSpec>,
     constants: usize,
+    /// Weights without memory.
+    absent: usize,
 }
 
 impl Recorder<'_> {
@@ -36,6 +38,17 @@ impl Recorder<'_> {
     /// All weights.
     pub fn into_weights(self) -> Weights {
         self.inputs.weights
+    }
+
+    /// Number of storages so far.
+    pub fn weight_count(&self) -> usize {
+        self.inputs.weights.storages.len()
+    }
+
+    /// A storage without memory, for a weight of which only the type is known.
+    pub fn no_storage(&mut self) -> usize {
+        self.inputs.absent += 1;
+        usize::MAX - self.inputs.absent
     }
 
     /// The storage of a key.
@@ -57,7 +70,7 @@ impl Recorder<'_> {
     /// # Errors
     /// A weight outside of its storage.
     pub fn weight(&mut self, name: &str, kind: InputKind, weight: Weight) -> Result<TensorRef> {
-        let bytes = self.inputs.weights.storages[weight.storage].len() as i128;
+        let bytes = self.inputs.weights.storages.get(weight.storage).map_or(i128::MAX, |s| s.len() as i128);
         if weight.layout.cell_range().end as i128 * weight.dtype.size() as i128 > bytes && weight.layout.numel() > 0 {
             return Err(Error::new(restride_ir::ErrorKind::File, format!("{name} leaves its storage")));
         }

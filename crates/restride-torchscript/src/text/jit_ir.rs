@@ -1,0 +1,461 @@
+//! TorchScript's intermediate form: `%3 : Tensor = aten::add(%x, %y, %2) # m.py:4:0`, with blocks of `prim::If` and `prim::Loop`.
+
+use super::Parsed;
+use crate::source::Source;
+use crate::syntax::ast::{Ast, AstKind, Param, Stmt, StmtKind};
+use crate::syntax::{parse_expression, unescape};
+use restride_ir::Result;
+use std::sync::Arc;
+
+/// Deepest nesting of blocks.
+const MAX_DEPTH: u32 = 48;
+
+/// A line with its indentation.
+struct Line {
+    number: u32,
+    indent: usize,
+    text: String,
+}
+
+/// Reads a printed graph.
+pub(super) fn parse(source: &Arc<Source>) -> Result<Parsed> {
+    let mut lines: Vec<Line> = Vec::new();
+    let mut header = String::new();
+    let mut at = 0;
+    for (i, line) in source.text().lines().enumerate() {
+        let number = i as u32 + 1;
+        if header.is_empty() {
+            if let Some(start) = line.find("graph(") {
+                header = line[start..].to_string();
+                at = number;
+            }
+            continue;
+        }
+        if !header.contains("):") {
+            header.push_str(line.trim());
+            continue;
+        }
+        let text = without_note(line);
+        if text.trim().is_empty() {
+            continue;
+        }
+        let ends = text.trim_start().starts_with("return ");
+        lines.push(Line { number, indent: text.len() - text.trim_start().len(), text: text.trim().to_string() });
+        if ends {
+            break;
+        }
+    }
+    let mut out = Parsed { params: Vec::new(), body: Vec::new(), declared: None, classes: Vec::new(), module: None };
+    let inner = header.trim_start_matches("graph(").split("):").next().unwrap_or_default();
+    for param in split(inner) {
+        let Some((name, ty)) = param.split_once(" : ") else {
+            return Err(source.error(at, format!("the parameter {param:?} has no type")));
+        };
+        let name: Arc<str> = name.trim().trim_start_matches('%').into();
+        if ty.trim().starts_with("__torch__") && out.params.is_empty() && out.module.is_none() {
+            out.module = Some(name);
+            continue;
+        }
+        // `%x.1` is the parameter `x`.
+        let short: Arc<str> = name.split('.').next().unwrap_or(&name).into();
+        let short = if out.params.iter().any(|p| p.name == short) { name.clone() } else { short };
+        if short != name {
+            out.body.push(assign(&name, self::name(short.to_string(), at), at));
+        }
+        let name = short;
+        let annotation = tensor_type(ty).map(|t| Ast::new(AstKind::Str(t.into()), at));
+        out.params.push(Param { name, annotation, default: None, stars: 0 });
+    }
+    let mut reader = Blocks { source, lines, at: 0 };
+    let body = reader.block(0, 0)?;
+    out.body.extend(body);
+    Ok(out)
+}
+
+/// A line without its source note.
+fn without_note(line: &str) -> &str {
+    // A `#` inside of a string constant is none.
+    let mut quoted = false;
+    for (i, c) in line.char_indices() {
+        match c {
+            '"' => quoted = !quoted,
+            '#' if !quoted => return &line[..i],
+            _ => {}
+        }
+    }
+    line
+}
+
+/// Splits at commas outside of brackets and strings.
+fn split(text: &str) -> Vec<String> {
+    let (mut out, mut depth, mut quoted, mut one) = (Vec::new(), 0i32, false, String::new());
+    for c in text.chars() {
+        match c {
+            '"' => quoted = !quoted,
+            '(' | '[' | '{' if !quoted => depth += 1,
+            ')' | ']' | '}' if !quoted => depth -= 1,
+            ',' if !quoted && depth == 0 => {
+                out.push(std::mem::take(&mut one).trim().to_string());
+                continue;
+            }
+            _ => {}
+        }
+        one.push(c);
+    }
+    if !one.trim().is_empty() {
+        out.push(one.trim().to_string());
+    }
+    out
+}
+
+/// `Float(2, 3, strides=[3, 1], requires_grad=0, device=cpu)` as `f32[2, 3][3, 1]`.
+fn tensor_type(ty: &str) -> Option<String> {
+    let (name, inner) = ty.trim().split_once('(')?;
+    let dtype = crate::given::dtype_named(name)?;
+    let mut sizes = Vec::new();
+    let mut strides = String::new();
+    for part in split(inner.trim_end_matches(')')) {
+        match part.strip_prefix("strides=") {
+            Some(s) => strides = s.to_string(),
+            None if part.contains('=') => {}
+            None => sizes.push(part.parse::<i64>().ok()?.to_string()),
+        }
+    }
+    Some(format!("{}[{}]{strides}", dtype.name(), sizes.join(", ")))
+}
+
+struct Blocks<'s> {
+    source: &'s Arc<Source>,
+    lines: Vec<Line>,
+    at: usize,
+}
+
+impl Blocks<'_> {
+    fn peek(&self) -> Option<&Line> {
+        self.lines.get(self.at)
+    }
+
+    /// Statements up to the block's end; a `-> (…)` is left to the caller.
+    fn block(&mut self, indent: usize, depth: u32) -> Result<Vec<Stmt>> {
+        let mut out = Vec::new();
+        if depth > MAX_DEPTH {
+            return Err(self.source.error(self.peek().map_or(1, |l| l.number), "blocks nested too deep"));
+        }
+        while let Some(line) = self.peek() {
+            let (number, text) = (line.number, line.text.clone());
+            if line.indent < indent || text.starts_with("->") || text.starts_with("block") {
+                break;
+            }
+            self.at += 1;
+            if let Some(value) = text.strip_prefix("return ") {
+                let mut values = names(value);
+                let value = if values.len() == 1 {
+                    name(values.remove(0), number)
+                } else {
+                    Ast::new(AstKind::Tuple(values.into_iter().map(|n| name(n, number)).collect()), number)
+                };
+                out.push(Stmt { kind: StmtKind::Return(Some(value)), line: number });
+                break;
+            }
+            self.node(number, &text, depth, &mut out)?;
+        }
+        Ok(out)
+    }
+
+    fn node(&mut self, line: u32, text: &str, depth: u32, out: &mut Vec<Stmt>) -> Result<()> {
+        let bad = |what: &str| self.source.error(line, what.to_string());
+        // Results are declared before ` = `; a node without any starts with ` = `.
+        let (left, right) = match text.strip_prefix("= ") {
+            Some(right) => ("", right),
+            None => text.split_once(" = ").ok_or_else(|| bad("a node without `=`"))?,
+        };
+        let targets: Vec<String> =
+            split(left).iter().map(|t| plain(t.split(" : ").next().unwrap_or_default())).collect();
+        let open = right.find(['[', '(']).ok_or_else(|| bad("a node without operands"))?;
+        let (op, rest) = right.split_at(open);
+        let (attributes, rest) = match rest.strip_prefix('[') {
+            Some(inside) => {
+                let end = closing(inside).ok_or_else(|| bad("attributes without an end"))?;
+                (&inside[..end], &inside[end + 1..])
+            }
+            None => ("", rest),
+        };
+        let inside = rest.trim().strip_prefix('(').and_then(|r| r.strip_suffix(')')).unwrap_or_default();
+        let operands: Vec<String> = split(inside).iter().map(|o| plain(o)).collect();
+        match op.trim() {
+            "prim::If" => return self.branch(line, &targets, &operands, depth, out),
+            "prim::Loop" => return self.repeat(line, &targets, &operands, depth, out),
+            _ => {}
+        }
+        let args: Vec<Ast> = operands.iter().map(|o| name(o.clone(), line)).collect();
+        let value = self.value(line, op.trim(), attributes, args, left)?;
+        let kind = match targets.len() {
+            0 => StmtKind::Expr(value),
+            1 => StmtKind::Assign(vec![name(targets[0].clone(), line)], value),
+            _ => {
+                let all = targets.into_iter().map(|t| name(t, line)).collect();
+                StmtKind::Assign(vec![Ast::new(AstKind::Tuple(all), line)], value)
+            }
+        };
+        // An attribute is assigned by a node without results.
+        let kind = match (op.trim(), kind) {
+            ("prim::SetAttr", StmtKind::Expr(value)) => match value.kind {
+                AstKind::Tuple(mut parts) if parts.len() == 2 => {
+                    let value = parts.remove(1);
+                    StmtKind::Assign(parts, value)
+                }
+                kind => StmtKind::Expr(Ast::new(kind, line)),
+            },
+            (_, kind) => kind,
+        };
+        out.push(Stmt { kind, line });
+        Ok(())
+    }
+
+    fn value(&self, line: u32, op: &str, attributes: &str, mut args: Vec<Ast>, left: &str) -> Result<Ast> {
+        let ast = |kind: AstKind| Ast::new(kind, line);
+        let attribute = |key: &str| {
+            let found =
+                split(attributes).into_iter().find_map(|a| a.strip_prefix(&format!("{key}=")).map(str::to_string));
+            found.ok_or_else(|| self.source.error(line, format!("{op} without its attribute {key}")))
+        };
+        let text = |key: &str| -> Result<Arc<str>> {
+            let value = attribute(key)?;
+            Ok(unescape(&value).unwrap_or(value).into())
+        };
+        let call = |path: &str, args: Vec<Ast>| {
+            let mut parts = path.split('.');
+            let root = ast(AstKind::Name(parts.next().unwrap_or_default().into()));
+            let callee = parts.fold(root, |base, part| ast(AstKind::Attr(Box::new(base), part.into())));
+            let args = args.into_iter().map(|a| (a, false)).collect();
+            ast(AstKind::Call { callee: Box::new(callee), args, kwargs: Vec::new() })
+        };
+        Ok(match op {
+            "prim::Constant" => {
+                let Ok(value) = attribute("value") else { return Ok(ast(AstKind::None)) };
+                return self.constant(line, &value, left);
+            }
+            "prim::ListConstruct" => ast(AstKind::List(args)),
+            "prim::TupleConstruct" | "prim::NamedTupleConstruct" => ast(AstKind::Tuple(args)),
+            "prim::ListUnpack" | "prim::TupleUnpack" => args.remove(0),
+            "prim::DictConstruct" => {
+                let mut items = Vec::new();
+                let mut args = args.into_iter();
+                while let (Some(k), Some(v)) = (args.next(), args.next()) {
+                    items.push((k, v));
+                }
+                ast(AstKind::Dict(items))
+            }
+            "prim::TupleIndex" | "aten::__getitem__" if args.len() == 2 => {
+                let index = args.remove(1);
+                ast(AstKind::Index(Box::new(args.remove(0)), Box::new(index)))
+            }
+            "prim::GetAttr" if args.len() == 1 => ast(AstKind::Attr(Box::new(args.remove(0)), text("name")?)),
+            "prim::SetAttr" if args.len() == 2 => {
+                let value = args.remove(1);
+                let target = ast(AstKind::Attr(Box::new(args.remove(0)), text("name")?));
+                ast(AstKind::Tuple(vec![target, value]))
+            }
+            "prim::CallMethod" | "prim::CallFunction" => {
+                return Err(self
+                    .source
+                    .error(line, "a call of a module whose code is not in the text")
+                    .help("print the inlined graph (`m.inlined_graph`), or open the archive itself"));
+            }
+            "prim::unchecked_cast" | "prim::data" if op == "prim::unchecked_cast" => args.remove(0),
+            "prim::Uninitialized" => call("uninitialized", vec![ast(AstKind::None)]),
+            "aten::Int" | "aten::IntImplicit" => call("int", args),
+            "aten::Float" | "aten::FloatImplicit" => call("float", args),
+            "aten::Bool" => call("bool", args),
+            "aten::ScalarImplicit" => call("torch.item", args),
+            "prim::RaiseException" => call("ops.prim.RaiseException", args),
+            _ => match op.split_once("::") {
+                Some(("aten", f)) => call(&format!("torch.{f}"), args),
+                Some(("prim", f)) => call(&format!("ops.prim.{f}"), args),
+                Some((namespace, f)) => call(&format!("ops.{namespace}.{f}"), args),
+                None => return Err(self.source.error(line, format!("the operator {op:?} has no namespace"))),
+            },
+        })
+    }
+
+    /// `[value=3]`, `[value="a"]`, `[value={1.5}]`, `[value=[1, 2]]`.
+    fn constant(&self, line: u32, value: &str, left: &str) -> Result<Ast> {
+        let value = value.trim();
+        if value == "<Tensor>" {
+            return Err(self
+                .source
+                .error(line, "a constant tensor, whose elements the text does not have")
+                .help("open the archive itself"));
+        }
+        let ty = left.split_once(" : ").map_or("", |l| l.1).trim();
+        let tensor = value.starts_with('{') || value.contains("CPU");
+        let text = value.trim_matches(['{', '}']).trim();
+        let text = match text {
+            "inf" | "-inf" | "nan" => text.to_string(),
+            // `2.` and `1e-05` are floats as they are.
+            other => other.replace("annotate(List[Tensor], [])", "[]"),
+        };
+        let text = if ty == "Device" { format!("torch.device({text})") } else { text };
+        let own = Source::new(self.source.name().clone(), format!("{}{text}", "\n".repeat(line as usize - 1)));
+        let parsed = parse_expression(&own)?;
+        if ty == "bool" {
+            return Ok(Ast::new(AstKind::Bool(matches!(parsed.kind, AstKind::Int(1) | AstKind::Bool(true))), line));
+        }
+        if !tensor {
+            return Ok(parsed);
+        }
+        let callee =
+            Ast::new(AstKind::Attr(Box::new(Ast::new(AstKind::Name("torch".into()), line)), "tensor".into()), line);
+        let dtype = crate::given::dtype_named(ty.split('(').next().unwrap_or_default());
+        let mut kwargs = Vec::new();
+        if let Some(d) = dtype {
+            let code = crate::eval::code_of_dtype(d);
+            kwargs.push((Arc::from("dtype"), Ast::new(AstKind::Int(code), line)));
+        }
+        Ok(Ast::new(AstKind::Call { callee: Box::new(callee), args: vec![(parsed, false)], kwargs }, line))
+    }
+
+    /// `block0(%i : int, %x : Tensor):` with its statements and what it returns.
+    fn nested(&mut self, depth: u32) -> Result<(Vec<String>, Vec<Stmt>, Vec<String>)> {
+        let Some(line) = self.peek() else { return Err(self.source.error(1, "a block is missing")) };
+        let (number, indent, text) = (line.number, line.indent, line.text.clone());
+        if !text.starts_with("block") {
+            return Err(self.source.error(number, "a block is missing"));
+        }
+        self.at += 1;
+        let inner = text.split_once('(').map_or("", |t| t.1).trim_end_matches("):");
+        let params = split(inner).iter().map(|p| plain(p.split(" : ").next().unwrap_or_default())).collect();
+        let body = self.block(indent + 1, depth + 1)?;
+        let Some(line) = self.peek() else { return Err(self.source.error(number, "a block without an end")) };
+        let Some(results) = line.text.strip_prefix("->") else {
+            return Err(self.source.error(line.number, "a block without results"));
+        };
+        let results = names(results.trim());
+        self.at += 1;
+        Ok((params, body, results))
+    }
+
+    fn branch(
+        &mut self,
+        line: u32,
+        targets: &[String],
+        operands: &[String],
+        depth: u32,
+        out: &mut Vec<Stmt>,
+    ) -> Result<()> {
+        let Some(condition) = operands.first() else {
+            return Err(self.source.error(line, "a branch without a condition"));
+        };
+        let mut blocks = Vec::new();
+        for _ in 0..2 {
+            let (_, mut body, results) = self.nested(depth)?;
+            for (t, r) in targets.iter().zip(results) {
+                body.push(assign(t, name(r, line), line));
+            }
+            blocks.push(body);
+        }
+        let other = blocks.pop().unwrap_or_default();
+        let then = blocks.pop().unwrap_or_default();
+        out.push(Stmt { kind: StmtKind::If(name(condition.clone(), line), then, other), line });
+        Ok(())
+    }
+
+    fn repeat(
+        &mut self,
+        line: u32,
+        targets: &[String],
+        operands: &[String],
+        depth: u32,
+        out: &mut Vec<Stmt>,
+    ) -> Result<()> {
+        let [trips, condition, initial @ ..] = operands else {
+            return Err(self.source.error(line, "a loop without a number of iterations"));
+        };
+        let (params, mut body, results) = self.nested(depth)?;
+        let [index, carried @ ..] = &params[..] else {
+            return Err(self.source.error(line, "a loop without its index"));
+        };
+        let [again, results @ ..] = &results[..] else {
+            return Err(self.source.error(line, "a loop without its condition"));
+        };
+        for (c, i) in carried.iter().zip(initial) {
+            out.push(assign(c, name(i.clone(), line), line));
+        }
+        // Results are read at once: one may be another's carried value.
+        let all =
+            |names: &[String]| Ast::new(AstKind::Tuple(names.iter().map(|n| name(n.clone(), line)).collect()), line);
+        // A loop that always goes on counts its iterations; another one is left by its condition.
+        let counted = again == condition;
+        let flag = format!("{index} goes on");
+        if !counted {
+            body.push(assign(&flag, name(again.clone(), line), line));
+        }
+        if !carried.is_empty() {
+            body.push(Stmt { kind: StmtKind::Assign(vec![all(carried)], all(results)), line });
+        }
+        let call = |f: &str, args: Vec<Ast>| {
+            let callee = Box::new(Ast::new(AstKind::Name(f.into()), line));
+            let args = args.into_iter().map(|a| (a, false)).collect();
+            Ast::new(AstKind::Call { callee, args, kwargs: Vec::new() }, line)
+        };
+        if counted {
+            let iter = call("range", vec![name(trips.clone(), line)]);
+            out.push(Stmt { kind: StmtKind::For(name(index.clone(), line), iter, body), line });
+        } else {
+            out.push(assign(&flag, name(condition.clone(), line), line));
+            out.push(assign(index, Ast::new(AstKind::Int(0), line), line));
+            let one = Ast::new(AstKind::Int(1), line);
+            let next = AstKind::Binary("add", Box::new(name(index.clone(), line)), Box::new(one));
+            body.push(assign(index, Ast::new(next, line), line));
+            let limit = AstKind::Binary("lt", Box::new(name(index.clone(), line)), Box::new(name(trips.clone(), line)));
+            let goes =
+                AstKind::Logic { and: true, left: Box::new(Ast::new(limit, line)), right: Box::new(name(flag, line)) };
+            out.push(Stmt { kind: StmtKind::While(Ast::new(goes, line), body), line });
+        }
+        for (t, c) in targets.iter().zip(carried) {
+            out.push(assign(t, name(c.clone(), line), line));
+        }
+        Ok(())
+    }
+}
+
+/// A value's name without `%`.
+fn plain(name: &str) -> String {
+    name.trim().trim_start_matches('%').to_string()
+}
+
+fn name(n: String, line: u32) -> Ast {
+    Ast::new(AstKind::Name(n.into()), line)
+}
+
+fn assign(target: &str, value: Ast, line: u32) -> Stmt {
+    Stmt { kind: StmtKind::Assign(vec![name(target.to_string(), line)], value), line }
+}
+
+/// `(%a, %b)`
+fn names(text: &str) -> Vec<String> {
+    let inner = text.trim().trim_start_matches('(').trim_end_matches(')');
+    split(inner).iter().map(|n| plain(n)).collect()
+}
+
+/// The position of the bracket that closes the one before `text`.
+fn closing(text: &str) -> Option<usize> {
+    let (mut depth, mut quoted, mut escaped) = (1, false, false);
+    for (i, c) in text.char_indices() {
+        match c {
+            _ if escaped => {
+                escaped = false;
+                continue;
+            }
+            '\\' if quoted => escaped = true,
+            '"' => quoted = !quoted,
+            '[' if !quoted => depth += 1,
+            ']' if !quoted => depth -= 1,
+            _ => {}
+        }
+        if depth == 0 {
+            return Some(i);
+        }
+    }
+    None
+}

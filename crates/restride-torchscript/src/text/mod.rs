@@ -1,0 +1,230 @@
+//! Graphs as people paste them: FX nodes, generated code, `print_readable()`, `str(ExportedProgram)`, TorchScript IR.
+//!
+//! Each form becomes the same syntax tree, which the evaluator runs. Prompts, comments, source notes and fences around the text are left out.
+
+mod jit_ir;
+mod nodes;
+pub mod print;
+mod python;
+mod signature;
+
+use crate::archive::ImportOptions;
+use crate::eval::{ClassInfo, Definition, Dialect, Evaluator, Library};
+use crate::inputs::{bind, output_arg, outputs, untyped};
+use crate::record::Recorder;
+use crate::source::Source;
+use crate::syntax::ast::{FunctionDef, Param, Stmt};
+use crate::value::{Function, Object, Value};
+use restride_ir::{Arg, Error, ErrorKind, InputKind, Program, Result, Weights};
+use restride_pt2::pytree::{Container, TreeSpec};
+use signature::Declared;
+use std::cell::RefCell;
+use std::collections::HashMap;
+use std::rc::Rc;
+use std::sync::Arc;
+
+/// A printed form of a graph.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Form {
+    /// `graph(): %x : [num_users=1] = placeholder[target=x]`
+    Nodes,
+    /// `def forward(self, x): …`: generated code, with or without types.
+    Code,
+    /// `ExportedProgram: class GraphModule …` with its signature.
+    Exported,
+    /// `graph(%x : Float(3, 4)): %3 : int = prim::Constant[value=1]() …`
+    JitIr,
+}
+
+/// The form of a pasted graph; `None` for a text that is none, such as a `.fx`.
+pub fn form(text: &str) -> Option<Form> {
+    let has = |part: &str| text.contains(part);
+    let forward = text.lines().any(|l| plain_line(l).trim_start().starts_with("def forward("));
+    if forward {
+        return Some(if has("ExportedProgram:") || has("Graph signature:") { Form::Exported } else { Form::Code });
+    }
+    if has("= placeholder[target=") || has("[num_users=") || has("[#users=") {
+        return Some(Form::Nodes);
+    }
+    if has("graph(") && (has(" = aten::") || has(" = prim::")) {
+        return Some(Form::JitIr);
+    }
+    None
+}
+
+/// A line without a prompt.
+fn plain_line(line: &str) -> &str {
+    for prompt in [">>> ", "... ", "> "] {
+        if let Some(rest) = line.strip_prefix(prompt) {
+            return rest;
+        }
+    }
+    line
+}
+
+/// What a form's parser gives.
+pub(crate) struct Parsed {
+    /// Parameters of the graph, without `self`.
+    params: Vec<Param>,
+    body: Vec<Stmt>,
+    /// Declared inputs and outputs of an ExportedProgram.
+    declared: Option<Declared>,
+    /// Classes of nested graph modules, and modules by their printed forms.
+    classes: Vec<(Arc<str>, ClassInfo)>,
+    /// The parameter that stands for the module, in TorchScript IR.
+    module: Option<Arc<str>>,
+}
+
+/// The definitions of a text.
+struct TextLibrary {
+    classes: HashMap<Arc<str>, Rc<ClassInfo>>,
+    weights: RefCell<HashMap<String, Value>>,
+}
+
+impl Library for TextLibrary {
+    fn find(&self, name: &str) -> Result<Option<Definition>> {
+        Ok(self.classes.get(name).map(|c| Definition::Class(c.clone())))
+    }
+
+    fn constant(&self, _: usize) -> Option<Value> {
+        None
+    }
+
+    fn weight(&self, path: &str) -> Option<Value> {
+        self.weights.borrow().get(path).cloned()
+    }
+}
+
+/// Reads a pasted graph. Attributes of the module are `weights` by name.
+///
+/// # Errors
+/// A text of no known form; operators that are not known; inputs without types.
+pub fn import(text: &str, name: &str, weights: Option<&Weights>, options: &ImportOptions<'_>) -> Result<Program> {
+    let form = form(text).ok_or_else(|| Error::new(ErrorKind::File, "the text is no printed graph"))?;
+    let plain: String = text.lines().map(|l| format!("{}\n", plain_line(l))).collect();
+    let source = Source::new("text", plain);
+    let parsed = match form {
+        Form::Nodes => nodes::parse(&source)?,
+        Form::Code | Form::Exported => python::parse(&source)?,
+        Form::JitIr => jit_ir::parse(&source)?,
+    };
+    let dialect = if form == Form::JitIr { Dialect::JitIr } else { Dialect::Python };
+    let library = TextLibrary {
+        classes: parsed.classes.iter().map(|(n, _)| n.clone()).zip(parsed.classes_rc()).collect(),
+        weights: RefCell::default(),
+    };
+    let mut rec = Recorder::new(name, options.limits, options.lookup);
+    if let Some(weights) = weights {
+        for storage in &weights.storages {
+            let at = rec.weight_count();
+            rec.add_storage(format!("given {at}"), storage.clone());
+        }
+        for (path, weight) in &weights.tensors {
+            let kind = if weight.is_param || weight.requires_grad {
+                InputKind::Parameter(path.clone())
+            } else {
+                InputKind::Buffer { name: path.clone(), persistent: true }
+            };
+            let made = rec.weight(path, kind, weight.clone())?;
+            library.weights.borrow_mut().insert(path.to_string(), Value::Tensor(made));
+        }
+    }
+    let mut eval = Evaluator::new(rec, &library, dialect);
+    run(&mut eval, &parsed, &source, options).and_then(|(args, spec, bound)| {
+        let mut program = eval.rec.finish(args);
+        program.pytree = Some((bound.0.into(), spec.into()));
+        program.forward_args = bound.1;
+        if let Some(declared) = &parsed.declared {
+            declared.outputs(&mut program)?;
+        }
+        program.notes.sort();
+        program.notes.dedup();
+        Ok(program)
+    })
+}
+
+impl Parsed {
+    fn classes_rc(&self) -> Vec<Rc<ClassInfo>> {
+        let copy = |c: &ClassInfo| ClassInfo {
+            name: c.name.clone(),
+            base: c.base.clone(),
+            methods: c.methods.clone(),
+            fields: c.fields.clone(),
+            parameters: c.parameters.clone(),
+            buffers: c.buffers.clone(),
+            source: c.source.clone(),
+        };
+        self.classes.iter().map(|(_, c)| Rc::new(copy(c))).collect()
+    }
+}
+
+type Ran = (Vec<Arg>, String, (String, Vec<Arc<str>>));
+
+fn run(
+    eval: &mut Evaluator<'_, '_>,
+    parsed: &Parsed,
+    source: &Arc<Source>,
+    options: &ImportOptions<'_>,
+) -> Result<Ran> {
+    let module = Rc::new(Object {
+        class: "GraphModule".into(),
+        path: RefCell::new(Some("".into())),
+        attributes: RefCell::default(),
+    });
+    for (name, _) in &parsed.classes {
+        let object = eval.new_object(name);
+        if !name.contains('.') {
+            module.attributes.borrow_mut().insert(name.clone(), Value::Object(object));
+        }
+    }
+    python::modules(eval, &module, source)?;
+    let empty = Declared::default();
+    let declared = parsed.declared.as_ref().unwrap_or(&empty);
+    // Weights that the signature declares are inputs of the graph by position.
+    let mut values: Vec<Option<Value>> = Vec::new();
+    let mut users: Vec<Param> = Vec::new();
+    for param in &parsed.params {
+        let value = match declared.input(&param.name) {
+            Some(kind) => Some(declared.weight(eval, param, kind)?),
+            None => None,
+        };
+        if value.is_none() {
+            users.push(param.clone());
+        }
+        values.push(value);
+    }
+    let types = signature::types(eval, &users, declared, options.inputs)?;
+    let bound = match bind(eval, &users, &types, None) {
+        Err(e) if e.kind == ErrorKind::Inputs && e.what.starts_with("the file does not hold") => {
+            let names: Vec<&str> = users
+                .iter()
+                .filter(|u| u.default.is_none() && types.items.iter().all(|i| i.0.as_ref() != Some(&u.name)))
+                .map(|p| &*p.name)
+                .collect();
+            return Err(untyped(&names));
+        }
+        other => other?,
+    };
+    let mut given = bound.args.into_iter();
+    let mut args = vec![Value::Object(module)];
+    for value in values {
+        match value.or_else(|| given.next()) {
+            Some(value) => args.push(value),
+            None => break,
+        }
+    }
+    let this =
+        Param { name: parsed.module.clone().unwrap_or("self".into()), annotation: None, default: None, stars: 0 };
+    let params = std::iter::once(this).chain(parsed.params.iter().cloned()).collect();
+    let def = FunctionDef { name: "forward".into(), params, returns: None, body: parsed.body.clone(), line: 1 };
+    let function = Rc::new(Function { def: Rc::new(def), source: source.clone() });
+    let result = eval.call_function(&function, args, Vec::new())?;
+    let (leaves, spec) = outputs(eval, &result)?;
+    let args = leaves.iter().map(|l| output_arg(eval, l)).collect::<Result<Vec<_>>>()?;
+    let spec = match declared.user_outputs() {
+        // The declared results, without mutations.
+        Some(n) if n != leaves.len() => TreeSpec::Node(Container::Tuple, vec![TreeSpec::Leaf; n]),
+        _ => spec,
+    };
+    Ok((args, spec.print(), (bound.spec, bound.names)))
+}

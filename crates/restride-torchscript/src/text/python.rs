@@ -1,0 +1,123 @@
+//! Generated code: `gm.code`, `print_readable()`, `print(gm)`, `str(ExportedProgram)`.
+
+use super::{Parsed, signature};
+use crate::archive::code::class_info;
+use crate::eval::{ClassInfo, Evaluator};
+use crate::source::Source;
+use crate::syntax::ast::{Stmt, StmtKind};
+use crate::syntax::parse as parse_source;
+use crate::value::{Object, Value};
+use restride_ir::Result;
+use std::rc::Rc;
+use std::sync::Arc;
+
+/// Reads the first graph module, or function `forward`, of a text.
+pub(super) fn parse(source: &Arc<Source>) -> Result<Parsed> {
+    let code = code_of(source.text());
+    let own = Source::new(source.name().clone(), code);
+    let stmts = parse_source(&own)?;
+    let missing = || source.error(1, "the text has no function `forward`");
+    let mut classes = Vec::new();
+    let forward = match find(&stmts) {
+        Some(Found::Class(body)) => {
+            nested(body, "", &own, &mut classes);
+            body.iter().find_map(|s| match &s.kind {
+                StmtKind::Def(def) if &*def.name == "forward" => Some(def.clone()),
+                _ => None,
+            })
+        }
+        Some(Found::Function(def)) => Some(def),
+        None => None,
+    };
+    let def = forward.ok_or_else(missing)?;
+    let mut params = def.params.clone();
+    if params.first().is_some_and(|p| &*p.name == "self") {
+        params.remove(0);
+    }
+    // Destructured inputs (`arg0, arg1, = fx_pytree.tree_flatten_spec(...)`) are the flat ones.
+    let body: Vec<Stmt> = def.body.clone();
+    Ok(Parsed { params, body, declared: signature::read(source.text()), classes, module: None })
+}
+
+enum Found<'s> {
+    Class(&'s [Stmt]),
+    Function(Rc<crate::syntax::ast::FunctionDef>),
+}
+
+fn find(stmts: &[Stmt]) -> Option<Found<'_>> {
+    for stmt in stmts {
+        match &stmt.kind {
+            StmtKind::Class(class) => {
+                let forward = |s: &Stmt| matches!(&s.kind, StmtKind::Def(d) if &*d.name == "forward");
+                if class.body.iter().any(forward) {
+                    return Some(Found::Class(&class.body));
+                }
+            }
+            StmtKind::Def(def) if &*def.name == "forward" => return Some(Found::Function(def.clone())),
+            _ => {}
+        }
+    }
+    None
+}
+
+/// Classes of nested graph modules, by the names of the attributes that hold them.
+fn nested(body: &[Stmt], prefix: &str, source: &Arc<Source>, out: &mut Vec<(Arc<str>, ClassInfo)>) {
+    for stmt in body {
+        let StmtKind::Class(class) = &stmt.kind else { continue };
+        let full: Arc<str> =
+            if prefix.is_empty() { class.name.clone() } else { format!("{prefix}.{}", class.name).into() };
+        out.push((full.clone(), class_info(full.clone(), class.base.clone(), &class.body, source)));
+        nested(&class.body, &full, source, out);
+    }
+}
+
+/// The lines of the class or function, without what is around it; other lines are empty, so that numbers stay.
+fn code_of(text: &str) -> String {
+    let lines: Vec<&str> = text.lines().collect();
+    let indent = |l: &str| l.len() - l.trim_start().len();
+    let starts = |l: &str| {
+        let t = l.trim_start();
+        t.starts_with("class ") && t.contains("Module") || t.starts_with("def forward(")
+    };
+    let Some(first) = lines.iter().position(|l| starts(l)) else { return String::new() };
+    let depth = indent(lines[first]);
+    let mut out = "\n".repeat(first);
+    for (i, line) in lines.iter().enumerate().skip(first) {
+        let blank = line.trim().is_empty();
+        if i > first && !blank && indent(line) <= depth && !line.trim_start().starts_with(['#', ')']) {
+            break;
+        }
+        // `class <lambda>(torch.nn.Module):` has a name that is none.
+        let line = line.get(depth.min(indent(line))..).unwrap_or("").replace("class <lambda>", "class GraphModule");
+        out.push_str(&line);
+        out.push('\n');
+    }
+    out
+}
+
+/// Modules that `print(gm)` lists before the code, as attributes of the module.
+pub(super) fn modules(_eval: &mut Evaluator<'_, '_>, module: &Rc<Object>, source: &Arc<Source>) -> Result<()> {
+    // `(conv): Conv1d(1, 2, kernel_size=(3,))`, nested by indentation.
+    let mut open: Vec<(usize, Rc<Object>, String)> = vec![(0, module.clone(), String::new())];
+    for line in source.text().lines() {
+        let text = line.trim_start();
+        let depth = line.len() - text.len();
+        let Some((name, rest)) = text.strip_prefix('(').and_then(|t| t.split_once("): ")) else { continue };
+        if !name.chars().all(|c| c.is_alphanumeric() || c == '_') {
+            continue;
+        }
+        while open.len() > 1 && open.last().is_some_and(|o| o.0 >= depth) {
+            open.pop();
+        }
+        let (_, parent, path) = open.last().cloned().unwrap_or((0, module.clone(), String::new()));
+        let path = if path.is_empty() { name.to_string() } else { format!("{path}.{name}") };
+        let object = Rc::new(Object {
+            class: format!("repr {rest}").into(),
+            path: std::cell::RefCell::new(Some(path.as_str().into())),
+            attributes: Default::default(),
+        });
+        parent.attributes.borrow_mut().insert(name.into(), Value::Object(object.clone()));
+        open.push((depth, object, path));
+    }
+    Ok(())
+}
