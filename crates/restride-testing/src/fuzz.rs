@@ -20,7 +20,7 @@ use std::collections::{BTreeMap, BTreeSet};
 pub type FuzzEntry = (&'static str, fn(&[u8]));
 
 /// All entries.
-pub const ENTRIES: [FuzzEntry; 10] = [
+pub const ENTRIES: [FuzzEntry; 12] = [
     ("archive", archive),
     ("model_json", model_json),
     ("pickled", pickled),
@@ -31,6 +31,8 @@ pub const ENTRIES: [FuzzEntry; 10] = [
     ("placements", placements),
     ("plans", plans),
     ("ways", ways),
+    ("torchscript", torchscript),
+    ("pasted_graphs", pasted_graphs),
 ];
 
 /// A `.pt2`: its entries, its parts, and its program.
@@ -49,6 +51,41 @@ pub fn archive(bytes: &[u8]) {
     // The whole import, with the verifier.
     if let Ok(program) = restride::open_bytes(&shared, &restride::OpenOptions::default()) {
         printed(&program);
+    }
+}
+
+/// An archive of `torch.jit.save`, recorded for the inputs that it was traced with or for small ones, with the verifier.
+pub fn torchscript(bytes: &[u8]) {
+    let shared = Bytes::copy_of(bytes);
+    if !restride_torchscript::is_archive(&shared) {
+        return;
+    }
+    for types in ["", "f32[4,3],[f32[2],f32[2]]", "f32[2,4],16000"] {
+        let items = restride::GivenInputs::parse_types(types).expect("types");
+        let inputs = restride::GivenInputs { items, ..Default::default() };
+        if let Ok(program) = restride::open_bytes(&shared, &restride::OpenOptions { inputs, ..Default::default() }) {
+            printed(&program);
+        }
+    }
+}
+
+/// A graph as text, in PyTorch's forms; an accepted one prints in each of them.
+pub fn pasted_graphs(bytes: &[u8]) {
+    use restride::GraphForm;
+    let Ok(text) = std::str::from_utf8(bytes) else { return };
+    let items = restride::GivenInputs::parse_types("f32[2,3]").expect("a type");
+    let inputs = restride::GivenInputs { items, ..Default::default() };
+    let options = restride_torchscript::ImportOptions {
+        method: None,
+        lookup: &restride_ops::lookup,
+        limits: restride_ir::Limits::default(),
+        inputs: &inputs,
+    };
+    if let Ok(program) = restride_torchscript::text::import(text, "text", None, &options) {
+        printed(&program);
+        for form in [GraphForm::Nodes, GraphForm::Code, GraphForm::Exported, GraphForm::JitIr] {
+            let _ = restride::print_graph(&program, form);
+        }
     }
 }
 
@@ -81,7 +118,7 @@ pub fn pickled(bytes: &[u8]) {
 /// # Panics
 /// One does not.
 pub fn tensor_files(bytes: &[u8]) {
-    for format in [Format::Npz, Format::Safetensors, Format::Json] {
+    for format in [Format::Npz, Format::Safetensors, Format::Json, Format::Torch] {
         let Ok(read) = tensors::read(format, bytes) else { continue };
         read.validate().expect("accepted");
         let cells = |t: &tensors::FileTensor| t.sizes.iter().try_fold(1i64, |n, s| n.checked_mul(*s));

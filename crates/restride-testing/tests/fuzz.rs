@@ -45,6 +45,8 @@ fn corpus(entry: &str) -> Vec<Vec<u8>> {
             let texts = ["semantics", "functionalize", "operators", "place"].iter();
             texts.flat_map(|d| read(files(&format!("filetests/{d}"), &[".fx"]))).collect()
         }
+        "torchscript" => read(files("../../fixtures/torchscript", &[".pt"])),
+        "pasted_graphs" => read(files("../../fixtures/torchscript", &[".txt"])),
         "expressions" => ["s0*(s1 + 4)//2", "Mul(Integer(2), Symbol('s0', integer=True))", "L['x'].size()[0] % 8 == 0"]
             .map(|t| t.as_bytes().to_vec())
             .into(),

@@ -184,29 +184,29 @@ type Changes = Vec<(Slot, Value, After)>;
 /// The attributes that a call changed, with their new values. An attribute that calls write before they read it is kept only if
 /// it is a tensor of one type.
 fn changes(eval: &mut crate::eval::Evaluator<'_, '_>, before: &[(Slot, Value)]) -> Result<Changes> {
-    let mut out = Vec::new();
-    for (slot, old) in before {
-        let new = slot.get();
-        if unchanged(old, &new) {
-            continue;
-        }
+    let changed: Vec<&(Slot, Value)> = before.iter().filter(|(slot, old)| !unchanged(old, &slot.get())).collect();
+    let simple = |slot: &Slot, old: &Value| match (old, &slot.get()) {
+        (Value::Tensor(a), Value::Tensor(b)) => a.dtype() == b.dtype() && a.ty().layout.sizes == b.ty().layout.sizes,
+        _ => false,
+    };
+    let unread = |slot: &Slot| {
         let key = (Rc::as_ptr(&slot.object) as usize, slot.name.clone());
-        if !eval.read.contains(&key) && eval.written.contains(&key) {
-            let kept = match (old, &new) {
-                (Value::Tensor(a), Value::Tensor(b)) => {
-                    a.dtype() == b.dtype() && a.ty().layout.sizes == b.ty().layout.sizes
-                }
-                _ => false,
-            };
-            if !kept {
-                let note = format!("the attribute {} is written and never read: its value is not kept", slot.path);
-                eval.rec.program.notes.push(note);
-                continue;
-            }
+        !eval.read.contains(&key) && eval.written.contains(&key)
+    };
+    // What one call reads of another decides what later calls read.
+    let idle = changed.iter().all(|(slot, old)| simple(slot, old) || unread(slot));
+    let mut notes = Vec::new();
+    let mut out = Vec::new();
+    for (slot, old) in changed {
+        let new = slot.get();
+        if idle && !simple(slot, old) {
+            notes.push(format!("the attribute {} is written and never read: its value is not kept", slot.path));
+            continue;
         }
         let after = After::of(&slot.path, &new)?;
         out.push((slot.clone(), new, after));
     }
+    eval.rec.program.notes.extend(notes);
     Ok(out)
 }
 

@@ -140,7 +140,7 @@ impl Evaluator<'_, '_> {
             let size = symbol.is_unbacked() && symbol.min() == Some(0) && symbol.max() != Some(1);
             if size {
                 at.insert(symbol.clone(), restride_ir::Scalar::Int(symbol.max().unwrap_or(7).min(7)));
-            } else if !at.contains_key(&symbol) {
+            } else if !at.contains_key(symbol) {
                 return Err(e);
             }
         }

@@ -51,8 +51,7 @@ impl Evaluator<'_, '_> {
                 };
                 let at = position(at, n)?;
                 self.note_list(list);
-                let popped = list.borrow_mut().remove(at);
-                popped
+                list.borrow_mut().remove(at)
             }
             "Delete" | "__delitem__" => {
                 let at = self.known_int(&arg(0)?, "a position")?;

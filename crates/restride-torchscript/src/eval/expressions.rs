@@ -190,6 +190,15 @@ impl Evaluator<'_, '_> {
                         object.attributes.borrow_mut().insert(name.clone(), value.clone());
                         return Ok(value);
                     }
+                    if self.library.has_below(&full) {
+                        let module = self.new_object(&"unknown".into());
+                        *module.path.borrow_mut() = Some(full.as_str().into());
+                        return Ok(Value::Object(module));
+                    }
+                    if *object.class == *"GraphModule" {
+                        let what = format!("the graph reads the attribute {full}, which is not given");
+                        return Err(Error::new(ErrorKind::Inputs, what).help("give weights with --weights FILE"));
+                    }
                 }
                 Err(Error::new(ErrorKind::File, format!("the class {} has no attribute {name}", object.class)))
             }

@@ -127,7 +127,7 @@ impl Evaluator<'_, '_> {
         else {
             return Ok(None);
         };
-        let functional = !path.strip_prefix("torch.").is_some_and(|r| !r.contains('.'));
+        let functional = path.strip_prefix("torch.").is_none_or(|r| r.contains('.'));
         if functional && ACTIVATIONS.contains(&name) {
             return self.activation(name, args, kwargs).map(Some);
         }

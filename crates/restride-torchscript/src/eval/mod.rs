@@ -78,6 +78,10 @@ pub trait Library {
     fn weight(&self, _path: &str) -> Option<Value> {
         None
     }
+    /// Whether such tensors are below a path.
+    fn has_below(&self, _path: &str) -> bool {
+        false
+    }
 }
 
 /// How the code's dialect differs.

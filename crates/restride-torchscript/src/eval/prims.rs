@@ -56,7 +56,7 @@ impl Evaluator<'_, '_> {
                 let found = self.tensor_attribute(&tensor(0)?, name)?;
                 found.ok_or_else(|| refused(format!("a tensor has no attribute {name}")))?
             }
-            "tolist" => self.to_list(&tensor(0)?)?,
+            "tolist" => self.listed(&tensor(0)?)?,
             "TupleIndex" => self.get_item(arg(0)?, arg(1)?)?,
             "unchecked_unwrap_optional" => match arg(0)? {
                 Value::None => return Err(refused("Unwrapping null optional")),
@@ -239,7 +239,7 @@ impl Evaluator<'_, '_> {
                 _ => return Ok(None),
             },
             "item" | "_local_scalar_dense" => Value::Num(self.rec.item(t)?),
-            "tolist" => self.to_list(t)?,
+            "tolist" => self.listed(t)?,
             "requires_grad_" | "retain_grad" => Value::Tensor(t.clone()),
             "set_requires_grad" => Value::None,
             "cpu" | "cuda" | "to_dense" | "pin_memory" => Value::Tensor(t.clone()),
@@ -371,12 +371,12 @@ impl Evaluator<'_, '_> {
     }
 
     /// `t.tolist()`
-    fn to_list(&mut self, t: &TensorRef) -> Result<Value> {
+    fn listed(&mut self, t: &TensorRef) -> Result<Value> {
         if t.rank() == 0 {
             return Ok(Value::Num(self.rec.item(t)?));
         }
         if let Some(elements) = self.rec.known_elements(t) {
-            let sizes: Option<Vec<i64>> = t.ty().layout.sizes.iter().map(|e| restride_ir::Dim::known(e)).collect();
+            let sizes: Option<Vec<i64>> = t.ty().layout.sizes.iter().map(restride_ir::Dim::known).collect();
             if let Some(sizes) = sizes {
                 return Ok(nested(&sizes, &mut elements.into_iter()));
             }
@@ -388,7 +388,7 @@ impl Evaluator<'_, '_> {
         let mut out = Vec::new();
         for part in parts {
             let Value::Tensor(part) = part else { return Err(Error::invalid("a part that is no tensor")) };
-            out.push(self.to_list(&part)?);
+            out.push(self.listed(&part)?);
         }
         Ok(Value::list(out))
     }
@@ -399,9 +399,9 @@ impl Evaluator<'_, '_> {
         flatten(data, 0, &mut sizes, &mut elements)?;
         let default = if elements.is_empty() || elements.iter().any(|e| matches!(e, Value::Complex(..))) {
             if elements.is_empty() { DType::F32 } else { DType::C64 }
-        } else if elements.iter().any(|e| is_float(e)) {
+        } else if elements.iter().any(is_float) {
             DType::F32
-        } else if elements.iter().all(|e| is_bool(e)) {
+        } else if elements.iter().all(is_bool) {
             DType::Bool
         } else {
             DType::I64

@@ -145,8 +145,8 @@ fn masked_index(
     let places: Vec<usize> = (0..x.rank()).filter(|i| expanded[*i].is_some()).collect();
     let adjacent = places.windows(2).all(|w| w[1] == w[0] + 1);
     let mut sizes: Vec<Expr> = Vec::new();
-    for d in 0..x.rank() {
-        match expanded[d] {
+    for (d, index) in expanded.iter().enumerate() {
+        match index {
             None => sizes.push(x.layout.sizes[d].clone()),
             Some(_) if adjacent && Some(&d) == places.first() => sizes.extend(shared.iter().cloned()),
             Some(_) => {}

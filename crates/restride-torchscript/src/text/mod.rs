@@ -93,6 +93,11 @@ impl Library for TextLibrary {
     fn weight(&self, path: &str) -> Option<Value> {
         self.weights.borrow().get(path).cloned()
     }
+
+    fn has_below(&self, path: &str) -> bool {
+        let prefix = format!("{path}.");
+        self.weights.borrow().keys().any(|k| k.starts_with(&prefix))
+    }
 }
 
 /// Reads a pasted graph. Attributes of the module are `weights` by name.

@@ -457,6 +457,5 @@ fn jit_dtype(d: DType) -> Option<&'static str> {
         DType::Bool => "Bool",
         DType::C64 => "ComplexFloat",
         DType::C128 => "ComplexDouble",
-        _ => return None,
     })
 }

@@ -1,0 +1,229 @@
+#!/usr/bin/env python3
+"""Hold TorchScript archives to torch.jit.load: traced and scripted models through interp, functional and plan.
+
+Models of torchvision and timm are made with random weights, traced and scripted, and saved to a scratch directory; restride runs each archive on
+the inputs that PyTorch ran it on. `--silero` adds the archive that the package silero-vad ships, with its state over 100 chunks. `--converter`
+prints what PyTorch's own converter makes of fixtures/torchscript. Names select models.
+
+Needs PyTorch, torchvision and timm. Exit status 1 when a result differs or an archive of the list is refused; the last line counts.
+"""
+
+import json
+import subprocess
+import sys
+import warnings
+from pathlib import Path
+
+import numpy as np
+import timm
+import torch
+import torchvision
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+from lib.command import ROOT, Restride
+from lib.driver import parser, scratch
+
+warnings.simplefilter("ignore")
+V = torchvision.models
+WAYS = ("interp", "functional", "plan")
+
+
+def classify(make, size=64, **options):
+    return lambda: (make(weights=None, **options).eval(), (torch.randn(1, 3, size, size),))
+
+
+def timm_model(name, size=64):
+    def make():
+        model = timm.create_model(name, pretrained=False).eval()
+        own = size or model.default_cfg["input_size"][1]
+        return model, (torch.randn(1, 3, own, own),)
+
+    return make
+
+
+def segment(make):
+    return lambda: (make(weights=None, weights_backbone=None, num_classes=4).eval(), (torch.randn(1, 3, 64, 64),))
+
+
+class Detector(torch.nn.Module):
+    """A detector of one image, with its results as a tuple."""
+
+    def __init__(self, model):
+        super().__init__()
+        self.model = model
+
+    def forward(self, image):
+        found = self.model([image])[0]
+        return found["boxes"], found["labels"], found["scores"]
+
+
+def detect(make, **options):
+    def model():
+        return Detector(make(weights=None, weights_backbone=None, num_classes=7, **options).eval()).eval(), (torch.rand(3, 64, 80),)
+
+    return model
+
+
+class Recurrent(torch.nn.Module):
+    def __init__(self, kind):
+        super().__init__()
+        self.layers = getattr(torch.nn, kind)(8, 12, 2, batch_first=True, bidirectional=True)
+        self.out = torch.nn.Linear(24, 3)
+
+    def forward(self, x):
+        return self.out(self.layers(x)[0])
+
+
+def recurrent(kind):
+    return lambda: (Recurrent(kind).eval(), (torch.randn(2, 5, 8),))
+
+
+MODELS = {
+    "resnet18": classify(V.resnet18),
+    "mobilenet_v2": classify(V.mobilenet_v2),
+    "mobilenet_v3_small": classify(V.mobilenet_v3_small),
+    "squeezenet1_1": classify(V.squeezenet1_1),
+    "shufflenet": classify(V.shufflenet_v2_x0_5),
+    "densenet121": classify(V.densenet121),
+    "mnasnet": classify(V.mnasnet0_5),
+    "efficientnet_b0": classify(V.efficientnet_b0),
+    "regnet": classify(V.regnet_y_400mf),
+    "convnext_tiny": classify(V.convnext_tiny),
+    "vit_b_32": classify(V.vit_b_32, image_size=64),
+    "swin_t": classify(V.swin_t),
+    "alexnet": classify(V.alexnet),
+    "fcn": segment(V.segmentation.fcn_resnet50),
+    "deeplab": segment(V.segmentation.deeplabv3_mobilenet_v3_large),
+    "lraspp": segment(V.segmentation.lraspp_mobilenet_v3_large),
+    "r3d": lambda: (V.video.r3d_18(weights=None).eval(), (torch.randn(1, 3, 4, 32, 32),)),
+    "mc3": lambda: (V.video.mc3_18(weights=None).eval(), (torch.randn(1, 3, 4, 32, 32),)),
+    "fasterrcnn": detect(V.detection.fasterrcnn_mobilenet_v3_large_320_fpn, min_size=64, max_size=96),
+    "retinanet": detect(V.detection.retinanet_resnet50_fpn, min_size=64, max_size=96),
+    "ssdlite": detect(V.detection.ssdlite320_mobilenet_v3_large),
+    "rnn_LSTM": recurrent("LSTM"),
+    "rnn_GRU": recurrent("GRU"),
+    "rnn_RNN": recurrent("RNN"),
+    "transformer": lambda: (
+        torch.nn.TransformerEncoder(torch.nn.TransformerEncoderLayer(16, 2, 32, batch_first=True), 2).eval(),
+        (torch.randn(2, 5, 16),),
+    ),
+    **{f"timm_{n}": timm_model(n) for n in ("ghostnet_100", "hrnet_w18_small", "edgenext_xx_small", "mobilevit_xxs", "tf_efficientnet_lite0")},
+    **{f"timm_{n}": timm_model(n) for n in ("fastvit_t8", "repvgg_a0", "convmixer_768_32", "gcresnet33ts", "poolformer_s12", "dla34")},
+    **{f"timm_{n}": timm_model(n, None) for n in ("deit_tiny_patch16_224", "levit_128s", "resmlp_12_224", "visformer_tiny")},
+}
+# What scripting refuses, or takes minutes: traces alone.
+TRACED = {"fasterrcnn", "retinanet", "ssdlite", "timm_hrnet_w18_small"}
+
+
+def flat(value):
+    if isinstance(value, (list, tuple)):
+        return [leaf for item in value for leaf in flat(item)]
+    if isinstance(value, dict):
+        return [leaf for item in value.values() for leaf in flat(item)]
+    return [] if value is None else [value]
+
+
+def differs(got, want):
+    want = want.detach().numpy() if isinstance(want, torch.Tensor) else np.asarray(want)
+    if got.shape != want.shape:
+        return f"sizes {got.shape}, not {want.shape}"
+    if want.dtype.kind not in "fc":
+        return None if (got == want).all() else "other numbers"
+    bound = 1e-5 + 1e-5 * (np.abs(want).max() if want.size else 0)
+    return None if np.allclose(got, want, rtol=1e-4, atol=bound, equal_nan=True) else f"off by {np.abs(got - want).max()}"
+
+
+def run(restride, archive, inputs, want, directory):
+    """What is wrong with an archive's results, if anything."""
+    given = directory / "inputs.npz"
+    np.savez(given, **{name: tensor.numpy() for name, tensor in inputs.items()})
+    for way in WAYS:
+        out = directory / "outputs.npz"
+        done = subprocess.run(
+            [str(restride.binary), "run", str(archive), "--inputs", str(given), "--outputs", str(out), "--via", way],
+            capture_output=True,
+            text=True,
+        )
+        if done.returncode:
+            return f"{way}: {' '.join(done.stderr.split())[:200]}"
+        arrays = np.load(out)
+        got = [arrays[n] for n in sorted((n for n in arrays if n.startswith("output.")), key=lambda n: int(n[7:]))]
+        if len(got) != len(want):
+            return f"{way}: {len(got)} results, not {len(want)}"
+        for i, (a, b) in enumerate(zip(got, want)):
+            if why := differs(a, b):
+                return f"{way}: output {i}: {why}"
+    return None
+
+
+def archives(name, directory):
+    """The saved forms of a model, with inputs and results."""
+    torch.manual_seed(1)
+    model, inputs = MODELS[name]()
+    for form in ("trace",) if name in TRACED else ("trace", "script"):
+        path = directory / f"{name}.{form}.pt"
+        with torch.no_grad():
+            if form == "trace":
+                made = torch.jit.trace(model, inputs, check_trace=False, strict=False)
+            else:
+                try:
+                    made = torch.jit.script(model)
+                except Exception:
+                    continue
+            made.save(str(path))
+            loaded = torch.jit.load(str(path))
+            names = [a.name for a in loaded.forward.schema.arguments[1:]]
+            yield path, dict(zip(names, inputs)), flat(loaded(*inputs))
+
+
+def converter():
+    """What PyTorch's converter makes of the fixtures, as a table."""
+    from torch._export.converter import TS2EPConverter
+
+    print("| program | `TS2EPConverter` | restride |\n|---|---|---|")
+    for path in sorted((ROOT / "fixtures" / "torchscript").glob("*ed_*.pt")):
+        given = json.loads(path.with_suffix("").with_suffix(".inputs.json").read_text())
+        leaves = []
+        for t in given["tensors"]:
+            if "scalar" in t:
+                leaves.append(t["scalar"])
+                continue
+            data = given["storages"][t["storage"]]
+            leaves.append(torch.tensor(data["data"], dtype=getattr(torch, t["dtype"])).reshape(t["size"]))
+        loaded = torch.jit.load(str(path))
+        inputs = tuple(leaves) if path.stem != "scripted_code" else (leaves[0], leaves[1:])
+        try:
+            made = TS2EPConverter(loaded, inputs).convert()
+            again = flat(made.module()(*inputs))
+            want = flat(torch.jit.load(str(path))(*inputs))
+            says = "converts" if len(again) == len(want) and all(differs(np.asarray(a), b) is None for a, b in zip(again, want)) else "other results"
+        except Exception as e:
+            says = "refuses: " + " ".join(str(e).split())[:90].replace("|", "/")
+        print(f"| {path.stem} | {says} | runs, agrees |")
+
+
+def main():
+    options = parser(__doc__)
+    options.add_argument("names", nargs="*", help="models [default: all]")
+    options.add_argument("--silero", metavar="FILE", help="the archive silero_vad.jit")
+    options.add_argument("--converter", action="store_true", help="print the table of docs/torchscript.md")
+    args = options.parse_args()
+    if args.converter:
+        return converter()
+    restride = Restride(args.restride) if hasattr(args, "restride") else Restride()
+    failed = count = 0
+    with scratch() as directory:
+        directory = Path(directory)
+        for name in args.names or MODELS:
+            for path, inputs, want in archives(name, directory):
+                count += 1
+                why = run(restride, path, inputs, want, directory)
+                failed += why is not None
+                print(f"{path.stem}: {why or 'ok'}", flush=True)
+                path.unlink()
+    print(f"{count} archives, {failed} failed")
+    sys.exit(failed > 0)
+
+
+if __name__ == "__main__":
+    main()

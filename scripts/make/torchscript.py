@@ -1,0 +1,232 @@
+#!/usr/bin/env python3
+"""Write fixtures/torchscript: small archives of torch.jit.save, printed graphs, and what torch.jit.load computes of them.
+
+Each program is NAME.pt (or NAME.txt with NAME.weights.pt), NAME.inputs.json and NAME.outputs.npz, whose names are those that
+`restride run --outputs` writes: `output.I`, `input.NAME`, `buffer.NAME`. A program with state has a second call, NAME.again.npz.
+
+Needs PyTorch and torchvision.
+"""
+
+import json
+import sys
+import warnings
+from pathlib import Path
+
+import numpy as np
+import torch
+import torchvision
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+from lib.command import ROOT
+
+warnings.simplefilter("ignore")
+OUT = ROOT / "fixtures" / "torchscript"
+
+
+class Boxes(torch.nn.Module):
+    """Box regression and clipping as detectron2 writes them: slices of an input are written in place."""
+
+    def forward(self, deltas, boxes):
+        w = boxes[:, 2] - boxes[:, 0]
+        h = boxes[:, 3] - boxes[:, 1]
+        x = boxes[:, 0] + 0.5 * w
+        y = boxes[:, 1] + 0.5 * h
+        dx, dy, dw, dh = deltas[:, 0::4] / 10, deltas[:, 1::4] / 10, deltas[:, 2::4] / 5, deltas[:, 3::4] / 5
+        dw.clamp_(max=4.135)
+        dh.clamp_(max=4.135)
+        px, py = dx * w[:, None] + x[:, None], dy * h[:, None] + y[:, None]
+        pw, ph = torch.exp(dw) * w[:, None], torch.exp(dh) * h[:, None]
+        out = torch.zeros_like(deltas)
+        out[:, 0::4] = px - 0.5 * pw
+        out[:, 1::4] = py - 0.5 * ph
+        out[:, 2::4] = px + 0.5 * pw
+        out[:, 3::4] = py + 0.5 * ph
+        boxes[:, 0].clamp_(min=0, max=20)
+        boxes[:, 1].clamp_(min=0, max=10)
+        return out
+
+
+class Everything(torch.nn.Module):
+    """Scripted code with most of what TorchScript has."""
+
+    names: list[str]
+
+    def __init__(self):
+        super().__init__()
+        self.weight = torch.nn.Parameter(torch.randn(3))
+        self.register_buffer("count", torch.zeros(1))
+        self.names = ["a", "b"]
+        self.table = {"k": 1.5, "j": 2.0}
+        self.layers = torch.nn.ModuleList([torch.nn.Linear(3, 3), torch.nn.Linear(3, 3)])
+        self.last = torch.zeros(3)
+
+    def forward(self, x: torch.Tensor, parts: list[torch.Tensor], flag: bool = True, more: torch.Tensor | None = None):
+        outs: dict[str, torch.Tensor] = {}
+        self.count += 1
+        for i, layer in enumerate(self.layers):
+            x = torch.relu(layer(x)) * self.weight
+            outs[self.names[i]] = x
+        if more is not None:
+            x = x + more
+        elif len(parts) == 0:
+            raise ValueError("no parts")
+        assert x.dim() == 2, "two dimensions"
+        sizes = [n * 2 for n in x.shape]
+        x[:, 1:] += 1
+        x[0] = 3.0
+        if x.sum() > 0:
+            x = x * 2
+        else:
+            x = x - 1
+        total = 0
+        k = 0
+        while k < x.size(0):
+            k += 1
+            if k > 3:
+                break
+            total += k
+        self.last = x[0]
+        y = x
+        while bool(y.sum() < 1000.0):
+            y = y * 2 + total
+        return outs, y.view(sizes[0] // 2, -1), parts[-1].to(torch.float64) * self.table["k"], x.shape[1] // 2
+
+
+class Decoder(torch.nn.Module):
+    """State as speech models have it: empty at first, then of the batch's size, and a number beside it."""
+
+    def __init__(self):
+        super().__init__()
+        self.cell = torch.nn.LSTMCell(4, 4)
+        self.state = torch.zeros(0)
+        self.rate = 0
+
+    def forward(self, x: torch.Tensor, rate: int):
+        if self.rate != rate:
+            self.state = torch.zeros([2, x.size(0), 4])
+        if len(self.state) == 0:
+            h, c = self.cell(x)
+        else:
+            h, c = self.cell(x, (self.state[0], self.state[1]))
+        self.state = torch.stack([h, c])
+        self.rate = rate
+        return h
+
+
+class Found(torch.nn.Module):
+    """Boxes that data picks."""
+
+    def forward(self, boxes: torch.Tensor, scores: torch.Tensor, labels: torch.Tensor):
+        picked = scores > 0.5
+        boxes, scores, labels = boxes[picked], scores[picked], labels[picked]
+        keep = torchvision.ops.batched_nms(boxes, scores, labels, 0.5)
+        return boxes[keep], scores[keep], labels[keep]
+
+
+def traced(module, inputs):
+    return torch.jit.trace(module.eval(), tuple(i.clone() for i in inputs), check_trace=False, strict=False)
+
+
+def flat(value):
+    if isinstance(value, (list, tuple)):
+        return [leaf for item in value for leaf in flat(item)]
+    if isinstance(value, dict):
+        return [leaf for item in value.values() for leaf in flat(item)]
+    return [value]
+
+
+def write_inputs(path, leaves):
+    tensors, storages = [], []
+    for leaf in leaves:
+        if not isinstance(leaf, torch.Tensor):
+            tensors.append({"scalar": leaf})
+            continue
+        at = len(storages)
+        data = leaf.reshape(-1).tolist()
+        storages.append({"id": at, "dtype": str(leaf.dtype).removeprefix("torch."), "data": data})
+        tensors.append({"dtype": storages[-1]["dtype"], "size": list(leaf.shape), "stride": list(leaf.stride()), "offset": 0, "storage": at})
+    path.write_text(json.dumps({"tensors": tensors, "storages": storages}))
+
+
+def call(module, arguments, path):
+    """One call, and what it leaves."""
+    before = {n: b.clone() for n, b in module.named_buffers()} if isinstance(module, torch.nn.Module) else {}
+    given = [a.clone() if isinstance(a, torch.Tensor) else a for a in arguments]
+    outputs = flat(module(*given))
+    arrays = {f"output.{i}": np.asarray(o.detach() if isinstance(o, torch.Tensor) else o) for i, o in enumerate(outputs) if o is not None}
+    for i, (old, new) in enumerate(zip(arguments, given)):
+        if isinstance(old, torch.Tensor) and not torch.equal(old, new):
+            arrays[f"input.{i}"] = new.numpy()
+    for name, old in before.items():
+        new = dict(module.named_buffers())[name]
+        if old.shape == new.shape and not torch.equal(old, new):
+            arrays[f"buffer.{name}"] = new.detach().numpy()
+    np.savez(path, **arrays)
+
+
+def archive(name, module, arguments, again=False):
+    path = OUT / f"{name}.pt"
+    module.save(str(path))
+    loaded = torch.jit.load(str(path))
+    write_inputs(OUT / f"{name}.inputs.json", flat(list(arguments)))
+    call(loaded, arguments, OUT / f"{name}.outputs.npz")
+    if again:
+        call(loaded, arguments, OUT / f"{name}.again.npz")
+
+
+def text(name, printed, module, arguments):
+    (OUT / f"{name}.txt").write_text(printed)
+    torch.save(module.state_dict(), OUT / f"{name}.weights.pt")
+    write_inputs(OUT / f"{name}.inputs.json", flat(list(arguments)))
+    call(module, arguments, OUT / f"{name}.outputs.npz")
+
+
+class Small(torch.nn.Module):
+    """A module with a buffer, for printed graphs."""
+
+    def __init__(self):
+        super().__init__()
+        self.lin = torch.nn.Linear(3, 4)
+        self.register_buffer("b", torch.zeros(4))
+
+    def forward(self, x):
+        y = self.lin(x)
+        y[:, 0].fill_(1.5)
+        self.b.add_(y.sum(0))
+        z = torch.nn.functional.relu(y, inplace=True) + self.b
+        a, b = z.split(2, 1)
+        w = torch.cat([a, b * 2], dim=-1).view(x.size(0), -1)[..., None]
+        return w / 2, a.max(dim=1)[0], -b
+
+
+def main():
+    OUT.mkdir(exist_ok=True)
+    torch.manual_seed(0)
+    boxes = (torch.randn(5, 8), torch.rand(5, 4) * 20)
+    archive("traced_boxes", traced(Boxes(), boxes), boxes)
+    image = (torch.randn(2, 3, 8, 8),)
+    network = torch.nn.Sequential(torch.nn.Conv2d(3, 4, 3), torch.nn.BatchNorm2d(4), torch.nn.ReLU(inplace=True), torch.nn.Upsample(scale_factor=2.0))
+    archive("traced_network", traced(network, image), image)
+    archive("scripted_code", torch.jit.script(Everything()), (torch.randn(4, 3), [torch.randn(2), torch.randn(2)]))
+    archive("scripted_state", torch.jit.script(Decoder()), (torch.randn(2, 4), 16000), again=True)
+    found = (torch.rand(12, 4) * 10, torch.rand(12), torch.randint(0, 3, (12,)))
+    found[0][:, 2:] += found[0][:, :2]
+    archive("traced_found", traced(Found(), found), found)
+    archive("scripted_found", torch.jit.script(Found()), found)
+    x = (torch.randn(2, 3),)
+    symbolic = torch.fx.symbolic_trace(Small())
+    text("fx_nodes", ">>> print(gm.graph)\n" + str(symbolic.graph), symbolic, x)
+    symbolic = torch.fx.symbolic_trace(Small())
+    text("fx_code", str(symbolic), symbolic, x)
+    small = Small()
+    exported = torch.export.export(small, x)
+    text("exported", "```\n" + str(exported) + "\n```\n", small, x)
+    function = torch.jit.trace(lambda x: torch.relu(x.view(-1)[1:]).sigmoid_() + x.size(0), x)
+    (OUT / "jit_ir.txt").write_text(str(function.graph))
+    write_inputs(OUT / "jit_ir.inputs.json", list(x))
+    call(function, x, OUT / "jit_ir.outputs.npz")
+    torch.save(network.state_dict(), OUT / "state_dict.pt")
+
+
+if __name__ == "__main__":
+    main()
