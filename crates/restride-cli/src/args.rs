@@ -163,7 +163,7 @@ pub struct Functionalize {
     pub output: Option<PathBuf>,
     /// Print the program as a graph text: `fx` in the form in which FILE came in, or as FX nodes.
     #[arg(long, value_enum, value_name = "FORM")]
-    pub emit: Option<Emit>,
+    pub emit: Option<EmitForm>,
     /// Use Core ATen operators wherever they can express the program.
     #[arg(long)]
     pub portable: bool,
@@ -587,7 +587,7 @@ pub enum RandomArg {
     /// A seed.
     Seed(u64),
     /// Types, by name or in order.
-    Types(Vec<(Option<std::sync::Arc<str>>, restride::Given)>),
+    Types(Vec<(Option<std::sync::Arc<str>>, restride::GivenValue)>),
 }
 
 impl GivenArgs {
@@ -674,7 +674,7 @@ fn bytes(text: &str) -> Result<i64, String> {
 
 /// A form of a printed graph.
 #[derive(ValueEnum, Clone, Copy, PartialEq, Eq)]
-pub enum Emit {
+pub enum EmitForm {
     /// The form in which the program came in, or FX nodes.
     Fx,
     /// FX nodes, as `print(graph)`.

@@ -1,7 +1,7 @@
 //! What each command does.
 
 use crate::args::{
-    BenchArgs, Cli, Command, Compile, Emit, Explain, Functionalize, GivenArgs, GradArgs, Man, MemoryArgs, PlanArgs,
+    BenchArgs, Cli, Command, Compile, EmitForm, Explain, Functionalize, GivenArgs, GradArgs, Man, MemoryArgs, PlanArgs,
     ProgramArgs, RandomArg, Reinplace, Run, RunArgs, Show, StageArg, Verify, Via,
 };
 use crate::screen::Screen;
@@ -284,11 +284,11 @@ fn functionalize(screen: &Screen, args: &Functionalize) -> Result<()> {
     };
     if let Some(emit) = args.emit {
         let form = match emit {
-            Emit::Fx => restride::graph_form(&source.file, &source.options)?.unwrap_or(GraphForm::Nodes),
-            Emit::Nodes => GraphForm::Nodes,
-            Emit::Code => GraphForm::Code,
-            Emit::Exported => GraphForm::Exported,
-            Emit::Jit => GraphForm::JitIr,
+            EmitForm::Fx => restride::graph_form(&source.file, &source.options)?.unwrap_or(GraphForm::Nodes),
+            EmitForm::Nodes => GraphForm::Nodes,
+            EmitForm::Code => GraphForm::Code,
+            EmitForm::Exported => GraphForm::Exported,
+            EmitForm::Jit => GraphForm::JitIr,
         };
         screen.result(restride::print_graph(&restride::written(&made)?, form)?.as_bytes())?;
     }

@@ -4,7 +4,8 @@
 use crate::error::{At, Pt2Error, Result};
 use crate::model;
 use serde::Deserialize;
-use serde_json::Value;
+/// A key of a dictionary.
+pub use serde_json::Value;
 use std::fmt::Write;
 
 /// How values are nested. A leaf is one value, `None` included.

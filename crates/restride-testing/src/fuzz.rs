@@ -75,7 +75,7 @@ pub fn pasted_graphs(bytes: &[u8]) {
     let Ok(text) = std::str::from_utf8(bytes) else { return };
     let items = restride::GivenInputs::parse_types("f32[2,3]").expect("a type");
     let inputs = restride::GivenInputs { items, ..Default::default() };
-    let options = restride_torchscript::ImportOptions {
+    let options = restride_torchscript::RecordOptions {
         method: None,
         lookup: &restride_ops::lookup,
         limits: restride_ir::Limits::default(),

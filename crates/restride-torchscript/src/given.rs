@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 /// An input, as far as recording needs it: sizes of tensors, values of all else.
 #[derive(Clone, PartialEq, Debug)]
-pub enum Given {
+pub enum GivenValue {
     /// A tensor of a type.
     Tensor(DType, Layout),
     /// A number.
@@ -16,11 +16,11 @@ pub enum Given {
     /// `None`.
     None,
     /// A list.
-    List(Vec<Given>),
+    List(Vec<GivenValue>),
     /// A tuple.
-    Tuple(Vec<Given>),
+    Tuple(Vec<GivenValue>),
     /// A dictionary.
-    Dict(Vec<(Arc<str>, Given)>),
+    Dict(Vec<(Arc<str>, GivenValue)>),
 }
 
 /// A size that stays symbolic.
@@ -47,7 +47,7 @@ pub enum DynamicRange {
 #[derive(Clone, PartialEq, Debug, Default)]
 pub struct GivenInputs {
     /// The inputs in order, or by name.
-    pub items: Vec<(Option<Arc<str>>, Given)>,
+    pub items: Vec<(Option<Arc<str>>, GivenValue)>,
     /// Sizes that stay symbolic.
     pub dynamic: Vec<Dynamic>,
 }
@@ -61,7 +61,7 @@ impl GivenInputs {
     ///
     /// # Errors
     /// Another form.
-    pub fn parse_types(text: &str) -> Result<Vec<(Option<Arc<str>>, Given)>> {
+    pub fn parse_types(text: &str) -> Result<Vec<(Option<Arc<str>>, GivenValue)>> {
         let mut p = TypeParser { text, at: 0, depth: 0 };
         let mut out = Vec::new();
         loop {
@@ -157,7 +157,7 @@ impl<'t> TypeParser<'t> {
         &rest[..end]
     }
 
-    fn list(&mut self, close: char) -> Result<Vec<Given>> {
+    fn list(&mut self, close: char) -> Result<Vec<GivenValue>> {
         let mut out = Vec::new();
         while !self.eat(close) {
             out.push(self.value()?);
@@ -168,7 +168,7 @@ impl<'t> TypeParser<'t> {
         Ok(out)
     }
 
-    fn value(&mut self) -> Result<Given> {
+    fn value(&mut self) -> Result<GivenValue> {
         self.depth += 1;
         if self.depth > 32 {
             return Err(self.bad("nested too deep"));
@@ -178,16 +178,16 @@ impl<'t> TypeParser<'t> {
         out
     }
 
-    fn one_value(&mut self) -> Result<Given> {
+    fn one_value(&mut self) -> Result<GivenValue> {
         self.space();
         match self.peek() {
             Some('[') => {
                 self.at += 1;
-                return self.list(']').map(Given::List);
+                return self.list(']').map(GivenValue::List);
             }
             Some('(') => {
                 self.at += 1;
-                return self.list(')').map(Given::Tuple);
+                return self.list(')').map(GivenValue::Tuple);
             }
             Some('{') => {
                 self.at += 1;
@@ -202,16 +202,16 @@ impl<'t> TypeParser<'t> {
                         return Err(self.bad("a comma is expected"));
                     }
                 }
-                return Ok(Given::Dict(out));
+                return Ok(GivenValue::Dict(out));
             }
-            Some('"' | '\'') => return self.string().map(Given::Str),
+            Some('"' | '\'') => return self.string().map(GivenValue::Str),
             _ => {}
         }
         let word = self.word();
         match word {
-            "None" => return Ok(Given::None),
-            "True" => return Ok(Given::Number(Scalar::Bool(true))),
-            "False" => return Ok(Given::Number(Scalar::Bool(false))),
+            "None" => return Ok(GivenValue::None),
+            "True" => return Ok(GivenValue::Number(Scalar::Bool(true))),
+            "False" => return Ok(GivenValue::Number(Scalar::Bool(false))),
             _ => {}
         }
         let dtype = dtype_named(word);
@@ -226,13 +226,13 @@ impl<'t> TypeParser<'t> {
             } else {
                 Layout::contiguous(&sizes)
             };
-            return Ok(Given::Tensor(dtype, layout));
+            return Ok(GivenValue::Tensor(dtype, layout));
         }
         if let Ok(i) = word.parse::<i64>() {
-            return Ok(Given::Number(Scalar::Int(i)));
+            return Ok(GivenValue::Number(Scalar::Int(i)));
         }
         match word.parse::<f64>() {
-            Ok(x) => Ok(Given::Number(Scalar::Float(x))),
+            Ok(x) => Ok(GivenValue::Number(Scalar::Float(x))),
             Err(_) => Err(self.bad("no type and no value")),
         }
     }
@@ -305,9 +305,9 @@ mod tests {
     fn types_are_read() {
         let items = GivenInputs::parse_types("x=f32[2, 3],n=4,hs=[i64[1],None],d={\"k\": 0.5},s=\"a\"").unwrap();
         assert_eq!(items.len(), 5);
-        assert_eq!(items[0], (Some("x".into()), Given::Tensor(DType::F32, Layout::contiguous(&[2, 3]))));
-        assert_eq!(items[1].1, Given::Number(Scalar::Int(4)));
-        assert!(matches!(&items[2].1, Given::List(l) if l.len() == 2 && l[1] == Given::None));
+        assert_eq!(items[0], (Some("x".into()), GivenValue::Tensor(DType::F32, Layout::contiguous(&[2, 3]))));
+        assert_eq!(items[1].1, GivenValue::Number(Scalar::Int(4)));
+        assert!(matches!(&items[2].1, GivenValue::List(l) if l.len() == 2 && l[1] == GivenValue::None));
         assert!(GivenInputs::parse_types("x=f32[2").is_err());
         assert!(GivenInputs::parse_types("x=what").is_err());
         let d = GivenInputs::parse_dynamic("x.0=1..64,y.1=x.0").unwrap();

@@ -1,9 +1,9 @@
 //! From given types to inputs of the program, and from results to its outputs.
 
 use crate::eval::Evaluator;
-use crate::given::{Dynamic, DynamicRange, Given, GivenInputs};
+use crate::given::{Dynamic, DynamicRange, GivenInputs, GivenValue};
 use crate::syntax::ast::{Ast, AstKind, Param};
-use crate::value::{Key, Value};
+use crate::value::{PyKey, PyValue};
 use indexmap::IndexMap;
 use restride_ir::{Arg, Error, ErrorKind, Expr, InputKind, Result, Scalar, Symbol, TensorType, Type};
 use restride_pt2::pytree::{Container, TreeSpec};
@@ -16,7 +16,7 @@ use std::sync::Arc;
 /// The arguments of a call, and how they are nested.
 pub struct Bound {
     /// One for each parameter.
-    pub args: Vec<Value>,
+    pub args: Vec<PyValue>,
     /// The nesting, as PyTorch's `in_spec`.
     pub spec: String,
     /// Names of the parameters.
@@ -25,18 +25,18 @@ pub struct Bound {
 
 /// Takes given items for parameters.
 struct Supply<'g> {
-    items: &'g [(Option<Arc<str>>, Given)],
+    items: &'g [(Option<Arc<str>>, GivenValue)],
     used: Vec<bool>,
 }
 
 impl Supply<'_> {
-    fn named(&mut self, name: &str) -> Option<Given> {
+    fn named(&mut self, name: &str) -> Option<GivenValue> {
         let at = self.items.iter().position(|(n, _)| n.as_deref() == Some(name))?;
         self.used[at] = true;
         Some(self.items[at].1.clone())
     }
 
-    fn unnamed(&mut self) -> Option<Given> {
+    fn unnamed(&mut self) -> Option<GivenValue> {
         let at = (0..self.items.len()).find(|i| !self.used[*i] && self.items[*i].0.is_none())?;
         self.used[at] = true;
         Some(self.items[at].1.clone())
@@ -47,7 +47,7 @@ impl Supply<'_> {
     }
 
     /// The item of a parameter, put together from its parts where it is a list, tuple or dictionary.
-    fn take(&mut self, name: &str, annotation: Option<&Ast>, after: usize) -> Option<Given> {
+    fn take(&mut self, name: &str, annotation: Option<&Ast>, after: usize) -> Option<GivenValue> {
         if let Some(found) = self.named(name) {
             return Some(found);
         }
@@ -66,7 +66,7 @@ impl Supply<'_> {
                     out.push(one);
                 }
                 if out.is_empty() {
-                    if let Some(whole @ Given::List(_)) = self.peek() {
+                    if let Some(whole @ GivenValue::List(_)) = self.peek() {
                         self.unnamed();
                         return Some(whole);
                     }
@@ -74,10 +74,10 @@ impl Supply<'_> {
                         out.push(self.unnamed()?);
                     }
                 }
-                (!out.is_empty()).then_some(Given::List(out))
+                (!out.is_empty()).then_some(GivenValue::List(out))
             }
             ("Tuple", Some(inner)) => {
-                if let Some(whole @ Given::Tuple(_)) = self.peek() {
+                if let Some(whole @ GivenValue::Tuple(_)) = self.peek() {
                     self.unnamed();
                     return Some(whole);
                 }
@@ -90,10 +90,10 @@ impl Supply<'_> {
                     let left = after + types.len() - i - 1;
                     out.push(self.take(&format!("{name}_{i}"), Some(ty), left)?);
                 }
-                Some(Given::Tuple(out))
+                Some(GivenValue::Tuple(out))
             }
             ("Dict", _) => {
-                if let Some(whole @ Given::Dict(_)) = self.peek() {
+                if let Some(whole @ GivenValue::Dict(_)) = self.peek() {
                     self.unnamed();
                     return Some(whole);
                 }
@@ -105,13 +105,13 @@ impl Supply<'_> {
                         out.push((Arc::from(key), given.clone()));
                     }
                 }
-                (!out.is_empty()).then_some(Given::Dict(out))
+                (!out.is_empty()).then_some(GivenValue::Dict(out))
             }
             _ => self.unnamed(),
         }
     }
 
-    fn peek(&self) -> Option<Given> {
+    fn peek(&self) -> Option<GivenValue> {
         let at = (0..self.items.len()).find(|i| !self.used[*i] && self.items[*i].0.is_none())?;
         Some(self.items[at].1.clone())
     }
@@ -125,13 +125,13 @@ pub fn bind(
     eval: &mut Evaluator<'_, '_>,
     params: &[Param],
     given: &GivenInputs,
-    recorded: Option<&[Given]>,
+    recorded: Option<&[GivenValue]>,
 ) -> Result<Bound> {
-    let from_record: Vec<(Option<Arc<str>>, Given)> =
+    let from_record: Vec<(Option<Arc<str>>, GivenValue)> =
         recorded.unwrap_or_default().iter().map(|g| (None, g.clone())).collect();
     let mut supply = Supply { items: &given.items, used: vec![false; given.items.len()] };
     let mut record = Supply { items: &from_record, used: vec![false; from_record.len()] };
-    let mut chosen: Vec<Option<Given>> = Vec::new();
+    let mut chosen: Vec<Option<GivenValue>> = Vec::new();
     for (i, param) in params.iter().enumerate() {
         let after = params[i + 1..].iter().filter(|p| p.default.is_none()).count();
         let recorded = record.unnamed();
@@ -193,13 +193,13 @@ fn plural(n: usize) -> &'static str {
 }
 
 /// A literal default.
-fn default_of(param: &Param) -> Result<Given> {
+fn default_of(param: &Param) -> Result<GivenValue> {
     Ok(match param.default.as_ref().map(|d| &d.kind) {
-        Some(AstKind::Int(i)) => Given::Number(Scalar::Int(*i)),
-        Some(AstKind::Float(x)) => Given::Number(Scalar::Float(*x)),
-        Some(AstKind::Bool(b)) => Given::Number(Scalar::Bool(*b)),
-        Some(AstKind::Str(s)) => Given::Str(s.clone()),
-        Some(AstKind::None) | None => Given::None,
+        Some(AstKind::Int(i)) => GivenValue::Number(Scalar::Int(*i)),
+        Some(AstKind::Float(x)) => GivenValue::Number(Scalar::Float(*x)),
+        Some(AstKind::Bool(b)) => GivenValue::Number(Scalar::Bool(*b)),
+        Some(AstKind::Str(s)) => GivenValue::Str(s.clone()),
+        Some(AstKind::None) | None => GivenValue::None,
         Some(_) => {
             return Err(Error::new(ErrorKind::Inputs, format!("{} has a default that is no literal", param.name))
                 .help("give it with --inputs or --random"));
@@ -216,8 +216,8 @@ struct Leaves<'e, 'a, 'l, 'd> {
 }
 
 impl Leaves<'_, '_, '_, '_> {
-    fn value(&mut self, name: &str, given: &Given) -> Result<(Value, TreeSpec)> {
-        let many = |me: &mut Self, items: &[Given]| -> Result<(Vec<Value>, Vec<TreeSpec>)> {
+    fn value(&mut self, name: &str, given: &GivenValue) -> Result<(PyValue, TreeSpec)> {
+        let many = |me: &mut Self, items: &[GivenValue]| -> Result<(Vec<PyValue>, Vec<TreeSpec>)> {
             let mut out = (Vec::new(), Vec::new());
             for (i, item) in items.iter().enumerate() {
                 let (value, spec) = me.value(&format!("{name}_{i}"), item)?;
@@ -227,42 +227,42 @@ impl Leaves<'_, '_, '_, '_> {
             Ok(out)
         };
         Ok(match given {
-            Given::Tensor(dtype, layout) => {
+            GivenValue::Tensor(dtype, layout) => {
                 let layout = self.layout(name, layout)?;
                 let (t, value) = self.eval.rec.input(name, TensorType::new(*dtype, layout));
                 self.eval.rec.user_input(value, InputKind::User(name.into()));
-                (Value::Tensor(t), TreeSpec::Leaf)
+                (PyValue::Tensor(t), TreeSpec::Leaf)
             }
-            Given::Number(n) => {
+            GivenValue::Number(n) => {
                 let e = Expr::from(*n);
                 self.fixed(name, Type::Scalar(e.clone()), Arg::Scalar(e.clone()));
-                (Value::Num(e), TreeSpec::Leaf)
+                (PyValue::Num(e), TreeSpec::Leaf)
             }
-            Given::Str(s) => {
+            GivenValue::Str(s) => {
                 self.fixed(name, Type::Str, Arg::Str(s.clone()));
-                (Value::Str(s.clone()), TreeSpec::Leaf)
+                (PyValue::Str(s.clone()), TreeSpec::Leaf)
             }
-            Given::None => {
+            GivenValue::None => {
                 self.fixed(name, Type::None, Arg::None);
-                (Value::None, TreeSpec::Leaf)
+                (PyValue::None, TreeSpec::Leaf)
             }
-            Given::List(items) => {
+            GivenValue::List(items) => {
                 let (values, specs) = many(self, items)?;
-                (Value::list(values), TreeSpec::Node(Container::List, specs))
+                (PyValue::list(values), TreeSpec::Node(Container::List, specs))
             }
-            Given::Tuple(items) => {
+            GivenValue::Tuple(items) => {
                 let (values, specs) = many(self, items)?;
-                (Value::tuple(values), TreeSpec::Node(Container::Tuple, specs))
+                (PyValue::tuple(values), TreeSpec::Node(Container::Tuple, specs))
             }
-            Given::Dict(items) => {
+            GivenValue::Dict(items) => {
                 let (mut out, mut specs, mut keys) = (IndexMap::new(), Vec::new(), Vec::new());
                 for (key, item) in items {
                     let (value, spec) = self.value(&format!("{name}_{key}"), item)?;
-                    out.insert(Key::Str(key.clone()), value);
+                    out.insert(PyKey::Str(key.clone()), value);
                     specs.push(spec);
-                    keys.push(serde_json::Value::String(key.to_string()));
+                    keys.push(restride_pt2::pytree::Value::String(key.to_string()));
                 }
-                (Value::Dict(Rc::new(RefCell::new(out))), TreeSpec::Node(Container::Dict(keys), specs))
+                (PyValue::Dict(Rc::new(RefCell::new(out))), TreeSpec::Node(Container::Dict(keys), specs))
             }
         })
     }
@@ -326,44 +326,44 @@ impl Leaves<'_, '_, '_, '_> {
 ///
 /// # Errors
 /// A result that is no tensor, number, string or container of those.
-pub fn outputs(eval: &mut Evaluator<'_, '_>, value: &Value) -> Result<(Vec<Value>, TreeSpec)> {
+pub fn outputs(eval: &mut Evaluator<'_, '_>, value: &PyValue) -> Result<(Vec<PyValue>, TreeSpec)> {
     let mut leaves = Vec::new();
     let spec = flatten(eval, value, &mut leaves, 0)?;
     // PyTorch's programs return a tuple of results for a single one, too.
     Ok((leaves, spec))
 }
 
-fn flatten(eval: &mut Evaluator<'_, '_>, value: &Value, out: &mut Vec<Value>, depth: usize) -> Result<TreeSpec> {
+fn flatten(eval: &mut Evaluator<'_, '_>, value: &PyValue, out: &mut Vec<PyValue>, depth: usize) -> Result<TreeSpec> {
     if depth > 32 {
         return Err(Error::new(ErrorKind::Limit, "results nested too deep"));
     }
-    let mut many = |eval: &mut Evaluator<'_, '_>, items: &[Value]| {
+    let mut many = |eval: &mut Evaluator<'_, '_>, items: &[PyValue]| {
         items.iter().map(|i| flatten(eval, i, out, depth + 1)).collect::<Result<Vec<_>>>()
     };
     Ok(match value {
-        Value::Tuple(items, _) => TreeSpec::Node(Container::Tuple, many(eval, items)?),
-        Value::List(items) => {
+        PyValue::Tuple(items, _) => TreeSpec::Node(Container::Tuple, many(eval, items)?),
+        PyValue::List(items) => {
             let items = items.borrow().clone();
             TreeSpec::Node(Container::List, many(eval, &items)?)
         }
-        Value::Dict(d) => {
+        PyValue::Dict(d) => {
             let d = d.borrow().clone();
             let mut keys = Vec::new();
             for k in d.keys() {
                 keys.push(match k {
-                    Key::Str(s) => serde_json::Value::String(s.to_string()),
-                    Key::Int(i) => serde_json::Value::from(*i),
+                    PyKey::Str(s) => restride_pt2::pytree::Value::String(s.to_string()),
+                    PyKey::Int(i) => restride_pt2::pytree::Value::from(*i),
                     _ => return Err(Error::unsupported("a result that is a dictionary with such keys")),
                 });
             }
-            let items: Vec<Value> = d.values().cloned().collect();
+            let items: Vec<PyValue> = d.values().cloned().collect();
             TreeSpec::Node(Container::Dict(keys), many(eval, &items)?)
         }
-        Value::Tensor(_) | Value::Num(_) | Value::None | Value::Str(_) | Value::Complex(..) => {
+        PyValue::Tensor(_) | PyValue::Num(_) | PyValue::None | PyValue::Str(_) | PyValue::Complex(..) => {
             out.push(value.clone());
             TreeSpec::Leaf
         }
-        Value::Poison(why) => return Err(Error::unsupported(why.to_string())),
+        PyValue::Poison(why) => return Err(Error::unsupported(why.to_string())),
         other => return Err(Error::unsupported(format!("a result that is {}", other.kind()))),
     })
 }
@@ -372,12 +372,12 @@ fn flatten(eval: &mut Evaluator<'_, '_>, value: &Value, out: &mut Vec<Value>, de
 ///
 /// # Errors
 /// A tensor of a branch alone.
-pub fn output_arg(eval: &mut Evaluator<'_, '_>, leaf: &Value) -> Result<Arg> {
+pub fn output_arg(eval: &mut Evaluator<'_, '_>, leaf: &PyValue) -> Result<Arg> {
     Ok(match leaf {
-        Value::Tensor(t) => Arg::Value(eval.rec.value(t)?),
-        Value::Num(e) => Arg::Scalar(e.clone()),
-        Value::Str(s) => Arg::Str(s.clone()),
-        Value::Complex(re, im) => Arg::Complex(*re, *im),
+        PyValue::Tensor(t) => Arg::Value(eval.rec.value(t)?),
+        PyValue::Num(e) => Arg::Scalar(e.clone()),
+        PyValue::Str(s) => Arg::Str(s.clone()),
+        PyValue::Complex(re, im) => Arg::Complex(*re, *im),
         _ => Arg::None,
     })
 }

@@ -15,6 +15,6 @@ pub mod syntax;
 pub mod text;
 pub mod value;
 
-pub use archive::{ImportOptions, import, is_archive, weights};
-pub use given::{Dynamic, DynamicRange, Given, GivenInputs};
-pub use source::Source;
+pub use archive::{RecordOptions, import, is_archive, weights};
+pub use given::{Dynamic, DynamicRange, GivenInputs, GivenValue};
+pub use source::SourceText;

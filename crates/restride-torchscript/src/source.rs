@@ -1,19 +1,19 @@
-//! Source texts with their names, for errors and origins.
+//! SourceText texts with their names, for errors and origins.
 
 use restride_ir::{Error, ErrorKind, Origin};
 use std::sync::Arc;
 
 /// A text with the name of its file.
 #[derive(Debug)]
-pub struct Source {
+pub struct SourceText {
     name: Arc<str>,
     text: Arc<str>,
 }
 
-impl Source {
+impl SourceText {
     /// A text of a file.
-    pub fn new(name: impl Into<Arc<str>>, text: impl Into<Arc<str>>) -> Arc<Source> {
-        Arc::new(Source { name: name.into(), text: text.into() })
+    pub fn new(name: impl Into<Arc<str>>, text: impl Into<Arc<str>>) -> Arc<SourceText> {
+        Arc::new(SourceText { name: name.into(), text: text.into() })
     }
 
     /// The file's name.

@@ -1,7 +1,7 @@
 //! Values of the evaluated code.
 
 use crate::record::TensorRef;
-use crate::source::Source;
+use crate::source::SourceText;
 use crate::syntax::ast::FunctionDef;
 use indexmap::IndexMap;
 use restride_ir::{DType, Expr, MemoryFormat};
@@ -10,13 +10,13 @@ use std::rc::Rc;
 use std::sync::Arc;
 
 /// A list, shared by all variables that hold it.
-pub type ListRef = Rc<RefCell<Vec<Value>>>;
+pub type ListRef = Rc<RefCell<Vec<PyValue>>>;
 /// A dictionary, likewise.
-pub type DictRef = Rc<RefCell<IndexMap<Key, Value>>>;
+pub type DictRef = Rc<RefCell<IndexMap<PyKey, PyValue>>>;
 
 /// A value.
 #[derive(Clone)]
-pub enum Value {
+pub enum PyValue {
     /// `None`
     None,
     /// An int, float or bool, maybe over symbols.
@@ -38,23 +38,23 @@ pub enum Value {
     /// A list.
     List(ListRef),
     /// A tuple, or a named tuple with its class and the names of its fields.
-    Tuple(Rc<[Value]>, Option<Rc<Fields>>),
+    Tuple(Rc<[PyValue]>, Option<Rc<Fields>>),
     /// A dictionary.
     Dict(DictRef),
     /// A module, or an object of another class.
-    Object(Rc<Object>),
+    Object(Rc<PyObject>),
     /// A class or a function of the code, by its qualified name.
     Global(Arc<str>),
     /// A method of an object.
-    Method(Rc<Object>, Arc<str>),
+    Method(Rc<PyObject>, Arc<str>),
     /// A function of the code.
-    Function(Rc<Function>),
+    Function(Rc<CodeFunction>),
     /// A function or module of Python or PyTorch, by its path.
     Path(Arc<str>),
     /// A method of a value, in FX code.
-    Bound(Box<Value>, Arc<str>),
+    Bound(Box<PyValue>, Arc<str>),
     /// A slice of an index.
-    Slice(Box<[Value; 3]>),
+    Slice(Box<[PyValue; 3]>),
     /// `...`
     Ellipsis,
     /// A value that only some branches gave: an error where it is read.
@@ -71,26 +71,26 @@ pub struct Fields {
 }
 
 /// An object with attributes.
-pub struct Object {
+pub struct PyObject {
     /// Its class.
     pub class: Arc<str>,
     /// Its path in the module tree, for modules.
     pub path: RefCell<Option<Arc<str>>>,
     /// Its attributes.
-    pub attributes: RefCell<IndexMap<Arc<str>, Value>>,
+    pub attributes: RefCell<IndexMap<Arc<str>, PyValue>>,
 }
 
 /// A function with the source that it is in.
-pub struct Function {
+pub struct CodeFunction {
     /// Its definition.
     pub def: Rc<FunctionDef>,
     /// Where it is.
-    pub source: Arc<Source>,
+    pub source: Arc<SourceText>,
 }
 
 /// A key of a dictionary.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
-pub enum Key {
+pub enum PyKey {
     /// A string.
     Str(Arc<str>),
     /// An integer, or a bool.
@@ -101,47 +101,47 @@ pub enum Key {
     Tensor(usize),
 }
 
-impl Value {
+impl PyValue {
     /// An integer.
-    pub fn int(i: i64) -> Value {
-        Value::Num(Expr::Int(i))
+    pub fn int(i: i64) -> PyValue {
+        PyValue::Num(Expr::Int(i))
     }
 
     /// A bool.
-    pub fn bool(b: bool) -> Value {
-        Value::Num(Expr::Bool(b))
+    pub fn bool(b: bool) -> PyValue {
+        PyValue::Num(Expr::Bool(b))
     }
 
     /// A float.
-    pub fn float(x: f64) -> Value {
-        Value::Num(Expr::float(x))
+    pub fn float(x: f64) -> PyValue {
+        PyValue::Num(Expr::float(x))
     }
 
     /// A string.
-    pub fn str(s: &str) -> Value {
-        Value::Str(s.into())
+    pub fn str(s: &str) -> PyValue {
+        PyValue::Str(s.into())
     }
 
     /// A list.
-    pub fn list(items: Vec<Value>) -> Value {
-        Value::List(Rc::new(RefCell::new(items)))
+    pub fn list(items: Vec<PyValue>) -> PyValue {
+        PyValue::List(Rc::new(RefCell::new(items)))
     }
 
     /// A tuple.
-    pub fn tuple(items: Vec<Value>) -> Value {
-        Value::Tuple(items.into(), None)
+    pub fn tuple(items: Vec<PyValue>) -> PyValue {
+        PyValue::Tuple(items.into(), None)
     }
 
     /// A list of integers.
-    pub fn ints(items: impl IntoIterator<Item = Expr>) -> Value {
-        Value::list(items.into_iter().map(Value::Num).collect())
+    pub fn ints(items: impl IntoIterator<Item = Expr>) -> PyValue {
+        PyValue::list(items.into_iter().map(PyValue::Num).collect())
     }
 
     /// The items of a list or tuple.
-    pub fn items(&self) -> Option<Vec<Value>> {
+    pub fn items(&self) -> Option<Vec<PyValue>> {
         match self {
-            Value::List(l) => Some(l.borrow().clone()),
-            Value::Tuple(t, _) => Some(t.to_vec()),
+            PyValue::List(l) => Some(l.borrow().clone()),
+            PyValue::Tuple(t, _) => Some(t.to_vec()),
             _ => None,
         }
     }
@@ -149,7 +149,7 @@ impl Value {
     /// The tensor, if it is one.
     pub fn tensor(&self) -> Option<&TensorRef> {
         match self {
-            Value::Tensor(t) => Some(t),
+            PyValue::Tensor(t) => Some(t),
             _ => None,
         }
     }
@@ -157,63 +157,66 @@ impl Value {
     /// What it is, for messages.
     pub fn kind(&self) -> String {
         match self {
-            Value::None => "None".into(),
-            Value::Num(e) if e.is_bool() => "a bool".into(),
-            Value::Num(e) if e.is_float() => "a float".into(),
-            Value::Num(_) => "an int".into(),
-            Value::Complex(..) => "a complex".into(),
-            Value::Str(_) => "a str".into(),
-            Value::Device(_) => "a device".into(),
-            Value::DType(_) => "a dtype".into(),
-            Value::MemoryFormat(_) => "a memory format".into(),
-            Value::Strided => "a layout".into(),
-            Value::Tensor(_) => "a tensor".into(),
-            Value::List(_) => "a list".into(),
-            Value::Tuple(..) => "a tuple".into(),
-            Value::Dict(_) => "a dict".into(),
-            Value::Object(o) => format!("an object of class {}", o.class),
-            Value::Global(name) => format!("the class or function {name}"),
-            Value::Path(name) => format!("the function {name}"),
-            Value::Method(_, name) | Value::Bound(_, name) => format!("the method {name}"),
-            Value::Function(f) => format!("the function {}", f.def.name),
-            Value::Slice(_) => "a slice".into(),
-            Value::Ellipsis => "an ellipsis".into(),
-            Value::Poison(_) => "a value of one branch alone".into(),
+            PyValue::None => "None".into(),
+            PyValue::Num(e) if e.is_bool() => "a bool".into(),
+            PyValue::Num(e) if e.is_float() => "a float".into(),
+            PyValue::Num(_) => "an int".into(),
+            PyValue::Complex(..) => "a complex".into(),
+            PyValue::Str(_) => "a str".into(),
+            PyValue::Device(_) => "a device".into(),
+            PyValue::DType(_) => "a dtype".into(),
+            PyValue::MemoryFormat(_) => "a memory format".into(),
+            PyValue::Strided => "a layout".into(),
+            PyValue::Tensor(_) => "a tensor".into(),
+            PyValue::List(_) => "a list".into(),
+            PyValue::Tuple(..) => "a tuple".into(),
+            PyValue::Dict(_) => "a dict".into(),
+            PyValue::Object(o) => format!("an object of class {}", o.class),
+            PyValue::Global(name) => format!("the class or function {name}"),
+            PyValue::Path(name) => format!("the function {name}"),
+            PyValue::Method(_, name) | PyValue::Bound(_, name) => format!("the method {name}"),
+            PyValue::Function(f) => format!("the function {}", f.def.name),
+            PyValue::Slice(_) => "a slice".into(),
+            PyValue::Ellipsis => "an ellipsis".into(),
+            PyValue::Poison(_) => "a value of one branch alone".into(),
         }
     }
 
     /// Whether a tensor is in it, at any depth of lists and tuples.
     pub fn has_tensor(&self) -> bool {
         match self {
-            Value::Tensor(_) => true,
-            Value::List(l) => l.borrow().iter().any(Value::has_tensor),
-            Value::Tuple(t, _) => t.iter().any(Value::has_tensor),
-            Value::Dict(d) => d.borrow().values().any(Value::has_tensor),
+            PyValue::Tensor(_) => true,
+            PyValue::List(l) => l.borrow().iter().any(PyValue::has_tensor),
+            PyValue::Tuple(t, _) => t.iter().any(PyValue::has_tensor),
+            PyValue::Dict(d) => d.borrow().values().any(PyValue::has_tensor),
             _ => false,
         }
     }
 }
 
-impl Key {
+impl PyKey {
     /// The key for a value.
-    pub fn of(value: &Value) -> Option<Key> {
+    pub fn of(value: &PyValue) -> Option<PyKey> {
         Some(match value {
-            Value::Str(s) => Key::Str(s.clone()),
-            Value::Num(Expr::Int(i)) => Key::Int(*i),
-            Value::Num(Expr::Bool(b)) => Key::Int(i64::from(*b)),
-            Value::Num(Expr::Float(x)) => Key::Float(x.0.to_bits()),
-            Value::Tensor(t) => Key::Tensor(Rc::as_ptr(t) as usize),
+            PyValue::Str(s) => PyKey::Str(s.clone()),
+            PyValue::Num(Expr::Int(i)) => PyKey::Int(*i),
+            PyValue::Num(Expr::Bool(b)) => PyKey::Int(i64::from(*b)),
+            PyValue::Num(Expr::Float(x)) => PyKey::Float(x.0.to_bits()),
+            PyValue::Tensor(t) => PyKey::Tensor(Rc::as_ptr(t) as usize),
             _ => return None,
         })
     }
 
     /// The value of a key.
-    pub fn value(&self) -> Value {
+    pub fn value(&self) -> PyValue {
         match self {
-            Key::Str(s) => Value::Str(s.clone()),
-            Key::Int(i) => Value::int(*i),
-            Key::Float(x) => Value::float(f64::from_bits(*x)),
-            Key::Tensor(_) => Value::Poison("a tensor as a dictionary's key".into()),
+            PyKey::Str(s) => PyValue::Str(s.clone()),
+            PyKey::Int(i) => PyValue::int(*i),
+            PyKey::Float(x) => PyValue::float(f64::from_bits(*x)),
+            PyKey::Tensor(_) => PyValue::Poison("a tensor as a dictionary's key".into()),
         }
     }
 }
+
+/// Keyword arguments.
+pub type KeywordArgs = [(Arc<str>, PyValue)];

@@ -9,7 +9,7 @@ use restride_ir::{DType, Error, ErrorKind, InputKind, Layout, Program, Result, S
 use restride_pt2::dtype::FileDType;
 use restride_pt2::tensors::{self, FileScalar, FileTensor, Format, Item, NamedItem, NamedTensors, RawStorage};
 use restride_tensor::{Bytes, RawTensor, Storage};
-use restride_torchscript::Given;
+use restride_torchscript::GivenValue;
 use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::Arc;
@@ -92,20 +92,20 @@ pub fn read_inputs(path: &Path, program: &Program) -> Result<Inputs> {
 ///
 /// # Errors
 /// A file that cannot be read.
-pub fn given_inputs(path: &Path) -> Result<Vec<(Option<Arc<str>>, Given)>> {
+pub fn given_inputs(path: &Path) -> Result<Vec<(Option<Arc<str>>, GivenValue)>> {
     let file = tensors::read_file(path)?;
-    let given = |item: &Item| -> Result<Given> {
+    let given = |item: &Item| -> Result<GivenValue> {
         Ok(match item {
             Item::Tensor(t) => {
                 let dtype = DType::from_name(t.dtype.name())
                     .ok_or_else(|| Error::unsupported(format!("inputs of element type {}", t.dtype.name())))?;
-                Given::Tensor(dtype, Layout::strided(&t.sizes, &t.strides, 0))
+                GivenValue::Tensor(dtype, Layout::strided(&t.sizes, &t.strides, 0))
             }
-            Item::Scalar(FileScalar::None) => Given::None,
-            Item::Scalar(FileScalar::Bool(b)) => Given::Number(Scalar::Bool(*b)),
-            Item::Scalar(FileScalar::Int(i)) => Given::Number(Scalar::Int(*i)),
-            Item::Scalar(FileScalar::Float(x)) => Given::Number(Scalar::Float(*x)),
-            Item::Scalar(FileScalar::Str(s)) => Given::Str(s.as_str().into()),
+            Item::Scalar(FileScalar::None) => GivenValue::None,
+            Item::Scalar(FileScalar::Bool(b)) => GivenValue::Number(Scalar::Bool(*b)),
+            Item::Scalar(FileScalar::Int(i)) => GivenValue::Number(Scalar::Int(*i)),
+            Item::Scalar(FileScalar::Float(x)) => GivenValue::Number(Scalar::Float(*x)),
+            Item::Scalar(FileScalar::Str(s)) => GivenValue::Str(s.as_str().into()),
         })
     };
     let name = |i: &NamedItem| i.name.as_deref().map(Arc::from);

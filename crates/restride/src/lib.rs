@@ -117,6 +117,8 @@ pub use restride_passes::portable;
 pub use restride_passes::recompute::{Keep, Kept};
 pub use restride_pt2::placed::SavedPlan;
 pub use restride_tensor::{AccessError, Bytes, RawTensor, Storage};
+pub use restride_torchscript::text::{GraphForm, print::print as print_graph};
+pub use restride_torchscript::{Dynamic, DynamicRange, GivenInputs, GivenValue};
 pub use restride_torchscript::text::{Form as GraphForm, print::print as print_graph};
 pub use restride_torchscript::{Dynamic, DynamicRange, Given, GivenInputs};
 pub use save::{save, save_bytes, written};

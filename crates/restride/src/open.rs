@@ -5,7 +5,7 @@ use restride_ops::lookup;
 use restride_pt2::placed::SavedPlan;
 use restride_tensor::Bytes;
 use restride_torchscript::GivenInputs;
-use restride_torchscript::text::Form as GraphForm;
+use restride_torchscript::text::GraphForm;
 use std::path::Path;
 use std::sync::Arc;
 
@@ -121,7 +121,7 @@ pub fn graph_form(path: &Path, options: &OpenOptions) -> Result<Option<GraphForm
 
 /// A graph that was pasted as text.
 fn of_graph(text: &str, name: &str, options: &OpenOptions) -> Result<Program> {
-    let import = restride_torchscript::ImportOptions {
+    let import = restride_torchscript::RecordOptions {
         method: None,
         lookup: &lookup,
         limits: options.limits,
@@ -164,7 +164,7 @@ fn of_text(text: &str, options: &OpenOptions) -> Result<Program> {
 
 fn of_archive(bytes: &Bytes, name: &str, options: &OpenOptions) -> Result<Program> {
     if restride_torchscript::is_archive(bytes) {
-        let import = restride_torchscript::ImportOptions {
+        let import = restride_torchscript::RecordOptions {
             method: options.model.as_deref(),
             lookup: &lookup,
             limits: options.limits,

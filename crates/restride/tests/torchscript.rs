@@ -141,7 +141,7 @@ fn what_is_printed_can_be_pasted() {
             }
             let items = files::given_inputs(&folder().join(format!("{name}.inputs.json"))).unwrap();
             let given = GivenInputs { items, ..GivenInputs::default() };
-            let import = restride_torchscript::ImportOptions {
+            let import = restride_torchscript::RecordOptions {
                 method: None,
                 lookup: &restride_ops::lookup,
                 limits: restride::Limits::default(),

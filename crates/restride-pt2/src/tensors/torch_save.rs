@@ -12,7 +12,7 @@ const MAX_DEPTH: usize = 32;
 /// Reads a file of `torch.save`. Names of nested dictionaries are joined by dots; a list has none.
 pub fn read(bytes: &[u8]) -> Result<NamedTensors> {
     let file = pickle::load(bytes)?;
-    let mut out = Reader { bytes, file: &file, out: NamedTensors::default(), storages: BTreeMap::new() };
+    let mut out = SaveReader { bytes, file: &file, out: NamedTensors::default(), storages: BTreeMap::new() };
     match &file.value {
         PickleValue::List(items) | PickleValue::Tuple(items) => {
             items.iter().try_for_each(|v| out.value(None, v, 0))?;
@@ -25,14 +25,14 @@ pub fn read(bytes: &[u8]) -> Result<NamedTensors> {
     Ok(out.out)
 }
 
-struct Reader<'f> {
+struct SaveReader<'f> {
     bytes: &'f [u8],
     file: &'f TorchFile,
     out: NamedTensors,
     storages: BTreeMap<Arc<str>, usize>,
 }
 
-impl Reader<'_> {
+impl SaveReader<'_> {
     fn value(&mut self, name: Option<String>, value: &PickleValue, depth: usize) -> Result<()> {
         if depth > MAX_DEPTH {
             return Err(Pt2Error::too_large("dictionaries nested too deep"));

@@ -1,10 +1,10 @@
 //! The code of an archive: classes and functions by their qualified names, parsed when they are asked for.
 
 use crate::eval::{ClassInfo, Definition, Library};
-use crate::source::Source;
+use crate::source::SourceText;
 use crate::syntax::ast::{AstKind, Stmt, StmtKind};
 use crate::syntax::parse;
-use crate::value::{Function, Value};
+use crate::value::{CodeFunction, PyValue};
 use restride_ir::Result;
 use std::cell::RefCell;
 use std::collections::HashMap;
@@ -15,37 +15,37 @@ use std::sync::Arc;
 #[derive(Default)]
 struct File {
     classes: HashMap<Arc<str>, Rc<ClassInfo>>,
-    functions: HashMap<Arc<str>, Rc<Function>>,
+    functions: HashMap<Arc<str>, Rc<CodeFunction>>,
 }
 
 /// The code of an archive.
-pub struct Code {
+pub struct ArchiveCode {
     /// Texts by qualifier (`__torch__.torch.nn`).
-    sources: HashMap<String, Arc<Source>>,
+    sources: HashMap<String, Arc<SourceText>>,
     files: RefCell<HashMap<String, Rc<File>>>,
-    constants: RefCell<Vec<Value>>,
+    constants: RefCell<Vec<PyValue>>,
 }
 
-impl Code {
+impl ArchiveCode {
     /// The code in texts by path (`code/__torch__/m.py`).
-    pub fn new(texts: impl IntoIterator<Item = (String, String)>) -> Code {
+    pub fn new(texts: impl IntoIterator<Item = (String, String)>) -> ArchiveCode {
         let mut sources = HashMap::new();
         for (path, text) in texts {
             let qualifier = path.trim_start_matches("code/").trim_end_matches(".py").replace('/', ".");
-            sources.insert(qualifier, Source::new(path, text));
+            sources.insert(qualifier, SourceText::new(path, text));
         }
-        Code { sources, files: RefCell::default(), constants: RefCell::default() }
+        ArchiveCode { sources, files: RefCell::default(), constants: RefCell::default() }
     }
 
     /// Sets the archive's constants.
-    pub fn set_constants(&self, constants: Vec<Value>) {
+    pub fn set_constants(&self, constants: Vec<PyValue>) {
         *self.constants.borrow_mut() = constants;
     }
 
     /// A class by its qualified name.
     ///
     /// # Errors
-    /// Code that does not parse.
+    /// ArchiveCode that does not parse.
     pub fn class(&self, name: &str) -> Result<Option<Rc<ClassInfo>>> {
         Ok(match self.find(name)? {
             Some(Definition::Class(info)) => Some(info),
@@ -67,7 +67,7 @@ impl Code {
                     file.classes.insert(def.name.clone(), Rc::new(info));
                 }
                 StmtKind::Def(def) => {
-                    let function = Function { def: def.clone(), source: source.clone() };
+                    let function = CodeFunction { def: def.clone(), source: source.clone() };
                     file.functions.insert(def.name.clone(), Rc::new(function));
                 }
                 _ => {}
@@ -80,7 +80,7 @@ impl Code {
 }
 
 /// What a class's statements declare.
-pub(crate) fn class_info(name: Arc<str>, base: Option<Arc<str>>, body: &[Stmt], source: &Arc<Source>) -> ClassInfo {
+pub(crate) fn class_info(name: Arc<str>, base: Option<Arc<str>>, body: &[Stmt], source: &Arc<SourceText>) -> ClassInfo {
     let mut info = ClassInfo {
         name,
         base,
@@ -93,7 +93,7 @@ pub(crate) fn class_info(name: Arc<str>, base: Option<Arc<str>>, body: &[Stmt], 
     for stmt in body {
         match &stmt.kind {
             StmtKind::Def(def) => {
-                let function = Function { def: def.clone(), source: source.clone() };
+                let function = CodeFunction { def: def.clone(), source: source.clone() };
                 info.methods.insert(def.name.clone(), Rc::new(function));
             }
             StmtKind::Annotated(target, _, value) => {
@@ -123,7 +123,7 @@ pub(crate) fn class_info(name: Arc<str>, base: Option<Arc<str>>, body: &[Stmt], 
     info
 }
 
-impl Library for Code {
+impl Library for ArchiveCode {
     fn find(&self, name: &str) -> Result<Option<Definition>> {
         let Some((qualifier, own)) = name.rsplit_once('.') else { return Ok(None) };
         let Some(file) = self.file(qualifier)? else { return Ok(None) };
@@ -133,7 +133,7 @@ impl Library for Code {
         Ok(file.functions.get(own).map(|f| Definition::Function(f.clone())))
     }
 
-    fn constant(&self, i: usize) -> Option<Value> {
+    fn constant(&self, i: usize) -> Option<PyValue> {
         self.constants.borrow().get(i).cloned()
     }
 }

@@ -5,12 +5,12 @@ mod objects;
 mod state;
 
 use crate::eval::{Definition, Dialect, Evaluator, Library};
-use crate::given::{Given, GivenInputs};
+use crate::given::{GivenInputs, GivenValue};
 use crate::inputs::bind;
 use crate::record::Recorder;
-use crate::value::{Object, Value};
-use code::Code;
-use objects::Objects;
+use crate::value::{PyObject, PyValue};
+use code::ArchiveCode;
+use objects::ArchiveObjects;
 use restride_ir::{Error, ErrorKind, Limits, Op, Program, Result};
 use restride_pt2::pickle::{self, ObjectId, PickleObject, PickleObjects, TorchStorage};
 use restride_pt2::zip::ZipReader;
@@ -21,7 +21,7 @@ use std::sync::Arc;
 
 /// How to read an archive or a text.
 #[derive(Clone, Copy)]
-pub struct ImportOptions<'a> {
+pub struct RecordOptions<'a> {
     /// The method to read; `forward` if none is named.
     pub method: Option<&'a str>,
     /// Finds an operator by its full name (`aten.add.Tensor`).
@@ -46,9 +46,9 @@ fn root_of(zip: &ZipReader<'_>) -> Option<String> {
 }
 
 /// What an archive holds.
-pub(crate) struct Contents<'b> {
+pub(crate) struct SavedModule<'b> {
     bytes: &'b Bytes,
-    code: Code,
+    code: ArchiveCode,
     version: u64,
     data: (PickleObjects, BTreeMap<String, TorchStorage>),
     constants: (PickleObjects, BTreeMap<String, TorchStorage>),
@@ -60,7 +60,7 @@ pub(crate) struct Contents<'b> {
 ///
 /// # Errors
 /// A file that is damaged; code that restride does not support, with its file and line; inputs without types.
-pub fn import(bytes: &Bytes, name: &str, options: &ImportOptions<'_>) -> Result<Program> {
+pub fn import(bytes: &Bytes, name: &str, options: &RecordOptions<'_>) -> Result<Program> {
     let zip = ZipReader::with_limits(bytes, &options.limits).map_err(Error::from)?;
     let root = root_of(&zip)
         .ok_or_else(|| Error::new(ErrorKind::File, "the zip is no archive of torch.jit.save: it has no code"))?;
@@ -85,9 +85,9 @@ pub fn import(bytes: &Bytes, name: &str, options: &ImportOptions<'_>) -> Result<
     };
     let objects = |name: &str| pickle::load_objects(&zip, &root, name, Some(name)).map_err(Error::from);
     let traced = pickle::load_objects(&zip, &root, "traced_inputs", None).ok().map(|t| t.0);
-    let contents = Contents {
+    let contents = SavedModule {
         bytes,
-        code: Code::new(texts),
+        code: ArchiveCode::new(texts),
         version: version.unwrap_or(1),
         data: objects("data")?,
         constants: objects("constants")?,
@@ -104,36 +104,36 @@ pub fn weights(bytes: &Bytes, limits: &Limits) -> Result<restride_ir::Weights> {
     let zip = ZipReader::with_limits(bytes, limits).map_err(Error::from)?;
     let root = root_of(&zip).ok_or_else(|| Error::new(ErrorKind::File, "no archive of torch.jit.save"))?;
     let data = pickle::load_objects(&zip, &root, "data", Some("data")).map_err(Error::from)?;
-    let code = Code::new([]);
+    let code = ArchiveCode::new([]);
     let none = |_: &str| None;
     let mut rec = Recorder::new("weights", *limits, &none);
-    let mut objects = Objects::new(bytes, &data.0, &data.1, "data");
+    let mut objects = ArchiveObjects::new(bytes, &data.0, &data.1, "data");
     objects.name_tensors(&code, data.0.root, "", 0)?;
     objects.value(&mut rec, data.0.root, "", 0)?;
     Ok(rec.into_weights())
 }
 
 /// One evaluation of an archive's method, set up.
-pub(crate) struct Session<'a, 'l> {
+pub(crate) struct Evaluation<'a, 'l> {
     pub eval: Evaluator<'a, 'l>,
-    pub root: Rc<Object>,
+    pub root: Rc<PyObject>,
 }
 
-impl<'b> Contents<'b> {
+impl<'b> SavedModule<'b> {
     /// Sets up an evaluation: the module tree with its tensors as inputs of a new program.
-    pub(crate) fn session<'a, 'l>(&'l self, name: &str, options: &ImportOptions<'a>) -> Result<Session<'a, 'l>> {
+    pub(crate) fn session<'a, 'l>(&'l self, name: &str, options: &RecordOptions<'a>) -> Result<Evaluation<'a, 'l>> {
         let mut rec = Recorder::new(name, options.limits, options.lookup);
-        let mut constants = Objects::new(self.bytes, &self.constants.0, &self.constants.1, "constants");
+        let mut constants = ArchiveObjects::new(self.bytes, &self.constants.0, &self.constants.1, "constants");
         let values = match constants.value(&mut rec, self.constants.0.root, "constants", 0)? {
-            Value::Tuple(items, _) => items.to_vec(),
-            Value::None => Vec::new(),
+            PyValue::Tuple(items, _) => items.to_vec(),
+            PyValue::None => Vec::new(),
             other => vec![other],
         };
         self.code.set_constants(values);
-        let mut objects = Objects::new(self.bytes, &self.data.0, &self.data.1, "data");
+        let mut objects = ArchiveObjects::new(self.bytes, &self.data.0, &self.data.1, "data");
         objects.name_tensors(&self.code, self.data.0.root, "", 0)?;
         let root = match objects.value(&mut rec, self.data.0.root, "", 0)? {
-            Value::Object(root) => root,
+            PyValue::Object(root) => root,
             other => return Err(Error::new(ErrorKind::File, format!("the archive holds {}, no module", other.kind()))),
         };
         let pending = std::mem::take(&mut objects.pending);
@@ -143,17 +143,17 @@ impl<'b> Contents<'b> {
                 eval.call_method(&object, "__setstate__", vec![state], Vec::new())?;
             }
         }
-        Ok(Session { eval, root })
+        Ok(Evaluation { eval, root })
     }
 
     /// Types of the inputs that a method was traced with.
-    fn recorded(&self, method: &str) -> Option<Vec<Given>> {
+    fn recorded(&self, method: &str) -> Option<Vec<GivenValue>> {
         let traced = self.traced.as_ref()?;
         let PickleObject::Dict(items) = inner(traced, traced.root) else { return None };
         let (_, list) =
             items.iter().find(|(k, _)| matches!(&traced.objects[*k], PickleObject::Str(s) if **s == *method))?;
         match given(traced, *list, 0)? {
-            Given::List(items) | Given::Tuple(items) => Some(items),
+            GivenValue::List(items) | GivenValue::Tuple(items) => Some(items),
             _ => None,
         }
     }
@@ -176,42 +176,42 @@ fn inner(p: &PickleObjects, mut id: ObjectId) -> &PickleObject {
 }
 
 /// A recorded input as a type.
-fn given(p: &PickleObjects, id: ObjectId, depth: usize) -> Option<Given> {
+fn given(p: &PickleObjects, id: ObjectId, depth: usize) -> Option<GivenValue> {
     use restride_ir::Scalar;
     if depth > 32 {
         return None;
     }
     let many = |ids: &[ObjectId]| ids.iter().map(|i| given(p, *i, depth + 1)).collect::<Option<Vec<_>>>();
     Some(match inner(p, id) {
-        PickleObject::None => Given::None,
-        PickleObject::Bool(b) => Given::Number(Scalar::Bool(*b)),
-        PickleObject::Int(i) => Given::Number(Scalar::Int(*i)),
-        PickleObject::Float(x) => Given::Number(Scalar::Float(*x)),
-        PickleObject::Str(s) => Given::Str(s.clone()),
+        PickleObject::None => GivenValue::None,
+        PickleObject::Bool(b) => GivenValue::Number(Scalar::Bool(*b)),
+        PickleObject::Int(i) => GivenValue::Number(Scalar::Int(*i)),
+        PickleObject::Float(x) => GivenValue::Number(Scalar::Float(*x)),
+        PickleObject::Str(s) => GivenValue::Str(s.clone()),
         PickleObject::Tensor(t) => {
             let ty = objects::type_of(t)?;
-            Given::Tensor(ty.dtype, ty.layout)
+            GivenValue::Tensor(ty.dtype, ty.layout)
         }
-        PickleObject::List(ids) => Given::List(many(ids)?),
-        PickleObject::Tuple(ids) => Given::Tuple(many(ids)?),
+        PickleObject::List(ids) => GivenValue::List(many(ids)?),
+        PickleObject::Tuple(ids) => GivenValue::Tuple(many(ids)?),
         PickleObject::Dict(pairs) => {
-            let mut out: Vec<(Arc<str>, Given)> = Vec::new();
+            let mut out: Vec<(Arc<str>, GivenValue)> = Vec::new();
             for (k, v) in pairs {
                 let PickleObject::Str(k) = &p.objects[*k] else { return None };
                 out.push((k.clone(), given(p, *v, depth + 1)?));
             }
-            Given::Dict(out)
+            GivenValue::Dict(out)
         }
         _ => return None,
     })
 }
 
-impl Session<'_, '_> {
+impl Evaluation<'_, '_> {
     /// Makes inputs for the parameters of a method.
     pub(crate) fn bind(
         &mut self,
-        contents: &Contents<'_>,
-        options: &ImportOptions<'_>,
+        contents: &SavedModule<'_>,
+        options: &RecordOptions<'_>,
     ) -> Result<crate::inputs::Bound> {
         let method = options.method.unwrap_or("forward");
         let class = self.root.class.clone();

@@ -1,8 +1,8 @@
 //! The module tree of an archive: pickled objects as values, tensors as inputs of the program.
 
-use super::code::Code;
-use crate::record::{Known, Recorder, TensorRef};
-use crate::value::{Key, Object, Value};
+use super::code::ArchiveCode;
+use crate::record::{KnownContent, Recorder, TensorRef};
+use crate::value::{PyKey, PyObject, PyValue};
 use indexmap::IndexMap;
 use restride_exec::eager::Tensor;
 use restride_ir::{DType, Error, ErrorKind, InputKind, Result, TensorType, Weight};
@@ -23,28 +23,36 @@ const MAX_KNOWN: usize = 4096;
 type MemoryKey = (Arc<str>, DType, Vec<i64>, Vec<i64>, i64);
 
 /// Turns pickled objects into values.
-pub struct Objects<'p> {
+pub struct ArchiveObjects<'p> {
     bytes: &'p Bytes,
     pickled: &'p PickleObjects,
     storages: &'p BTreeMap<String, TorchStorage>,
     /// Prefix of storage keys: `data` and `constants` number theirs alike.
     folder: &'static str,
-    made: HashMap<ObjectId, Value>,
+    made: HashMap<ObjectId, PyValue>,
     /// Names and kinds of tensors, by the memory that they show.
     names: HashMap<MemoryKey, (Arc<str>, InputKind)>,
-    /// Objects whose class puts them together from a state.
-    pub pending: Vec<(Rc<Object>, Value)>,
+    /// ArchiveObjects whose class puts them together from a state.
+    pub pending: Vec<(Rc<PyObject>, PyValue)>,
 }
 
-impl<'p> Objects<'p> {
-    /// Objects of a pickle.
+impl<'p> ArchiveObjects<'p> {
+    /// ArchiveObjects of a pickle.
     pub fn new(
         bytes: &'p Bytes,
         pickled: &'p PickleObjects,
         storages: &'p BTreeMap<String, TorchStorage>,
         folder: &'static str,
     ) -> Self {
-        Objects { bytes, pickled, storages, folder, made: HashMap::new(), names: HashMap::new(), pending: Vec::new() }
+        ArchiveObjects {
+            bytes,
+            pickled,
+            storages,
+            folder,
+            made: HashMap::new(),
+            names: HashMap::new(),
+            pending: Vec::new(),
+        }
     }
 
     fn object(&self, id: ObjectId) -> &'p PickleObject {
@@ -71,8 +79,8 @@ impl<'p> Objects<'p> {
     /// Names the tensors that are attributes of modules, by their paths from the root.
     ///
     /// # Errors
-    /// Code that does not parse.
-    pub fn name_tensors(&mut self, code: &Code, id: ObjectId, path: &str, depth: usize) -> Result<()> {
+    /// ArchiveCode that does not parse.
+    pub fn name_tensors(&mut self, code: &ArchiveCode, id: ObjectId, path: &str, depth: usize) -> Result<()> {
         let PickleObject::Opaque(class, _) = self.object(id) else { return Ok(()) };
         if depth > MAX_DEPTH {
             return Err(Error::new(ErrorKind::Limit, "modules nested too deep"));
@@ -103,8 +111,8 @@ impl<'p> Objects<'p> {
     /// The value of an object.
     ///
     /// # Errors
-    /// Objects that TorchScript does not write.
-    pub fn value(&mut self, rec: &mut Recorder<'_>, id: ObjectId, path: &str, depth: usize) -> Result<Value> {
+    /// ArchiveObjects that TorchScript does not write.
+    pub fn value(&mut self, rec: &mut Recorder<'_>, id: ObjectId, path: &str, depth: usize) -> Result<PyValue> {
         if let Some(value) = self.made.get(&id) {
             return Ok(value.clone());
         }
@@ -112,22 +120,22 @@ impl<'p> Objects<'p> {
             return Err(Error::new(ErrorKind::Limit, "objects nested too deep"));
         }
         let join = |name: &str| if path.is_empty() { name.to_string() } else { format!("{path}.{name}") };
-        let items = |me: &mut Self, rec: &mut Recorder<'_>, ids: &[ObjectId]| -> Result<Vec<Value>> {
+        let items = |me: &mut Self, rec: &mut Recorder<'_>, ids: &[ObjectId]| -> Result<Vec<PyValue>> {
             ids.iter().enumerate().map(|(i, v)| me.value(rec, *v, &join(&i.to_string()), depth + 1)).collect()
         };
         let value = match self.object(id) {
-            PickleObject::None => Value::None,
-            PickleObject::Bool(b) => Value::bool(*b),
-            PickleObject::Int(i) => Value::int(*i),
-            PickleObject::Float(x) => Value::float(*x),
-            PickleObject::Complex(re, im) => Value::Complex(*re, *im),
-            PickleObject::Str(s) => Value::Str(s.clone()),
-            PickleObject::Tuple(ids) => Value::tuple(items(self, rec, ids)?),
+            PickleObject::None => PyValue::None,
+            PickleObject::Bool(b) => PyValue::bool(*b),
+            PickleObject::Int(i) => PyValue::int(*i),
+            PickleObject::Float(x) => PyValue::float(*x),
+            PickleObject::Complex(re, im) => PyValue::Complex(*re, *im),
+            PickleObject::Str(s) => PyValue::Str(s.clone()),
+            PickleObject::Tuple(ids) => PyValue::tuple(items(self, rec, ids)?),
             PickleObject::List(ids) | PickleObject::Set(ids) => {
-                let list = Value::list(Vec::new());
+                let list = PyValue::list(Vec::new());
                 self.made.insert(id, list.clone());
                 let all = items(self, rec, ids)?;
-                if let Value::List(l) = &list {
+                if let PyValue::List(l) = &list {
                     *l.borrow_mut() = all;
                 }
                 list
@@ -136,19 +144,19 @@ impl<'p> Objects<'p> {
                 let mut out = IndexMap::new();
                 for (k, v) in pairs {
                     let key = self.value(rec, *k, path, depth + 1)?;
-                    let key = Key::of(&key).ok_or_else(|| Error::unsupported("a dictionary with such keys"))?;
-                    let name = if let Key::Str(s) = &key { s.to_string() } else { "item".into() };
+                    let key = PyKey::of(&key).ok_or_else(|| Error::unsupported("a dictionary with such keys"))?;
+                    let name = if let PyKey::Str(s) = &key { s.to_string() } else { "item".into() };
                     out.insert(key, self.value(rec, *v, &join(&name), depth + 1)?);
                 }
-                Value::Dict(Rc::new(RefCell::new(out)))
+                PyValue::Dict(Rc::new(RefCell::new(out)))
             }
-            PickleObject::Size(sizes) => Value::list(sizes.iter().map(|i| Value::int(*i)).collect()),
-            PickleObject::Device(..) => Value::Device("cpu".into()),
+            PickleObject::Size(sizes) => PyValue::list(sizes.iter().map(|i| PyValue::int(*i)).collect()),
+            PickleObject::Device(..) => PyValue::Device("cpu".into()),
             PickleObject::Tensor(t) => self.tensor(rec, t, path)?,
             PickleObject::Opaque(class, args) if class.starts_with("torch.jit._pickle.") => match args[..] {
                 // A list with its element type.
                 [inner, ..] => self.value(rec, inner, path, depth + 1)?,
-                [] => Value::Poison(format!("an object of {class}").into()),
+                [] => PyValue::Poison(format!("an object of {class}").into()),
             },
             // A member of an enumeration is its value.
             PickleObject::Opaque(class, args)
@@ -157,12 +165,12 @@ impl<'p> Objects<'p> {
                 self.value(rec, args[0], path, depth + 1)?
             }
             PickleObject::Opaque(class, _) if class.starts_with("__torch__") => {
-                let object = Rc::new(Object {
+                let object = Rc::new(PyObject {
                     class: class.clone(),
                     path: RefCell::new(Some(path.into())),
                     attributes: RefCell::default(),
                 });
-                let value = Value::Object(object.clone());
+                let value = PyValue::Object(object.clone());
                 self.made.insert(id, value.clone());
                 match (self.state(id), self.pickled.states.get(&id)) {
                     (Some(attributes), _) => {
@@ -180,10 +188,10 @@ impl<'p> Objects<'p> {
                 value
             }
             PickleObject::Opaque(class, _) | PickleObject::Global(class) => {
-                Value::Poison(format!("an attribute of class {class}").into())
+                PyValue::Poison(format!("an attribute of class {class}").into())
             }
             other => {
-                Value::Poison(format!("an attribute that is {other:?}").chars().take(80).collect::<String>().into())
+                PyValue::Poison(format!("an attribute that is {other:?}").chars().take(80).collect::<String>().into())
             }
         };
         self.made.insert(id, value.clone());
@@ -191,9 +199,9 @@ impl<'p> Objects<'p> {
     }
 
     /// A tensor as an input of the program.
-    fn tensor(&mut self, rec: &mut Recorder<'_>, t: &Arc<PickleTensor>, path: &str) -> Result<Value> {
+    fn tensor(&mut self, rec: &mut Recorder<'_>, t: &Arc<PickleTensor>, path: &str) -> Result<PyValue> {
         let Some(dtype) = DType::from_name(t.dtype.name()) else {
-            return Ok(Value::Poison(format!("a tensor of element type {}", t.dtype.name()).into()));
+            return Ok(PyValue::Poison(format!("a tensor of element type {}", t.dtype.name()).into()));
         };
         let key = self.key(t, dtype);
         let constant = self.folder == "constants";
@@ -205,7 +213,7 @@ impl<'p> Objects<'p> {
         let layout = Layout::strided(&t.sizes, &t.strides, t.offset);
         let storage_key = format!("{}/{}", self.folder, t.storage);
         if let Some(found) = rec.weight_ref(&name) {
-            return Ok(Value::Tensor(found));
+            return Ok(PyValue::Tensor(found));
         }
         let storage = match rec.weight_storage(&storage_key) {
             Some(at) => at,
@@ -225,7 +233,7 @@ impl<'p> Objects<'p> {
         if constant && layout.numel() <= MAX_KNOWN as i64 {
             self.follow(rec, &made, t, dtype, layout)?;
         }
-        Ok(Value::Tensor(made))
+        Ok(PyValue::Tensor(made))
     }
 
     fn bytes_of(&self, key: &str, dtype: DType) -> Result<Bytes> {
@@ -254,7 +262,7 @@ impl<'p> Objects<'p> {
         let bytes = self.bytes_of(&t.storage, dtype)?;
         let storage = Storage::from_bytes(Bytes::copy_of(&bytes));
         if let Some(raw) = RawTensor::new(storage, dtype, layout) {
-            rec.set_known(made, Known::Data(Tensor::copy_of(&raw)?));
+            rec.set_known(made, KnownContent::Data(Tensor::copy_of(&raw)?));
         }
         Ok(())
     }

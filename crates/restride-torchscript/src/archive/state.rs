@@ -4,10 +4,10 @@
 //! or tensors of other types, the next call runs other code: the program then has a body for the first call and one for all
 //! later ones, and a buffer that tells which runs.
 
-use super::{Contents, ImportOptions, Session};
+use super::{Evaluation, RecordOptions, SavedModule};
 use crate::inputs::{Bound, output_arg, outputs};
-use crate::record::{Body, TensorRef};
-use crate::value::{Object, Value};
+use crate::record::{RecordedBody, TensorRef};
+use crate::value::{PyObject, PyValue};
 use restride_ir::{Arg, DType, Error, Expr, InputKind, Program, Result, TensorType, Weight};
 use restride_pt2::pytree::TreeSpec;
 use restride_tensor::{Bytes, Layout};
@@ -17,24 +17,24 @@ use std::sync::Arc;
 
 /// An attribute of an object.
 #[derive(Clone)]
-struct Slot {
-    object: Rc<Object>,
+struct AttributeSlot {
+    object: Rc<PyObject>,
     name: Arc<str>,
     path: Arc<str>,
 }
 
-impl Slot {
-    fn get(&self) -> Value {
-        self.object.attributes.borrow().get(&self.name).cloned().unwrap_or(Value::None)
+impl AttributeSlot {
+    fn get(&self) -> PyValue {
+        self.object.attributes.borrow().get(&self.name).cloned().unwrap_or(PyValue::None)
     }
 
-    fn set(&self, value: Value) {
+    fn set(&self, value: PyValue) {
         self.object.attributes.borrow_mut().insert(self.name.clone(), value);
     }
 }
 
 /// All attributes of the module tree, with their values; lists are copied.
-fn snapshot(root: &Rc<Object>) -> Vec<(Slot, Value)> {
+fn snapshot(root: &Rc<PyObject>) -> Vec<(AttributeSlot, PyValue)> {
     let mut seen: HashSet<usize> = HashSet::new();
     let mut out = Vec::new();
     let mut open = vec![(root.clone(), String::new())];
@@ -44,11 +44,11 @@ fn snapshot(root: &Rc<Object>) -> Vec<(Slot, Value)> {
         }
         for (name, value) in object.attributes.borrow().iter() {
             let full = if path.is_empty() { name.to_string() } else { format!("{path}.{name}") };
-            if let Value::Object(inner) = value {
+            if let PyValue::Object(inner) = value {
                 open.push((inner.clone(), full));
                 continue;
             }
-            let slot = Slot { object: object.clone(), name: name.clone(), path: full.into() };
+            let slot = AttributeSlot { object: object.clone(), name: name.clone(), path: full.into() };
             out.push((slot, copy(value)));
         }
     }
@@ -56,58 +56,58 @@ fn snapshot(root: &Rc<Object>) -> Vec<(Slot, Value)> {
 }
 
 /// A copy of containers, with the same leaves.
-fn copy(value: &Value) -> Value {
+fn copy(value: &PyValue) -> PyValue {
     match value {
-        Value::List(l) => Value::list(l.borrow().iter().map(copy).collect()),
-        Value::Dict(d) => {
+        PyValue::List(l) => PyValue::list(l.borrow().iter().map(copy).collect()),
+        PyValue::Dict(d) => {
             let d = d.borrow().iter().map(|(k, v)| (k.clone(), copy(v))).collect();
-            Value::Dict(Rc::new(std::cell::RefCell::new(d)))
+            PyValue::Dict(Rc::new(std::cell::RefCell::new(d)))
         }
         other => other.clone(),
     }
 }
 
 /// Whether two values are the same, down to the tensors in them.
-fn unchanged(a: &Value, b: &Value) -> bool {
+fn unchanged(a: &PyValue, b: &PyValue) -> bool {
     match (a, b) {
-        (Value::Tensor(x), Value::Tensor(y)) => Rc::ptr_eq(x, y),
-        (Value::List(x), Value::List(y)) => {
+        (PyValue::Tensor(x), PyValue::Tensor(y)) => Rc::ptr_eq(x, y),
+        (PyValue::List(x), PyValue::List(y)) => {
             let (x, y) = (x.borrow(), y.borrow());
             x.len() == y.len() && x.iter().zip(y.iter()).all(|(a, b)| unchanged(a, b))
         }
-        (Value::Tuple(x, _), Value::Tuple(y, _)) => {
+        (PyValue::Tuple(x, _), PyValue::Tuple(y, _)) => {
             x.len() == y.len() && x.iter().zip(y.iter()).all(|(a, b)| unchanged(a, b))
         }
-        (Value::Dict(x), Value::Dict(y)) => {
+        (PyValue::Dict(x), PyValue::Dict(y)) => {
             let (x, y) = (x.borrow(), y.borrow());
             x.len() == y.len() && x.iter().all(|(k, v)| y.get(k).is_some_and(|w| unchanged(v, w)))
         }
-        (Value::Num(x), Value::Num(y)) => x == y,
-        (Value::Str(x), Value::Str(y)) | (Value::Device(x), Value::Device(y)) => x == y,
-        (Value::Complex(a, b), Value::Complex(c, d)) => (a, b) == (c, d),
-        (Value::None, Value::None) | (Value::Poison(_), Value::Poison(_)) => true,
-        (Value::Object(x), Value::Object(y)) => Rc::ptr_eq(x, y),
+        (PyValue::Num(x), PyValue::Num(y)) => x == y,
+        (PyValue::Str(x), PyValue::Str(y)) | (PyValue::Device(x), PyValue::Device(y)) => x == y,
+        (PyValue::Complex(a, b), PyValue::Complex(c, d)) => (a, b) == (c, d),
+        (PyValue::None, PyValue::None) | (PyValue::Poison(_), PyValue::Poison(_)) => true,
+        (PyValue::Object(x), PyValue::Object(y)) => Rc::ptr_eq(x, y),
         _ => false,
     }
 }
 
 /// What an attribute holds after a call, as the next call finds it.
 #[derive(Clone)]
-enum After {
+enum StateAfter {
     /// A tensor of this type.
     Tensor(TensorType<i64>),
     /// A value that is no tensor.
-    Plain(Value),
+    Plain(PyValue),
     /// A list, a tuple or a dictionary with tensors: its parts.
-    Parts(Value, Vec<After>),
+    Parts(PyValue, Vec<StateAfter>),
 }
 
-impl After {
-    fn same(&self, other: &After) -> bool {
+impl StateAfter {
+    fn same(&self, other: &StateAfter) -> bool {
         match (self, other) {
-            (After::Tensor(a), After::Tensor(b)) => a.dtype == b.dtype && a.layout.sizes == b.layout.sizes,
-            (After::Plain(a), After::Plain(b)) => unchanged(a, b),
-            (After::Parts(a, x), After::Parts(b, y)) => {
+            (StateAfter::Tensor(a), StateAfter::Tensor(b)) => a.dtype == b.dtype && a.layout.sizes == b.layout.sizes,
+            (StateAfter::Plain(a), StateAfter::Plain(b)) => unchanged(a, b),
+            (StateAfter::Parts(a, x), StateAfter::Parts(b, y)) => {
                 std::mem::discriminant(a) == std::mem::discriminant(b)
                     && keys(a) == keys(b)
                     && x.len() == y.len()
@@ -118,78 +118,82 @@ impl After {
     }
 
     /// What a value is for the next call.
-    fn of(path: &str, value: &Value) -> Result<After> {
+    fn of(path: &str, value: &PyValue) -> Result<StateAfter> {
         Ok(match value {
-            Value::Tensor(t) => match t.ty().known() {
-                Some(ty) => After::Tensor(TensorType::contiguous(ty.dtype, &ty.layout.sizes)),
+            PyValue::Tensor(t) => match t.ty().known() {
+                Some(ty) => StateAfter::Tensor(TensorType::contiguous(ty.dtype, &ty.layout.sizes)),
                 None => {
                     return Err(Error::unsupported(format!(
                         "the attribute {path} gets a tensor whose sizes are symbolic or depend on data"
                     )));
                 }
             },
-            Value::Object(_) => {
+            PyValue::Object(_) => {
                 return Err(Error::unsupported(format!("the attribute {path} gets another object")));
             }
-            Value::Num(e) if e.constant().is_none() => {
+            PyValue::Num(e) if e.constant().is_none() => {
                 return Err(Error::unsupported(format!("the attribute {path} gets a number that only a run knows")));
             }
-            other if other.has_tensor() => {
-                After::Parts(copy(other), parts(other).iter().map(|p| After::of(path, p)).collect::<Result<_>>()?)
-            }
-            other => After::Plain(copy(other)),
+            other if other.has_tensor() => StateAfter::Parts(
+                copy(other),
+                parts(other).iter().map(|p| StateAfter::of(path, p)).collect::<Result<_>>()?,
+            ),
+            other => StateAfter::Plain(copy(other)),
         })
     }
 }
 
 /// The parts of a container.
-fn parts(value: &Value) -> Vec<Value> {
+fn parts(value: &PyValue) -> Vec<PyValue> {
     match value {
-        Value::Dict(d) => d.borrow().values().cloned().collect(),
+        PyValue::Dict(d) => d.borrow().values().cloned().collect(),
         other => other.items().unwrap_or_default(),
     }
 }
 
 /// The keys of a dictionary.
-fn keys(value: &Value) -> Vec<crate::value::Key> {
+fn keys(value: &PyValue) -> Vec<crate::value::PyKey> {
     match value {
-        Value::Dict(d) => d.borrow().keys().cloned().collect(),
+        PyValue::Dict(d) => d.borrow().keys().cloned().collect(),
         _ => Vec::new(),
     }
 }
 
 /// A container like another one with other parts.
-fn rebuilt(like: &Value, parts: Vec<Value>) -> Value {
+fn rebuilt(like: &PyValue, parts: Vec<PyValue>) -> PyValue {
     match like {
-        Value::Dict(d) => {
+        PyValue::Dict(d) => {
             let items = d.borrow().keys().cloned().zip(parts).collect();
-            Value::Dict(Rc::new(std::cell::RefCell::new(items)))
+            PyValue::Dict(Rc::new(std::cell::RefCell::new(items)))
         }
-        Value::Tuple(_, fields) => Value::Tuple(parts.into(), fields.clone()),
-        _ => Value::list(parts),
+        PyValue::Tuple(_, fields) => PyValue::Tuple(parts.into(), fields.clone()),
+        _ => PyValue::list(parts),
     }
 }
 
 /// The tensors in a value, in order.
-fn tensors(value: &Value) -> Vec<TensorRef> {
+fn tensors(value: &PyValue) -> Vec<TensorRef> {
     match value {
-        Value::Tensor(t) => vec![t.clone()],
+        PyValue::Tensor(t) => vec![t.clone()],
         other => parts(other).iter().flat_map(tensors).collect(),
     }
 }
 
 /// What attributes hold that a call changed, by their paths.
-type Changes = Vec<(Slot, Value, After)>;
+type StateChanges = Vec<(AttributeSlot, PyValue, StateAfter)>;
 
 /// The attributes that a call changed, with their new values. An attribute that calls write before they read it is kept only if
 /// it is a tensor of one type.
-fn changes(eval: &mut crate::eval::Evaluator<'_, '_>, before: &[(Slot, Value)]) -> Result<Changes> {
-    let changed: Vec<&(Slot, Value)> = before.iter().filter(|(slot, old)| !unchanged(old, &slot.get())).collect();
-    let simple = |slot: &Slot, old: &Value| match (old, &slot.get()) {
-        (Value::Tensor(a), Value::Tensor(b)) => a.dtype() == b.dtype() && a.ty().layout.sizes == b.ty().layout.sizes,
+fn changes(eval: &mut crate::eval::Evaluator<'_, '_>, before: &[(AttributeSlot, PyValue)]) -> Result<StateChanges> {
+    let changed: Vec<&(AttributeSlot, PyValue)> =
+        before.iter().filter(|(slot, old)| !unchanged(old, &slot.get())).collect();
+    let simple = |slot: &AttributeSlot, old: &PyValue| match (old, &slot.get()) {
+        (PyValue::Tensor(a), PyValue::Tensor(b)) => {
+            a.dtype() == b.dtype() && a.ty().layout.sizes == b.ty().layout.sizes
+        }
         _ => false,
     };
-    let unread = |slot: &Slot| {
+    let unread = |slot: &AttributeSlot| {
         let key = (Rc::as_ptr(&slot.object) as usize, slot.name.clone());
         !eval.read.contains(&key) && eval.written.contains(&key)
     };
@@ -203,7 +207,7 @@ fn changes(eval: &mut crate::eval::Evaluator<'_, '_>, before: &[(Slot, Value)]) 
             notes.push(format!("the attribute {} is written and never read: its value is not kept", slot.path));
             continue;
         }
-        let after = After::of(&slot.path, &new)?;
+        let after = StateAfter::of(&slot.path, &new)?;
         out.push((slot.clone(), new, after));
     }
     eval.rec.program.notes.extend(notes);
@@ -211,17 +215,17 @@ fn changes(eval: &mut crate::eval::Evaluator<'_, '_>, before: &[(Slot, Value)]) 
 }
 
 /// Records the program of a method.
-pub(super) fn record(contents: &Contents<'_>, name: &str, options: &ImportOptions<'_>) -> Result<Program> {
+pub(super) fn record(contents: &SavedModule<'_>, name: &str, options: &RecordOptions<'_>) -> Result<Program> {
     let mut session = contents.session(name, options)?;
     let bound = session.bind(contents, options)?;
     let before = snapshot(&session.root);
     let method = options.method.unwrap_or("forward");
     let result = call(&mut session, method, &bound)?;
     let changed = changes(&mut session.eval, &before)?;
-    let simple = |(slot, _, after): &(Slot, Value, After)| {
+    let simple = |(slot, _, after): &(AttributeSlot, PyValue, StateAfter)| {
         let old = before.iter().find(|(s, _)| s.path == slot.path).map(|(_, v)| v);
         match (old, after) {
-            (Some(Value::Tensor(t)), After::Tensor(ty)) => {
+            (Some(PyValue::Tensor(t)), StateAfter::Tensor(ty)) => {
                 t.ty().known().is_some_and(|old| old.dtype == ty.dtype && old.layout.sizes == ty.layout.sizes)
             }
             _ => false,
@@ -230,12 +234,12 @@ pub(super) fn record(contents: &Contents<'_>, name: &str, options: &ImportOption
     if changed.iter().all(simple) {
         return finish(session, &bound, &before, &changed, result);
     }
-    if changed.iter().all(|c| simple(c) || matches!(c.2, After::Plain(_)))
+    if changed.iter().all(|c| simple(c) || matches!(c.2, StateAfter::Plain(_)))
         && let Some(program) = same_again(contents, name, options, (session, &bound, &before, &changed, result))?
     {
         return Ok(program);
     }
-    let evolving: Vec<(Arc<str>, After)> =
+    let evolving: Vec<(Arc<str>, StateAfter)> =
         changed.iter().filter(|c| !simple(c)).map(|(slot, _, after)| (slot.path.clone(), after.clone())).collect();
     two_calls(contents, name, options, &evolving)
 }
@@ -243,16 +247,16 @@ pub(super) fn record(contents: &Contents<'_>, name: &str, options: &ImportOption
 /// The program of a first call, if later calls record the same one although they find other Python values: a flag that something
 /// was warned of.
 fn same_again(
-    contents: &Contents<'_>,
+    contents: &SavedModule<'_>,
     name: &str,
-    options: &ImportOptions<'_>,
-    first: (Session<'_, '_>, &Bound, &[(Slot, Value)], &Changes, Value),
+    options: &RecordOptions<'_>,
+    first: (Evaluation<'_, '_>, &Bound, &[(AttributeSlot, PyValue)], &StateChanges, PyValue),
 ) -> Result<Option<Program>> {
     let (session, bound, before, changed, result) = first;
     let mut again = contents.session(name, options)?;
     let again_bound = again.bind(contents, options)?;
     for (slot, _) in snapshot(&again.root) {
-        if let Some((_, _, After::Plain(value))) = changed.iter().find(|c| c.0.path == slot.path) {
+        if let Some((_, _, StateAfter::Plain(value))) = changed.iter().find(|c| c.0.path == slot.path) {
             slot.set(copy(value));
         }
     }
@@ -261,7 +265,7 @@ fn same_again(
     // What later calls cannot do, the two bodies' program tells.
     let Ok(again_result) = call(&mut again, method, &again_bound) else { return Ok(None) };
     let Ok(again_changed) = changes(&mut again.eval, &again_before) else { return Ok(None) };
-    if again_changed.iter().any(|c| matches!(c.2, After::Plain(_))) {
+    if again_changed.iter().any(|c| matches!(c.2, StateAfter::Plain(_))) {
         return Ok(None);
     }
     let once = finish(session, bound, before, changed, result)?;
@@ -270,24 +274,24 @@ fn same_again(
     Ok(same.then_some(once))
 }
 
-fn call(session: &mut Session<'_, '_>, method: &str, bound: &Bound) -> Result<Value> {
+fn call(session: &mut Evaluation<'_, '_>, method: &str, bound: &Bound) -> Result<PyValue> {
     let root = session.root.clone();
     session.eval.call_method(&root, method, bound.args.clone(), Vec::new())
 }
 
 /// Writes changed tensors to their buffers, and ends the program.
 fn finish(
-    mut session: Session<'_, '_>,
+    mut session: Evaluation<'_, '_>,
     bound: &Bound,
-    before: &[(Slot, Value)],
-    changed: &Changes,
-    result: Value,
+    before: &[(AttributeSlot, PyValue)],
+    changed: &StateChanges,
+    result: PyValue,
 ) -> Result<Program> {
     let (mut leaves, spec) = outputs(&mut session.eval, &result)?;
     let mut writes: Vec<(TensorRef, TensorRef)> = Vec::new();
     for (slot, new, _) in changed {
         let old = before.iter().find(|(s, _)| s.path == slot.path).map(|(_, v)| v);
-        if let (Some(Value::Tensor(old)), Value::Tensor(new)) = (old, new) {
+        if let (Some(PyValue::Tensor(old)), PyValue::Tensor(new)) = (old, new) {
             writes.push((old.clone(), new.clone()));
         }
     }
@@ -296,7 +300,11 @@ fn finish(
 }
 
 /// Writes new contents to buffers. Results and other new contents that share memory with one of them are copied first.
-fn write_state(session: &mut Session<'_, '_>, writes: &[(TensorRef, TensorRef)], leaves: &mut [Value]) -> Result<()> {
+fn write_state(
+    session: &mut Evaluation<'_, '_>,
+    writes: &[(TensorRef, TensorRef)],
+    leaves: &mut [PyValue],
+) -> Result<()> {
     let rec = &mut session.eval.rec;
     let mut sources = Vec::new();
     for (_, new) in writes {
@@ -304,10 +312,10 @@ fn write_state(session: &mut Session<'_, '_>, writes: &[(TensorRef, TensorRef)],
         sources.push(if shares { rec.clone_of(new)? } else { new.clone() });
     }
     for leaf in leaves.iter_mut() {
-        if let Value::Tensor(t) = leaf
+        if let PyValue::Tensor(t) = leaf
             && writes.iter().any(|(target, _)| rec.may_alias(target, t))
         {
-            *leaf = Value::Tensor(rec.clone_of(&t.clone())?);
+            *leaf = PyValue::Tensor(rec.clone_of(&t.clone())?);
         }
     }
     for ((target, _), source) in writes.iter().zip(sources) {
@@ -316,7 +324,7 @@ fn write_state(session: &mut Session<'_, '_>, writes: &[(TensorRef, TensorRef)],
     Ok(())
 }
 
-fn end(mut session: Session<'_, '_>, bound: &Bound, leaves: Vec<Value>, spec: &TreeSpec) -> Result<Program> {
+fn end(mut session: Evaluation<'_, '_>, bound: &Bound, leaves: Vec<PyValue>, spec: &TreeSpec) -> Result<Program> {
     let args = leaves.iter().map(|l| output_arg(&mut session.eval, l)).collect::<Result<Vec<_>>>()?;
     let mut program = session.eval.rec.finish(args);
     program.pytree = Some((bound.spec.as_str().into(), spec.print().into()));
@@ -331,10 +339,10 @@ const CALLED: &str = "restride_called";
 
 /// A body for the first call and one for all later ones.
 fn two_calls(
-    contents: &Contents<'_>,
+    contents: &SavedModule<'_>,
     name: &str,
-    options: &ImportOptions<'_>,
-    evolving: &[(Arc<str>, After)],
+    options: &RecordOptions<'_>,
+    evolving: &[(Arc<str>, StateAfter)],
 ) -> Result<Program> {
     let method = options.method.unwrap_or("forward");
     let mut session = contents.session(name, options)?;
@@ -345,7 +353,7 @@ fn two_calls(
         found.cloned().ok_or_else(|| Error::invalid(format!("no attribute {path}")))
     };
     // Buffers for the tensors that later calls find.
-    let mut later: Vec<(Slot, Value)> = Vec::new();
+    let mut later: Vec<(AttributeSlot, PyValue)> = Vec::new();
     for (path, after) in evolving {
         let (slot, old) = slot_of(path)?;
         // The first call finds other contents, which are constants.
@@ -366,11 +374,11 @@ fn two_calls(
     let second_state = snapshot(&session.root);
     let second = one_call(&mut session, method, &bound, "later_call", &second_state)?;
     restore(&second_state);
-    // After a later call, attributes must be what a later call finds.
+    // StateAfter a later call, attributes must be what a later call finds.
     for (slot, _, after) in &second.changed {
         let settled = match evolving.iter().find(|(p, _)| *p == slot.path) {
             Some((_, found)) => found.same(after),
-            None => matches!((after, slot.get()), (After::Tensor(ty), Value::Tensor(t))
+            None => matches!((after, slot.get()), (StateAfter::Tensor(ty), PyValue::Tensor(t))
                 if t.ty().known().is_some_and(|k| k.dtype == ty.dtype && k.layout.sizes == ty.layout.sizes)),
         };
         if !settled {
@@ -387,10 +395,10 @@ fn two_calls(
     // Pairs of results of the two bodies: the results, then the contents of buffers.
     let mut bodies = [first.body, second.body];
     let mut pairs: Vec<[TensorRef; 2]> = Vec::new();
-    let mut leaves: Vec<Result<Value, usize>> = Vec::new();
+    let mut leaves: Vec<Result<PyValue, usize>> = Vec::new();
     for (a, b) in first.leaves.iter().zip(&second.leaves) {
         match (a, b) {
-            (Value::Tensor(x), Value::Tensor(y)) => {
+            (PyValue::Tensor(x), PyValue::Tensor(y)) => {
                 pairs.push([x.clone(), y.clone()]);
                 leaves.push(Err(pairs.len() - 1));
             }
@@ -399,7 +407,7 @@ fn two_calls(
         }
     }
     let mut targets: Vec<TensorRef> = Vec::new();
-    let mut slots: Vec<Slot> = Vec::new();
+    let mut slots: Vec<AttributeSlot> = Vec::new();
     for (slot, ..) in first.changed.iter().chain(&second.changed) {
         if slots.iter().all(|s| s.path != slot.path) {
             slots.push(slot.clone());
@@ -414,11 +422,11 @@ fn two_calls(
         if found.is_empty() {
             continue;
         }
-        let left = |changed: &Changes, unchanged: &[(Slot, Value)]| {
+        let left = |changed: &StateChanges, unchanged: &[(AttributeSlot, PyValue)]| {
             let new = changed.iter().find(|c| c.0.path == slot.path).map(|c| c.1.clone());
             new.or_else(|| unchanged.iter().find(|(s, _)| s.path == slot.path).map(|(_, v)| v.clone()))
         };
-        let after = |v: Option<Value>| v.map(|v| tensors(&v)).unwrap_or_default();
+        let after = |v: Option<PyValue>| v.map(|v| tensors(&v)).unwrap_or_default();
         let a = after(left(&first.changed, &first_state));
         let b = after(left(&second.changed, &second_state));
         if a.len() != found.len() || b.len() != found.len() {
@@ -435,11 +443,11 @@ fn two_calls(
     let made = session.eval.rec.cond(&called, bodies, &pairs)?;
     session.eval.rec.settle_branches();
     let (results, state) = made.split_at(made.len() - targets.len());
-    let leaves: Vec<Value> = leaves
+    let leaves: Vec<PyValue> = leaves
         .into_iter()
         .map(|l| match l {
             Ok(v) => v,
-            Err(i) => Value::Tensor(results[i].clone()),
+            Err(i) => PyValue::Tensor(results[i].clone()),
         })
         .collect();
     for (target, new) in targets.iter().zip(state) {
@@ -453,18 +461,18 @@ fn two_calls(
 
 /// A call recorded as a body.
 struct Called {
-    body: Body,
-    leaves: Vec<Value>,
+    body: RecordedBody,
+    leaves: Vec<PyValue>,
     spec: TreeSpec,
-    changed: Changes,
+    changed: StateChanges,
 }
 
 fn one_call(
-    session: &mut Session<'_, '_>,
+    session: &mut Evaluation<'_, '_>,
     method: &str,
     bound: &Bound,
     name: &str,
-    before: &[(Slot, Value)],
+    before: &[(AttributeSlot, PyValue)],
 ) -> Result<Called> {
     session.eval.rec.enter(name)?;
     let result = call(session, method, bound);
@@ -475,18 +483,18 @@ fn one_call(
     Ok(Called { body, leaves, spec, changed })
 }
 
-fn restore(state: &[(Slot, Value)]) {
+fn restore(state: &[(AttributeSlot, PyValue)]) {
     for (slot, value) in state {
         slot.set(copy(value));
     }
 }
 
 /// What a later call finds in an attribute: buffers for its tensors.
-fn found_later(session: &mut Session<'_, '_>, path: &str, after: &After) -> Result<Value> {
+fn found_later(session: &mut Evaluation<'_, '_>, path: &str, after: &StateAfter) -> Result<PyValue> {
     Ok(match after {
-        After::Plain(v) => copy(v),
-        After::Tensor(ty) => Value::Tensor(zero_buffer(session, path, ty)?),
-        After::Parts(like, each) => {
+        StateAfter::Plain(v) => copy(v),
+        StateAfter::Tensor(ty) => PyValue::Tensor(zero_buffer(session, path, ty)?),
+        StateAfter::Parts(like, each) => {
             let parts = each.iter().enumerate().map(|(i, a)| found_later(session, &format!("{path}.{i}"), a));
             let parts = parts.collect::<Result<Vec<_>>>()?;
             rebuilt(like, parts)
@@ -495,7 +503,7 @@ fn found_later(session: &mut Session<'_, '_>, path: &str, after: &After) -> Resu
 }
 
 /// A buffer that is all zeros.
-fn zero_buffer(session: &mut Session<'_, '_>, name: &str, ty: &TensorType<i64>) -> Result<TensorRef> {
+fn zero_buffer(session: &mut Evaluation<'_, '_>, name: &str, ty: &TensorType<i64>) -> Result<TensorRef> {
     let n = ty.layout.numel().max(0) as usize * ty.dtype.size();
     let rec = &mut session.eval.rec;
     let storage = rec.add_storage(format!("zeros {name}"), Bytes::copy_of(&vec![0; n]));

@@ -1,9 +1,9 @@
 //! Branches: taken where the condition is known, recorded as `cond` where data decides.
 
-use super::{Change, Env, Evaluator, Flow};
-use crate::record::{Body, TensorRef};
+use super::{BlockEnd, Change, Env, Evaluator};
+use crate::record::{RecordedBody, TensorRef};
 use crate::syntax::ast::Stmt;
-use crate::value::{Object, Value};
+use crate::value::{PyObject, PyValue};
 use restride_ir::{DType, Error, ErrorKind, Expr, Result};
 use std::cell::RefCell;
 use std::collections::HashMap;
@@ -12,7 +12,7 @@ use std::sync::Arc;
 
 /// A condition.
 pub(crate) enum Truth {
-    /// Known while the code is evaluated.
+    /// KnownContent while the code is evaluated.
     Known(bool),
     /// A number that a run learns.
     Number(Expr),
@@ -21,50 +21,50 @@ pub(crate) enum Truth {
 }
 
 /// What a branch did.
-struct Outcome {
-    flow: Flow,
-    vars: HashMap<Arc<str>, Value>,
-    changes: Vec<(Place, Value)>,
-    body: Body,
+struct BranchOutcome {
+    flow: BlockEnd,
+    vars: HashMap<Arc<str>, PyValue>,
+    changes: Vec<(ChangedPlace, PyValue)>,
+    body: RecordedBody,
 }
 
 /// Where a branch changed something.
 #[derive(Clone)]
-pub(super) enum Place {
-    Attribute(Rc<Object>, Arc<str>),
-    List(Rc<RefCell<Vec<Value>>>),
-    Dict(Rc<RefCell<indexmap::IndexMap<super::Key, Value>>>),
+pub(super) enum ChangedPlace {
+    Attribute(Rc<PyObject>, Arc<str>),
+    List(Rc<RefCell<Vec<PyValue>>>),
+    Dict(Rc<RefCell<indexmap::IndexMap<super::PyKey, PyValue>>>),
 }
 
-impl Place {
-    fn is(&self, other: &Place) -> bool {
+impl ChangedPlace {
+    fn is(&self, other: &ChangedPlace) -> bool {
         match (self, other) {
-            (Place::Attribute(a, n), Place::Attribute(b, m)) => Rc::ptr_eq(a, b) && n == m,
-            (Place::List(a), Place::List(b)) => Rc::ptr_eq(a, b),
-            (Place::Dict(a), Place::Dict(b)) => Rc::ptr_eq(a, b),
+            (ChangedPlace::Attribute(a, n), ChangedPlace::Attribute(b, m)) => Rc::ptr_eq(a, b) && n == m,
+            (ChangedPlace::List(a), ChangedPlace::List(b)) => Rc::ptr_eq(a, b),
+            (ChangedPlace::Dict(a), ChangedPlace::Dict(b)) => Rc::ptr_eq(a, b),
             _ => false,
         }
     }
 
-    fn value(&self) -> Value {
+    fn value(&self) -> PyValue {
         match self {
-            Place::Attribute(o, n) => o.attributes.borrow().get(n).cloned().unwrap_or(Value::None),
-            Place::List(l) => Value::list(l.borrow().clone()),
-            Place::Dict(d) => Value::Dict(Rc::new(RefCell::new(d.borrow().clone()))),
+            ChangedPlace::Attribute(o, n) => o.attributes.borrow().get(n).cloned().unwrap_or(PyValue::None),
+            ChangedPlace::List(l) => PyValue::list(l.borrow().clone()),
+            ChangedPlace::Dict(d) => PyValue::Dict(Rc::new(RefCell::new(d.borrow().clone()))),
         }
     }
 }
 
 impl Evaluator<'_, '_> {
     /// A value as a condition.
-    pub(crate) fn truth(&mut self, value: Value) -> Result<Truth> {
+    pub(crate) fn truth(&mut self, value: PyValue) -> Result<Truth> {
         match value {
-            Value::Num(e) => Ok(match self.decide(&e)? {
+            PyValue::Num(e) => Ok(match self.decide(&e)? {
                 Some(b) => Truth::Known(b),
                 None => Truth::Number(super::numbers::truth(&e)),
             }),
-            Value::Tensor(t) => match self.rec.known_number(&t) {
-                Some(e) => self.truth(Value::Num(e)),
+            PyValue::Tensor(t) => match self.rec.known_number(&t) {
+                Some(e) => self.truth(PyValue::Num(e)),
                 None => {
                     let one = t.ty().layout.sizes.iter().all(|n| matches!(n, Expr::Int(1)));
                     if !one {
@@ -76,18 +76,24 @@ impl Evaluator<'_, '_> {
                     Ok(Truth::Data(t))
                 }
             },
-            Value::None => Ok(Truth::Known(false)),
-            Value::Str(s) => Ok(Truth::Known(!s.is_empty())),
-            Value::List(l) => Ok(Truth::Known(!l.borrow().is_empty())),
-            Value::Tuple(t, _) => Ok(Truth::Known(!t.is_empty())),
-            Value::Dict(d) => Ok(Truth::Known(!d.borrow().is_empty())),
-            Value::Poison(why) => Err(Error::unsupported(why.to_string())),
+            PyValue::None => Ok(Truth::Known(false)),
+            PyValue::Str(s) => Ok(Truth::Known(!s.is_empty())),
+            PyValue::List(l) => Ok(Truth::Known(!l.borrow().is_empty())),
+            PyValue::Tuple(t, _) => Ok(Truth::Known(!t.is_empty())),
+            PyValue::Dict(d) => Ok(Truth::Known(!d.borrow().is_empty())),
+            PyValue::Poison(why) => Err(Error::unsupported(why.to_string())),
             _ => Ok(Truth::Known(true)),
         }
     }
 
     /// Runs an `if`.
-    pub(super) fn branch(&mut self, env: &mut Env, condition: Value, then: &[Stmt], other: &[Stmt]) -> Result<Flow> {
+    pub(super) fn branch(
+        &mut self,
+        env: &mut Env,
+        condition: PyValue,
+        then: &[Stmt],
+        other: &[Stmt],
+    ) -> Result<BlockEnd> {
         let truth = self.truth(condition)?;
         let (pred, number) = match truth {
             Truth::Known(true) => return self.block(env, then),
@@ -132,7 +138,14 @@ impl Evaluator<'_, '_> {
 
     /// A branch on a size from data whose sides do not join: the side for sizes other than 0 and 1 is taken, and a run checks
     /// that the condition is as assumed.
-    fn assumed(&mut self, env: &mut Env, condition: &Expr, then: &[Stmt], other: &[Stmt], e: Error) -> Result<Flow> {
+    fn assumed(
+        &mut self,
+        env: &mut Env,
+        condition: &Expr,
+        then: &[Stmt],
+        other: &[Stmt],
+        e: Error,
+    ) -> Result<BlockEnd> {
         let mut symbols = std::collections::BTreeSet::new();
         condition.symbols(&mut symbols);
         let mut at = self.hints.clone();
@@ -172,34 +185,34 @@ impl Evaluator<'_, '_> {
         self.rec.leave();
         let (flow, changes) = outcome?;
         Ok(match flow {
-            Flow::Raise(message) if changes.is_empty() => Some(message),
+            BlockEnd::Raise(message) if changes.is_empty() => Some(message),
             _ => None,
         })
     }
 
     /// Runs a branch into a body, and takes back what it changed.
-    fn recorded(&mut self, env: &Env, stmts: &[Stmt], name: &str) -> Result<Outcome> {
+    fn recorded(&mut self, env: &Env, stmts: &[Stmt], name: &str) -> Result<BranchOutcome> {
         self.rec.enter(name)?;
         let mut inside = Env { vars: env.vars.clone(), source: env.source.clone() };
         let outcome = self.transaction(|e| e.block(&mut inside, stmts));
         let body = self.rec.leave();
         let (flow, changes) = outcome?;
-        Ok(Outcome { flow, vars: inside.vars, changes, body })
+        Ok(BranchOutcome { flow, vars: inside.vars, changes, body })
     }
 
     /// Runs something, takes back its changes of attributes, lists and dictionaries, and returns them.
-    fn undone<T>(&mut self, f: impl FnOnce(&mut Self) -> Result<T>) -> Result<(T, Vec<(Place, Value)>)> {
+    fn undone<T>(&mut self, f: impl FnOnce(&mut Self) -> Result<T>) -> Result<(T, Vec<(ChangedPlace, PyValue)>)> {
         let start = self.journal.len();
         self.journaling += 1;
         let out = f(self);
         self.journaling -= 1;
         let made: Vec<Change> = self.journal.drain(start..).collect();
-        let mut places: Vec<(Place, Value)> = Vec::new();
+        let mut places: Vec<(ChangedPlace, PyValue)> = Vec::new();
         for change in &made {
             let place = match change {
-                Change::Attribute(o, n, _) => Place::Attribute(o.clone(), n.clone()),
-                Change::List(l, _) => Place::List(l.clone()),
-                Change::Dict(d, _) => Place::Dict(d.clone()),
+                Change::Attribute(o, n, _) => ChangedPlace::Attribute(o.clone(), n.clone()),
+                Change::List(l, _) => ChangedPlace::List(l.clone()),
+                Change::Dict(d, _) => ChangedPlace::Dict(d.clone()),
             };
             if places.iter().all(|(p, _)| !p.is(&place)) {
                 let now = place.value();
@@ -222,13 +235,13 @@ impl Evaluator<'_, '_> {
     }
 
     /// As [`Self::undone`], with the changes counted only.
-    pub(super) fn transaction<T>(&mut self, f: impl FnOnce(&mut Self) -> Result<T>) -> Result<(T, Changes)> {
+    pub(super) fn transaction<T>(&mut self, f: impl FnOnce(&mut Self) -> Result<T>) -> Result<(T, BranchChanges)> {
         let (out, places) = self.undone(f)?;
         Ok((out, places))
     }
 
     /// Notes an attribute before it is changed.
-    pub(crate) fn note_attribute(&mut self, object: &Rc<Object>, name: &Arc<str>) {
+    pub(crate) fn note_attribute(&mut self, object: &Rc<PyObject>, name: &Arc<str>) {
         if self.journaling > 0 {
             let old = object.attributes.borrow().get(name).cloned();
             self.journal.push(Change::Attribute(object.clone(), name.clone(), old));
@@ -255,20 +268,20 @@ impl Evaluator<'_, '_> {
         env: &mut Env,
         pred: &TensorRef,
         number: Option<&Expr>,
-        a: Outcome,
-        b: Outcome,
-    ) -> Result<Flow> {
+        a: BranchOutcome,
+        b: BranchOutcome,
+    ) -> Result<BlockEnd> {
         let returns = match (&a.flow, &b.flow) {
-            (Flow::Next, Flow::Next) => None,
-            (Flow::Return(x), Flow::Return(y)) => Some((x.clone(), y.clone())),
-            (Flow::Continue, Flow::Continue) => None,
+            (BlockEnd::Next, BlockEnd::Next) => None,
+            (BlockEnd::Return(x), BlockEnd::Return(y)) => Some((x.clone(), y.clone())),
+            (BlockEnd::Continue, BlockEnd::Continue) => None,
             _ => {
                 return Err(Error::unsupported(
                     "a branch on data leaves the block (return, break, continue or raise) and the other does not",
                 ));
             }
         };
-        let continues = matches!(a.flow, Flow::Continue);
+        let continues = matches!(a.flow, BlockEnd::Continue);
         let mut joined = Joined { condition: number.cloned(), pairs: Vec::new(), bodies: [Some(a.body), Some(b.body)] };
         let mut vars: Vec<(Arc<str>, Merged)> = Vec::new();
         let mut names: Vec<&Arc<str>> = a.vars.keys().chain(b.vars.keys()).collect();
@@ -286,13 +299,13 @@ impl Evaluator<'_, '_> {
             };
             vars.push((name.clone(), merged));
         }
-        let mut places: Vec<(Place, Merged)> = Vec::new();
-        let all: Vec<&(Place, Value)> = a.changes.iter().chain(&b.changes).collect();
+        let mut places: Vec<(ChangedPlace, Merged)> = Vec::new();
+        let all: Vec<&(ChangedPlace, PyValue)> = a.changes.iter().chain(&b.changes).collect();
         for (place, _) in &all {
             if places.iter().any(|(p, _)| p.is(place)) {
                 continue;
             }
-            let of = |changes: &[(Place, Value)]| {
+            let of = |changes: &[(ChangedPlace, PyValue)]| {
                 changes.iter().find(|(p, _)| p.is(place)).map_or_else(|| place.value(), |(_, v)| v.clone())
             };
             let merged = self.pair(&mut joined, &of(&a.changes), &of(&b.changes))?;
@@ -314,13 +327,13 @@ impl Evaluator<'_, '_> {
         for (place, merged) in places {
             let value = self.merged(&merged, &results)?;
             match (place, value) {
-                (Place::Attribute(o, n), value) => self.set_attribute(&o, &n, value)?,
-                (Place::List(l), Value::List(new)) => {
+                (ChangedPlace::Attribute(o, n), value) => self.set_attribute(&o, &n, value)?,
+                (ChangedPlace::List(l), PyValue::List(new)) => {
                     self.note_list(&l);
                     let new = new.borrow().clone();
                     *l.borrow_mut() = new;
                 }
-                (Place::Dict(d), Value::Dict(new)) => {
+                (ChangedPlace::Dict(d), PyValue::Dict(new)) => {
                     self.note_dict(&d);
                     let new = new.borrow().clone();
                     *d.borrow_mut() = new;
@@ -329,26 +342,26 @@ impl Evaluator<'_, '_> {
             }
         }
         Ok(match returned {
-            Some(merged) => Flow::Return(self.merged(&merged, &results)?),
-            None if continues => Flow::Continue,
-            None => Flow::Next,
+            Some(merged) => BlockEnd::Return(self.merged(&merged, &results)?),
+            None if continues => BlockEnd::Continue,
+            None => BlockEnd::Next,
         })
     }
 
     /// How two values become one; tensors that differ are added to the results of the `cond`.
-    fn pair(&mut self, joined: &mut Joined, a: &Value, b: &Value) -> Result<Merged> {
+    fn pair(&mut self, joined: &mut Joined, a: &PyValue, b: &PyValue) -> Result<Merged> {
         if same(a, b) {
             return Ok(Merged::Same(a.clone()));
         }
         Ok(match (a, b) {
-            (Value::Tensor(x), Value::Tensor(y)) => {
+            (PyValue::Tensor(x), PyValue::Tensor(y)) => {
                 joined.pairs.push([x.clone(), y.clone()]);
                 Merged::Tensor(joined.pairs.len() - 1)
             }
-            (Value::Num(x), Value::Num(y)) if joined.chosen(x, y).is_some() => {
-                Merged::Same(Value::Num(joined.chosen(x, y).expect("just found")))
+            (PyValue::Num(x), PyValue::Num(y)) if joined.chosen(x, y).is_some() => {
+                Merged::Same(PyValue::Num(joined.chosen(x, y).expect("just found")))
             }
-            (Value::Num(x), Value::Num(y)) => {
+            (PyValue::Num(x), PyValue::Num(y)) => {
                 let dtype = if x.is_bool() && y.is_bool() {
                     DType::Bool
                 } else if x.is_float() || y.is_float() {
@@ -367,15 +380,15 @@ impl Evaluator<'_, '_> {
                 joined.pairs.push([both[0].clone(), both[1].clone()]);
                 Merged::Number(joined.pairs.len() - 1)
             }
-            (Value::Tuple(x, fields), Value::Tuple(y, _)) if x.len() == y.len() => {
+            (PyValue::Tuple(x, fields), PyValue::Tuple(y, _)) if x.len() == y.len() => {
                 let parts = x.iter().zip(y.iter()).map(|(x, y)| self.pair(joined, x, y)).collect::<Result<_>>()?;
                 Merged::Tuple(parts, fields.clone())
             }
-            (Value::List(x), Value::List(y)) if x.borrow().len() == y.borrow().len() => {
+            (PyValue::List(x), PyValue::List(y)) if x.borrow().len() == y.borrow().len() => {
                 let (x, y) = (x.borrow().clone(), y.borrow().clone());
                 Merged::List(x.iter().zip(&y).map(|(x, y)| self.pair(joined, x, y)).collect::<Result<_>>()?)
             }
-            (Value::Dict(x), Value::Dict(y)) if x.borrow().keys().eq(y.borrow().keys()) => {
+            (PyValue::Dict(x), PyValue::Dict(y)) if x.borrow().keys().eq(y.borrow().keys()) => {
                 let (x, y) = (x.borrow().clone(), y.borrow().clone());
                 let mut parts = Vec::new();
                 for (key, x) in &x {
@@ -389,38 +402,38 @@ impl Evaluator<'_, '_> {
         })
     }
 
-    fn merged(&mut self, merged: &Merged, results: &[TensorRef]) -> Result<Value> {
+    fn merged(&mut self, merged: &Merged, results: &[TensorRef]) -> Result<PyValue> {
         Ok(match merged {
             Merged::Same(v) => v.clone(),
-            Merged::Tensor(i) => Value::Tensor(results[*i].clone()),
-            Merged::Number(i) => Value::Num(self.rec.item(&results[*i])?),
+            Merged::Tensor(i) => PyValue::Tensor(results[*i].clone()),
+            Merged::Number(i) => PyValue::Num(self.rec.item(&results[*i])?),
             Merged::Tuple(parts, fields) => {
                 let parts = parts.iter().map(|p| self.merged(p, results)).collect::<Result<Vec<_>>>()?;
-                Value::Tuple(parts.into(), fields.clone())
+                PyValue::Tuple(parts.into(), fields.clone())
             }
             Merged::List(parts) => {
-                Value::list(parts.iter().map(|p| self.merged(p, results)).collect::<Result<Vec<_>>>()?)
+                PyValue::list(parts.iter().map(|p| self.merged(p, results)).collect::<Result<Vec<_>>>()?)
             }
             Merged::Dict(parts) => {
                 let mut out = indexmap::IndexMap::new();
                 for (k, p) in parts {
                     out.insert(k.clone(), self.merged(p, results)?);
                 }
-                Value::Dict(Rc::new(RefCell::new(out)))
+                PyValue::Dict(Rc::new(RefCell::new(out)))
             }
-            Merged::Poison(why) => Value::Poison(why.clone()),
+            Merged::Poison(why) => PyValue::Poison(why.clone()),
         })
     }
 }
 
-/// Changes of a run that were taken back.
-pub(super) type Changes = Vec<(Place, Value)>;
+/// BranchChanges of a run that were taken back.
+pub(super) type BranchChanges = Vec<(ChangedPlace, PyValue)>;
 
 struct Joined {
     /// The condition, where it is a number.
     condition: Option<Expr>,
     pairs: Vec<[TensorRef; 2]>,
-    bodies: [Option<Body>; 2],
+    bodies: [Option<RecordedBody>; 2],
 }
 
 impl Joined {
@@ -441,34 +454,36 @@ impl Joined {
 
 /// How two values become one.
 enum Merged {
-    Same(Value),
+    Same(PyValue),
     Tensor(usize),
     Number(usize),
     Tuple(Vec<Merged>, Option<Rc<crate::value::Fields>>),
     List(Vec<Merged>),
-    Dict(Vec<(super::Key, Merged)>),
+    Dict(Vec<(super::PyKey, Merged)>),
     Poison(Arc<str>),
 }
 
 /// Whether two values are one and the same.
-fn same(a: &Value, b: &Value) -> bool {
+fn same(a: &PyValue, b: &PyValue) -> bool {
     match (a, b) {
-        (Value::None, Value::None) | (Value::Ellipsis, Value::Ellipsis) | (Value::Strided, Value::Strided) => true,
-        (Value::Num(x), Value::Num(y)) => x == y,
-        (Value::Complex(a, b), Value::Complex(c, d)) => (a, b) == (c, d),
-        (Value::Str(x), Value::Str(y)) | (Value::Device(x), Value::Device(y)) => x == y,
-        (Value::Global(x), Value::Global(y)) | (Value::Path(x), Value::Path(y)) => x == y,
-        (Value::DType(x), Value::DType(y)) => x == y,
-        (Value::MemoryFormat(x), Value::MemoryFormat(y)) => x == y,
-        (Value::Tensor(x), Value::Tensor(y)) => Rc::ptr_eq(x, y),
-        (Value::List(x), Value::List(y)) => Rc::ptr_eq(x, y),
-        (Value::Dict(x), Value::Dict(y)) => Rc::ptr_eq(x, y),
-        (Value::Object(x), Value::Object(y)) => Rc::ptr_eq(x, y),
-        (Value::Function(x), Value::Function(y)) => Rc::ptr_eq(x, y),
-        (Value::Tuple(x, _), Value::Tuple(y, _)) => {
+        (PyValue::None, PyValue::None)
+        | (PyValue::Ellipsis, PyValue::Ellipsis)
+        | (PyValue::Strided, PyValue::Strided) => true,
+        (PyValue::Num(x), PyValue::Num(y)) => x == y,
+        (PyValue::Complex(a, b), PyValue::Complex(c, d)) => (a, b) == (c, d),
+        (PyValue::Str(x), PyValue::Str(y)) | (PyValue::Device(x), PyValue::Device(y)) => x == y,
+        (PyValue::Global(x), PyValue::Global(y)) | (PyValue::Path(x), PyValue::Path(y)) => x == y,
+        (PyValue::DType(x), PyValue::DType(y)) => x == y,
+        (PyValue::MemoryFormat(x), PyValue::MemoryFormat(y)) => x == y,
+        (PyValue::Tensor(x), PyValue::Tensor(y)) => Rc::ptr_eq(x, y),
+        (PyValue::List(x), PyValue::List(y)) => Rc::ptr_eq(x, y),
+        (PyValue::Dict(x), PyValue::Dict(y)) => Rc::ptr_eq(x, y),
+        (PyValue::Object(x), PyValue::Object(y)) => Rc::ptr_eq(x, y),
+        (PyValue::Function(x), PyValue::Function(y)) => Rc::ptr_eq(x, y),
+        (PyValue::Tuple(x, _), PyValue::Tuple(y, _)) => {
             x.len() == y.len() && x.iter().zip(y.iter()).all(|(x, y)| same(x, y))
         }
-        (Value::Poison(_), Value::Poison(_)) => true,
+        (PyValue::Poison(_), PyValue::Poison(_)) => true,
         _ => false,
     }
 }

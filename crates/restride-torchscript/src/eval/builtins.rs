@@ -2,18 +2,18 @@
 
 use super::expressions::refused;
 use super::{Evaluator, numbers};
-use crate::value::{Key, Value};
+use crate::value::{PyKey, PyValue};
 use indexmap::IndexMap;
 use restride_ir::{Arg, Error, ErrorKind, Expr, Result};
 use std::cell::RefCell;
 use std::rc::Rc;
 use std::sync::Arc;
 
-type Kwargs = Vec<(Arc<str>, Value)>;
+type OwnedKeywords = Vec<(Arc<str>, PyValue)>;
 
 impl Evaluator<'_, '_> {
     /// Calls a function by its path.
-    pub(crate) fn call_path(&mut self, path: &str, args: Vec<Value>, kwargs: Kwargs) -> Result<Value> {
+    pub(crate) fn call_path(&mut self, path: &str, args: Vec<PyValue>, kwargs: OwnedKeywords) -> Result<PyValue> {
         // Some operators' results are asked for by name (`aten::add`).
         if let Some(rest) = path.strip_prefix("torch.ops.") {
             return self.call_operator(rest, args, kwargs);
@@ -30,7 +30,7 @@ impl Evaluator<'_, '_> {
         }
         if path.starts_with("__torch__") {
             return match path.rsplit_once('.') {
-                Some((class, "__new__")) => Ok(Value::Object(self.new_object(&class.into()))),
+                Some((class, "__new__")) => Ok(PyValue::Object(self.new_object(&class.into()))),
                 _ => Err(Error::new(ErrorKind::File, format!("the code has no {path}"))),
             };
         }
@@ -47,7 +47,7 @@ impl Evaluator<'_, '_> {
     }
 
     /// `aten.add.Tensor`, `aten.add` or `higher_order.cond`.
-    fn call_operator(&mut self, path: &str, args: Vec<Value>, kwargs: Kwargs) -> Result<Value> {
+    fn call_operator(&mut self, path: &str, args: Vec<PyValue>, kwargs: OwnedKeywords) -> Result<PyValue> {
         let parts: Vec<&str> = path.split('.').collect();
         match parts[..] {
             [namespace, name] => self.dispatch(namespace, name, &args, &kwargs),
@@ -61,14 +61,14 @@ impl Evaluator<'_, '_> {
             }
             ["aten", "_assert_scalar", "default"] => {
                 let message = match args.get(1) {
-                    Some(Value::Str(s)) => s.clone(),
+                    Some(PyValue::Str(s)) => s.clone(),
                     _ => "".into(),
                 };
-                let condition = args.first().cloned().unwrap_or(Value::None);
-                if self.require(condition, &message)? { Ok(Value::None) } else { Err(refused(message.to_string())) }
+                let condition = args.first().cloned().unwrap_or(PyValue::None);
+                if self.require(condition, &message)? { Ok(PyValue::None) } else { Err(refused(message.to_string())) }
             }
             ["aten", "sym_constrain_range_for_size" | "sym_constrain_range" | "_assert_tensor_metadata", _] => {
-                Ok(Value::None)
+                Ok(PyValue::None)
             }
             _ => {
                 let full = path.strip_suffix(".default").filter(|p| !p.contains('.')).unwrap_or(path);
@@ -79,16 +79,16 @@ impl Evaluator<'_, '_> {
     }
 
     /// Python's own functions, and those of `math` and `operator`.
-    fn call_python(&mut self, path: &str, args: &[Value], kwargs: &Kwargs) -> Result<Option<Value>> {
+    fn call_python(&mut self, path: &str, args: &[PyValue], kwargs: &OwnedKeywords) -> Result<Option<PyValue>> {
         let arg = |i: usize| args.get(i).cloned().ok_or_else(|| refused(format!("{path} lacks an argument")));
         if let Some(op) = path.strip_prefix("operator.").or_else(|| path.strip_prefix("_operator.")) {
             return Ok(Some(match (op, args.len()) {
                 ("getitem", _) => self.get_item(arg(0)?, arg(1)?)?,
                 ("setitem", _) => {
                     self.set_item(arg(0)?, arg(1)?, arg(2)?)?;
-                    Value::None
+                    PyValue::None
                 }
-                ("contains", _) => Value::Num(self.contains(&arg(0)?, &arg(1)?)?),
+                ("contains", _) => PyValue::Num(self.contains(&arg(0)?, &arg(1)?)?),
                 (_, 1) => self.unary_call(op, arg(0)?)?,
                 _ => self.operator_call(op, arg(0)?, arg(1)?)?,
             }));
@@ -97,7 +97,11 @@ impl Evaluator<'_, '_> {
             let f = match f {
                 "int" | "float" => {
                     let n = self.number(&arg(0)?)?;
-                    return Ok(Some(Value::Num(if f == "int" { numbers::to_int(&n)? } else { numbers::to_float(&n) })));
+                    return Ok(Some(PyValue::Num(if f == "int" {
+                        numbers::to_int(&n)?
+                    } else {
+                        numbers::to_float(&n)
+                    })));
                 }
                 "not" => "not_",
                 other => other,
@@ -108,46 +112,46 @@ impl Evaluator<'_, '_> {
                 _ => numbers::binary(f, &a, &self.number(&arg(1)?)?)?,
             };
             return match made {
-                Some(e) => Ok(Some(Value::Num(e))),
+                Some(e) => Ok(Some(PyValue::Num(e))),
                 None => Err(Error::unsupported(format!("{path} of a number that only a run knows"))),
             };
         }
         Ok(Some(match path {
             "int" | "torch.Int" => match arg(0)? {
-                Value::Str(s) => {
-                    Value::int(s.trim().parse().map_err(|_| refused(format!("invalid literal for int(): '{s}'")))?)
+                PyValue::Str(s) => {
+                    PyValue::int(s.trim().parse().map_err(|_| refused(format!("invalid literal for int(): '{s}'")))?)
                 }
-                v => Value::Num(numbers::to_int(&self.number(&v)?)?),
+                v => PyValue::Num(numbers::to_int(&self.number(&v)?)?),
             },
             "float" | "torch.Float" => match arg(0)? {
-                Value::Str(s) => Value::float(match s.trim() {
+                PyValue::Str(s) => PyValue::float(match s.trim() {
                     "inf" | "infinity" => f64::INFINITY,
                     "-inf" => f64::NEG_INFINITY,
                     "nan" => f64::NAN,
                     s => s.parse().map_err(|_| refused(format!("could not convert string to float: '{s}'")))?,
                 }),
-                v => Value::Num(numbers::to_float(&self.number(&v)?)),
+                v => PyValue::Num(numbers::to_float(&self.number(&v)?)),
             },
             "bool" | "torch.Bool" => match self.truth(arg(0)?)? {
-                super::branches::Truth::Known(b) => Value::bool(b),
-                super::branches::Truth::Number(e) => Value::Num(e),
+                super::branches::Truth::Known(b) => PyValue::bool(b),
+                super::branches::Truth::Number(e) => PyValue::Num(e),
                 // A condition stays a tensor, which a branch reads.
-                super::branches::Truth::Data(t) => Value::Tensor(self.rec.to_bool(&t)?),
+                super::branches::Truth::Data(t) => PyValue::Tensor(self.rec.to_bool(&t)?),
             },
             "complex" => {
-                let part = |v: Option<&Value>| match v {
-                    Some(Value::Num(e)) => e.constant().map(|c| c.as_f64()),
+                let part = |v: Option<&PyValue>| match v {
+                    Some(PyValue::Num(e)) => e.constant().map(|c| c.as_f64()),
                     None => Some(0.0),
                     _ => None,
                 };
                 match (part(args.first()), part(args.get(1))) {
-                    (Some(re), Some(im)) => Value::Complex(re, im),
+                    (Some(re), Some(im)) => PyValue::Complex(re, im),
                     _ => return Err(Error::unsupported("a complex number from data")),
                 }
             }
-            "str" => Value::str(&self.text(&arg(0)?)),
+            "str" => PyValue::str(&self.text(&arg(0)?)),
             "len" => self.length(&arg(0)?)?,
-            "print" | "warnings.warn" | "torch.warn" => Value::None,
+            "print" | "warnings.warn" | "torch.warn" => PyValue::None,
             "range" => {
                 let n = args.iter().map(|v| self.known_int(v, "a bound of a range")).collect::<Result<Vec<_>>>()?;
                 let (start, end, step) = match n[..] {
@@ -160,28 +164,28 @@ impl Evaluator<'_, '_> {
                 let mut i = start;
                 while if step > 0 { i < end } else { i > end } {
                     self.step(1)?;
-                    out.push(Value::int(i));
+                    out.push(PyValue::int(i));
                     i = i.saturating_add(step);
                 }
-                Value::list(out)
+                PyValue::list(out)
             }
             "list" => match args.first() {
-                Some(v) => Value::list(self.unpacked(v)?),
-                None => Value::list(Vec::new()),
+                Some(v) => PyValue::list(self.unpacked(v)?),
+                None => PyValue::list(Vec::new()),
             },
             "tuple" => match args.first() {
-                Some(v) => Value::tuple(self.unpacked(v)?),
-                None => Value::tuple(Vec::new()),
+                Some(v) => PyValue::tuple(self.unpacked(v)?),
+                None => PyValue::tuple(Vec::new()),
             },
             "dict" => {
                 let mut out = IndexMap::new();
                 if let Some(v) = args.first() {
                     match v {
-                        Value::Dict(d) => out.extend(d.borrow().clone()),
+                        PyValue::Dict(d) => out.extend(d.borrow().clone()),
                         v => {
                             for pair in self.unpacked(v)? {
                                 let pair = self.unpacked(&pair)?;
-                                let (Some(k), Some(v)) = (pair.first().and_then(Key::of), pair.get(1)) else {
+                                let (Some(k), Some(v)) = (pair.first().and_then(PyKey::of), pair.get(1)) else {
                                     return Err(refused("dict() needs pairs"));
                                 };
                                 out.insert(k, v.clone());
@@ -190,62 +194,66 @@ impl Evaluator<'_, '_> {
                     }
                 }
                 for (k, v) in kwargs {
-                    out.insert(Key::Str(k.clone()), v.clone());
+                    out.insert(PyKey::Str(k.clone()), v.clone());
                 }
-                Value::Dict(Rc::new(RefCell::new(out)))
+                PyValue::Dict(Rc::new(RefCell::new(out)))
             }
             "enumerate" => {
                 let items = self.unpacked(&arg(0)?)?;
-                Value::list(
-                    items.into_iter().enumerate().map(|(i, v)| Value::tuple(vec![Value::int(i as i64), v])).collect(),
+                PyValue::list(
+                    items
+                        .into_iter()
+                        .enumerate()
+                        .map(|(i, v)| PyValue::tuple(vec![PyValue::int(i as i64), v]))
+                        .collect(),
                 )
             }
             "zip" => {
                 let lists = args.iter().map(|v| self.unpacked(v)).collect::<Result<Vec<_>>>()?;
                 let n = lists.iter().map(Vec::len).min().unwrap_or(0);
-                Value::list((0..n).map(|i| Value::tuple(lists.iter().map(|l| l[i].clone()).collect())).collect())
+                PyValue::list((0..n).map(|i| PyValue::tuple(lists.iter().map(|l| l[i].clone()).collect())).collect())
             }
             "reversed" => {
                 let mut items = self.unpacked(&arg(0)?)?;
                 items.reverse();
-                Value::list(items)
+                PyValue::list(items)
             }
             "abs" => self.unary_call("abs", arg(0)?)?,
             "round" => match arg(0)? {
-                Value::Num(e) => match numbers::unary("round", &e)? {
-                    Some(r) => Value::Num(numbers::to_int(&r)?),
+                PyValue::Num(e) => match numbers::unary("round", &e)? {
+                    Some(r) => PyValue::Num(numbers::to_int(&r)?),
                     None => return Err(Error::unsupported("round of a number that only a run knows")),
                 },
                 v => self.dispatch("aten", "round", &[v], kwargs)?,
             },
             "min" | "max" => self.extreme(path, args)?,
             "sum" => {
-                let mut total = Value::int(0);
+                let mut total = PyValue::int(0);
                 for item in self.unpacked(&arg(0)?)? {
                     total = self.operator_call("add", total, item)?;
                 }
                 total
             }
             "slice" => {
-                let none = || Value::None;
-                let get = |i: usize| args.get(i).cloned().unwrap_or(Value::None);
+                let none = || PyValue::None;
+                let get = |i: usize| args.get(i).cloned().unwrap_or(PyValue::None);
                 match args.len() {
-                    1 => Value::Slice(Box::new([none(), get(0), none()])),
-                    _ => Value::Slice(Box::new([get(0), get(1), get(2)])),
+                    1 => PyValue::Slice(Box::new([none(), get(0), none()])),
+                    _ => PyValue::Slice(Box::new([get(0), get(1), get(2)])),
                 }
             }
             "getattr" => {
-                let Value::Str(name) = arg(1)? else { return Err(refused("getattr of a computed name")) };
+                let PyValue::Str(name) = arg(1)? else { return Err(refused("getattr of a computed name")) };
                 self.get_attribute(&arg(0)?, &name)?
             }
             "torch.device" | "device" => match arg(0)? {
-                Value::Str(s) => {
+                PyValue::Str(s) => {
                     self.note_device(&s);
-                    Value::Device("cpu".into())
+                    PyValue::Device("cpu".into())
                 }
                 v => v,
             },
-            "torch.Size" => Value::tuple(self.unpacked(&arg(0)?)?),
+            "torch.Size" => PyValue::tuple(self.unpacked(&arg(0)?)?),
             "torch.finfo" | "torch.iinfo" => return Ok(None),
             _ => return Ok(None),
         }))
@@ -262,26 +270,26 @@ impl Evaluator<'_, '_> {
         }
     }
 
-    fn length(&mut self, v: &Value) -> Result<Value> {
+    fn length(&mut self, v: &PyValue) -> Result<PyValue> {
         Ok(match v {
-            Value::Tensor(t) => match t.ty().layout.sizes.first() {
-                Some(n) => Value::Num(n.clone()),
+            PyValue::Tensor(t) => match t.ty().layout.sizes.first() {
+                Some(n) => PyValue::Num(n.clone()),
                 None => return Err(refused("len() of a 0-d tensor")),
             },
-            Value::Dict(d) => Value::int(d.borrow().len() as i64),
-            Value::Str(s) => Value::int(s.chars().count() as i64),
-            Value::Object(o) if self.has_method(o, "__len__")? => {
+            PyValue::Dict(d) => PyValue::int(d.borrow().len() as i64),
+            PyValue::Str(s) => PyValue::int(s.chars().count() as i64),
+            PyValue::Object(o) if self.has_method(o, "__len__")? => {
                 return self.call_method(&o.clone(), "__len__", Vec::new(), Vec::new());
             }
             other => match other.items() {
-                Some(items) => Value::int(items.len() as i64),
-                None => Value::int(self.unpacked(other)?.len() as i64),
+                Some(items) => PyValue::int(items.len() as i64),
+                None => PyValue::int(self.unpacked(other)?.len() as i64),
             },
         })
     }
 
     /// `min` or `max` of numbers: of two, or of a list.
-    fn extreme(&mut self, name: &str, args: &[Value]) -> Result<Value> {
+    fn extreme(&mut self, name: &str, args: &[PyValue]) -> Result<PyValue> {
         let items = match args {
             [one] => self.unpacked(one)?,
             many => many.to_vec(),
@@ -290,8 +298,8 @@ impl Evaluator<'_, '_> {
         let mut best = items.next().ok_or_else(|| refused(format!("{name}() of nothing")))?;
         for item in items {
             best = match (&best, &item) {
-                (Value::Num(a), Value::Num(b)) => match numbers::binary(name, a, b)? {
-                    Some(e) => Value::Num(e),
+                (PyValue::Num(a), PyValue::Num(b)) => match numbers::binary(name, a, b)? {
+                    Some(e) => PyValue::Num(e),
                     None => return Err(refused(format!("{name} of these numbers"))),
                 },
                 _ => {
@@ -304,11 +312,11 @@ impl Evaluator<'_, '_> {
     }
 
     /// `torch.NAME(...)`: a function on numbers, lists, strings or tensors.
-    pub(crate) fn call_torch(&mut self, name: &str, args: Vec<Value>, kwargs: Kwargs) -> Result<Value> {
+    pub(crate) fn call_torch(&mut self, name: &str, args: Vec<PyValue>, kwargs: OwnedKeywords) -> Result<PyValue> {
         if let Some(value) = self.call_meta(name, &args, &kwargs)? {
             return Ok(value);
         }
-        let tensors = args.iter().chain(kwargs.iter().map(|k| &k.1)).any(Value::has_tensor);
+        let tensors = args.iter().chain(kwargs.iter().map(|k| &k.1)).any(PyValue::has_tensor);
         if !tensors || matches!(name, "__is__" | "__isnot__") {
             if let Some(value) = self.call_values(name, &args)? {
                 return Ok(value);
@@ -316,25 +324,25 @@ impl Evaluator<'_, '_> {
         } else if let Some(first) = args.first() {
             // Functions of lists and dictionaries that hold tensors.
             match first {
-                Value::List(l) if !matches!(name, "index" | "sort" | "slice" | "pop" if first.tensor().is_some()) => {
+                PyValue::List(l) if !matches!(name, "index" | "sort" | "slice" | "pop" if first.tensor().is_some()) => {
                     if let Some(value) = self.list_function(&l.clone(), name, &args)? {
                         return Ok(value);
                     }
                 }
-                Value::Dict(d) => {
+                PyValue::Dict(d) => {
                     if let Some(value) = self.dict_method(&d.clone(), name, &args[1..])? {
                         return Ok(value);
                     }
                 }
-                Value::Tuple(..) if matches!(name, "len" | "slice" | "__contains__") => {
+                PyValue::Tuple(..) if matches!(name, "len" | "slice" | "__contains__") => {
                     if let Some(value) = self.call_values(name, &args)? {
                         return Ok(value);
                     }
                 }
                 _ => {}
             }
-            if let (Value::Num(_), "__contains__" | "eq" | "ne") = (first, name)
-                && args.iter().skip(1).all(|a| !matches!(a, Value::Tensor(_)))
+            if let (PyValue::Num(_), "__contains__" | "eq" | "ne") = (first, name)
+                && args.iter().skip(1).all(|a| !matches!(a, PyValue::Tensor(_)))
                 && let Some(value) = self.call_values(name, &args)?
             {
                 return Ok(value);
@@ -352,7 +360,7 @@ impl Evaluator<'_, '_> {
         self.dispatch("aten", name, &args, &kwargs)
     }
 
-    fn list_function(&mut self, list: &crate::value::ListRef, name: &str, args: &[Value]) -> Result<Option<Value>> {
+    fn list_function(&mut self, list: &crate::value::ListRef, name: &str, args: &[PyValue]) -> Result<Option<PyValue>> {
         let of_list = matches!(
             name,
             "append"
@@ -380,10 +388,10 @@ impl Evaluator<'_, '_> {
         }
         match (name, args) {
             ("dict", _) => self.call_path("dict", args.to_vec(), Vec::new()).map(Some),
-            ("add" | "add_" | "mul", [a, b]) if matches!(b, Value::List(_) | Value::Num(_)) => {
+            ("add" | "add_" | "mul", [a, b]) if matches!(b, PyValue::List(_) | PyValue::Num(_)) => {
                 self.other_operator(name, a.clone(), b.clone()).map(Some)
             }
-            ("eq" | "ne", [a, b]) if matches!(b, Value::List(_)) => {
+            ("eq" | "ne", [a, b]) if matches!(b, PyValue::List(_)) => {
                 self.other_operator(name, a.clone(), b.clone()).map(Some)
             }
             _ => Ok(None),
@@ -391,7 +399,7 @@ impl Evaluator<'_, '_> {
     }
 
     /// Functions of values without tensors, by TorchScript's names.
-    fn call_values(&mut self, name: &str, args: &[Value]) -> Result<Option<Value>> {
+    fn call_values(&mut self, name: &str, args: &[PyValue]) -> Result<Option<PyValue>> {
         let renamed = match name {
             "__is__" => "is_",
             "__isnot__" => "is_not",
@@ -401,10 +409,10 @@ impl Evaluator<'_, '_> {
             return self.operator_call(renamed, a.clone(), b.clone()).map(Some);
         }
         match args {
-            [Value::Num(e)] => {
+            [PyValue::Num(e)] => {
                 if matches!(name, "ord" | "chr" | "hex" | "bin" | "oct") {
                     let n = self.known_int(&args[0], "a number")?;
-                    return Ok(Some(Value::str(&match name {
+                    return Ok(Some(PyValue::str(&match name {
                         "chr" => char::from_u32(n as u32).unwrap_or('?').to_string(),
                         "hex" => format!("{n:#x}"),
                         "bin" => format!("{n:#b}"),
@@ -412,33 +420,33 @@ impl Evaluator<'_, '_> {
                     })));
                 }
                 if let Some(made) = numbers::unary(name, e)? {
-                    return Ok(Some(Value::Num(made)));
+                    return Ok(Some(PyValue::Num(made)));
                 }
             }
-            [Value::Num(a), Value::Num(b), ..] => {
+            [PyValue::Num(a), PyValue::Num(b), ..] => {
                 if let Some(made) = numbers::binary(name, a, b)? {
-                    return Ok(Some(Value::Num(made)));
+                    return Ok(Some(PyValue::Num(made)));
                 }
             }
-            [Value::List(l), rest @ ..] => {
+            [PyValue::List(l), rest @ ..] => {
                 if let Some(made) = self.list_method(&l.clone(), name, rest)? {
                     return Ok(Some(made));
                 }
             }
-            [Value::Dict(d), rest @ ..] => {
+            [PyValue::Dict(d), rest @ ..] => {
                 if let Some(made) = self.dict_method(&d.clone(), name, rest)? {
                     return Ok(Some(made));
                 }
             }
-            [Value::Str(s), rest @ ..] => match name {
-                "ord" => return Ok(Some(Value::int(s.chars().next().map_or(0, |c| i64::from(u32::from(c)))))),
+            [PyValue::Str(s), rest @ ..] => match name {
+                "ord" => return Ok(Some(PyValue::int(s.chars().next().map_or(0, |c| i64::from(u32::from(c)))))),
                 "slice" => {
-                    let bounds = [0, 1, 2].map(|i| rest.get(i).cloned().unwrap_or(Value::None));
-                    return self.get_item(args[0].clone(), Value::Slice(Box::new(bounds))).map(Some);
+                    let bounds = [0, 1, 2].map(|i| rest.get(i).cloned().unwrap_or(PyValue::None));
+                    return self.get_item(args[0].clone(), PyValue::Slice(Box::new(bounds))).map(Some);
                 }
-                "list" => return Ok(Some(Value::list(self.unpacked(&args[0])?))),
+                "list" => return Ok(Some(PyValue::list(self.unpacked(&args[0])?))),
                 "percentFormat" => {
-                    return self.other_operator("mod", args[0].clone(), Value::tuple(rest.to_vec())).map(Some);
+                    return self.other_operator("mod", args[0].clone(), PyValue::tuple(rest.to_vec())).map(Some);
                 }
                 "len" | "__getitem__" | "__contains__" => {}
                 _ => {
@@ -452,30 +460,30 @@ impl Evaluator<'_, '_> {
         Ok(match (name, args) {
             ("len", [v]) => Some(self.length(v)?),
             ("__getitem__", [a, b]) => Some(self.get_item(a.clone(), b.clone())?),
-            ("__contains__", [a, b]) => Some(Value::Num(self.contains(a, b)?)),
-            ("slice", [v @ Value::Tuple(..), rest @ ..]) => {
-                let bounds = [0, 1, 2].map(|i| rest.get(i).cloned().unwrap_or(Value::None));
-                Some(self.get_item(v.clone(), Value::Slice(Box::new(bounds)))?)
+            ("__contains__", [a, b]) => Some(PyValue::Num(self.contains(a, b)?)),
+            ("slice", [v @ PyValue::Tuple(..), rest @ ..]) => {
+                let bounds = [0, 1, 2].map(|i| rest.get(i).cloned().unwrap_or(PyValue::None));
+                Some(self.get_item(v.clone(), PyValue::Slice(Box::new(bounds)))?)
             }
-            ("min" | "max", [Value::List(_)]) => Some(self.extreme(name, args)?),
-            ("sum", [v @ Value::List(_)]) => {
-                let mut total = Value::int(0);
+            ("min" | "max", [PyValue::List(_)]) => Some(self.extreme(name, args)?),
+            ("sum", [v @ PyValue::List(_)]) => {
+                let mut total = PyValue::int(0);
                 for item in self.unpacked(v)? {
                     total = self.operator_call("add", total, item)?;
                 }
                 Some(total)
             }
-            ("all" | "any", [Value::List(l)]) => {
+            ("all" | "any", [PyValue::List(l)]) => {
                 let items = l.borrow().clone();
                 let mut out = Expr::Bool(name == "all");
                 for item in items {
                     let e = numbers::truth(&self.number(&item)?);
                     out = if name == "all" { numbers::and(&out, &e) } else { numbers::or(&out, &e) };
                 }
-                Some(Value::Num(out))
+                Some(PyValue::Num(out))
             }
             ("add" | "sub" | "mul" | "div" | "eq" | "ne" | "lt" | "le" | "gt" | "ge", [a, b])
-                if !matches!((a, b), (Value::Num(_), Value::Num(_))) =>
+                if !matches!((a, b), (PyValue::Num(_), PyValue::Num(_))) =>
             {
                 Some(self.other_operator(name, a.clone(), b.clone())?)
             }
@@ -483,7 +491,7 @@ impl Evaluator<'_, '_> {
             ("divmod", [a, b]) => {
                 let (a, b) = (self.number(a)?, self.number(b)?);
                 let parts = [numbers::binary("floordiv", &a, &b)?, numbers::binary("mod", &a, &b)?];
-                Some(Value::tuple(parts.into_iter().flatten().map(Value::Num).collect()))
+                Some(PyValue::tuple(parts.into_iter().flatten().map(PyValue::Num).collect()))
             }
             ("dict", _) => Some(self.call_path("dict", args.to_vec(), Vec::new())?),
             _ => None,
@@ -491,7 +499,7 @@ impl Evaluator<'_, '_> {
     }
 
     /// A value by PyTorch's operator of two tensors or numbers.
-    pub(crate) fn tensor_operator(&mut self, op: &str, a: Value, b: Value) -> Result<Value> {
+    pub(crate) fn tensor_operator(&mut self, op: &str, a: PyValue, b: PyValue) -> Result<PyValue> {
         let (name, in_place) = match op {
             "add" | "sub" | "mul" | "matmul" | "pow" | "eq" | "ne" | "lt" | "le" | "gt" | "ge" => (op, false),
             "truediv" | "div" => ("div", false),
@@ -516,7 +524,7 @@ impl Evaluator<'_, '_> {
             other => return Err(refused(format!("{other} of a tensor"))),
         };
         // `number - tensor` and its like.
-        if let (Value::Num(_), Value::Tensor(t)) = (&a, &b) {
+        if let (PyValue::Num(_), PyValue::Tensor(t)) = (&a, &b) {
             let t = t.clone();
             return match name {
                 "add" | "mul" | "eq" | "ne" | "bitwise_and" | "bitwise_or" | "bitwise_xor" => {
@@ -529,12 +537,12 @@ impl Evaluator<'_, '_> {
                 "sub" => self.dispatch("aten", "rsub", &[b, a], &[]),
                 "div" => {
                     let inverse = self.rec.tensor("aten.reciprocal.default", vec![Arg::Value(t)])?;
-                    self.dispatch("aten", "mul", &[Value::Tensor(inverse), a], &[])
+                    self.dispatch("aten", "mul", &[PyValue::Tensor(inverse), a], &[])
                 }
                 _ => self.dispatch("aten", name, &[a, b], &[]),
             };
         }
-        if in_place && !matches!(a, Value::Tensor(_)) {
+        if in_place && !matches!(a, PyValue::Tensor(_)) {
             return self.tensor_operator(op.trim_start_matches('i'), a, b);
         }
         self.dispatch("aten", name, &[a, b], &[])

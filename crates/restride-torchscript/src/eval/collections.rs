@@ -3,7 +3,7 @@
 use super::expressions::refused;
 use super::indexing::position;
 use super::{Evaluator, MAX_ITEMS, numbers};
-use crate::value::{DictRef, Key, ListRef, Value};
+use crate::value::{DictRef, ListRef, PyKey, PyValue};
 use restride_ir::{Error, ErrorKind, Expr, Result};
 use std::cell::RefCell;
 use std::rc::Rc;
@@ -18,7 +18,7 @@ impl Evaluator<'_, '_> {
     }
 
     /// A function or method of a list; `None` if there is none.
-    pub(crate) fn list_method(&mut self, list: &ListRef, name: &str, args: &[Value]) -> Result<Option<Value>> {
+    pub(crate) fn list_method(&mut self, list: &ListRef, name: &str, args: &[PyValue]) -> Result<Option<PyValue>> {
         let arg = |i: usize| args.get(i).cloned().ok_or_else(|| refused(format!("{name} lacks an argument")));
         let n = list.borrow().len();
         Ok(Some(match name {
@@ -27,14 +27,14 @@ impl Evaluator<'_, '_> {
                 self.room(n + 1)?;
                 self.note_list(list);
                 list.borrow_mut().push(item);
-                Value::List(list.clone())
+                PyValue::List(list.clone())
             }
             "extend" => {
                 let more = self.unpacked(&arg(0)?)?;
                 self.room(n + more.len())?;
                 self.note_list(list);
                 list.borrow_mut().extend(more);
-                Value::None
+                PyValue::None
             }
             "insert" => {
                 let at = self.known_int(&arg(0)?, "a position")?;
@@ -42,7 +42,7 @@ impl Evaluator<'_, '_> {
                 self.room(n + 1)?;
                 self.note_list(list);
                 list.borrow_mut().insert(at as usize, arg(1)?);
-                Value::None
+                PyValue::None
             }
             "pop" => {
                 let at = match args.first() {
@@ -58,17 +58,17 @@ impl Evaluator<'_, '_> {
                 let at = position(at, n)?;
                 self.note_list(list);
                 list.borrow_mut().remove(at);
-                Value::None
+                PyValue::None
             }
             "clear" => {
                 self.note_list(list);
                 list.borrow_mut().clear();
-                Value::None
+                PyValue::None
             }
             "reverse" => {
                 self.note_list(list);
                 list.borrow_mut().reverse();
-                Value::None
+                PyValue::None
             }
             "remove" => {
                 let items = list.borrow().clone();
@@ -77,7 +77,7 @@ impl Evaluator<'_, '_> {
                     if self.decide(&same)? == Some(true) {
                         self.note_list(list);
                         list.borrow_mut().remove(i);
-                        return Ok(Some(Value::None));
+                        return Ok(Some(PyValue::None));
                     }
                 }
                 return Err(refused("list.remove(x): x not in list"));
@@ -88,7 +88,7 @@ impl Evaluator<'_, '_> {
                 for (i, item) in items.iter().enumerate() {
                     let same = self.equal(item, &wanted)?;
                     match self.decide(&same)? {
-                        Some(true) if name == "index" => return Ok(Some(Value::int(i as i64))),
+                        Some(true) if name == "index" => return Ok(Some(PyValue::int(i as i64))),
                         Some(true) => count += 1,
                         Some(false) => {}
                         None => return Err(Error::unsupported("a search in a list of numbers from data")),
@@ -97,56 +97,56 @@ impl Evaluator<'_, '_> {
                 if name == "index" {
                     return Err(refused("the value is not in the list"));
                 }
-                Value::int(count)
+                PyValue::int(count)
             }
-            "copy" | "list" => Value::list(list.borrow().clone()),
+            "copy" | "list" => PyValue::list(list.borrow().clone()),
             "sort" | "sorted" => {
-                let reverse = matches!(args.first(), Some(Value::Num(Expr::Bool(true))));
+                let reverse = matches!(args.first(), Some(PyValue::Num(Expr::Bool(true))));
                 let mut items = list.borrow().clone();
                 sort(&mut items, reverse)?;
                 if name == "sorted" {
-                    return Ok(Some(Value::list(items)));
+                    return Ok(Some(PyValue::list(items)));
                 }
                 self.note_list(list);
                 *list.borrow_mut() = items;
-                Value::None
+                PyValue::None
             }
-            "len" => Value::int(n as i64),
-            "__getitem__" => self.get_item(Value::List(list.clone()), arg(0)?)?,
+            "len" => PyValue::int(n as i64),
+            "__getitem__" => self.get_item(PyValue::List(list.clone()), arg(0)?)?,
             "_set_item" | "__setitem__" => {
-                self.set_item(Value::List(list.clone()), arg(0)?, arg(1)?)?;
-                Value::List(list.clone())
+                self.set_item(PyValue::List(list.clone()), arg(0)?, arg(1)?)?;
+                PyValue::List(list.clone())
             }
-            "__contains__" => Value::Num(self.contains(&Value::List(list.clone()), &arg(0)?)?),
+            "__contains__" => PyValue::Num(self.contains(&PyValue::List(list.clone()), &arg(0)?)?),
             "slice" => {
-                let bounds = [0, 1, 2].map(|i| args.get(i).cloned().unwrap_or(Value::None));
+                let bounds = [0, 1, 2].map(|i| args.get(i).cloned().unwrap_or(PyValue::None));
                 let items = list.borrow().clone();
-                Value::list(self.sliced(items, &bounds)?)
+                PyValue::list(self.sliced(items, &bounds)?)
             }
             _ => return Ok(None),
         }))
     }
 
     /// A function or method of a dictionary; `None` if there is none.
-    pub(crate) fn dict_method(&mut self, dict: &DictRef, name: &str, args: &[Value]) -> Result<Option<Value>> {
+    pub(crate) fn dict_method(&mut self, dict: &DictRef, name: &str, args: &[PyValue]) -> Result<Option<PyValue>> {
         let arg = |i: usize| args.get(i).cloned().ok_or_else(|| refused(format!("{name} lacks an argument")));
-        let key = |v: &Value| Key::of(v).ok_or_else(|| refused(format!("{} as a key", v.kind())));
+        let key = |v: &PyValue| PyKey::of(v).ok_or_else(|| refused(format!("{} as a key", v.kind())));
         Ok(Some(match name {
-            "keys" => Value::list(dict.borrow().keys().map(Key::value).collect()),
-            "values" => Value::list(dict.borrow().values().cloned().collect()),
+            "keys" => PyValue::list(dict.borrow().keys().map(PyKey::value).collect()),
+            "values" => PyValue::list(dict.borrow().values().cloned().collect()),
             "items" => {
-                Value::list(dict.borrow().iter().map(|(k, v)| Value::tuple(vec![k.value(), v.clone()])).collect())
+                PyValue::list(dict.borrow().iter().map(|(k, v)| PyValue::tuple(vec![k.value(), v.clone()])).collect())
             }
-            "len" => Value::int(dict.borrow().len() as i64),
-            "__getitem__" => self.get_item(Value::Dict(dict.clone()), arg(0)?)?,
+            "len" => PyValue::int(dict.borrow().len() as i64),
+            "__getitem__" => self.get_item(PyValue::Dict(dict.clone()), arg(0)?)?,
             "_set_item" | "__setitem__" => {
-                self.set_item(Value::Dict(dict.clone()), arg(0)?, arg(1)?)?;
-                Value::None
+                self.set_item(PyValue::Dict(dict.clone()), arg(0)?, arg(1)?)?;
+                PyValue::None
             }
-            "__contains__" => Value::Num(self.contains(&Value::Dict(dict.clone()), &arg(0)?)?),
+            "__contains__" => PyValue::Num(self.contains(&PyValue::Dict(dict.clone()), &arg(0)?)?),
             "get" => {
                 let found = dict.borrow().get(&key(&arg(0)?)?).cloned();
-                found.or_else(|| args.get(1).cloned()).unwrap_or(Value::None)
+                found.or_else(|| args.get(1).cloned()).unwrap_or(PyValue::None)
             }
             "setdefault" => {
                 let at = key(&arg(0)?)?;
@@ -154,7 +154,7 @@ impl Evaluator<'_, '_> {
                     return Ok(Some(found.clone()));
                 }
                 self.note_dict(dict);
-                let default = args.get(1).cloned().unwrap_or(Value::None);
+                let default = args.get(1).cloned().unwrap_or(PyValue::None);
                 dict.borrow_mut().insert(at, default.clone());
                 default
             }
@@ -173,70 +173,70 @@ impl Evaluator<'_, '_> {
                 if dict.borrow_mut().shift_remove(&at).is_none() {
                     return Err(refused("KeyError"));
                 }
-                Value::None
+                PyValue::None
             }
             "popitem" => {
                 self.note_dict(dict);
                 let popped = dict.borrow_mut().pop();
                 match popped {
-                    Some((k, v)) => Value::tuple(vec![k.value(), v]),
+                    Some((k, v)) => PyValue::tuple(vec![k.value(), v]),
                     None => return Err(refused("popitem(): dictionary is empty")),
                 }
             }
             "clear" => {
                 self.note_dict(dict);
                 dict.borrow_mut().clear();
-                Value::None
+                PyValue::None
             }
             "update" => {
-                let Value::Dict(more) = arg(0)? else { return Err(refused("update needs a dictionary")) };
+                let PyValue::Dict(more) = arg(0)? else { return Err(refused("update needs a dictionary")) };
                 let more = more.borrow().clone();
                 self.note_dict(dict);
                 dict.borrow_mut().extend(more);
-                Value::None
+                PyValue::None
             }
-            "copy" => Value::Dict(Rc::new(RefCell::new(dict.borrow().clone()))),
+            "copy" => PyValue::Dict(Rc::new(RefCell::new(dict.borrow().clone()))),
             _ => return Ok(None),
         }))
     }
 
     /// Operators on values that are neither numbers nor tensors.
-    pub(crate) fn other_operator(&mut self, op: &str, a: Value, b: Value) -> Result<Value> {
+    pub(crate) fn other_operator(&mut self, op: &str, a: PyValue, b: PyValue) -> Result<PyValue> {
         match (op, &a, &b) {
-            ("eq", ..) => return Ok(Value::Num(self.equal(&a, &b)?)),
-            ("ne", ..) => return Ok(Value::Num(numbers::not(&self.equal(&a, &b)?))),
-            ("add" | "iadd", Value::Str(x), Value::Str(y)) => {
+            ("eq", ..) => return Ok(PyValue::Num(self.equal(&a, &b)?)),
+            ("ne", ..) => return Ok(PyValue::Num(numbers::not(&self.equal(&a, &b)?))),
+            ("add" | "iadd", PyValue::Str(x), PyValue::Str(y)) => {
                 self.room(x.len() + y.len())?;
-                return Ok(Value::str(&format!("{x}{y}")));
+                return Ok(PyValue::str(&format!("{x}{y}")));
             }
-            ("add" | "iadd" | "add_", Value::List(x), Value::List(y)) => {
+            ("add" | "iadd" | "add_", PyValue::List(x), PyValue::List(y)) => {
                 let mut all = x.borrow().clone();
                 all.extend(y.borrow().iter().cloned());
                 self.room(all.len())?;
                 if op == "add" {
-                    return Ok(Value::list(all));
+                    return Ok(PyValue::list(all));
                 }
                 self.note_list(x);
                 *x.borrow_mut() = all;
                 return Ok(a.clone());
             }
-            ("add", Value::Tuple(x, _), Value::Tuple(y, _)) => {
-                return Ok(Value::tuple(x.iter().chain(y.iter()).cloned().collect()));
+            ("add", PyValue::Tuple(x, _), PyValue::Tuple(y, _)) => {
+                return Ok(PyValue::tuple(x.iter().chain(y.iter()).cloned().collect()));
             }
-            ("mul" | "imul", Value::List(x), Value::Num(n)) | ("mul", Value::Num(n), Value::List(x)) => {
-                let n = self.known_int(&Value::Num(n.clone()), "a number of copies")?.max(0) as usize;
+            ("mul" | "imul", PyValue::List(x), PyValue::Num(n)) | ("mul", PyValue::Num(n), PyValue::List(x)) => {
+                let n = self.known_int(&PyValue::Num(n.clone()), "a number of copies")?.max(0) as usize;
                 let items = x.borrow().clone();
                 self.room(items.len().saturating_mul(n))?;
-                return Ok(Value::list(items.iter().cloned().cycle().take(items.len() * n).collect()));
+                return Ok(PyValue::list(items.iter().cloned().cycle().take(items.len() * n).collect()));
             }
-            ("mul", Value::Str(s), Value::Num(n)) => {
-                let n = self.known_int(&Value::Num(n.clone()), "a number of copies")?.max(0) as usize;
+            ("mul", PyValue::Str(s), PyValue::Num(n)) => {
+                let n = self.known_int(&PyValue::Num(n.clone()), "a number of copies")?.max(0) as usize;
                 self.room(s.len().saturating_mul(n))?;
-                return Ok(Value::str(&s.repeat(n)));
+                return Ok(PyValue::str(&s.repeat(n)));
             }
-            ("mod", Value::Str(s), _) => {
+            ("mod", PyValue::Str(s), _) => {
                 let args = match &b {
-                    Value::Tuple(t, _) => t.to_vec(),
+                    PyValue::Tuple(t, _) => t.to_vec(),
                     other => vec![other.clone()],
                 };
                 let mut next = args.iter();
@@ -249,10 +249,10 @@ impl Evaluator<'_, '_> {
                     out.push_str(&value);
                     out.push_str(rest.get(1..).unwrap_or_default());
                 }
-                return Ok(Value::str(&out));
+                return Ok(PyValue::str(&out));
             }
-            ("lt" | "le" | "gt" | "ge", Value::Str(x), Value::Str(y)) => {
-                return Ok(Value::bool(match op {
+            ("lt" | "le" | "gt" | "ge", PyValue::Str(x), PyValue::Str(y)) => {
+                return Ok(PyValue::bool(match op {
                     "lt" => x < y,
                     "le" => x <= y,
                     "gt" => x > y,
@@ -260,9 +260,9 @@ impl Evaluator<'_, '_> {
                 }));
             }
             ("add" | "sub" | "mul" | "div" | "truediv", ..) => {
-                let complex = |v: &Value| match v {
-                    Value::Complex(re, im) => Some((*re, *im)),
-                    Value::Num(e) => Some((e.constant()?.as_f64(), 0.0)),
+                let complex = |v: &PyValue| match v {
+                    PyValue::Complex(re, im) => Some((*re, *im)),
+                    PyValue::Num(e) => Some((e.constant()?.as_f64(), 0.0)),
                     _ => None,
                 };
                 if let (Some((a, b)), Some((c, d))) = (complex(&a), complex(&b)) {
@@ -273,7 +273,7 @@ impl Evaluator<'_, '_> {
                         "mul" => (a * c - b * d, a * d + b * c),
                         _ => ((a * c + b * d) / n, (b * c - a * d) / n),
                     };
-                    return Ok(Value::Complex(re, im));
+                    return Ok(PyValue::Complex(re, im));
                 }
             }
             _ => {}
@@ -283,11 +283,11 @@ impl Evaluator<'_, '_> {
 }
 
 /// Sorts known numbers or strings.
-fn sort(items: &mut [Value], reverse: bool) -> Result<()> {
+fn sort(items: &mut [PyValue], reverse: bool) -> Result<()> {
     let numbers: Option<Vec<f64>> =
-        items.iter().map(|v| if let Value::Num(e) = v { e.constant().map(|c| c.as_f64()) } else { None }).collect();
+        items.iter().map(|v| if let PyValue::Num(e) = v { e.constant().map(|c| c.as_f64()) } else { None }).collect();
     let strings: Option<Vec<String>> =
-        items.iter().map(|v| if let Value::Str(s) = v { Some(s.to_string()) } else { None }).collect();
+        items.iter().map(|v| if let PyValue::Str(s) = v { Some(s.to_string()) } else { None }).collect();
     let mut order: Vec<usize> = (0..items.len()).collect();
     match (numbers, strings) {
         (Some(n), _) => order.sort_by(|a, b| n[*a].total_cmp(&n[*b])),
@@ -297,7 +297,7 @@ fn sort(items: &mut [Value], reverse: bool) -> Result<()> {
     if reverse {
         order.reverse();
     }
-    let sorted: Vec<Value> = order.into_iter().map(|i| items[i].clone()).collect();
+    let sorted: Vec<PyValue> = order.into_iter().map(|i| items[i].clone()).collect();
     items.clone_from_slice(&sorted);
     Ok(())
 }

@@ -1,8 +1,8 @@
 //! Chooses an operator's overload by its schemas, as PyTorch does where code does not name one.
 
 use super::Evaluator;
-use crate::record::{CallArg, Made, TensorRef};
-use crate::value::Value;
+use crate::record::{CallArg, RecordedResult, TensorRef};
+use crate::value::PyValue;
 use restride_ir::{Arg, ArgType, DType, Error, ErrorKind, Expr, MemoryFormat, Op, Result, SchemaArg};
 use std::sync::Arc;
 
@@ -15,9 +15,9 @@ enum Fit {
     /// A tensor for a number, which is read.
     ReadNumber(TensorRef, ArgType),
     /// A list with tensors for numbers, which are read.
-    ReadNumbers(Vec<Value>),
+    ReadNumbers(Vec<PyValue>),
     /// A list of tensors and numbers, for tensors.
-    Mixed(Vec<Value>),
+    Mixed(Vec<PyValue>),
 }
 
 impl Fit {
@@ -71,57 +71,59 @@ fn ready(arg: CallArg, cost: u32) -> Option<Fit> {
 }
 
 /// How a value fits a parameter; `None` if it does not.
-fn fit(value: &Value, decl: &SchemaArg) -> Option<Fit> {
-    if let Value::None = value {
+fn fit(value: &PyValue, decl: &SchemaArg) -> Option<Fit> {
+    if let PyValue::None = value {
         return (decl.optional || matches!(decl.ty, ArgType::Other)).then(|| Fit::Ready(Arg::None, 0));
     }
     let int = |e: &Expr| !e.is_float();
     match (decl.ty, value) {
-        (ArgType::Tensor, Value::Tensor(t)) => ready(Arg::Value(t.clone()), 0),
-        (ArgType::Tensor, Value::Num(e)) => Some(Fit::FromNumber(e.clone())),
+        (ArgType::Tensor, PyValue::Tensor(t)) => ready(Arg::Value(t.clone()), 0),
+        (ArgType::Tensor, PyValue::Num(e)) => Some(Fit::FromNumber(e.clone())),
         (ArgType::Tensors | ArgType::OptTensors, _) => {
             let items = value.items()?;
-            let one = |v: &Value| match v {
-                Value::Tensor(t) => Some(Some(t.clone())),
-                Value::None if decl.ty == ArgType::OptTensors => Some(None),
+            let one = |v: &PyValue| match v {
+                PyValue::Tensor(t) => Some(Some(t.clone())),
+                PyValue::None if decl.ty == ArgType::OptTensors => Some(None),
                 _ => None,
             };
             match items.iter().map(one).collect::<Option<Vec<_>>>() {
                 Some(tensors) => ready(Arg::Values(tensors), 0),
                 None => {
-                    items.iter().all(|v| matches!(v, Value::Tensor(_) | Value::Num(_))).then_some(Fit::Mixed(items))
+                    items.iter().all(|v| matches!(v, PyValue::Tensor(_) | PyValue::Num(_))).then_some(Fit::Mixed(items))
                 }
             }
         }
-        (ArgType::Scalar, Value::Num(e)) => ready(Arg::Scalar(e.clone()), 0),
-        (ArgType::Scalar, Value::Complex(re, im)) => ready(Arg::Complex(*re, *im), 0),
-        (ArgType::Int, Value::Num(e)) if int(e) => ready(Arg::Scalar(super::numbers::plain(e)), u32::from(e.is_bool())),
-        (ArgType::Float, Value::Num(e)) => {
+        (ArgType::Scalar, PyValue::Num(e)) => ready(Arg::Scalar(e.clone()), 0),
+        (ArgType::Scalar, PyValue::Complex(re, im)) => ready(Arg::Complex(*re, *im), 0),
+        (ArgType::Int, PyValue::Num(e)) if int(e) => {
+            ready(Arg::Scalar(super::numbers::plain(e)), u32::from(e.is_bool()))
+        }
+        (ArgType::Float, PyValue::Num(e)) => {
             ready(Arg::Scalar(super::numbers::to_float(e)), if e.is_float() { 0 } else { 1 })
         }
-        (ArgType::Bool, Value::Num(e)) if e.is_bool() => ready(Arg::Scalar(e.clone()), 0),
-        (ArgType::Scalar | ArgType::Int | ArgType::Float | ArgType::Bool, Value::Tensor(t)) => {
+        (ArgType::Bool, PyValue::Num(e)) if e.is_bool() => ready(Arg::Scalar(e.clone()), 0),
+        (ArgType::Scalar | ArgType::Int | ArgType::Float | ArgType::Bool, PyValue::Tensor(t)) => {
             Some(Fit::ReadNumber(t.clone(), decl.ty))
         }
-        (ArgType::Ints(Some(_)), Value::Num(e)) if int(e) && !e.is_bool() => {
+        (ArgType::Ints(Some(_)), PyValue::Num(e)) if int(e) && !e.is_bool() => {
             ready(Arg::Scalars(vec![e.clone()]), 1).map(|f| spread(f, decl))
         }
-        (ArgType::Floats, Value::Num(e)) => ready(Arg::Scalars(vec![super::numbers::to_float(e)]), 2),
+        (ArgType::Floats, PyValue::Num(e)) => ready(Arg::Scalars(vec![super::numbers::to_float(e)]), 2),
         (ArgType::Ints(_) | ArgType::Floats | ArgType::Bools(_) | ArgType::Scalars, _) => numbers(value, decl),
         // FX prints strings without quotes.
-        (ArgType::Device, Value::Path(_)) => ready(Arg::Device("cpu".into()), 1),
-        (ArgType::Str, Value::Str(s)) => ready(Arg::Str(s.clone()), 0),
+        (ArgType::Device, PyValue::Path(_)) => ready(Arg::Device("cpu".into()), 1),
+        (ArgType::Str, PyValue::Str(s)) => ready(Arg::Str(s.clone()), 0),
         (ArgType::Strs, _) => {
-            let one = |v: &Value| if let Value::Str(s) = v { Some(s.clone()) } else { None };
+            let one = |v: &PyValue| if let PyValue::Str(s) = v { Some(s.clone()) } else { None };
             ready(Arg::Strs(value.items()?.iter().map(one).collect::<Option<_>>()?), 0)
         }
-        (ArgType::DType, Value::DType(d)) => ready(Arg::DType(*d), 0),
-        (ArgType::DType, Value::Num(Expr::Int(i))) => ready(Arg::DType(dtype_of_code(*i)?), 0),
-        (ArgType::Device, Value::Device(_)) => ready(Arg::Device("cpu".into()), 0),
-        (ArgType::Device, Value::Str(_)) => ready(Arg::Device("cpu".into()), 1),
-        (ArgType::Layout, Value::Strided | Value::Num(Expr::Int(0))) => ready(Arg::Strided, 0),
-        (ArgType::MemoryFormat, Value::MemoryFormat(m)) => ready(Arg::MemoryFormat(*m), 0),
-        (ArgType::MemoryFormat, Value::Num(Expr::Int(i))) => ready(Arg::MemoryFormat(memory_format(*i)?), 0),
+        (ArgType::DType, PyValue::DType(d)) => ready(Arg::DType(*d), 0),
+        (ArgType::DType, PyValue::Num(Expr::Int(i))) => ready(Arg::DType(dtype_of_code(*i)?), 0),
+        (ArgType::Device, PyValue::Device(_)) => ready(Arg::Device("cpu".into()), 0),
+        (ArgType::Device, PyValue::Str(_)) => ready(Arg::Device("cpu".into()), 1),
+        (ArgType::Layout, PyValue::Strided | PyValue::Num(Expr::Int(0))) => ready(Arg::Strided, 0),
+        (ArgType::MemoryFormat, PyValue::MemoryFormat(m)) => ready(Arg::MemoryFormat(*m), 0),
+        (ArgType::MemoryFormat, PyValue::Num(Expr::Int(i))) => ready(Arg::MemoryFormat(memory_format(*i)?), 0),
         _ => None,
     }
 }
@@ -136,14 +138,14 @@ fn spread(fit: Fit, decl: &SchemaArg) -> Fit {
     }
 }
 
-fn numbers(value: &Value, decl: &SchemaArg) -> Option<Fit> {
+fn numbers(value: &PyValue, decl: &SchemaArg) -> Option<Fit> {
     let items = value.items()?;
     let mut out = Vec::with_capacity(items.len());
     let mut cost = 0;
     let mut reads = false;
     for item in &items {
         match item {
-            Value::Num(e) => {
+            PyValue::Num(e) => {
                 let fits = match decl.ty {
                     ArgType::Ints(_) => !e.is_float(),
                     ArgType::Bools(_) => e.is_bool(),
@@ -159,7 +161,7 @@ fn numbers(value: &Value, decl: &SchemaArg) -> Option<Fit> {
                     _ => e.clone(),
                 });
             }
-            Value::Tensor(_) => reads = true,
+            PyValue::Tensor(_) => reads = true,
             _ => return None,
         }
     }
@@ -179,9 +181,9 @@ impl Evaluator<'_, '_> {
         &mut self,
         namespace: &str,
         name: &str,
-        args: &[Value],
-        kwargs: &[(Arc<str>, Value)],
-    ) -> Result<Value> {
+        args: &[PyValue],
+        kwargs: &[(Arc<str>, PyValue)],
+    ) -> Result<PyValue> {
         let mut best: Option<(u32, Op, Vec<Option<Fit>>)> = None;
         let mut any = false;
         for full in restride_ops::overloads(namespace, name) {
@@ -199,7 +201,7 @@ impl Evaluator<'_, '_> {
             None => {
                 let given: Vec<String> = args
                     .iter()
-                    .map(Value::kind)
+                    .map(PyValue::kind)
                     .chain(kwargs.iter().map(|(n, v)| format!("{n}={}", v.kind())))
                     .collect();
                 Err(Error::new(
@@ -214,13 +216,18 @@ impl Evaluator<'_, '_> {
     ///
     /// # Errors
     /// Arguments that do not fit.
-    pub(crate) fn dispatch_exact(&mut self, op: Op, args: &[Value], kwargs: &[(Arc<str>, Value)]) -> Result<Value> {
+    pub(crate) fn dispatch_exact(
+        &mut self,
+        op: Op,
+        args: &[PyValue],
+        kwargs: &[(Arc<str>, PyValue)],
+    ) -> Result<PyValue> {
         match self.fits(op, args, kwargs) {
             Some((_, fits)) => self.call_fits(op, fits),
             None => {
                 let given: Vec<String> = args
                     .iter()
-                    .map(Value::kind)
+                    .map(PyValue::kind)
                     .chain(kwargs.iter().map(|(n, v)| format!("{n}={}", v.kind())))
                     .collect();
                 Err(Error::new(ErrorKind::Program, format!("{op} does not take ({})", given.join(", "))))
@@ -228,7 +235,7 @@ impl Evaluator<'_, '_> {
         }
     }
 
-    fn fits(&self, op: Op, args: &[Value], kwargs: &[(Arc<str>, Value)]) -> Option<(u32, Vec<Option<Fit>>)> {
+    fn fits(&self, op: Op, args: &[PyValue], kwargs: &[(Arc<str>, PyValue)]) -> Option<(u32, Vec<Option<Fit>>)> {
         let schema = op.schema();
         let mut fits: Vec<Option<Fit>> = Vec::new();
         fits.resize_with(schema.args.len(), || None);
@@ -257,7 +264,7 @@ impl Evaluator<'_, '_> {
         Some((cost, fits))
     }
 
-    fn call_fits(&mut self, op: Op, fits: Vec<Option<Fit>>) -> Result<Value> {
+    fn call_fits(&mut self, op: Op, fits: Vec<Option<Fit>>) -> Result<PyValue> {
         let schema = op.schema();
         let mut call: Vec<CallArg> = Vec::with_capacity(fits.len());
         for (decl, fit) in schema.args.iter().zip(fits) {
@@ -289,8 +296,8 @@ impl Evaluator<'_, '_> {
                     let mut out = Vec::new();
                     for item in items {
                         out.push(match item {
-                            Value::Tensor(t) => self.rec.item(&t)?,
-                            Value::Num(e) => e,
+                            PyValue::Tensor(t) => self.rec.item(&t)?,
+                            PyValue::Num(e) => e,
                             other => return Err(Error::invalid(format!("{} among numbers", other.kind()))),
                         });
                     }
@@ -300,8 +307,8 @@ impl Evaluator<'_, '_> {
                     let mut out = Vec::new();
                     for item in items {
                         out.push(Some(match item {
-                            Value::Tensor(t) => t,
-                            Value::Num(e) => {
+                            PyValue::Tensor(t) => t,
+                            PyValue::Num(e) => {
                                 let dtype = if e.is_float() { DType::F32 } else { DType::I64 };
                                 self.rec.scalar_tensor(&e, dtype)?
                             }
@@ -323,18 +330,18 @@ impl Evaluator<'_, '_> {
     }
 
     /// The value that a call returns, as Python sees it.
-    fn results(&self, op: Op, made: Vec<Made>) -> Value {
-        let one = |m: Made| match m {
-            Made::Tensor(t) => Value::Tensor(t),
-            Made::Number(e) => Value::Num(e),
-            Made::None => Value::None,
+    fn results(&self, op: Op, made: Vec<RecordedResult>) -> PyValue {
+        let one = |m: RecordedResult| match m {
+            RecordedResult::Tensor(t) => PyValue::Tensor(t),
+            RecordedResult::Number(e) => PyValue::Num(e),
+            RecordedResult::None => PyValue::None,
         };
         let returns = &op.schema().returns;
         let list = |ty: ArgType| matches!(ty, ArgType::Tensors | ArgType::OptTensors);
         match &returns[..] {
-            [] => Value::None,
-            [r] if list(r.ty) => Value::list(made.into_iter().map(one).collect()),
-            [_] => made.into_iter().next().map_or(Value::None, one),
+            [] => PyValue::None,
+            [r] if list(r.ty) => PyValue::list(made.into_iter().map(one).collect()),
+            [_] => made.into_iter().next().map_or(PyValue::None, one),
             many => {
                 // One list among several results takes what the others leave.
                 let spare = made.len() + 1 - many.len().min(made.len() + 1);
@@ -342,12 +349,12 @@ impl Evaluator<'_, '_> {
                 let mut out = Vec::new();
                 for r in many {
                     if list(r.ty) {
-                        out.push(Value::list(made.by_ref().take(spare).collect()));
+                        out.push(PyValue::list(made.by_ref().take(spare).collect()));
                     } else {
-                        out.push(made.next().unwrap_or(Value::None));
+                        out.push(made.next().unwrap_or(PyValue::None));
                     }
                 }
-                Value::tuple(out)
+                PyValue::tuple(out)
             }
         }
     }

@@ -2,7 +2,7 @@
 
 use super::{Definition, Env, Evaluator, numbers};
 use crate::syntax::ast::{Ast, AstKind};
-use crate::value::{Fields, Key, Object, Value};
+use crate::value::{Fields, PyKey, PyObject, PyValue};
 use indexmap::IndexMap;
 use restride_ir::{Error, ErrorKind, Expr, Result};
 use std::cell::RefCell;
@@ -16,15 +16,15 @@ pub(crate) fn refused(what: impl Into<String>) -> Error {
 
 impl Evaluator<'_, '_> {
     /// The value of an expression.
-    pub(crate) fn expression(&mut self, env: &mut Env, ast: &Ast) -> Result<Value> {
+    pub(crate) fn expression(&mut self, env: &mut Env, ast: &Ast) -> Result<PyValue> {
         match &ast.kind {
-            AstKind::None => Ok(Value::None),
-            AstKind::Bool(b) => Ok(Value::bool(*b)),
-            AstKind::Int(i) => Ok(Value::int(*i)),
-            AstKind::Float(x) => Ok(Value::float(*x)),
-            AstKind::Imaginary(x) => Ok(Value::Complex(0.0, *x)),
-            AstKind::Str(s) => Ok(Value::Str(s.clone())),
-            AstKind::Ellipsis => Ok(Value::Ellipsis),
+            AstKind::None => Ok(PyValue::None),
+            AstKind::Bool(b) => Ok(PyValue::bool(*b)),
+            AstKind::Int(i) => Ok(PyValue::int(*i)),
+            AstKind::Float(x) => Ok(PyValue::float(*x)),
+            AstKind::Imaginary(x) => Ok(PyValue::Complex(0.0, *x)),
+            AstKind::Str(s) => Ok(PyValue::Str(s.clone())),
+            AstKind::Ellipsis => Ok(PyValue::Ellipsis),
             AstKind::Name(name) => self.name(env, name),
             AstKind::Attr(base, name) => self.attribute_of(env, ast, base, name),
             AstKind::Call { callee, args, kwargs } => self.call_expression(env, callee, args, kwargs),
@@ -36,20 +36,21 @@ impl Evaluator<'_, '_> {
             AstKind::Slice(..) => self.index_value(env, ast),
             AstKind::Tuple(items) => {
                 let items = items.iter().map(|i| self.expression(env, i)).collect::<Result<Vec<_>>>()?;
-                Ok(Value::tuple(items))
+                Ok(PyValue::tuple(items))
             }
             AstKind::List(items) => {
                 let items = items.iter().map(|i| self.expression(env, i)).collect::<Result<Vec<_>>>()?;
-                Ok(Value::list(items))
+                Ok(PyValue::list(items))
             }
             AstKind::Dict(items) => {
                 let mut out = IndexMap::new();
                 for (k, v) in items {
                     let key = self.expression(env, k)?;
-                    let key = Key::of(&key).ok_or_else(|| refused(format!("{} as a dictionary's key", key.kind())))?;
+                    let key =
+                        PyKey::of(&key).ok_or_else(|| refused(format!("{} as a dictionary's key", key.kind())))?;
                     out.insert(key, self.expression(env, v)?);
                 }
-                Ok(Value::Dict(Rc::new(RefCell::new(out))))
+                Ok(PyValue::Dict(Rc::new(RefCell::new(out))))
             }
             AstKind::Binary(op, a, b) => {
                 let a = self.expression(env, a)?;
@@ -94,24 +95,24 @@ impl Evaluator<'_, '_> {
                     }
                     out.push(self.expression(&mut inside, body)?);
                 }
-                Ok(Value::list(out))
+                Ok(PyValue::list(out))
             }
         }
     }
 
-    fn name(&mut self, env: &Env, name: &Arc<str>) -> Result<Value> {
+    fn name(&mut self, env: &Env, name: &Arc<str>) -> Result<PyValue> {
         if let Some(value) = env.vars.get(name) {
             return Ok(value.clone());
         }
         Ok(match &**name {
-            "inf" => Value::float(f64::INFINITY),
-            "nan" => Value::float(f64::NAN),
-            "Ellipsis" => Value::Ellipsis,
-            _ => Value::Path(name.clone()),
+            "inf" => PyValue::float(f64::INFINITY),
+            "nan" => PyValue::float(f64::NAN),
+            "Ellipsis" => PyValue::Ellipsis,
+            _ => PyValue::Path(name.clone()),
         })
     }
 
-    fn attribute_of(&mut self, env: &mut Env, whole: &Ast, base: &Ast, name: &Arc<str>) -> Result<Value> {
+    fn attribute_of(&mut self, env: &mut Env, whole: &Ast, base: &Ast, name: &Arc<str>) -> Result<PyValue> {
         if let Some(path) = whole.dotted() {
             let root = path.split('.').next().unwrap_or_default();
             if !env.vars.contains_key(root) {
@@ -123,7 +124,7 @@ impl Evaluator<'_, '_> {
     }
 
     /// A name of the code's globals, of PyTorch or of Python.
-    fn path(&mut self, path: &str) -> Result<Value> {
+    fn path(&mut self, path: &str) -> Result<PyValue> {
         if let Some(constant) = path.strip_prefix("CONSTANTS.c") {
             let i = constant.parse().ok();
             let found = i.and_then(|i| self.library.constant(i));
@@ -137,13 +138,13 @@ impl Evaluator<'_, '_> {
         if let Some(value) = super::functional::constant(path) {
             return Ok(value);
         }
-        Ok(Value::Path(path.into()))
+        Ok(PyValue::Path(path.into()))
     }
 
     /// A class or function by its qualified name; members of enumerations after it.
-    fn global(&mut self, path: &str) -> Result<Value> {
+    fn global(&mut self, path: &str) -> Result<PyValue> {
         if self.library.find(path)?.is_some() {
-            return Ok(Value::Global(path.into()));
+            return Ok(PyValue::Global(path.into()));
         }
         let Some((class, member)) = path.rsplit_once('.') else {
             return Err(Error::new(ErrorKind::File, format!("the code has no {path}")));
@@ -158,15 +159,15 @@ impl Evaluator<'_, '_> {
             }
         }
         // `__torch__.C.__new__`
-        Ok(Value::Path(path.into()))
+        Ok(PyValue::Path(path.into()))
     }
 
     /// An attribute of a value.
-    pub(crate) fn get_attribute(&mut self, base: &Value, name: &Arc<str>) -> Result<Value> {
+    pub(crate) fn get_attribute(&mut self, base: &PyValue, name: &Arc<str>) -> Result<PyValue> {
         match base {
-            Value::Object(object) => {
+            PyValue::Object(object) => {
                 if let Some(value) = object.attributes.borrow().get(name) {
-                    if !matches!(value, Value::Object(_)) {
+                    if !matches!(value, PyValue::Object(_)) {
                         let key = (Rc::as_ptr(object) as usize, name.clone());
                         if !self.written.contains(&key) {
                             self.read.insert(key);
@@ -176,7 +177,7 @@ impl Evaluator<'_, '_> {
                 }
                 if let Some(Definition::Class(info)) = self.library.find(&object.class)? {
                     if info.methods.contains_key(name) {
-                        return Ok(Value::Method(object.clone(), name.clone()));
+                        return Ok(PyValue::Method(object.clone(), name.clone()));
                     }
                     if let Some((_, Some(value))) = info.fields.iter().find(|(n, _)| n == name) {
                         let mut env = Env { vars: Default::default(), source: info.source.clone() };
@@ -193,7 +194,7 @@ impl Evaluator<'_, '_> {
                     if self.library.has_below(&full) {
                         let module = self.new_object(&"unknown".into());
                         *module.path.borrow_mut() = Some(full.as_str().into());
-                        return Ok(Value::Object(module));
+                        return Ok(PyValue::Object(module));
                     }
                     if *object.class == *"GraphModule" {
                         let what = format!("the graph reads the attribute {full}, which is not given");
@@ -202,39 +203,39 @@ impl Evaluator<'_, '_> {
                 }
                 Err(Error::new(ErrorKind::File, format!("the class {} has no attribute {name}", object.class)))
             }
-            Value::Tuple(items, Some(fields)) => match fields.names.iter().position(|n| n == name) {
+            PyValue::Tuple(items, Some(fields)) => match fields.names.iter().position(|n| n == name) {
                 Some(i) => Ok(items[i].clone()),
                 None => Err(refused(format!("{} has no field {name}", fields.class))),
             },
-            Value::Tensor(t) => match self.tensor_attribute(&t.clone(), name)? {
+            PyValue::Tensor(t) => match self.tensor_attribute(&t.clone(), name)? {
                 Some(value) => Ok(value),
-                None => Ok(Value::Bound(Box::new(base.clone()), name.clone())),
+                None => Ok(PyValue::Bound(Box::new(base.clone()), name.clone())),
             },
-            Value::Path(path) => self.path(&format!("{path}.{name}")),
-            Value::Global(path) => self.global(&format!("{path}.{name}")),
-            Value::Complex(re, im) => match &**name {
-                "real" => Ok(Value::float(*re)),
-                "imag" => Ok(Value::float(*im)),
+            PyValue::Path(path) => self.path(&format!("{path}.{name}")),
+            PyValue::Global(path) => self.global(&format!("{path}.{name}")),
+            PyValue::Complex(re, im) => match &**name {
+                "real" => Ok(PyValue::float(*re)),
+                "imag" => Ok(PyValue::float(*im)),
                 _ => Err(refused(format!("a complex has no attribute {name}"))),
             },
-            Value::Device(d) => match &**name {
-                "type" => Ok(Value::str(d.split(':').next().unwrap_or("cpu"))),
-                "index" => Ok(Value::None),
+            PyValue::Device(d) => match &**name {
+                "type" => Ok(PyValue::str(d.split(':').next().unwrap_or("cpu"))),
+                "index" => Ok(PyValue::None),
                 _ => Err(refused(format!("a device has no attribute {name}"))),
             },
-            Value::Poison(why) => Err(Error::unsupported(why.to_string())),
+            PyValue::Poison(why) => Err(Error::unsupported(why.to_string())),
             // Results such as `torch.return_types.max`.
-            Value::Tuple(items, None) if matches!(&**name, "values" | "indices") => {
+            PyValue::Tuple(items, None) if matches!(&**name, "values" | "indices") => {
                 let at = usize::from(&**name == "indices");
                 items.get(at).cloned().ok_or_else(|| refused(format!("a tuple has no attribute {name}")))
             }
-            other => Ok(Value::Bound(Box::new(other.clone()), name.clone())),
+            other => Ok(PyValue::Bound(Box::new(other.clone()), name.clone())),
         }
     }
 
     /// Sets an attribute.
-    pub(crate) fn set_attribute(&mut self, object: &Rc<Object>, name: &Arc<str>, value: Value) -> Result<()> {
-        if let Value::Poison(why) = &value {
+    pub(crate) fn set_attribute(&mut self, object: &Rc<PyObject>, name: &Arc<str>, value: PyValue) -> Result<()> {
+        if let PyValue::Poison(why) = &value {
             return Err(Error::unsupported(why.to_string()));
         }
         self.note_attribute(object, name);
@@ -247,7 +248,7 @@ impl Evaluator<'_, '_> {
     }
 
     /// Whether the class of an object has a method.
-    pub(crate) fn has_method(&self, object: &Rc<Object>, name: &str) -> Result<bool> {
+    pub(crate) fn has_method(&self, object: &Rc<PyObject>, name: &str) -> Result<bool> {
         Ok(match self.library.find(&object.class)? {
             Some(Definition::Class(info)) => info.methods.contains_key(name),
             _ => false,
@@ -257,11 +258,11 @@ impl Evaluator<'_, '_> {
     /// Calls a method of an object.
     pub(crate) fn call_method(
         &mut self,
-        object: &Rc<Object>,
+        object: &Rc<PyObject>,
         name: &str,
-        args: Vec<Value>,
-        kwargs: Vec<(Arc<str>, Value)>,
-    ) -> Result<Value> {
+        args: Vec<PyValue>,
+        kwargs: Vec<(Arc<str>, PyValue)>,
+    ) -> Result<PyValue> {
         let method = match self.library.find(&object.class)? {
             Some(Definition::Class(info)) => info.methods.get(name).cloned(),
             _ => None,
@@ -276,7 +277,7 @@ impl Evaluator<'_, '_> {
             self.rec.module = Some(path.clone());
         }
         let mut all = Vec::with_capacity(args.len() + 1);
-        all.push(Value::Object(object.clone()));
+        all.push(PyValue::Object(object.clone()));
         all.extend(args);
         let out = self.call_function(&method, all, kwargs);
         self.rec.module = outer;
@@ -289,7 +290,7 @@ impl Evaluator<'_, '_> {
         callee: &Ast,
         args: &[(Ast, bool)],
         kwargs: &[(Arc<str>, Ast)],
-    ) -> Result<Value> {
+    ) -> Result<PyValue> {
         if let AstKind::Name(name) = &callee.kind
             && !env.vars.contains_key(name)
             && let Some(value) = self.special_form(env, name, args)?
@@ -313,9 +314,9 @@ impl Evaluator<'_, '_> {
                 named.push((name.clone(), value));
                 continue;
             }
-            let Value::Dict(d) = value else { return Err(refused("** of something other than a dictionary")) };
+            let PyValue::Dict(d) = value else { return Err(refused("** of something other than a dictionary")) };
             for (k, v) in d.borrow().iter() {
-                let Key::Str(k) = k else { return Err(refused("keywords must be strings")) };
+                let PyKey::Str(k) = k else { return Err(refused("keywords must be strings")) };
                 named.push((k.clone(), v.clone()));
             }
         }
@@ -325,23 +326,23 @@ impl Evaluator<'_, '_> {
     /// Calls a value.
     pub(crate) fn call_value(
         &mut self,
-        function: Value,
-        args: Vec<Value>,
-        kwargs: Vec<(Arc<str>, Value)>,
-    ) -> Result<Value> {
+        function: PyValue,
+        args: Vec<PyValue>,
+        kwargs: Vec<(Arc<str>, PyValue)>,
+    ) -> Result<PyValue> {
         self.step(1)?;
         for value in args.iter().chain(kwargs.iter().map(|k| &k.1)) {
-            if let Value::Poison(why) = value {
+            if let PyValue::Poison(why) = value {
                 return Err(Error::unsupported(why.to_string()));
             }
         }
         match function {
-            Value::Path(path) => self.call_path(&path, args, kwargs),
-            Value::Bound(base, name) => self.value_method(*base, &name, args, kwargs),
-            Value::Method(object, name) => self.call_method(&object, &name, args, kwargs),
-            Value::Function(f) => self.call_function(&f, args, kwargs),
-            Value::Object(object) => self.call_object(&object, args, kwargs),
-            Value::Global(name) => match self.library.find(&name)? {
+            PyValue::Path(path) => self.call_path(&path, args, kwargs),
+            PyValue::Bound(base, name) => self.value_method(*base, &name, args, kwargs),
+            PyValue::Method(object, name) => self.call_method(&object, &name, args, kwargs),
+            PyValue::Function(f) => self.call_function(&f, args, kwargs),
+            PyValue::Object(object) => self.call_object(&object, args, kwargs),
+            PyValue::Global(name) => match self.library.find(&name)? {
                 Some(Definition::Function(f)) => self.call_function(&f, args, kwargs),
                 Some(Definition::Class(info)) => match info.base.as_deref() {
                     Some("NamedTuple") => {
@@ -351,14 +352,14 @@ impl Evaluator<'_, '_> {
                             let value = kwargs.iter().find(|(n, _)| n == name).map(|(_, v)| v.clone());
                             items.push(value.ok_or_else(|| refused(format!("{} is not given {name}", info.name)))?);
                         }
-                        Ok(Value::Tuple(items.into(), Some(Rc::new(Fields { class: info.name.clone(), names }))))
+                        Ok(PyValue::Tuple(items.into(), Some(Rc::new(Fields { class: info.name.clone(), names }))))
                     }
                     _ => {
                         let object = self.new_object(&info.name);
                         if info.methods.contains_key("__init__") {
                             self.call_method(&object, "__init__", args, kwargs)?;
                         }
-                        Ok(Value::Object(object))
+                        Ok(PyValue::Object(object))
                     }
                 },
                 None => Err(Error::new(ErrorKind::File, format!("the code has no {name}"))),
@@ -367,7 +368,12 @@ impl Evaluator<'_, '_> {
         }
     }
 
-    fn call_object(&mut self, object: &Rc<Object>, args: Vec<Value>, kwargs: Vec<(Arc<str>, Value)>) -> Result<Value> {
+    fn call_object(
+        &mut self,
+        object: &Rc<PyObject>,
+        args: Vec<PyValue>,
+        kwargs: Vec<(Arc<str>, PyValue)>,
+    ) -> Result<PyValue> {
         if self.has_method(object, "forward")? {
             return self.call_method(object, "forward", args, kwargs);
         }
@@ -375,21 +381,21 @@ impl Evaluator<'_, '_> {
     }
 
     /// An object without attributes.
-    pub(crate) fn new_object(&self, class: &Arc<str>) -> Rc<Object> {
-        Rc::new(Object { class: class.clone(), path: RefCell::new(None), attributes: RefCell::default() })
+    pub(crate) fn new_object(&self, class: &Arc<str>) -> Rc<PyObject> {
+        Rc::new(PyObject { class: class.clone(), path: RefCell::new(None), attributes: RefCell::default() })
     }
 
     /// Forms whose arguments are types, or that Python knows by name.
-    fn special_form(&mut self, env: &mut Env, name: &str, args: &[(Ast, bool)]) -> Result<Option<Value>> {
+    fn special_form(&mut self, env: &mut Env, name: &str, args: &[(Ast, bool)]) -> Result<Option<PyValue>> {
         Ok(Some(match (name, args) {
             ("annotate" | "unchecked_cast", [(ty, _), (value, _)]) => {
                 let value = self.expression(env, value)?;
                 self.annotated(ty, value)?
             }
-            ("uninitialized", [_]) => Value::Poison("a value that the code never sets".into()),
+            ("uninitialized", [_]) => PyValue::Poison("a value that the code never sets".into()),
             ("isinstance", [(value, _), (ty, _)]) => {
                 let value = self.expression(env, value)?;
-                Value::bool(self.is_instance(&value, ty)?)
+                PyValue::bool(self.is_instance(&value, ty)?)
             }
             ("unchecked_unwrap_optional" | "unwrap_optional", [(value, _)]) => self.unwrapped(env, value)?,
             ("getattr", [(value, _), (name, _), default @ ..]) => {
@@ -406,11 +412,11 @@ impl Evaluator<'_, '_> {
                 let mut value = self.expression(env, root)?;
                 for part in path.split('.') {
                     value = match self.get_attribute(&value, &part.into()) {
-                        Ok(found @ Value::Object(_)) => found,
+                        Ok(found @ PyValue::Object(_)) => found,
                         _ => {
                             let module = self.new_object(&"unknown".into());
                             *module.path.borrow_mut() = Some(path.clone());
-                            return Ok(Some(Value::Object(module)));
+                            return Ok(Some(PyValue::Object(module)));
                         }
                     };
                 }
@@ -419,34 +425,34 @@ impl Evaluator<'_, '_> {
             ("hasattr", [(value, _), (name, _)]) => {
                 let value = self.expression(env, value)?;
                 let AstKind::Str(name) = &name.kind else { return Err(refused("hasattr of a computed name")) };
-                Value::bool(self.get_attribute(&value, name).is_ok())
+                PyValue::bool(self.get_attribute(&value, name).is_ok())
             }
             _ => return Ok(None),
         }))
     }
 
-    fn unwrapped(&mut self, env: &mut Env, value: &Ast) -> Result<Value> {
+    fn unwrapped(&mut self, env: &mut Env, value: &Ast) -> Result<PyValue> {
         match self.expression(env, value)? {
-            Value::None => Err(refused("Unwrapping null optional")),
+            PyValue::None => Err(refused("Unwrapping null optional")),
             value => Ok(value),
         }
     }
 
     /// A value of a declared type: tensors become the numbers that they are declared as.
-    fn annotated(&mut self, ty: &Ast, value: Value) -> Result<Value> {
-        let Value::Tensor(t) = &value else { return Ok(value) };
+    fn annotated(&mut self, ty: &Ast, value: PyValue) -> Result<PyValue> {
+        let PyValue::Tensor(t) = &value else { return Ok(value) };
         Ok(match ty.dotted().as_deref() {
-            Some("int") => Value::Num(numbers::to_int(&self.rec.item(t)?)?),
-            Some("float") => Value::Num(numbers::to_float(&self.rec.item(t)?)),
-            Some("bool") => Value::Num(numbers::truth(&self.rec.item(t)?)),
-            Some("number") => Value::Num(self.rec.item(t)?),
+            Some("int") => PyValue::Num(numbers::to_int(&self.rec.item(t)?)?),
+            Some("float") => PyValue::Num(numbers::to_float(&self.rec.item(t)?)),
+            Some("bool") => PyValue::Num(numbers::truth(&self.rec.item(t)?)),
+            Some("number") => PyValue::Num(self.rec.item(t)?),
             _ => value,
         })
     }
 
     /// Whether a value is of a type.
-    pub(crate) fn is_instance(&self, value: &Value, ty: &Ast) -> Result<bool> {
-        let all = |items: &[Value], ty: &Ast| -> Result<bool> {
+    pub(crate) fn is_instance(&self, value: &PyValue, ty: &Ast) -> Result<bool> {
+        let all = |items: &[PyValue], ty: &Ast| -> Result<bool> {
             for item in items {
                 if !self.is_instance(item, ty)? {
                     return Ok(false);
@@ -455,7 +461,7 @@ impl Evaluator<'_, '_> {
             Ok(true)
         };
         match &ty.kind {
-            AstKind::None => Ok(matches!(value, Value::None)),
+            AstKind::None => Ok(matches!(value, PyValue::None)),
             AstKind::List(types) | AstKind::Tuple(types) => {
                 for ty in types {
                     if self.is_instance(value, ty)? {
@@ -465,11 +471,11 @@ impl Evaluator<'_, '_> {
                 Ok(false)
             }
             AstKind::Index(base, inner) => match (base.dotted().unwrap_or_default().as_str(), value) {
-                ("List" | "list", Value::List(l)) => all(&l.borrow(), inner),
-                ("Optional", Value::None) => Ok(true),
+                ("List" | "list", PyValue::List(l)) => all(&l.borrow(), inner),
+                ("Optional", PyValue::None) => Ok(true),
                 ("Optional", _) => self.is_instance(value, inner),
                 ("Union", _) => self.is_instance(value, inner),
-                ("Tuple" | "tuple", Value::Tuple(items, _)) => match &inner.kind {
+                ("Tuple" | "tuple", PyValue::Tuple(items, _)) => match &inner.kind {
                     AstKind::Tuple(types) if types.len() == items.len() => {
                         for (item, ty) in items.iter().zip(types) {
                             if !self.is_instance(item, ty)? {
@@ -481,11 +487,11 @@ impl Evaluator<'_, '_> {
                     AstKind::Tuple(_) => Ok(false),
                     _ => Ok(items.len() == 1 && self.is_instance(&items[0], inner)?),
                 },
-                ("Dict" | "dict", Value::Dict(d)) => {
+                ("Dict" | "dict", PyValue::Dict(d)) => {
                     let AstKind::Tuple(types) = &inner.kind else { return Ok(true) };
                     let d = d.borrow();
-                    let values: Vec<Value> = d.values().cloned().collect();
-                    let keys: Vec<Value> = d.keys().map(Key::value).collect();
+                    let values: Vec<PyValue> = d.values().cloned().collect();
+                    let keys: Vec<PyValue> = d.keys().map(PyKey::value).collect();
                     Ok(match &types[..] {
                         [k, v] => all(&keys, k)? && all(&values, v)?,
                         _ => true,
@@ -497,18 +503,18 @@ impl Evaluator<'_, '_> {
                 let Some(name) = ty.dotted() else { return Err(refused("a type that is no name")) };
                 Ok(match (name.as_str(), value) {
                     ("Any", _) => true,
-                    ("Tensor" | "torch.Tensor", Value::Tensor(_)) => true,
-                    ("NoneType", Value::None) => true,
-                    ("bool", Value::Num(e)) => e.is_bool(),
-                    ("int", Value::Num(e)) => !e.is_bool() && !e.is_float(),
-                    ("float", Value::Num(e)) => e.is_float(),
-                    ("complex", Value::Complex(..)) | ("number", Value::Num(_) | Value::Complex(..)) => true,
-                    ("str", Value::Str(_)) | ("Device" | "torch.device", Value::Device(_)) => true,
-                    ("list" | "List", Value::List(_)) => true,
-                    ("tuple" | "Tuple", Value::Tuple(..)) => true,
-                    ("dict" | "Dict", Value::Dict(_)) => true,
-                    (name, Value::Object(o)) => *o.class == *name,
-                    (name, Value::Tuple(_, Some(f))) => *f.class == *name,
+                    ("Tensor" | "torch.Tensor", PyValue::Tensor(_)) => true,
+                    ("NoneType", PyValue::None) => true,
+                    ("bool", PyValue::Num(e)) => e.is_bool(),
+                    ("int", PyValue::Num(e)) => !e.is_bool() && !e.is_float(),
+                    ("float", PyValue::Num(e)) => e.is_float(),
+                    ("complex", PyValue::Complex(..)) | ("number", PyValue::Num(_) | PyValue::Complex(..)) => true,
+                    ("str", PyValue::Str(_)) | ("Device" | "torch.device", PyValue::Device(_)) => true,
+                    ("list" | "List", PyValue::List(_)) => true,
+                    ("tuple" | "Tuple", PyValue::Tuple(..)) => true,
+                    ("dict" | "Dict", PyValue::Dict(_)) => true,
+                    (name, PyValue::Object(o)) => *o.class == *name,
+                    (name, PyValue::Tuple(_, Some(f))) => *f.class == *name,
                     _ => false,
                 })
             }
@@ -516,58 +522,58 @@ impl Evaluator<'_, '_> {
     }
 
     /// Python's binary operator of this name on two values.
-    pub(crate) fn operator_call(&mut self, op: &str, a: Value, b: Value) -> Result<Value> {
+    pub(crate) fn operator_call(&mut self, op: &str, a: PyValue, b: PyValue) -> Result<PyValue> {
         for value in [&a, &b] {
-            if let Value::Poison(why) = value {
+            if let PyValue::Poison(why) = value {
                 return Err(Error::unsupported(why.to_string()));
             }
         }
         match op {
             "is_" | "is_not" => {
                 let is = match (&a, &b) {
-                    (Value::None, Value::None) => true,
-                    (Value::None, _) | (_, Value::None) => false,
-                    (Value::Tensor(x), Value::Tensor(y)) => Rc::ptr_eq(x, y),
-                    (Value::Object(x), Value::Object(y)) => Rc::ptr_eq(x, y),
-                    (Value::Num(x), Value::Num(y)) => x == y,
+                    (PyValue::None, PyValue::None) => true,
+                    (PyValue::None, _) | (_, PyValue::None) => false,
+                    (PyValue::Tensor(x), PyValue::Tensor(y)) => Rc::ptr_eq(x, y),
+                    (PyValue::Object(x), PyValue::Object(y)) => Rc::ptr_eq(x, y),
+                    (PyValue::Num(x), PyValue::Num(y)) => x == y,
                     _ => false,
                 };
-                return Ok(Value::bool(is == (op == "is_")));
+                return Ok(PyValue::bool(is == (op == "is_")));
             }
             "in" | "not_in" => {
                 let found = self.contains(&b, &a)?;
-                return Ok(Value::Num(if op == "in" { found } else { numbers::not(&found) }));
+                return Ok(PyValue::Num(if op == "in" { found } else { numbers::not(&found) }));
             }
             _ => {}
         }
-        if let (Value::Num(x), Value::Num(y)) = (&a, &b)
+        if let (PyValue::Num(x), PyValue::Num(y)) = (&a, &b)
             && let Some(e) = numbers::binary(op, x, y)?
         {
-            return Ok(Value::Num(e));
+            return Ok(PyValue::Num(e));
         }
-        if matches!(a, Value::Tensor(_)) || matches!(b, Value::Tensor(_)) {
+        if matches!(a, PyValue::Tensor(_)) || matches!(b, PyValue::Tensor(_)) {
             return self.tensor_operator(op, a, b);
         }
         self.other_operator(op, a, b)
     }
 
     /// Python's unary operator of this name.
-    pub(crate) fn unary_call(&mut self, op: &str, a: Value) -> Result<Value> {
+    pub(crate) fn unary_call(&mut self, op: &str, a: PyValue) -> Result<PyValue> {
         if op == "not_" {
             return Ok(match self.truth(a)? {
-                super::branches::Truth::Known(b) => Value::bool(!b),
-                super::branches::Truth::Number(e) => Value::Num(numbers::not(&e)),
+                super::branches::Truth::Known(b) => PyValue::bool(!b),
+                super::branches::Truth::Number(e) => PyValue::Num(numbers::not(&e)),
                 super::branches::Truth::Data(t) => {
-                    Value::Tensor(self.rec.tensor("aten.logical_not.default", vec![restride_ir::Arg::Value(t)])?)
+                    PyValue::Tensor(self.rec.tensor("aten.logical_not.default", vec![restride_ir::Arg::Value(t)])?)
                 }
             });
         }
         match &a {
-            Value::Num(e) => match numbers::unary(op, e)? {
-                Some(e) => Ok(Value::Num(e)),
+            PyValue::Num(e) => match numbers::unary(op, e)? {
+                Some(e) => Ok(PyValue::Num(e)),
                 None => Err(refused(format!("{op} of {}", a.kind()))),
             },
-            Value::Tensor(_) => {
+            PyValue::Tensor(_) => {
                 let name = match op {
                     "neg" => "neg",
                     "pos" => return Ok(a),
@@ -576,16 +582,16 @@ impl Evaluator<'_, '_> {
                 };
                 self.dispatch("aten", name, &[a], &[])
             }
-            Value::Complex(re, im) if op == "neg" => Ok(Value::Complex(-re, -im)),
+            PyValue::Complex(re, im) if op == "neg" => Ok(PyValue::Complex(-re, -im)),
             _ => Err(refused(format!("{op} of {}", a.kind()))),
         }
     }
 
     /// A number that must be an expression.
-    pub(crate) fn number(&mut self, value: &Value) -> Result<Expr> {
+    pub(crate) fn number(&mut self, value: &PyValue) -> Result<Expr> {
         match value {
-            Value::Num(e) => Ok(e.clone()),
-            Value::Tensor(t) => self.rec.item(t),
+            PyValue::Num(e) => Ok(e.clone()),
+            PyValue::Tensor(t) => self.rec.item(t),
             other => Err(refused(format!("a number is needed, got {}", other.kind()))),
         }
     }

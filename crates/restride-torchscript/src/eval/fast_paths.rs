@@ -3,7 +3,7 @@
 use super::Evaluator;
 use super::expressions::refused;
 use crate::record::{CallArg, TensorRef};
-use crate::value::Value;
+use crate::value::PyValue;
 use restride_ir::{Arg, DType, Error, Expr, Result};
 use std::sync::Arc;
 
@@ -16,9 +16,9 @@ impl Evaluator<'_, '_> {
     pub(crate) fn fast_path(
         &mut self,
         name: &str,
-        args: &[Value],
-        kwargs: &[(Arc<str>, Value)],
-    ) -> Result<Option<Value>> {
+        args: &[PyValue],
+        kwargs: &[(Arc<str>, PyValue)],
+    ) -> Result<Option<PyValue>> {
         let names: &[&str] = match name {
             "_native_multi_head_attention" => &[
                 "query",
@@ -61,22 +61,22 @@ impl Evaluator<'_, '_> {
         };
         let get = |n: &str| {
             let at = names.iter().position(|m| *m == n).and_then(|i| args.get(i));
-            at.or_else(|| kwargs.iter().find(|k| &*k.0 == n).map(|k| &k.1)).cloned().unwrap_or(Value::None)
+            at.or_else(|| kwargs.iter().find(|k| &*k.0 == n).map(|k| &k.1)).cloned().unwrap_or(PyValue::None)
         };
         let tensor = |n: &str| match get(n) {
-            Value::Tensor(t) => Ok(t),
+            PyValue::Tensor(t) => Ok(t),
             other => Err(refused(format!("{name} needs a tensor for {n}, got {}", other.kind()))),
         };
         let flag = |n: &str, default: bool| match get(n) {
-            Value::Num(Expr::Bool(b)) => b,
+            PyValue::Num(Expr::Bool(b)) => b,
             _ => default,
         };
         let mask = match get("mask") {
-            Value::Tensor(t) => Some(t),
+            PyValue::Tensor(t) => Some(t),
             _ => None,
         };
         let mask_type = match get("mask_type") {
-            Value::Num(Expr::Int(i)) => i,
+            PyValue::Num(Expr::Int(i)) => i,
             _ => 2,
         };
         let heads = self
@@ -86,15 +86,15 @@ impl Evaluator<'_, '_> {
             let qkv = [tensor("query")?, tensor("key")?, tensor("value")?];
             let (out, attention) = self.heads(qkv, heads, &weights, mask, mask_type)?;
             let attention = if !flag("need_weights", true) {
-                Value::None
+                PyValue::None
             } else if flag("average_attn_weights", true) {
-                Value::Tensor(
+                PyValue::Tensor(
                     self.rec.tensor("aten.mean.dim", vec![Arg::Value(attention), Arg::Scalars(vec![Expr::Int(1)])])?,
                 )
             } else {
-                Value::Tensor(attention)
+                PyValue::Tensor(attention)
             };
-            return Ok(Some(Value::tuple(vec![Value::Tensor(out), attention])));
+            return Ok(Some(PyValue::tuple(vec![PyValue::Tensor(out), attention])));
         }
         let eps = self.number(&get("eps"))?;
         let norm = |me: &mut Self, x: &TensorRef, which: u8| -> Result<TensorRef> {
@@ -130,7 +130,7 @@ impl Evaluator<'_, '_> {
         if !first {
             out = norm(self, &out, 2)?;
         }
-        Ok(Some(Value::Tensor(out)))
+        Ok(Some(PyValue::Tensor(out)))
     }
 
     fn linear(&mut self, x: &TensorRef, weight: TensorRef, bias: TensorRef) -> Result<TensorRef> {

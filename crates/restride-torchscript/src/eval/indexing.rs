@@ -4,78 +4,78 @@ use super::expressions::refused;
 use super::{Env, Evaluator, numbers};
 use crate::record::TensorRef;
 use crate::syntax::ast::{Ast, AstKind};
-use crate::value::{Key, Value};
+use crate::value::{PyKey, PyValue};
 use restride_ir::{Arg, DType, Error, Expr, ExprFn, Result};
 
 impl Evaluator<'_, '_> {
     /// An index: slices are values in it.
-    pub(crate) fn index_value(&mut self, env: &mut Env, ast: &Ast) -> Result<Value> {
+    pub(crate) fn index_value(&mut self, env: &mut Env, ast: &Ast) -> Result<PyValue> {
         match &ast.kind {
             AstKind::Slice(a, b, c) => {
                 let mut part = |p: &Option<Box<Ast>>| match p {
                     Some(p) => self.expression(env, p),
-                    None => Ok(Value::None),
+                    None => Ok(PyValue::None),
                 };
                 let parts = [part(a)?, part(b)?, part(c)?];
-                Ok(Value::Slice(Box::new(parts)))
+                Ok(PyValue::Slice(Box::new(parts)))
             }
             AstKind::Tuple(items) => {
                 let items = items.iter().map(|i| self.index_value(env, i)).collect::<Result<Vec<_>>>()?;
-                Ok(Value::tuple(items))
+                Ok(PyValue::tuple(items))
             }
             _ => self.expression(env, ast),
         }
     }
 
     /// `base[index]`
-    pub(crate) fn get_item(&mut self, base: Value, index: Value) -> Result<Value> {
+    pub(crate) fn get_item(&mut self, base: PyValue, index: PyValue) -> Result<PyValue> {
         match (&base, &index) {
-            (Value::List(_) | Value::Tuple(..), Value::Slice(s)) => {
+            (PyValue::List(_) | PyValue::Tuple(..), PyValue::Slice(s)) => {
                 let items = base.items().unwrap_or_default();
                 let taken = self.sliced(items, s)?;
-                Ok(if let Value::List(_) = base { Value::list(taken) } else { Value::tuple(taken) })
+                Ok(if let PyValue::List(_) = base { PyValue::list(taken) } else { PyValue::tuple(taken) })
             }
-            (Value::List(_) | Value::Tuple(..), _) => {
+            (PyValue::List(_) | PyValue::Tuple(..), _) => {
                 let items = base.items().unwrap_or_default();
                 let at = self.known_int(&index, "an index")?;
                 let at = position(at, items.len())?;
                 Ok(items[at].clone())
             }
-            (Value::Dict(d), _) => {
-                let key = Key::of(&index).ok_or_else(|| refused(format!("{} as a key", index.kind())))?;
+            (PyValue::Dict(d), _) => {
+                let key = PyKey::of(&index).ok_or_else(|| refused(format!("{} as a key", index.kind())))?;
                 let found = d.borrow().get(&key).cloned();
                 found.ok_or_else(|| refused(format!("KeyError: {}", self.text(&index))))
             }
-            (Value::Str(s), Value::Slice(slice)) => {
-                let chars = s.chars().map(|c| Value::str(&c.to_string())).collect();
+            (PyValue::Str(s), PyValue::Slice(slice)) => {
+                let chars = s.chars().map(|c| PyValue::str(&c.to_string())).collect();
                 let taken = self.sliced(chars, slice)?;
                 let text: String = taken.iter().map(|v| self.text(v)).collect();
-                Ok(Value::str(&text))
+                Ok(PyValue::str(&text))
             }
-            (Value::Str(s), _) => {
+            (PyValue::Str(s), _) => {
                 let chars: Vec<char> = s.chars().collect();
                 let at = self.known_int(&index, "an index")?;
                 let at = position(at, chars.len())?;
-                Ok(Value::str(&chars[at].to_string()))
+                Ok(PyValue::str(&chars[at].to_string()))
             }
-            (Value::Tensor(t), _) => Ok(Value::Tensor(self.index_tensor(&t.clone(), &index)?)),
+            (PyValue::Tensor(t), _) => Ok(PyValue::Tensor(self.index_tensor(&t.clone(), &index)?)),
             // A container of modules.
-            (Value::Object(o), Value::Str(name)) => self.get_attribute(&Value::Object(o.clone()), name),
-            (Value::Object(_), _) => {
+            (PyValue::Object(o), PyValue::Str(name)) => self.get_attribute(&PyValue::Object(o.clone()), name),
+            (PyValue::Object(_), _) => {
                 let modules = self.unpacked(&base)?;
                 let at = self.known_int(&index, "an index")?;
                 Ok(modules[position(at, modules.len())?].clone())
             }
-            (Value::Poison(why), _) => Err(Error::unsupported(why.to_string())),
+            (PyValue::Poison(why), _) => Err(Error::unsupported(why.to_string())),
             _ => Err(refused(format!("{} has no items", base.kind()))),
         }
     }
 
     /// Items of a list at a slice.
-    pub(crate) fn sliced(&mut self, items: Vec<Value>, slice: &[Value; 3]) -> Result<Vec<Value>> {
+    pub(crate) fn sliced(&mut self, items: Vec<PyValue>, slice: &[PyValue; 3]) -> Result<Vec<PyValue>> {
         let n = items.len() as i64;
-        let mut bound = |v: &Value, default: i64| match v {
-            Value::None => Ok(default),
+        let mut bound = |v: &PyValue, default: i64| match v {
+            PyValue::None => Ok(default),
             v => self.known_int(v, "a bound of a slice"),
         };
         let step = bound(&slice[2], 1)?;
@@ -95,7 +95,7 @@ impl Evaluator<'_, '_> {
         } else {
             let start = clamp(bound(&slice[0], n - 1)?, -1, n - 1);
             let end = match &slice[1] {
-                Value::None => -1,
+                PyValue::None => -1,
                 v => clamp(bound(v, 0)?, -1, n - 1),
             };
             let mut at = start;
@@ -108,9 +108,9 @@ impl Evaluator<'_, '_> {
     }
 
     /// `base[index] = value`
-    pub(crate) fn set_item(&mut self, base: Value, index: Value, value: Value) -> Result<()> {
+    pub(crate) fn set_item(&mut self, base: PyValue, index: PyValue, value: PyValue) -> Result<()> {
         match &base {
-            Value::List(l) => {
+            PyValue::List(l) => {
                 let n = l.borrow().len();
                 let at = self.known_int(&index, "an index")?;
                 let at = position(at, n)?;
@@ -118,19 +118,19 @@ impl Evaluator<'_, '_> {
                 l.borrow_mut()[at] = value;
                 Ok(())
             }
-            Value::Dict(d) => {
-                let key = Key::of(&index).ok_or_else(|| refused(format!("{} as a key", index.kind())))?;
+            PyValue::Dict(d) => {
+                let key = PyKey::of(&index).ok_or_else(|| refused(format!("{} as a key", index.kind())))?;
                 self.note_dict(d);
                 d.borrow_mut().insert(key, value);
                 Ok(())
             }
-            Value::Tensor(t) => self.set_tensor_item(&t.clone(), &index, value),
+            PyValue::Tensor(t) => self.set_tensor_item(&t.clone(), &index, value),
             _ => Err(refused(format!("an item of {} is assigned", base.kind()))),
         }
     }
 
     /// Python's indexing of a tensor: views for integers and slices, then one index operator for tensors.
-    fn index_tensor(&mut self, t: &TensorRef, index: &Value) -> Result<TensorRef> {
+    fn index_tensor(&mut self, t: &TensorRef, index: &PyValue) -> Result<TensorRef> {
         let (view, indices) = self.index_views(t, index)?;
         if indices.iter().all(Option::is_none) {
             return Ok(view);
@@ -138,16 +138,16 @@ impl Evaluator<'_, '_> {
         self.rec.tensor("aten.index.Tensor", vec![Arg::Value(view), Arg::Values(indices)])
     }
 
-    fn set_tensor_item(&mut self, t: &TensorRef, index: &Value, value: Value) -> Result<()> {
+    fn set_tensor_item(&mut self, t: &TensorRef, index: &PyValue, value: PyValue) -> Result<()> {
         let (view, indices) = self.index_views(t, index)?;
         let source = match &value {
-            Value::Tensor(s) => s.clone(),
-            Value::Num(e) if indices.iter().all(Option::is_none) => {
+            PyValue::Tensor(s) => s.clone(),
+            PyValue::Num(e) if indices.iter().all(Option::is_none) => {
                 let args = vec![Arg::Value(view), Arg::Scalar(e.clone())];
                 self.rec.tensor("aten.fill_.Scalar", args)?;
                 return Ok(());
             }
-            Value::Num(e) => self.rec.scalar_tensor(e, t.dtype())?,
+            PyValue::Num(e) => self.rec.scalar_tensor(e, t.dtype())?,
             other => return Err(refused(format!("{} is assigned into a tensor", other.kind()))),
         };
         if indices.iter().all(Option::is_none) {
@@ -165,15 +165,15 @@ impl Evaluator<'_, '_> {
         Ok(())
     }
 
-    fn index_views(&mut self, t: &TensorRef, index: &Value) -> Result<(TensorRef, Vec<Option<TensorRef>>)> {
-        let items: Vec<Value> = match index {
-            Value::Tuple(items, _) => items.to_vec(),
+    fn index_views(&mut self, t: &TensorRef, index: &PyValue) -> Result<(TensorRef, Vec<Option<TensorRef>>)> {
+        let items: Vec<PyValue> = match index {
+            PyValue::Tuple(items, _) => items.to_vec(),
             other => vec![other.clone()],
         };
-        let takes = |v: &Value| match v {
-            Value::None | Value::Ellipsis => 0,
-            Value::Tensor(t) if t.dtype() == DType::Bool => t.rank().max(1),
-            Value::Num(e) if e.is_bool() => 0,
+        let takes = |v: &PyValue| match v {
+            PyValue::None | PyValue::Ellipsis => 0,
+            PyValue::Tensor(t) if t.dtype() == DType::Bool => t.rank().max(1),
+            PyValue::Num(e) if e.is_bool() => 0,
             _ => 1,
         };
         let taken: usize = items.iter().map(takes).sum();
@@ -186,22 +186,22 @@ impl Evaluator<'_, '_> {
         for item in &items {
             let at = Arg::Scalar(Expr::Int(dim));
             match item {
-                Value::None => {
+                PyValue::None => {
                     view = self.rec.tensor("aten.unsqueeze.default", vec![Arg::Value(view), at])?;
                     dim += 1;
                 }
-                Value::Ellipsis => dim += (t.rank() - taken) as i64,
-                Value::Num(e) if e.is_bool() => {
+                PyValue::Ellipsis => dim += (t.rank() - taken) as i64,
+                PyValue::Num(e) if e.is_bool() => {
                     return Err(Error::unsupported("a bool as an index of a tensor"));
                 }
-                Value::Num(e) => {
+                PyValue::Num(e) => {
                     view = self.rec.tensor("aten.select.int", vec![Arg::Value(view), at, Arg::Scalar(e.clone())])?;
                 }
-                Value::Slice(parts) => {
+                PyValue::Slice(parts) => {
                     let mut bounds = Vec::new();
                     for p in parts.iter() {
                         bounds.push(match p {
-                            Value::None => None,
+                            PyValue::None => None,
                             v => Some(self.number(v)?),
                         });
                     }
@@ -219,7 +219,7 @@ impl Evaluator<'_, '_> {
                     }
                     dim += 1;
                 }
-                Value::Tensor(index) => {
+                PyValue::Tensor(index) => {
                     indices.resize(dim as usize, None);
                     let rank = if index.dtype() == DType::Bool { index.rank().max(1) } else { 1 };
                     indices.push(Some(index.clone()));
@@ -229,7 +229,7 @@ impl Evaluator<'_, '_> {
                         self.after_mask(&mut indices, rank)?;
                     }
                 }
-                Value::List(_) => {
+                PyValue::List(_) => {
                     let made = self.make_tensor(item, None)?;
                     indices.resize(dim as usize, None);
                     indices.push(Some(made));
@@ -241,7 +241,7 @@ impl Evaluator<'_, '_> {
         Ok((view, indices))
     }
 
-    /// After a mask of several dimensions, positions no longer count dimensions: only an index that ends there is taken.
+    /// StateAfter a mask of several dimensions, positions no longer count dimensions: only an index that ends there is taken.
     fn after_mask(&mut self, indices: &mut [Option<TensorRef>], _rank: usize) -> Result<()> {
         match indices.iter().filter(|i| i.is_some()).count() {
             1 => Ok(()),
@@ -250,11 +250,11 @@ impl Evaluator<'_, '_> {
     }
 
     /// Whether a container has an item.
-    pub(crate) fn contains(&mut self, container: &Value, item: &Value) -> Result<Expr> {
+    pub(crate) fn contains(&mut self, container: &PyValue, item: &PyValue) -> Result<Expr> {
         match (container, item) {
-            (Value::Dict(d), _) => Ok(Expr::Bool(Key::of(item).is_some_and(|k| d.borrow().contains_key(&k)))),
-            (Value::Str(s), Value::Str(part)) => Ok(Expr::Bool(s.contains(&**part))),
-            (Value::List(_) | Value::Tuple(..), _) => {
+            (PyValue::Dict(d), _) => Ok(Expr::Bool(PyKey::of(item).is_some_and(|k| d.borrow().contains_key(&k)))),
+            (PyValue::Str(s), PyValue::Str(part)) => Ok(Expr::Bool(s.contains(&**part))),
+            (PyValue::List(_) | PyValue::Tuple(..), _) => {
                 let mut out = Expr::Bool(false);
                 for other in container.items().unwrap_or_default() {
                     let same = self.equal(&other, item)?;
@@ -262,23 +262,23 @@ impl Evaluator<'_, '_> {
                 }
                 Ok(out)
             }
-            (Value::Object(o), Value::Str(name)) => Ok(Expr::Bool(o.attributes.borrow().contains_key(name))),
+            (PyValue::Object(o), PyValue::Str(name)) => Ok(Expr::Bool(o.attributes.borrow().contains_key(name))),
             _ => Err(refused(format!("{} has no items", container.kind()))),
         }
     }
 
     /// Whether two values are equal, as a bool.
-    pub(crate) fn equal(&mut self, a: &Value, b: &Value) -> Result<Expr> {
+    pub(crate) fn equal(&mut self, a: &PyValue, b: &PyValue) -> Result<Expr> {
         Ok(match (a, b) {
-            (Value::Num(x), Value::Num(y)) => {
+            (PyValue::Num(x), PyValue::Num(y)) => {
                 numbers::binary("eq", x, y)?.unwrap_or_else(|| Expr::call(ExprFn::Eq, vec![x.clone(), y.clone()]))
             }
-            (Value::Str(x), Value::Str(y)) => Expr::Bool(x == y),
-            (Value::Device(x), Value::Device(y)) => Expr::Bool(x == y),
-            (Value::None, Value::None) => Expr::Bool(true),
-            (Value::DType(x), Value::DType(y)) => Expr::Bool(x == y),
-            (Value::Complex(a, b), Value::Complex(c, d)) => Expr::Bool((a, b) == (c, d)),
-            (Value::List(_) | Value::Tuple(..), Value::List(_) | Value::Tuple(..)) => {
+            (PyValue::Str(x), PyValue::Str(y)) => Expr::Bool(x == y),
+            (PyValue::Device(x), PyValue::Device(y)) => Expr::Bool(x == y),
+            (PyValue::None, PyValue::None) => Expr::Bool(true),
+            (PyValue::DType(x), PyValue::DType(y)) => Expr::Bool(x == y),
+            (PyValue::Complex(a, b), PyValue::Complex(c, d)) => Expr::Bool((a, b) == (c, d)),
+            (PyValue::List(_) | PyValue::Tuple(..), PyValue::List(_) | PyValue::Tuple(..)) => {
                 let (x, y) = (a.items().unwrap_or_default(), b.items().unwrap_or_default());
                 if x.len() != y.len() {
                     return Ok(Expr::Bool(false));
@@ -290,11 +290,11 @@ impl Evaluator<'_, '_> {
                 }
                 out
             }
-            (Value::Tensor(x), Value::Tensor(y)) => {
+            (PyValue::Tensor(x), PyValue::Tensor(y)) => {
                 let same = self.rec.tensor("aten.eq.Tensor", vec![Arg::Value(x.clone()), Arg::Value(y.clone())])?;
                 numbers::truth(&self.rec.item(&same)?)
             }
-            (Value::Object(x), Value::Object(y)) => Expr::Bool(std::rc::Rc::ptr_eq(x, y)),
+            (PyValue::Object(x), PyValue::Object(y)) => Expr::Bool(std::rc::Rc::ptr_eq(x, y)),
             _ => Expr::Bool(false),
         })
     }

@@ -1,76 +1,76 @@
 //! Loops: unrolled where numbers decide, `while_loop` where data does.
 
 use super::branches::Truth;
-use super::{Env, Evaluator, Flow};
+use super::{BlockEnd, Env, Evaluator};
 use crate::record::TensorRef;
 use crate::syntax::ast::{Ast, AstKind, Stmt};
-use crate::value::Value;
+use crate::value::PyValue;
 use restride_ir::{Arg, DType, Error, Expr, Result};
 use std::sync::Arc;
 
 impl Evaluator<'_, '_> {
-    pub(super) fn while_statement(&mut self, env: &mut Env, condition: &Ast, body: &[Stmt]) -> Result<Flow> {
+    pub(super) fn while_statement(&mut self, env: &mut Env, condition: &Ast, body: &[Stmt]) -> Result<BlockEnd> {
         let source = env.source.clone();
         loop {
             self.step(1)?;
             self.at(&source, condition.line);
             let value = self.expression(env, condition)?;
             match self.truth(value)? {
-                Truth::Known(false) => return Ok(Flow::Next),
+                Truth::Known(false) => return Ok(BlockEnd::Next),
                 Truth::Known(true) => {}
                 Truth::Number(_) | Truth::Data(_) => {
                     self.data_loop(env, condition, body, None)?;
-                    return Ok(Flow::Next);
+                    return Ok(BlockEnd::Next);
                 }
             }
             match self.block(env, body)? {
-                Flow::Next | Flow::Continue => {}
-                Flow::Break => return Ok(Flow::Next),
+                BlockEnd::Next | BlockEnd::Continue => {}
+                BlockEnd::Break => return Ok(BlockEnd::Next),
                 other => return Ok(other),
             }
         }
     }
 
-    pub(super) fn for_statement(&mut self, env: &mut Env, target: &Ast, iter: &Ast, body: &[Stmt]) -> Result<Flow> {
+    pub(super) fn for_statement(&mut self, env: &mut Env, target: &Ast, iter: &Ast, body: &[Stmt]) -> Result<BlockEnd> {
         if let AstKind::Call { callee, args, .. } = &iter.kind
             && matches!(&callee.kind, AstKind::Name(n) if **n == *"range")
             && args.len() == 1
         {
             let trips = self.expression(env, &args[0].0)?;
             let trips = match trips {
-                Value::Tensor(t) => Value::Num(self.rec.item(&t)?),
+                PyValue::Tensor(t) => PyValue::Num(self.rec.item(&t)?),
                 other => other,
             };
-            if let Value::Num(e) = &trips
+            if let PyValue::Num(e) = &trips
                 && e.is_learnt()
             {
                 let trips = e.clone();
                 self.data_loop(env, target, body, Some(trips))?;
-                return Ok(Flow::Next);
+                return Ok(BlockEnd::Next);
             }
             let n = self.known_int(&trips, "the number of iterations")?;
             for i in 0..n.max(0) {
                 self.step(1)?;
-                self.assign(env, target, Value::int(i))?;
+                self.assign(env, target, PyValue::int(i))?;
                 match self.block(env, body)? {
-                    Flow::Next | Flow::Continue => {}
-                    Flow::Break => break,
+                    BlockEnd::Next | BlockEnd::Continue => {}
+                    BlockEnd::Break => break,
                     other => return Ok(other),
                 }
             }
-            return Ok(Flow::Next);
+            return Ok(BlockEnd::Next);
         }
         let over = self.expression(env, iter)?;
         for item in self.unpacked(&over)? {
             self.step(1)?;
             self.assign(env, target, item)?;
             match self.block(env, body)? {
-                Flow::Next | Flow::Continue => {}
-                Flow::Break => break,
+                BlockEnd::Next | BlockEnd::Continue => {}
+                BlockEnd::Break => break,
                 other => return Ok(other),
             }
         }
-        Ok(Flow::Next)
+        Ok(BlockEnd::Next)
     }
 
     /// A loop whose end depends on data. Variables that it assigns are carried as tensors; `at` is the condition, or with `trips`
@@ -88,15 +88,15 @@ impl Evaluator<'_, '_> {
                 return Err(Error::unsupported("a loop on data whose condition it never changes"));
             }
         }
-        let mut carried: Vec<(Arc<str>, Kind)> = Vec::new();
+        let mut carried: Vec<(Arc<str>, CarriedKind)> = Vec::new();
         let mut initial: Vec<TensorRef> = Vec::new();
         for name in names {
             let value = env.vars[&name].clone();
             let (kind, tensor) = match &value {
-                Value::Tensor(t) => (Kind::Tensor, t.clone()),
-                Value::Num(e) => {
+                PyValue::Tensor(t) => (CarriedKind::Tensor, t.clone()),
+                PyValue::Num(e) => {
                     let dtype = kind_of(e);
-                    (Kind::Number, self.rec.scalar_tensor(e, dtype)?)
+                    (CarriedKind::Number, self.rec.scalar_tensor(e, dtype)?)
                 }
                 other => {
                     return Err(Error::unsupported(format!(
@@ -142,22 +142,28 @@ impl Evaluator<'_, '_> {
         let results = self.rec.while_loop((condition, flag), (left, outputs), &initial)?;
         for ((name, kind), t) in carried.iter().zip(&results) {
             let value = match kind {
-                Kind::Tensor => Value::Tensor(t.clone()),
-                Kind::Number => Value::Num(self.rec.item(t)?),
+                CarriedKind::Tensor => PyValue::Tensor(t.clone()),
+                CarriedKind::Number => PyValue::Num(self.rec.item(t)?),
             };
             env.vars.insert(name.clone(), value);
         }
         Ok(())
     }
 
-    fn inside(&mut self, env: &Env, carried: &[(Arc<str>, Kind)], inputs: &[TensorRef], numbers: bool) -> Result<Env> {
+    fn inside(
+        &mut self,
+        env: &Env,
+        carried: &[(Arc<str>, CarriedKind)],
+        inputs: &[TensorRef],
+        numbers: bool,
+    ) -> Result<Env> {
         let mut inside = Env { vars: env.vars.clone(), source: env.source.clone() };
         for ((name, kind), t) in carried.iter().zip(inputs) {
             let value = match kind {
-                Kind::Tensor => Value::Tensor(t.clone()),
-                Kind::Number if numbers => Value::Num(self.rec.item(t)?),
+                CarriedKind::Tensor => PyValue::Tensor(t.clone()),
+                CarriedKind::Number if numbers => PyValue::Num(self.rec.item(t)?),
                 // A condition on a number is one on its tensor.
-                Kind::Number => Value::Tensor(t.clone()),
+                CarriedKind::Number => PyValue::Tensor(t.clone()),
             };
             inside.vars.insert(name.clone(), value);
         }
@@ -169,7 +175,7 @@ impl Evaluator<'_, '_> {
         env: &Env,
         at: &Ast,
         body: &[Stmt],
-        carried: &[(Arc<str>, Kind)],
+        carried: &[(Arc<str>, CarriedKind)],
         inputs: &[TensorRef],
         counter: bool,
     ) -> Result<Vec<TensorRef>> {
@@ -177,7 +183,7 @@ impl Evaluator<'_, '_> {
         let last = inputs.last().cloned();
         if let (true, Some(i)) = (counter, &last) {
             let n = self.rec.item(i)?;
-            self.assign(&mut inside, at, Value::Num(n))?;
+            self.assign(&mut inside, at, PyValue::Num(n))?;
         }
         let (flow, changes) = self.transaction(|e| e.block(&mut inside, body))?;
         if !changes.is_empty() {
@@ -186,16 +192,16 @@ impl Evaluator<'_, '_> {
             ));
         }
         match flow {
-            Flow::Next | Flow::Continue => {}
+            BlockEnd::Next | BlockEnd::Continue => {}
             _ => return Err(Error::unsupported("a loop whose end depends on data is left by break, return or raise")),
         }
         let mut out = Vec::new();
         for ((name, kind), input) in carried.iter().zip(inputs) {
-            let value = inside.vars.get(name).cloned().unwrap_or(Value::None);
+            let value = inside.vars.get(name).cloned().unwrap_or(PyValue::None);
             out.push(match (kind, value) {
-                (Kind::Tensor, Value::Tensor(t)) => t,
-                (Kind::Number, Value::Num(e)) => self.rec.scalar_tensor(&e, input.dtype())?,
-                (Kind::Number, Value::Tensor(t)) => t,
+                (CarriedKind::Tensor, PyValue::Tensor(t)) => t,
+                (CarriedKind::Number, PyValue::Num(e)) => self.rec.scalar_tensor(&e, input.dtype())?,
+                (CarriedKind::Number, PyValue::Tensor(t)) => t,
                 (_, other) => {
                     return Err(Error::unsupported(format!(
                         "a loop whose end depends on data turns {name} into {}",
@@ -213,7 +219,7 @@ impl Evaluator<'_, '_> {
 
 /// How a carried variable is seen by the code.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Kind {
+enum CarriedKind {
     Tensor,
     Number,
 }

@@ -3,7 +3,7 @@
 use super::expressions::refused;
 use super::{Dialect, Evaluator, code_of_dtype};
 use crate::record::TensorRef;
-use crate::value::Value;
+use crate::value::PyValue;
 use restride_ir::{Arg, Expr, Result};
 use std::sync::Arc;
 
@@ -11,48 +11,49 @@ impl Evaluator<'_, '_> {
     /// Calls a method of a value that is no object of the code.
     pub(crate) fn value_method(
         &mut self,
-        base: Value,
+        base: PyValue,
         name: &str,
-        args: Vec<Value>,
-        kwargs: Vec<(Arc<str>, Value)>,
-    ) -> Result<Value> {
+        args: Vec<PyValue>,
+        kwargs: Vec<(Arc<str>, PyValue)>,
+    ) -> Result<PyValue> {
         match &base {
-            Value::List(l) => match self.list_method(&l.clone(), name, &args)? {
+            PyValue::List(l) => match self.list_method(&l.clone(), name, &args)? {
                 Some(v) => Ok(v),
                 None => Err(refused(format!("a list has no method {name}"))),
             },
-            Value::Dict(d) => match self.dict_method(&d.clone(), name, &args)? {
+            PyValue::Dict(d) => match self.dict_method(&d.clone(), name, &args)? {
                 Some(v) => Ok(v),
                 None => Err(refused(format!("a dict has no method {name}"))),
             },
-            Value::Str(s) => match self.string_method(&s.clone(), name, &args)? {
+            PyValue::Str(s) => match self.string_method(&s.clone(), name, &args)? {
                 Some(v) => Ok(v),
                 None => Err(refused(format!("a str has no method {name}"))),
             },
-            Value::Tuple(..) if matches!(name, "index" | "count" | "numel") => {
+            PyValue::Tuple(..) if matches!(name, "index" | "count" | "numel") => {
                 let items = base.items().unwrap_or_default();
                 if name == "numel" {
-                    let mut out = Value::int(1);
+                    let mut out = PyValue::int(1);
                     for item in items {
                         out = self.operator_call("mul", out, item)?;
                     }
                     return Ok(out);
                 }
-                self.value_method(Value::list(items), name, args, kwargs)
+                self.value_method(PyValue::list(items), name, args, kwargs)
             }
-            Value::Tensor(_) => {
+            PyValue::Tensor(_) => {
                 let name = match name {
                     "__add__" => "add",
                     "__sub__" => "sub",
                     "__mul__" => "mul",
                     "__truediv__" => "div",
                     "__matmul__" => "matmul",
-                    "__getitem__" => return self.get_item(base, args.into_iter().next().unwrap_or(Value::None)),
+                    "__getitem__" => return self.get_item(base, args.into_iter().next().unwrap_or(PyValue::None)),
                     "__setitem__" => {
                         let mut args = args.into_iter();
-                        let (index, value) = (args.next().unwrap_or(Value::None), args.next().unwrap_or(Value::None));
+                        let (index, value) =
+                            (args.next().unwrap_or(PyValue::None), args.next().unwrap_or(PyValue::None));
                         self.set_item(base, index, value)?;
-                        return Ok(Value::None);
+                        return Ok(PyValue::None);
                     }
                     other => other,
                 };
@@ -60,36 +61,36 @@ impl Evaluator<'_, '_> {
                 all.extend(args);
                 self.call_torch(name, all, kwargs)
             }
-            Value::Num(Expr::Float(x)) if name == "is_integer" => Ok(Value::bool(x.0.fract() == 0.0)),
+            PyValue::Num(Expr::Float(x)) if name == "is_integer" => Ok(PyValue::bool(x.0.fract() == 0.0)),
             other => Err(refused(format!("{} has no method {name}", other.kind()))),
         }
     }
 
     /// An attribute of a tensor; `None` for a method.
-    pub(crate) fn tensor_attribute(&mut self, t: &TensorRef, name: &str) -> Result<Option<Value>> {
+    pub(crate) fn tensor_attribute(&mut self, t: &TensorRef, name: &str) -> Result<Option<PyValue>> {
         let one =
-            |e: &mut Self, op: &str| e.rec.tensor(op, vec![Arg::Value(t.clone())]).map(|t| Some(Value::Tensor(t)));
+            |e: &mut Self, op: &str| e.rec.tensor(op, vec![Arg::Value(t.clone())]).map(|t| Some(PyValue::Tensor(t)));
         match name {
-            "shape" => Ok(Some(Value::tuple(self.rec.sizes(t).into_iter().map(Value::Num).collect()))),
-            "ndim" => Ok(Some(Value::int(t.rank() as i64))),
+            "shape" => Ok(Some(PyValue::tuple(self.rec.sizes(t).into_iter().map(PyValue::Num).collect()))),
+            "ndim" => Ok(Some(PyValue::int(t.rank() as i64))),
             "dtype" => Ok(Some(match self.dialect {
-                Dialect::Python => Value::DType(t.dtype()),
-                Dialect::TorchScript(_) | Dialect::JitIr => Value::int(code_of_dtype(t.dtype())),
+                Dialect::Python => PyValue::DType(t.dtype()),
+                Dialect::TorchScript(_) | Dialect::JitIr => PyValue::int(code_of_dtype(t.dtype())),
             })),
-            "device" => Ok(Some(Value::Device("cpu".into()))),
-            "layout" => Ok(Some(Value::Strided)),
-            "requires_grad" => Ok(Some(Value::bool(!self.rec.no_grad && self.rec.requires_grad(t)))),
-            "is_cuda" | "is_sparse" | "is_quantized" | "is_meta" | "is_mkldnn" => Ok(Some(Value::bool(false))),
-            "is_leaf" | "is_cpu" => Ok(Some(Value::bool(true))),
+            "device" => Ok(Some(PyValue::Device("cpu".into()))),
+            "layout" => Ok(Some(PyValue::Strided)),
+            "requires_grad" => Ok(Some(PyValue::bool(!self.rec.no_grad && self.rec.requires_grad(t)))),
+            "is_cuda" | "is_sparse" | "is_quantized" | "is_meta" | "is_mkldnn" => Ok(Some(PyValue::bool(false))),
+            "is_leaf" | "is_cpu" => Ok(Some(PyValue::bool(true))),
             "data" => one(self, "aten.detach.default"),
-            "grad" | "grad_fn" => Ok(Some(Value::None)),
+            "grad" | "grad_fn" => Ok(Some(PyValue::None)),
             "T" => one(self, "aten.numpy_T.default"),
             "mT" => one(self, "aten.mT.default"),
             "H" => one(self, "aten.matrix_H.default"),
             "mH" => one(self, "aten.mH.default"),
             "real" => one(self, "aten.real.default"),
             "imag" => one(self, "aten.imag.default"),
-            "itemsize" => Ok(Some(Value::int(t.dtype().size() as i64))),
+            "itemsize" => Ok(Some(PyValue::int(t.dtype().size() as i64))),
             _ => Ok(None),
         }
     }

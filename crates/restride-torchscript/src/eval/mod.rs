@@ -22,9 +22,9 @@ mod upgraders;
 
 pub use dispatch::{code_of_dtype, dtype_of_code};
 
-use crate::record::{Recorder, Site};
-use crate::source::Source;
-use crate::value::{Function, Key, Object, Value};
+use crate::record::{CallSite, Recorder};
+use crate::source::SourceText;
+use crate::value::{CodeFunction, PyKey, PyObject, PyValue};
 use indexmap::IndexMap;
 use restride_ir::{Binding, Error, ErrorKind, Expr, ExprFn, Guard, Result};
 use std::cell::RefCell;
@@ -44,7 +44,7 @@ pub enum Definition {
     /// A class.
     Class(Rc<ClassInfo>),
     /// A function.
-    Function(Rc<Function>),
+    Function(Rc<CodeFunction>),
 }
 
 /// A class of the code.
@@ -54,7 +54,7 @@ pub struct ClassInfo {
     /// The class that it extends: `Module`, `NamedTuple`, `Enum`, …
     pub base: Option<Arc<str>>,
     /// Its methods.
-    pub methods: HashMap<Arc<str>, Rc<Function>>,
+    pub methods: HashMap<Arc<str>, Rc<CodeFunction>>,
     /// Its annotated attributes, with the values of constants.
     pub fields: Vec<(Arc<str>, Option<crate::syntax::ast::Ast>)>,
     /// Names of attributes that are parameters.
@@ -62,7 +62,7 @@ pub struct ClassInfo {
     /// Names of attributes that are buffers.
     pub buffers: Vec<Arc<str>>,
     /// Where it is.
-    pub source: Arc<Source>,
+    pub source: Arc<SourceText>,
 }
 
 /// Where definitions come from.
@@ -70,12 +70,12 @@ pub trait Library {
     /// The definition of a qualified name.
     ///
     /// # Errors
-    /// Code that does not parse.
+    /// ArchiveCode that does not parse.
     fn find(&self, name: &str) -> Result<Option<Definition>>;
     /// The constant of a number.
-    fn constant(&self, i: usize) -> Option<Value>;
+    fn constant(&self, i: usize) -> Option<PyValue>;
     /// The tensor of an attribute that the library knows by itself, such as a weight of a pasted graph.
-    fn weight(&self, _path: &str) -> Option<Value> {
+    fn weight(&self, _path: &str) -> Option<PyValue> {
         None
     }
     /// Whether such tensors are below a path.
@@ -87,7 +87,7 @@ pub trait Library {
 /// How the code's dialect differs.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Dialect {
-    /// Code of TorchScript archives, of an operator version.
+    /// ArchiveCode of TorchScript archives, of an operator version.
     TorchScript(u64),
     /// Python as FX prints it.
     Python,
@@ -97,25 +97,25 @@ pub enum Dialect {
 
 /// Variables of a running function.
 pub(crate) struct Env {
-    pub vars: HashMap<Arc<str>, Value>,
-    pub source: Arc<Source>,
+    pub vars: HashMap<Arc<str>, PyValue>,
+    pub source: Arc<SourceText>,
 }
 
 /// How a block ended.
-pub(crate) enum Flow {
+pub(crate) enum BlockEnd {
     Next,
-    Return(Value),
+    Return(PyValue),
     Break,
     Continue,
-    /// Code that raises, with the message.
+    /// ArchiveCode that raises, with the message.
     Raise(Arc<str>),
 }
 
 /// A change that a branch made, with what was before.
 enum Change {
-    Attribute(Rc<Object>, Arc<str>, Option<Value>),
-    List(Rc<RefCell<Vec<Value>>>, Vec<Value>),
-    Dict(Rc<RefCell<IndexMap<Key, Value>>>, IndexMap<Key, Value>),
+    Attribute(Rc<PyObject>, Arc<str>, Option<PyValue>),
+    List(Rc<RefCell<Vec<PyValue>>>, Vec<PyValue>),
+    Dict(Rc<RefCell<IndexMap<PyKey, PyValue>>>, IndexMap<PyKey, PyValue>),
 }
 
 /// Runs code.
@@ -171,10 +171,10 @@ impl<'a, 'l> Evaluator<'a, 'l> {
     /// What the code or PyTorch refuses.
     pub fn call_function(
         &mut self,
-        function: &Rc<Function>,
-        args: Vec<Value>,
-        kwargs: Vec<(Arc<str>, Value)>,
-    ) -> Result<Value> {
+        function: &Rc<CodeFunction>,
+        args: Vec<PyValue>,
+        kwargs: Vec<(Arc<str>, PyValue)>,
+    ) -> Result<PyValue> {
         if self.calls >= MAX_CALLS {
             return Err(Error::new(ErrorKind::Limit, format!("calls nested more than {MAX_CALLS} deep")));
         }
@@ -208,18 +208,20 @@ impl<'a, 'l> Evaluator<'a, 'l> {
         let flow = flow?;
         self.rec.site = site;
         match flow {
-            Flow::Return(value) => Ok(value),
-            Flow::Next => Ok(Value::None),
-            Flow::Raise(message) => Err(Error::new(ErrorKind::Program, format!("the code raises: {message}"))),
-            Flow::Break | Flow::Continue => Err(Error::new(ErrorKind::File, "break or continue outside of a loop")),
+            BlockEnd::Return(value) => Ok(value),
+            BlockEnd::Next => Ok(PyValue::None),
+            BlockEnd::Raise(message) => Err(Error::new(ErrorKind::Program, format!("the code raises: {message}"))),
+            BlockEnd::Break | BlockEnd::Continue => {
+                Err(Error::new(ErrorKind::File, "break or continue outside of a loop"))
+            }
         }
     }
 
     /// Sets the place of the calls that follow.
-    pub(crate) fn at(&mut self, source: &Arc<Source>, line: u32) {
+    pub(crate) fn at(&mut self, source: &Arc<SourceText>, line: u32) {
         match &mut self.rec.site {
             Some(site) if Arc::ptr_eq(&site.source, source) => site.line = line,
-            other => *other = Some(Site { source: source.clone(), line }),
+            other => *other = Some(CallSite { source: source.clone(), line }),
         }
     }
 

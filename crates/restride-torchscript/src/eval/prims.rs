@@ -2,24 +2,27 @@
 
 use super::expressions::refused;
 use super::{Evaluator, code_of_dtype, dtype_of_code, numbers};
-use crate::record::{Known, TensorRef};
-use crate::value::Value;
+use crate::record::{KnownContent, TensorRef};
+use crate::value::{KeywordArgs, PyValue};
 use restride_exec::eager;
 use restride_ir::{Arg, DType, Error, Expr, Result, TensorType};
 use restride_tensor::Layout;
 use std::sync::Arc;
 
-type Kwargs = [(Arc<str>, Value)];
-
 impl Evaluator<'_, '_> {
     /// `ops.prim.NAME(...)`
-    pub(crate) fn call_prim(&mut self, name: &str, args: Vec<Value>, kwargs: Vec<(Arc<str>, Value)>) -> Result<Value> {
+    pub(crate) fn call_prim(
+        &mut self,
+        name: &str,
+        args: Vec<PyValue>,
+        kwargs: Vec<(Arc<str>, PyValue)>,
+    ) -> Result<PyValue> {
         let arg = |i: usize| args.get(i).cloned().ok_or_else(|| refused(format!("ops.prim.{name} lacks an argument")));
         let tensor = |i: usize| match args.get(i) {
-            Some(Value::Tensor(t)) => Ok(t.clone()),
+            Some(PyValue::Tensor(t)) => Ok(t.clone()),
             other => Err(refused(format!(
                 "ops.prim.{name} needs a tensor, got {}",
-                other.map_or("nothing".into(), Value::kind)
+                other.map_or("nothing".into(), PyValue::kind)
             ))),
         };
         Ok(match name {
@@ -32,24 +35,26 @@ impl Evaluator<'_, '_> {
                 } else {
                     DType::I64
                 };
-                Value::Tensor(self.rec.scalar_tensor(&e, dtype)?)
+                PyValue::Tensor(self.rec.scalar_tensor(&e, dtype)?)
             }
             "dtype" => match self.dialect {
-                super::Dialect::TorchScript(_) | super::Dialect::JitIr => Value::int(code_of_dtype(tensor(0)?.dtype())),
-                super::Dialect::Python => Value::DType(tensor(0)?.dtype()),
+                super::Dialect::TorchScript(_) | super::Dialect::JitIr => {
+                    PyValue::int(code_of_dtype(tensor(0)?.dtype()))
+                }
+                super::Dialect::Python => PyValue::DType(tensor(0)?.dtype()),
             },
-            "device" => Value::Device("cpu".into()),
-            "layout" => Value::int(0),
+            "device" => PyValue::Device("cpu".into()),
+            "layout" => PyValue::int(0),
             "data" => self.dispatch("aten", "detach", &[arg(0)?], &[])?,
             "grad" => return Err(Error::unsupported("the gradient of a tensor in TorchScript code")),
-            "requires_grad" => Value::bool(!self.rec.no_grad && self.rec.requires_grad(&tensor(0)?)),
+            "requires_grad" => PyValue::bool(!self.rec.no_grad && self.rec.requires_grad(&tensor(0)?)),
             "is_cuda" | "is_xpu" | "is_sparse" | "is_sparse_csr" | "is_quantized" | "is_mkldnn" | "is_vulkan"
-            | "is_mps" | "is_mtia" | "is_ipu" | "is_maia" | "is_meta" | "is_nested" => Value::bool(false),
-            "is_cpu" | "is_leaf" => Value::bool(true),
-            "itemsize" => Value::int(tensor(0)?.dtype().size() as i64),
+            | "is_mps" | "is_mtia" | "is_ipu" | "is_maia" | "is_meta" | "is_nested" => PyValue::bool(false),
+            "is_cpu" | "is_leaf" => PyValue::bool(true),
+            "itemsize" => PyValue::int(tensor(0)?.dtype().size() as i64),
             "nbytes" => {
                 let n = self.rec.numel(&tensor(0)?);
-                Value::Num(numbers::binary("mul", &n, &Expr::Int(tensor(0)?.dtype().size() as i64))?.unwrap_or(n))
+                PyValue::Num(numbers::binary("mul", &n, &Expr::Int(tensor(0)?.dtype().size() as i64))?.unwrap_or(n))
             }
             "shape" => self.call_torch("size", args, kwargs)?,
             "T" | "mT" | "H" | "mH" | "real" | "imag" => {
@@ -59,27 +64,27 @@ impl Evaluator<'_, '_> {
             "tolist" => self.listed(&tensor(0)?)?,
             "TupleIndex" => self.get_item(arg(0)?, arg(1)?)?,
             "unchecked_unwrap_optional" => match arg(0)? {
-                Value::None => return Err(refused("Unwrapping null optional")),
+                PyValue::None => return Err(refused("Unwrapping null optional")),
                 v => v,
             },
             "unchecked_cast" => arg(0)?,
             "min" | "max" => match &args[..] {
-                [Value::Num(a), Value::Num(b)] => Value::Num(numbers::binary(name, a, b)?.unwrap_or(a.clone())),
-                [Value::List(_)] => self.call_path(name, args, Vec::new())?,
+                [PyValue::Num(a), PyValue::Num(b)] => PyValue::Num(numbers::binary(name, a, b)?.unwrap_or(a.clone())),
+                [PyValue::List(_)] => self.call_path(name, args, Vec::new())?,
                 _ => return Err(refused(format!("ops.prim.{name} of these values"))),
             },
             "abs" => self.unary_call("abs", arg(0)?)?,
             "rangelist" => {
                 let n = self.known_int(&arg(0)?, "a length")?;
                 self.step(n.max(0) as u64)?;
-                Value::list((0..n).map(Value::int).collect())
+                PyValue::list((0..n).map(PyValue::int).collect())
             }
-            "index" => Value::None,
-            "type" => Value::str("cpu"),
+            "index" => PyValue::None,
+            "type" => PyValue::str("cpu"),
             "value" | "name" => arg(0)?,
-            "Print" => Value::None,
+            "Print" => PyValue::None,
             "profile" | "BailOut" => arg(0)?,
-            "AutogradAllNonZero" | "AutogradAllZero" => Value::bool(false),
+            "AutogradAllNonZero" | "AutogradAllZero" => PyValue::bool(false),
             "RaiseException" => {
                 let message = self.text(&arg(0)?);
                 return Err(refused(format!("the code raises: {message}")));
@@ -89,10 +94,10 @@ impl Evaluator<'_, '_> {
     }
 
     /// Functions of `torch` that are not operators of the table; `None` for all others.
-    pub(crate) fn call_meta(&mut self, name: &str, args: &[Value], kwargs: &Kwargs) -> Result<Option<Value>> {
+    pub(crate) fn call_meta(&mut self, name: &str, args: &[PyValue], kwargs: &KeywordArgs) -> Result<Option<PyValue>> {
         let first = args.first().or_else(|| kwargs.iter().find(|k| matches!(&*k.0, "self" | "input")).map(|k| &k.1));
         let tensor = match first {
-            Some(Value::Tensor(t)) => Some(t.clone()),
+            Some(PyValue::Tensor(t)) => Some(t.clone()),
             _ => None,
         };
         if let Some(t) = tensor
@@ -101,7 +106,7 @@ impl Evaluator<'_, '_> {
             return Ok(Some(value));
         }
         Ok(Some(match name {
-            "tensor" | "as_tensor" | "asarray" if !matches!(first, Some(Value::Tensor(_))) => {
+            "tensor" | "as_tensor" | "asarray" if !matches!(first, Some(PyValue::Tensor(_))) => {
                 let data = first.cloned().ok_or_else(|| refused("tensor() of nothing"))?;
                 let position = if name == "tensor" { None } else { args.get(1) };
                 let dtype = kwargs.iter().find(|k| &*k.0 == "dtype").map(|k| &k.1).or(position);
@@ -109,19 +114,19 @@ impl Evaluator<'_, '_> {
                     Some(v) => self.dtype(v)?,
                     None => None,
                 };
-                Value::Tensor(self.make_tensor(&data, dtype)?)
+                PyValue::Tensor(self.make_tensor(&data, dtype)?)
             }
             "tensor" => {
-                let Some(Value::Tensor(t)) = first else { return Ok(None) };
+                let Some(PyValue::Tensor(t)) = first else { return Ok(None) };
                 let copy = self.rec.clone_of(&t.clone())?;
                 let dtype = kwargs.iter().find(|k| &*k.0 == "dtype").map(|k| k.1.clone());
                 match dtype {
                     Some(d) => self.convert(&copy, &[d])?,
-                    None => Value::Tensor(copy),
+                    None => PyValue::Tensor(copy),
                 }
             }
             "__range_length" => {
-                let n = [0, 1, 2].map(|i| args.get(i).cloned().unwrap_or(Value::None));
+                let n = [0, 1, 2].map(|i| args.get(i).cloned().unwrap_or(PyValue::None));
                 let step = self.known_int(&n[2], "a step")?;
                 if step == 0 {
                     return Err(refused("range() arg 3 must not be zero"));
@@ -130,7 +135,7 @@ impl Evaluator<'_, '_> {
                     (Expr::Int(lo), Expr::Int(hi)) => {
                         let span = if step > 0 { hi.saturating_sub(lo) } else { lo.saturating_sub(hi) };
                         let by = step.saturating_abs();
-                        Value::int(if span <= 0 { 0 } else { (span - 1) / by + 1 })
+                        PyValue::int(if span <= 0 { 0 } else { (span - 1) / by + 1 })
                     }
                     (lo, hi) => {
                         let (a, b) = if step > 0 { (&lo, &hi) } else { (&hi, &lo) };
@@ -139,7 +144,7 @@ impl Evaluator<'_, '_> {
                         let up =
                             numbers::binary("add", &span, &Expr::Int(by - 1))?.ok_or_else(|| refused("a range"))?;
                         let n = numbers::binary("floordiv", &up, &Expr::Int(by))?.ok_or_else(|| refused("a range"))?;
-                        Value::Num(numbers::binary("max", &n, &Expr::Int(0))?.ok_or_else(|| refused("a range"))?)
+                        PyValue::Num(numbers::binary("max", &n, &Expr::Int(0))?.ok_or_else(|| refused("a range"))?)
                     }
                 }
             }
@@ -149,46 +154,48 @@ impl Evaluator<'_, '_> {
                 self.operator_call("add", start.clone(), by)?
             }
             "device" => self.call_path("torch.device", args.to_vec(), Vec::new())?,
-            "is_grad_enabled" => Value::bool(!self.rec.no_grad),
+            "is_grad_enabled" => PyValue::bool(!self.rec.no_grad),
             "set_grad_enabled" | "_set_grad_enabled" | "_C._set_grad_enabled" => {
-                if let Some(Value::Num(Expr::Bool(on))) = first {
+                if let Some(PyValue::Num(Expr::Bool(on))) = first {
                     self.rec.no_grad = !on;
                 }
-                Value::None
+                PyValue::None
             }
             "no_grad" | "inference_mode" => {
                 self.rec.no_grad = true;
-                Value::None
+                PyValue::None
             }
             "enable_grad" => {
                 self.rec.no_grad = false;
-                Value::None
+                PyValue::None
             }
-            "is_autocast_enabled" | "is_autocast_cpu_enabled" | "is_tracing" | "is_cuda" => Value::bool(false),
-            "is_scripting" => Value::bool(true),
-            "warn" | "print" | "manual_seed" | "seed" | "_assert" if name != "_assert" => Value::None,
+            "is_autocast_enabled" | "is_autocast_cpu_enabled" | "is_tracing" | "is_cuda" => PyValue::bool(false),
+            "is_scripting" => PyValue::bool(true),
+            "warn" | "print" | "manual_seed" | "seed" | "_assert" if name != "_assert" => PyValue::None,
             "_assert" => {
                 let message = match args.get(1) {
-                    Some(Value::Str(s)) => s.clone(),
+                    Some(PyValue::Str(s)) => s.clone(),
                     _ => "".into(),
                 };
-                let condition = first.cloned().unwrap_or(Value::None);
+                let condition = first.cloned().unwrap_or(PyValue::None);
                 if !self.require(condition, &message)? {
                     return Err(refused(format!("the code raises: {message}")));
                 }
-                Value::None
+                PyValue::None
             }
             "_unwrap_optional" => match first {
-                None | Some(Value::None) => return Err(refused("Unwrapping null optional")),
+                None | Some(PyValue::None) => return Err(refused("Unwrapping null optional")),
                 Some(v) => v.clone(),
             },
-            "is_tensor" => Value::bool(matches!(first, Some(Value::Tensor(_)))),
-            "Size" => Value::tuple(self.unpacked(first.unwrap_or(&Value::None))?),
+            "is_tensor" => PyValue::bool(matches!(first, Some(PyValue::Tensor(_)))),
+            "Size" => PyValue::tuple(self.unpacked(first.unwrap_or(&PyValue::None))?),
             "promote_types" | "result_type" | "can_cast" | "grad" | "backward" | "save" | "wait" | "fork" => {
                 return Err(Error::unsupported(format!("torch.{name} in TorchScript code")));
             }
             "is_floating_point" | "is_complex" => match first {
-                Some(Value::DType(d)) => Value::bool(if name == "is_complex" { d.is_complex() } else { d.is_float() }),
+                Some(PyValue::DType(d)) => {
+                    PyValue::bool(if name == "is_complex" { d.is_complex() } else { d.is_float() })
+                }
                 _ => return Ok(None),
             },
             _ => return Ok(None),
@@ -196,7 +203,13 @@ impl Evaluator<'_, '_> {
     }
 
     /// What is asked of a tensor without reading its elements.
-    fn about_tensor(&mut self, t: &TensorRef, name: &str, args: &[Value], kwargs: &Kwargs) -> Result<Option<Value>> {
+    fn about_tensor(
+        &mut self,
+        t: &TensorRef,
+        name: &str,
+        args: &[PyValue],
+        kwargs: &KeywordArgs,
+    ) -> Result<Option<PyValue>> {
         let ty = t.ty();
         let option =
             |n: &str, i: usize| kwargs.iter().find(|k| &*k.0 == n).map(|k| k.1.clone()).or(args.get(i).cloned());
@@ -204,45 +217,45 @@ impl Evaluator<'_, '_> {
             "size" | "stride" => {
                 let all = if name == "size" { &ty.layout.sizes } else { &ty.layout.strides };
                 match option("dim", 1) {
-                    None | Some(Value::None) => Value::ints(all.to_vec()),
+                    None | Some(PyValue::None) => PyValue::ints(all.to_vec()),
                     Some(d) => {
                         let d = self.known_int(&d, "a dimension")?;
                         let d = ty.layout.dim(d).map_err(|e| refused(e.to_string()))?;
-                        Value::Num(all[d].clone())
+                        PyValue::Num(all[d].clone())
                     }
                 }
             }
-            "shape" => Value::ints(ty.layout.sizes.to_vec()),
+            "shape" => PyValue::ints(ty.layout.sizes.to_vec()),
             "_shape_as_tensor" => {
-                Value::Tensor(self.make_tensor(&Value::ints(ty.layout.sizes.to_vec()), Some(DType::I64))?)
+                PyValue::Tensor(self.make_tensor(&PyValue::ints(ty.layout.sizes.to_vec()), Some(DType::I64))?)
             }
-            "dim" | "ndimension" => Value::int(ty.rank() as i64),
-            "numel" | "nelement" => Value::Num(self.rec.numel(t)),
-            "element_size" => Value::int(ty.dtype.size() as i64),
+            "dim" | "ndimension" => PyValue::int(ty.rank() as i64),
+            "numel" | "nelement" => PyValue::Num(self.rec.numel(t)),
+            "element_size" => PyValue::int(ty.dtype.size() as i64),
             "len" => match ty.layout.sizes.first() {
-                Some(n) => Value::Num(n.clone()),
+                Some(n) => PyValue::Num(n.clone()),
                 None => return Err(refused("len() of a 0-d tensor")),
             },
-            "storage_offset" => Value::Num(ty.layout.offset.clone()),
-            "is_floating_point" => Value::bool(ty.dtype.is_float()),
-            "is_complex" => Value::bool(ty.dtype.is_complex()),
-            "is_signed" => Value::bool(!matches!(ty.dtype, DType::U8 | DType::Bool)),
+            "storage_offset" => PyValue::Num(ty.layout.offset.clone()),
+            "is_floating_point" => PyValue::bool(ty.dtype.is_float()),
+            "is_complex" => PyValue::bool(ty.dtype.is_complex()),
+            "is_signed" => PyValue::bool(!matches!(ty.dtype, DType::U8 | DType::Bool)),
             "is_contiguous" => {
                 let format = option("memory_format", 1);
                 self.contiguous(&ty, format.as_ref())?
             }
             "is_cuda" | "is_sparse" | "is_inference" | "is_pinned" | "is_conj" | "is_neg" | "is_quantized" => {
-                Value::bool(false)
+                PyValue::bool(false)
             }
             "is_same_size" => match args.get(1) {
-                Some(Value::Tensor(o)) => Value::bool(o.ty().layout.sizes == ty.layout.sizes),
+                Some(PyValue::Tensor(o)) => PyValue::bool(o.ty().layout.sizes == ty.layout.sizes),
                 _ => return Ok(None),
             },
-            "item" | "_local_scalar_dense" => Value::Num(self.rec.item(t)?),
+            "item" | "_local_scalar_dense" => PyValue::Num(self.rec.item(t)?),
             "tolist" => self.listed(t)?,
-            "requires_grad_" | "retain_grad" => Value::Tensor(t.clone()),
-            "set_requires_grad" => Value::None,
-            "cpu" | "cuda" | "to_dense" | "pin_memory" => Value::Tensor(t.clone()),
+            "requires_grad_" | "retain_grad" => PyValue::Tensor(t.clone()),
+            "set_requires_grad" => PyValue::None,
+            "cpu" | "cuda" | "to_dense" | "pin_memory" => PyValue::Tensor(t.clone()),
             "to" | "type" => self.convert(t, &all_of(&args[1.min(args.len())..], kwargs))?,
             "float" | "double" | "half" | "bfloat16" | "int" | "long" | "short" | "char" | "byte" | "bool" => {
                 let dtype = match name {
@@ -258,29 +271,29 @@ impl Evaluator<'_, '_> {
                 };
                 let dtype =
                     DType::from_name(dtype).ok_or_else(|| Error::unsupported(format!("element type {dtype}")))?;
-                self.convert(t, &[Value::DType(dtype)])?
+                self.convert(t, &[PyValue::DType(dtype)])?
             }
             "backward" | "grad" | "register_hook" => {
                 return Err(Error::unsupported(format!("{name} of a tensor in the program's code")));
             }
             "new_tensor" => {
-                let data = args.get(1).cloned().unwrap_or(Value::None);
+                let data = args.get(1).cloned().unwrap_or(PyValue::None);
                 let dtype = match kwargs.iter().find(|k| &*k.0 == "dtype") {
                     Some((_, v)) => self.dtype(v)?,
                     None => Some(ty.dtype),
                 };
-                Value::Tensor(self.make_tensor(&data, dtype)?)
+                PyValue::Tensor(self.make_tensor(&data, dtype)?)
             }
             "apply_" | "map_" | "numpy" => return Err(Error::unsupported(format!("{name} of a tensor"))),
             "repeat" | "expand" | "view" | "reshape" | "permute" | "flip" | "tile"
-                if args.len() > 2 || matches!(args.get(1), Some(Value::Num(_))) =>
+                if args.len() > 2 || matches!(args.get(1), Some(PyValue::Num(_))) =>
             {
-                if name == "view" && matches!(args.get(1), Some(Value::DType(_))) {
+                if name == "view" && matches!(args.get(1), Some(PyValue::DType(_))) {
                     return Ok(None);
                 }
                 // Sizes as single arguments, as methods take them.
-                let mut call = vec![args[0].clone(), Value::list(args[1..].to_vec())];
-                if !args[1..].iter().all(|a| matches!(a, Value::Num(_) | Value::Tensor(_))) {
+                let mut call = vec![args[0].clone(), PyValue::list(args[1..].to_vec())];
+                if !args[1..].iter().all(|a| matches!(a, PyValue::Num(_) | PyValue::Tensor(_))) {
                     call = args.to_vec();
                 }
                 self.dispatch("aten", name, &call, kwargs)?
@@ -289,35 +302,35 @@ impl Evaluator<'_, '_> {
         }))
     }
 
-    fn contiguous(&mut self, ty: &TensorType, format: Option<&Value>) -> Result<Value> {
+    fn contiguous(&mut self, ty: &TensorType, format: Option<&PyValue>) -> Result<PyValue> {
         let wanted = match format {
-            None | Some(Value::None | Value::Num(Expr::Int(0))) => true,
-            Some(Value::MemoryFormat(m)) => *m == restride_ir::MemoryFormat::Contiguous,
+            None | Some(PyValue::None | PyValue::Num(Expr::Int(0))) => true,
+            Some(PyValue::MemoryFormat(m)) => *m == restride_ir::MemoryFormat::Contiguous,
             _ => false,
         };
         if wanted {
             return match ty.known() {
-                Some(known) => Ok(Value::bool(known.layout.is_contiguous())),
-                None => Ok(Value::bool(ty.layout.is_contiguous())),
+                Some(known) => Ok(PyValue::bool(known.layout.is_contiguous())),
+                None => Ok(PyValue::bool(ty.layout.is_contiguous())),
             };
         }
-        let Some(known) = ty.known() else { return Ok(Value::bool(false)) };
+        let Some(known) = ty.known() else { return Ok(PyValue::bool(false)) };
         let order: &[usize] = match known.rank() {
             4 => &[0, 2, 3, 1],
             5 => &[0, 2, 3, 4, 1],
-            _ => return Ok(Value::bool(false)),
+            _ => return Ok(PyValue::bool(false)),
         };
         let like = Layout::permuted(&known.layout.sizes, order);
         let same = (0..known.rank()).all(|d| known.layout.sizes[d] == 1 || known.layout.strides[d] == like.strides[d]);
-        Ok(Value::bool(same))
+        Ok(PyValue::bool(same))
     }
 
     /// The element type that a value names.
-    pub(crate) fn dtype(&self, value: &Value) -> Result<Option<DType>> {
+    pub(crate) fn dtype(&self, value: &PyValue) -> Result<Option<DType>> {
         match value {
-            Value::None => Ok(None),
-            Value::DType(d) => Ok(Some(*d)),
-            Value::Num(Expr::Int(i)) => {
+            PyValue::None => Ok(None),
+            PyValue::DType(d) => Ok(Some(*d)),
+            PyValue::Num(Expr::Int(i)) => {
                 dtype_of_code(*i).map(Some).ok_or_else(|| Error::unsupported(format!("element type number {i}")))
             }
             other => Err(refused(format!("{} as a dtype", other.kind()))),
@@ -325,19 +338,19 @@ impl Evaluator<'_, '_> {
     }
 
     /// `t.to(...)` in all its forms.
-    pub(crate) fn convert(&mut self, t: &TensorRef, options: &[Value]) -> Result<Value> {
+    pub(crate) fn convert(&mut self, t: &TensorRef, options: &[PyValue]) -> Result<PyValue> {
         let mut dtype: Option<DType> = None;
         let mut flags = Vec::new();
         let mut format = Arg::None;
         for (i, v) in options.iter().enumerate() {
             match v {
-                Value::DType(d) => dtype = Some(*d),
-                Value::Num(Expr::Bool(b)) => flags.push(*b),
+                PyValue::DType(d) => dtype = Some(*d),
+                PyValue::Num(Expr::Bool(b)) => flags.push(*b),
                 // TorchScript's numbers: a memory format comes after the flags.
                 // A second number before the flags is a layout.
-                Value::Num(Expr::Int(_)) if flags.is_empty() && dtype.is_some() => {}
-                Value::Num(Expr::Int(code)) if flags.is_empty() => dtype = self.dtype(&Value::int(*code))?,
-                Value::Num(Expr::Int(code)) => {
+                PyValue::Num(Expr::Int(_)) if flags.is_empty() && dtype.is_some() => {}
+                PyValue::Num(Expr::Int(code)) if flags.is_empty() => dtype = self.dtype(&PyValue::int(*code))?,
+                PyValue::Num(Expr::Int(code)) => {
                     format = match code {
                         0 => Arg::MemoryFormat(restride_ir::MemoryFormat::Contiguous),
                         2 => Arg::MemoryFormat(restride_ir::MemoryFormat::ChannelsLast),
@@ -345,16 +358,16 @@ impl Evaluator<'_, '_> {
                         _ => Arg::None,
                     }
                 }
-                Value::MemoryFormat(m) => format = Arg::MemoryFormat(*m),
-                Value::Tensor(other) => dtype = Some(other.dtype()),
-                Value::Str(s) => {
+                PyValue::MemoryFormat(m) => format = Arg::MemoryFormat(*m),
+                PyValue::Tensor(other) => dtype = Some(other.dtype()),
+                PyValue::Str(s) => {
                     let name = s.trim_start_matches("torch.").trim_end_matches("Tensor").to_string();
                     match (DType::from_name(&name), i) {
                         (Some(d), _) => dtype = Some(d),
                         (None, _) => self.note_device(s),
                     }
                 }
-                Value::Device(_) | Value::None | Value::Strided => {}
+                PyValue::Device(_) | PyValue::None | PyValue::Strided => {}
                 other => return Err(refused(format!("to() of {}", other.kind()))),
             }
         }
@@ -367,13 +380,13 @@ impl Evaluator<'_, '_> {
             Arg::Scalar(Expr::Bool(copy)),
             format,
         ];
-        Ok(Value::Tensor(self.rec.tensor("aten.to.dtype", args)?))
+        Ok(PyValue::Tensor(self.rec.tensor("aten.to.dtype", args)?))
     }
 
     /// `t.tolist()`
-    fn listed(&mut self, t: &TensorRef) -> Result<Value> {
+    fn listed(&mut self, t: &TensorRef) -> Result<PyValue> {
         if t.rank() == 0 {
-            return Ok(Value::Num(self.rec.item(t)?));
+            return Ok(PyValue::Num(self.rec.item(t)?));
         }
         if let Some(elements) = self.rec.known_elements(t) {
             let sizes: Option<Vec<i64>> = t.ty().layout.sizes.iter().map(restride_ir::Dim::known).collect();
@@ -381,23 +394,23 @@ impl Evaluator<'_, '_> {
                 return Ok(nested(&sizes, &mut elements.into_iter()));
             }
         }
-        let parts = self.unpacked(&Value::Tensor(t.clone()))?;
+        let parts = self.unpacked(&PyValue::Tensor(t.clone()))?;
         if parts.len() > 256 {
             return Err(Error::unsupported("tolist of a tensor with more than 256 elements that data decides"));
         }
         let mut out = Vec::new();
         for part in parts {
-            let Value::Tensor(part) = part else { return Err(Error::invalid("a part that is no tensor")) };
+            let PyValue::Tensor(part) = part else { return Err(Error::invalid("a part that is no tensor")) };
             out.push(self.listed(&part)?);
         }
-        Ok(Value::list(out))
+        Ok(PyValue::list(out))
     }
 
     /// A tensor with the elements of a number or of nested lists.
-    pub(crate) fn make_tensor(&mut self, data: &Value, dtype: Option<DType>) -> Result<TensorRef> {
+    pub(crate) fn make_tensor(&mut self, data: &PyValue, dtype: Option<DType>) -> Result<TensorRef> {
         let (mut sizes, mut elements) = (Vec::new(), Vec::new());
         flatten(data, 0, &mut sizes, &mut elements)?;
-        let default = if elements.is_empty() || elements.iter().any(|e| matches!(e, Value::Complex(..))) {
+        let default = if elements.is_empty() || elements.iter().any(|e| matches!(e, PyValue::Complex(..))) {
             if elements.is_empty() { DType::F32 } else { DType::C64 }
         } else if elements.iter().any(is_float) {
             DType::F32
@@ -408,14 +421,14 @@ impl Evaluator<'_, '_> {
         };
         let dtype = dtype.unwrap_or(default);
         if sizes.is_empty()
-            && let [Value::Num(e)] = &elements[..]
+            && let [PyValue::Num(e)] = &elements[..]
         {
             return self.rec.scalar_tensor(e, dtype);
         }
         let known: Option<Vec<f64>> = elements
             .iter()
             .map(|e| match e {
-                Value::Num(e) => e.constant().map(|c| c.as_f64()),
+                PyValue::Num(e) => e.constant().map(|c| c.as_f64()),
                 _ => None,
             })
             .collect();
@@ -430,18 +443,18 @@ impl Evaluator<'_, '_> {
             };
             let constant = self.constant_tensor(&cast)?;
             let copy = self.rec.tensor("aten.lift_fresh_copy.default", vec![Arg::Value(constant)])?;
-            self.rec.set_known(&copy, Known::Data(cast));
+            self.rec.set_known(&copy, KnownContent::Data(cast));
             return Ok(copy);
         }
         let mut parts = Vec::new();
         for e in &elements {
             parts.push(Some(match e {
-                Value::Num(e) => self.rec.scalar_tensor(e, dtype)?,
-                Value::Tensor(t) => match self.convert(t, &[Value::DType(dtype)])? {
-                    Value::Tensor(t) => t,
+                PyValue::Num(e) => self.rec.scalar_tensor(e, dtype)?,
+                PyValue::Tensor(t) => match self.convert(t, &[PyValue::DType(dtype)])? {
+                    PyValue::Tensor(t) => t,
                     _ => return Err(Error::invalid("a cast gives no tensor")),
                 },
-                Value::Complex(re, im) => {
+                PyValue::Complex(re, im) => {
                     let none: Vec<Expr> = Vec::new();
                     let args = vec![Arg::Scalars(none), Arg::Complex(*re, *im), Arg::DType(dtype)];
                     self.rec.tensor("aten.full.default", args)?
@@ -464,39 +477,39 @@ impl Evaluator<'_, '_> {
     }
 
     /// The value of a constant of the archive.
-    pub(crate) fn constant_value(&mut self, value: Value, _path: &str) -> Result<Value> {
+    pub(crate) fn constant_value(&mut self, value: PyValue, _path: &str) -> Result<PyValue> {
         Ok(value)
     }
 }
 
-fn is_float(v: &Value) -> bool {
+fn is_float(v: &PyValue) -> bool {
     match v {
-        Value::Num(e) => e.is_float(),
-        Value::Tensor(t) => t.dtype().is_float(),
+        PyValue::Num(e) => e.is_float(),
+        PyValue::Tensor(t) => t.dtype().is_float(),
         _ => false,
     }
 }
 
-fn is_bool(v: &Value) -> bool {
+fn is_bool(v: &PyValue) -> bool {
     match v {
-        Value::Num(e) => e.is_bool(),
-        Value::Tensor(t) => t.dtype() == DType::Bool,
+        PyValue::Num(e) => e.is_bool(),
+        PyValue::Tensor(t) => t.dtype() == DType::Bool,
         _ => false,
     }
 }
 
-fn all_of(args: &[Value], kwargs: &Kwargs) -> Vec<Value> {
+fn all_of(args: &[PyValue], kwargs: &KeywordArgs) -> Vec<PyValue> {
     let mut out = args.to_vec();
     // `copy=True` counts as the second flag.
     for (name, v) in kwargs {
         match (&**name, v) {
-            ("copy", Value::Num(Expr::Bool(true))) => out.extend([Value::bool(false), Value::bool(true)]),
+            ("copy", PyValue::Num(Expr::Bool(true))) => out.extend([PyValue::bool(false), PyValue::bool(true)]),
             ("copy" | "non_blocking", _) => {}
-            ("memory_format", Value::Num(Expr::Int(code))) => out.push(match code {
-                0 => Value::MemoryFormat(restride_ir::MemoryFormat::Contiguous),
-                2 => Value::MemoryFormat(restride_ir::MemoryFormat::ChannelsLast),
-                3 => Value::MemoryFormat(restride_ir::MemoryFormat::ChannelsLast3d),
-                _ => Value::None,
+            ("memory_format", PyValue::Num(Expr::Int(code))) => out.push(match code {
+                0 => PyValue::MemoryFormat(restride_ir::MemoryFormat::Contiguous),
+                2 => PyValue::MemoryFormat(restride_ir::MemoryFormat::ChannelsLast),
+                3 => PyValue::MemoryFormat(restride_ir::MemoryFormat::ChannelsLast3d),
+                _ => PyValue::None,
             }),
             _ => out.push(v.clone()),
         }
@@ -505,7 +518,7 @@ fn all_of(args: &[Value], kwargs: &Kwargs) -> Vec<Value> {
 }
 
 /// Elements and sizes of nested lists.
-fn flatten(data: &Value, depth: usize, sizes: &mut Vec<i64>, out: &mut Vec<Value>) -> Result<()> {
+fn flatten(data: &PyValue, depth: usize, sizes: &mut Vec<i64>, out: &mut Vec<PyValue>) -> Result<()> {
     let Some(items) = data.items() else {
         if depth != sizes.len() {
             return Err(refused("expected sequences of equal length"));
@@ -525,9 +538,9 @@ fn flatten(data: &Value, depth: usize, sizes: &mut Vec<i64>, out: &mut Vec<Value
 }
 
 /// Nested lists of these sizes.
-fn nested(sizes: &[i64], elements: &mut impl Iterator<Item = Expr>) -> Value {
+fn nested(sizes: &[i64], elements: &mut impl Iterator<Item = Expr>) -> PyValue {
     match sizes {
-        [] => elements.next().map_or(Value::None, Value::Num),
-        [n, rest @ ..] => Value::list((0..*n).map(|_| nested(rest, elements)).collect()),
+        [] => elements.next().map_or(PyValue::None, PyValue::Num),
+        [n, rest @ ..] => PyValue::list((0..*n).map(|_| nested(rest, elements)).collect()),
     }
 }

@@ -1,28 +1,28 @@
 //! Statements.
 
-use super::{Env, Evaluator, Flow};
+use super::{BlockEnd, Env, Evaluator};
 use crate::syntax::ast::{Ast, AstKind, Stmt, StmtKind};
-use crate::value::{Function, Value};
+use crate::value::{CodeFunction, PyValue};
 use restride_ir::{Error, ErrorKind, Expr, Result};
 use std::rc::Rc;
 use std::sync::Arc;
 
 impl Evaluator<'_, '_> {
     /// Runs statements until one leaves the block.
-    pub(crate) fn block(&mut self, env: &mut Env, stmts: &[Stmt]) -> Result<Flow> {
+    pub(crate) fn block(&mut self, env: &mut Env, stmts: &[Stmt]) -> Result<BlockEnd> {
         for stmt in stmts {
             self.step(1)?;
             let source = env.source.clone();
             self.at(&source, stmt.line);
             let flow = self.statement(env, stmt).map_err(|e| source.place(stmt.line, e))?;
-            if !matches!(flow, Flow::Next) {
+            if !matches!(flow, BlockEnd::Next) {
                 return Ok(flow);
             }
         }
-        Ok(Flow::Next)
+        Ok(BlockEnd::Next)
     }
 
-    fn statement(&mut self, env: &mut Env, stmt: &Stmt) -> Result<Flow> {
+    fn statement(&mut self, env: &mut Env, stmt: &Stmt) -> Result<BlockEnd> {
         match &stmt.kind {
             StmtKind::Assign(targets, value) => {
                 let value = self.expression(env, value)?;
@@ -44,16 +44,16 @@ impl Evaluator<'_, '_> {
             }
             StmtKind::Expr(value) => {
                 if let Some(message) = self.raised(env, value)? {
-                    return Ok(Flow::Raise(message));
+                    return Ok(BlockEnd::Raise(message));
                 }
                 self.expression(env, value)?;
             }
             StmtKind::Return(value) => {
                 let value = match value {
                     Some(value) => self.expression(env, value)?,
-                    None => Value::None,
+                    None => PyValue::None,
                 };
-                return Ok(Flow::Return(value));
+                return Ok(BlockEnd::Return(value));
             }
             StmtKind::If(condition, then, other) => {
                 let condition = self.expression(env, condition)?;
@@ -66,34 +66,34 @@ impl Evaluator<'_, '_> {
                 let condition = self.expression(env, condition)?;
                 let message = match message {
                     Some(m) => match self.expression(env, m)? {
-                        Value::Str(s) => s,
+                        PyValue::Str(s) => s,
                         _ => "AssertionError".into(),
                     },
                     None => "AssertionError".into(),
                 };
                 if !self.require(condition, &message)? {
-                    return Ok(Flow::Raise(message));
+                    return Ok(BlockEnd::Raise(message));
                 }
             }
             StmtKind::Raise(value) => {
                 let message = match value.as_ref().map(|v| &v.kind) {
                     Some(AstKind::Call { args, .. }) => match args.first() {
                         Some((a, _)) => self.expression(env, a)?,
-                        None => Value::str(""),
+                        None => PyValue::str(""),
                     },
-                    _ => Value::str(""),
+                    _ => PyValue::str(""),
                 };
-                return Ok(Flow::Raise(if let Value::Str(s) = message { s } else { "".into() }));
+                return Ok(BlockEnd::Raise(if let PyValue::Str(s) = message { s } else { "".into() }));
             }
-            StmtKind::Break => return Ok(Flow::Break),
-            StmtKind::Continue => return Ok(Flow::Continue),
+            StmtKind::Break => return Ok(BlockEnd::Break),
+            StmtKind::Continue => return Ok(BlockEnd::Continue),
             StmtKind::Pass | StmtKind::Class(_) => {}
             StmtKind::Def(def) => {
-                let function = Function { def: def.clone(), source: env.source.clone() };
-                env.vars.insert(def.name.clone(), Value::Function(Rc::new(function)));
+                let function = CodeFunction { def: def.clone(), source: env.source.clone() };
+                env.vars.insert(def.name.clone(), PyValue::Function(Rc::new(function)));
             }
         }
-        Ok(Flow::Next)
+        Ok(BlockEnd::Next)
     }
 
     /// The message of `ops.prim.RaiseException(message, class)`.
@@ -104,13 +104,13 @@ impl Evaluator<'_, '_> {
         }
         let message = match args.first() {
             Some((a, _)) => self.expression(env, a)?,
-            None => Value::str(""),
+            None => PyValue::str(""),
         };
-        Ok(Some(if let Value::Str(s) = message { s } else { "".into() }))
+        Ok(Some(if let PyValue::Str(s) = message { s } else { "".into() }))
     }
 
     /// Records a condition that must hold; false if it is known not to.
-    pub(crate) fn require(&mut self, condition: Value, message: &str) -> Result<bool> {
+    pub(crate) fn require(&mut self, condition: PyValue, message: &str) -> Result<bool> {
         match self.truth(condition)? {
             super::branches::Truth::Known(b) => Ok(b),
             super::branches::Truth::Number(e) => {
@@ -127,14 +127,14 @@ impl Evaluator<'_, '_> {
     }
 
     /// Assigns to a name, an attribute, an item, or each of several.
-    pub(crate) fn assign(&mut self, env: &mut Env, target: &Ast, value: Value) -> Result<()> {
+    pub(crate) fn assign(&mut self, env: &mut Env, target: &Ast, value: PyValue) -> Result<()> {
         match &target.kind {
             AstKind::Name(name) => {
                 env.vars.insert(name.clone(), value);
                 Ok(())
             }
             AstKind::Attr(base, name) => match self.expression(env, base)? {
-                Value::Object(object) => self.set_attribute(&object, name, value),
+                PyValue::Object(object) => self.set_attribute(&object, name, value),
                 other => Err(Error::unsupported(format!("an attribute of {} is assigned", other.kind()))),
             },
             AstKind::Index(base, index) => {
@@ -158,37 +158,37 @@ impl Evaluator<'_, '_> {
     }
 
     /// The parts of a value that is assigned to several names or looped over.
-    pub(crate) fn unpacked(&mut self, value: &Value) -> Result<Vec<Value>> {
+    pub(crate) fn unpacked(&mut self, value: &PyValue) -> Result<Vec<PyValue>> {
         match value {
-            Value::Dict(d) => Ok(d.borrow().keys().map(super::Key::value).collect()),
-            Value::Str(s) => Ok(s.chars().map(|c| Value::str(&c.to_string())).collect()),
-            Value::Tensor(t) => {
+            PyValue::Dict(d) => Ok(d.borrow().keys().map(super::PyKey::value).collect()),
+            PyValue::Str(s) => Ok(s.chars().map(|c| PyValue::str(&c.to_string())).collect()),
+            PyValue::Tensor(t) => {
                 if t.rank() == 0 {
                     return Err(Error::new(ErrorKind::Program, "iteration over a 0-d tensor"));
                 }
-                match self.dispatch("aten", "unbind", &[Value::Tensor(t.clone()), Value::int(0)], &[])? {
-                    Value::List(l) => Ok(l.borrow().clone()),
+                match self.dispatch("aten", "unbind", &[PyValue::Tensor(t.clone()), PyValue::int(0)], &[])? {
+                    PyValue::List(l) => Ok(l.borrow().clone()),
                     _ => Err(Error::invalid("unbind gives no list")),
                 }
             }
             // A module container iterates over its modules.
-            Value::Object(o) => {
-                Ok(o.attributes.borrow().values().filter(|v| matches!(v, Value::Object(_))).cloned().collect())
+            PyValue::Object(o) => {
+                Ok(o.attributes.borrow().values().filter(|v| matches!(v, PyValue::Object(_))).cloned().collect())
             }
-            Value::Poison(why) => Err(Error::unsupported(why.to_string())),
+            PyValue::Poison(why) => Err(Error::unsupported(why.to_string())),
             other => {
                 other.items().ok_or_else(|| Error::new(ErrorKind::Program, format!("{} has no parts", other.kind())))
             }
         }
     }
 
-    fn with(&mut self, env: &mut Env, items: &[(Ast, Option<Ast>)], body: &[Stmt]) -> Result<Flow> {
+    fn with(&mut self, env: &mut Env, items: &[(Ast, Option<Ast>)], body: &[Stmt]) -> Result<BlockEnd> {
         let mut entered = Vec::new();
         let no_grad = self.rec.no_grad;
         for (value, target) in items {
             let value = self.expression(env, value)?;
             let given = match &value {
-                Value::Object(o) if self.has_method(o, "__enter__")? => {
+                PyValue::Object(o) if self.has_method(o, "__enter__")? => {
                     let given = self.call_method(o, "__enter__", Vec::new(), Vec::new())?;
                     entered.push(o.clone());
                     given
@@ -202,21 +202,21 @@ impl Evaluator<'_, '_> {
         }
         let flow = self.block(env, body)?;
         for object in entered.into_iter().rev() {
-            self.call_method(&object, "__exit__", vec![Value::None, Value::None, Value::None], Vec::new())?;
+            self.call_method(&object, "__exit__", vec![PyValue::None, PyValue::None, PyValue::None], Vec::new())?;
         }
         self.rec.no_grad = no_grad;
         Ok(flow)
     }
 
     /// An integer that must be known.
-    pub(crate) fn known_int(&mut self, value: &Value, what: &str) -> Result<i64> {
+    pub(crate) fn known_int(&mut self, value: &PyValue, what: &str) -> Result<i64> {
         match value {
-            Value::Num(Expr::Int(i)) => Ok(*i),
-            Value::Num(Expr::Bool(b)) => Ok(i64::from(*b)),
-            Value::Num(e) if !e.is_learnt() && !e.is_float() => self.settle(e),
-            Value::Num(e) => Err(Error::unsupported(format!("{what} is {e}, which only a run knows"))),
-            Value::Tensor(t) => match self.rec.known_number(t) {
-                Some(e) => self.known_int(&Value::Num(e), what),
+            PyValue::Num(Expr::Int(i)) => Ok(*i),
+            PyValue::Num(Expr::Bool(b)) => Ok(i64::from(*b)),
+            PyValue::Num(e) if !e.is_learnt() && !e.is_float() => self.settle(e),
+            PyValue::Num(e) => Err(Error::unsupported(format!("{what} is {e}, which only a run knows"))),
+            PyValue::Tensor(t) => match self.rec.known_number(t) {
+                Some(e) => self.known_int(&PyValue::Num(e), what),
                 None => Err(Error::unsupported(format!("{what} is in a tensor, which only a run knows"))),
             },
             other => Err(Error::new(ErrorKind::Program, format!("{what} is {}, an integer is needed", other.kind()))),

@@ -1,7 +1,7 @@
 //! Operators whose meaning changed, in archives from before: PyTorch's `upgraders_entry.cpp`.
 
 use super::{Dialect, Evaluator};
-use crate::value::Value;
+use crate::value::PyValue;
 use restride_ir::{DType, Expr, Result};
 use std::sync::Arc;
 
@@ -10,20 +10,20 @@ impl Evaluator<'_, '_> {
     pub(crate) fn upgraded(
         &mut self,
         name: &str,
-        args: &[Value],
-        kwargs: &[(Arc<str>, Value)],
-    ) -> Result<Option<Value>> {
+        args: &[PyValue],
+        kwargs: &[(Arc<str>, PyValue)],
+    ) -> Result<Option<PyValue>> {
         let Dialect::TorchScript(version) = self.dialect else { return Ok(None) };
         let has = |n: &str| kwargs.iter().any(|k| &*k.0 == n);
-        let with = |extra: &[(&str, Value)]| {
+        let with = |extra: &[(&str, PyValue)]| {
             let mut all = kwargs.to_vec();
             all.extend(extra.iter().map(|(n, v)| (Arc::from(*n), v.clone())));
             all
         };
-        let float = |v: &Value| match v {
-            Value::Tensor(t) => t.dtype().is_float() || t.dtype().is_complex(),
-            Value::Num(e) => e.is_float(),
-            Value::Complex(..) => true,
+        let float = |v: &PyValue| match v {
+            PyValue::Tensor(t) => t.dtype().is_float() || t.dtype().is_complex(),
+            PyValue::Num(e) => e.is_float(),
+            PyValue::Complex(..) => true,
             _ => false,
         };
         match (name, version, args) {
@@ -32,25 +32,27 @@ impl Evaluator<'_, '_> {
                 if float(a) || float(b) {
                     return Ok(None);
                 }
-                let kwargs = with(&[("rounding_mode", Value::str("trunc"))]);
+                let kwargs = with(&[("rounding_mode", PyValue::str("trunc"))]);
                 self.dispatch("aten", name, args, &kwargs).map(Some)
             }
             // A fill of integers gave floats.
             ("full", 0..5, [_, fill, ..]) if !float(fill) && !has("dtype") && args.len() < 4 => {
-                let kwargs = with(&[("dtype", Value::DType(DType::F32))]);
+                let kwargs = with(&[("dtype", PyValue::DType(DType::F32))]);
                 self.dispatch("aten", name, args, &kwargs).map(Some)
             }
             // The number of steps was optional.
-            ("linspace" | "logspace", 0..9, [a, b, rest @ ..]) if matches!(rest.first(), None | Some(Value::None)) => {
+            ("linspace" | "logspace", 0..9, [a, b, rest @ ..])
+                if matches!(rest.first(), None | Some(PyValue::None)) =>
+            {
                 let mut all = vec![a.clone(), b.clone()];
                 if !has("steps") {
-                    all.push(Value::int(100));
+                    all.push(PyValue::int(100));
                 }
                 all.extend(rest.iter().skip(1).cloned());
-                let kwargs: Vec<(Arc<str>, Value)> = kwargs
+                let kwargs: Vec<(Arc<str>, PyValue)> = kwargs
                     .iter()
                     .map(|(n, v)| match (&**n, v) {
-                        ("steps", Value::None) => (n.clone(), Value::Num(Expr::Int(100))),
+                        ("steps", PyValue::None) => (n.clone(), PyValue::Num(Expr::Int(100))),
                         _ => (n.clone(), v.clone()),
                     })
                     .collect();

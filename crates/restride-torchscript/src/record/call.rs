@@ -1,6 +1,6 @@
 //! One call of an operator.
 
-use super::{Frame, MAX_NODES, Made, Recorder, TensorRef, data_sizes};
+use super::{MAX_NODES, RecordFrame, RecordedResult, Recorder, TensorRef, data_sizes};
 use restride_ir::{
     Arg, Args, DType, Dim, Error, ErrorKind, Expr, ExprFn, Kernel, Layout, Op, OpError, Result, TensorType, TwinReturn,
     Type, ValueId, ViewOutcome,
@@ -16,7 +16,7 @@ impl Recorder<'_> {
     ///
     /// # Errors
     /// As [`Recorder::call`].
-    pub fn call_named(&mut self, name: &str, args: Vec<CallArg>) -> Result<Vec<Made>> {
+    pub fn call_named(&mut self, name: &str, args: Vec<CallArg>) -> Result<Vec<RecordedResult>> {
         let op = self.operator(name)?;
         let mut args = args;
         op.fill_defaults(&mut args)?;
@@ -29,7 +29,7 @@ impl Recorder<'_> {
     /// As [`Recorder::call`].
     pub fn tensor(&mut self, name: &str, args: Vec<CallArg>) -> Result<TensorRef> {
         match self.call_named(name, args)?.into_iter().next() {
-            Some(Made::Tensor(t)) => Ok(t),
+            Some(RecordedResult::Tensor(t)) => Ok(t),
             _ => Err(Error::invalid(format!("{name} gives no tensor"))),
         }
     }
@@ -38,7 +38,7 @@ impl Recorder<'_> {
     ///
     /// # Errors
     /// What PyTorch refuses, and what restride does not know.
-    pub fn call(&mut self, op: Op, args: Vec<CallArg>) -> Result<Vec<Made>> {
+    pub fn call(&mut self, op: Op, args: Vec<CallArg>) -> Result<Vec<RecordedResult>> {
         self.nodes += 1;
         if self.nodes > MAX_NODES {
             return Err(Error::new(
@@ -58,7 +58,7 @@ impl Recorder<'_> {
         let known = if writes || def.random || def.effectful { None } else { self.fold(op, &args) };
         if !writes && self.is_itself(op, &args)? {
             let Some(Arg::Value(t)) = args.first() else { return Err(Error::invalid("a view of no tensor")) };
-            return Ok(vec![Made::Tensor(t.clone())]);
+            return Ok(vec![RecordedResult::Tensor(t.clone())]);
         }
         let values: Vec<Arg> = args.iter().map(|a| self.arg(a)).collect::<Result<_>>()?;
         let types = self.types(op, &args, &values, writes)?;
@@ -84,7 +84,7 @@ impl Recorder<'_> {
         let returned = |r: usize| op.twin().filter(|_| writes).and_then(|t| t.returns.get(r)).copied();
         for (r, (&value, ty)) in ids.iter().zip(&types).enumerate() {
             let Some(ty) = ty else {
-                made.push(Made::None);
+                made.push(RecordedResult::None);
                 continue;
             };
             let same = match returned(r) {
@@ -103,14 +103,14 @@ impl Recorder<'_> {
                     t.value.set(value);
                     *t.ty.borrow_mut() = ty.clone();
                 }
-                made.push(Made::Tensor(t.clone()));
+                made.push(RecordedResult::Tensor(t.clone()));
                 continue;
             }
             let group = match group {
                 Some(group) => group,
                 None => self.group(),
             };
-            made.push(Made::Tensor(self.object(value, serial, ty.clone(), group)));
+            made.push(RecordedResult::Tensor(self.object(value, serial, ty.clone(), group)));
         }
         for check in std::mem::take(&mut self.pending) {
             self.assert(&check, &format!("Runtime assertion failed for expression {check}"))?;
@@ -120,7 +120,7 @@ impl Recorder<'_> {
         }
         if let Some(known) = known {
             for (m, k) in made.iter().zip(known) {
-                if let Made::Tensor(t) = m {
+                if let RecordedResult::Tensor(t) = m {
                     self.set_known(t, k);
                 }
             }
@@ -129,13 +129,13 @@ impl Recorder<'_> {
     }
 
     /// Gives results of a call the content that the same call gave before.
-    fn number_contents(&mut self, op: Op, args: &[CallArg], made: &[Made]) {
+    fn number_contents(&mut self, op: Op, args: &[CallArg], made: &[RecordedResult]) {
         if args.iter().flat_map(Arg::values).next().is_none() {
             return;
         }
         let of: Vec<Arg<(u64, u64), Expr>> = args.iter().map(|a| a.map_values(|t| self.content(t))).collect();
         for (i, m) in made.iter().enumerate() {
-            let Made::Tensor(t) = m else { continue };
+            let RecordedResult::Tensor(t) = m else { continue };
             let (own, version) = t.content.get();
             let key = format!("{} {i} {of:?}", op.name());
             if key.len() > 512 {
@@ -225,7 +225,7 @@ impl Recorder<'_> {
     }
 
     fn plain_types(&mut self, op: Op, values: &[Arg], refs: &[CallArg]) -> Result<Vec<Option<TensorType>>> {
-        let frame: &Frame = self.frames.last().expect("the main frame stays");
+        let frame: &RecordFrame = self.frames.last().expect("the main frame stays");
         let graph = &frame.graph;
         let typed: Vec<Arg<TensorType, Expr>> = values
             .iter()
@@ -302,10 +302,10 @@ impl Recorder<'_> {
     }
 
     /// A call whose result is a number: known, or learnt by a run.
-    fn number(&mut self, op: Op, args: Vec<CallArg>) -> Result<Vec<Made>> {
+    fn number(&mut self, op: Op, args: Vec<CallArg>) -> Result<Vec<RecordedResult>> {
         if let Some(Arg::Value(t)) = args.first() {
             if let Some(e) = self.known_number(t) {
-                return Ok(vec![Made::Number(e)]);
+                return Ok(vec![RecordedResult::Number(e)]);
             }
             let dtype = t.dtype();
             let learnt = self.learn(dtype)?;
@@ -313,7 +313,7 @@ impl Recorder<'_> {
             let name = self.fresh(&op.schema().name);
             let origin = self.origin();
             self.frame().graph.add_node(op, values, [(name, Type::Scalar(learnt.clone()))], origin);
-            return Ok(vec![Made::Number(learnt)]);
+            return Ok(vec![RecordedResult::Number(learnt)]);
         }
         Err(Error::unsupported(format!("{op} of no tensor")))
     }
@@ -344,7 +344,7 @@ impl Recorder<'_> {
             ));
         }
         match self.call_named("aten.item.default", vec![Arg::Value(t.clone())])?.into_iter().next() {
-            Some(Made::Number(e)) => Ok(e),
+            Some(RecordedResult::Number(e)) => Ok(e),
             _ => Err(Error::invalid("item gives no number")),
         }
     }

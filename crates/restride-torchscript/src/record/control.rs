@@ -1,11 +1,11 @@
 //! Branches and loops on data: bodies recorded as graphs of `cond` and `while_loop`.
 
-use super::{Made, Recorder, TensorRef};
+use super::{RecordedResult, Recorder, TensorRef};
 use restride_ir::{Arg, DType, Error, Expr, Graph, GraphId, Layout, Result, TensorType, Type, ValueId};
 use std::sync::Arc;
 
 /// A body that was recorded: its graph, without outputs yet, and the values of the outer graph that it reads.
-pub struct Body {
+pub struct RecordedBody {
     graph: Graph,
     serial: u64,
     captured: Vec<(ValueId, ValueId)>,
@@ -32,9 +32,9 @@ impl Recorder<'_> {
     }
 
     /// Ends a body; its tensors are still valid when it is entered again with [`Recorder::resume`].
-    pub fn leave(&mut self) -> Body {
+    pub fn leave(&mut self) -> RecordedBody {
         let frame = self.frames.pop().expect("a body was entered");
-        Body {
+        RecordedBody {
             graph: frame.graph,
             serial: frame.serial,
             captured: frame.captured,
@@ -44,8 +44,8 @@ impl Recorder<'_> {
     }
 
     /// Enters a body again.
-    pub fn resume(&mut self, body: Body) {
-        self.frames.push(super::Frame {
+    pub fn resume(&mut self, body: RecordedBody) {
+        self.frames.push(super::RecordFrame {
             serial: body.serial,
             graph: body.graph,
             taken: body.taken,
@@ -74,7 +74,12 @@ impl Recorder<'_> {
     ///
     /// # Errors
     /// Results that differ in type.
-    pub fn cond(&mut self, pred: &TensorRef, bodies: [Body; 2], pairs: &[[TensorRef; 2]]) -> Result<Vec<TensorRef>> {
+    pub fn cond(
+        &mut self,
+        pred: &TensorRef,
+        bodies: [RecordedBody; 2],
+        pairs: &[[TensorRef; 2]],
+    ) -> Result<Vec<TensorRef>> {
         // Sizes that differ, or that a body learns, are numbers that the call learns.
         let mut declared: Vec<TensorType> = Vec::new();
         for [a, b] in pairs {
@@ -157,7 +162,7 @@ impl Recorder<'_> {
     }
 
     /// Adds inputs for all outer values, in order, and ends the graph.
-    fn close(&mut self, body: Body, outer: &[ValueId], outputs: Vec<Arg>) -> Result<GraphId> {
+    fn close(&mut self, body: RecordedBody, outer: &[ValueId], outputs: Vec<Arg>) -> Result<GraphId> {
         let mut graph = body.graph;
         let frame = self.frames.last().expect("the main frame stays");
         let inner_of = |v: ValueId| body.captured.iter().find(|c| c.0 == v).map(|c| c.1);
@@ -221,8 +226,8 @@ impl Recorder<'_> {
     /// A carried tensor that changes its type.
     pub fn while_loop(
         &mut self,
-        condition: (Body, TensorRef),
-        body: (Body, Vec<TensorRef>),
+        condition: (RecordedBody, TensorRef),
+        body: (RecordedBody, Vec<TensorRef>),
         initial: &[TensorRef],
     ) -> Result<Vec<TensorRef>> {
         let mut outer: Vec<ValueId> = Vec::new();
@@ -289,7 +294,7 @@ impl Recorder<'_> {
             .call_named("aten.scalar_tensor.default", vec![Arg::Scalar(e.clone()), Arg::DType(DType::Bool)])?
             .pop()
         {
-            Some(Made::Tensor(t)) => Ok(t),
+            Some(RecordedResult::Tensor(t)) => Ok(t),
             _ => Err(Error::invalid("scalar_tensor gives no tensor")),
         }
     }

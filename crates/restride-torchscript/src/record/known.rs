@@ -1,4 +1,4 @@
-//! Contents of small tensors that are known while the code is evaluated: sizes that travel as tensors, constants.
+//! SavedModule of small tensors that are known while the code is evaluated: sizes that travel as tensors, constants.
 
 use super::call::CallArg;
 use super::{Recorder, TensorRef};
@@ -8,9 +8,9 @@ use restride_ir::{Arg, DType, Dim, Expr, ExprFn, Kernel, Op, Scalar};
 /// Most elements of a tensor whose contents are followed.
 const MAX_ELEMENTS: usize = 4096;
 
-/// Contents of a tensor.
+/// SavedModule of a tensor.
 #[derive(Clone)]
-pub enum Known {
+pub enum KnownContent {
     /// The elements.
     Data(Tensor),
     /// The elements of a small tensor of 64-bit integers in logical order, over symbols, and its sizes.
@@ -22,14 +22,14 @@ const MAX_NUMBERS: usize = 64;
 
 impl Recorder<'_> {
     /// The contents of a tensor, if nothing wrote it since they were found.
-    pub fn known(&self, t: &TensorRef) -> Option<Known> {
+    pub fn known(&self, t: &TensorRef) -> Option<KnownContent> {
         let known = t.known.borrow();
         let (known, version) = known.as_ref()?;
         (*version == self.groups[self.root(t.group) as usize].0).then(|| known.clone())
     }
 
     /// Notes the contents of a tensor.
-    pub fn set_known(&self, t: &TensorRef, known: Known) {
+    pub fn set_known(&self, t: &TensorRef, known: KnownContent) {
         let version = self.groups[self.root(t.group) as usize].0;
         *t.known.borrow_mut() = Some((known, version));
     }
@@ -42,11 +42,11 @@ impl Recorder<'_> {
                 let call = vec![Arg::Scalar(n), Arg::DType(ty.dtype)];
                 let made = eager::call_op("aten.scalar_tensor.default", &call);
                 if let Some(data) = made.ok().and_then(|m| m.first().and_then(|v| v.tensor().cloned())) {
-                    self.set_known(t, Known::Data(data));
+                    self.set_known(t, KnownContent::Data(data));
                 }
             }
             None if ty.dtype == DType::I64 && !e.is_float() && !e.is_bool() => {
-                self.set_known(t, Known::Numbers(vec![e.clone()], Vec::new()));
+                self.set_known(t, KnownContent::Numbers(vec![e.clone()], Vec::new()));
             }
             None => {}
         }
@@ -55,14 +55,14 @@ impl Recorder<'_> {
     /// The number in a tensor of one element, if it is known.
     pub fn known_number(&self, t: &TensorRef) -> Option<Expr> {
         match self.known(t)? {
-            Known::Numbers(mut e, _) => {
+            KnownContent::Numbers(mut e, _) => {
                 if e.len() == 1 {
                     e.pop()
                 } else {
                     None
                 }
             }
-            Known::Data(data) => match data.item().ok()? {
+            KnownContent::Data(data) => match data.item().ok()? {
                 Scalar::Complex(_) => None,
                 n => Some(Expr::from(n)),
             },
@@ -72,8 +72,8 @@ impl Recorder<'_> {
     /// The elements of a tensor in logical order, if they are known.
     pub fn known_elements(&self, t: &TensorRef) -> Option<Vec<Expr>> {
         match self.known(t)? {
-            Known::Numbers(e, _) => Some(e),
-            Known::Data(data) => {
+            KnownContent::Numbers(e, _) => Some(e),
+            KnownContent::Data(data) => {
                 let raw = data.to_raw().ok()?;
                 let index = |mut n: usize| {
                     let mut out = vec![0; raw.layout().rank()];
@@ -93,8 +93,8 @@ impl Recorder<'_> {
         }
     }
 
-    /// Contents of the results of a call whose operands are known.
-    pub(super) fn fold(&self, op: Op, args: &[CallArg]) -> Option<Vec<Known>> {
+    /// SavedModule of the results of a call whose operands are known.
+    pub(super) fn fold(&self, op: Op, args: &[CallArg]) -> Option<Vec<KnownContent>> {
         let tensors: Vec<&TensorRef> = args.iter().flat_map(Arg::values).collect();
         if tensors.is_empty() {
             return None;
@@ -105,13 +105,13 @@ impl Recorder<'_> {
         if tensors.iter().any(|t| self.known(t).is_none()) {
             return None;
         }
-        if tensors.iter().any(|t| matches!(self.known(t), Some(Known::Numbers(..)))) {
-            return self.fold_numbers(op, args).map(|(e, sizes)| vec![Known::Numbers(e, sizes)]);
+        if tensors.iter().any(|t| matches!(self.known(t), Some(KnownContent::Numbers(..)))) {
+            return self.fold_numbers(op, args).map(|(e, sizes)| vec![KnownContent::Numbers(e, sizes)]);
         }
         let real = args.iter().map(|a| {
             a.try_map(
                 |t| match self.known(t) {
-                    Some(Known::Data(d)) if d.numel() <= MAX_ELEMENTS => Ok(d),
+                    Some(KnownContent::Data(d)) if d.numel() <= MAX_ELEMENTS => Ok(d),
                     _ => Err(()),
                 },
                 |e| e.constant().ok_or(()),
@@ -126,7 +126,7 @@ impl Recorder<'_> {
             return None;
         }
         let made = eager::call_op(op.name(), &real).ok()?;
-        made.into_iter().map(|v| Some(Known::Data(v.tensor()?.clone()))).collect()
+        made.into_iter().map(|v| Some(KnownContent::Data(v.tensor()?.clone()))).collect()
     }
 
     /// Integer arithmetic over symbols, and movements of the numbers.

@@ -12,10 +12,10 @@ mod tidy;
 mod weights;
 
 pub use call::CallArg;
-pub use control::Body;
-pub use known::Known;
+pub use control::RecordedBody;
+pub use known::KnownContent;
 
-use crate::source::Source;
+use crate::source::SourceText;
 use restride_ir::{
     Arg, Conditions, DType, Error, Expr, Graph, GraphId, Limits, Op, Origin, OutputKind, OutputSpec, Program, Result,
     Stage, Symbol, TensorType, Type, ValueId,
@@ -38,7 +38,7 @@ pub struct TensorObject {
     frame: Cell<u64>,
     ty: RefCell<TensorType>,
     group: u32,
-    known: RefCell<Option<(Known, u64)>>,
+    known: RefCell<Option<(KnownContent, u64)>>,
     /// Number of its content when it was made, and the version of its group then.
     content: Cell<(u64, u64)>,
 }
@@ -65,7 +65,7 @@ impl TensorObject {
 
 /// A result of a call.
 #[derive(Clone)]
-pub enum Made {
+pub enum RecordedResult {
     /// A tensor.
     Tensor(TensorRef),
     /// A number that a run learns.
@@ -75,7 +75,7 @@ pub enum Made {
 }
 
 /// A graph under construction.
-struct Frame {
+struct RecordFrame {
     serial: u64,
     graph: Graph,
     taken: HashSet<Arc<str>>,
@@ -87,9 +87,9 @@ struct Frame {
 
 /// Where a call is in the source.
 #[derive(Clone)]
-pub struct Site {
+pub struct CallSite {
     /// The source.
-    pub source: Arc<Source>,
+    pub source: Arc<SourceText>,
     /// The line.
     pub line: u32,
 }
@@ -99,7 +99,7 @@ pub struct Recorder<'a> {
     /// The program.
     pub program: Program,
     lookup: &'a dyn Fn(&str) -> Option<Op>,
-    frames: Vec<Frame>,
+    frames: Vec<RecordFrame>,
     serials: u64,
     keys: u32,
     /// How often each group of tensors on one memory was written, and the group that it was joined with.
@@ -116,7 +116,7 @@ pub struct Recorder<'a> {
     ensured: Vec<Expr>,
     conditions: Conditions,
     /// The place of the calls.
-    pub site: Option<Site>,
+    pub site: Option<CallSite>,
     /// Modules from the root to the one that runs.
     pub module: Option<Arc<str>>,
     /// The real source of a line, where the archive records it.
@@ -159,7 +159,7 @@ impl<'a> Recorder<'a> {
         self.serials += 1;
         let graph = Graph { name: name.into(), ..Graph::new() };
         let first_group = self.groups.len() as u32;
-        self.frames.push(Frame {
+        self.frames.push(RecordFrame {
             serial: self.serials,
             graph,
             taken: HashSet::new(),
@@ -168,7 +168,7 @@ impl<'a> Recorder<'a> {
         });
     }
 
-    fn frame(&mut self) -> &mut Frame {
+    fn frame(&mut self) -> &mut RecordFrame {
         self.frames.last_mut().expect("the main frame stays")
     }
 

@@ -4,7 +4,7 @@ use std::rc::Rc;
 use std::sync::Arc;
 
 /// A line of a source.
-pub type Line = u32;
+pub type LineNumber = u32;
 
 /// An expression.
 #[derive(Debug, Clone)]
@@ -12,7 +12,7 @@ pub struct Ast {
     /// What it is.
     pub kind: AstKind,
     /// Its line.
-    pub line: Line,
+    pub line: LineNumber,
 }
 
 /// Kinds of expressions.
@@ -80,7 +80,7 @@ pub struct Stmt {
     /// What it is.
     pub kind: StmtKind,
     /// Its line.
-    pub line: Line,
+    pub line: LineNumber,
 }
 
 /// Kinds of statements.
@@ -132,7 +132,7 @@ pub struct FunctionDef {
     /// Its statements.
     pub body: Vec<Stmt>,
     /// Its line.
-    pub line: Line,
+    pub line: LineNumber,
 }
 
 /// A parameter.
@@ -158,12 +158,12 @@ pub struct ClassDef {
     /// Its statements.
     pub body: Vec<Stmt>,
     /// Its line.
-    pub line: Line,
+    pub line: LineNumber,
 }
 
 impl Ast {
     /// An expression at a line.
-    pub fn new(kind: AstKind, line: Line) -> Ast {
+    pub fn new(kind: AstKind, line: LineNumber) -> Ast {
         Ast { kind, line }
     }
 

@@ -1,8 +1,8 @@
 //! Expressions, by precedence.
 
 use super::ast::{Ast, AstKind};
-use super::lex::{Tok, unescape};
-use super::{MAX_CHAIN, Parser};
+use super::lex::{PyTok, unescape};
+use super::{MAX_CHAIN, PyParser};
 use restride_ir::Result;
 
 /// Binary operators by falling precedence, with the names of Python's `operator` functions.
@@ -17,7 +17,7 @@ const LEVELS: [&[(&str, &str)]; 6] = [
 const COMPARISONS: [(&str, &str); 6] =
     [("==", "eq"), ("!=", "ne"), ("<=", "le"), (">=", "ge"), ("<", "lt"), (">", "gt")];
 
-impl Parser<'_> {
+impl PyParser<'_> {
     /// An expression, or several separated by commas as a tuple.
     pub(super) fn tuple_expression(&mut self) -> Result<Ast> {
         let line = self.line();
@@ -37,8 +37,8 @@ impl Parser<'_> {
 
     fn ends_tuple(&self) -> bool {
         match self.peek() {
-            Tok::Newline | Tok::End | Tok::Dedent => true,
-            Tok::Op => matches!(self.text(), "=" | ")" | "]" | "}" | ":" | ";"),
+            PyTok::Newline | PyTok::End | PyTok::Dedent => true,
+            PyTok::Op => matches!(self.text(), "=" | ")" | "]" | "}" | ":" | ";"),
             _ => false,
         }
     }
@@ -283,7 +283,7 @@ impl Parser<'_> {
         let text = self.text();
         let bad = |p: &Self, what: &str| p.source.error(line, format!("{what} `{text}`"));
         let kind = match self.peek() {
-            Tok::Name => {
+            PyTok::Name => {
                 self.next();
                 match text {
                     "None" => AstKind::None,
@@ -292,7 +292,7 @@ impl Parser<'_> {
                     _ => AstKind::Name(text.into()),
                 }
             }
-            Tok::Int => {
+            PyTok::Int => {
                 let digits = text.replace('_', "");
                 let parsed = match digits.get(..2) {
                     Some("0x") => i64::from_str_radix(&digits[2..], 16).ok(),
@@ -305,31 +305,31 @@ impl Parser<'_> {
                 self.next();
                 AstKind::Int(n)
             }
-            Tok::Float => {
+            PyTok::Float => {
                 let x = text.replace('_', "").parse().map_err(|_| bad(self, "no number:"))?;
                 self.next();
                 AstKind::Float(x)
             }
-            Tok::Imaginary => {
+            PyTok::Imaginary => {
                 let x = text.trim_end_matches('j').parse().map_err(|_| bad(self, "no number:"))?;
                 self.next();
                 AstKind::Imaginary(x)
             }
-            Tok::Str => {
+            PyTok::Str => {
                 let mut all = String::new();
-                while self.peek() == Tok::Str {
+                while self.peek() == PyTok::Str {
                     all.push_str(&unescape(self.text()).ok_or_else(|| bad(self, "no string:"))?);
                     self.next();
                 }
                 AstKind::Str(all.into())
             }
-            Tok::Op if text == "..." => {
+            PyTok::Op if text == "..." => {
                 self.next();
                 AstKind::Ellipsis
             }
-            Tok::Op if text == "(" => return self.deeper(Self::parenthesis),
-            Tok::Op if text == "[" => return self.deeper(Self::list),
-            Tok::Op if text == "{" => return self.deeper(Self::dict),
+            PyTok::Op if text == "(" => return self.deeper(Self::parenthesis),
+            PyTok::Op if text == "[" => return self.deeper(Self::list),
+            PyTok::Op if text == "{" => return self.deeper(Self::dict),
             _ => return Err(self.unexpected("a value")),
         };
         Ok(Ast::new(kind, line))

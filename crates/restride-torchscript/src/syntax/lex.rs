@@ -1,12 +1,12 @@
 //! Tokens, with Python's indentation.
 
-use crate::source::Source;
+use crate::source::SourceText;
 use restride_ir::Result;
 use std::sync::Arc;
 
 /// Kinds of tokens.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Tok {
+pub(crate) enum PyTok {
     Name,
     Int,
     Float,
@@ -21,8 +21,8 @@ pub(crate) enum Tok {
 
 /// A token with its place.
 #[derive(Debug, Clone)]
-pub(crate) struct Token {
-    pub tok: Tok,
+pub(crate) struct PyToken {
+    pub tok: PyTok,
     pub start: usize,
     pub end: usize,
     pub line: u32,
@@ -36,25 +36,25 @@ const OPS: [&str; 42] = [
 const MORE_OPS: [&str; 4] = ["&", "|", "^", "~"];
 
 /// Splits a source into tokens.
-pub(crate) fn lex(source: &Arc<Source>) -> Result<Vec<Token>> {
-    let mut lexer = Lexer { source, bytes: source.text().as_bytes(), at: 0, line: 1, open: 0, out: Vec::new() };
+pub(crate) fn lex(source: &Arc<SourceText>) -> Result<Vec<PyToken>> {
+    let mut lexer = PyLexer { source, bytes: source.text().as_bytes(), at: 0, line: 1, open: 0, out: Vec::new() };
     lexer.run()?;
     Ok(lexer.out)
 }
 
-struct Lexer<'s> {
-    source: &'s Arc<Source>,
+struct PyLexer<'s> {
+    source: &'s Arc<SourceText>,
     bytes: &'s [u8],
     at: usize,
     line: u32,
     /// Open brackets: no indentation inside of them.
     open: usize,
-    out: Vec<Token>,
+    out: Vec<PyToken>,
 }
 
-impl Lexer<'_> {
-    fn push(&mut self, tok: Tok, start: usize) {
-        self.out.push(Token { tok, start, end: self.at, line: self.line });
+impl PyLexer<'_> {
+    fn push(&mut self, tok: PyTok, start: usize) {
+        self.out.push(PyToken { tok, start, end: self.at, line: self.line });
     }
 
     fn run(&mut self) -> Result<()> {
@@ -72,11 +72,11 @@ impl Lexer<'_> {
                 let here = self.at;
                 if width > *indents.last().unwrap_or(&0) {
                     indents.push(width);
-                    self.push(Tok::Indent, here);
+                    self.push(PyTok::Indent, here);
                 } else {
                     while width < *indents.last().unwrap_or(&0) {
                         indents.pop();
-                        self.push(Tok::Dedent, here);
+                        self.push(PyTok::Dedent, here);
                     }
                 }
                 fresh = false;
@@ -92,7 +92,7 @@ impl Lexer<'_> {
                     let start = self.at;
                     self.at += 1;
                     if self.open == 0 {
-                        self.push(Tok::Newline, start);
+                        self.push(PyTok::Newline, start);
                         fresh = true;
                     }
                     self.line += 1;
@@ -102,11 +102,11 @@ impl Lexer<'_> {
             }
         }
         let end = self.at;
-        self.push(Tok::Newline, end);
+        self.push(PyTok::Newline, end);
         for _ in 1..indents.len() {
-            self.push(Tok::Dedent, end);
+            self.push(PyTok::Dedent, end);
         }
-        self.push(Tok::End, end);
+        self.push(PyTok::End, end);
         Ok(())
     }
 
@@ -160,7 +160,7 @@ impl Lexer<'_> {
             while self.bytes.get(self.at).copied().is_some_and(name) {
                 self.at += 1;
             }
-            self.push(Tok::Name, start);
+            self.push(PyTok::Name, start);
             return Ok(());
         }
         let rest = &self.source.text()[start..];
@@ -174,7 +174,7 @@ impl Lexer<'_> {
             _ => {}
         }
         self.at += op.len();
-        self.push(Tok::Op, start);
+        self.push(PyTok::Op, start);
         Ok(())
     }
 
@@ -214,7 +214,7 @@ impl Lexer<'_> {
             }
         }
         self.at = self.at.min(self.bytes.len());
-        self.push(Tok::Str, start);
+        self.push(PyTok::Str, start);
         Ok(())
     }
 
@@ -225,7 +225,7 @@ impl Lexer<'_> {
             while self.bytes.get(self.at).is_some_and(|b| b.is_ascii_alphanumeric() || *b == b'_') {
                 self.at += 1;
             }
-            self.push(Tok::Int, start);
+            self.push(PyTok::Int, start);
             return Ok(());
         }
         let mut float = false;
@@ -242,10 +242,10 @@ impl Lexer<'_> {
         }
         if matches!(self.bytes.get(self.at), Some(b'j')) {
             self.at += 1;
-            self.push(Tok::Imaginary, start);
+            self.push(PyTok::Imaginary, start);
             return Ok(());
         }
-        self.push(if float { Tok::Float } else { Tok::Int }, start);
+        self.push(if float { PyTok::Float } else { PyTok::Int }, start);
         Ok(())
     }
 }

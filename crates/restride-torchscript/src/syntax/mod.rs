@@ -7,9 +7,9 @@ mod statements;
 
 pub use lex::unescape;
 
-use crate::source::Source;
+use crate::source::SourceText;
 use ast::{Ast, Stmt};
-use lex::{Tok, Token};
+use lex::{PyTok, PyToken};
 use restride_ir::Result;
 use std::sync::Arc;
 
@@ -22,12 +22,12 @@ const MAX_CHAIN: u32 = 200;
 ///
 /// # Errors
 /// Syntax that the subset does not have, with its line.
-pub fn parse(source: &Arc<Source>) -> Result<Vec<Stmt>> {
+pub fn parse(source: &Arc<SourceText>) -> Result<Vec<Stmt>> {
     let tokens = lex::lex(source)?;
-    let mut parser = Parser { source, tokens, at: 0, depth: 0 };
+    let mut parser = PyParser { source, tokens, at: 0, depth: 0 };
     let mut out = Vec::new();
-    while parser.peek() != Tok::End {
-        if parser.eat(Tok::Newline) {
+    while parser.peek() != PyTok::End {
+        if parser.eat(PyTok::Newline) {
             continue;
         }
         parser.statement(&mut out)?;
@@ -39,30 +39,30 @@ pub fn parse(source: &Arc<Source>) -> Result<Vec<Stmt>> {
 ///
 /// # Errors
 /// As [`parse`].
-pub fn parse_expression(source: &Arc<Source>) -> Result<Ast> {
+pub fn parse_expression(source: &Arc<SourceText>) -> Result<Ast> {
     let tokens = lex::lex(source)?;
-    let mut parser = Parser { source, tokens, at: 0, depth: 0 };
+    let mut parser = PyParser { source, tokens, at: 0, depth: 0 };
     let out = parser.tuple_expression()?;
-    while parser.eat(Tok::Newline) {}
+    while parser.eat(PyTok::Newline) {}
     match parser.peek() {
-        Tok::End => Ok(out),
+        PyTok::End => Ok(out),
         _ => Err(parser.unexpected("the end")),
     }
 }
 
-pub(crate) struct Parser<'s> {
-    source: &'s Arc<Source>,
-    tokens: Vec<Token>,
+pub(crate) struct PyParser<'s> {
+    source: &'s Arc<SourceText>,
+    tokens: Vec<PyToken>,
     at: usize,
     depth: u32,
 }
 
-impl<'s> Parser<'s> {
-    fn token(&self) -> &Token {
+impl<'s> PyParser<'s> {
+    fn token(&self) -> &PyToken {
         &self.tokens[self.at.min(self.tokens.len() - 1)]
     }
 
-    fn peek(&self) -> Tok {
+    fn peek(&self) -> PyTok {
         self.token().tok
     }
 
@@ -79,7 +79,7 @@ impl<'s> Parser<'s> {
         self.at += 1;
     }
 
-    fn eat(&mut self, tok: Tok) -> bool {
+    fn eat(&mut self, tok: PyTok) -> bool {
         let found = self.peek() == tok;
         if found {
             self.next();
@@ -88,7 +88,7 @@ impl<'s> Parser<'s> {
     }
 
     fn is_op(&self, op: &str) -> bool {
-        self.peek() == Tok::Op && self.text() == op
+        self.peek() == PyTok::Op && self.text() == op
     }
 
     fn eat_op(&mut self, op: &str) -> bool {
@@ -100,7 +100,7 @@ impl<'s> Parser<'s> {
     }
 
     fn is_word(&self, word: &str) -> bool {
-        self.peek() == Tok::Name && self.text() == word
+        self.peek() == PyTok::Name && self.text() == word
     }
 
     fn eat_word(&mut self, word: &str) -> bool {
@@ -116,7 +116,7 @@ impl<'s> Parser<'s> {
     }
 
     fn name(&mut self) -> Result<Arc<str>> {
-        if self.peek() != Tok::Name {
+        if self.peek() != PyTok::Name {
             return Err(self.unexpected("a name"));
         }
         let name: Arc<str> = self.text().into();
@@ -126,9 +126,9 @@ impl<'s> Parser<'s> {
 
     fn unexpected(&self, want: &str) -> restride_ir::Error {
         let found = match self.peek() {
-            Tok::End => "the end of the text".to_string(),
-            Tok::Newline => "the end of the line".into(),
-            Tok::Indent | Tok::Dedent => "another indentation".into(),
+            PyTok::End => "the end of the text".to_string(),
+            PyTok::Newline => "the end of the line".into(),
+            PyTok::Indent | PyTok::Dedent => "another indentation".into(),
             _ => format!("`{}`", self.text()),
         };
         self.source.error(self.line(), format!("{want} is expected, found {found}"))

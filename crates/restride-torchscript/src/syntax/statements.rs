@@ -1,8 +1,8 @@
 //! Statements.
 
-use super::Parser;
+use super::PyParser;
 use super::ast::{Ast, ClassDef, FunctionDef, Param, Stmt, StmtKind};
-use super::lex::Tok;
+use super::lex::PyTok;
 use restride_ir::Result;
 use std::rc::Rc;
 
@@ -20,11 +20,11 @@ const AUGMENTED: [(&str, &str); 11] = [
     ("@=", "imatmul"),
 ];
 
-impl Parser<'_> {
+impl PyParser<'_> {
     /// One statement, or several on one line.
     pub(super) fn statement(&mut self, out: &mut Vec<Stmt>) -> Result<()> {
         let line = self.line();
-        let word = if self.peek() == Tok::Name { self.text() } else { "" };
+        let word = if self.peek() == PyTok::Name { self.text() } else { "" };
         let compound = match word {
             "if" => Some(self.deeper(Self::if_statement)?),
             "while" => {
@@ -65,7 +65,7 @@ impl Parser<'_> {
         if self.eat_op("@") {
             // A decorator says nothing that a run needs.
             self.expression()?;
-            self.eat(Tok::Newline);
+            self.eat(PyTok::Newline);
             return Ok(());
         }
         loop {
@@ -73,12 +73,12 @@ impl Parser<'_> {
             let kind = self.simple_statement()?;
             out.push(Stmt { kind, line });
             if self.eat_op(";") {
-                if self.eat(Tok::Newline) {
+                if self.eat(PyTok::Newline) {
                     return Ok(());
                 }
                 continue;
             }
-            if !self.eat(Tok::Newline) && self.peek() != Tok::End {
+            if !self.eat(PyTok::Newline) && self.peek() != PyTok::End {
                 return Err(self.unexpected("the end of the line"));
             }
             return Ok(());
@@ -99,7 +99,7 @@ impl Parser<'_> {
     }
 
     fn simple_statement(&mut self) -> Result<StmtKind> {
-        let word = if self.peek() == Tok::Name { self.text() } else { "" };
+        let word = if self.peek() == PyTok::Name { self.text() } else { "" };
         match word {
             "pass" => {
                 self.next();
@@ -114,14 +114,14 @@ impl Parser<'_> {
                 Ok(StmtKind::Continue)
             }
             "import" | "from" | "del" | "global" | "nonlocal" => {
-                while !matches!(self.peek(), Tok::Newline | Tok::End) && !self.is_op(";") {
+                while !matches!(self.peek(), PyTok::Newline | PyTok::End) && !self.is_op(";") {
                     self.next();
                 }
                 Ok(StmtKind::Pass)
             }
             "return" => {
                 self.next();
-                let ends = matches!(self.peek(), Tok::Newline | Tok::End | Tok::Dedent) || self.is_op(";");
+                let ends = matches!(self.peek(), PyTok::Newline | PyTok::End | PyTok::Dedent) || self.is_op(";");
                 Ok(StmtKind::Return(if ends { None } else { Some(self.tuple_expression()?) }))
             }
             "assert" => {
@@ -132,7 +132,7 @@ impl Parser<'_> {
             }
             "raise" => {
                 self.next();
-                let ends = matches!(self.peek(), Tok::Newline | Tok::End);
+                let ends = matches!(self.peek(), PyTok::Newline | PyTok::End);
                 Ok(StmtKind::Raise(if ends { None } else { Some(self.expression()?) }))
             }
             _ => self.assignment(),
@@ -182,22 +182,22 @@ impl Parser<'_> {
     pub(super) fn block(&mut self) -> Result<Vec<Stmt>> {
         self.expect_op(":")?;
         let mut out = Vec::new();
-        if !self.eat(Tok::Newline) {
+        if !self.eat(PyTok::Newline) {
             self.statement(&mut out)?;
             return Ok(out);
         }
-        if !self.eat(Tok::Indent) {
+        if !self.eat(PyTok::Indent) {
             return Ok(out);
         }
         self.deeper(|p| {
-            while !p.eat(Tok::Dedent) {
-                if p.peek() == Tok::End {
+            while !p.eat(PyTok::Dedent) {
+                if p.peek() == PyTok::End {
                     break;
                 }
-                if p.eat(Tok::Newline) {
+                if p.eat(PyTok::Newline) {
                     continue;
                 }
-                if p.peek() == Tok::Indent {
+                if p.peek() == PyTok::Indent {
                     return Err(p.unexpected("a statement"));
                 }
                 p.statement(&mut out)?;

@@ -1,7 +1,7 @@
 //! TorchScript's intermediate form: `%3 : Tensor = aten::add(%x, %y, %2) # m.py:4:0`, with blocks of `prim::If` and `prim::Loop`.
 
 use super::Parsed;
-use crate::source::Source;
+use crate::source::SourceText;
 use crate::syntax::ast::{Ast, AstKind, Param, Stmt, StmtKind};
 use crate::syntax::{parse_expression, unescape};
 use restride_ir::Result;
@@ -11,15 +11,15 @@ use std::sync::Arc;
 const MAX_DEPTH: u32 = 48;
 
 /// A line with its indentation.
-struct Line {
+struct IrLine {
     number: u32,
     indent: usize,
     text: String,
 }
 
 /// Reads a printed graph.
-pub(super) fn parse(source: &Arc<Source>) -> Result<Parsed> {
-    let mut lines: Vec<Line> = Vec::new();
+pub(super) fn parse(source: &Arc<SourceText>) -> Result<Parsed> {
+    let mut lines: Vec<IrLine> = Vec::new();
     let mut header = String::new();
     let mut at = 0;
     for (i, line) in source.text().lines().enumerate() {
@@ -40,7 +40,7 @@ pub(super) fn parse(source: &Arc<Source>) -> Result<Parsed> {
             continue;
         }
         let ends = text.trim_start().starts_with("return ");
-        lines.push(Line { number, indent: text.len() - text.trim_start().len(), text: text.trim().to_string() });
+        lines.push(IrLine { number, indent: text.len() - text.trim_start().len(), text: text.trim().to_string() });
         if ends {
             break;
         }
@@ -125,13 +125,13 @@ fn tensor_type(ty: &str) -> Option<String> {
 }
 
 struct Blocks<'s> {
-    source: &'s Arc<Source>,
-    lines: Vec<Line>,
+    source: &'s Arc<SourceText>,
+    lines: Vec<IrLine>,
     at: usize,
 }
 
 impl Blocks<'_> {
-    fn peek(&self) -> Option<&Line> {
+    fn peek(&self) -> Option<&IrLine> {
         self.lines.get(self.at)
     }
 
@@ -296,7 +296,7 @@ impl Blocks<'_> {
             other => other.replace("annotate(List[Tensor], [])", "[]"),
         };
         let text = if ty == "Device" { format!("torch.device({text})") } else { text };
-        let own = Source::new(self.source.name().clone(), format!("{}{text}", "\n".repeat(line as usize - 1)));
+        let own = SourceText::new(self.source.name().clone(), format!("{}{text}", "\n".repeat(line as usize - 1)));
         let parsed = parse_expression(&own)?;
         if ty == "bool" {
             return Ok(Ast::new(AstKind::Bool(matches!(parsed.kind, AstKind::Int(1) | AstKind::Bool(true))), line));

@@ -8,13 +8,13 @@ pub mod print;
 mod python;
 mod signature;
 
-use crate::archive::ImportOptions;
+use crate::archive::RecordOptions;
 use crate::eval::{ClassInfo, Definition, Dialect, Evaluator, Library};
 use crate::inputs::{bind, output_arg, outputs, untyped};
 use crate::record::Recorder;
-use crate::source::Source;
+use crate::source::SourceText;
 use crate::syntax::ast::{FunctionDef, Param, Stmt};
-use crate::value::{Function, Object, Value};
+use crate::value::{CodeFunction, PyObject, PyValue};
 use restride_ir::{Arg, Error, ErrorKind, InputKind, Program, Result, Weights};
 use restride_pt2::pytree::{Container, TreeSpec};
 use signature::Declared;
@@ -25,7 +25,7 @@ use std::sync::Arc;
 
 /// A printed form of a graph.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Form {
+pub enum GraphForm {
     /// `graph(): %x : [num_users=1] = placeholder[target=x]`
     Nodes,
     /// `def forward(self, x): …`: generated code, with or without types.
@@ -37,17 +37,21 @@ pub enum Form {
 }
 
 /// The form of a pasted graph; `None` for a text that is none, such as a `.fx`.
-pub fn form(text: &str) -> Option<Form> {
+pub fn form(text: &str) -> Option<GraphForm> {
     let has = |part: &str| text.contains(part);
     let forward = text.lines().any(|l| plain_line(l).trim_start().starts_with("def forward("));
     if forward {
-        return Some(if has("ExportedProgram:") || has("Graph signature:") { Form::Exported } else { Form::Code });
+        return Some(if has("ExportedProgram:") || has("Graph signature:") {
+            GraphForm::Exported
+        } else {
+            GraphForm::Code
+        });
     }
     if has("= placeholder[target=") || has("[num_users=") || has("[#users=") {
-        return Some(Form::Nodes);
+        return Some(GraphForm::Nodes);
     }
     if has("graph(") && (has(" = aten::") || has(" = prim::")) {
-        return Some(Form::JitIr);
+        return Some(GraphForm::JitIr);
     }
     None
 }
@@ -78,7 +82,7 @@ pub(crate) struct Parsed {
 /// The definitions of a text.
 struct TextLibrary {
     classes: HashMap<Arc<str>, Rc<ClassInfo>>,
-    weights: RefCell<HashMap<String, Value>>,
+    weights: RefCell<HashMap<String, PyValue>>,
 }
 
 impl Library for TextLibrary {
@@ -86,11 +90,11 @@ impl Library for TextLibrary {
         Ok(self.classes.get(name).map(|c| Definition::Class(c.clone())))
     }
 
-    fn constant(&self, _: usize) -> Option<Value> {
+    fn constant(&self, _: usize) -> Option<PyValue> {
         None
     }
 
-    fn weight(&self, path: &str) -> Option<Value> {
+    fn weight(&self, path: &str) -> Option<PyValue> {
         self.weights.borrow().get(path).cloned()
     }
 
@@ -104,16 +108,16 @@ impl Library for TextLibrary {
 ///
 /// # Errors
 /// A text of no known form; operators that are not known; inputs without types.
-pub fn import(text: &str, name: &str, weights: Option<&Weights>, options: &ImportOptions<'_>) -> Result<Program> {
+pub fn import(text: &str, name: &str, weights: Option<&Weights>, options: &RecordOptions<'_>) -> Result<Program> {
     let form = form(text).ok_or_else(|| Error::new(ErrorKind::File, "the text is no printed graph"))?;
     let plain: String = text.lines().map(|l| format!("{}\n", plain_line(l))).collect();
-    let source = Source::new("text", plain);
+    let source = SourceText::new("text", plain);
     let parsed = match form {
-        Form::Nodes => nodes::parse(&source)?,
-        Form::Code | Form::Exported => python::parse(&source)?,
-        Form::JitIr => jit_ir::parse(&source)?,
+        GraphForm::Nodes => nodes::parse(&source)?,
+        GraphForm::Code | GraphForm::Exported => python::parse(&source)?,
+        GraphForm::JitIr => jit_ir::parse(&source)?,
     };
-    let dialect = if form == Form::JitIr { Dialect::JitIr } else { Dialect::Python };
+    let dialect = if form == GraphForm::JitIr { Dialect::JitIr } else { Dialect::Python };
     let library = TextLibrary {
         classes: parsed.classes.iter().map(|(n, _)| n.clone()).zip(parsed.classes_rc()).collect(),
         weights: RefCell::default(),
@@ -131,7 +135,7 @@ pub fn import(text: &str, name: &str, weights: Option<&Weights>, options: &Impor
                 InputKind::Buffer { name: path.clone(), persistent: true }
             };
             let made = rec.weight(path, kind, weight.clone())?;
-            library.weights.borrow_mut().insert(path.to_string(), Value::Tensor(made));
+            library.weights.borrow_mut().insert(path.to_string(), PyValue::Tensor(made));
         }
     }
     let mut eval = Evaluator::new(rec, &library, dialect);
@@ -168,10 +172,10 @@ type Ran = (Vec<Arg>, String, (String, Vec<Arc<str>>));
 fn run(
     eval: &mut Evaluator<'_, '_>,
     parsed: &Parsed,
-    source: &Arc<Source>,
-    options: &ImportOptions<'_>,
+    source: &Arc<SourceText>,
+    options: &RecordOptions<'_>,
 ) -> Result<Ran> {
-    let module = Rc::new(Object {
+    let module = Rc::new(PyObject {
         class: "GraphModule".into(),
         path: RefCell::new(Some("".into())),
         attributes: RefCell::default(),
@@ -179,14 +183,14 @@ fn run(
     for (name, _) in &parsed.classes {
         let object = eval.new_object(name);
         if !name.contains('.') {
-            module.attributes.borrow_mut().insert(name.clone(), Value::Object(object));
+            module.attributes.borrow_mut().insert(name.clone(), PyValue::Object(object));
         }
     }
     python::modules(eval, &module, source)?;
     let empty = Declared::default();
     let declared = parsed.declared.as_ref().unwrap_or(&empty);
     // Weights that the signature declares are inputs of the graph by position.
-    let mut values: Vec<Option<Value>> = Vec::new();
+    let mut values: Vec<Option<PyValue>> = Vec::new();
     let mut users: Vec<Param> = Vec::new();
     for param in &parsed.params {
         let value = match declared.input(&param.name) {
@@ -211,7 +215,7 @@ fn run(
         other => other?,
     };
     let mut given = bound.args.into_iter();
-    let mut args = vec![Value::Object(module)];
+    let mut args = vec![PyValue::Object(module)];
     for value in values {
         match value.or_else(|| given.next()) {
             Some(value) => args.push(value),
@@ -222,7 +226,7 @@ fn run(
         Param { name: parsed.module.clone().unwrap_or("self".into()), annotation: None, default: None, stars: 0 };
     let params = std::iter::once(this).chain(parsed.params.iter().cloned()).collect();
     let def = FunctionDef { name: "forward".into(), params, returns: None, body: parsed.body.clone(), line: 1 };
-    let function = Rc::new(Function { def: Rc::new(def), source: source.clone() });
+    let function = Rc::new(CodeFunction { def: Rc::new(def), source: source.clone() });
     let result = eval.call_function(&function, args, Vec::new())?;
     let (leaves, spec) = outputs(eval, &result)?;
     let args = leaves.iter().map(|l| output_arg(eval, l)).collect::<Result<Vec<_>>>()?;

@@ -1,7 +1,7 @@
 //! FX nodes, one a line: `%y : [num_users=1] = call_function[target=torch.add](args = (%x, 1), kwargs = {})`.
 
 use super::Parsed;
-use crate::source::Source;
+use crate::source::SourceText;
 use crate::syntax::ast::{Ast, AstKind, Param, Stmt, StmtKind};
 use restride_ir::Result;
 use std::sync::Arc;
@@ -10,7 +10,7 @@ use std::sync::Arc;
 const MAX_DEPTH: u32 = 48;
 
 /// Reads the nodes of a printed graph.
-pub(super) fn parse(source: &Arc<Source>) -> Result<Parsed> {
+pub(super) fn parse(source: &Arc<SourceText>) -> Result<Parsed> {
     let mut out = Parsed { params: Vec::new(), body: Vec::new(), declared: None, classes: Vec::new(), module: None };
     for (i, line) in source.text().lines().enumerate() {
         let number = i as u32 + 1;
@@ -18,7 +18,7 @@ pub(super) fn parse(source: &Arc<Source>) -> Result<Parsed> {
         if line.starts_with('%') {
             node(source, number, line, &mut out)?;
         } else if let Some(value) = line.strip_prefix("return ") {
-            let mut reader = Reader::new(source, number, value);
+            let mut reader = NodeReader::new(source, number, value);
             let value = reader.value(true)?;
             out.body.push(Stmt { kind: StmtKind::Return(Some(value)), line: number });
             break;
@@ -30,7 +30,7 @@ pub(super) fn parse(source: &Arc<Source>) -> Result<Parsed> {
     Ok(out)
 }
 
-fn node(source: &Arc<Source>, line: u32, text: &str, out: &mut Parsed) -> Result<()> {
+fn node(source: &Arc<SourceText>, line: u32, text: &str, out: &mut Parsed) -> Result<()> {
     let bad = |what: &str| source.error(line, format!("{what} in a node"));
     let (left, right) = text.split_once(" = ").ok_or_else(|| bad("no `=`"))?;
     let name = left.trim_start_matches('%').split([' ', ':']).next().unwrap_or_default();
@@ -47,7 +47,7 @@ fn node(source: &Arc<Source>, line: u32, text: &str, out: &mut Parsed) -> Result
     let value = match op {
         "placeholder" => {
             let default =
-                inside.strip_prefix("default=").map(|d| Reader::new(source, line, d).value(false)).transpose()?;
+                inside.strip_prefix("default=").map(|d| NodeReader::new(source, line, d).value(false)).transpose()?;
             let stars = target.bytes().take_while(|b| *b == b'*').count() as u8;
             // The graph's own name; the target is the argument's.
             out.params.push(Param { name: name.into(), annotation: None, default, stars });
@@ -113,8 +113,8 @@ fn node(source: &Arc<Source>, line: u32, text: &str, out: &mut Parsed) -> Result
 type Arguments = (Vec<Ast>, Vec<(Arc<str>, Ast)>);
 
 /// `args = (…), kwargs = {…}`
-fn arguments(source: &Arc<Source>, line: u32, text: &str) -> Result<Arguments> {
-    let mut reader = Reader::new(source, line, text);
+fn arguments(source: &Arc<SourceText>, line: u32, text: &str) -> Result<Arguments> {
+    let mut reader = NodeReader::new(source, line, text);
     let (mut args, mut kwargs) = (Vec::new(), Vec::new());
     reader.space();
     if reader.eat_word("args = ") {
@@ -137,17 +137,17 @@ fn arguments(source: &Arc<Source>, line: u32, text: &str) -> Result<Arguments> {
 }
 
 /// Reads values as FX prints them: names of nodes with `%`, strings without quotes.
-struct Reader<'s> {
-    source: &'s Arc<Source>,
+struct NodeReader<'s> {
+    source: &'s Arc<SourceText>,
     line: u32,
     text: &'s str,
     at: usize,
     depth: u32,
 }
 
-impl<'s> Reader<'s> {
-    fn new(source: &'s Arc<Source>, line: u32, text: &'s str) -> Self {
-        Reader { source, line, text, at: 0, depth: 0 }
+impl<'s> NodeReader<'s> {
+    fn new(source: &'s Arc<SourceText>, line: u32, text: &'s str) -> Self {
+        NodeReader { source, line, text, at: 0, depth: 0 }
     }
 
     fn rest(&self) -> &'s str {

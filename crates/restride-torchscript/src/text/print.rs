@@ -1,6 +1,6 @@
 //! Functional programs in the forms in which PyTorch prints graphs.
 
-use super::Form;
+use super::GraphForm;
 use restride_ir::{
     Arg, DType, Error, Expr, Graph, InputKind, MemoryFormat, Node, OutputKind, Program, Result, Type, ValueId,
 };
@@ -12,7 +12,7 @@ use std::fmt::Write as _;
 ///
 /// # Errors
 /// A program with symbolic sizes or control flow, which the forms cannot show as one graph.
-pub fn print(program: &Program, form: Form) -> Result<String> {
+pub fn print(program: &Program, form: GraphForm) -> Result<String> {
     let graph = program.graph();
     for (id, node) in graph.ordered() {
         let symbolic = node.args.iter().flat_map(Arg::scalars).any(|e| e.constant().is_none());
@@ -22,12 +22,12 @@ pub fn print(program: &Program, form: Form) -> Result<String> {
                 .help("write a .pt2 or a .fx with -o"));
         }
     }
-    let printer = Printer { program, graph, users: users(program) };
+    let printer = GraphPrinter { program, graph, users: users(program) };
     Ok(match form {
-        Form::Nodes => printer.nodes(),
-        Form::Code => printer.code(),
-        Form::Exported => printer.exported(),
-        Form::JitIr => printer.jit_ir(),
+        GraphForm::Nodes => printer.nodes(),
+        GraphForm::Code => printer.code(),
+        GraphForm::Exported => printer.exported(),
+        GraphForm::JitIr => printer.jit_ir(),
     })
 }
 
@@ -41,14 +41,14 @@ fn users(program: &Program) -> BTreeMap<ValueId, usize> {
     out
 }
 
-struct Printer<'p> {
+struct GraphPrinter<'p> {
     program: &'p Program,
     graph: &'p Graph,
     users: BTreeMap<ValueId, usize>,
 }
 
 /// A statement of a printed graph.
-struct Line {
+struct PrintedCall {
     name: String,
     target: String,
     args: Vec<String>,
@@ -57,7 +57,7 @@ struct Line {
     users: usize,
 }
 
-impl Printer<'_> {
+impl GraphPrinter<'_> {
     fn name(&self, v: ValueId) -> String {
         let name = &self.graph.values[v].name;
         name.chars().map(|c| if c.is_alphanumeric() || c == '_' { c } else { '_' }).collect()
@@ -96,7 +96,7 @@ impl Printer<'_> {
     }
 
     /// The call of a node, without arguments that have their defaults.
-    fn line(&self, node: &Node, sigil: &str, quote: &str) -> Line {
+    fn line(&self, node: &Node, sigil: &str, quote: &str) -> PrintedCall {
         let schema = node.op.schema();
         let (mut args, mut kwargs) = (Vec::new(), Vec::new());
         let default =
@@ -125,7 +125,7 @@ impl Printer<'_> {
                 (self.tuple_name(node), None, users)
             }
         };
-        Line { name, target, args, kwargs, ty, users }
+        PrintedCall { name, target, args, kwargs, ty, users }
     }
 
     /// A name for the results of a node as one.
@@ -137,7 +137,7 @@ impl Printer<'_> {
     }
 
     /// All statements: calls, and the parts of several results.
-    fn lines(&self, sigil: &str, quote: &str) -> Vec<Line> {
+    fn lines(&self, sigil: &str, quote: &str) -> Vec<PrintedCall> {
         let mut out = Vec::new();
         for (_, node) in self.graph.ordered() {
             let line = self.line(node, sigil, quote);
@@ -150,7 +150,7 @@ impl Printer<'_> {
                 if self.used(r) == 0 {
                     continue;
                 }
-                out.push(Line {
+                out.push(PrintedCall {
                     name: self.name(r),
                     target: "operator.getitem".into(),
                     args: vec![format!("{sigil}{whole}"), i.to_string()],
@@ -217,7 +217,7 @@ impl Printer<'_> {
         out
     }
 
-    fn call(l: &Line) -> String {
+    fn call(l: &PrintedCall) -> String {
         if l.target == "operator.getitem" {
             return format!("{}[{}]", l.args[0], l.args[1]);
         }

@@ -3,30 +3,30 @@
 use super::{Parsed, signature};
 use crate::archive::code::class_info;
 use crate::eval::{ClassInfo, Evaluator};
-use crate::source::Source;
+use crate::source::SourceText;
 use crate::syntax::ast::{Stmt, StmtKind};
 use crate::syntax::parse as parse_source;
-use crate::value::{Object, Value};
+use crate::value::{PyObject, PyValue};
 use restride_ir::Result;
 use std::rc::Rc;
 use std::sync::Arc;
 
 /// Reads the first graph module, or function `forward`, of a text.
-pub(super) fn parse(source: &Arc<Source>) -> Result<Parsed> {
+pub(super) fn parse(source: &Arc<SourceText>) -> Result<Parsed> {
     let code = code_of(source.text());
-    let own = Source::new(source.name().clone(), code);
+    let own = SourceText::new(source.name().clone(), code);
     let stmts = parse_source(&own)?;
     let missing = || source.error(1, "the text has no function `forward`");
     let mut classes = Vec::new();
     let forward = match find(&stmts) {
-        Some(Found::Class(body)) => {
+        Some(FoundForward::Class(body)) => {
             nested(body, "", &own, &mut classes);
             body.iter().find_map(|s| match &s.kind {
                 StmtKind::Def(def) if &*def.name == "forward" => Some(def.clone()),
                 _ => None,
             })
         }
-        Some(Found::Function(def)) => Some(def),
+        Some(FoundForward::Function(def)) => Some(def),
         None => None,
     };
     let def = forward.ok_or_else(missing)?;
@@ -39,21 +39,21 @@ pub(super) fn parse(source: &Arc<Source>) -> Result<Parsed> {
     Ok(Parsed { params, body, declared: signature::read(source.text()), classes, module: None })
 }
 
-enum Found<'s> {
+enum FoundForward<'s> {
     Class(&'s [Stmt]),
     Function(Rc<crate::syntax::ast::FunctionDef>),
 }
 
-fn find(stmts: &[Stmt]) -> Option<Found<'_>> {
+fn find(stmts: &[Stmt]) -> Option<FoundForward<'_>> {
     for stmt in stmts {
         match &stmt.kind {
             StmtKind::Class(class) => {
                 let forward = |s: &Stmt| matches!(&s.kind, StmtKind::Def(d) if &*d.name == "forward");
                 if class.body.iter().any(forward) {
-                    return Some(Found::Class(&class.body));
+                    return Some(FoundForward::Class(&class.body));
                 }
             }
-            StmtKind::Def(def) if &*def.name == "forward" => return Some(Found::Function(def.clone())),
+            StmtKind::Def(def) if &*def.name == "forward" => return Some(FoundForward::Function(def.clone())),
             _ => {}
         }
     }
@@ -61,7 +61,7 @@ fn find(stmts: &[Stmt]) -> Option<Found<'_>> {
 }
 
 /// Classes of nested graph modules, by the names of the attributes that hold them.
-fn nested(body: &[Stmt], prefix: &str, source: &Arc<Source>, out: &mut Vec<(Arc<str>, ClassInfo)>) {
+fn nested(body: &[Stmt], prefix: &str, source: &Arc<SourceText>, out: &mut Vec<(Arc<str>, ClassInfo)>) {
     for stmt in body {
         let StmtKind::Class(class) = &stmt.kind else { continue };
         let full: Arc<str> =
@@ -96,9 +96,9 @@ fn code_of(text: &str) -> String {
 }
 
 /// Modules that `print(gm)` lists before the code, as attributes of the module.
-pub(super) fn modules(_eval: &mut Evaluator<'_, '_>, module: &Rc<Object>, source: &Arc<Source>) -> Result<()> {
+pub(super) fn modules(_eval: &mut Evaluator<'_, '_>, module: &Rc<PyObject>, source: &Arc<SourceText>) -> Result<()> {
     // `(conv): Conv1d(1, 2, kernel_size=(3,))`, nested by indentation.
-    let mut open: Vec<(usize, Rc<Object>, String)> = vec![(0, module.clone(), String::new())];
+    let mut open: Vec<(usize, Rc<PyObject>, String)> = vec![(0, module.clone(), String::new())];
     for line in source.text().lines() {
         let text = line.trim_start();
         let depth = line.len() - text.len();
@@ -111,12 +111,12 @@ pub(super) fn modules(_eval: &mut Evaluator<'_, '_>, module: &Rc<Object>, source
         }
         let (_, parent, path) = open.last().cloned().unwrap_or((0, module.clone(), String::new()));
         let path = if path.is_empty() { name.to_string() } else { format!("{path}.{name}") };
-        let object = Rc::new(Object {
+        let object = Rc::new(PyObject {
             class: format!("repr {rest}").into(),
             path: std::cell::RefCell::new(Some(path.as_str().into())),
             attributes: Default::default(),
         });
-        parent.attributes.borrow_mut().insert(name.into(), Value::Object(object.clone()));
+        parent.attributes.borrow_mut().insert(name.into(), PyValue::Object(object.clone()));
         open.push((depth, object, path));
     }
     Ok(())

@@ -1,9 +1,9 @@
 //! Signature and ranges of a printed ExportedProgram, and types in annotations.
 
 use crate::eval::Evaluator;
-use crate::given::{Dynamic, DynamicRange, Given, GivenInputs};
+use crate::given::{Dynamic, DynamicRange, GivenInputs, GivenValue};
 use crate::syntax::ast::{Ast, AstKind, Param};
-use crate::value::Value;
+use crate::value::PyValue;
 use restride_ir::{Error, InputKind, OutputKind, OutputSpec, Program, Result, Weight};
 use restride_tensor::Layout;
 use std::collections::BTreeMap;
@@ -11,14 +11,14 @@ use std::collections::BTreeMap;
 /// Inputs, outputs and ranges that a text declares.
 #[derive(Default)]
 pub(crate) struct Declared {
-    inputs: Vec<(String, Kind)>,
+    inputs: Vec<(String, DeclaredKind)>,
     outputs: Vec<Output>,
     ranges: BTreeMap<String, (i64, i64)>,
 }
 
 /// The kind of a declared input.
 #[derive(Clone)]
-pub(crate) enum Kind {
+pub(crate) enum DeclaredKind {
     User,
     Weight(InputKind),
 }
@@ -52,12 +52,12 @@ pub(super) fn read(text: &str) -> Option<Declared> {
     Some(out)
 }
 
-fn weight(kind: &str, target: &str, persistent: bool) -> Option<Kind> {
+fn weight(kind: &str, target: &str, persistent: bool) -> Option<DeclaredKind> {
     Some(match kind {
-        "PARAMETER" => Kind::Weight(InputKind::Parameter(target.into())),
-        "BUFFER" => Kind::Weight(InputKind::Buffer { name: target.into(), persistent }),
-        "CONSTANT_TENSOR" => Kind::Weight(InputKind::Constant(target.into())),
-        "USER_INPUT" => Kind::User,
+        "PARAMETER" => DeclaredKind::Weight(InputKind::Parameter(target.into())),
+        "BUFFER" => DeclaredKind::Weight(InputKind::Buffer { name: target.into(), persistent }),
+        "CONSTANT_TENSOR" => DeclaredKind::Weight(InputKind::Constant(target.into())),
+        "USER_INPUT" => DeclaredKind::User,
         _ => return None,
     })
 }
@@ -118,7 +118,7 @@ impl Declared {
     /// The kind of an input that is a weight.
     pub fn input(&self, name: &str) -> Option<&InputKind> {
         self.inputs.iter().find_map(|(n, k)| match k {
-            Kind::Weight(kind) if n == name => Some(kind),
+            DeclaredKind::Weight(kind) if n == name => Some(kind),
             _ => None,
         })
     }
@@ -130,7 +130,7 @@ impl Declared {
     }
 
     /// A weight: given, or of the declared type without memory.
-    pub fn weight(&self, eval: &mut Evaluator<'_, '_>, param: &Param, kind: &InputKind) -> Result<Value> {
+    pub fn weight(&self, eval: &mut Evaluator<'_, '_>, param: &Param, kind: &InputKind) -> Result<PyValue> {
         let name = match kind {
             InputKind::Parameter(n) | InputKind::Constant(n) | InputKind::Buffer { name: n, .. } => n.clone(),
             _ => param.name.clone(),
@@ -139,7 +139,7 @@ impl Declared {
             return Ok(given);
         }
         let given = annotated(param.annotation.as_ref(), &mut |_| None)?;
-        let Some(Given::Tensor(dtype, layout)) = given else {
+        let Some(GivenValue::Tensor(dtype, layout)) = given else {
             return Err(Error::new(
                 restride_ir::ErrorKind::Inputs,
                 format!("the text does not say the type of {name}"),
@@ -150,7 +150,7 @@ impl Declared {
         let layout = Layout::contiguous(&layout.sizes);
         let is_param = matches!(kind, InputKind::Parameter(_));
         let weight = Weight { storage, dtype, layout, is_param, requires_grad: is_param };
-        Ok(Value::Tensor(eval.rec.weight(&name, kind.clone(), weight)?))
+        Ok(PyValue::Tensor(eval.rec.weight(&name, kind.clone(), weight)?))
     }
 
     /// Marks declared mutations among the program's outputs.
@@ -181,7 +181,7 @@ impl Declared {
 }
 
 /// The type in an annotation: `"f32[2, 3]"`, `"Sym(s0)"`. Sizes that are names are asked for.
-fn annotated(annotation: Option<&Ast>, symbol: &mut dyn FnMut(&str) -> Option<i64>) -> Result<Option<Given>> {
+fn annotated(annotation: Option<&Ast>, symbol: &mut dyn FnMut(&str) -> Option<i64>) -> Result<Option<GivenValue>> {
     let Some(AstKind::Str(text)) = annotation.map(|a| &a.kind) else { return Ok(None) };
     // A device follows the type: `f32[2, 3][3, 1]cpu`.
     let end = text.rfind(']').map_or(text.len(), |i| i + 1);
@@ -230,7 +230,7 @@ pub(super) fn types(
             Some(*values.entry(name.to_string()).or_insert(next.clamp(lo.max(0), hi)))
         })?;
         let Some(ty) = ty else { continue };
-        if let (Given::Tensor(_, layout), false) = (&ty, dims.is_empty()) {
+        if let (GivenValue::Tensor(_, layout), false) = (&ty, dims.is_empty()) {
             let by_value: BTreeMap<i64, &String> = values.iter().map(|(k, v)| (*v, k)).collect();
             for (d, n) in layout.sizes.iter().enumerate() {
                 let Some(name) = by_value.get(n).filter(|n| dims.contains(n)) else { continue };
