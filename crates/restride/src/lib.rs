@@ -119,8 +119,6 @@ pub use restride_pt2::placed::SavedPlan;
 pub use restride_tensor::{AccessError, Bytes, RawTensor, Storage};
 pub use restride_torchscript::text::{GraphForm, print::print as print_graph};
 pub use restride_torchscript::{Dynamic, DynamicRange, GivenInputs, GivenValue};
-pub use restride_torchscript::text::{Form as GraphForm, print::print as print_graph};
-pub use restride_torchscript::{Dynamic, DynamicRange, Given, GivenInputs};
 pub use save::{save, save_bytes, written};
 pub use session::Session;
 pub use verify::{StageVerdict, Verdict, verify};

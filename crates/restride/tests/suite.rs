@@ -4,3 +4,4 @@ mod constants;
 mod examples;
 mod memory;
 mod ranks;
+mod torchscript;
