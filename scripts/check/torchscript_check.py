@@ -2,7 +2,7 @@
 """Hold TorchScript archives to torch.jit.load: traced and scripted models through interp, functional and plan.
 
 Models of torchvision and timm are made with random weights, traced and scripted, and saved to a scratch directory; restride runs each archive on
-the inputs that PyTorch ran it on. `--silero` adds the archive that the package silero-vad ships, with its state over 100 chunks. `--converter`
+the inputs that PyTorch ran it on. `--converter`
 prints what PyTorch's own converter makes of fixtures/torchscript. Names select models.
 
 Needs PyTorch, torchvision and timm. Exit status 1 when a result differs or an archive of the list is refused; the last line counts.
@@ -59,7 +59,9 @@ class Detector(torch.nn.Module):
 
 def detect(make, **options):
     def model():
-        return Detector(make(weights=None, weights_backbone=None, num_classes=7, **options).eval()).eval(), (torch.rand(3, 64, 80),)
+        return Detector(make(weights=None, weights_backbone=None, num_classes=7, **options).eval()).eval(), (
+            torch.rand(3, 64, 80),
+        )
 
     return model
 
@@ -107,9 +109,18 @@ MODELS = {
         torch.nn.TransformerEncoder(torch.nn.TransformerEncoderLayer(16, 2, 32, batch_first=True), 2).eval(),
         (torch.randn(2, 5, 16),),
     ),
-    **{f"timm_{n}": timm_model(n) for n in ("ghostnet_100", "hrnet_w18_small", "edgenext_xx_small", "mobilevit_xxs", "tf_efficientnet_lite0")},
-    **{f"timm_{n}": timm_model(n) for n in ("fastvit_t8", "repvgg_a0", "convmixer_768_32", "gcresnet33ts", "poolformer_s12", "dla34")},
-    **{f"timm_{n}": timm_model(n, None) for n in ("deit_tiny_patch16_224", "levit_128s", "resmlp_12_224", "visformer_tiny")},
+    **{
+        f"timm_{n}": timm_model(n)
+        for n in ("ghostnet_100", "hrnet_w18_small", "edgenext_xx_small", "mobilevit_xxs", "tf_efficientnet_lite0")
+    },
+    **{
+        f"timm_{n}": timm_model(n)
+        for n in ("fastvit_t8", "repvgg_a0", "convmixer_768_32", "gcresnet33ts", "poolformer_s12", "dla34")
+    },
+    **{
+        f"timm_{n}": timm_model(n, None)
+        for n in ("deit_tiny_patch16_224", "levit_128s", "resmlp_12_224", "visformer_tiny")
+    },
 }
 # What scripting refuses, or takes minutes: traces alone.
 TRACED = {"fasterrcnn", "retinanet", "ssdlite", "timm_hrnet_w18_small"}
@@ -130,7 +141,9 @@ def differs(got, want):
     if want.dtype.kind not in "fc":
         return None if (got == want).all() else "other numbers"
     bound = 1e-5 + 1e-5 * (np.abs(want).max() if want.size else 0)
-    return None if np.allclose(got, want, rtol=1e-4, atol=bound, equal_nan=True) else f"off by {np.abs(got - want).max()}"
+    return (
+        None if np.allclose(got, want, rtol=1e-4, atol=bound, equal_nan=True) else f"off by {np.abs(got - want).max()}"
+    )
 
 
 def run(restride, archive, inputs, want, directory):
@@ -140,7 +153,7 @@ def run(restride, archive, inputs, want, directory):
     for way in WAYS:
         out = directory / "outputs.npz"
         done = subprocess.run(
-            [str(restride.binary), "run", str(archive), "--inputs", str(given), "--outputs", str(out), "--via", way],
+            [restride.path, "run", str(archive), "--inputs", str(given), "--outputs", str(out), "--via", way],
             capture_output=True,
             text=True,
         )
@@ -196,21 +209,23 @@ def converter():
             made = TS2EPConverter(loaded, inputs).convert()
             again = flat(made.module()(*inputs))
             want = flat(torch.jit.load(str(path))(*inputs))
-            says = "converts" if len(again) == len(want) and all(differs(np.asarray(a), b) is None for a, b in zip(again, want)) else "other results"
+            says = (
+                "converts"
+                if len(again) == len(want) and all(differs(np.asarray(a), b) is None for a, b in zip(again, want))
+                else "other results"
+            )
         except Exception as e:
             says = "refuses: " + " ".join(str(e).split())[:90].replace("|", "/")
         print(f"| {path.stem} | {says} | runs, agrees |")
 
 
 def main():
-    options = parser(__doc__)
-    options.add_argument("names", nargs="*", help="models [default: all]")
-    options.add_argument("--silero", metavar="FILE", help="the archive silero_vad.jit")
+    options = parser(__doc__, "names", "--binary")
     options.add_argument("--converter", action="store_true", help="print the table of docs/torchscript.md")
     args = options.parse_args()
     if args.converter:
         return converter()
-    restride = Restride(args.restride) if hasattr(args, "restride") else Restride()
+    restride = Restride(args.binary)
     failed = count = 0
     with scratch() as directory:
         directory = Path(directory)

@@ -144,7 +144,15 @@ def write_inputs(path, leaves):
         at = len(storages)
         data = leaf.reshape(-1).tolist()
         storages.append({"id": at, "dtype": str(leaf.dtype).removeprefix("torch."), "data": data})
-        tensors.append({"dtype": storages[-1]["dtype"], "size": list(leaf.shape), "stride": list(leaf.stride()), "offset": 0, "storage": at})
+        tensors.append(
+            {
+                "dtype": storages[-1]["dtype"],
+                "size": list(leaf.shape),
+                "stride": list(leaf.stride()),
+                "offset": 0,
+                "storage": at,
+            }
+        )
     path.write_text(json.dumps({"tensors": tensors, "storages": storages}))
 
 
@@ -153,7 +161,11 @@ def call(module, arguments, path):
     before = {n: b.clone() for n, b in module.named_buffers()} if isinstance(module, torch.nn.Module) else {}
     given = [a.clone() if isinstance(a, torch.Tensor) else a for a in arguments]
     outputs = flat(module(*given))
-    arrays = {f"output.{i}": np.asarray(o.detach() if isinstance(o, torch.Tensor) else o) for i, o in enumerate(outputs) if o is not None}
+    arrays = {
+        f"output.{i}": np.asarray(o.detach() if isinstance(o, torch.Tensor) else o)
+        for i, o in enumerate(outputs)
+        if o is not None
+    }
     for i, (old, new) in enumerate(zip(arguments, given)):
         if isinstance(old, torch.Tensor) and not torch.equal(old, new):
             arrays[f"input.{i}"] = new.numpy()
@@ -205,7 +217,12 @@ def main():
     boxes = (torch.randn(5, 8), torch.rand(5, 4) * 20)
     archive("traced_boxes", traced(Boxes(), boxes), boxes)
     image = (torch.randn(2, 3, 8, 8),)
-    network = torch.nn.Sequential(torch.nn.Conv2d(3, 4, 3), torch.nn.BatchNorm2d(4), torch.nn.ReLU(inplace=True), torch.nn.Upsample(scale_factor=2.0))
+    network = torch.nn.Sequential(
+        torch.nn.Conv2d(3, 4, 3),
+        torch.nn.BatchNorm2d(4),
+        torch.nn.ReLU(inplace=True),
+        torch.nn.Upsample(scale_factor=2.0),
+    )
     archive("traced_network", traced(network, image), image)
     archive("scripted_code", torch.jit.script(Everything()), (torch.randn(4, 3), [torch.randn(2), torch.randn(2)]))
     archive("scripted_state", torch.jit.script(Decoder()), (torch.randn(2, 4), 16000), again=True)
