@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 """Hold TorchScript archives to torch.jit.load: traced and scripted models through interp, functional and plan.
 
-Models of torchvision and timm are made with random weights, traced and scripted, and saved to a scratch directory; restride runs each archive on
-the inputs that PyTorch ran it on. `--converter`
+Models of torchvision and timm are made with random weights, traced and scripted, and saved to a scratch directory;
+restride runs each archive on the inputs that PyTorch ran it on. `--converter`
 prints what PyTorch's own converter makes of fixtures/torchscript. Names select models.
 
 Needs PyTorch, torchvision and timm. Exit status 1 when a result differs or an archive of the list is refused; the last line counts.
