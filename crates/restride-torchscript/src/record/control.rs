@@ -193,7 +193,8 @@ impl Recorder<'_> {
 
     fn hop(&mut self, name: &str, args: Vec<Arg>, types: &[TensorType]) -> Result<Vec<TensorRef>> {
         let op = self.operator(name)?;
-        let hint = op.schema().name.clone();
+        // PyTorch names the call itself after its operator.
+        let hint = format!("{}_result", op.schema().name);
         let results: Vec<(Arc<str>, Type)> =
             types.iter().map(|ty| (self.fresh(&hint), Type::Tensor(ty.clone()))).collect();
         let origin = self.origin();
