@@ -63,8 +63,8 @@ impl ProgramSource {
         if file.extension().is_some_and(archive) && args.weights.is_some() {
             return usage("--weights gives weights to a text, and FILE is an archive with its own", "leave it out");
         }
-        let mut inputs = GivenInputs::default();
-        inputs.dynamic = args.dynamic.iter().flat_map(|d| d.0.clone()).collect();
+        let dynamic = args.dynamic.iter().flat_map(|d| d.0.clone()).collect();
+        let mut inputs = GivenInputs { dynamic, ..GivenInputs::default() };
         if let Some(path) = &given.inputs {
             inputs.items = files::given_inputs(&screen.read_file(path, inputs_format)?)?;
         }
