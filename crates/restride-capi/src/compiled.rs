@@ -6,7 +6,7 @@ use crate::json::plan_json;
 use crate::program::{reserved, restride_program};
 use crate::status::{CallError, CallResult, call, quiet, restride_status};
 use crate::tensors::{restride_tensor, tensors};
-use restride::{CompileOptions, Compiled, Inputs, RunOptions};
+use restride::{CompileOptions, Compiled, FuseOptions, Inputs, RunOptions};
 use std::ffi::{CString, c_char};
 use std::ptr;
 
@@ -52,7 +52,7 @@ pub struct restride_compile_options {
     pub threads: u32,
     /// 1 checks every decision of the compiler by checkers of its own, 0 does not. A plan in a file is always checked.
     pub check: u32,
-    /// Reserved for fusion: 0.
+    /// The most operators that run as one step: 0 leaves it to the compiler, 1 makes every operator a step of its own.
     pub fusion: u32,
     /// Reserved for faster kernels with other bits: 0, which is the same bits for every number of threads, layout and run.
     pub determinism: u32,
@@ -84,7 +84,7 @@ const MOST_THREADS: u32 = 1 << 12;
 
 pub(crate) fn compile_options(given: *const restride_compile_options) -> CallResult<(CompileOptions, RunOptions)> {
     let given = crate::arguments::options(given, compile_defaults(), |o| o.size)?;
-    reserved(given.fusion | given.determinism)?;
+    reserved(given.determinism)?;
     if given.memory_budget < 0 {
         return Err(CallError::argument(format!("options.memory_budget is {}", given.memory_budget)));
     }
@@ -92,7 +92,12 @@ pub(crate) fn compile_options(given: *const restride_compile_options) -> CallRes
         let what = format!("options.threads is {}; it takes 1 to {MOST_THREADS}", given.threads);
         return Err(CallError::argument(what));
     }
+    let mut fuse = FuseOptions::default();
+    if given.fusion > 0 {
+        fuse.most = given.fusion as usize;
+    }
     let compile = CompileOptions {
+        fuse,
         check: flag(given.check, "options.check")?,
         budget: (given.memory_budget > 0).then_some(given.memory_budget),
         ..CompileOptions::default()

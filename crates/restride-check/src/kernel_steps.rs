@@ -2,7 +2,9 @@
 
 use crate::FaultKind;
 use crate::placement::PlacementWalk;
-use restride_ir::{Arg, HopCall, Meta, NodeId, Place, ReuseKind, Type, ValueId, trailing_room};
+use restride_ir::{
+    Arg, HopCall, Licence, Meta, NodeId, Place, ReuseKind, Type, ValueId, check_fused, fused_body, trailing_room,
+};
 use restride_tensor::{Overlap, index_by_index, overlap_bytes, self_overlaps};
 
 /// An operand of a kernel.
@@ -30,6 +32,9 @@ impl PlacementWalk<'_> {
         }
         if node.op.def().awaits {
             return self.land(id, reads, writes);
+        }
+        if let Err(e) = check_fused(self.program, self.graph, node) {
+            return self.fault(FaultKind::Malformed, None, None, e.0);
         }
         let mut operands = Vec::new();
         let mut reads_left = reads.iter().enumerate();
@@ -91,7 +96,7 @@ impl PlacementWalk<'_> {
         if node.op.def().hop.is_some() {
             self.bodies(id, reads, writes);
         } else {
-            self.enough(id, restride_ir::scratch_bytes(self.graph, id, reads, writes));
+            self.enough(id, restride_ir::scratch_bytes(&self.program.graphs, self.graph, id, reads, writes));
         }
         for (_, _, place, meta) in &results {
             self.memory.write(place, meta.dtype.size(), at);
@@ -134,6 +139,13 @@ impl PlacementWalk<'_> {
             let (from, to) = (o.meta.dtype.size(), meta.dtype.size());
             o.place.buffer == place.buffer && expanded.is_some_and(|l| index_by_index(&l, from, &place.layout, to))
         };
+        if let Some(body) = fused_body(node) {
+            let met: Vec<(usize, bool)> = met.iter().map(|&i| (operands[i].operand, same_cell(&operands[i]))).collect();
+            return crate::fused::overlaps(&self.program.graphs[body], result, &met).map_err(|operand| {
+                let name = &self.graph.values[node.operands().nth(operand).expect("an operand of the node")].name;
+                format!("is written to cells of %{name}, which the body reads")
+            });
+        }
         for &i in &met {
             let o = &operands[i];
             // A licence is for an argument that is a single tensor.
@@ -150,7 +162,8 @@ impl PlacementWalk<'_> {
                 ReuseKind::Carried => o.place == *place && met.iter().all(|&j| j == i),
                 ReuseKind::ReadsFirst => true,
                 ReuseKind::Trailing => {
-                    met.iter().all(|&j| j == i) && trailing_room(self.graph, id, l, reads, place).is_some()
+                    let licence = Licence { operand: o.operand, result, kind: l.kind };
+                    met.iter().all(|&j| j == i) && trailing_room(self.graph, id, &licence, reads, place).is_some()
                 }
             });
             // An operand with the result's cells is covered by the licence of another operand.

@@ -14,6 +14,9 @@
 //!
 //! [`functional`]: no operator writes, the signature fits the graph, and values are defined before their uses.
 //!
+//! [`fusion()`]: a program with fused nodes makes the same calls as the one before, in bodies. [`placement`] opens those bodies: a result
+//! may have cells of an operand only where no tile reads them after it wrote them.
+//!
 //! [`equivalence()`]: the functional program means the same as the imported one. Every output and every byte of an input's
 //! storage is computed by the same calls of the same elements, for all inputs of some sizes. Its module says what it trusts
 //! and does not cover.
@@ -39,6 +42,8 @@ mod facts;
 mod fault;
 mod first_element;
 mod functional;
+mod fused;
+mod fusion;
 mod in_flight;
 mod interval_map;
 mod kernel_steps;
@@ -50,6 +55,7 @@ mod well_formed;
 pub use equivalence::{Equivalence, InputPlace, MemoryOps, equivalence};
 pub use fault::{Fault, FaultKind, error};
 pub use functional::functional;
+pub use fusion::fusion;
 pub use placement::placement;
 pub use plan::plan;
 

@@ -534,6 +534,15 @@ pub struct MemoryArgs {
     /// Compute nothing once for all runs, and read weights where they are: less memory, slower products.
     #[arg(help_heading = MEMORY, long)]
     pub no_fold: bool,
+    /// Run every operator as a step of its own, and write what it computes.
+    #[arg(help_heading = MEMORY, long, conflicts_with = "fuse_limit")]
+    pub no_fuse: bool,
+    /// The most operators that run as one step; 1 is `--no-fuse`.
+    #[arg(help_heading = MEMORY, long, value_name = "N")]
+    pub fuse_limit: Option<usize>,
+    /// Let the operators behind a product or a convolution work on each part of its result as soon as it is finished.
+    #[arg(help_heading = MEMORY, long, conflicts_with = "no_fuse")]
+    pub fuse_heads: bool,
     /// Memories of the arena, fastest first, each with its capacity (as fast=512kB,slow).
     ///
     /// Buffers with the most traffic go into the first ones; buffers that do not fit spill to the next.
@@ -566,6 +575,9 @@ impl MemoryArgs {
             (self.budget.is_some(), "--budget"),
             (self.no_reorder, "--no-reorder"),
             (self.no_fold, "--no-fold"),
+            (self.no_fuse, "--no-fuse"),
+            (self.fuse_limit.is_some(), "--fuse-limit"),
+            (self.fuse_heads, "--fuse-heads"),
             (!self.memories.is_empty(), "--memories"),
             (self.align.is_some(), "--align"),
             (self.alloc_graph_input, "--alloc-graph-input"),

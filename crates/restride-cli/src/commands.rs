@@ -159,6 +159,8 @@ fn compile_options(screen: &Screen, given: &GivenArgs, memory: Option<&MemoryArg
     let Some(args) = memory else { return Ok(options) };
     options.order = !args.no_reorder;
     options.fold = !args.no_fold;
+    options.fuse.most = if args.no_fuse { 0 } else { args.fuse_limit.unwrap_or(options.fuse.most) };
+    options.fuse.heads = args.fuse_heads;
     options.budget = args.budget;
     options.place.views = !args.no_views;
     options.place.inputs_in_arena = args.alloc_graph_input;

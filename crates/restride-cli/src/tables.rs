@@ -148,14 +148,15 @@ pub fn report_json(r: &Report) -> Value {
         "functional": { "nodes": r.functional_nodes, "mutated": r.mutated },
         "placed": {
             "steps": r.placed.steps, "in_place": r.placed.in_place, "views": r.placed.views, "copies": r.placed.copies,
-            "copy_bytes": r.placed.copy_bytes, "missed": r.placed.missed, "missed_bytes": r.placed.missed_bytes,
+            "copy_bytes": r.placed.copy_bytes, "fused": r.placed.fused, "moved_bytes": r.placed.moved_bytes,
+            "moved_arena_bytes": r.placed.moved_arena_bytes, "missed": r.placed.missed, "missed_bytes": r.placed.missed_bytes,
         },
         "plan": plan_of(r),
         "learns": r.learns,
         "checks": { "functional": check, "placement": check, "plan": check },
         "time_us": {
             "import": us(r.times.import), "functionalize": us(r.times.functionalize), "simplify": us(r.times.simplify),
-            "place": us(r.times.place), "check": us(r.times.check), "plan": us(r.times.plan),
+            "fuse": us(r.times.fuse), "place": us(r.times.place), "check": us(r.times.check), "plan": us(r.times.plan),
         },
     })
 }
@@ -217,6 +218,8 @@ pub fn before_after(r: &Report) -> Vec<[String; 4]> {
         row("in place", dash(), dash(), r.placed.in_place.to_string()),
         row("views (no cost)", r.imported.views.to_string(), dash(), r.placed.views.to_string()),
         row("copies", dash(), dash(), format!("{}, {}", r.placed.copies, bytes(r.placed.copy_bytes))),
+        row("fused", dash(), dash(), format!("{} operators", r.placed.fused)),
+        row("moved in a run", dash(), dash(), bytes(r.placed.moved_bytes)),
         row("declined", dash(), dash(), format!("{}, {}", r.placed.missed, bytes(r.placed.missed_bytes))),
     ]
 }
@@ -247,6 +250,7 @@ pub fn report_text(r: &Report) -> String {
         ("import", t.import),
         ("functionalize", t.functionalize),
         ("simplify", t.simplify),
+        ("fuse", t.fuse),
         ("place", t.place),
         ("plan", t.plan),
         ("check", t.check),

@@ -1,6 +1,6 @@
 //! Declarations built from others: `exact(…).reusing(…).graded(…)`.
 
-use crate::{Exactness, Grad, MacsFn, OpDef, Reuse};
+use crate::{EpilogueFn, Exactness, Grad, MacsFn, OpDef, Reuse, TileFn};
 
 impl OpDef {
     /// The declaration with results as close to PyTorch's as given.
@@ -14,6 +14,14 @@ impl OpDef {
     /// The declaration with licences for results to take over the memory of arguments.
     pub const fn reusing(self, reuse: &'static [Reuse]) -> OpDef {
         OpDef { reuse, ..self }
+    }
+    /// The declaration of an operator whose calls can be computed in tiles.
+    pub const fn tiled(self, tiles: TileFn) -> OpDef {
+        OpDef { tiles: Some(tiles), ..self }
+    }
+    /// The declaration of an operator whose kernel calls epilogues.
+    pub const fn finishing(self, epilogue: EpilogueFn) -> OpDef {
+        OpDef { epilogue: Some(epilogue), ..self }
     }
     /// The declaration with a count of multiply-adds.
     pub const fn counted(self, macs: MacsFn) -> OpDef {

@@ -65,6 +65,9 @@ impl Effects {
             }
         }
         let mut effect = schema_effect(node.op, &node.args, node.results.len());
+        if node.op.def().fused {
+            return Ok(effect);
+        }
         // An undeclared operator with subgraphs may do anything to all of its operands.
         let bodies = node.args.iter().filter_map(|a| if let Arg::Graph(g) = a { Some(*g) } else { None });
         let operands = 0..node.operands().count();

@@ -16,6 +16,7 @@ mod grad;
 mod graph;
 mod higher_order;
 mod lazy_bits;
+mod licence;
 mod limits;
 mod liveness;
 mod op;
@@ -28,6 +29,7 @@ mod scratch;
 #[cfg(test)]
 mod test_ops;
 pub mod text;
+mod tiles;
 mod types;
 mod verify;
 mod write_order;
@@ -47,13 +49,14 @@ pub use higher_order::{
     known_meta, layout_bytes, output_meta,
 };
 pub use lazy_bits::LazyBits;
+pub use licence::{Licence, licences};
 pub use limits::{Limits, beyond};
 pub use liveness::{Live, lives};
 pub use op::{
-    AssemblyPart, AssertsFn, ByBatch, Call, Ctx, DecomposeFn, Emit, Exactness, Hop, InferFn, Kernel, MacsFn, MathView,
-    Member, MemberArg, Movement, Op, OpDef, OverlapCheck, PrepackFn, Prepacked, Reuse, ReuseKind, RngKey, Sample,
-    SampleArg, SampleFn, ScratchFn, TrailingFn, Twin, TwinDecl, TwinReturn, Val, ViewArgs, ViewOutcome, ViewRule,
-    view_args,
+    AssemblyPart, AssertsFn, ByBatch, Call, Ctx, DecomposeFn, Emit, EpilogueFn, Exactness, Hop, InferFn, Kernel,
+    MacsFn, MathView, Member, MemberArg, Movement, Op, OpDef, OverlapCheck, PrepackFn, Prepacked, Reuse, ReuseKind,
+    RngKey, Sample, SampleArg, SampleFn, ScratchFn, TrailingFn, Twin, TwinDecl, TwinReturn, Val, ViewArgs, ViewOutcome,
+    ViewRule, view_args,
 };
 pub use placement::{Buffer, BufferId, BufferKind, MemorySpace, Place, Placement, Plan, Step, carried_over};
 pub use program::{
@@ -64,7 +67,10 @@ pub use refusal::{OperandMemory, refuse_cast, refuse_overlap};
 pub use remark::{Reason, Remark, RemarkKind};
 pub use restride_tensor::{DType, Dim, Dims, Layout, Scalar};
 pub use schema::{AliasInfo, ArgType, Default as SchemaDefault, Schema, SchemaArg, SchemaReturn};
-pub use scratch::{call_trailing_room, macs, placed_args, scratch_bytes, trailing_room};
+pub use scratch::{call_scratch, call_trailing_room, macs, placed_args, scratch_bytes, trailing_room};
+pub use tiles::{
+    Follows, FusedHead, TileFn, TileRule, Tiling, check_fused, epilogue_rows, fused_body, fused_head, view_dims,
+};
 pub use types::{Meta, TensorType, Type};
 pub use verify::{relay, verify, verify_form};
 pub use write_order::{Visited, Visits, computed_aside, fastest_first, fits, visits};

@@ -3,7 +3,7 @@
 //! `restride-ops` declares each operator once, as a static [`OpDef`]; a `None` shows what the operator lacks. An [`Op`] is the
 //! handle of a registered declaration, which nodes hold.
 
-use crate::{Arg, Args, Exchange, Expr, Grad, Meta, OpError, Schema, TensorType};
+use crate::{Arg, Args, Exchange, Expr, Grad, Meta, OpError, Schema, TensorType, TileFn};
 use restride_tensor::{DType, Fitted, Layout, RawTensor, Scalar, View, ViewMut};
 use smallvec::SmallVec;
 use std::fmt;
@@ -416,8 +416,15 @@ pub struct OpDef {
     pub by_row: bool,
     /// The kernel computes each matrix (the last two dimensions) of some arguments by itself.
     pub by_batch: Option<ByBatch>,
+    /// How parts of results follow from parts of operands, for an operator that is not `pointwise`.
+    pub tiles: Option<TileFn>,
+    /// For an operator whose kernel may call an epilogue for finished parts of its result (`restride-kernels`, `support/epilogue.rs`): how
+    /// many of the result's dimensions are the rows of these parts, by the call; `None` for a call without epilogue.
+    pub epilogue: Option<EpilogueFn>,
     /// The form of a call whose operand was packed once.
     pub prepacked: Option<Prepacked>,
+    /// Computes the body that is argument 0, tile by tile.
+    pub fused: bool,
     /// Higher-order operator.
     pub hop: Option<Hop>,
 
@@ -461,6 +468,9 @@ pub struct Prepacked {
     pub numbers: PrepackFn,
 }
 
+/// Rows of [`OpDef::epilogue`], from the types of arguments and results.
+pub type EpilogueFn = fn(&Args<'_, Meta>, &[Meta]) -> Option<usize>;
+
 /// Numbers of [`Prepacked`], from the types of a call.
 pub type PrepackFn = fn(&Args<'_, Meta>) -> Option<(Vec<i64>, Vec<i64>)>;
 
@@ -503,7 +513,10 @@ impl OpDef {
             halves_aside: false,
             by_row: false,
             by_batch: None,
+            tiles: None,
+            epilogue: None,
             prepacked: None,
+            fused: false,
             overlap: OverlapCheck::Partial,
             random: false,
             effectful: false,

@@ -24,6 +24,8 @@ pub enum RemarkKind {
     LayoutCopy,
     /// The layout of a result is chosen for its readers.
     LaidOut,
+    /// Operators are computed tile by tile as one node, and what they hand on is not written.
+    Fuse,
     /// A value is recomputed for a late reader, so that its memory is free in between.
     ComputeAgain,
 }
@@ -102,6 +104,7 @@ impl RemarkKind {
             RemarkKind::OutputInCaller => "computed in the output's memory",
             RemarkKind::LayoutCopy => "copy into another layout",
             RemarkKind::LaidOut => "laid out as it is read",
+            RemarkKind::Fuse => "fused",
             RemarkKind::ComputeAgain => "recomputed",
         }
     }
@@ -118,6 +121,7 @@ impl RemarkKind {
             RemarkKind::OutputInCaller => ["computed in the output's memory", "not computed in the output's memory"],
             RemarkKind::LayoutCopy => ["copied into another layout", "not kept in its layout"],
             RemarkKind::LaidOut => ["layout chosen for its readers", "layout not chosen for its readers"],
+            RemarkKind::Fuse => ["fused", "not fused with its reader"],
             RemarkKind::ComputeAgain => ["recomputed", "not recomputed"],
         };
         if taken { yes } else { no }

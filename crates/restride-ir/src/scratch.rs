@@ -1,8 +1,9 @@
 //! Scratch and multiply-adds of kernels, from the declarations of their operators.
 
+use crate::licence::declared;
 use crate::{
-    Arg, Args, Graph, Kernel, Layout, Meta, NodeId, OpError, Place, Reuse, ReuseKind, Scalar, ValueId, aligned,
-    known_meta, operands_of,
+    Arg, Args, Graph, GraphId, IdArena, Kernel, Layout, Licence, Meta, NodeId, OpError, Place, ReuseKind, Scalar,
+    Tiling, ValueId, aligned, fused_body, fused_head, known_meta,
 };
 
 /// Arguments of a node, tensors in the layouts of `reads` (one for each of `Node::operands`; a missing place means the
@@ -25,24 +26,62 @@ fn placed(graph: &Graph, v: ValueId, place: Option<&Option<Place>>) -> Result<Me
 }
 
 /// Scratch bytes of a node's kernel at these places: 0 if the operator declares none, or if only a run knows the numbers.
-pub fn scratch_bytes(graph: &Graph, id: NodeId, reads: &[Option<Place>], writes: &[Option<Place>]) -> i64 {
+pub fn scratch_bytes(
+    graphs: &IdArena<GraphId, Graph>,
+    graph: &Graph,
+    id: NodeId,
+    reads: &[Option<Place>],
+    writes: &[Option<Place>],
+) -> i64 {
     let node = &graph.nodes[id];
-    let def = node.op.def();
-    let (Some(scratch), Kernel::Fixed(_) | Kernel::Collective(_)) = (def.scratch, def.kernel) else { return 0 };
+    if !node.op.def().fused && !matches!(node.op.def().kernel, Kernel::Fixed(_) | Kernel::Collective(_)) {
+        return 0;
+    }
     let Ok(args) = placed_args(graph, id, reads) else { return 0 };
     let outs = node.results.iter().enumerate().map(|(i, v)| placed(graph, *v, writes.get(i)));
     let Ok(outs) = outs.collect::<Result<Vec<Meta>, OpError>>() else { return 0 };
-    let bytes = scratch(&Args(&args), &outs).unwrap_or(0);
-    let trailing = def.reuse.iter().filter_map(|licence| {
-        let write = writes.get(licence.result as usize)?.as_ref()?;
-        trailing_room(graph, id, licence, reads, write)
+    let Some(bytes) = call_scratch(graphs, node, &args, &outs) else { return 0 };
+    let bytes = bytes.unwrap_or(0);
+    let trailing = declared(node).filter_map(|licence| {
+        let write = writes.get(licence.result)?.as_ref()?;
+        trailing_room(graph, id, &licence, reads, write)
     });
     aligned(i64::try_from(trailing.fold(bytes, usize::saturating_add)).unwrap_or(i64::MAX))
 }
 
+/// Scratch bytes of a call with arguments and results of these types and layouts: those of its operator, or of the head of its body.
+/// `None` if it declares none.
+pub fn call_scratch(
+    graphs: &IdArena<GraphId, Graph>,
+    node: &crate::Node,
+    args: &[Arg<Meta, Scalar>],
+    outs: &[Meta],
+) -> Option<Result<usize, OpError>> {
+    let Some(body) = fused_body(node).and_then(|b| graphs.get(b)) else {
+        return node.op.def().scratch.map(|scratch| scratch(&Args(args), outs));
+    };
+    let tiling = Tiling::of(body).ok()?;
+    let head = fused_head(body, &tiling).ok().flatten()?;
+    let call = &body.nodes[*body.order.first()?];
+    let scratch = call.op.def().scratch?;
+    let given: Vec<&Meta> = args.iter().flat_map(Arg::values).collect();
+    let operand = |v: &ValueId| {
+        let at = body.inputs.iter().position(|i| i == v);
+        at.and_then(|k| given.get(k)).map(|m| Meta::clone(m)).ok_or_else(|| OpError::new("an operand of no head"))
+    };
+    let number = |e: &crate::Expr| e.constant().ok_or_else(|| OpError::new("a number that is not known"));
+    let own = call.args.iter().map(|a| a.try_map(operand, number)).collect::<Result<Vec<_>, OpError>>();
+    let mut out = known_meta(body, head.result).ok()?;
+    out.layout = head.place(&outs.last()?.layout, &out.layout.sizes);
+    Some(own.and_then(|own| scratch(&Args(&own), &[out])))
+}
+
 /// Multiply-adds of a node's kernel: 0 if the operator declares none, or if only a run knows the numbers.
-pub fn macs(graph: &Graph, id: NodeId) -> i64 {
+pub fn macs(graphs: &IdArena<GraphId, Graph>, graph: &Graph, id: NodeId) -> i64 {
     let node = &graph.nodes[id];
+    if let Some(body) = fused_body(node).and_then(|b| graphs.get(b)) {
+        return body.order.iter().map(|id| macs(graphs, body, *id)).sum();
+    }
     let Some(count) = node.op.def().macs else { return 0 };
     let outs = node.results.iter().map(|v| known_meta(graph, *v)).collect::<Result<Vec<Meta>, OpError>>();
     match (placed_args(graph, id, &[]), outs) {
@@ -56,7 +95,7 @@ pub fn macs(graph: &Graph, id: NodeId) -> i64 {
 pub fn trailing_room(
     graph: &Graph,
     id: NodeId,
-    licence: &Reuse,
+    licence: &Licence,
     reads: &[Option<Place>],
     write: &Place,
 ) -> Option<usize> {
@@ -64,11 +103,10 @@ pub fn trailing_room(
         return None;
     }
     let node = &graph.nodes[id];
-    let arg = licence.arg as usize;
-    let Some(Arg::Value(v)) = node.args.get(arg) else { return None };
-    let read = reads.get(operands_of(&node.args, arg).start)?.as_ref()?;
-    let result = node.results.get(licence.result as usize)?;
-    let one_type = graph.values[*v].ty.tensor()?.dtype == graph.values[*result].ty.tensor()?.dtype;
+    let v = node.operands().nth(licence.operand)?;
+    let read = reads.get(licence.operand)?.as_ref()?;
+    let result = node.results.get(licence.result)?;
+    let one_type = graph.values[v].ty.tensor()?.dtype == graph.values[*result].ty.tensor()?.dtype;
     let (from, to) = (&read.layout, &write.layout);
     let end = |l: &Layout| l.offset.saturating_add(l.numel());
     let trails = read.buffer == write.buffer && end(from) == end(to) && to.numel() <= from.numel();

@@ -4,7 +4,7 @@
 
 use crate::run::{Outcome, call, filled, fitted, meta, on_views, resolved};
 use restride_ir::{
-    Arg, Args, Call, Ctx, Kernel, Layout, Meta, Movement, Op, OpError, Reuse, ReuseKind, SampleArg, Scalar,
+    Arg, Args, Call, Ctx, Kernel, Layout, Meta, Movement, Op, OpError, Reuse, ReuseKind, SampleArg, Scalar, TileRule,
 };
 use restride_kernels::support::convert::copy_convert;
 use restride_tensor::{DType, RawTensor, Storage};
@@ -283,6 +283,54 @@ fn licensed_results_lie_on_their_operands() {
         }
         Ok(())
     });
+}
+
+/// A range of a loop that a tile rule lets be cut is computed by itself, with the bits of the whole.
+#[test]
+fn tiles_have_the_bits_of_the_whole() {
+    let mut cuts = std::cell::Cell::new(0);
+    every_sample(|op, args| {
+        let Some(kernel) = fixed(op, args) else { return Ok(()) };
+        let args = map_tensors(args, resolved);
+        let Ok(want) = results(op, &args) else { return Ok(()) };
+        let types: Vec<Meta> = want.iter().map(meta).collect();
+        let Some(rule) = TileRule::of_call(op, &metas(&args), &types) else { return Ok(()) };
+        let operands: Vec<RawTensor> = args.iter().flat_map(Arg::values).cloned().collect();
+        let part = |t: &RawTensor, along: &[Option<u8>], at: usize, range: (i64, i64)| {
+            let mut layout = t.layout().clone();
+            for d in (0..along.len()).filter(|d| along[*d] == Some(at as u8)) {
+                layout.offset += range.0 * layout.strides[d];
+                layout.sizes[d] = range.1 - range.0;
+            }
+            t.alias(t.dtype(), layout).expect("a part")
+        };
+        for at in (0..rule.cut.len()).filter(|l| rule.cut[*l]) {
+            let size = |t: &RawTensor, along: &[Option<u8>]| {
+                along.iter().position(|l| *l == Some(at as u8)).map(|d| t.layout().sizes[d])
+            };
+            let sizes = want.iter().zip(&rule.results).chain(operands.iter().zip(&rule.operands));
+            let Some(n) = sizes.filter_map(|(t, along)| size(t, along)).max().filter(|n| *n > 1) else { continue };
+            for range in [(0, 1), (1, n), (0, n / 2), (n / 2, n)] {
+                let next = std::cell::RefCell::new(operands.iter().zip(&rule.operands));
+                let own = map_tensors(&args, |_| {
+                    let (t, along) = next.borrow_mut().next().expect("an operand");
+                    part(t, along, at, range)
+                });
+                let outs: Vec<RawTensor> =
+                    want.iter().map(|t| RawTensor::zeros(t.dtype(), Layout::contiguous(&t.layout().sizes))).collect();
+                let mine = |all: &[RawTensor]| -> Vec<RawTensor> {
+                    all.iter().zip(&rule.results).map(|(t, along)| part(t, along, at, range)).collect()
+                };
+                run_into(kernel, &own, &mine(&outs), 1).map_err(|e| format!("{range:?} of loop {at}: {e}"))?;
+                if let Some(why) = differ(&mine(&want), &mine(&outs)) {
+                    return Err(format!("{range:?} of loop {at}: {why}"));
+                }
+                cuts.set(cuts.get() + 1);
+            }
+        }
+        Ok(())
+    });
+    assert!(*cuts.get_mut() > 5000, "only {} tiles", cuts.get());
 }
 
 /// Elements of different sizes, those of each index beginning at the same byte.

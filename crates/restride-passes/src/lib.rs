@@ -9,6 +9,7 @@ pub mod constants;
 mod dce;
 mod declared_strides;
 pub mod functionalize;
+pub mod fuse;
 pub mod grad;
 mod input_effects;
 pub mod lower;

@@ -188,7 +188,7 @@ fn reuses(graph: &Graph, id: NodeId) -> bool {
         ReuseKind::Trailing => call_trailing_room(graph, id, &[]).is_some(),
         _ => true,
     };
-    def.movement.is_some() || def.reuse.iter().any(|l| holds(l.kind))
+    def.fused || def.movement.is_some() || def.reuse.iter().any(|l| holds(l.kind))
 }
 
 /// Whether a node only computes tensors from tensors and numbers that are known.

@@ -38,6 +38,7 @@ use restride_exec::{Inputs, RunValue};
 use restride_ir::text::{attach_weights, parse, print, print_node, print_placed};
 use restride_ir::{Arg, Binding, DType, Error, InputKind, Layout, Plan, Program, Scalar, TensorType, Type, Weights};
 use restride_passes::functionalize::{FunctionalizeOptions, Share};
+use restride_passes::fuse::{FuseOptions, fuse};
 use restride_passes::place::{PlaceOptions, Placed};
 use restride_passes::plan::PlanOptions;
 use restride_passes::recompute::{again, modelled, recompute};
@@ -135,9 +136,11 @@ fn outputs(source: &str) -> Result<Vec<(String, String)>, String> {
             "sgd" => trained(program, shares, Optimizer::Sgd(Sgd { momentum: 0.5, ..Sgd::default() })),
             "adam" => trained(program, shares, Optimizer::Adam(Adam::default())),
             "recompute" => functional(program, shares).and_then(|p| recomputed(&p, &test.sizes, &directive("most"))),
-            "place" => test.placed().map(|p| p.text()),
-            "remarks" => test.placed().map(|p| p.remarks()),
-            "copies" => test.placed().map(|p| p.copies()),
+            "fuse" => test.lowered().and_then(|p| fused(&p)).map(|p| print(&p)),
+            "place" => test.placed(false).map(|p| p.text()),
+            "place fused" => test.placed(true).map(|p| p.text()),
+            "remarks" => test.placed(false).map(|p| p.remarks()),
+            "copies" => test.placed(false).map(|p| p.copies()),
             "reinplace" => functional(program, shares)
                 .and_then(|p| materialize(&p))
                 .and_then(|(p, _)| restride_ir::verify(&p).map(|()| print(&p))),
@@ -300,6 +303,15 @@ impl CheckedPlacement {
     }
 }
 
+/// A program with fused nodes, held against the one without.
+fn fused(program: &Program) -> Result<Program, Error> {
+    let options = FuseOptions { heads: true, ..FuseOptions::default() };
+    let Some(fused) = fuse(program, &options)? else { return Ok(program.clone()) };
+    restride_ir::verify(&fused.program)?;
+    restride_check::fusion(program, &fused.program).map_err(|f| restride_check::error(&fused.program, &f))?;
+    Ok(fused.program)
+}
+
 /// A file's program and what it is run with.
 struct Test {
     program: Program,
@@ -309,8 +321,13 @@ struct Test {
 }
 
 impl Test {
-    fn placed(&self) -> Result<CheckedPlacement, Error> {
-        let program = simplify(&lower(&specialize(&functional(&self.program, &self.shares)?, &self.sizes))?)?;
+    fn lowered(&self) -> Result<Program, Error> {
+        simplify(&lower(&specialize(&functional(&self.program, &self.shares)?, &self.sizes))?)
+    }
+
+    fn placed(&self, with_fusion: bool) -> Result<CheckedPlacement, Error> {
+        let lowered = self.lowered()?;
+        let program = if with_fusion { fused(&lowered)? } else { lowered };
         let placed = place(&program, &PlaceOptions::default())?;
         let offsets = plan(program.graph(), &placed.placement, &PlanOptions::default());
         restride_check::placement(&program, &placed.placement).map_err(|f| restride_check::error(&program, &f))?;

@@ -2,7 +2,7 @@
 
 use crate::rng::Rng;
 use restride::files::element_bytes;
-use restride::{CompileOptions, Compiled, PlaceOptions, ViewOptions};
+use restride::{CompileOptions, Compiled, FuseOptions, PlaceOptions, ViewOptions};
 use restride_exec::interp::{Outputs, RunOptions, interpret};
 use restride_exec::symbols::same_number;
 use restride_exec::{Inputs, RunValue, State};
@@ -271,7 +271,12 @@ pub fn by_chance(seed: u64) -> CompileOptions {
         outputs_in_arena: !mostly(),
         vary: Some(seed),
     };
-    CompileOptions { place, poison: true, ..CompileOptions::default() }
+    let fuse = FuseOptions {
+        most: if mostly() { 2 + rng.below(12) } else { 0 },
+        heads: rng.below(4) > 0,
+        vary: (rng.below(4) > 0).then_some(seed),
+    };
+    CompileOptions { place, fuse, poison: true, ..CompileOptions::default() }
 }
 
 /// Laws of a program that all ways agree on: functionalizing its functional form changes nothing, and its reinplaced form

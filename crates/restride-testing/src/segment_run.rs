@@ -9,6 +9,7 @@ use restride_exec::outputs::outputs;
 use restride_exec::run::{ByteArena, RunCtx, Runnable};
 use restride_exec::{Inputs, RunValue, State};
 use restride_ir::{DType, Placement, Plan, Program, Result};
+use restride_passes::fuse::{FuseOptions, fuse};
 use restride_passes::plan::{PlanOptions, plan};
 use restride_passes::segment::segments;
 use restride_passes::{lower, place, simplify, specialize};
@@ -31,6 +32,17 @@ impl SegmentRun {
         let [segment] = &segments(&functional)[..] else { return None };
         let program = simplify(&lower(&specialize(&segment.program, &symbols)).ok()?).ok()?;
         Some(SegmentRun { functional, program, inputs: sample.inputs.clone() })
+    }
+
+    /// With fused nodes, by these options.
+    ///
+    /// # Errors
+    /// As `fuse`.
+    pub fn fused(mut self, options: &FuseOptions) -> Result<SegmentRun> {
+        if let Some(fused) = fuse(&self.program, options)? {
+            self.program = fused.program;
+        }
+        Ok(self)
     }
 
     /// Places it.

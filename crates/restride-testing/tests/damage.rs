@@ -206,6 +206,7 @@ fn a_plan_that_is_accepted_is_right() {
         let sample = generate(seed);
         let Some(sets) = sets(&sample) else { continue };
         let Some(piece) = SegmentRun::of(&sample) else { continue };
+        let piece = piece.fused(&by_chance(seed).fuse).unwrap_or_else(|e| panic!("seed {seed}: {e}"));
         let options = if seed % 2 == 0 { PlaceOptions::default() } else { by_chance(seed).place };
         let Ok(placement) = piece.place(&options) else { continue };
         let good = piece.check(&placement).unwrap_or_else(|f| panic!("seed {seed}: {f:?}"));
@@ -246,6 +247,7 @@ fn what_changes_a_result_is_rejected() {
         let sample = generate(seed);
         let Some(sets) = sets(&sample) else { continue };
         let Some(piece) = SegmentRun::of(&sample) else { continue };
+        let piece = piece.fused(&by_chance(seed).fuse).unwrap_or_else(|e| panic!("seed {seed}: {e}"));
         let options = if seed % 2 == 0 { PlaceOptions::default() } else { by_chance(seed).place };
         let Ok(placement) = piece.place(&options) else { continue };
         let mut right = Count::default();

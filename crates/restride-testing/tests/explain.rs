@@ -1,6 +1,6 @@
 //! `explain` reports the placement's decisions and the report's counts.
 
-use restride::{CompileOptions, Compiled, Explanation, Inputs, OpenOptions, Program, RemarkKind, Why};
+use restride::{CompileOptions, Compiled, Explanation, FuseOptions, Inputs, OpenOptions, Program, RemarkKind, Why};
 use std::path::Path;
 
 fn example(name: &str) -> (Program, Compiled, Inputs) {
@@ -104,9 +104,33 @@ fn a_move_says_what_was_declined() {
 fn explained(text: &str) -> (Program, Compiled, Explanation) {
     let program = restride_ir::text::parse(text, &restride_ops::lookup).expect("a program");
     let inputs = restride::random_inputs(&program, 1).expect("inputs");
-    let compiled = Compiled::new(program.clone(), Some(&inputs), &CompileOptions::default()).expect("it compiles");
+    let options = CompileOptions { fuse: FuseOptions::none(), ..CompileOptions::default() };
+    let compiled = Compiled::new(program.clone(), Some(&inputs), &options).expect("it compiles");
     let all = compiled.prepare(&inputs).unwrap().explain();
     (program, compiled, all)
+}
+
+/// A fused node is found by what is inside of it; a producer that stayed out says why.
+#[test]
+fn fused_nodes_are_explained_by_what_is_inside() {
+    let text = "graph(%x: f32[4]) {
+          %a: f32[4] = aten.mul.Tensor(%x, 2)
+          %f: f32[4] = aten.flip.default(%a, [0])
+          %b: f32[4] = aten.add.Tensor(%a, %f)
+          %c: f32[4] = aten.exp.default(%b)
+          return %c
+        }";
+    let program = restride_ir::text::parse(text, &restride_ops::lookup).expect("a program");
+    let inputs = restride::random_inputs(&program, 1).expect("inputs");
+    let compiled = Compiled::new(program.clone(), Some(&inputs), &CompileOptions::default()).expect("it compiles");
+    let all = compiled.prepare(&inputs).unwrap().explain();
+    let b = all.about("b", &[&program, compiled.functional()]).unwrap();
+    let taken = b.done.iter().find(|d| d.kind == RemarkKind::Fuse).expect("it is fused");
+    assert_eq!(taken.site.to_string(), "%c = restride.fused.default of aten.add.Tensor, aten.exp.default");
+    assert_eq!(taken.bytes, 16);
+    let a = all.about("a", &[&program, compiled.functional()]).unwrap();
+    let out = a.declined.iter().find(|d| d.kind == RemarkKind::Fuse).expect("it stays out");
+    assert!(out.why().starts_with("still read by %f = aten.flip.default"), "{}", out.why());
 }
 
 /// A copy that is none reads nothing: who looks through it does.

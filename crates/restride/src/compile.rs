@@ -12,6 +12,7 @@ use restride_exec::Inputs;
 use restride_ir::{Binding, NodeId, Program, Result, Scalar, Stage};
 use restride_passes::functionalize;
 use restride_passes::functionalize::FunctionalizeOptions;
+use restride_passes::fuse::FuseOptions;
 use restride_passes::place::PlaceOptions;
 use restride_passes::plan::{MemorySpec, PlanOptions};
 use restride_passes::segment::{Segment, segments};
@@ -34,6 +35,8 @@ pub struct CompileOptions {
     /// Compute once what weights alone decide, and pack the weights that products read (on by default): a run that finds a weight
     /// changed computes it again.
     pub fold: bool,
+    /// What is fused: chains of operators that are computed tile by tile, so that what they only hand on is not written.
+    pub fuse: FuseOptions,
     /// The most bytes of the arena: where it would need more, cheap values are rematerialised instead of kept. A budget that cannot be
     /// met is an error that says why.
     pub budget: Option<i64>,
@@ -58,6 +61,7 @@ impl Default for CompileOptions {
             check: true,
             order: true,
             fold: true,
+            fuse: FuseOptions::default(),
             budget: None,
             place: PlaceOptions::default(),
             plan: PlanOptions::default(),
@@ -78,6 +82,8 @@ pub struct Times {
     pub functionalize: Duration,
     /// Sizes put in, compositions taken apart.
     pub simplify: Duration,
+    /// Operators that become one.
+    pub fuse: Duration,
     /// Where every value lives.
     pub place: Duration,
     /// The checkers.

@@ -38,7 +38,7 @@ pub use counts::Counts;
 pub use coverage::{Coverage, Differentiated, How, coverage};
 pub use describe::{DeclaredSize, DescribedValue, Description, ValueKind, describe, named_inputs};
 pub use inspect::Prepared;
-pub use inspect::explain::{Copied, Decision, Explanation, Site, Why};
+pub use inspect::explain::{Copied, Decision, Explanation, Inside, Site, Why};
 pub use inspect::profile::StepTime;
 pub use inspect::report::{Memories, MemoryCounts, PlacedCounts, PlanCounts, PlanRow, PlanTable, Report};
 pub use inspect::timeline::{
@@ -97,6 +97,7 @@ pub use restride_passes::ViewOptions;
 /// ```
 pub use restride_passes::functionalize::functionalize;
 pub use restride_passes::functionalize::{FunctionalizeOptions, Share};
+pub use restride_passes::fuse::FuseOptions;
 pub use restride_passes::grad::{
     Adam, Loss, Optimizer, Options as GradOptions, Parameter, Sgd, Update, UpdateStep, averaged, grad, train,
 };

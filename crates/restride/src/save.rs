@@ -115,6 +115,7 @@ impl Compiled {
                 placement: &p.placement,
                 plan: &p.plan,
                 sequence: p.sequence.as_deref(),
+                groups: &p.groups,
             })
             .collect();
         export_file_with(&program, path, &placed_files(&program, &sizes, &pieces)?)

@@ -22,6 +22,17 @@ impl Replay<'_> {
         }
     }
 
+    /// A fused node is the calls of its body.
+    pub(super) fn fused(&mut self, body: GraphId, args: &ReplayArgs) -> ReplayResult<Vec<ReplayValue>> {
+        let operands = args.get(1).map_or_else(Vec::new, items);
+        let results = self.graph(body, &operands)?;
+        let value = |r: Arg<ReplayValue, Expr>| match r {
+            Arg::Value(v) => Ok(v),
+            _ => Err(ReplayStop::Fault("a fused body returns a number".into())),
+        };
+        results.into_iter().map(value).collect()
+    }
+
     fn predicate(&mut self, pred: &Arg<ReplayValue, Expr>) -> ReplayResult<Byte> {
         match pred {
             Arg::Value(ReplayValue::Tensor(t)) => {

@@ -5,7 +5,7 @@ use super::names::{Byte, ContentId, TermId, TermKey, TermTable};
 use super::{MemoryOps, ReplayStop};
 use restride_ir::{
     Arg, Args, DType, Expr, Graph, GraphId, Layout, LazyBits, Meta, Movement, Node, NodeId, Op, OpError, Program,
-    Scalar, TensorType, Type, ValueId, ViewOutcome, dense_like,
+    Scalar, TensorType, Type, ValueId, ViewOutcome, dense_like, fused_body,
 };
 use std::cell::RefCell;
 use std::collections::BTreeMap;
@@ -111,6 +111,9 @@ impl Replay<'_> {
     ) -> ReplayResult<Vec<ReplayValue>> {
         if node.op.def().hop.is_some() {
             return self.higher(graph, node, &args);
+        }
+        if let Some(body) = fused_body(node) {
+            return self.fused(body, &args);
         }
         let types: Vec<Type> = node.results.iter().map(|r| graph.values[*r].ty.clone()).collect();
         self.call(node.op, args, Some(&types), node.origin.key)

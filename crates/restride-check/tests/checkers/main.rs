@@ -8,6 +8,8 @@ mod plans;
 mod twin;
 
 use restride_check::FaultKind;
+use restride_ir::Program;
+use restride_passes::fuse::{FuseOptions, fuse};
 use restride_passes::place::{PlaceOptions, place};
 use restride_testing::damage::{DamageKind, KINDS, damage};
 use restride_testing::rng::Rng;
@@ -30,11 +32,21 @@ fn options(rng: &mut Rng) -> PlaceOptions {
     }
 }
 
+/// A random program; of three, two with fused nodes.
+fn random(rng: &mut Rng) -> Program {
+    let program = build::random(rng);
+    let options = FuseOptions { vary: rng.chance(50).then(|| rng.below(1 << 30) as u64), ..FuseOptions::default() };
+    let Some(fused) = fuse(&program, &options).unwrap().filter(|_| rng.below(3) > 0) else { return program };
+    restride_ir::verify(&fused.program).unwrap();
+    restride_check::fusion(&program, &fused.program).unwrap();
+    fused.program
+}
+
 #[test]
 fn placements_are_right_element_by_element() {
     let mut rng = Rng::new(1);
     for round in 0..400 {
-        let program = build::random(&mut rng);
+        let program = random(&mut rng);
         let options = options(&mut rng);
         let placed = place(&program, &options).unwrap_or_else(|e| panic!("{round}: {e}"));
         let shown = || {
@@ -65,7 +77,7 @@ fn what_the_model_rejects_the_checker_rejects() {
     let (mut wrong, mut harmless, mut strict) = (0, 0, 0);
     let mut by_kind = std::collections::BTreeMap::<_, (u32, u32)>::new();
     for round in 0..300 {
-        let program = build::random(&mut rng);
+        let program = random(&mut rng);
         let placed = place(&program, &options(&mut rng)).unwrap().placement;
         for kind in kinds().flat_map(|k| [k; 2]) {
             let Some(damaged) = damage(&program, &placed, kind, &mut rng) else { continue };
@@ -106,7 +118,7 @@ fn faults_name_the_element() {
     let mut rng = Rng::new(3);
     let (mut same, mut inner, mut before, mut there, mut none) = (0, 0, 0, 0, 0);
     for round in 0..300 {
-        let program = build::random(&mut rng);
+        let program = random(&mut rng);
         let placed = place(&program, &options(&mut rng)).unwrap().placement;
         for kind in kinds().flat_map(|k| [k; 2]) {
             let Some(damaged) = damage(&program, &placed, kind, &mut rng) else { continue };
@@ -136,4 +148,43 @@ fn faults_name_the_element() {
     }
     let counts = format!("{same} the same, {inner} of them inner ones, {before} before, {there} there, {none} without");
     assert!(same > 2500 && inner > 300 && before * 20 < same && none * 5 < same, "{counts}");
+}
+
+/// A body with another call, other numbers, or another operand is not the program that was fused.
+#[test]
+fn fused_programs_are_held_to_what_was_fused() {
+    let mut rng = Rng::new(4);
+    let (mut changed, mut found) = (0, 0);
+    for _ in 0..900 {
+        let program = build::random(&mut rng);
+        let Some(mut fused) = fuse(&program, &FuseOptions::default()).unwrap() else { continue };
+        assert_eq!(restride_check::fusion(&program, &fused.program), Ok(()));
+        let bodies: Vec<_> = fused.program.graphs.ids().filter(|id| *id != fused.program.main).collect();
+        let body = &mut fused.program.graphs[*rng.choose(&bodies)];
+        let id = *rng.choose(&body.order);
+        let before = body.clone();
+        match rng.below(3) {
+            0 => body.nodes[id].op = restride_ir::Op::clone(&body.nodes[*rng.choose(&before.order)].op),
+            1 => {
+                let mut operands: Vec<restride_ir::ValueId> = body.nodes[id].operands().collect();
+                operands.reverse();
+                let mut next = operands.into_iter();
+                let args = body.nodes[id].args.iter().map(|a| a.map_values(|_| next.next().unwrap()));
+                let args = args.collect();
+                body.nodes[id].args = args;
+            }
+            _ => {
+                let inputs = body.inputs.clone();
+                body.outputs[0] = restride_ir::Arg::Value(*rng.choose(&inputs));
+            }
+        }
+        let same = |a: &restride_ir::Node, b: &restride_ir::Node| a.op == b.op && a.args == b.args;
+        if body.outputs == before.outputs && same(&body.nodes[id], &before.nodes[id]) {
+            continue;
+        }
+        changed += 1;
+        found += usize::from(restride_check::fusion(&program, &fused.program).is_err());
+    }
+    // An addition of the same values in another order may be the same call.
+    assert!(changed > 60 && found * 10 > changed * 9, "{found} of {changed}");
 }

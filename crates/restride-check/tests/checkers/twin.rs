@@ -2,8 +2,8 @@
 //! program only moves keep their names.
 
 use restride_ir::{
-    Arg, Args, BufferKind, Dim, Id, Layout, Meta, Movement, NodeId, OutputKind, Place, Placement, Program, ReuseKind,
-    Scalar, Step, ValueId, ViewOutcome, ViewRule, border_layout, placed_args,
+    Arg, Args, BufferKind, Dim, Graph, Id, Layout, Meta, Movement, NodeId, OutputKind, Place, Placement, Program,
+    ReuseKind, Scalar, Step, Tiling, ValueId, ViewOutcome, ViewRule, border_layout, fused_body, placed_args,
 };
 use std::collections::BTreeMap;
 
@@ -232,6 +232,15 @@ impl Model<'_> {
                 let same = wide.is_ok_and(|w| w.iter().zip(&at).all(|(a, b)| *a as usize == *b));
                 met.push((o, same));
             }
+            if let Some(body) = fused_body(node) {
+                let body = &self.program.graphs[body];
+                for &(o, same) in &met {
+                    let read = reads[o].as_ref().ok_or("an operand without a place")?;
+                    if !tiles_apart(body, k, &at, o, &self.at(read)?, same) {
+                        return Err("a tile writes what a body reads".into());
+                    }
+                }
+            }
             let licence = |o: usize, f: &dyn Fn(ReuseKind) -> bool| {
                 let single = matches!(node.args[args[o]], Arg::Value(_));
                 let mut all = node.op.def().reuse.iter();
@@ -239,7 +248,7 @@ impl Model<'_> {
             };
             let by_index = |kind: ReuseKind| matches!(kind, ReuseKind::SameIndex | ReuseKind::RowWise { .. });
             let alike = met.iter().all(|m| m.1) && met.iter().any(|m| licence(m.0, &by_index));
-            for &(o, _) in &met {
+            for &(o, _) in met.iter().filter(|_| !node.op.def().fused) {
                 let carried = licence(o, &|l| l == ReuseKind::Carried)
                     && met.len() == 1
                     && reads[o].as_ref().is_some_and(|p| p == write);
@@ -267,6 +276,37 @@ impl Model<'_> {
         }
         Ok(())
     }
+}
+
+/// Whether the cells of a body's result and of an operand may be the same, element by element: no call behind the one that makes the
+/// result reads a shared cell, in any tile.
+fn tiles_apart(body: &Graph, result: usize, written: &[usize], operand: usize, read: &[usize], same: bool) -> bool {
+    let tiling = Tiling::of(body).unwrap();
+    let (r, v) = (body.output_values().nth(result).unwrap(), body.inputs[operand]);
+    // The smallest tile that an element is in: its index along each dimension that is cut, if it has that dimension.
+    let tile = |v: ValueId, element: usize| -> Vec<Option<i64>> {
+        let sizes = &body.values[v].ty.tensor().unwrap().known().unwrap().layout.sizes;
+        let mut rest = element as i64;
+        let mut index = vec![0; sizes.len()];
+        for d in (0..sizes.len()).rev() {
+            (index[d], rest) = (rest % sizes[d], rest / sizes[d]);
+        }
+        let along = tiling.cut_of(v);
+        let cut = (0..tiling.sizes.len()).filter(|d| tiling.cut[*d] && tiling.sizes[*d] > 1);
+        cut.map(|d| along.iter().position(|a| *a == Some(d)).map(|i| index[i])).collect()
+    };
+    let maker = body.order.iter().position(|n| body.nodes[*n].results.contains(&r)).unwrap();
+    let reads = |n: &NodeId| body.nodes[*n].operands().any(|o| o == v);
+    if body.order[maker + 1..].iter().any(reads) || reads(&body.order[maker]) && !same {
+        return false;
+    }
+    written.iter().enumerate().all(|(i, cell)| {
+        let by = tile(r, i);
+        read.iter()
+            .enumerate()
+            .filter(|(_, c)| *c == cell)
+            .all(|(j, _)| tile(v, j) == by && by.iter().all(Option::is_some))
+    })
 }
 
 /// Names of all elements: fresh ones for inputs and results of kernels, those of the operands for what only moves.
@@ -303,6 +343,10 @@ fn names(program: &Program) -> BTreeMap<ValueId, Names> {
                 _ => panic!("no view"),
             }
         };
+        if node.op.def().fused {
+            node.results.iter().for_each(|r| drop(names.insert(*r, fresh(*r))));
+            continue;
+        }
         let r = node.results[0];
         let operand = |i: u8| match &node.args[i as usize] {
             Arg::Value(v) => names[v].clone(),

@@ -9,7 +9,7 @@ use crate::inputs::{evaluate, same_strides};
 use crate::symbols::{Unified, learn_number, unify};
 use restride_ir::{
     Arg, Binding, Error, ErrorKind, Expr, Graph, GraphId, Kernel, Node, NodeId, Result, RngKey, Scalar, Stage,
-    TensorType, Type, ValueId, beyond,
+    TensorType, Type, ValueId, beyond, fused_body,
 };
 use restride_tensor::{Layout, RawTensor, self_overlaps};
 use std::collections::BTreeSet;
@@ -124,6 +124,12 @@ impl Interp<'_> {
         };
         let results = match node.op.def().hop {
             Some(hop) => run_call(&mut BodyCalls { interp: self, frame, key }, node, hop)?,
+            None if node.op.def().fused => {
+                let body = fused_body(node).ok_or_else(|| Error::invalid("a fused node has no body"))?;
+                let operands = node.operands().map(|v| frame.get(v)).collect::<Result<Vec<_>>>()?;
+                let iteration = frame.iteration;
+                self.run_graph(body, &operands, frame.symbols, iteration)?
+            }
             None => match symbolic(frame, node) {
                 Some(values) => values,
                 None => {

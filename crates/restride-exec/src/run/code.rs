@@ -1,11 +1,12 @@
 //! Placements as steps to carry out. Everything that could lead a step outside of its memory is refused here, once.
 
 use super::caller_position;
+use super::fused::FusedStep;
 use super::memory::{CallerMemory, TypedPlace, align};
 use restride_ir::{
     ARENA_ALIGN, Arg, Args, BufferId, Call, Error, Exchange, Expr, Graph, GraphId, HopCall, Id, Kernel, LoopFrame,
     Meta, Node, NodeId, Op, OpError, Place, Placement, Plan, Program, Result, Scalar, Step, Type, ValueId,
-    border_layout, input_meta, known_meta, lives, output_meta,
+    border_layout, fused_body, input_meta, known_meta, lives, output_meta,
 };
 use restride_tensor::RawTensor;
 use std::collections::BTreeMap;
@@ -60,6 +61,7 @@ pub(super) enum Action {
     /// The wait for the exchange that this node starts.
     Wait(NodeId),
     ControlFlow(Box<ControlFlowStep>),
+    Fused(Box<FusedStep>),
 }
 
 /// Describes the exchange of a collective.
@@ -328,10 +330,11 @@ impl Maker<'_> {
                 let operands: Vec<ValueId> = n.operands().collect();
                 let reads = self.places(&operands, reads, false)?;
                 let writes = self.places(&n.results, writes, true)?;
-                let action = match HopCall::of(self.graph, n)? {
-                    Some(call) => self.control_flow(*node, call, reads, writes)?,
-                    None if n.op.def().awaits => self.wait(n)?,
-                    None => self.kernel(*node, reads, writes)?,
+                let action = match (HopCall::of(self.graph, n)?, fused_body(n)) {
+                    (Some(call), _) => self.control_flow(*node, call, reads, writes)?,
+                    (None, Some(body)) => self.fused(*node, body, reads, writes)?,
+                    (None, None) if n.op.def().awaits => self.wait(n)?,
+                    (None, None) => self.kernel(*node, reads, writes)?,
                 };
                 Ok(CodeStep { node: Some(*node), action })
             }
@@ -422,13 +425,7 @@ impl Maker<'_> {
         let exchange = matches!(compute, NodeCode::Collective(_));
         let starts = (exchange && self.graph.ordered().any(waits)).then_some(id);
         let op = node.op;
-        let scratch = match self.placement.scratch.get(&id) {
-            None => None,
-            Some(b) => match self.roots.get(b.index()) {
-                Some(&BufferRoot::Arena { bytes, .. }) => Some((b.index(), bytes)),
-                _ => return Err(Error::invalid(format!("{b}, scratch, is not in the arena"))),
-            },
-        };
+        let scratch = self.scratch(id)?;
         Ok(Action::Kernel(Box::new(KernelStep {
             op,
             compute,
@@ -441,6 +438,32 @@ impl Maker<'_> {
             scratch,
             starts,
         })))
+    }
+
+    fn fused(
+        &self,
+        id: NodeId,
+        body: GraphId,
+        reads: Vec<Option<TypedPlace>>,
+        writes: Vec<Option<TypedPlace>>,
+    ) -> Result<Action> {
+        let missing = || Error::invalid("an operand or a result of a fused node has no place");
+        let body = self.program.graphs.get(body).ok_or_else(|| Error::invalid("a body that is not there"))?;
+        let reads = reads.into_iter().collect::<Option<Vec<_>>>().ok_or_else(missing)?;
+        let writes = writes.into_iter().collect::<Option<Vec<_>>>().ok_or_else(missing)?;
+        let scratch = self.scratch(id)?;
+        Ok(Action::Fused(Box::new(FusedStep::new(body, reads, writes, scratch)?)))
+    }
+
+    /// The working memory of a node: its buffer and bytes.
+    fn scratch(&self, id: NodeId) -> Result<Option<(usize, usize)>> {
+        match self.placement.scratch.get(&id) {
+            None => Ok(None),
+            Some(b) => match self.roots.get(b.index()) {
+                Some(&BufferRoot::Arena { bytes, .. }) => Ok(Some((b.index(), bytes))),
+                _ => Err(Error::invalid(format!("{b}, scratch, is not in the arena"))),
+            },
+        }
     }
 
     /// Whether a call is composed although the operator has a kernel.

@@ -1,13 +1,14 @@
 //! The planned run: one arena, no mutation but the placement's, every value where the placement says.
 //!
 //! - `code` turns a placement and a plan into steps, and proves that each stays inside its memory.
-//! - `steps` binds steps to memory and runs them; `control_flow` runs calls of bodies.
+//! - `steps` binds steps to memory and runs them; `control_flow` runs calls of bodies, `fused` bodies in tiles.
 //! - `session` binds a runnable once for many runs.
 //! - `learn` runs the nodes between pieces, whose results tell sizes.
 
 mod arena;
 mod code;
 mod control_flow;
+mod fused;
 mod learn;
 mod locks;
 mod memory;

@@ -6,6 +6,7 @@
 
 use super::code::{Action, BufferRoot, Code, DescribeFn, KernelStep, NodeCode, fit, inferred};
 use super::control_flow::BoundCall;
+use super::fused::BoundFused;
 use super::{ByteArena, RunCtx};
 use crate::collective::{Flight, carry_out, engine, launch};
 use crate::copy::allocate;
@@ -85,6 +86,7 @@ enum BoundStep<'c> {
     /// The wait for the exchange that a node starts.
     Wait(NodeId),
     ControlFlow(Box<BoundCall<'c>>),
+    Fused(Box<BoundFused<'c>>),
 }
 
 /// What a bound kernel step does.
@@ -323,6 +325,10 @@ impl<'c> BoundStep<'c> {
                 let node = &graph.nodes[step.node.expect("a call is of a node")];
                 BoundStep::ControlFlow(Box::new(BoundCall::new(program, code, call, graph, node)))
             }
+            Action::Fused(fused) => {
+                // SAFETY: as above.
+                BoundStep::Fused(Box::new(unsafe { BoundFused::new(fused, bases) }))
+            }
         })
     }
 
@@ -372,6 +378,9 @@ impl<'c> BoundStep<'c> {
             BoundStep::Late(kernel, node) => unsafe { kernel.run_late(graph, *node, bases, mode, symbols, iteration) },
             // SAFETY: as promised by the caller.
             BoundStep::ControlFlow(call) => unsafe { call.run(bases, mode, symbols, iteration) },
+            // SAFETY: the code proved its places inside their buffers, which are valid as the caller promises; where they may
+            // meet, a checker saw to it.
+            BoundStep::Fused(fused) => Ok(unsafe { fused.run(&mode.ctx(0, iteration)) }?),
         }
     }
 
@@ -412,6 +421,8 @@ impl<'c> BoundStep<'c> {
                     bound.scratch.0 = bases[buffer];
                 }
             }
+            // SAFETY: as promised by the caller.
+            (BoundStep::Fused(bound), Action::Fused(_)) => unsafe { bound.rebase(bases) },
             _ => {}
         }
     }
@@ -575,7 +586,7 @@ impl KernelStep {
 ///
 /// # Safety
 /// The bytes are valid, and used by this call only.
-unsafe fn with_scratch<R>(at: *mut u8, bytes: usize, call: impl FnOnce() -> R) -> R {
+pub(super) unsafe fn with_scratch<R>(at: *mut u8, bytes: usize, call: impl FnOnce() -> R) -> R {
     if bytes == 0 {
         return call();
     }

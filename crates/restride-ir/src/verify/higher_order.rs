@@ -6,6 +6,7 @@ use crate::{Arg, Graph, Hop, Node, Program, Result, TensorType, Type};
 
 /// A call and its bodies agree in the number, element types and known sizes of values.
 pub(super) fn check(program: &Program, graph: &Graph, node: &Node) -> Result<()> {
+    crate::tiles::check_fused(program, graph, node)?;
     let Some(call) = HopCall::of(graph, node)? else { return Ok(()) };
     let given = call.inputs().count();
     let carried = call.carried.len();

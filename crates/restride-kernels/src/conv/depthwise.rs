@@ -10,6 +10,7 @@
 use crate::conv::frame::{Frame, Planes, TAPS, spread};
 use crate::conv::lanes::{Lanes, Task};
 use crate::conv::window::Window;
+use crate::support::epilogue::Epilogue;
 use crate::support::isa::isa;
 use crate::support::par;
 use std::mem::MaybeUninit;
@@ -23,6 +24,8 @@ const MOST: usize = 64;
 const SIDE: usize = 4;
 /// Most vectors of results at a time, channels-first.
 const VECTORS: usize = 8;
+/// Bytes of a part of the result that an epilogue works on.
+const PART: usize = 1 << 17;
 /// Multiplications that are worth a thread.
 const SHARED: usize = 1 << 16;
 
@@ -54,7 +57,7 @@ impl Depthwise<'_> {
     /// # Safety
     /// All elements that sizes and strides reach are readable, those of `y` writable, different cells that no other thread uses and that
     /// are none of an operand.
-    pub(crate) unsafe fn run(&self, threads: usize) {
+    pub(crate) unsafe fn run(&self, threads: usize, done: Option<Epilogue<'_>>) {
         let w = self.w;
         let work = self.batch * self.channels * self.each * w.windows() * w.taps();
         let threads = if work < SHARED { 1 } else { threads };
@@ -64,19 +67,40 @@ impl Depthwise<'_> {
         unsafe {
             let finite = frame.is_some() && self.is_finite();
             match frame.filter(|_| finite) {
-                None => par::each(threads, self.batch * self.channels * self.each, &|i| self.skip_padding(i)),
+                None => par::each(threads, self.batch * self.channels * self.each, &|i| {
+                    self.skip_padding(i);
+                    done.into_iter().for_each(|done| done(i..i + 1, 0..w.windows()));
+                }),
                 Some(_) if self.is_last() => {
                     let lines = self.batch * w.output[0] * w.output[1];
-                    let part = lines.div_ceil(threads);
+                    let mut part = lines.div_ceil(threads);
+                    if done.is_some() {
+                        // A part is of one sample, and stays in the cache.
+                        let (each, wide) = (w.output[0] * w.output[1], w.output[2] * self.channels * size_of::<f32>());
+                        part = if self.batch == 1 { part.min((PART / wide).max(1)) } else { part.min(1) };
+                        debug_assert!(part <= each);
+                    }
                     par::each(threads, lines.div_ceil(part), &|i| {
-                        set.run(&Last(self, i * part, lines.min((i + 1) * part)));
+                        let (first, last) = (i * part, lines.min((i + 1) * part));
+                        set.run(&Last(self, first, last));
+                        if let Some(done) = done {
+                            let (each, ow) = (w.output[0] * w.output[1], w.output[2]);
+                            let (n, from) = (first / each, first % each);
+                            let rows = n * self.channels..(n + 1) * self.channels;
+                            done(rows, from * ow..(from + last - first) * ow);
+                        }
                     });
                 }
                 Some(frame) => {
                     let planes = self.batch * self.channels;
                     let part = planes.div_ceil(threads);
+                    let part = if done.is_some() { 1 } else { part };
                     par::each(threads, planes.div_ceil(part), &|i| {
-                        set.run(&First(self, frame, i * part, planes.min((i + 1) * part)));
+                        let (first, last) = (i * part, planes.min((i + 1) * part));
+                        set.run(&First(self, frame, first, last));
+                        if let Some(done) = done {
+                            done(first * self.each..last * self.each, 0..w.windows());
+                        }
                     });
                 }
             }

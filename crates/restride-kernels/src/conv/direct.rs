@@ -9,6 +9,7 @@ use crate::conv::implicit::{Order, terms_step};
 use crate::conv::lanes::{Lanes, Task, clear};
 use crate::conv::window::Window;
 use crate::matmul::blocked::DEPTH;
+use crate::support::epilogue::Epilogue;
 use crate::support::isa::{Isa, isa};
 use crate::support::par;
 use std::mem::MaybeUninit;
@@ -41,6 +42,8 @@ pub(crate) struct Direct<'a> {
     pub bias: Option<&'a [f32]>,
     pub y: Planes<*mut f32>,
     pub y_sample: isize,
+    /// Called for finished parts.
+    pub done: Option<Epilogue<'a>>,
 }
 // SAFETY: threads read the operands and write each their own elements of the result.
 unsafe impl Sync for Direct<'_> {}
@@ -245,6 +248,18 @@ impl Task for Part<'_> {
                         }
                     }
                     f += step * V::LANES;
+                }
+                if let Some(done) = of.done {
+                    let channels = image * s.cout..(image + 1) * s.cout;
+                    // Whole lines of windows are one range.
+                    if columns == ow {
+                        done(channels, (z * oh + y) * ow..(z * oh + y + rows) * ow);
+                    } else {
+                        for row in 0..rows {
+                            let first = (z * oh + y + row) * ow + x;
+                            done(channels.clone(), first..first + columns);
+                        }
+                    }
                 }
                 item += 1;
             }

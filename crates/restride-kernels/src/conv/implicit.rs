@@ -8,6 +8,7 @@ use crate::conv::window::Window;
 use crate::conv::{Number, Shape};
 use crate::matmul::blocked::DEPTH;
 use crate::matmul::panels::{Panels, Rows, Strided, pack, widen};
+use crate::support::epilogue::Epilogue;
 use crate::support::par;
 use std::mem::MaybeUninit;
 use std::ops::Range;
@@ -429,7 +430,7 @@ impl<T: Number> Implicit<'_, T> {
     /// # Safety
     /// All elements that sizes and strides reach are readable, those of the result writable, different cells that no other thread uses
     /// and that are none of an operand.
-    pub(crate) unsafe fn run(&self, threads: usize) {
+    pub(crate) unsafe fn run(&self, threads: usize, done: Option<Epilogue<'_>>) {
         let s = self.s;
         let (n, k) = (s.w.windows(), s.cin * s.w.taps());
         let images = s.batch * s.groups;
@@ -437,13 +438,20 @@ impl<T: Number> Implicit<'_, T> {
         // Every thread has strips, if there are enough windows.
         let strips = if n < 2 * WINDOWS { 1 } else { (s.cout * n).div_ceil(STRIP).min(n / WINDOWS).max(1) };
         let strips = if images == 1 && strips > 1 { strips.next_multiple_of(threads) } else { strips };
-        let wide = n.div_ceil(strips);
+        let mut wide = n.div_ceil(strips);
+        if done.is_some() {
+            // Whole lines are a box of the result.
+            wide = wide.next_multiple_of(s.w.output[2]).min(n);
+        }
         let strips = n.div_ceil(wide);
         let (over, inner) = if images * strips >= threads { (threads, 1) } else { (1, threads) };
         par::each(over, images * strips, &|i| {
             let (image, first) = (i / strips, i % strips * wide);
             // SAFETY: the caller's promise; items share no elements of the result.
             unsafe { self.strip((image / s.groups, image % s.groups), first..n.min(first + wide), inner) }
+            if let Some(done) = done {
+                done(image * s.cout..(image + 1) * s.cout, first..n.min(first + wide));
+            }
         });
     }
 

@@ -25,6 +25,7 @@ use crate::conv::implicit::Implicit;
 use crate::conv::transposed::{TransposedConv, transposed_room};
 use crate::conv::window::Window;
 use crate::matmul::Gemm;
+use crate::support::epilogue::{self, Epilogue};
 use crate::support::pack::{
     Packed, Stored, Target, compute_room, is_compute, pack, packed_room, packed_rooms, with_compute,
 };
@@ -140,8 +141,13 @@ fn forward<T: Number>(
     let (x, x_sample) = planes(x.1, &x.2, batched);
     let (weight, weight_out) = planes(weight.1, &weight.2, true);
     let of = StridedConv { s, x, x_sample, weight, weight_out, bias: bias.as_deref(), y, y_sample };
-    // SAFETY: the sizes are those of a convolution, and the result meets no operand.
-    unsafe { of.run(threads) }
+    let run = |done: Option<Epilogue<'_>>| {
+        // Parts are finished where they are written.
+        let done = done.filter(|_| in_strides);
+        // SAFETY: the sizes are those of a convolution, and the result meets no operand.
+        unsafe { of.run(threads, done) }
+    };
+    epilogue::take(run);
     if let Some(t) = target {
         t.finish();
     }
@@ -166,7 +172,7 @@ impl<T: Number> StridedConv<'_, T> {
     /// # Safety
     /// All elements that sizes and strides reach are readable, those of `y` writable, different cells that no other thread uses and that
     /// are none of an operand.
-    unsafe fn run(self, threads: usize) {
+    unsafe fn run(self, threads: usize, done: Option<Epilogue<'_>>) {
         let StridedConv { s, x, x_sample, weight, weight_out, bias, y, y_sample } = self;
         // SAFETY: the caller's promise.
         unsafe {
@@ -183,7 +189,7 @@ impl<T: Number> StridedConv<'_, T> {
                     y: y.cast_mut(),
                     y_sample,
                 };
-                return of.run(threads);
+                return of.run(threads, done);
             }
             let window = y.line(s.w.output).expect("other results are computed elsewhere");
             // Tiles are planes: for single elements that are channels-last there is more to move than to compute.
@@ -192,12 +198,12 @@ impl<T: Number> StridedConv<'_, T> {
             match boxes {
                 None => {
                     let y = (y.base, y_sample, y.channel, window);
-                    Implicit { s, x, x_sample, weight, weight_out, bias, y }.run(threads)
+                    Implicit { s, x, x_sample, weight, weight_out, bias, y }.run(threads, done)
                 }
                 Some(boxes) => {
                     let bias = bias.map(|b| std::slice::from_raw_parts(b.as_ptr().cast(), b.len()));
                     let (x, weight, y) = (x.cast(), weight.cast(), y.cast_mut());
-                    Direct { s, x, x_sample, weight, weight_out, bias, y, y_sample }.run(&boxes, threads)
+                    Direct { s, x, x_sample, weight, weight_out, bias, y, y_sample, done }.run(&boxes, threads)
                 }
             }
         }

@@ -155,7 +155,7 @@ impl<T: Number> TransposedConv<'_, T> {
                     y: y.cast_mut(),
                     y_sample: self.y_sample,
                 };
-                return of.run(threads);
+                return of.run(threads, None);
             }
             let one = Shape { batch: s.batch, groups: 1, w: window, ..*s };
             for group in 0..s.groups {
@@ -197,12 +197,13 @@ impl<T: Number> TransposedConv<'_, T> {
                     bias,
                     y,
                     y_sample: self.y_sample,
+                    done: None,
                 }
                 .run(&boxes, threads);
             }
             if let Some(line) = line {
                 let y = (y.base, self.y_sample, y.channel, line);
-                return Implicit { s, x, x_sample, weight, weight_out, bias, y }.run(threads);
+                return Implicit { s, x, x_sample, weight, weight_out, bias, y }.run(threads, None);
             }
             let (n, m) = (w.windows(), s.cout);
             let wide = wide(m, n);

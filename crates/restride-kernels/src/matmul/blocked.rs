@@ -6,6 +6,7 @@
 
 use super::panels::{Panels, Rows};
 use super::tile::Kernels;
+use crate::support::epilogue::{self, Epilogue};
 use crate::support::par;
 use num_traits::Zero;
 use std::mem::MaybeUninit;
@@ -72,16 +73,18 @@ pub unsafe fn product<T: Copy + Zero + Send + Sync, A: Rows<T> + ?Sized, B: Pane
         return;
     }
     let threads = if m * n * k < SHARED { 1 } else { threads };
-    if threads <= 1 {
-        // SAFETY: the caller's promise.
-        return unsafe { serial(kernels, (0..m, 0..n, k), a, b, c, add) };
-    }
-    let (down, across) = grid((m, n), (kernels.tiles[1].len(), kernels.width()), threads);
-    let c = Shared(c);
-    par::each(threads, down.count * across.count, &|i| {
-        let (rows, columns) = (down.part(i % down.count), across.part(i / down.count));
-        // SAFETY: the caller's promise; parts do not share elements of `c`.
-        unsafe { serial(kernels, (rows, columns, k), a, b, c.get(), add) }
+    epilogue::take_of_product(|done| {
+        if threads <= 1 {
+            // SAFETY: the caller's promise.
+            return unsafe { serial(kernels, (0..m, 0..n, k), a, b, c, add, done) };
+        }
+        let (down, across) = grid((m, n), (kernels.tiles[1].len(), kernels.width()), threads);
+        let c = Shared(c);
+        par::each(threads, down.count * across.count, &|i| {
+            let (rows, columns) = (down.part(i % down.count), across.part(i / down.count));
+            // SAFETY: the caller's promise; parts do not share elements of `c`.
+            unsafe { serial(kernels, (rows, columns, k), a, b, c.get(), add, done) }
+        });
     });
 }
 
@@ -140,6 +143,7 @@ unsafe fn serial<T: Copy + Zero, A: Rows<T> + ?Sized, B: Panels<T> + ?Sized>(
     b: &B,
     c: MatrixMut<T>,
     add: bool,
+    done: Option<Epilogue<'_>>,
 ) {
     // SAFETY: the caller's promise.
     unsafe {
@@ -148,19 +152,40 @@ unsafe fn serial<T: Copy + Zero, A: Rows<T> + ?Sized, B: Panels<T> + ?Sized>(
             && rows.len() <= kernels.few.len()
             && columns.len() >= kernels.lanes
         {
-            return few(kernels, (rows, columns, k), left, right, c, add);
+            return few(kernels, (rows, columns, k), left, right, c, add, done);
         }
         if let Some((left, step)) = in_place {
             for rows in even(rows, ROWS) {
-                for depth in depths(k) {
-                    let left = (left.offset(rows.start as isize * step + depth.start as isize), step);
-                    band(kernels, (rows.clone(), columns.clone(), depth), left, b, c, add);
+                for columns in finished::<T>(rows.len(), &columns, kernels.width(), done) {
+                    for depth in depths(k) {
+                        let left = (left.offset(rows.start as isize * step + depth.start as isize), step);
+                        band(kernels, (rows.clone(), columns.clone(), depth), left, b, c, add);
+                    }
+                    done.into_iter().for_each(|done| done(rows.clone(), columns.clone()));
                 }
             }
         } else {
-            copied(kernels, (rows, columns, k), a, b, c, add);
+            copied(kernels, (rows, columns, k), a, b, c, add, done);
         }
     }
+}
+
+/// Bytes of a part of the result that an epilogue works on.
+const PART: usize = 1 << 18;
+
+/// The columns in parts that are finished one after the other for an epilogue, else all at once.
+fn finished<T>(
+    rows: usize,
+    columns: &Range<usize>,
+    width: usize,
+    done: Option<Epilogue<'_>>,
+) -> impl Iterator<Item = Range<usize>> + use<T> {
+    let most = match done {
+        Some(_) => (PART / size_of::<T>() / rows.max(1) / width * width).max(width),
+        None => columns.len().max(1),
+    };
+    let (start, end) = (columns.start, columns.end);
+    (start..end).step_by(most).map(move |first| first..end.min(first + most))
 }
 
 /// As [`serial`], of a few rows with many rows in memory, which are read in long runs.
@@ -175,6 +200,7 @@ unsafe fn few<T: Copy + Zero>(
     b: (*const T, isize),
     c: MatrixMut<T>,
     add: bool,
+    done: Option<Epilogue<'_>>,
 ) {
     let mut sums = Lines::<SUMS>::new();
     let sums: *mut T = sums.start();
@@ -200,6 +226,7 @@ unsafe fn few<T: Copy + Zero>(
                 }
             }
         }
+        done.into_iter().for_each(|done| done(rows.clone(), columns.clone()));
     }
 }
 
@@ -215,6 +242,7 @@ unsafe fn copied<T: Copy + Zero, A: Rows<T> + ?Sized, B: Panels<T> + ?Sized>(
     b: &B,
     c: MatrixMut<T>,
     add: bool,
+    done: Option<Epilogue<'_>>,
 ) {
     let mut block = Lines::<BLOCK>::new();
     let block: *mut T = block.start();
@@ -222,12 +250,15 @@ unsafe fn copied<T: Copy + Zero, A: Rows<T> + ?Sized, B: Panels<T> + ?Sized>(
     let step = k.min(DEPTH).next_multiple_of(16) + 16;
     let most = BLOCK / (step * size_of::<T>());
     for rows in even(rows, most.min(ROWS)) {
-        for depth in depths(k) {
-            // SAFETY: the block holds the rows; else the caller's promise.
-            unsafe {
-                a.fill(rows.clone(), depth.clone(), step, block);
-                band(kernels, (rows.clone(), columns.clone(), depth), (block, step as isize), b, c, add);
+        for columns in finished::<T>(rows.len(), &columns, kernels.width(), done) {
+            for depth in depths(k) {
+                // SAFETY: the block holds the rows; else the caller's promise.
+                unsafe {
+                    a.fill(rows.clone(), depth.clone(), step, block);
+                    band(kernels, (rows.clone(), columns.clone(), depth), (block, step as isize), b, c, add);
+                }
             }
+            done.into_iter().for_each(|done| done(rows.clone(), columns.clone()));
         }
     }
 }

@@ -11,6 +11,7 @@ mod tile;
 mod vector;
 
 use crate::support::convert::load_row;
+use crate::support::epilogue;
 use crate::support::pack::{Compute, Stored, Target, fill, pack, with_compute};
 use crate::support::par;
 use crate::support::rows::Rows;
@@ -113,7 +114,10 @@ macro_rules! real {
                             let (left, right) = (Strided::new(a), Strided::new(b));
                             if flips(tile::$kernels().lanes, (m, n), a, b, c) {
                                 let (left, right) = (right.transposed(), left.transposed());
-                                blocked::product(tile::$kernels(), (n, m, k), &left, &right, (c.0, c.2, c.1), add, threads)
+                                let c = (c.0, c.2, c.1);
+                                turned(&|| {
+                                    blocked::product(tile::$kernels(), (n, m, k), &left, &right, c, add, threads)
+                                })
                             } else {
                                 blocked::product(tile::$kernels(), (m, n, k), &left, &right, c, add, threads)
                             }
@@ -226,6 +230,14 @@ impl Gemm for i64 {
     fn blend(ab: Self, alpha: Scalar, c: Self, beta: Scalar) -> Self {
         c.wrapping_mul(beta.as_i64()).wrapping_add(alpha.as_i64().wrapping_mul(ab))
     }
+}
+
+/// Computes the transpose of a product, whose epilogue gets the product's own rows and columns.
+fn turned(product: &dyn Fn()) {
+    epilogue::take_of_product(|done| match done {
+        Some(done) => epilogue::with_product(&|rows, columns| done(columns, rows), product),
+        None => product(),
+    });
 }
 
 /// Whether a product is one with a vector.

@@ -154,7 +154,7 @@ fn channels_last(l: &Layout) -> Option<Layout> {
 /// Bytes of scratch of [`scale_channels`].
 fn scale_room(x: Stored<'_>, out: Stored<'_>) -> usize {
     match (channels_last(x.1), channels_last(out.1)) {
-        (Some(lx), Some(lo)) => rows_room((x.0, &lx), x.1.sizes[1] as usize, (out.0, &lo)),
+        (Some(lx), Some(lo)) if x.1.sizes[1] > 1 => rows_room((x.0, &lx), x.1.sizes[1] as usize, (out.0, &lo)),
         _ => rows_room(x, out.1.sizes[2..].iter().product::<i64>() as usize, out),
     }
 }
@@ -164,7 +164,8 @@ fn scale_channels(x: &View<'_>, scale: &[f64], shift: &[f64], out: &ViewMut<'_>,
     with_compute!(float out.dtype(), T => {
         // With the channels last in memory, rows run over them.
         match (channels_last(x.layout()), channels_last(out.layout())) {
-            (Some(lx), Some(lo)) => {
+            // A single channel is one row.
+            (Some(lx), Some(lo)) if scale.len() > 1 => {
                 // SAFETY: the same cells in another order.
                 let (x, out) = unsafe { (x.with_layout(&lx), out.with_layout(&lo)) };
                 rowwise::<T>(&x, &out, scale.len(), threads, &|_, row| {

@@ -1,11 +1,12 @@
 //! Shared by all kernels: conversion, packing, loops over layouts, arithmetic, scratch, threads.
 
 pub mod convert;
+pub mod epilogue;
 pub(crate) mod isa;
 pub(crate) mod math;
 pub mod number;
 pub mod pack;
-pub(crate) mod par;
+pub mod par;
 pub mod rows;
 pub mod scratch;
 pub mod stack;

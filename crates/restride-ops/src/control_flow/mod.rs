@@ -34,6 +34,12 @@ pub(crate) static OPS: &[OpDef] = &[
         "Maps the graph over dimension 0 of xs and stacks its results",
     ),
     OpDef {
+        doc: "Computes a graph of operators tile by tile: what they only hand on to each other is not written",
+        fused: true,
+        pointwise: true,
+        ..OpDef::new("restride::fused(Graph body, Tensor[] operands) -> Tensor[]")
+    },
+    OpDef {
         doc: "Inlined at import: its graph runs without gradients or with them",
         ..OpDef::new("higher_order::wrap_with_set_grad_enabled(bool enabled, Graph graph, Tensor[] args) -> Tensor[]")
     },

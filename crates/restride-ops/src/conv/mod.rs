@@ -269,6 +269,13 @@ fn macs(a: &Args<'_, Meta>, outs: &[Meta], p: &Positions) -> Result<i64> {
     Ok(each.layout.numel().saturating_mul(w.layout.numel() / w.sizes()[0].max(1)))
 }
 
+/// Samples and channels are rows of finished parts, windows the columns.
+fn finished(a: &Args<'_, Meta>, outs: &[Meta], p: &Positions) -> Option<usize> {
+    let (x, w) = (a.tensor(0).ok()?, a.tensor(1).ok()?);
+    let conv = Conv::read(a, p, x.sizes(), w.sizes()).ok()?;
+    (!conv.transposed).then(|| outs[0].rank() + 2 - w.rank())
+}
+
 /// Scratch bytes with which the result may take over the input's memory; `None` if it may not.
 fn trailing(a: &Args<'_, Meta>, p: &Positions) -> Option<usize> {
     let (x, w, bias) = (a.tensor(0).ok()?, a.tensor(1).ok()?, a.opt_tensor(2).ok()?);
@@ -294,6 +301,7 @@ macro_rules! convolution {
             )
             .reusing(&[Reuse { arg: 0, result: 0, kind: ReuseKind::Trailing }])
             .counted(|a, outs| macs(a, outs, &$positions))
+            .finishing(|a, outs| finished(a, outs, &$positions))
         }
     };
 }

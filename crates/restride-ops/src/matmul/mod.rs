@@ -209,6 +209,17 @@ fn of_product(_: &Args<'_, Meta>, outs: &[Meta]) -> Result<usize> {
     Ok(matmul::product_room(stored(&outs[0])))
 }
 
+/// Parts of a product with one matrix: all dimensions but the last are rows.
+fn finished(_: &Args<'_, Meta>, outs: &[Meta]) -> Option<usize> {
+    outs[0].rank().checked_sub(1)
+}
+
+/// As [`finished`], if the right operand is one matrix.
+fn finished_by_matrix(a: &Args<'_, Meta>, outs: &[Meta]) -> Option<usize> {
+    let (x, y) = (a.tensor(0).ok()?, a.tensor(1).ok()?);
+    if x.rank() > 0 && y.rank() == 2 { finished(a, outs) } else { None }
+}
+
 /// Scratch bytes of `vdot`: both operands in row-major order, and the conjugate of the first.
 fn of_vdot(a: &Args<'_, Meta>, outs: &[Meta]) -> Result<usize> {
     Ok(packed(a, outs)? + restride_kernels::support::pack::compute_room(outs[0].dtype, a.tensor(0)?.layout.numel()))
@@ -224,20 +235,27 @@ pub(crate) static OPS: &[OpDef] = &[
     OpDef {
         by_row: true,
         prepacked: packed::LINEAR,
-        ..close("linear", linear, linear_kernel, of_product, samples!(linear_samples)).counted(macs::<0>)
+        ..close("linear", linear, linear_kernel, of_product, samples!(linear_samples))
+            .counted(macs::<0>)
+            .finishing(finished_by_matrix)
     }
     .noted("x times the transpose of the weight, plus a bias"),
     OpDef {
         prepacked: packed::ADDMM,
-        ..close("addmm", addmm, added, of_product, samples!(addmm_samples)).counted(macs::<1>)
+        ..close("addmm", addmm, added, of_product, samples!(addmm_samples)).counted(macs::<1>).finishing(finished)
     },
-    OpDef { prepacked: packed::MM, ..close("mm", mm, product, of_product, samples!(mm_samples)).counted(macs::<0>) },
+    OpDef {
+        prepacked: packed::MM,
+        ..close("mm", mm, product, of_product, samples!(mm_samples)).counted(macs::<0>).finishing(finished)
+    },
     close("bmm", bmm, product, of_product, samples!(bmm_samples)).counted(macs::<0>),
     close("baddbmm", baddbmm, added, of_product, samples!(baddbmm_samples)).counted(macs::<1>),
     OpDef {
         by_batch: Some(ByBatch { each: &[0, 1], broadcast: &[] }),
         prepacked: packed::MM,
-        ..close("matmul", matmul, product, of_product, samples!(matmul_samples)).counted(macs::<0>)
+        ..close("matmul", matmul, product, of_product, samples!(matmul_samples))
+            .counted(macs::<0>)
+            .finishing(finished_by_matrix)
     },
     close("dot", dot, product, of_product, samples!(vector_samples)).counted(macs::<0>),
     close("vdot", dot, vdot, of_vdot, samples!(vector_samples))

@@ -114,6 +114,7 @@ pub(super) static OPS: &[OpDef] = &[
         .noted("a matrix, or its transpose, in the order in which products read it; the processor decides on that"),
     close("restride::mm_packed(Tensor self, Tensor mat2, SymInt columns) -> Tensor", product, product_kernel, of_product, None)
         .counted(super::macs::<0>)
+        .finishing(super::finished)
         .noted("the last dimension of x times a packed matrix"),
     OpDef {
         by_row: true,
@@ -126,6 +127,7 @@ pub(super) static OPS: &[OpDef] = &[
         )
     }
     .counted(super::macs::<0>)
+    .finishing(super::finished)
     .noted("linear with a packed weight"),
     close(
         "restride::addmm_packed(Tensor self, Tensor mat1, Tensor mat2, Scalar beta, Scalar alpha, SymInt columns) -> Tensor",
@@ -135,5 +137,6 @@ pub(super) static OPS: &[OpDef] = &[
         None,
     )
     .counted(super::macs::<1>)
+    .finishing(super::finished)
     .noted("addmm with a packed matrix"),
 ];

@@ -6,9 +6,11 @@
 use crate::norm::{IN_PLACE, stats_type};
 use crate::support::composite::{composed, composite};
 use crate::support::scratch::stored;
+use crate::support::tiles::{all, by_rows, whole};
 use crate::support::*;
 use restride_ir::{
-    Args, Call, DType, Emit, Expr, Meta, OpDef, OverlapCheck, Reuse, ReuseKind, TwinDecl, TwinReturn, Val,
+    Arg, Args, Call, DType, Emit, Expr, Meta, OpDef, OverlapCheck, Reuse, ReuseKind, TileRule, TwinDecl, TwinReturn,
+    Val,
 };
 use restride_kernels::norm::{self, Affine, BatchStats, Running};
 use smallvec::smallvec;
@@ -220,11 +222,25 @@ macro_rules! batch {
             .reusing(IN_PLACE)
     };
 }
+
+/// Without the batch's own statistics, every element is computed from itself and the numbers of its channel. `f` trains or not.
+fn by_channel(a: &Args<'_, Meta>, results: &[Meta], f: &BatchNormForm) -> Option<TileRule> {
+    let rank = results[0].rank();
+    if f.trains(a).ok()? || rank < 2 {
+        return None;
+    }
+    let given = a.0.iter().skip(1).flat_map(Arg::values).map(|_| smallvec![Some(1)]);
+    let others = results[1..].iter().map(|r| whole(r.rank()));
+    let (results, operands) = (std::iter::once(all(rank)).chain(others), std::iter::once(all(rank)).chain(given));
+    by_rows(rank, |_| false, results.collect(), operands.collect())
+}
+
 const WRITES: &str = "Training writes the running statistics, which PyTorch's schema does not say";
 
 pub(crate) static OPS: &[OpDef] = &[
     OpDef {
         twin: legit(&[TwinReturn::Result(0)]),
+        tiles: Some(|a, results| by_channel(a, results, &GENERAL)),
         ..batch!("batch_norm", infer_one, GENERAL, None, || general_samples(true)).noted(WRITES)
     },
     OpDef {
@@ -237,7 +253,8 @@ pub(crate) static OPS: &[OpDef] = &[
         ..batch!("_native_batch_norm_legit_functional", infer_functional, GENERAL, Some(3), functional_samples)
     },
     batch!("_native_batch_norm_legit.no_stats", |a| infer(a, &NO_STATS), NO_STATS, None, no_stats_samples),
-    batch!("_native_batch_norm_legit_no_training", |a| infer(a, &NO_TRAINING), NO_TRAINING, None, given_samples),
+    batch!("_native_batch_norm_legit_no_training", |a| infer(a, &NO_TRAINING), NO_TRAINING, None, given_samples)
+        .tiled(|a, results| by_channel(a, results, &NO_TRAINING)),
     batch!("_batch_norm_no_update", |a| infer_reserve(a, &NO_TRAINING), NO_TRAINING, None, given_samples),
     OpDef {
         overlap: OverlapCheck::Unseen,

@@ -8,8 +8,9 @@ mod softmax;
 
 use crate::support::promote;
 use crate::support::scratch::{opt_stored, stored};
+use crate::support::tiles::{all, by_rows, leading, whole};
 use crate::support::*;
-use restride_ir::{Args, Call, DType, Emit, Meta, OpDef};
+use restride_ir::{Args, Call, DType, Emit, Meta, OpDef, TileRule};
 use restride_kernels::norm::{self, Affine};
 use restride_tensor::View;
 use smallvec::smallvec;
@@ -141,6 +142,24 @@ fn first_of(metas: Metas) -> Metas {
     one(metas?.swap_remove(0))
 }
 
+/// Rows of the last dimensions, as many as argument 1 has sizes, with `parameters` of a row's sizes.
+fn by_last(a: &Args<'_, Meta>, results: &[Meta], parameters: std::ops::Range<usize>) -> Option<TileRule> {
+    let (rank, row) = (results[0].rank(), a.ints(1).ok()?.len());
+    let given = parameters.filter(|i| !a.is_none(*i)).map(|_| whole(row));
+    // Statistics have a dimension of size 1 in the place of each of a row.
+    let stats = results[1..].iter().map(|r| leading(r.rank(), row));
+    let (results, operands) = (std::iter::once(all(rank)).chain(stats), std::iter::once(all(rank)).chain(given));
+    by_rows(rank, |d| d + row >= rank, results.collect(), operands.collect())
+}
+
+fn by_layer(a: &Args<'_, Meta>, results: &[Meta]) -> Option<TileRule> {
+    by_last(a, results, 2..4)
+}
+
+fn by_root(a: &Args<'_, Meta>, results: &[Meta]) -> Option<TileRule> {
+    by_last(a, results, 2..3)
+}
+
 /// Checks shared by both forms of group normalisation.
 fn group_checks(x: &Meta, groups: i64, w: Option<&Meta>, b: Option<&Meta>) -> Result<()> {
     ensure!(x.rank() >= 2, "Expected at least 2 dimensions for input tensor but received {}", x.rank());
@@ -245,17 +264,23 @@ fn weight_scratch(a: &Args<'_, Meta>, outs: &[Meta]) -> Result<usize> {
 }
 
 pub(crate) static OPS: &[OpDef] = &[
-    close("layer_norm", |a| first_of(layer_infer(a)), layer, layer_scratch, samples!(layer_samples)).reusing(IN_PLACE),
-    close("native_layer_norm", layer_infer, layer, layer_scratch, samples!(native_layer_samples)).reusing(IN_PLACE),
+    close("layer_norm", |a| first_of(layer_infer(a)), layer, layer_scratch, samples!(layer_samples))
+        .reusing(IN_PLACE)
+        .tiled(by_layer),
+    close("native_layer_norm", layer_infer, layer, layer_scratch, samples!(native_layer_samples))
+        .reusing(IN_PLACE)
+        .tiled(by_layer),
     OpDef {
         decompose: Some(complex_rms_alone),
         composed: Some(of_complex),
-        ..close("rms_norm", |a| first_of(rms_infer(a)), rms, rms_scratch, samples!(rms_samples)).reusing(IN_PLACE)
+        ..close("rms_norm", |a| first_of(rms_infer(a)), rms, rms_scratch, samples!(rms_samples))
+            .reusing(IN_PLACE)
+            .tiled(by_root)
     },
     OpDef {
         decompose: Some(complex_rms),
         composed: Some(of_complex),
-        ..close("_fused_rms_norm", rms_infer, rms, rms_scratch, samples!(rms_samples)).reusing(IN_PLACE)
+        ..close("_fused_rms_norm", rms_infer, rms, rms_scratch, samples!(rms_samples)).reusing(IN_PLACE).tiled(by_root)
     },
     close(
         "group_norm",

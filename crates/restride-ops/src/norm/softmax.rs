@@ -1,10 +1,12 @@
 //! Softmax and its logarithm. Results are row-major for any operand strides, as on PyTorch's CPU.
 
 use crate::support::scratch::{packed, stored};
+use crate::support::tiles::{all, by_rows};
 use crate::support::*;
-use restride_ir::{Args, Call, DType, Layout, Meta, OpDef, Reuse, ReuseKind};
+use restride_ir::{Args, Call, DType, Layout, Meta, OpDef, Reuse, ReuseKind, TileRule};
 use restride_kernels::norm::softmax::{self, Softmax};
 use restride_kernels::support::scratch::room;
+use smallvec::smallvec;
 
 /// The dimension argument, counted from the front; a 0-d tensor has one dimension.
 fn dimension<V>(a: &Args<'_, V>, i: usize, layout: &Layout) -> Result<usize> {
@@ -84,6 +86,14 @@ fn backward(c: &Call<'_>, log: bool) -> Result<()> {
     ran(softmax::softmax_backward(g, y, dim, log, &c.outs[0], c.ctx.threads))
 }
 
+/// Rows along the dimension that is argument `dim`, of as many operands. Where other dimensions follow it, their elements are summed side
+/// by side, in an order that depends on whether there are any.
+fn rows(a: &Args<'_, Meta>, results: &[Meta], dim: usize, operands: usize) -> Option<TileRule> {
+    let layout = &results[0].layout;
+    let (dim, rank) = (dimension(a, dim, layout).ok()?, layout.rank());
+    by_rows(rank, |d| d >= dim, smallvec![all(rank)], smallvec![all(rank); operands])
+}
+
 /// The kernel reads each row before it writes the row.
 static ROWS: &[Reuse] = &[Reuse { arg: 0, result: 0, kind: ReuseKind::RowWise { dim: 1 } }];
 
@@ -92,7 +102,9 @@ static GRADIENT_ROWS: &[Reuse] = &[Reuse { arg: 0, result: 0, kind: ReuseKind::R
 
 macro_rules! softmax {
     ($schema:literal, $what:ident, $infer:expr, $samples:expr) => {
-        close($schema, $infer, |c| run(c, Softmax::$what), scratch, samples!($samples)).reusing(ROWS)
+        close($schema, $infer, |c| run(c, Softmax::$what), scratch, samples!($samples))
+            .reusing(ROWS)
+            .tiled(|a, results| rows(a, results, 1, 1))
     };
 }
 
@@ -100,6 +112,7 @@ macro_rules! gradient {
     ($schema:literal, $log:literal) => {
         close($schema, backward_infer, |c| backward(c, $log), backward_scratch, samples!(backward_samples))
             .reusing(GRADIENT_ROWS)
+            .tiled(|a, results| rows(a, results, 2, 2))
     };
 }
 

@@ -11,8 +11,9 @@ mod samples;
 use crate::support::composite::composite;
 use crate::support::promote::{AsTensor, name, to_float};
 use crate::support::scratch::stored;
+use crate::support::tiles::{all, by_rows};
 use crate::support::{Metas, Result, ValArgs, Vals, close, emit, ensure, fail, fresh, pass, sizes};
-use restride_ir::{Args, Call, Emit, Meta, OpDef, OpError, Scalar, Val};
+use restride_ir::{Args, Call, Emit, Follows, Meta, OpDef, OpError, Scalar, TileRule, Val};
 use restride_kernels::reduce::{Reduction, reduce, reduce_room};
 use restride_tensor::DType;
 use smallvec::{SmallVec, smallvec};
@@ -297,6 +298,14 @@ fn run_with_mean(c: &Call<'_>, s: &Spec) -> Result<()> {
     reduce(c.args.tensor(0)?, &s.marks, Reduction::Mean, s.read, &c.outs[1], c.ctx.threads).map_err(OpError::new)
 }
 
+/// Kept dimensions may be cut.
+fn tiles(s: &Spec, results: &[Meta]) -> Option<TileRule> {
+    let rank = s.marks.len();
+    let loops = all(rank).into_iter().zip(&s.marks);
+    let kept: Follows = loops.filter(|(_, m)| s.keep || !**m).map(|(l, m)| l.filter(|_| !m)).collect();
+    by_rows(rank, |d| s.marks[d], results.iter().map(|_| kept.clone()).collect(), smallvec![all(rank)])
+}
+
 /// Declares a reduction by the function that reads its call.
 macro_rules! reduction {
     ($schema:literal, |$a:ident| $spec:expr, $samples:expr) => {
@@ -313,6 +322,7 @@ macro_rules! reduction {
             |$a, outs| scratch($a, &$spec?, outs),
             samples!($samples),
         )
+        .tiled(|$a, results| tiles(&$spec.ok()?, results))
     };
 }
 macro_rules! with_mean {

@@ -6,6 +6,7 @@ pub(crate) mod promote;
 pub(crate) mod samples;
 pub(crate) mod scratch;
 pub(crate) mod strides;
+pub(crate) mod tiles;
 
 use restride_ir::{
     Arg, Args, Call, DType, Emit, InferFn, Ints, Kernel, Layout, Meta, OpDef, OpError, Reuse, ReuseKind, SampleFn,

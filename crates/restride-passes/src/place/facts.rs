@@ -1,10 +1,13 @@
 //! Facts about a graph that its placement reads and never changes.
 
 use restride_ir::{
-    Arg, Error, Graph, GraphId, HopCall, Meta, Movement, Nested, NodeId, OutputKind, Program, Result, Table, Type,
-    ValueId, operands_of,
+    Arg, Error, Graph, GraphId, HopCall, IdArena, Licence, Meta, Movement, Nested, NodeId, OutputKind, Program, Result,
+    Table, Type, ValueId, licences, operands_of,
 };
+use smallvec::SmallVec;
 use std::collections::BTreeMap;
+
+type Licences = SmallVec<[Licence; 4]>;
 
 /// Facts about the graphs of a program, by graph and by how many inputs its loop replaces.
 pub(super) type ProgramFacts<'a> = BTreeMap<(GraphId, usize), GraphFacts<'a>>;
@@ -26,6 +29,8 @@ pub(super) struct GraphFacts<'a> {
     pub uses: Table<ValueId, Vec<usize>>,
     /// Position of the node that makes a value.
     pub makers: Table<ValueId, Option<usize>>,
+    /// Licences of fused nodes, which follow from their bodies.
+    licences: BTreeMap<NodeId, Licences>,
     /// For each value the last of those that can follow it in its cells.
     pub successors: Table<ValueId, Option<ValueId>>,
 }
@@ -139,8 +144,10 @@ impl<'a> GraphFacts<'a> {
             }
         }
         boundary.handed.keys().for_each(|v| last_use.set(*v, graph.order.len()));
-        let successors = successors(graph, &types, &last_use);
-        GraphFacts { program, id, graph, boundary, types, last_use, uses, makers, successors }
+        let fused = graph.ordered().filter(|(_, n)| n.op.def().fused);
+        let licences = fused.map(|(id, n)| (id, licences(&program.graphs, n))).collect();
+        let successors = successors(&licences, &program.graphs, graph, &types, &last_use);
+        GraphFacts { program, id, graph, boundary, types, last_use, uses, makers, licences, successors }
     }
 
     /// The type of a tensor; `None` for other values and where a size is a symbol.
@@ -156,6 +163,14 @@ impl<'a> GraphFacts<'a> {
         self.known_type(v).ok_or_else(|| {
             Error::unsupported(format!("the sizes of %{} are not known before the run", self.graph.values[v].name))
         })
+    }
+
+    /// The licences of a node.
+    pub fn licences(&self, id: NodeId) -> Licences {
+        match self.licences.get(&id) {
+            Some(own) => own.clone(),
+            None => licences(&self.program.graphs, &self.graph.nodes[id]),
+        }
     }
 
     pub fn is_tensor(&self, v: ValueId) -> bool {
@@ -179,6 +194,8 @@ impl<'a> GraphFacts<'a> {
 
 /// For each value, the last of the values that can follow it in the same cells, each over the one before it.
 fn successors(
+    fused: &BTreeMap<NodeId, Licences>,
+    graphs: &IdArena<GraphId, Graph>,
     graph: &Graph,
     types: &Table<ValueId, Option<Meta>>,
     last_use: &Table<ValueId, usize>,
@@ -203,14 +220,20 @@ fn successors(
             }
             continue;
         }
-        let mut follow_arg = |arg: u8, result: u8| {
-            if let (Some(Arg::Value(v)), Some(r)) = (node.args.get(arg as usize), node.results.get(result as usize)) {
-                follow(*v, *r);
-            }
-        };
         match node.op.def().movement {
-            Some(Movement::Scatter { base, .. }) => follow_arg(base, 0),
-            _ => node.op.def().reuse.iter().for_each(|l| follow_arg(l.arg, l.result)),
+            Some(Movement::Scatter { base, .. }) => {
+                if let (Some(Arg::Value(v)), Some(r)) = (node.args.get(base as usize), node.results.first()) {
+                    follow(*v, *r);
+                }
+            }
+            _ => {
+                let own = fused.get(&id).cloned().unwrap_or_else(|| licences(graphs, node));
+                for l in own {
+                    if let (Some(v), Some(r)) = (node.operands().nth(l.operand), node.results.get(l.result)) {
+                        follow(v, *r);
+                    }
+                }
+            }
         }
     }
     last

@@ -17,7 +17,7 @@ impl Placer<'_> {
         let node = &facts.graph.nodes[id];
         let def = node.op.def();
         // The executor composes the compositions that lowering leaves.
-        if matches!(def.kernel, Kernel::None) && def.composed.is_none() {
+        if matches!(def.kernel, Kernel::None) && def.composed.is_none() && !def.fused {
             return Err(Error::unsupported(format!("{} has no kernel", node.op))
                 .help("restride ops lists the operators that can be run"));
         }
@@ -109,13 +109,13 @@ impl Placer<'_> {
         let op = node.op;
         let bytes = self.facts.bytes_of(r);
         let mut candidates: Vec<(ReuseKind, ValueId)> = Vec::new();
-        for licence in op.def().reuse.iter().filter(|l| Some(l.result as usize) == write.result) {
-            let Some(Arg::Value(v)) = node.args.get(licence.arg as usize) else { continue };
+        for licence in self.facts.licences(write.id).iter().filter(|l| Some(l.result) == write.result) {
+            let Some(v) = node.operands().nth(licence.operand) else { continue };
             // Most calls of such an operator cannot, which is worth no remark.
             if licence.kind != ReuseKind::Trailing
                 || call_trailing_room(self.facts.graph, write.id, &self.reads(write.id)).is_some()
             {
-                candidates.push((licence.kind, *v));
+                candidates.push((licence.kind, v));
             }
         }
         if let (Some(call), Some(k)) = (HopCall::of(self.facts.graph, node)?, write.result) {
@@ -176,12 +176,13 @@ impl Placer<'_> {
             // Narrower elements keep the memory of the wider ones, which is right for a result that is widened again at once.
             let widened = || match &self.places.uses[r][..] {
                 &[at] => {
-                    let next = &self.facts.graph.nodes[self.facts.graph.order[at]];
-                    next.op.def().reuse.iter().any(|l| {
+                    let id = self.facts.graph.order[at];
+                    let next = &self.facts.graph.nodes[id];
+                    self.facts.licences(id).iter().any(|l| {
                         let of = |w: &ValueId| self.facts.known_type(*w).is_some_and(|t| t.dtype.size() == have);
                         l.kind == ReuseKind::SameIndex
-                            && matches!(next.args.get(l.arg as usize), Some(Arg::Value(a)) if *a == r)
-                            && next.results.get(l.result as usize).is_some_and(of)
+                            && next.operands().nth(l.operand) == Some(r)
+                            && next.results.get(l.result).is_some_and(of)
                     })
                 }
                 _ => false,

@@ -9,7 +9,8 @@ use super::hints::base_layout;
 use super::places::default_layout;
 use super::views::view_rule;
 use restride_ir::{
-    Arg, Args, Layout, Meta, Movement, NodeId, Reason, RemarkKind, Result, Reuse, ReuseKind, ScratchFn, ValueId,
+    Arg, Graph, GraphId, IdArena, Layout, Licence, Meta, Movement, Node, NodeId, Reason, RemarkKind, Result, ReuseKind,
+    ValueId, call_scratch, fused_body,
 };
 
 /// How far views are followed.
@@ -21,7 +22,6 @@ const FEW: usize = 16;
 /// A kernel that reads a value, or a view of it.
 struct KernelReader {
     id: NodeId,
-    scratch: ScratchFn,
     /// The value or view that it reads.
     value: ValueId,
     /// The views that lead from the value to the reader's operand: node, base, position of the result.
@@ -89,18 +89,19 @@ impl Placer<'_> {
                         fine
                     });
             }
-            let passes_on = |l: &Reuse| l.kind != ReuseKind::Trailing && is_arg(l.arg);
-            match (def.movement, def.scratch) {
-                _ if def.reuse.iter().any(passes_on) => false,
+            let passes_on = |l: &Licence| l.kind != ReuseKind::Trailing && node.operands().nth(l.operand) == Some(v);
+            let works = def.scratch.is_some() || headed(&self.facts.program.graphs, node);
+            match (def.movement, works) {
+                _ if self.facts.licences(id).iter().any(passes_on) => false,
                 // Elements that are moved one by one may have any strides.
                 (Some(Movement::Scatter { base, .. }), _) => !is_arg(base),
                 (Some(Movement::Assemble(_)), _) => true,
                 (Some(_), _) => false,
-                (None, Some(scratch)) => {
-                    out.push(KernelReader { id, scratch, value: v, through: through.clone() });
+                (None, true) => {
+                    out.push(KernelReader { id, value: v, through: through.clone() });
                     true
                 }
-                (None, None) => def.pointwise,
+                (None, false) => def.pointwise,
             }
         })
     }
@@ -131,14 +132,15 @@ impl Placer<'_> {
     ) -> Result<Option<usize>> {
         let mut sum = 0usize;
         let node = &self.facts.graph.nodes[id];
-        if let Some(scratch) = node.op.def().scratch {
+        let graphs = &self.facts.program.graphs;
+        if node.op.def().scratch.is_some() || headed(graphs, node) {
             let args = self.args(id, |u| self.placed_meta(u))?;
             let mut outs = Vec::with_capacity(node.results.len());
             for &r in &node.results {
                 let ty = self.facts.ty(r)?;
                 outs.push(Meta { dtype: ty.dtype, layout: if r == v { layout.clone() } else { default_layout(ty) } });
             }
-            let Ok(bytes) = scratch(&Args(&args), &outs) else { return Ok(None) };
+            let Some(Ok(bytes)) = call_scratch(graphs, node, &args, &outs) else { return Ok(None) };
             sum = bytes;
         }
         for reader in readers {
@@ -157,9 +159,17 @@ impl Placer<'_> {
             let Ok(outs) = results.iter().map(|r| self.facts.ty(*r).cloned()).collect::<Result<Vec<Meta>>>() else {
                 return Ok(None);
             };
-            let Ok(bytes) = (reader.scratch)(&Args(&args), &outs) else { return Ok(None) };
+            let reading = &self.facts.graph.nodes[reader.id];
+            let Some(Ok(bytes)) = call_scratch(graphs, reading, &args, &outs) else { return Ok(None) };
             sum = sum.saturating_add(bytes);
         }
         Ok(Some(sum))
     }
+}
+
+/// Whether a fused node has a head, which may have scratch.
+fn headed(graphs: &IdArena<GraphId, Graph>, node: &Node) -> bool {
+    let body = fused_body(node).and_then(|b| graphs.get(b));
+    body.and_then(|b| b.order.first().map(|id| &b.nodes[*id]))
+        .is_some_and(|n| n.op.def().epilogue.is_some() && n.op.def().scratch.is_some())
 }

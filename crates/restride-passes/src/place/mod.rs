@@ -214,7 +214,7 @@ impl<'a> Placer<'a> {
     /// Adds a step that runs a node's kernel and writes at the given places.
     fn push_run(&mut self, id: NodeId, writes: Vec<Option<Place>>) {
         let reads = self.reads(id);
-        self.places.add_scratch(id, scratch_bytes(self.facts.graph, id, &reads, &writes));
+        self.places.add_scratch(id, scratch_bytes(&self.facts.program.graphs, self.facts.graph, id, &reads, &writes));
         self.places.placement.steps.push(Step::Run { node: id, reads, writes });
     }
 

@@ -1,7 +1,7 @@
 //! The one question of placement: may a step write a place now?
 
 use super::Placer;
-use restride_ir::{Arg, HopCall, Meta, NodeId, Place, Reason, Result, ReuseKind, ValueId, trailing_room};
+use restride_ir::{HopCall, Meta, NodeId, Place, Reason, Result, ReuseKind, ValueId, trailing_room};
 use restride_tensor::{Overlap, index_by_index, overlap_bytes, self_overlaps};
 
 /// A write that a step is about to make.
@@ -78,17 +78,24 @@ impl Placer<'_> {
         {
             return Ok((Reason::Taken, Some(v)));
         }
-        for licence in node.op.def().reuse.iter().filter(|l| Some(l.result as usize) == write.result) {
-            let Some(Arg::Value(v)) = node.args.get(licence.arg as usize) else { continue };
+        let all = self.facts.licences(write.id);
+        // A body may still read another operand in these cells when it writes.
+        let licensed = |u: ValueId| {
+            let of = |(k, _): &(usize, ValueId)| all.iter().any(|l| l.operand == *k && Some(l.result) == write.result);
+            node.operands().enumerate().filter(|(_, v)| *v == u).all(|o| of(&o))
+        };
+        let unread = !node.op.def().fused || touched.iter().all(|t| licensed(t.0));
+        for licence in all.iter().filter(|l| unread && Some(l.result) == write.result) {
+            let Some(v) = node.operands().nth(licence.operand) else { continue };
             if licence.kind == ReuseKind::Trailing {
-                let alone = matches!(touched[..], [(u, _, _)] if u == *v);
+                let alone = matches!(touched[..], [(u, _, _)] if u == v);
                 let room = || trailing_room(self.facts.graph, write.id, licence, &self.reads(write.id), place);
                 if alone && room().is_some() {
-                    return Ok((Reason::Taken, Some(*v)));
+                    return Ok((Reason::Taken, Some(v)));
                 }
                 continue;
             }
-            let Some((_, p, true)) = touched.iter().find(|t| t.0 == *v) else { continue };
+            let Some((_, p, true)) = touched.iter().find(|t| t.0 == v) else { continue };
             let one_size = || {
                 let size = |t: &(ValueId, &Place, bool)| self.facts.known_type(t.0).map(|m| m.dtype.size());
                 touched.iter().all(|t| size(t) == Some(ty.dtype.size()))
@@ -99,11 +106,11 @@ impl Placer<'_> {
                 ReuseKind::Carried | ReuseKind::ReadsFirst | ReuseKind::Trailing => false,
             };
             // The one operand itself, or others in the same cells where the kernel goes by index.
-            let others = touched.iter().filter(|t| t.0 == *v).count() > 1 || touched.iter().any(|t| t.0 != *v);
+            let others = touched.iter().filter(|t| t.0 == v).count() > 1 || touched.iter().any(|t| t.0 != v);
             let fine = if others { pointwise && touched.iter().all(|t| t.2) } else { true };
             let first = licence.kind == ReuseKind::ReadsFirst;
             if fine && (pointwise || first || p.layout == place.layout) {
-                return Ok((Reason::Taken, Some(*v)));
+                return Ok((Reason::Taken, Some(v)));
             }
         }
         self.revision.in_the_way = touched.iter().map(|t| t.0).collect();

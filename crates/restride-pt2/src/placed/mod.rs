@@ -24,7 +24,7 @@ const PLAN: &str = "restride.plan.json";
 /// The plan as text.
 const TEXT: &str = "restride.placed.txt";
 /// Version of these files.
-const FORMAT: u32 = 3;
+const FORMAT: u32 = 4;
 
 /// A piece of a program, as it was placed.
 pub struct PlacedPiece<'a> {
@@ -34,8 +34,10 @@ pub struct PlacedPiece<'a> {
     pub placement: &'a Placement,
     /// Offsets in the arena.
     pub plan: &'a Plan,
-    /// If some nodes run again: the nodes in running order, as positions in the order without that.
+    /// If nodes run in another order, or again: the nodes in running order, as positions in the order without that.
     pub sequence: Option<&'a [usize]>,
+    /// Nodes that were fused, as positions in that order.
+    pub groups: &'a BTreeMap<GraphId, Vec<Vec<usize>>>,
 }
 
 #[derive(Clone, PartialEq, Serialize, Deserialize, Debug)]
@@ -75,9 +77,12 @@ struct GraphPlan {
     /// Bodies that higher-order nodes call, by position among the program's graphs.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     bodies: BTreeMap<usize, BodyPlan>,
-    /// Placed nodes as positions among those of the program, if some of them run again.
+    /// Placed nodes as positions among those of the program, if they run in another order, or some of them again.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     sequence: Option<Vec<usize>>,
+    /// Nodes that were fused, as positions among the placed ones: by position of their graph among the program's graphs.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    fused: BTreeMap<usize, Vec<Vec<usize>>>,
 }
 
 fn is_zero(n: &i64) -> bool {
@@ -164,7 +169,8 @@ pub fn placed_files(program: &Program, sizes: &Binding, pieces: &[PlacedPiece<'_
 
 fn segment(p: &PlacedPiece<'_>) -> GraphPlan {
     let plan = graph_plan(p.program, p.program.main, p.placement, p.plan);
-    GraphPlan { sequence: p.sequence.map(<[usize]>::to_vec), ..plan }
+    let fused = p.groups.iter().map(|(id, groups)| (id.index(), groups.clone())).collect();
+    GraphPlan { sequence: p.sequence.map(<[usize]>::to_vec), fused, ..plan }
 }
 
 fn digest(bytes: &[u8]) -> String {
@@ -223,6 +229,7 @@ fn graph_plan(program: &Program, id: GraphId, placement: &Placement, plan: &Plan
         scratch: placement.scratch.iter().map(|(node, buffer)| (at[*node], buffer.index())).collect(),
         bodies: placement.nested.iter().map(body).collect(),
         sequence: None,
+        fused: BTreeMap::new(),
     }
 }
 

@@ -8,7 +8,7 @@ use restride_ir::{
     NodeId, Place, Placement, Plan, Program, Result, Scalar, Step, ValueId, aligned,
 };
 use restride_tensor::Bytes;
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 
 /// Largest number of bytes, stride or offset that is accepted.
 const MOST: i64 = 1 << 48;
@@ -83,6 +83,21 @@ impl SavedPlan {
             None => refuse(format!("{PLAN} runs a node {k} of {}", order.len())),
         };
         sequence.iter().map(node).collect::<Result<_>>().map(Some)
+    }
+
+    /// The groups of nodes that a segment runs as one. `program` is the segment in the order in which its nodes run.
+    ///
+    /// # Errors
+    /// A graph that the program lacks.
+    pub fn groups(&self, at: usize, program: &Program) -> Result<BTreeMap<GraphId, Vec<Vec<usize>>>> {
+        let mut out = BTreeMap::new();
+        for (graph, groups) in self.segments.get(at).iter().flat_map(|s| &s.fused) {
+            if *graph >= program.graphs.len() {
+                return refuse(format!("{PLAN} has a graph {graph}"));
+            }
+            out.insert(GraphId::new(*graph), groups.clone());
+        }
+        Ok(out)
     }
 
     /// The placement and the plan of a segment, which is `program`.

@@ -61,6 +61,19 @@ pub struct Site {
     pub piece: usize,
     /// The body of a higher-order operator that it is in, by its name.
     pub body: Option<String>,
+    /// The calls of a fused node, in order.
+    pub inside: Vec<Inside>,
+}
+
+/// A call in the body of a fused node.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Inside {
+    /// Names of its results.
+    pub results: Vec<String>,
+    /// Name of its operator.
+    pub op: String,
+    /// Number of the node of the imported program that it comes from.
+    pub key: u32,
 }
 
 /// One decision of the placement.
@@ -124,6 +137,9 @@ impl std::fmt::Display for Site {
             write!(f, "{}%{r}", if i > 0 { ", " } else { "" })?;
         }
         write!(f, "{}{}", if self.results.is_empty() { "" } else { " = " }, self.op)?;
+        for (i, call) in self.inside.iter().enumerate() {
+            write!(f, "{}{}", if i == 0 { " of " } else { ", " }, call.op)?;
+        }
         self.body.as_ref().map_or(Ok(()), |b| write!(f, " in @{b}"))
     }
 }
@@ -207,7 +223,9 @@ impl Explanation {
         }
         let mut sites: BTreeSet<*const Site> = BTreeSet::new();
         for site in &self.sites {
-            if site.op == bare || site.results.iter().any(|r| r == bare) || keys.contains(&site.key) {
+            let inside = |c: &Inside| c.op == bare || c.results.iter().any(|r| r == bare) || keys.contains(&c.key);
+            let own = site.op == bare || site.results.iter().any(|r| r == bare) || keys.contains(&site.key);
+            if own || site.inside.iter().any(inside) {
                 sites.insert(Arc::as_ptr(site));
             }
         }
@@ -236,7 +254,7 @@ impl Explanation {
 
     fn unknown(&self, name: &str, stages: &[&Program]) -> Error {
         let mut names: BTreeSet<&str> = self.names.iter().map(|n| &**n).collect();
-        names.extend(self.sites.iter().map(|s| s.op.as_str()));
+        names.extend(self.sites.iter().flat_map(|s| s.inside.iter().map(|c| c.op.as_str()).chain([s.op.as_str()])));
         let values = stages.iter().flat_map(|p| p.graphs.iter()).flat_map(|(_, g)| g.values.iter());
         names.extend(values.map(|(_, v)| &*v.name));
         let near = near(name, names);
@@ -291,7 +309,8 @@ impl<'a> Explainer<'a> {
         for (id, node) in graph.ordered() {
             out.names.extend(node.results.iter().map(|r| graph.values[*r].name.clone()));
             makers.extend(node.results.iter().map(|r| (*r, id)));
-            let site = Arc::new(site(graph, node, piece, body.clone()));
+            let site = Arc::new(site(program, graph, node, piece, body.clone()));
+            out.names.extend(site.inside.iter().flat_map(|c| &c.results).map(|name| name.as_str().into()));
             out.sites.push(site.clone());
             sites.insert(id, site);
         }

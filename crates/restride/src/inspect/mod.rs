@@ -8,14 +8,14 @@ pub(crate) mod timeline;
 use crate::compile::Compiled;
 use crate::instance::Instance;
 use crate::prepare::PreparedSegment;
-use explain::Site;
+use explain::{Inside, Site};
 use restride_exec::inputs::{Strides, bind};
 use restride_exec::interp::RunOptions;
 use restride_exec::{Inputs, State};
 use restride_ir::text::{PrintOptions, print_placed};
 use restride_ir::{
-    Binding, BufferId, BufferKind, Error, ErrorKind, Graph, GraphId, Id, Movement, Node, Placement, Result, Type,
-    ValueId,
+    Binding, BufferId, BufferKind, Error, ErrorKind, Graph, GraphId, Id, Movement, Node, Placement, Program, Result,
+    Type, ValueId, fused_body,
 };
 use std::sync::Arc;
 
@@ -125,9 +125,18 @@ fn graph_name(graph: &Graph, id: GraphId) -> String {
     if graph.name.is_empty() { id.to_string() } else { graph.name.to_string() }
 }
 
-fn site(graph: &Graph, node: &Node, piece: usize, body: Option<String>) -> Site {
+fn site(program: &Program, graph: &Graph, node: &Node, piece: usize, body: Option<String>) -> Site {
+    let names = |graph: &Graph, node: &Node| -> Vec<String> {
+        node.results.iter().map(|r| graph.values[*r].name.to_string()).collect()
+    };
+    let inside = fused_body(node).map_or_else(Vec::new, |body| {
+        let calls = &program.graphs[body];
+        let call = |n: &Node| Inside { results: names(calls, n), op: n.op.name().to_string(), key: n.origin.key };
+        calls.ordered().map(|(_, n)| call(n)).collect()
+    });
     Site {
-        results: node.results.iter().map(|r| graph.values[*r].name.to_string()).collect(),
+        inside,
+        results: names(graph, node),
         op: node.op.name().to_string(),
         line: node.origin.source_line(),
         module: node.origin.module.as_ref().map(|m| m.to_string()),

@@ -60,7 +60,7 @@ impl Session {
                 let time = times[times.len() / 2];
                 Some(match step {
                     Step::Run { node, reads, writes } => StepTime {
-                        site: Some(site(graph, &graph.nodes[*node], 0, None)),
+                        site: Some(site(&segment.program, graph, &graph.nodes[*node], 0, None)),
                         moves: false,
                         time,
                         bytes: {
@@ -68,10 +68,10 @@ impl Session {
                             let values = node.operands().zip(reads).chain(node.results.iter().copied().zip(writes));
                             values.filter_map(|(v, p)| Some(bytes(graph, v, p.as_ref()?))).sum()
                         },
-                        macs: macs(graph, *node),
+                        macs: macs(&segment.program.graphs, graph, *node),
                     },
                     Step::Move { value, from, to } => StepTime {
-                        site: makers.get(value).map(|id| site(graph, &graph.nodes[*id], 0, None)),
+                        site: makers.get(value).map(|id| site(&segment.program, graph, &graph.nodes[*id], 0, None)),
                         moves: true,
                         time,
                         bytes: bytes(graph, *value, from) + bytes(graph, *value, to),

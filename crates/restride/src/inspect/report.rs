@@ -5,8 +5,8 @@ use crate::compile::Times;
 use crate::counts::Counts;
 use crate::prepare::{PreparedSegment, UpperBound};
 use restride_ir::{
-    Buffer, BufferKind, GraphId, Id, InputKind, Live, OutputKind, Placement, Program, RemarkKind, Step, ValueId,
-    carried_over, lives,
+    Buffer, BufferKind, GraphId, Id, InputKind, Live, OutputKind, Place, Placement, Program, RemarkKind, Step, ValueId,
+    carried_over, fused_body, lives,
 };
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -24,6 +24,12 @@ pub struct PlacedCounts {
     pub copies: usize,
     /// Bytes that these write.
     pub copy_bytes: i64,
+    /// Operators that run inside of fused steps.
+    pub fused: usize,
+    /// Bytes that the steps of one run read and write, each operand and result once.
+    pub moved_bytes: i64,
+    /// Of these, the bytes in the arena.
+    pub moved_arena_bytes: i64,
     /// Declined candidates.
     pub missed: usize,
     /// Bytes that taking them would have saved.
@@ -162,6 +168,7 @@ impl Prepared {
         let mut placed = PlacedCounts::default();
         for s in segments {
             times.simplify += s.times.simplify;
+            times.fuse += s.times.fuse;
             times.place += s.times.place;
             times.check += s.times.check;
             times.plan += s.times.plan;
@@ -301,12 +308,32 @@ fn totals(segments: &[Arc<PreparedSegment>]) -> PlanCounts {
 
 fn count_steps(program: &Program, graph: GraphId, placement: &Placement, out: &mut PlacedCounts) {
     let values = &program.graphs[graph];
+    let mut moves = |place: &Place, bytes: i64| {
+        out.moved_bytes += bytes;
+        if placement.buffers[place.buffer].kind == BufferKind::Arena {
+            out.moved_arena_bytes += bytes;
+        }
+    };
+    for step in &placement.steps {
+        let bytes = |v: &ValueId| bytes_of(&values.values[*v].ty);
+        match step {
+            Step::Run { node, reads, writes } => {
+                let node = &values.nodes[*node];
+                let operands: Vec<ValueId> = node.operands().collect();
+                let all = operands.iter().zip(reads).chain(node.results.iter().zip(writes));
+                all.filter_map(|(v, p)| Some((v, p.as_ref()?))).for_each(|(v, p)| moves(p, bytes(v)));
+            }
+            Step::Move { value, from, to } => [from, to].into_iter().for_each(|p| moves(p, bytes(value))),
+            Step::Free { .. } => {}
+        }
+    }
     for step in &placement.steps {
         let written = |v: ValueId| bytes_of(&values.values[v].ty);
         match step {
             Step::Run { node, reads, writes } => {
                 out.steps += 1;
                 let node = &values.nodes[*node];
+                out.fused += fused_body(node).map_or(0, |body| program.graphs[body].order.len());
                 for v in carried_over(node, reads, writes) {
                     out.copies += 1;
                     out.copy_bytes += written(v);

@@ -252,7 +252,8 @@ impl<'a> PartBuilder<'a> {
     fn new(piece: usize, program: &'a Program, id: GraphId, placement: &'a Placement) -> PartBuilder<'a> {
         let graph = &program.graphs[id];
         let body = (id != program.main).then(|| graph_name(graph, id));
-        let sites = graph.ordered().map(|(id, node)| (id, Arc::new(site(graph, node, piece, body.clone())))).collect();
+        let sites =
+            graph.ordered().map(|(id, node)| (id, Arc::new(site(program, graph, node, piece, body.clone())))).collect();
         PartBuilder {
             graph,
             body,
@@ -471,7 +472,7 @@ impl Prepared {
             let learn = self.compiled.segments()[number].learn.as_ref();
             out.parts[main].learns = learn.map(|l| {
                 let graph = functional.graph();
-                Arc::new(site(graph, &graph.nodes[l.position], number, None))
+                Arc::new(site(functional, graph, &graph.nodes[l.position], number, None))
             });
         }
         let mut storages = BTreeSet::new();

@@ -28,6 +28,7 @@ pub(crate) fn lowered(program: &Program, symbols: &Binding, constant: &[bool]) -
 }
 
 /// A program, placed and planned.
+#[derive(Clone)]
 pub struct Attempt {
     /// With its nodes in the order in which they were placed.
     pub program: Program,

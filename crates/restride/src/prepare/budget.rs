@@ -1,8 +1,9 @@
 //! Fits a program's arena into a budget: rematerialises values instead of keeping them.
 
-use super::attempt::{Attempt, attempt};
+use super::Made;
+use super::attempt::attempt;
 use crate::compile::{CompileOptions, Times};
-use restride_ir::{BufferId, Error, Graph, Id, Node, NodeId, Placement, Remark, Result, Step, lives};
+use restride_ir::{BufferId, Error, Graph, Id, Node, NodeId, Placement, Program, Remark, Result, Step, lives};
 use restride_passes::recompute::{Again, Recomputed, again, modelled, recompute, refusal};
 
 /// Most attempts to reach a budget, and to rematerialise less within it.
@@ -14,14 +15,14 @@ const SHARES: [i64; 9] = [15, 14, 12, 10, 8, 6, 4, 2, 0];
 
 /// A program placed within a budget.
 pub(crate) struct Within {
-    pub attempt: Attempt,
+    pub made: Made,
     /// Its nodes, as those of the program before.
     pub sequence: Vec<NodeId>,
     /// The rematerialised values.
     pub remarks: Vec<Remark>,
 }
 
-/// Gets the arena of `first` down to `most` bytes.
+/// Gets the arena of a program down to `most` bytes; `first` is the program without rematerialised values.
 ///
 /// The model of memory that chooses the values differs from the plan in the end, so its target is changed until the arena fits:
 /// first in proportion, then by the excess. Where that fails, the targets of [`SHARES`] are tried, so that the error names a budget
@@ -29,9 +30,16 @@ pub(crate) struct Within {
 ///
 /// # Errors
 /// An unmet budget: the smallest arena found, and the values that take its memory.
-pub(crate) fn within(first: Attempt, most: i64, options: &CompileOptions, times: &mut Times) -> Result<Within> {
-    let peak = modelled(&first.program);
-    let mut search = BudgetSearch { first: &first, seen: Vec::new(), options, times };
+pub(crate) fn within(
+    program: &Program,
+    first: Made,
+    most: i64,
+    options: &CompileOptions,
+    times: &mut Times,
+) -> Result<Within> {
+    let peak = modelled(program);
+    let arena = first.plan.arena_bytes;
+    let mut search = BudgetSearch { program, arena, seen: Vec::new(), options, times };
     if let Some(found) = search.near(peak, most)? {
         return Ok(found);
     }
@@ -39,7 +47,7 @@ pub(crate) fn within(first: Attempt, most: i64, options: &CompileOptions, times:
     search.seen.clear();
     for share in SHARES {
         let aim = peak / 16 * share;
-        let found = recompute(&first.program, aim);
+        let found = recompute(program, aim);
         // Nothing less can be reached after that.
         let least = found.peak > aim;
         if let Some(made) = search.make(&found)? {
@@ -55,19 +63,21 @@ pub(crate) fn within(first: Attempt, most: i64, options: &CompileOptions, times:
         }
     }
     match smallest {
-        Some(s) if s.arena() < first.plan.arena_bytes => Err(unmet(&s.attempt, most)),
+        Some(s) if s.arena() < arena => Err(unmet(&s.made, most)),
         _ => Err(unmet(&first, most)),
     }
 }
 
 impl Within {
     fn arena(&self) -> i64 {
-        self.attempt.plan.arena_bytes
+        self.made.plan.arena_bytes
     }
 }
 
 struct BudgetSearch<'a> {
-    first: &'a Attempt,
+    program: &'a Program,
+    /// Bytes of the arena without rematerialised values.
+    arena: i64,
     /// Sequences that were placed and planned.
     seen: Vec<Vec<NodeId>>,
     options: &'a CompileOptions,
@@ -81,18 +91,18 @@ impl BudgetSearch<'_> {
             return Ok(None);
         }
         self.seen.push(found.sequence.clone());
-        let Again { program, remarks } = again(&self.first.program, &found.sequence)?;
-        let attempt = attempt(program, self.options, self.times)?;
-        Ok(Some(Within { attempt, sequence: found.sequence.clone(), remarks }))
+        let Again { program, remarks } = again(self.program, &found.sequence)?;
+        let made = Made::fused(attempt(program, self.options, self.times)?, self.options, self.times)?;
+        Ok(Some(Within { made, sequence: found.sequence.clone(), remarks }))
     }
 
     /// An arena within the budget that rematerialises little, if one is found.
     fn near(&mut self, peak: i64, most: i64) -> Result<Option<Within>> {
-        let arena = self.first.plan.arena_bytes.max(1);
+        let arena = self.arena.max(1);
         let mut aim = (most.max(0) as f64 / arena as f64 * peak as f64) as i64;
         let (mut best, mut relaxed): (Option<Within>, usize) = (None, 0);
         for _ in 0..ATTEMPTS + RELAXED {
-            let found = recompute(&self.first.program, aim);
+            let found = recompute(self.program, aim);
             let made = self.make(&found)?;
             let Some(made) = made else { break };
             let over = made.arena() - most;
@@ -119,8 +129,8 @@ impl BudgetSearch<'_> {
 }
 
 /// The error of an unmet budget: the values at the peak of the smallest arena that was found.
-fn unmet(best: &Attempt, most: i64) -> Error {
-    let (graph, placement, plan) = (best.program.graph(), &best.placed.placement, &best.plan);
+fn unmet(best: &Made, most: i64) -> Error {
+    let (graph, placement, plan) = (best.program.graph(), &best.placement, &best.plan);
     let reached = plan.arena_bytes;
     let mut what = format!("the arena cannot be brought to {most} bytes: the smallest that was found has {reached}");
     let (at, crowd) = crowd(graph, placement);

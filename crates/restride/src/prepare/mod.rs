@@ -1,10 +1,11 @@
 //! Preparing a segment for the values of its symbols: specialised, lowered, placed, planned and checked, it runs.
 //!
-//! [`attempt`] places and plans a program as it is; [`budget`] rematerialises values until the arena fits; [`upper_bound`] plans
+//! [`attempt`] places and plans a program as it is; [`fused`] does with fused nodes; [`budget`] rematerialises values until the arena fits; [`upper_bound`] plans
 //! for the largest sizes.
 
 mod attempt;
 mod budget;
+mod fused;
 mod upper_bound;
 
 pub(crate) use upper_bound::ArenaBound;
@@ -13,9 +14,12 @@ pub use upper_bound::UpperBound;
 use crate::compile::{CompileOptions, Times};
 use crate::progress::Doing;
 use attempt::{Attempt, Lowered, attempt, lowered, smallest, timed};
+use fused::fused;
 use restride_exec::run::Runnable;
 use restride_ir::{Binding, Error, ErrorKind, NodeId, Placement, Plan, Program, Remark, Result, Table};
 use restride_passes::constants::Constants;
+use restride_passes::fuse::{FuseOptions, FusedGroups, apply};
+use restride_passes::place::Placed;
 use restride_passes::recompute::{Again, again};
 use restride_pt2::placed::SavedPlan;
 use std::sync::Arc;
@@ -26,8 +30,10 @@ pub(crate) struct PreparedSegment {
     pub program: Program,
     /// What it takes after its own inputs.
     pub constants: Option<Constants>,
-    /// Where some nodes run again: the nodes that run, by their positions before.
+    /// Where nodes run in another order, or again: the nodes that run, by their positions before.
     pub sequence: Option<Vec<usize>>,
+    /// The nodes that were fused then.
+    pub groups: FusedGroups,
     /// Where values live.
     pub placement: Placement,
     /// Offsets in the arena.
@@ -77,9 +83,9 @@ fn as_at_largest(
     let mut times = Times::default();
     let options = &CompileOptions { saved: None, ..options.clone() };
     let Lowered { program, constants } = lowered(segment.program, symbols, segment.constant).ok()?;
-    let Attempt { program, placed, plan } = attempt(program, options, &mut times).ok()?;
-    let plan = bound.at_largest.get(segment.number)?.fitted(&program, &placed.placement, plan)?;
-    let made = Made { program, sequence: None, placement: placed.placement, plan, remarks: placed.remarks };
+    let made = Made::fused(attempt(program, options, &mut times).ok()?, options, &mut times).ok()?;
+    let plan = bound.at_largest.get(segment.number)?.fitted(&made.program, &made.placement, made.plan)?;
+    let made = Made { plan, ..made };
     finish(made, constants, options, times, |error| error)
         .ok()
         .filter(|made| bound.most.bytes() >= Some(made.plan.arena_bytes))
@@ -91,7 +97,7 @@ fn make(segment: &Unprepared<'_>, symbols: &Binding, options: &CompileOptions) -
     let Lowered { program, constants } =
         timed(&mut times.simplify, || lowered(segment.program, symbols, segment.constant))?;
     let fits = |s: &&Arc<SavedPlan>| options.budget.is_none_or(|most| s.arena_bytes() <= most);
-    let own_memories = options.memories.is_empty() && options.fold;
+    let own_memories = options.memories.is_empty() && options.fold && options.fuse == FuseOptions::default();
     let saved = options.saved.as_ref().filter(|s| own_memories && s.is_for(symbols)).filter(fits);
     let made = match saved {
         Some(saved) => taken_over(saved, segment.number, program)?,
@@ -115,10 +121,13 @@ fn finish(
     mut times: Times,
     blame: impl Fn(Error) -> Error,
 ) -> Result<PreparedSegment> {
-    let Made { program, sequence, placement, plan, remarks } = made;
+    let Made { program, unfused, sequence, groups, placement, plan, remarks } = made;
     if options.check {
         options.progress.tell(Doing::Checking);
         timed(&mut times.check, || {
+            if let Some(unfused) = &unfused {
+                restride_check::fusion(unfused, &program)?;
+            }
             restride_check::placement(&program, &placement)?;
             restride_check::plan(&program, &placement, &plan)
         })
@@ -129,7 +138,8 @@ fn finish(
     if options.poison {
         runnable = runnable.poisoned();
     }
-    Ok(PreparedSegment { program, constants, sequence, placement, plan, remarks, runnable: Arc::new(runnable), times })
+    let runnable = Arc::new(runnable);
+    Ok(PreparedSegment { program, constants, sequence, groups, placement, plan, remarks, runnable, times })
 }
 
 /// The steps of a program as it was placed and planned.
@@ -142,37 +152,69 @@ fn runnable(program: &Program, placement: &Placement, plan: &Plan) -> Result<Run
 /// A program with the decisions about its memory.
 struct Made {
     program: Program,
+    /// The program before fusion.
+    unfused: Option<Program>,
     sequence: Option<Vec<usize>>,
+    groups: FusedGroups,
     placement: Placement,
     plan: Plan,
     remarks: Vec<Remark>,
 }
 
+impl Made {
+    /// An attempt in which each node runs once, in the program's order, unfused.
+    fn plain(attempt: Attempt) -> Made {
+        let Attempt { program, placed: Placed { placement, remarks }, plan } = attempt;
+        Made { program, unfused: None, sequence: None, groups: FusedGroups::new(), placement, plan, remarks }
+    }
+
+    /// With the fused form of an attempt, if that is no larger.
+    fn fused(attempt: Attempt, options: &CompileOptions, times: &mut Times) -> Result<Made> {
+        Ok(match fused(&attempt, options, times)? {
+            None => Made::plain(attempt),
+            Some(fused) => {
+                let made = Made::plain(fused.attempt);
+                let remarks = made.remarks.into_iter().chain(fused.remarks).collect();
+                Made { unfused: Some(attempt.program), groups: fused.groups, remarks, ..made }
+            }
+        })
+    }
+}
+
 fn taken_over(saved: &SavedPlan, segment: usize, program: Program) -> Result<Made> {
     let (mut program, mut remarks, mut sequence) = (program, Vec::new(), None);
+    let damaged = |e| Error { kind: ErrorKind::File, ..e };
     if let Some(nodes) = saved.sequence(segment, &program)? {
         sequence = Some(positions(&program, &nodes));
-        Again { program, remarks } = again(&program, &nodes).map_err(|e| Error { kind: ErrorKind::File, ..e })?;
+        Again { program, remarks } = again(&program, &nodes).map_err(damaged)?;
+    }
+    let (groups, mut unfused) = (saved.groups(segment, &program)?, None);
+    if !groups.is_empty() {
+        let with = apply(&program, &groups).map_err(damaged)?;
+        unfused = Some(std::mem::replace(&mut program, with));
     }
     let (placement, plan) = saved.segment(segment, &program)?;
-    Ok(Made { program, sequence, placement, plan, remarks })
+    Ok(Made { program, unfused, sequence, groups, placement, plan, remarks })
 }
 
 fn made(program: Program, options: &CompileOptions, times: &mut Times) -> Result<Made> {
     let best = smallest(&program, options, times)?;
+    let sequence = another_order(&program, &best.program);
+    let first = Made { sequence, ..Made::fused(best.clone(), options, times)? };
     match options.budget {
-        Some(most) if best.plan.arena_bytes > most => {
-            let within = budget::within(best, most, options, times)?;
-            let sequence = positions(&program, &within.sequence);
-            let Attempt { program, placed, plan } = within.attempt;
-            let remarks = placed.remarks.into_iter().chain(within.remarks).collect();
-            Ok(Made { program, sequence: Some(sequence), placement: placed.placement, plan, remarks })
+        Some(most) if first.plan.arena_bytes > most => {
+            let within = budget::within(&best.program, first, most, options, times)?;
+            let remarks = within.made.remarks.into_iter().chain(within.remarks).collect();
+            Ok(Made { sequence: Some(positions(&program, &within.sequence)), remarks, ..within.made })
         }
-        _ => {
-            let (placement, remarks) = (best.placed.placement, best.placed.remarks);
-            Ok(Made { program, sequence: None, placement, plan: best.plan, remarks })
-        }
+        _ => Ok(first),
     }
+}
+
+/// The nodes of a program as positions in another one's order, if the orders differ.
+fn another_order(program: &Program, placed: &Program) -> Option<Vec<usize>> {
+    let order = &placed.graph().order;
+    (*order != program.graph().order).then(|| positions(program, order))
 }
 
 /// Where nodes are in a program's order.

@@ -1,5 +1,6 @@
 //! The largest arena of a program over all sizes that it takes.
 
+use super::Made;
 use super::attempt::{attempt, lowered};
 use crate::compile::CompileOptions;
 use crate::progress::Progress;
@@ -89,12 +90,14 @@ impl ArenaBound {
                 Ok(found) => found,
                 Err(why) => return Ok(ArenaBound::unknown(why)),
             };
-            let placed =
-                lowered(program, &binding, constant).and_then(|l| attempt(l.program, options, &mut Default::default()));
+            let times = &mut Default::default();
+            let placed = lowered(program, &binding, constant)
+                .and_then(|l| attempt(l.program, options, times))
+                .and_then(|plain| Made::fused(plain, options, times));
             match placed {
                 Ok(made) => {
                     most = most.max(made.plan.arena_bytes.saturating_add(more));
-                    at_largest.push(AtLargest { placement: made.placed.placement, plan: made.plan });
+                    at_largest.push(AtLargest { placement: made.placement, plan: made.plan });
                 }
                 Err(e) => return Ok(ArenaBound::unknown(format!("the largest sizes do not go together: {e}"))),
             }
