@@ -289,7 +289,7 @@ typedef struct restride_compile_options {
     uint32_t threads;
     // 1 checks every decision of the compiler by checkers of its own, 0 does not. A plan in a file is always checked.
     uint32_t check;
-    // The most operators that run as one step: 0 leaves it to the compiler, 1 makes every operator a step of its own.
+    // The most operators that run as one step: 0 and 1 make every operator a step of its own.
     uint32_t fusion;
     // Reserved for faster kernels with other bits: 0, which is the same bits for every number of threads, layout and run.
     uint32_t determinism;

@@ -52,7 +52,7 @@ pub struct restride_compile_options {
     pub threads: u32,
     /// 1 checks every decision of the compiler by checkers of its own, 0 does not. A plan in a file is always checked.
     pub check: u32,
-    /// The most operators that run as one step: 0 leaves it to the compiler, 1 makes every operator a step of its own.
+    /// The most operators that run as one step: 0 and 1 make every operator a step of its own.
     pub fusion: u32,
     /// Reserved for faster kernels with other bits: 0, which is the same bits for every number of threads, layout and run.
     pub determinism: u32,
@@ -92,10 +92,7 @@ pub(crate) fn compile_options(given: *const restride_compile_options) -> CallRes
         let what = format!("options.threads is {}; it takes 1 to {MOST_THREADS}", given.threads);
         return Err(CallError::argument(what));
     }
-    let mut fuse = FuseOptions::default();
-    if given.fusion > 0 {
-        fuse.most = given.fusion as usize;
-    }
+    let fuse = FuseOptions { most: given.fusion as usize, ..FuseOptions::none() };
     let compile = CompileOptions {
         fuse,
         check: flag(given.check, "options.check")?,

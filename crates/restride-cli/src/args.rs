@@ -534,14 +534,14 @@ pub struct MemoryArgs {
     /// Compute nothing once for all runs, and read weights where they are: less memory, slower products.
     #[arg(help_heading = MEMORY, long)]
     pub no_fold: bool,
-    /// Run every operator as a step of its own, and write what it computes.
+    /// Run every operator as a step of its own, and write what it computes (the default).
     #[arg(help_heading = MEMORY, long, conflicts_with = "fuse_limit")]
     pub no_fuse: bool,
-    /// The most operators that run as one step; 1 is `--no-fuse`.
+    /// Fuse chains of operators into steps of at most N operators.
     #[arg(help_heading = MEMORY, long, value_name = "N")]
     pub fuse_limit: Option<usize>,
     /// Let the operators behind a product or a convolution work on each part of its result as soon as it is finished.
-    #[arg(help_heading = MEMORY, long, conflicts_with = "no_fuse")]
+    #[arg(help_heading = MEMORY, long, requires = "fuse_limit")]
     pub fuse_heads: bool,
     /// Memories of the arena, fastest first, each with its capacity (as fast=512kB,slow).
     ///

@@ -122,7 +122,8 @@ fn fused_nodes_are_explained_by_what_is_inside() {
         }";
     let program = restride_ir::text::parse(text, &restride_ops::lookup).expect("a program");
     let inputs = restride::random_inputs(&program, 1).expect("inputs");
-    let compiled = Compiled::new(program.clone(), Some(&inputs), &CompileOptions::default()).expect("it compiles");
+    let options = CompileOptions { fuse: FuseOptions::default(), ..CompileOptions::default() };
+    let compiled = Compiled::new(program.clone(), Some(&inputs), &options).expect("it compiles");
     let all = compiled.prepare(&inputs).unwrap().explain();
     let b = all.about("b", &[&program, compiled.functional()]).unwrap();
     let taken = b.done.iter().find(|d| d.kind == RemarkKind::Fuse).expect("it is fused");
