@@ -238,7 +238,7 @@ enum restride_contents
  {
     // The state's contents are copied into the memory.
     RESTRIDE_CONTENTS_COPY = 0,
-    // The memory's contents become the state's: a run goes on from what another one left there.
+    // The memory's contents become the state's: a run goes on from the contents that another one left.
     RESTRIDE_CONTENTS_KEEP = 1,
 };
 #ifndef __cplusplus
@@ -449,7 +449,7 @@ struct restride_status *restride_instance_new(const struct restride_compiled *co
 // Threads: no other thread may be using the handle.
 void restride_instance_free(struct restride_instance *instance);
 
-// Binds memory of the caller to tensors of the state, which runs read and write there from now on. `contents` is a
+// Binds memory of the caller to tensors of the state. Later runs read and write the state in this memory. `contents` is a
 // restride_contents. Each tensor must have the element type, sizes and strides of the state's, or be one dimension of uint8 for the
 // whole storage: restride_description.storage_bytes. Tensors of the state that share the storage move with it. The memory must stay
 // until the instance is freed or the state is bound elsewhere. After an error nothing is bound.

@@ -170,6 +170,10 @@ impl Screen {
         if !is_dash(path) {
             return Ok(path.to_path_buf());
         }
+        // Standard input gives its bytes once; one command may ask for them twice.
+        if let Some(file) = self.stdin.get() {
+            return Ok(file.clone());
+        }
         let mut bytes = Vec::new();
         std::io::stdin().read_to_end(&mut bytes).map_err(|e| file_error(&"standard input", &e))?;
         let file = self.spool()?.join(format!("stdin.{}", extension(&bytes)));

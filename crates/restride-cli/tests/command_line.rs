@@ -138,7 +138,7 @@ fn options(command: &str) -> BTreeSet<String> {
 
 #[test]
 fn each_command_takes_the_options_that_change_it() {
-    let program = "model ops weights no-mmap limit ";
+    let program = "model ops weights dynamic no-mmap limit ";
     let given = "inputs random no-check ";
     let run = "seed threads ";
     let memory = "budget no-reorder no-fold no-fuse fuse-limit fuse-heads memories pin align alloc-graph-input alloc-graph-output no-views \
@@ -147,12 +147,12 @@ fn each_command_takes_the_options_that_change_it() {
         "optimizer lr weight-decay maximize momentum dampening nesterov betas eps amsgrad decoupled-weight-decay ";
     let table = [
         ("show", [program, given, memory, "stage"].concat()),
-        ("run", [program, given, run, memory, "outputs via json"].concat()),
-        ("verify", [program, given, run, memory, "json"].concat()),
-        ("functionalize", [program, given, "output portable views"].concat()),
+        ("run", [program, given, run, memory, "outputs via ranks group json"].concat()),
+        ("verify", [program, given, run, memory, "ranks group json"].concat()),
+        ("functionalize", [program, given, "output emit portable views"].concat()),
         ("reinplace", [program, given, "output views"].concat()),
         ("compile", [program, given, memory, "output report json"].concat()),
-        ("grad", [program, given, optimizer, "output loss wrt keep max-trips"].concat()),
+        ("grad", [program, given, optimizer, "output loss wrt keep max-trips data-parallel"].concat()),
         ("plan", [program, given, memory, "json"].concat()),
         ("explain", [program, given, memory, "all json"].concat()),
         ("bench", [program, given, run, memory, "steps json"].concat()),

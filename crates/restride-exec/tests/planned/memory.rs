@@ -223,5 +223,5 @@ graph(%x: f32[4]) {
     if let Step::Run { node, .. } = &mut wrong.steps[0] {
         *node = restride_ir::NodeId::new(99);
     }
-    assert!(refuse(&wrong, &offsets).contains("the placement has no"));
+    assert!(refuse(&wrong, &offsets).contains("the graph does not have"));
 }

@@ -210,7 +210,7 @@ fn what_a_format_cannot_keep_is_refused() {
         twice.items.push(twice.items[0].clone());
         assert!(write(format, &twice).is_err());
     }
-    assert!(Format::from_path(Path::new("a.bin")).is_err());
+    assert!(Format::from_path(Path::new("a.dat")).is_err());
     assert!(read_file(Path::new("/nowhere/a.npz")).unwrap_err().to_string().starts_with("/nowhere/a.npz: "));
     // An expanded tensor that would fill the machine.
     let mut huge = NamedTensors::default();
