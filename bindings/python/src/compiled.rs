@@ -53,7 +53,7 @@ fn shared(shape: &Shape) -> bool {
 /// A program compiled for some strides and sharing of its inputs.
 struct Variant {
     compiled: restride::Compiled,
-    /// Instances that nobody uses now.
+    /// Idle instances.
     idle: Mutex<Vec<Idle>>,
     /// Whether a run writes the state.
     writes: bool,

@@ -343,7 +343,7 @@ fn give(tensor: &RawTensor) -> PyResult<*mut DLManagedTensorVersioned> {
     };
     let (sizes, strides) = (layout.sizes.to_vec(), layout.strides.to_vec());
     let given = Box::into_raw(Box::new(GivenTensor { managed, sizes, strides, _storage: tensor.storage().clone() }));
-    // SAFETY: the box was just made, and nobody else has it; its vectors stay where they are.
+    // SAFETY: the box was just made, and has no other owner; its vectors stay where they are.
     unsafe {
         (*given).managed.dl_tensor.shape = (*given).sizes.as_mut_ptr();
         (*given).managed.dl_tensor.strides = (*given).strides.as_mut_ptr();

@@ -233,7 +233,7 @@ impl Drop for ThreadFlight {
         if open.left == 0 {
             state.open.remove(&self.key);
         } else if !open.done {
-            // The memory is the caller's again, so nobody can complete the exchange.
+            // The memory is the caller's again, so the exchange cannot complete.
             open.parts[self.at] = None;
             let why = format!("rank {} left an exchange", self.key.0[self.at]);
             self.shared.fail(&mut state, &why);
