@@ -71,7 +71,7 @@ int main(int argc, char **argv) {
     options.threads = 0;
     refused(restride_compile(program, NULL, 0, &options, &compiled), RESTRIDE_KIND_ARGUMENT);
     restride_compile_options_init(&options);
-    options.determinism = 1;
+    options.determinism = 2;
     refused(restride_compile(program, NULL, 0, &options, &compiled), RESTRIDE_KIND_ARGUMENT);
     restride_compile_options_init(&options);
     options.memory_budget = 16;

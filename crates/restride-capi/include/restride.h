@@ -291,7 +291,8 @@ typedef struct restride_compile_options {
     uint32_t check;
     // The most operators that run as one step: 0 and 1 make every operator a step of its own.
     uint32_t fusion;
-    // Reserved for faster kernels with other bits: 0, which is the same bits for every number of threads, layout and run.
+    // 1 asks for the same bits in every run with the same seed, whatever the threads and layouts, as
+    // torch.use_deterministic_algorithms does. With 0 a later version may choose faster kernels; this one gives the same bits.
     uint32_t determinism;
 } restride_compile_options;
 

@@ -54,7 +54,8 @@ pub struct restride_compile_options {
     pub check: u32,
     /// The most operators that run as one step: 0 and 1 make every operator a step of its own.
     pub fusion: u32,
-    /// Reserved for faster kernels with other bits: 0, which is the same bits for every number of threads, layout and run.
+    /// 1 asks for the same bits in every run with the same seed, whatever the threads and layouts, as
+    /// torch.use_deterministic_algorithms does. With 0 a later version may choose faster kernels; this one gives the same bits.
     pub determinism: u32,
 }
 
@@ -84,7 +85,8 @@ const MOST_THREADS: u32 = 1 << 12;
 
 pub(crate) fn compile_options(given: *const restride_compile_options) -> CallResult<(CompileOptions, RunOptions)> {
     let given = crate::arguments::options(given, compile_defaults(), |o| o.size)?;
-    reserved(given.determinism)?;
+    // Every kernel is deterministic, so that nothing hangs on it yet.
+    flag(given.determinism, "options.determinism")?;
     if given.memory_budget < 0 {
         return Err(CallError::argument(format!("options.memory_budget is {}", given.memory_budget)));
     }

@@ -6,6 +6,11 @@ use std::ptr::NonNull;
 /// Alignment for vector kernels and `.pt2` weights.
 pub(super) const ALIGN: usize = 64;
 
+/// The address of memory without bytes, which is never accessed: aligned for the elements of an empty tensor.
+pub(super) fn no_bytes() -> *mut u8 {
+    std::ptr::without_provenance_mut(ALIGN)
+}
+
 /// Owned zeroed bytes, aligned to [`ALIGN`]. The bytes are reached through the address only: no Rust reference to them is kept.
 pub(super) struct Aligned {
     start: NonNull<u8>,
@@ -22,8 +27,7 @@ impl Aligned {
     pub(super) fn try_zeroed(len: usize) -> Option<Aligned> {
         let layout = Aligned::layout(len)?;
         if len == 0 {
-            // Never accessed: it has no bytes.
-            return Some(Aligned { start: NonNull::new(std::ptr::without_provenance_mut(ALIGN))?, len });
+            return Some(Aligned { start: NonNull::new(no_bytes())?, len });
         }
         // SAFETY: the layout is not empty.
         let start = unsafe { alloc_zeroed(layout) };

@@ -1,6 +1,6 @@
 //! Immutable bytes shared between threads.
 
-use super::aligned::Aligned;
+use super::aligned::{Aligned, no_bytes};
 use super::foreign::Release;
 use std::fmt;
 use std::path::Path;
@@ -87,7 +87,7 @@ impl Bytes {
     /// # Safety
     /// `start` is readable for `len` bytes, and nothing writes them, until `release` is called.
     pub unsafe fn foreign(start: *const u8, len: usize, release: impl FnOnce() + Send + 'static) -> Bytes {
-        let start = if len == 0 { std::ptr::NonNull::dangling().as_ptr() } else { start };
+        let start = if len == 0 { no_bytes() } else { start };
         Bytes { start, len, source: Arc::new(ByteSource::Foreign(Arc::new(Release::by(release)))) }
     }
 

@@ -6,7 +6,7 @@ mod foreign;
 
 pub use bytes::Bytes;
 
-use aligned::Aligned;
+use aligned::{Aligned, no_bytes};
 use foreign::Release;
 use std::cell::UnsafeCell;
 use std::fmt;
@@ -88,6 +88,7 @@ pub struct Storage(Arc<StorageInner>);
 
 impl Storage {
     fn new(start: *mut u8, len: usize, memory: StorageMemory) -> Storage {
+        let start = if len == 0 { no_bytes() } else { start };
         Storage(Arc::new(StorageInner {
             start: AtomicPtr::new(start),
             len: AtomicUsize::new(len),
@@ -148,7 +149,6 @@ impl Storage {
         writable: bool,
         release: impl FnOnce() + Send + 'static,
     ) -> Storage {
-        let start = if len == 0 { std::ptr::NonNull::dangling().as_ptr() } else { start };
         Storage::new(start, len, StorageMemory::Foreign { _release: Release::by(release), writable })
     }
 
