@@ -253,9 +253,12 @@ pub fn add_windows(x: &View<'_>, dim: usize, step: usize, out: &ViewMut<'_>) -> 
     fn run<T: Compute + std::ops::AddAssign>(x: &View<'_>, dim: usize, step: usize, out: &ViewMut<'_>) {
         let data = pack::<T>(x);
         let s = sizes(x.sizes());
-        let (windows, taps) = (s[dim], s[s.len() - 1]);
-        let inner: usize = s[dim + 1..s.len() - 1].iter().product();
-        let n = out.sizes()[dim] as usize;
+        let taps = s[s.len() - 1];
+        // A scalar has one window, of itself.
+        let (windows, inner, n) = match out.sizes().is_empty() {
+            true => (1, 1, 1),
+            false => (s[dim], s[dim + 1..s.len() - 1].iter().product(), out.sizes()[dim] as usize),
+        };
         let mut target = Target::<T>::new(out);
         let sums = target.slice();
         sums.fill(T::default());

@@ -76,4 +76,5 @@ static FAMILIES: &[&Family] = &[
     &fft::FAMILY,
     &linalg::FAMILY,
     &collective::FAMILY,
+    &gradient::FAMILY,
 ];

@@ -226,7 +226,8 @@ pub(crate) static OPS: &[OpDef] = &[
 pub(crate) static FAMILY: crate::Family = crate::Family {
     ops: &[OPS, range::OPS, window::PLAIN.as_flattened(), window::OPS, triangle::OPS],
     gradients: &[],
-    aliases: &[],
+    // PyTorch's tangents of zero; they have no memory there.
+    aliases: &[("_efficientzerotensor", "zeros")],
 };
 
 #[cfg(feature = "samples")]

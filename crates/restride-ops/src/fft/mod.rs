@@ -146,14 +146,15 @@ fn c2r_scratch(a: &Args<'_, Meta>, outs: &[Meta]) -> Result<usize> {
 
 fn windows_infer(a: &Args<'_, Meta>) -> Metas {
     let (x, sizes, dim, size, step) = (a.tensor(0)?, a.ints(1)?, a.int(2)?, a.int(3)?, a.int(4)?);
-    ensure!(
-        sizes.iter().all(|&n| (0..1 << 40).contains(&n)) && !sizes.is_empty(),
-        "unfold_backward: bad sizes {sizes:?}"
-    );
+    ensure!(sizes.iter().all(|&n| (0..1 << 40).contains(&n)), "unfold_backward: bad sizes {sizes:?}");
     let dim = Layout::contiguous(&sizes).dim(dim)?;
-    ensure!(step > 0 && size >= 0 && size <= sizes[dim], "unfold_backward: bad size {size} or step {step}");
+    let length = sizes.get(dim).copied().unwrap_or(1);
+    ensure!(step > 0 && size >= 0 && size <= length, "unfold_backward: bad size {size} or step {step}");
     let mut want = sizes.clone();
-    want[dim] = (sizes[dim] - size) / step + 1;
+    // The windows of a scalar have no dimension of their own.
+    if let Some(windows) = want.get_mut(dim) {
+        *windows = (length - size) / step + 1;
+    }
     want.push(size);
     ensure!(*x.sizes() == want[..], "unfold_backward: expected a gradient of sizes {want:?}, got {:?}", x.sizes());
     one(fresh(x.dtype, &sizes))
@@ -515,6 +516,8 @@ pub(crate) mod samples {
         vec![
             sample![tensor(DType::F32, &[2, 4, 3], 1), [2, 9], 1, 3, 2],
             sample![transposed(DType::F64, &[4, 2, 3], 1), [6, 2], 0, 3, 1],
+            sample![tensor(DType::F32, &[1], 1), &[] as &[i64], 0, 1, 1],
+            sample![tensor(DType::F32, &[0], 1), &[] as &[i64], -1, 0, 1],
         ]
     }
 

@@ -1,5 +1,6 @@
 //! Gradients of calls: the search for an operator's rule, its run, and the language in which rules are written.
 
+mod operators;
 mod saved;
 pub(crate) mod terms;
 mod views;
@@ -45,6 +46,9 @@ static WITHOUT: &[(&str, &str)] = &[
     ("aten._histogramdd_from_bin_cts.default", COUNTS),
     ("aten._histogramdd_from_bin_tensors.default", COUNTS),
 ];
+
+/// PyTorch's gradient operators that are computed by a rule.
+pub(crate) static FAMILY: crate::Family = crate::Family { ops: &[operators::OPS], gradients: &[], aliases: &[] };
 
 /// The reason why an operator has no gradient, if one is declared.
 pub fn without(name: &str) -> Option<&'static str> {

@@ -6,7 +6,8 @@ use restride_kernels::support::scratch::{Temp, room};
 
 use crate::support::composite::composite;
 use crate::support::promote::name;
-use crate::support::{Metas, Result, ValArgs, Vals, ensure, exact, fail, fresh, one};
+use crate::support::{Metas, Result, ValArgs, Vals, emit, ensure, exact, fail, fresh, one, sizes};
+use smallvec::smallvec;
 
 /// Indices clamped to valid ones; where the mask is false, any value may occur.
 fn clamped(e: &mut dyn Emit, a: &ValArgs<'_>, what: &str) -> Result<Arg<Val, Scalar>> {
@@ -49,6 +50,26 @@ fn masked_put(e: &mut dyn Emit, a: &ValArgs<'_>) -> Vals {
     let values = filled(e, values, mask, Arg::Scalar(Scalar::Int(0)))?[0];
     let add = Arg::Scalar(Scalar::Bool(true));
     e.call("aten.index_put.default", &[Arg::Value(t), indices, Arg::Value(values), add])
+}
+
+/// `masked_scatter_backward(grad_output, mask, sizes)`: the gradient where the mask is true, then zeros, in other sizes.
+fn masked_scatter_backward(e: &mut dyn Emit, a: &ValArgs<'_>) -> Vals {
+    let (g, mask, to) = (*a.tensor(0)?, *a.tensor(1)?, a.ints(2)?);
+    let (from, dtype) = (sizes(e, g), e.meta(g).dtype);
+    let (n, room): (i64, i64) = (from.iter().product(), to.iter().product());
+    let mask = emit!(e, "aten.expand.default", mask, from)?;
+    let mask = emit!(e, "aten.reshape.default", mask, [n])?;
+    let place = emit!(e, "aten.to.dtype", mask, DType::I64)?;
+    let place = emit!(e, "aten.cumsum.default", place, 0)?;
+    // What the mask leaves out goes to a place of its own, at the end.
+    let place = emit!(e, "aten.sub.Scalar", place, 1)?;
+    let outside = emit!(e, "aten.logical_not.default", mask)?;
+    let place = emit!(e, "aten.masked_fill.Scalar", place, outside, room)?;
+    let flat = emit!(e, "aten.reshape.default", g, [n])?;
+    let zeros = emit!(e, "aten.full.default", [room + 1], 0, dtype)?;
+    let all = emit!(e, "aten.scatter.src", zeros, 0, place, flat)?;
+    let kept = emit!(e, "aten.slice.Tensor", all, 0, 0, room)?;
+    Ok(smallvec![emit!(e, "aten.reshape.default", kept, to)?])
 }
 
 /// The number of ways to choose `r` of `n`; with replacement if `again`.
@@ -103,6 +124,7 @@ fn combinations_scratch(a: &Args<'_, Meta>, outs: &[Meta]) -> Result<usize> {
 pub(crate) static OPS: &[OpDef] = &[
     composite!(masked_index, s_masked_index(), "_unsafe_masked_index").exactly(),
     composite!(masked_put, s_masked_put(), "_unsafe_masked_index_put_accumulate"),
+    composite!(masked_scatter_backward, s_masked_scatter_backward(), "masked_scatter_backward").exactly(),
     exact("combinations", infer_combinations, run_combinations, combinations_scratch, samples!(s_combinations)),
 ];
 
@@ -138,6 +160,15 @@ pub(crate) mod samples {
                 tensor(F, &[3], 2)
             ],
             sample![tensor(F, &[0, 4], 1), bools(&[0], &[1]), vec![at(&[0]), at(&[0])], tensor(F, &[1], 2)],
+        ]
+    }
+
+    pub(crate) fn s_masked_scatter_backward() -> Vec<Sample> {
+        let mask = || bools(&[1, 0, 1, 1, 0, 0, 1, 0, 1, 0, 0, 1], &[3, 4]);
+        vec![
+            sample![transposed(F, &[3, 4], 1), mask(), [2, 5]],
+            sample![tensor(DType::I64, &[3, 4], 1), bools(&[1, 0, 1, 1], &[4]), [9]],
+            sample![tensor(F, &[3, 4], 1), mask(), [2, 3]],
         ]
     }
 
