@@ -3,7 +3,7 @@
 use crate::arguments::{Out, c_string, flag, initialise};
 use crate::handle::{Opaque, create, destroy, shared};
 use crate::json::plan_json;
-use crate::program::{reserved, restride_program};
+use crate::program::restride_program;
 use crate::status::{CallError, CallResult, call, quiet, restride_status};
 use crate::tensors::{restride_tensor, tensors};
 use restride::{CompileOptions, Compiled, FuseOptions, Inputs, RunOptions};
