@@ -1,8 +1,10 @@
 //! Normalisations: statistics in `f64`, one order of summation whatever the strides, then one pass over the elements.
 
 pub mod backward;
+mod channels;
 pub mod softmax;
 
+use crate::norm::channels::{scale_channels, scale_room};
 use crate::norm::softmax::{rows_room, rowwise, sum};
 use crate::support::convert::load_row;
 use crate::support::isa;
@@ -10,7 +12,7 @@ use crate::support::number::Real;
 use crate::support::pack::{Compute, Stored, Target, compute_room, pack, packed_room, packed_rooms, with_compute};
 use crate::support::par;
 use crate::support::scratch::{self, Temp};
-use restride_tensor::{DType, Dims, Layout, View, ViewMut};
+use restride_tensor::{DType, View, ViewMut};
 
 /// Mean and sum of squared deviations.
 #[derive(Clone, Copy, Default)]
@@ -113,14 +115,20 @@ enum Scaled<'a, T> {
     Each(&'a mut [T], &'a [f64], &'a [f64]),
     Narrow(&'a mut [T], T, T),
 }
+impl<T: Real> Scaled<'_, T> {
+    /// In `f64`: with a mean far from zero, `b` takes away most of `x * a`, and a training network of small batches makes much of
+    /// what is left.
+    #[inline(always)]
+    fn map(x: T, a: f64, b: f64) -> T {
+        T::of(x.wide() * a + b)
+    }
+}
 impl<T: Real> isa::Work for Scaled<'_, T> {
     type Out = ();
     const WIDEST: bool = size_of::<T>() == 4;
     #[inline(always)]
     fn run(self) {
-        // In `f64`: with a mean far from zero, `b` takes away most of `x * a`, and a training network of small batches
-        // makes much of what is left.
-        let map = |x: T, a: f64, b: f64| T::of(x.wide() * a + b);
+        let map = Self::map;
         match self {
             Scaled::One(row, a, b) => row.iter_mut().for_each(|x| *x = map(*x, a, b)),
             Scaled::Each(row, a, b) => row.iter_mut().zip(a).zip(b).for_each(|((x, &a), &b)| *x = map(*x, a, b)),
@@ -143,44 +151,6 @@ pub(crate) fn put(out: Option<&ViewMut<'_>>, data: impl Iterator<Item = f64>) {
             crate::support::pack::unpack(&Temp::gather(out.numel(), data.map(|x| x as f32)), out);
         }
     }
-}
-
-/// The layout with channels last, if memory is in that order.
-fn channels_last(l: &Layout) -> Option<Layout> {
-    let dims: Dims<i64> = std::iter::once(0).chain(2..l.rank() as i64).chain([1]).collect();
-    l.permute(&dims).ok().filter(Layout::is_contiguous)
-}
-
-/// Bytes of scratch of [`scale_channels`].
-fn scale_room(x: Stored<'_>, out: Stored<'_>) -> usize {
-    match (channels_last(x.1), channels_last(out.1)) {
-        (Some(lx), Some(lo)) if x.1.sizes[1] > 1 => rows_room((x.0, &lx), x.1.sizes[1] as usize, (out.0, &lo)),
-        _ => rows_room(x, out.1.sizes[2..].iter().product::<i64>() as usize, out),
-    }
-}
-
-/// `x * scale[channel] + shift[channel]` with channels in dimension 1. The result may share the memory of `x` index by index.
-fn scale_channels(x: &View<'_>, scale: &[f64], shift: &[f64], out: &ViewMut<'_>, threads: usize) -> Result<(), String> {
-    with_compute!(float out.dtype(), T => {
-        // With the channels last in memory, rows run over them.
-        match (channels_last(x.layout()), channels_last(out.layout())) {
-            // A single channel is one row.
-            (Some(lx), Some(lo)) if scale.len() > 1 => {
-                // SAFETY: the same cells in another order.
-                let (x, out) = unsafe { (x.with_layout(&lx), out.with_layout(&lo)) };
-                rowwise::<T>(&x, &out, scale.len(), threads, &|_, row| {
-                    isa::run(Scaled::Each(row, scale, shift));
-                });
-            }
-            _ => {
-                let inner: usize = out.sizes()[2..].iter().map(|&n| n as usize).product();
-                rowwise::<T>(x, out, inner, threads, &|i, row| {
-                    isa::run(Scaled::One(row, scale[i % scale.len()], shift[i % shift.len()]));
-                });
-            }
-        }
-    });
-    Ok(())
 }
 
 /// Per-channel factors of a normalisation with an affine map behind it.
@@ -499,7 +469,7 @@ pub fn copy(from: &View<'_>, to: &ViewMut<'_>) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use restride_tensor::RawTensor;
+    use restride_tensor::{Layout, RawTensor};
 
     fn data(n: usize) -> Vec<f32> {
         (0..n).map(|i| ((i * 7919) % 101) as f32 * 0.13 - 4.0).collect()
@@ -546,7 +516,7 @@ mod tests {
         let w = laid(&[0], &[6]);
         let w = w.read();
         let affine = Affine { weight: Some(w.view()), bias: Some(w.view()) };
-        for perm in [[0, 1, 2, 3], [0, 2, 3, 1], [3, 1, 0, 2]] {
+        for perm in [[0, 1, 2, 3], [0, 2, 3, 1], [3, 1, 0, 2], [2, 0, 3, 1]] {
             for threads in [1, 3] {
                 let x = laid(&perm, &sizes);
                 let mut check = |k: usize, run: &dyn Fn(&ViewMut<'_>)| {

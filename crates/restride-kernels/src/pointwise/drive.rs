@@ -141,6 +141,9 @@ fn on_threads<T: Compute, R: Answer>(
 /// Operands whose rows are gathered on the stack; an operator with more takes memory for them.
 const ROWS: usize = 5;
 
+/// Rows of fewer elements are computed several at a time.
+const SHORT: usize = 256;
+
 // By itself for each type: together their buffers on the stack are 24 pages, and each is touched at every call.
 #[inline(never)]
 fn on_one_thread<T: Compute, R: Answer>(
@@ -152,29 +155,44 @@ fn on_one_thread<T: Compute, R: Answer>(
     let mut layouts: SmallVec<[&Layout; 4]> = SmallVec::new();
     layouts.push(out.layout());
     inputs.iter().filter_map(|i| i.view()).for_each(|v| layouts.push(v.layout()));
-    let rows = Rows::any_order(&layouts);
+    let mut rows = Rows::any_order(&layouts);
     if rows.is_empty() {
         return Ok(());
     }
+    let len = rows.len();
+    // Cells that several indices share are written in logical order.
+    let short = len < SHORT && Rows::apart(out.layout());
+    let (many, steps) = if short { rows.take_nearest() } else { None }.unwrap_or_default();
+    let (many, some) = (many.max(1), if many > 1 { (CHUNK / len).min(many) } else { 1 });
+    let step = |k: usize| if many > 1 { steps[k] } else { 0 };
+    // Rows taken together are one run.
+    let joined = |k: usize| many == 1 || step(k) == len as isize * rows.stride(k);
     let in_place = R::CELLS == Some(out.dtype())
         && rows.stride(0) == 1
+        && joined(0)
         && !inputs.iter().filter_map(|i| i.view()).any(|v| may_share(v, out));
     let views_in_place = {
         let mut k = 0;
         inputs.iter().all(|i| {
             k += 1;
-            i.view().is_some_and(|v| direct::<T>(common, v, rows.stride(k)))
+            i.view().is_some_and(|v| direct::<T>(common, v, rows.stride(k)) && joined(k))
         })
     };
-    let width = if in_place && views_in_place { rows.len() } else { rows.len().min(CHUNK) };
-    let (mut few, mut many) = (Stack::<T, { ROWS * CHUNK }>::new(), Vec::new());
+    let width = if many > 1 {
+        some * len
+    } else if in_place && views_in_place {
+        len
+    } else {
+        len.min(CHUNK)
+    };
+    let (mut few, mut much) = (Stack::<T, { ROWS * CHUNK }>::new(), Vec::new());
     let gathered = if views_in_place {
         &mut []
     } else if inputs.len() <= ROWS {
         few.filled(inputs.len() * width, T::default())
     } else {
-        many.resize(inputs.len() * width, T::default());
-        &mut many[..]
+        much.resize(inputs.len() * width, T::default());
+        &mut much[..]
     };
     for (row, input) in gathered.chunks_exact_mut(width).zip(inputs) {
         match input {
@@ -186,9 +204,11 @@ fn on_one_thread<T: Compute, R: Answer>(
     let mut result = Stack::<R, CHUNK>::new();
     let result = result.filled(if in_place { 0 } else { width }, R::default());
     rows.try_for_each(|at| {
-        for start in (0..rows.len()).step_by(width) {
-            let n = width.min(rows.len() - start);
-            let cell = |k: usize| at[k] + start as isize * rows.stride(k);
+        // Rows taken together, from the first one on; or parts of the one row.
+        for (first, start) in (0..many).step_by(some).flat_map(|j| (0..len).step_by(width).map(move |start| (j, start)))
+        {
+            let (count, n) = (some.min(many - first), width.min(len - start));
+            let cell = |k: usize, j: usize| at[k] + start as isize * rows.stride(k) + (first + j) as isize * step(k);
             let mut xs: SmallVec<[&[T]; ROWS]> = SmallVec::new();
             let mut k = 0;
             let mut buffers = gathered.chunks_exact_mut(width);
@@ -196,19 +216,24 @@ fn on_one_thread<T: Compute, R: Answer>(
                 let buffer = buffers.next();
                 if let Some(view) = input.view() {
                     k += 1;
-                    if direct::<T>(common, view, rows.stride(k)) {
-                        let first = (view.base() as *const T).wrapping_offset(cell(k));
-                        // SAFETY: `n` cells of the view's own element type, one after the other. The result may share
+                    if direct::<T>(common, view, rows.stride(k)) && joined(k) {
+                        let first = (view.base() as *const T).wrapping_offset(cell(k, 0));
+                        // SAFETY: these cells of the view's own element type, one after the other. The result may share
                         // them, but is written after the last use of the slice then.
-                        xs.push(unsafe { std::slice::from_raw_parts(first, n) });
+                        xs.push(unsafe { std::slice::from_raw_parts(first, count * n) });
                         continue;
                     }
                 }
                 let Some(buffer) = buffer else { unreachable!("what is not read in place has a buffer") };
-                let row = &mut buffer[..n];
-                if let Some(view) = input.view() {
-                    // SAFETY: the cells are the view's, by the walk over its layout.
-                    unsafe { load_row(view.dtype(), view.base(), cell(k), rows.stride(k), row) };
+                let row = &mut buffer[..count * n];
+                // The same cells in each row stay where they are.
+                if let Some(view) = input.view()
+                    && (many == 1 || first == 0 || step(k) != 0)
+                {
+                    for (j, row) in row.chunks_exact_mut(n).enumerate() {
+                        // SAFETY: the cells are the view's, by the walk over its layout.
+                        unsafe { load_row(view.dtype(), view.base(), cell(k, j), rows.stride(k), row) };
+                    }
                     if view.dtype() != common && !matches!(input, Input::Mask(_)) {
                         round_through(common, row);
                     }
@@ -216,14 +241,16 @@ fn on_one_thread<T: Compute, R: Answer>(
                 xs.push(row);
             }
             if in_place {
-                let first = (out.base() as *mut R).wrapping_offset(cell(0));
-                // SAFETY: `n` cells of the result's own element type, one after the other, which no operand shares.
-                f(&xs, unsafe { std::slice::from_raw_parts_mut(first, n) })?;
+                let first = (out.base() as *mut R).wrapping_offset(cell(0, 0));
+                // SAFETY: these cells of the result's own element type, one after the other, which no operand shares.
+                f(&xs, unsafe { std::slice::from_raw_parts_mut(first, count * n) })?;
                 continue;
             }
-            f(&xs, &mut result[..n])?;
-            // SAFETY: the cells are those of the result, by the walk over its layout.
-            unsafe { R::store(out.dtype(), out.base(), cell(0), rows.stride(0), &result[..n]) };
+            f(&xs, &mut result[..count * n])?;
+            for (j, row) in result[..count * n].chunks_exact(n).enumerate() {
+                // SAFETY: the cells are those of the result, by the walk over its layout.
+                unsafe { R::store(out.dtype(), out.base(), cell(0, j), rows.stride(0), row) };
+            }
         }
         Ok(())
     })

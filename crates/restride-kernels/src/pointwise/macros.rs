@@ -55,7 +55,7 @@ macro_rules! result {
 }
 
 /// Sets the row functions of one group of compute types: `real` is arithmetic, `elementary` has functions of `support/math.rs`, for
-/// which the widest vectors pay.
+/// which the widest vectors pay; `exponential` has those that `support/math.rs` has of doubles too.
 macro_rules! group {
     ($p:ident, $r:ident, int, $xs:tt, $e:expr) => {
         $p.int = Some(rowwise!(i64, result!($r i64), $xs, $e));
@@ -67,6 +67,10 @@ macro_rules! group {
     ($p:ident, $r:ident, elementary, $xs:tt, $e:expr) => {
         $p.f32 = Some(rowwise_wide!(true, f32, result!($r f32), $xs, $e));
         $p.f64 = Some(rowwise!(f64, result!($r f64), $xs, $e));
+    };
+    ($p:ident, $r:ident, exponential, $xs:tt, $e:expr) => {
+        $p.f32 = Some(rowwise_wide!(true, f32, result!($r f32), $xs, $e));
+        $p.f64 = Some(rowwise_wide!(true, f64, result!($r f64), $xs, $e));
     };
     ($p:ident, $r:ident, library, $xs:tt, $e:expr) => {
         $p.f32 = Some(rowwise!(f32, result!($r f32), $xs, $e));

@@ -69,7 +69,7 @@ pointwise! {
     NOT(a) "bitwise not" { int: !a }
     NOT_BOOL(a) "not" { int: (a == 0) as i64 }
     IDENTITY(a) "the number itself" { int: a, real: a, complex: a }
-    EXP(a) "exponential function" { elementary: a.exp_fast(), complex: a.by(m::exp) }
+    EXP(a) "exponential function" { exponential: a.exp_fast(), complex: a.by(m::exp) }
     EXP2(a) "`2^a`" { elementary: a.exp2_fast(), complex: (a * std::f64::consts::LN_2 as F).by(m::exp) }
     EXPM1(a) "`exp(a) - 1`" { elementary: a.exp_m1_fast(), complex: a.by(m::exp_m1) }
     LOG(a) "natural logarithm" { elementary: a.ln_fast(), complex: a.by(m::ln) }

@@ -16,6 +16,8 @@ use std::ops::Range;
 const SIDE: usize = 16;
 /// Elements that are worth a thread.
 const SHARED: usize = 1 << 14;
+/// Most elements of a window that are listed before channels are visited.
+const TAPS: usize = 512;
 
 /// What becomes of the elements of a window.
 pub(super) trait Fold<T>: Sync {
@@ -25,8 +27,10 @@ pub(super) trait Fold<T>: Sync {
     const START: T;
     /// A part with one more element.
     fn step(part: T, x: T) -> T;
+    /// The divisor of a window's result; 1 of one without elements.
+    fn divisor(&self, w: &[Span; 3]) -> T;
     /// The result, from the parts with [`START`](Fold::START) after them up to eight.
-    fn finish(&self, parts: [T; 8], w: &[Span; 3]) -> T;
+    fn finish(&self, parts: [T; 8], divisor: T) -> T;
 }
 
 /// A pooling in strides.
@@ -85,16 +89,96 @@ impl<T: Compute, F: Fold<T>> Pooling<'_, T, F> {
             for (ox, &x) in x.iter().enumerate() {
                 let w = [z[oz], y[oy], x];
                 let to = to.offset(ox as isize * self.y.strides[2]);
-                let mut c = 0;
-                while c + SIDE <= channels {
-                    self.block::<1, true>(&w, from.add(c), 1, SIDE, to.add(c), 1);
-                    c += SIDE;
-                }
-                if c < channels {
-                    self.block::<1, false>(&w, from.add(c), 1, channels - c, to.add(c), 1);
+                if channels < SIDE || !self.listed(&w, from, channels, to) {
+                    let mut c = 0;
+                    while c + SIDE <= channels {
+                        self.block::<1, true>(&w, from.add(c), 1, SIDE, to.add(c), 1);
+                        c += SIDE;
+                    }
+                    if c < channels {
+                        self.block::<1, false>(&w, from.add(c), 1, channels - c, to.add(c), 1);
+                    }
                 }
             }
         }
+    }
+
+    /// One window of at least [`SIDE`] channels that are side by side; false if it has too many elements. The elements of each part
+    /// are listed first, so that its sums are registers.
+    #[inline(always)]
+    unsafe fn listed(&self, w: &[Span; 3], x: *const T, channels: usize, y: *mut T) -> bool {
+        let s = &self.x.strides;
+        let count = |w: &Span| w.end.saturating_sub(w.start).div_ceil(w.step.max(1));
+        if w.iter().map(count).product::<usize>() > TAPS {
+            return false;
+        }
+        let (mut taps, mut ends, mut n) = ([0isize; TAPS], [0usize; 8], 0);
+        for (p, end) in ends.iter_mut().enumerate() {
+            if p < F::PARTS {
+                for i in (w[0].start..w[0].end).step_by(w[0].step) {
+                    for j in (w[1].start..w[1].end).step_by(w[1].step) {
+                        for k in (w[2].start + p * w[2].step..w[2].end).step_by(F::PARTS * w[2].step) {
+                            taps[n] = i as isize * s[0] + j as isize * s[1] + k as isize * s[2];
+                            n += 1;
+                        }
+                    }
+                }
+            }
+            *end = n;
+        }
+        let (taps, divisor) = (&taps[..n], self.fold.divisor(w));
+        // SAFETY: the caller's promise; the last channels may be visited twice.
+        unsafe {
+            let mut c = 0;
+            while c + 2 * SIDE <= channels {
+                self.channels::<{ 2 * SIDE }>(taps, &ends, divisor, x.add(c), y.add(c));
+                c += 2 * SIDE;
+            }
+            while c < channels {
+                c = c.min(channels - SIDE);
+                self.channels::<SIDE>(taps, &ends, divisor, x.add(c), y.add(c));
+                c += SIDE;
+            }
+        }
+        true
+    }
+
+    /// Some channels of a window: the elements of part `p` end at `ends[p]`.
+    #[inline(always)]
+    #[allow(clippy::needless_range_loop)] // lanes
+    unsafe fn channels<const N: usize>(&self, taps: &[isize], ends: &[usize; 8], divisor: T, x: *const T, y: *mut T) {
+        // SAFETY: the caller's promise.
+        let part = |from: usize, end: usize| unsafe {
+            let mut sums = [F::START; N];
+            for &tap in &taps[from..end] {
+                let row = x.offset(tap).cast::<[T; N]>().read_unaligned();
+                for l in 0..N {
+                    sums[l] = F::step(sums[l], row[l]);
+                }
+            }
+            sums
+        };
+        let mut made = [F::START; N];
+        if ends[1] == ends[7] {
+            let (first, second) = (part(0, ends[0]), part(ends[0], ends[1]));
+            for l in 0..N {
+                let mut parts = [F::START; 8];
+                (parts[0], parts[1]) = (first[l], second[l]);
+                made[l] = self.fold.finish(parts, divisor);
+            }
+        } else {
+            let mut parts = [[F::START; N]; 8];
+            let mut from = 0;
+            for (to, &end) in parts.iter_mut().zip(ends) {
+                *to = part(from, end);
+                from = end;
+            }
+            for l in 0..N {
+                made[l] = self.fold.finish(std::array::from_fn(|p| parts[p][l]), divisor);
+            }
+        }
+        // SAFETY: the caller's promise.
+        unsafe { y.cast::<[T; N]>().write_unaligned(made) }
     }
 
     /// All windows of a plane.
@@ -169,7 +253,7 @@ impl<T: Compute, F: Fold<T>> Pooling<'_, T, F> {
                     }
                 }
             }
-            y.write(self.fold.finish(parts, w));
+            y.write(self.fold.finish(parts, self.fold.divisor(w)));
         }
     }
 
@@ -186,7 +270,7 @@ impl<T: Compute, F: Fold<T>> Pooling<'_, T, F> {
     ) {
         let lane = if LANE > 0 { LANE as isize } else { lane };
         let n = if FULL { SIDE } else { n.min(SIDE) };
-        let s = &self.x.strides;
+        let (s, divisor) = (&self.x.strides, self.fold.divisor(w));
         if F::PARTS == 8 && FULL && w[2].end <= w[2].start + 2 * w[2].step && w[2].end > w[2].start {
             // Lines of one or two elements have as many parts: registers.
             let (mut first, mut second) = ([F::START; SIDE], [F::START; SIDE]);
@@ -214,7 +298,7 @@ impl<T: Compute, F: Fold<T>> Pooling<'_, T, F> {
                 for l in 0..SIDE {
                     let mut parts = [F::START; 8];
                     (parts[0], parts[1]) = (first[l], second[l]);
-                    y.offset(l as isize * out).write(self.fold.finish(parts, w));
+                    y.offset(l as isize * out).write(self.fold.finish(parts, divisor));
                 }
             }
             return;
@@ -236,7 +320,7 @@ impl<T: Compute, F: Fold<T>> Pooling<'_, T, F> {
             }
             for l in 0..n {
                 let parts = std::array::from_fn(|p| if p < F::PARTS { parts[p][l] } else { F::START });
-                y.offset(l as isize * out).write(self.fold.finish(parts, w));
+                y.offset(l as isize * out).write(self.fold.finish(parts, divisor));
             }
         }
     }

@@ -106,7 +106,11 @@ impl<T: Ordered> Fold<T> for Greatest {
         if x.beats(part) { x } else { part }
     }
     #[inline(always)]
-    fn finish(&self, parts: [T; 8], _: &[Span; 3]) -> T {
+    fn divisor(&self, _: &[Span; 3]) -> T {
+        T::default()
+    }
+    #[inline(always)]
+    fn finish(&self, parts: [T; 8], _: T) -> T {
         parts[0]
     }
 }
@@ -239,11 +243,12 @@ impl<T: Mean> Fold<T> for Average {
         part + x
     }
     #[inline(always)]
-    fn finish(&self, p: [T; 8], w: &[Span; 3]) -> T {
-        if is_empty(w) {
-            return T::ZERO;
-        }
-        (((p[0] + p[4]) + (p[2] + p[6])) + ((p[1] + p[5]) + (p[3] + p[7]))) / divisor(w, self.by)
+    fn divisor(&self, w: &[Span; 3]) -> T {
+        if is_empty(w) { T::ONE } else { divisor(w, self.by) }
+    }
+    #[inline(always)]
+    fn finish(&self, p: [T; 8], divisor: T) -> T {
+        (((p[0] + p[4]) + (p[2] + p[6])) + ((p[1] + p[5]) + (p[3] + p[7]))) / divisor
     }
 }
 

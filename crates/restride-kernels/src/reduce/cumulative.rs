@@ -20,14 +20,17 @@ pub enum Scan {
     LogSumExp,
 }
 
-/// Rows along a dimension, changed in place and written where the result has them.
+/// Rows that are scanned side by side: each waits for its own last value alone.
+const SIDE: usize = 4;
+
+/// Rows along a dimension, changed in place and written where the result has them. `f` gets up to [`SIDE`] rows and their length.
 fn along<T: Compute>(
     x: &View<'_>,
     dim: usize,
     read: DType,
     out: &ViewMut<'_>,
     threads: usize,
-    f: &(dyn Fn(&mut [T]) + Sync),
+    f: &(dyn Fn(&mut [T], usize) + Sync),
 ) {
     cast(x, read, &mut |x| {
         let marks = marked(x.layout(), dim);
@@ -39,7 +42,7 @@ fn along<T: Compute>(
             round_through(read, &mut data);
         }
         if !data.is_empty() {
-            par::pieces(threads, &mut data, len, &|_, row| f(row));
+            par::pieces(threads, &mut data, SIDE * len, &|_, rows| f(rows, len));
         }
         unpack(&data, &out);
     });
@@ -71,33 +74,47 @@ pub fn scan(
     threads: usize,
 ) -> Result<(), String> {
     match what {
-        Scan::Sum => with_compute!(any read, T => along::<T>(x, dim, read, out, threads, &|row| {
-            running(row, <T as Number>::Wide::ZERO, Number::plus)
+        Scan::Sum => with_compute!(any read, T => along::<T>(x, dim, read, out, threads, &|rows, len| {
+            running(rows, len, <T as Number>::Wide::ZERO, Number::plus)
         })),
-        Scan::Prod => with_compute!(any read, T => along::<T>(x, dim, read, out, threads, &|row| {
-            running(row, <T as Number>::Wide::ONE, Number::times)
+        Scan::Prod => with_compute!(any read, T => along::<T>(x, dim, read, out, threads, &|rows, len| {
+            running(rows, len, <T as Number>::Wide::ONE, Number::times)
         })),
         Scan::LogSumExp if read.is_complex() => {
             let join = crate::pointwise::complex_math::log_add_exp;
             let least = C64::new(f64::NEG_INFINITY, 0.0);
             if read == DType::C64 {
-                along::<C32>(x, dim, read, out, threads, &|row| running(row, least, join));
+                along::<C32>(x, dim, read, out, threads, &|rows, len| running(rows, len, least, join));
             } else {
-                along::<C64>(x, dim, read, out, threads, &|row| running(row, least, join));
+                along::<C64>(x, dim, read, out, threads, &|rows, len| running(rows, len, least, join));
             }
         }
-        Scan::LogSumExp => with_compute!(float read, T => along::<T>(x, dim, read, out, threads, &|row| {
-            running(row, f64::NEG_INFINITY, log_add_exp)
+        Scan::LogSumExp => with_compute!(float read, T => along::<T>(x, dim, read, out, threads, &|rows, len| {
+            running(rows, len, f64::NEG_INFINITY, log_add_exp)
         })),
     }
     Ok(())
 }
 
-fn running<T: Number>(row: &mut [T], start: T::Wide, join: impl Fn(T::Wide, T::Wide) -> T::Wide) {
-    let mut acc = start;
-    for x in row {
-        acc = join(acc, x.widen());
-        *x = T::narrow(acc);
+fn running<T: Number>(rows: &mut [T], len: usize, start: T::Wide, join: impl Fn(T::Wide, T::Wide) -> T::Wide) {
+    if rows.len() == SIDE * len {
+        let (low, high) = rows.split_at_mut(2 * len);
+        let ((a, b), (c, d)) = (low.split_at_mut(len), high.split_at_mut(len));
+        let mut acc = [start; SIDE];
+        for (((a, b), c), d) in a.iter_mut().zip(b).zip(c).zip(d) {
+            for (acc, x) in acc.iter_mut().zip([a, b, c, d]) {
+                *acc = join(*acc, x.widen());
+                *x = T::narrow(*acc);
+            }
+        }
+        return;
+    }
+    for row in rows.chunks_mut(len) {
+        let mut acc = start;
+        for x in row {
+            acc = join(acc, x.widen());
+            *x = T::narrow(acc);
+        }
     }
 }
 
@@ -121,13 +138,15 @@ pub fn extremes(
 ) -> Result<(), String> {
     with_compute!(real x.dtype(), T => {
         let read = x.dtype();
-        along::<T>(x, dim, read, values, threads, &|row| {
-            let mut best = row.first().copied().unwrap_or_default();
-            for x in row {
-                if takes(*x, best, max) {
-                    best = *x;
+        along::<T>(x, dim, read, values, threads, &|rows, len| {
+            for row in rows.chunks_mut(len) {
+                let mut best = row.first().copied().unwrap_or_default();
+                for x in row {
+                    if takes(*x, best, max) {
+                        best = *x;
+                    }
+                    *x = best;
                 }
-                *x = best;
             }
         });
         let positions = |row: &[T], at: &mut [i64]| {

@@ -313,8 +313,21 @@ impl<T: Copy, J: Fn(T, T) -> T + Copy, const N: usize, const W: usize> isa::Work
     const WIDEST: bool = false;
     #[inline(always)]
     fn run(self) {
-        let AddBeside { state, from, apart, rows, wide, join } = self;
-        let mut from = from;
+        let AddBeside { state, mut from, apart, mut rows, wide, join } = self;
+        // Four elements of each part at a time, so that a part is read and written once for them.
+        while wide == W && rows >= 4 * N && state.held % N == 0 {
+            for part in &mut state.parts[..N] {
+                let row = |g: usize| from.wrapping_offset((g * N) as isize * apart).cast::<[T; W]>();
+                // SAFETY: elements of the rows.
+                let [a, b, c, d] = unsafe { [&*row(0), &*row(1), &*row(2), &*row(3)] };
+                for j in 0..W {
+                    part[j] = join(join(join(join(part[j], a[j]), b[j]), c[j]), d[j]);
+                }
+                from = from.wrapping_offset(apart);
+            }
+            from = from.wrapping_offset((3 * N) as isize * apart);
+            (rows, state.held) = (rows - 4 * N, state.held + 4 * N);
+        }
         for i in state.held..state.held + rows {
             let part = &mut state.parts[i % N];
             // SAFETY: elements of the rows; the last step is not read from.

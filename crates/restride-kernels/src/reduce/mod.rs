@@ -386,17 +386,17 @@ fn summed<T: Number>(
 /// The larger of two, or NaN.
 #[inline(always)]
 fn largest<T: Ordered>(a: T, b: T) -> T {
-    if b > a || b.has_nan() { b } else { a }
+    if (b > a) | b.has_nan() { b } else { a }
 }
 
 /// The smaller of two, or NaN.
 #[inline(always)]
 fn smallest<T: Ordered>(a: T, b: T) -> T {
-    if b < a || b.has_nan() { b } else { a }
+    if (b < a) | b.has_nan() { b } else { a }
 }
 
 fn log_sum_exp<T: Real>(row: &[T]) -> T {
-    let max = fold(row, T::neg_infinity(), |x| x, |a, b| if b > a || b.has_nan() { b } else { a });
+    let max = fold(row, T::neg_infinity(), |x| x, |a, b| if (b > a) | b.has_nan() { b } else { a });
     // Of infinities only: their difference would be no number.
     let shift = if max.is_infinite() { T::zero() } else { max };
     total(row, |x: T| (x - shift).exp_fast()).ln() + shift
@@ -413,9 +413,9 @@ pub(crate) fn norm<T: Inexact>(row: &[T], p: f64) -> T::Abs {
     } else if p == 2.0 {
         total(row, |x: T| squared(x)).sqrt()
     } else if p == f64::INFINITY {
-        fold(row, zero, size, |a, b| if b > a || b.has_nan() { b } else { a })
+        fold(row, zero, size, |a, b| if (b > a) | b.has_nan() { b } else { a })
     } else if p == f64::NEG_INFINITY {
-        fold(row, T::Abs::of(p).abs(), size, |a, b| if b < a || b.has_nan() { b } else { a })
+        fold(row, T::Abs::of(p).abs(), size, |a, b| if (b < a) | b.has_nan() { b } else { a })
     } else {
         let p = T::Abs::of(p);
         total(row, |x: T| x.magnitude().powf(p)).powf(T::Abs::of(1.0) / p)

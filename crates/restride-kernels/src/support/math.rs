@@ -66,6 +66,32 @@ pub(crate) fn exp(x: f32) -> f32 {
     scaled(exp_tail(r) * (r * r) + r + 1.0, n)
 }
 
+/// `e^x` of a double, subnormal results included: the method and the coefficients of FreeBSD's `exp`, error below 1 ulp.
+#[inline(always)]
+pub(crate) fn exp_double(x: f64) -> f64 {
+    const MAGIC: f64 = 6_755_399_441_055_744.0;
+    // Below, the result rounds to 0; above, to infinity.
+    let x = if x < -746.0 { -746.0 } else { x };
+    let x = if x > 710.0 { 710.0 } else { x };
+    let sum = x * std::f64::consts::LOG2_E + MAGIC;
+    let n = sum - MAGIC;
+    // ln 2 in two parts: products of the first with integers below 2^20 are exact.
+    let high = x - n * 6.931_471_803_691_238_164_90e-1;
+    let low = n * 1.908_214_929_270_587_700_02e-10;
+    let r = high - low;
+    let z = r * r;
+    let p =
+        (4.138_136_797_057_238_460_39e-8 * z - 1.653_390_220_546_525_153_90e-6) * z + 6.613_756_321_437_934_361_17e-5;
+    let p = (p * z - 2.777_777_777_701_559_338_42e-3) * z + 1.666_666_666_666_660_190_37e-1;
+    let c = r - z * p;
+    let y = 1.0 - ((low - (r * c) / (2.0 - c)) - high);
+    // 2^n in two factors. The low bits of the sum are n, which is above -2048.
+    let n = sum.to_bits().wrapping_sub(MAGIC.to_bits());
+    let half = (n.wrapping_add(2048) >> 1).wrapping_sub(1024);
+    let power = |n: u64| f64::from_bits(n.wrapping_add(1023) << 52);
+    y * power(half) * power(n.wrapping_sub(half))
+}
+
 /// `e^x` for `x` up to 0, with 0 for results below 2^-126. Error below 1.1 ulp.
 #[inline(always)]
 pub(crate) fn exp_down(x: f32) -> f32 {
@@ -441,6 +467,22 @@ mod tests {
     #[ignore = "takes an hour of a processor"]
     fn every_single_is_within_the_declared_error() {
         visit(1);
+    }
+
+    #[test]
+    fn exponentials_of_doubles_are_within_two_ulps_of_the_library() {
+        let n = if cfg!(miri) { 100 } else { 400_000 };
+        let ends = [0.0, -0.0, 709.782_712_893_384, 709.782_712_893_385, -745.133_219_101_941, -746.0, -708.4, 1e-300];
+        for x in (0..n).map(|i| (i as f64 / n as f64 - 0.512) * 1460.0).chain(ends) {
+            let (got, want) = (exp_double(x), libm::exp(x));
+            let apart = (got.to_bits() as i64).abs_diff(want.to_bits() as i64);
+            assert!(apart <= 2, "exp({x:e}) = {got:e}, not {want:e}");
+        }
+        assert_eq!(
+            [exp_double(f64::INFINITY), exp_double(f64::NEG_INFINITY), exp_double(0.0)],
+            [f64::INFINITY, 0.0, 1.0]
+        );
+        assert!(exp_double(f64::NAN).is_nan());
     }
 
     #[test]

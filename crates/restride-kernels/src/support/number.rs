@@ -86,7 +86,7 @@ pub trait Ordered: Number + PartialOrd {
     /// Whether `self` replaces the maximum so far. NaN does, and only NaN replaces NaN.
     #[inline(always)]
     fn beats(self, best: Self) -> bool {
-        self > best || self.has_nan()
+        (self > best) | self.has_nan()
     }
 }
 impl Ordered for i64 {
@@ -135,7 +135,7 @@ inexact! {
 }
 
 /// `f32` and `f64`. Functions of `f32` whose names end in `fast` have no branches or calls (`math.rs`); those of `f64` are the
-/// library's.
+/// library's but for the exponential function.
 pub trait Real: Float + NumAssign + Ordered + Inexact<Abs = Self> {
     /// Rounded from `f64`.
     fn of(x: f64) -> Self;
@@ -228,8 +228,8 @@ real! { f32, libm::erfcf, libm::lgammaf, libm::nextafterf;
     tanh_softplus(x) math::tanh_softplus(x);
 }
 real! { f64, libm::erfc, libm::lgamma, libm::nextafter;
-    exp_fast(x) x.exp();
-    exp_down(x) x.exp();
+    exp_fast(x) math::exp_double(x);
+    exp_down(x) math::exp_double(x);
     exp2_fast(x) x.exp2();
     exp_m1_fast(x) x.exp_m1();
     ln_fast(x) x.ln();

@@ -121,6 +121,14 @@ impl Rows {
         Some((size, [to, from]))
     }
 
+    /// Takes the dimension whose indices follow the rows most closely out of the walk: its size and the steps along it in each
+    /// layout, if there is one.
+    pub(crate) fn take_nearest(&mut self) -> Option<(usize, SmallVec<[isize; 4]>)> {
+        let size = self.outer.pop()?;
+        let first = self.steps.len() - self.start.len();
+        Some((size, self.steps.drain(first..).collect()))
+    }
+
     /// Calls `f` for each row with the cell of its first element in each layout.
     pub fn for_each(&self, mut f: impl FnMut(&[isize])) {
         let done: Result<(), std::convert::Infallible> = self.try_for_each(|at| {

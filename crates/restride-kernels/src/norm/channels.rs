@@ -1,0 +1,167 @@
+//! `x * scale + shift` with numbers of each channel, in the strides of operand and result.
+
+use super::Scaled;
+use crate::norm::softmax::{rows_room, rowwise};
+use crate::support::isa;
+use crate::support::number::Real;
+use crate::support::pack::{Compute, Stored, is_compute, with_compute};
+use crate::support::par;
+use crate::support::rows::Rows;
+use restride_tensor::{Dims, Layout, PerDim, View, ViewMut};
+
+/// Elements that are worth a thread.
+const SHARED: usize = 1 << 14;
+/// Elements that stay in a cache while the channels of a block are visited one run after the other.
+const BLOCK: usize = 4096;
+
+/// The layout with channels last, if memory is in that order.
+fn channels_last(l: &Layout) -> Option<Layout> {
+    let dims: Dims<i64> = std::iter::once(0).chain(2..l.rank() as i64).chain([1]).collect();
+    l.permute(&dims).ok().filter(Layout::is_contiguous)
+}
+
+/// Whether the channels of each position are side by side in operand and result.
+fn is_by_position(x: Stored<'_>, out: Stored<'_>) -> bool {
+    let beside = |l: &Layout| l.rank() > 1 && l.sizes[1] > 1 && l.strides[1] == 1;
+    x.0 == out.0 && is_compute(x.0) && beside(x.1) && beside(out.1)
+}
+
+/// Bytes of scratch of [`scale_channels`].
+pub(super) fn scale_room(x: Stored<'_>, out: Stored<'_>) -> usize {
+    match (channels_last(x.1), channels_last(out.1)) {
+        _ if is_by_position(x, out) => 0,
+        (Some(lx), Some(lo)) if x.1.sizes[1] > 1 => rows_room((x.0, &lx), x.1.sizes[1] as usize, (out.0, &lo)),
+        _ => rows_room(x, out.1.sizes[2..].iter().product::<i64>() as usize, out),
+    }
+}
+
+/// `x * scale[channel] + shift[channel]` with channels in dimension 1. The result may share the memory of `x` index by index.
+pub(super) fn scale_channels(
+    x: &View<'_>,
+    scale: &[f64],
+    shift: &[f64],
+    out: &ViewMut<'_>,
+    threads: usize,
+) -> Result<(), String> {
+    if out.numel() == 0 {
+        return Ok(());
+    }
+    with_compute!(float out.dtype(), T => {
+        if is_by_position((x.dtype(), x.layout()), (out.dtype(), out.layout())) {
+            by_position::<T>(x, (scale, shift), out, threads);
+            return Ok(());
+        }
+        // With the channels last in memory, rows run over them.
+        match (channels_last(x.layout()), channels_last(out.layout())) {
+            // A single channel is one row.
+            (Some(lx), Some(lo)) if scale.len() > 1 => {
+                // SAFETY: the same cells in another order.
+                let (x, out) = unsafe { (x.with_layout(&lx), out.with_layout(&lo)) };
+                rowwise::<T>(&x, &out, scale.len(), threads, &|_, row| {
+                    isa::run(Scaled::Each(row, scale, shift));
+                });
+            }
+            _ => {
+                let inner: usize = out.sizes()[2..].iter().map(|&n| n as usize).product();
+                rowwise::<T>(x, out, inner, threads, &|i, row| {
+                    isa::run(Scaled::One(row, scale[i % scale.len()], shift[i % shift.len()]));
+                });
+            }
+        }
+    });
+    Ok(())
+}
+
+/// As [`scale_channels`], of elements of the compute type whose channels are side by side.
+fn by_position<T: Real + Compute>(x: &View<'_>, numbers: (&[f64], &[f64]), out: &ViewMut<'_>, threads: usize) {
+    debug_assert!(x.dtype() == T::DTYPE && out.dtype() == T::DTYPE, "elements are of the compute type");
+    let channels = numbers.0.len();
+    assert!(x.sizes() == out.sizes() && x.sizes()[1] as usize == channels, "numbers are those of the channels");
+    let without = |l: &Layout| {
+        let keep = |v: &[i64]| v.iter().enumerate().filter(|(d, _)| *d != 1).map(|(_, &n)| n).collect::<PerDim<i64>>();
+        Layout::strided(&keep(&l.sizes), &keep(&l.strides), l.offset)
+    };
+    let (from, to) = (without(x.layout()), without(out.layout()));
+    let rows = Rows::any_order(&[&to, &from]);
+    let positions = from.numel() as usize;
+    let threads = if positions * channels < SHARED { 1 } else { threads };
+    let part = positions.div_ceil(threads.max(1) * 4).max(1).max(BLOCK / channels);
+    let base = (out.base().cast::<T>(), x.base().cast::<T>());
+    // SAFETY: each position is one thread's, and an operand in the memory of the result has the same index in each cell.
+    let shared = unsafe { par::Across::new((base, rows)) };
+    par::each(threads, positions.div_ceil(part), &|i| {
+        let ((to, from), rows) = shared.get();
+        let (mut at, first, last) = (0, i * part, positions.min((i + 1) * part));
+        rows.for_each(|cell| {
+            // Positions of this row that are of the part.
+            let (lo, hi) = (first.clamp(at, at + rows.len()) - at, last.clamp(at, at + rows.len()) - at);
+            if lo < hi {
+                let steps = [rows.stride(0), rows.stride(1)];
+                isa::run(Positions {
+                    to: to.wrapping_offset(cell[0] + lo as isize * steps[0]),
+                    from: from.wrapping_offset(cell[1] + lo as isize * steps[1]),
+                    steps,
+                    count: hi - lo,
+                    numbers,
+                });
+            }
+            at += rows.len();
+        });
+    });
+}
+
+/// Some positions: all channels of each are side by side. Made by [`by_position`], which has the right to these cells.
+struct Positions<'a, T> {
+    to: *mut T,
+    from: *const T,
+    /// From a position to the next, in the result and in the operand.
+    steps: [isize; 2],
+    count: usize,
+    numbers: (&'a [f64], &'a [f64]),
+}
+
+impl<T: Real> Positions<'_, T> {
+    /// `N` channels from `c` on, of a range of positions.
+    #[inline(always)]
+    fn channels<const N: usize>(&self, c: usize, first: usize, last: usize) {
+        let part = |of: &[f64]| std::array::from_fn::<f64, N, _>(|i| of[c + i]);
+        let (scale, shift) = (part(self.numbers.0), part(self.numbers.1));
+        for p in first as isize..last as isize {
+            let from = self.from.wrapping_offset(p * self.steps[1]).wrapping_add(c).cast::<[T; N]>();
+            let to = self.to.wrapping_offset(p * self.steps[0]).wrapping_add(c).cast::<[T; N]>();
+            // SAFETY: `N` channels of a position, read before they are written.
+            unsafe {
+                let x = from.read_unaligned();
+                to.write_unaligned(std::array::from_fn(|i| Scaled::map(x[i], scale[i], shift[i])));
+            }
+        }
+    }
+}
+
+impl<T: Real> isa::Work for Positions<'_, T> {
+    type Out = ();
+    const WIDEST: bool = size_of::<T>() == 4;
+    #[inline(always)]
+    fn run(self) {
+        let channels = self.numbers.0.len();
+        let some = (BLOCK / channels).max(1);
+        let mut first = 0;
+        while first < self.count {
+            let last = self.count.min(first + some);
+            let mut c = 0;
+            while c + 16 <= channels {
+                self.channels::<16>(c, first, last);
+                c += 16;
+            }
+            while c + 4 <= channels {
+                self.channels::<4>(c, first, last);
+                c += 4;
+            }
+            while c < channels {
+                self.channels::<1>(c, first, last);
+                c += 1;
+            }
+            first = last;
+        }
+    }
+}
