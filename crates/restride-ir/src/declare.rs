@@ -1,6 +1,6 @@
 //! Declarations built from others: `exact(…).reusing(…).graded(…)`.
 
-use crate::{EpilogueFn, Exactness, Grad, MacsFn, OpDef, Reuse, TileFn};
+use crate::{EpilogueFn, Exactness, Grad, MacsFn, OpDef, Reuse, TileFn, TimeFn};
 
 impl OpDef {
     /// The declaration with results as close to PyTorch's as given.
@@ -26,6 +26,10 @@ impl OpDef {
     /// The declaration with a count of multiply-adds.
     pub const fn counted(self, macs: MacsFn) -> OpDef {
         OpDef { macs: Some(macs), ..self }
+    }
+    /// The declaration of an operator whose time depends on layouts.
+    pub const fn timed(self, time: TimeFn) -> OpDef {
+        OpDef { layout_time: Some(time), ..self }
     }
     /// The declaration with a gradient.
     pub const fn graded(self, grad: Grad) -> OpDef {

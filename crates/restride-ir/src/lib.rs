@@ -55,8 +55,8 @@ pub use liveness::{Live, lives};
 pub use op::{
     AssemblyPart, AssertsFn, ByBatch, Call, Ctx, DecomposeFn, Emit, EpilogueFn, Exactness, Hop, InferFn, Kernel,
     MacsFn, MathView, Member, MemberArg, Movement, Op, OpDef, OverlapCheck, PrepackFn, Prepacked, Reuse, ReuseKind,
-    RngKey, Sample, SampleArg, SampleFn, ScratchFn, TrailingFn, Twin, TwinDecl, TwinReturn, Val, ViewArgs, ViewOutcome,
-    ViewRule, view_args,
+    RngKey, Sample, SampleArg, SampleFn, ScratchFn, TimeFn, TrailingFn, Twin, TwinDecl, TwinReturn, Val, ViewArgs,
+    ViewOutcome, ViewRule, view_args,
 };
 pub use placement::{Buffer, BufferId, BufferKind, MemorySpace, Place, Placement, Plan, Step, carried_over};
 pub use program::{
@@ -67,7 +67,9 @@ pub use refusal::{OperandMemory, refuse_cast, refuse_overlap};
 pub use remark::{Reason, Remark, RemarkKind};
 pub use restride_tensor::{DType, Dim, Dims, Layout, Scalar};
 pub use schema::{AliasInfo, ArgType, Default as SchemaDefault, Schema, SchemaArg, SchemaReturn};
-pub use scratch::{call_scratch, call_trailing_room, macs, placed_args, scratch_bytes, trailing_room};
+pub use scratch::{
+    call_layout_time, call_scratch, call_trailing_room, macs, placed_args, scratch_bytes, trailing_room,
+};
 pub use tiles::{
     Follows, FusedHead, TileFn, TileRule, Tiling, check_fused, epilogue_rows, fused_body, fused_head, view_dims,
 };

@@ -399,6 +399,8 @@ pub struct OpDef {
     pub scratch: Option<ScratchFn>,
     /// Condition and scratch bytes of [`ReuseKind::Trailing`], beside `scratch`, by the layouts of the operands.
     pub trailing: Option<TrailingFn>,
+    /// Time of a call by the layouts of operands and results, for an operator that is faster in one than in another.
+    pub layout_time: Option<TimeFn>,
 
     // -- Computation
     /// Kernel.
@@ -468,6 +470,10 @@ pub struct Prepacked {
     pub numbers: PrepackFn,
 }
 
+/// Picoseconds of a call on one core with vectors of eight singles, from the types of arguments and results. Placement compares the
+/// layouts of one call by it.
+pub type TimeFn = fn(&Args<'_, Meta>, &[Meta]) -> Result<i64>;
+
 /// Rows of [`OpDef::epilogue`], from the types of arguments and results.
 pub type EpilogueFn = fn(&Args<'_, Meta>, &[Meta]) -> Option<usize>;
 
@@ -506,6 +512,7 @@ impl OpDef {
             kernel: Kernel::None,
             scratch: None,
             trailing: None,
+            layout_time: None,
             macs: None,
             decompose: None,
             composed: None,

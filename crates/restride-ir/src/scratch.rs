@@ -2,8 +2,8 @@
 
 use crate::licence::declared;
 use crate::{
-    Arg, Args, Graph, GraphId, IdArena, Kernel, Layout, Licence, Meta, NodeId, OpError, Place, ReuseKind, Scalar,
-    Tiling, ValueId, aligned, fused_body, fused_head, known_meta,
+    Arg, Args, Graph, GraphId, IdArena, Kernel, Layout, Licence, Meta, NodeId, OpDef, OpError, Place, ReuseKind,
+    Scalar, Tiling, ValueId, aligned, fused_body, fused_head, known_meta,
 };
 
 /// Arguments of a node, tensors in the layouts of `reads` (one for each of `Node::operands`; a missing place means the
@@ -57,13 +57,35 @@ pub fn call_scratch(
     args: &[Arg<Meta, Scalar>],
     outs: &[Meta],
 ) -> Option<Result<usize, OpError>> {
+    asked(graphs, node, args, outs, |def| def.scratch)
+}
+
+/// Picoseconds of a call with arguments and results of these types and layouts: those of its operator, or of the head of its body.
+/// `None` if it declares none.
+pub fn call_layout_time(
+    graphs: &IdArena<GraphId, Graph>,
+    node: &crate::Node,
+    args: &[Arg<Meta, Scalar>],
+    outs: &[Meta],
+) -> Option<Result<i64, OpError>> {
+    asked(graphs, node, args, outs, |def| def.layout_time)
+}
+
+/// What a declaration says of a call, or of the head of its body.
+fn asked<T>(
+    graphs: &IdArena<GraphId, Graph>,
+    node: &crate::Node,
+    args: &[Arg<Meta, Scalar>],
+    outs: &[Meta],
+    declared: impl Fn(&'static OpDef) -> Option<fn(&Args<'_, Meta>, &[Meta]) -> Result<T, OpError>>,
+) -> Option<Result<T, OpError>> {
     let Some(body) = fused_body(node).and_then(|b| graphs.get(b)) else {
-        return node.op.def().scratch.map(|scratch| scratch(&Args(args), outs));
+        return declared(node.op.def()).map(|f| f(&Args(args), outs));
     };
     let tiling = Tiling::of(body).ok()?;
     let head = fused_head(body, &tiling).ok().flatten()?;
     let call = &body.nodes[*body.order.first()?];
-    let scratch = call.op.def().scratch?;
+    let f = declared(call.op.def())?;
     let given: Vec<&Meta> = args.iter().flat_map(Arg::values).collect();
     let operand = |v: &ValueId| {
         let at = body.inputs.iter().position(|i| i == v);
@@ -73,7 +95,7 @@ pub fn call_scratch(
     let own = call.args.iter().map(|a| a.try_map(operand, number)).collect::<Result<Vec<_>, OpError>>();
     let mut out = known_meta(body, head.result).ok()?;
     out.layout = head.place(&outs.last()?.layout, &out.layout.sizes);
-    Some(own.and_then(|own| scratch(&Args(&own), &[out])))
+    Some(own.and_then(|own| f(&Args(&own), &[out])))
 }
 
 /// Multiply-adds of a node's kernel: 0 if the operator declares none, or if only a run knows the numbers.

@@ -335,6 +335,9 @@ impl Task for Last<'_> {
                     self.channels::<V, 2, false>(c, V::LANES)
                 } else if left >= V::LANES {
                     self.channels::<V, 1, false>(c, V::LANES)
+                } else if of.channels >= V::LANES {
+                    // Some channels twice: whole vectors are faster than parts of one.
+                    self.channels::<V, 1, false>(of.channels - V::LANES, V::LANES)
                 } else {
                     self.channels::<V, 1, true>(c, left)
                 };

@@ -269,6 +269,29 @@ fn macs(a: &Args<'_, Meta>, outs: &[Meta], p: &Positions) -> Result<i64> {
     Ok(each.layout.numel().saturating_mul(w.layout.numel() / w.sizes()[0].max(1)))
 }
 
+/// Picoseconds of a convolution by the layouts of input and result, as `cargo bench -p restride-kernels -- conv2d` has them on AVX2.
+/// Channels-last products write lines of few channels and put windows in order; channels-first depthwise windows are framed.
+fn time(a: &Args<'_, Meta>, outs: &[Meta], p: &Positions) -> Result<i64> {
+    let (x, w) = (a.tensor(0)?, a.tensor(1)?);
+    let conv = Conv::read(a, p, x.sizes(), w.sizes())?;
+    let last = [is_channels_last(x, conv.spatial), is_channels_last(&outs[0], conv.spatial)];
+    let (macs, results) = (macs(a, outs, p)?, outs[0].layout.numel());
+    let mixed = if last[0] == last[1] { 0 } else { x.layout.numel().saturating_add(results).saturating_mul(MIXED) };
+    let taps: i64 = w.sizes()[2..].iter().product();
+    let (cin, cout) = (w.sizes()[1], w.sizes()[0] / conv.groups);
+    let channels_last = last == [true, true];
+    // Terms that are put in order for the result's channels.
+    let terms = if taps > 1 { macs / cout.max(1) } else { 0 };
+    Ok(match () {
+        () if conv.transposed => macs.saturating_mul(if channels_last { 24 } else { 28 }),
+        () if cin == 1 && taps > 1 => macs.saturating_mul(if channels_last { 66 } else { 120 }),
+        () if cin < 16 => macs.saturating_mul(28).saturating_add(if last[1] { results.saturating_mul(300) } else { 0 }),
+        () if channels_last => macs.saturating_mul(23) + results.saturating_mul(200) + terms.saturating_mul(200),
+        () => macs.saturating_mul(28),
+    }
+    .saturating_add(mixed))
+}
+
 /// Samples and channels are rows of finished parts, windows the columns.
 fn finished(a: &Args<'_, Meta>, outs: &[Meta], p: &Positions) -> Option<usize> {
     let (x, w) = (a.tensor(0).ok()?, a.tensor(1).ok()?);
@@ -301,6 +324,7 @@ macro_rules! convolution {
             )
             .reusing(&[Reuse { arg: 0, result: 0, kind: ReuseKind::Trailing }])
             .counted(|a, outs| macs(a, outs, &$positions))
+            .timed(|a, outs| time(a, outs, &$positions))
             .finishing(|a, outs| finished(a, outs, &$positions))
         }
     };

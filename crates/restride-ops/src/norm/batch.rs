@@ -220,7 +220,16 @@ macro_rules! batch {
     ($schema:literal, $infer:expr, $form:expr, $running:expr, $samples:expr) => {
         close($schema, $infer, |c| run(c, &$form, $running), |a, outs| scratch(a, outs, &$form), samples!($samples))
             .reusing(IN_PLACE)
+            .timed(|a, outs| time(a, outs, &$form))
     };
+}
+
+/// Picoseconds by the layouts of operand and result: nothing where they are alike, unless statistics are taken.
+fn time(a: &Args<'_, Meta>, outs: &[Meta], f: &BatchNormForm) -> Result<i64> {
+    let x = a.tensor(0)?;
+    let last = [x, &outs[0]].map(|m| is_channels_last(m, m.rank().saturating_sub(2)));
+    let ordered = last[0] && f.trains(a)?;
+    Ok(x.layout.numel().saturating_mul(MIXED * ((last[0] != last[1]) as i64 + ordered as i64)))
 }
 
 /// Without the batch's own statistics, every element is computed from itself and the numbers of its channel. `f` trains or not.

@@ -243,6 +243,23 @@ fn scratch(a: &Args<'_, Meta>, outs: &[Meta], f: &PoolForm, operand: usize, forw
     Ok(windows + 3 * room::<Span>(1) + operands)
 }
 
+/// Picoseconds of a pooling by the layouts of operand and result: channels that are side by side are computed together.
+fn time(a: &Args<'_, Meta>, outs: &[Meta], f: &PoolForm) -> Result<i64> {
+    let x = a.tensor(0)?;
+    let spans = f.read(a, x.sizes(), |m| Ints::from_slice(m.sizes()))?.spans;
+    let along = |w: &[Span]| w.iter().map(|w| (w.end.saturating_sub(w.start) / w.step.max(1)) as i64).sum::<i64>();
+    let planes: i64 = x.sizes()[..x.rank() - f.spatial].iter().product();
+    let elements = spans.windows.iter().map(|w| along(w).max(1)).fold(planes, i64::saturating_mul);
+    // One result for each channel is in both orders.
+    let beside = |m: &Meta| is_channels_last(m, f.spatial) || m.sizes()[m.rank() - f.spatial..].iter().all(|&n| n == 1);
+    let last = [is_channels_last(x, f.spatial), beside(&outs[0])];
+    Ok(elements.saturating_mul(match last {
+        [true, true] => 100,
+        [false, _] if !is_channels_last(&outs[0], f.spatial) => 400,
+        _ => 400 + MIXED,
+    }))
+}
+
 fn one_result(f: &PoolForm, a: &Args<'_, Meta>) -> Metas {
     one(f.infer(a, 0)?.0)
 }
@@ -319,6 +336,7 @@ macro_rules! maximum {
             |a, outs| scratch(a, outs, &$form, 0, true),
             samples!($samples),
         )
+        .timed(|a, outs| time(a, outs, &$form))
     };
 }
 macro_rules! average {
@@ -330,6 +348,7 @@ macro_rules! average {
             |a, outs| scratch(a, outs, &$form, 0, true),
             samples!($samples),
         )
+        .timed(|a, outs| time(a, outs, &$form))
     };
 }
 macro_rules! average_backward {

@@ -97,6 +97,16 @@ pub(crate) const fn close(
     OpDef { scratch: Some(scratch), ..without_scratch(schema, infer, run, samples) }
 }
 
+/// Whether the channels of an image, or of a volume, are side by side in memory.
+pub(crate) fn is_channels_last(m: &Meta, spatial: usize) -> bool {
+    let channel = m.rank().wrapping_sub(spatial + 1);
+    let plane = m.sizes().get(channel + 1..).is_some_and(|s| s.iter().any(|&n| n > 1));
+    plane && m.sizes().get(channel).is_some_and(|&n| n > 1) && m.layout.strides[channel] == 1
+}
+
+/// Picoseconds by which an element is slower where operand and result have other layouts.
+pub(crate) const MIXED: i64 = 1000;
+
 /// Declares an operator whose kernel matches PyTorch bit for bit.
 pub(crate) const fn exact(
     schema: &'static str,

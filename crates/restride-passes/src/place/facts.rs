@@ -1,8 +1,8 @@
 //! Facts about a graph that its placement reads and never changes.
 
 use restride_ir::{
-    Arg, Error, Graph, GraphId, HopCall, IdArena, Licence, Meta, Movement, Nested, NodeId, OutputKind, Program, Result,
-    Table, Type, ValueId, licences, operands_of,
+    Arg, Error, Graph, GraphId, HopCall, IdArena, Layout, Licence, Meta, Movement, Nested, NodeId, OutputKind, Program,
+    Result, Table, Type, ValueId, licences, operands_of,
 };
 use smallvec::SmallVec;
 use std::collections::BTreeMap;
@@ -33,6 +33,8 @@ pub(super) struct GraphFacts<'a> {
     licences: BTreeMap<NodeId, Licences>,
     /// For each value the last of those that can follow it in its cells.
     pub successors: Table<ValueId, Option<ValueId>>,
+    /// Layouts that make kernels faster, of values in memory of their own.
+    pub layouts: Table<ValueId, Option<Layout>>,
 }
 
 /// The inputs and outputs of a graph as its caller sees them.
@@ -98,8 +100,8 @@ fn tensor_outputs(graph: &Graph) -> impl Iterator<Item = (usize, ValueId)> {
 }
 
 impl<'a> GraphFacts<'a> {
-    /// Facts about the main graph and every body below it.
-    pub fn of_program(program: &'a Program) -> ProgramFacts<'a> {
+    /// Facts about the main graph and every body below it; layouts of images are chosen if `by_time`.
+    pub fn of_program(program: &'a Program, by_time: bool) -> ProgramFacts<'a> {
         let mut all = ProgramFacts::new();
         let mut todo = vec![(program.main, 0)];
         while let Some((id, carried)) = todo.pop() {
@@ -111,7 +113,11 @@ impl<'a> GraphFacts<'a> {
                 true => Boundary::of_main(program),
                 false => Boundary::of_body(graph, carried),
             };
-            all.insert((id, carried), GraphFacts::new(program, id, boundary));
+            let mut facts = GraphFacts::new(program, id, boundary);
+            if by_time {
+                facts.layouts = super::layout_times::by_time(&facts);
+            }
+            all.insert((id, carried), facts);
             // A call that is no call is an error where its node is placed.
             for call in graph.ordered().filter_map(|(_, node)| HopCall::of(graph, node).ok().flatten()) {
                 todo.extend(call.bodies.iter().enumerate().map(|(b, &body)| (body, call.replaced(b))));
@@ -147,7 +153,19 @@ impl<'a> GraphFacts<'a> {
         let fused = graph.ordered().filter(|(_, n)| n.op.def().fused);
         let licences = fused.map(|(id, n)| (id, licences(&program.graphs, n))).collect();
         let successors = successors(&licences, &program.graphs, graph, &types, &last_use);
-        GraphFacts { program, id, graph, boundary, types, last_use, uses, makers, licences, successors }
+        GraphFacts {
+            program,
+            id,
+            graph,
+            boundary,
+            types,
+            last_use,
+            uses,
+            makers,
+            licences,
+            successors,
+            layouts: Table::new(),
+        }
     }
 
     /// The type of a tensor; `None` for other values and where a size is a symbol.
@@ -184,6 +202,11 @@ impl<'a> GraphFacts<'a> {
     /// Bytes of all results of a node.
     pub fn result_bytes(&self, id: NodeId) -> i64 {
         self.graph.nodes[id].results.iter().map(|r| self.bytes_of(*r)).sum()
+    }
+
+    /// Whether layouts were chosen by time.
+    pub fn has_layouts(&self) -> bool {
+        self.graph.values.iter().any(|(v, _)| self.layouts[v].is_some())
     }
 
     /// Where the caller looks for a value; `None` if the caller does not get it.

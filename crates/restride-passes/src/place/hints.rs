@@ -373,7 +373,8 @@ impl Placer<'_> {
                 Err(_) => {}
             }
         }
-        Ok((self.places.fresh(layout.unwrap_or_else(|| default_layout(ty)), ty.dtype), Vec::new()))
+        let layout = self.facts.layouts[v].clone().or(layout).unwrap_or_else(|| default_layout(ty));
+        Ok((self.places.fresh(layout, ty.dtype), Vec::new()))
     }
 
     /// The place of a result that is moved into it, piece by piece, while the node's operands are read.
@@ -425,7 +426,8 @@ impl Placer<'_> {
                 self.revision.regret(bytes, &self.places);
             }
         }
-        Ok(HintTarget::Fresh(layout.unwrap_or_else(|| default_layout(ty))))
+        let own = self.facts.layouts[v].clone();
+        Ok(HintTarget::Fresh(own.or(layout).unwrap_or_else(|| default_layout(ty))))
     }
 }
 

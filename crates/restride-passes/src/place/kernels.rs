@@ -99,7 +99,10 @@ impl Placer<'_> {
             self.revision.chose(r, 0);
             return Ok(place);
         }
-        let layout = if layout == default_layout(ty) { self.layout_for_readers(at, id, r, layout)? } else { layout };
+        let layout = match self.facts.layouts[r].is_none() && layout == default_layout(ty) {
+            true => self.layout_for_readers(at, id, r, layout)?,
+            false => layout,
+        };
         Ok(self.places.fresh(layout, ty.dtype))
     }
 

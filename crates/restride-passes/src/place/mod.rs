@@ -23,6 +23,7 @@ mod boundary;
 mod facts;
 mod hints;
 mod kernels;
+mod layout_times;
 mod layouts;
 mod movement;
 mod overwrite;
@@ -64,6 +65,8 @@ pub struct PlaceOptions {
     pub outputs_in_arena: bool,
     /// Buffers get the layouts with which kernels need the least scratch.
     pub layouts: bool,
+    /// Images get the layouts in which kernels are fastest.
+    pub by_time: bool,
     /// The program is placed again without choices that stood in the way of better ones.
     pub revise: bool,
     /// Declines one candidate in four, drawn from this seed: other placements that are as correct, for tests.
@@ -81,6 +84,7 @@ impl Default for PlaceOptions {
             inputs_in_arena: false,
             outputs_in_arena: false,
             layouts: true,
+            by_time: true,
             revise: true,
             vary: None,
         }
@@ -94,6 +98,8 @@ pub struct Placed {
     pub placement: Placement,
     /// Decisions taken and declined, in program order.
     pub remarks: Vec<Remark>,
+    /// Whether the layouts of some values are those in which kernels are fastest.
+    pub by_time: bool,
 }
 
 /// Places a functional program whose sizes are known and whose operators all have kernels, views or movements.
@@ -102,7 +108,7 @@ pub struct Placed {
 /// A size is a symbol, an operator must be lowered first, or bodies are nested too deeply; with the node.
 pub fn place(program: &Program, options: &PlaceOptions) -> Result<Placed> {
     program.limits.check_bodies(program)?;
-    let facts = GraphFacts::of_program(program);
+    let facts = GraphFacts::of_program(program, options.by_time);
     best(program, |avoid| attempt(program, &facts, options, avoid))
 }
 
@@ -112,7 +118,7 @@ pub fn place(program: &Program, options: &PlaceOptions) -> Result<Placed> {
 /// # Errors
 /// Those of [`place`].
 pub fn place_avoiding(program: &Program, options: &PlaceOptions, avoid: &Avoid) -> Result<Placed> {
-    Ok(attempt(program, &GraphFacts::of_program(program), options, avoid)?.placed)
+    Ok(attempt(program, &GraphFacts::of_program(program, options.by_time), options, avoid)?.placed)
 }
 
 /// Places the main graph once, with the bodies below it.
@@ -127,7 +133,8 @@ fn attempt(
     let placer = Placer::new(facts, &facts[&(program.main, 0)], revision, options).run(&mut nested)?;
     let regrets = if options.revise { placer.revision.regrets } else { Avoid::new() };
     let placement = Placement { nested, ..placer.places.placement };
-    Ok(PlacementAttempt { placed: Placed { placement, remarks: placer.decisions.remarks }, regrets })
+    let by_time = facts.values().any(GraphFacts::has_layouts);
+    Ok(PlacementAttempt { placed: Placed { placement, remarks: placer.decisions.remarks, by_time }, regrets })
 }
 
 /// Cost of a placement: bytes that are moved, then bytes of buffers. The smaller pair is the better placement.

@@ -4,7 +4,7 @@ use crate::compile::{CompileOptions, Times};
 use crate::progress::Doing;
 use restride_ir::{Binding, Plan, Program, Result};
 use restride_passes::constants::{Constants, constants};
-use restride_passes::place::{Placed, cost};
+use restride_passes::place::{PlaceOptions, Placed, cost};
 use restride_passes::plan::plan_memories;
 use restride_passes::waits::started;
 use restride_passes::{lower, order, place, plan::plan, simplify, specialize};
@@ -36,10 +36,35 @@ pub struct Attempt {
     pub plan: Plan,
 }
 
-/// Places and plans a program as it is.
+/// Places and plans a program as it is: with the layouts in which kernels are fastest, if the arena is no larger than with those in
+/// which they need the least scratch, and no more bytes are moved.
 pub fn attempt(program: Program, options: &CompileOptions, times: &mut Times) -> Result<Attempt> {
+    let fast = attempt_in(program, &options.place, options, times)?;
+    if !fast.placed.by_time {
+        return Ok(fast);
+    }
+    let without = PlaceOptions { by_time: false, ..options.place };
+    let small = attempt_in(fast.program.clone(), &without, options, times)?;
+    Ok(if needs(&fast) <= needs(&small) && moved(&fast) <= moved(&small) { fast } else { small })
+}
+
+/// Bytes that do not fit the fastest memories, and of the arena.
+pub fn needs(a: &Attempt) -> (i64, i64) {
+    (a.plan.spilled(), a.plan.arena_bytes)
+}
+
+fn moved(a: &Attempt) -> i64 {
+    cost(&a.program, &a.placed.placement).0
+}
+
+fn attempt_in(
+    program: Program,
+    layouts: &PlaceOptions,
+    options: &CompileOptions,
+    times: &mut Times,
+) -> Result<Attempt> {
     options.progress.tell(Doing::Placing);
-    let placed = timed(&mut times.place, || place(&program, &options.place))?;
+    let placed = timed(&mut times.place, || place(&program, layouts))?;
     options.progress.tell(Doing::Planning);
     let (graph, placement) = (program.graph(), &placed.placement);
     let plan = timed(&mut times.plan, || match &options.memories[..] {
@@ -58,8 +83,6 @@ pub fn smallest(program: &Program, options: &CompileOptions, times: &mut Times) 
     }
     let Some(other) = order(program) else { return Ok(first) };
     let second = attempt(other, options, times)?;
-    let moved = |a: &Attempt| cost(program, &a.placed.placement).0;
-    let needs = |a: &Attempt| (a.plan.spilled(), a.plan.arena_bytes);
     let better = needs(&second) < needs(&first) && moved(&second) <= moved(&first);
     Ok(if better { second } else { first })
 }

@@ -1,6 +1,6 @@
 //! The fused form of a program: taken if its arena is no larger.
 
-use super::attempt::{Attempt, attempt, timed};
+use super::attempt::{Attempt, attempt, needs, timed};
 use crate::compile::{CompileOptions, Times};
 use restride_ir::{Remark, Result};
 use restride_passes::fuse::{FuseOptions, Fused, FusedGroups, fuse};
@@ -33,7 +33,6 @@ pub(crate) fn fused(plain: &Attempt, options: &CompileOptions, times: &mut Times
             continue;
         }
         let attempt = attempt(program, options, times)?;
-        let needs = |a: &Attempt| (a.plan.spilled(), a.plan.arena_bytes);
         if needs(&attempt) <= needs(plain) {
             return Ok(Some(FusedAttempt { attempt, groups, remarks }));
         }

@@ -164,7 +164,7 @@ struct Made {
 impl Made {
     /// An attempt in which each node runs once, in the program's order, unfused.
     fn plain(attempt: Attempt) -> Made {
-        let Attempt { program, placed: Placed { placement, remarks }, plan } = attempt;
+        let Attempt { program, placed: Placed { placement, remarks, .. }, plan } = attempt;
         Made { program, unfused: None, sequence: None, groups: FusedGroups::new(), placement, plan, remarks }
     }
 
