@@ -266,6 +266,7 @@ pub fn by_chance(seed: u64) -> CompileOptions {
         straight: mostly(),
         boundary: mostly(),
         layouts: mostly(),
+        by_time: mostly(),
         revise: mostly(),
         inputs_in_arena: !mostly(),
         outputs_in_arena: !mostly(),

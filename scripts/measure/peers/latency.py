@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Measure the latency and the peak memory of eleven models beside eager PyTorch and the compilers that people use instead.
 
-  latency.py [MODEL ...] [--threads 1,2] [--ways eager,compile,...] [--rounds N] [--json F] [--write-docs]
+  latency.py [MODEL ...] [--threads 1,2] [--ways eager,compile,...] [--rounds N] [--rows F ...] [--json F] [--write-docs]
 
 Use the python that scripts/torch-env.sh prints. Each way has a process of its own, made once a model; they run in turn, for
 --rounds rounds, so that other load on the machine slows all alike. A time is the median over the rounds of the fastest run in
@@ -9,7 +9,8 @@ each. The ways besides PyTorch's own have the environments of run.py's targets; 
 leaves its cell empty, with a note. The last table says where restride's time goes: the operators of `restride bench` with
 the largest shares, in GFLOP/s beside a plain product of the same run.
 
-`--write-docs` puts the tables into docs/speed.md.
+`--write-docs` puts the tables into docs/speed.md. `--rows` takes rows of earlier runs' --json instead of measuring, so that a busy
+machine can measure model by model.
 """
 
 import json
@@ -164,6 +165,7 @@ def main():
     p.add_argument("--threads", default="1,2")
     p.add_argument("--ways", default=",".join(WAYS))
     p.add_argument("--rounds", type=int, default=3)
+    p.add_argument("--rows", nargs="+", type=Path, default=[])
     p.add_argument("--write-docs", action="store_true")
     o = p.parse_intermixed_args()
     restride, torch = Restride(o.binary, o.timeout), torch_python()
@@ -177,9 +179,9 @@ def main():
             print(f"{WAYS[way][0]}: {missing}", file=sys.stderr)
         else:
             pythons[way] = python
-    rows = []
+    rows = [row for file in o.rows for row in json.loads(file.read_text())["rows"]]
     with scratch() as folder:
-        for name in o.models or listed:
+        for name in [] if o.rows else o.models or listed:
             subprocess.run([torch, HERE / "models.py", folder, name], check=True)
             for threads in map(int, o.threads.split(",")):
                 rows.append(measured(name, threads, pythons, restride, folder, o.rounds))
@@ -188,7 +190,7 @@ def main():
             # One model's files at a time: the weights of all are over a gigabyte.
             for file in folder.iterdir():
                 file.unlink()
-    rows.sort(key=lambda r: r["threads"])
+    rows.sort(key=lambda r: (r["threads"], listed.index(r["name"])))
     installed = ", ".join(versions(pythons[w], WAYS[w][1]) for w in pythons if WAYS[w][1])
     said = f"PyTorch {torch_version(torch)}{', ' + installed if installed else ''}; f32, batch 1, on {os.cpu_count()} cores."
     text = text_of(rows, list(pythons), said)

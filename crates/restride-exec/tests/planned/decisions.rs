@@ -255,3 +255,36 @@ graph(%x: f32[5], %y: f32[5]) {
 }";
     agree(text, &[floats(&[5]), floats(&[5])]);
 }
+
+/// Between row-major inputs and outputs, convolutions that are faster channels-last are so without a copy.
+#[test]
+fn images_have_the_layout_in_which_kernels_are_fastest() {
+    let text = "stage: functional
+graph(%x: f32[1, 3, 14, 14], %w: f32[96, 3, 3, 3], %d: f32[96, 1, 5, 5], %v: f32[64, 96, 1, 1]) {
+  %a: f32[1, 96, 14, 14] = aten.conv2d.default(%x, %w, None, [1, 1], [1, 1])
+  %b: f32[1, 96, 14, 14] = aten.relu.default(%a)
+  %c: f32[1, 96, 14, 14] = aten.conv2d.default(%b, %d, None, [1, 1], [2, 2], [1, 1], 96)
+  %m: f32[1, 96, 7, 7] = aten.max_pool2d.default(%c, [2, 2], [2, 2])
+  %u: f32[1, 64, 7, 7] = aten.conv2d.default(%m, %v)
+  return %u
+}";
+    let inputs = [&[1, 3, 14, 14][..], &[96, 3, 3, 3], &[96, 1, 5, 5], &[64, 96, 1, 1]].map(floats);
+    let (program, placed) = agree(text, &inputs);
+    assert!(placed.by_time);
+    assert_eq!(moves(&placed), 0);
+    let last = |placed: &Placed, name: &str| {
+        let found = placed.placement.steps.iter().find_map(|step| match step {
+            Step::Run { node, writes, .. } => {
+                let made = program.graph().nodes[*node].results[0];
+                let named = &*program.graph().values[made].name == name;
+                writes.first().cloned().flatten().filter(|_| named)
+            }
+            _ => None,
+        });
+        found.expect("a step makes it").layout.strides[1] == 1
+    };
+    assert!(["a", "c", "m"].iter().all(|name| last(&placed, name)));
+    assert!(!last(&placed, "u"), "the caller looks for row-major elements");
+    let rows = agree_with(&program, &inputs, &PlaceOptions { by_time: false, ..PlaceOptions::default() }, text);
+    assert!(!["a", "c", "m", "u"].iter().any(|name| last(&rows, name)));
+}

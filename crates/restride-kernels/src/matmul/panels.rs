@@ -153,7 +153,7 @@ impl<T: Copy + Zero + Send + Sync> Rows<T> for Strided<T> {
 
 /// Fetches a line towards the processor.
 #[inline(always)]
-pub(super) fn prefetch<T>(line: *const T) {
+pub(crate) fn prefetch<T>(line: *const T) {
     #[cfg(all(target_arch = "x86_64", not(miri)))]
     // SAFETY: a hint, which any address may be given to.
     unsafe {

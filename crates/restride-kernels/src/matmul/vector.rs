@@ -5,6 +5,7 @@
 use super::blocked::{DEPTH, Matrix, MatrixMut, SHARED, Shared};
 use super::panels::{Panels, Rows, prefetch};
 use crate::support::pack::Compute;
+use crate::support::stack::Stack;
 use crate::support::{isa, par};
 use num_traits::Zero;
 use std::ops::Range;
@@ -55,8 +56,10 @@ impl<T: Copy + Zero + Add<Output = T> + Mul<Output = T>> isa::Work for Columns<T
     }
 }
 
-/// Columns at a time that are side by side: their sums stay in the first cache, and runs of them are long.
-const WIDE: usize = 512;
+/// Columns at a time that are side by side: runs of them are pages, and their sums stay in a cache.
+const WIDE: usize = 2048;
+/// Such columns that are made piece by piece.
+const MADE: usize = 512;
 /// Columns at a time that are runs, or neither.
 const SIDE: usize = 64;
 /// Elements of the vector that are copied at a time if they are apart.
@@ -73,53 +76,41 @@ unsafe fn put<T: Copy + Add<Output = T>>(cell: *mut T, lanes: [T; LANES], add: b
     unsafe { cell.write(if add { cell.read() + sum } else { sum }) }
 }
 
-/// Adds `k` terms to the sums of `n` columns that are side by side, at most [`WIDE`]: the first is the first lane's.
+/// Adds `k` terms to the sums of `n` columns that are side by side, all of a lane after those of the one before: the first term is the
+/// first lane's.
 ///
 /// # Safety
 /// `b` is the address of `k` rows of `n` elements and their distance.
 #[inline(always)]
-#[allow(clippy::needless_range_loop)] // lanes by columns
 unsafe fn across<T: Copy + Add<Output = T> + Mul<Output = T>>(
-    sums: &mut [[T; WIDE]; LANES],
+    sums: &mut [T],
     (n, k): (usize, usize),
     factor: impl Fn(usize) -> T,
     b: (*const T, isize),
 ) {
-    assert!(n <= WIDE, "more columns than sums");
-    let row = |p: usize| b.0.wrapping_offset(p as isize * b.1);
+    assert!(sums.len() == LANES * n, "each lane has a sum for each column");
+    // SAFETY: `n` elements of a row of the matrix.
+    let row = |p: usize| unsafe { std::slice::from_raw_parts(b.0.wrapping_offset(p as isize * b.1), n) };
     let whole = k / (2 * LANES) * (2 * LANES);
     for p in (0..whole).step_by(2 * LANES) {
-        let x: [T; 2 * LANES] = std::array::from_fn(|l| factor(p + l));
-        let rows: [*const T; 2 * LANES] = std::array::from_fn(|l| row(p + l));
-        // The same columns of the rows that come next.
-        let ahead = 2 * LANES as isize * b.1;
-        for j in (0..n / LANES * LANES).step_by(LANES) {
-            for l in 0..LANES {
-                prefetch(rows[l].wrapping_offset(ahead + j as isize));
-                prefetch(rows[LANES + l].wrapping_offset(ahead + j as isize));
-                // SAFETY: eight elements of the two rows, and of the sums of a lane.
-                unsafe {
-                    let y = rows[l].add(j).cast::<[T; LANES]>().read_unaligned();
-                    let z = rows[LANES + l].add(j).cast::<[T; LANES]>().read_unaligned();
-                    let sum = &mut *sums[l].as_mut_ptr().add(j).cast::<[T; LANES]>();
-                    for i in 0..LANES {
-                        sum[i] = (sum[i] + x[l] * y[i]) + x[LANES + l] * z[i];
-                    }
+        for (l, sums) in sums.chunks_exact_mut(n).enumerate() {
+            let (x, y) = (factor(p + l), factor(p + LANES + l));
+            if n <= MADE {
+                // Short rows that come next.
+                for ahead in [2 * LANES, 3 * LANES] {
+                    let next = b.0.wrapping_offset((p + l + ahead) as isize * b.1);
+                    (0..n).step_by((64 / size_of::<T>()).max(1)).for_each(|j| prefetch(next.wrapping_add(j)));
                 }
             }
-        }
-        for j in n / LANES * LANES..n {
-            for l in 0..2 * LANES {
-                // SAFETY: an element of a row.
-                sums[l % LANES][j] = sums[l % LANES][j] + x[l] * unsafe { rows[l].add(j).read() };
+            for ((sum, a), b) in sums.iter_mut().zip(row(p + l)).zip(row(p + LANES + l)) {
+                *sum = (*sum + x * *a) + y * *b;
             }
         }
     }
     for p in whole..k {
-        // SAFETY: `n` elements of a row of the matrix.
-        let row = unsafe { std::slice::from_raw_parts(row(p), n) };
         let x = factor(p);
-        sums[p % LANES].iter_mut().zip(row).for_each(|(s, y)| *s = *s + x * *y);
+        let sums = &mut sums[p % LANES * n..][..n];
+        sums.iter_mut().zip(row(p)).for_each(|(s, y)| *s = *s + x * *y);
     }
 }
 
@@ -196,7 +187,7 @@ pub unsafe fn vector_of<T: Compute + Zero + Add<Output = T> + Mul<Output = T>>(
         () if m > 1 => (m, SIDE),
         () if b.padded() => (n, width),
         () if b.runs() => (n, SIDE),
-        () => (n, n.div_ceil(threads).next_multiple_of(16).clamp(1, WIDE)),
+        () => (n, n.div_ceil(threads).next_multiple_of(16).clamp(1, MADE)),
     };
     let c = Shared(c);
     par::each(threads, len.div_ceil(part), &|i| {
@@ -266,21 +257,22 @@ impl<T: Compute + Zero + Add<Output = T> + Mul<Output = T>> isa::Work for Part<'
                 }
                 return sums[..len].iter().enumerate().for_each(|(j, sum)| put(cell(j), *sum, add));
             }
-            let mut sums = [[T::zero(); WIDE]; LANES];
-            let mut rows = [T::zero(); DEEP * WIDE];
+            let mut sums = Stack::<T, { LANES * MADE }>::new();
+            let sums = sums.filled(LANES * len, T::zero());
+            let mut rows = [T::zero(); DEEP * MADE];
             for depth in depths {
                 a.fill(0..1, depth.clone(), DEPTH, x.as_mut_ptr());
                 if let Some(at) = b.in_place(depth.start, these.start, len, 1).filter(|_| b.padded()) {
-                    across(&mut sums, (len, depth.len()), |p| x[p], at);
+                    across(sums, (len, depth.len()), |p| x[p], at);
                     continue;
                 }
                 for first in depth.clone().step_by(DEEP) {
                     let deep = first..depth.end.min(first + DEEP);
                     b.fill(deep.clone(), these.clone(), len, rows.as_mut_ptr());
-                    across(&mut sums, (len, deep.len()), |p| x[first - depth.start + p], (rows.as_ptr(), len as isize));
+                    across(sums, (len, deep.len()), |p| x[first - depth.start + p], (rows.as_ptr(), len as isize));
                 }
             }
-            (0..len).for_each(|j| put(cell(j), std::array::from_fn(|l| sums[l][j]), add));
+            (0..len).for_each(|j| put(cell(j), std::array::from_fn(|l| sums[l * len + j]), add));
         }
     }
 }
@@ -302,10 +294,11 @@ unsafe fn columns<T: Copy + Zero + Add<Output = T> + Mul<Output = T>>(
     // SAFETY: the caller's promise.
     let put = |j: usize, lanes: [T; LANES]| unsafe { put(c.0.offset(j as isize * c.1), lanes, add) };
     if b.2 == 1 {
-        let mut sums = [[T::zero(); WIDE]; LANES];
+        let mut sums = Stack::<T, { LANES * WIDE }>::new();
+        let sums = sums.filled(LANES * n, T::zero());
         // SAFETY: the caller's promise.
-        unsafe { across(&mut sums, (n, k), factor, (b.0, b.1)) }
-        (0..n).for_each(|j| put(j, std::array::from_fn(|l| sums[l][j])));
+        unsafe { across(sums, (n, k), factor, (b.0, b.1)) }
+        (0..n).for_each(|j| put(j, std::array::from_fn(|l| sums[l * n + j])));
         return;
     }
     let mut sums = [[T::zero(); LANES]; SIDE];

@@ -86,61 +86,77 @@ impl<T: Compute, F: Fold<T>> Pooling<'_, T, F> {
             let from = self.x.base.offset(n as isize * self.x_sample);
             let to = self.y.base.offset(n as isize * self.y_sample);
             let to = to.offset(oz as isize * self.y.strides[0] + oy as isize * self.y.strides[1]);
+            let mut listed = Listed { taps: [0; TAPS], ends: [0; 8], shape: None, divisor: F::START };
             for (ox, &x) in x.iter().enumerate() {
                 let w = [z[oz], y[oy], x];
                 let to = to.offset(ox as isize * self.y.strides[2]);
-                if channels < SIDE || !self.listed(&w, from, channels, to) {
-                    let mut c = 0;
-                    while c + SIDE <= channels {
-                        self.block::<1, true>(&w, from.add(c), 1, SIDE, to.add(c), 1);
-                        c += SIDE;
-                    }
-                    if c < channels {
-                        self.block::<1, false>(&w, from.add(c), 1, channels - c, to.add(c), 1);
-                    }
+                if channels >= SIDE && self.list(&w, &mut listed) {
+                    let s = &self.x.strides;
+                    let first = (0..3).map(|d| w[d].start as isize * s[d]).sum::<isize>();
+                    self.all_channels(&listed, from.wrapping_offset(first), to);
+                    continue;
+                }
+                let mut c = 0;
+                while c + SIDE <= channels {
+                    self.block::<1, true>(&w, from.add(c), 1, SIDE, to.add(c), 1);
+                    c += SIDE;
+                }
+                if c < channels {
+                    self.block::<1, false>(&w, from.add(c), 1, channels - c, to.add(c), 1);
                 }
             }
         }
     }
 
-    /// One window of at least [`SIDE`] channels that are side by side; false if it has too many elements. The elements of each part
-    /// are listed first, so that its sums are registers.
+    /// Lists the elements of a window, of each part after those of the one before, from its first one on: sums of parts are then
+    /// registers. Windows of one line that are alike have one list. False if there are too many.
     #[inline(always)]
-    unsafe fn listed(&self, w: &[Span; 3], x: *const T, channels: usize, y: *mut T) -> bool {
+    fn list(&self, w: &[Span; 3], to: &mut Listed<T>) -> bool {
+        let shape = (w[2].end.saturating_sub(w[2].start), w[2].step, w[2].size);
+        if to.shape == Some(shape) {
+            return true;
+        }
         let s = &self.x.strides;
         let count = |w: &Span| w.end.saturating_sub(w.start).div_ceil(w.step.max(1));
-        if w.iter().map(count).product::<usize>() > TAPS {
+        let counts = [count(&w[0]), count(&w[1]), count(&w[2])];
+        if counts.iter().product::<usize>() > TAPS {
             return false;
         }
-        let (mut taps, mut ends, mut n) = ([0isize; TAPS], [0usize; 8], 0);
-        for (p, end) in ends.iter_mut().enumerate() {
+        let mut n = 0;
+        for p in 0..8 {
             if p < F::PARTS {
-                for i in (w[0].start..w[0].end).step_by(w[0].step) {
-                    for j in (w[1].start..w[1].end).step_by(w[1].step) {
-                        for k in (w[2].start + p * w[2].step..w[2].end).step_by(F::PARTS * w[2].step) {
-                            taps[n] = i as isize * s[0] + j as isize * s[1] + k as isize * s[2];
-                            n += 1;
-                        }
+                for (i, j) in (0..counts[0]).flat_map(|i| (0..counts[1]).map(move |j| (i, j))) {
+                    let line = (i * w[0].step) as isize * s[0] + (j * w[1].step) as isize * s[1];
+                    for k in (p..counts[2]).step_by(F::PARTS) {
+                        to.taps[n] = line + (k * w[2].step) as isize * s[2];
+                        n += 1;
                     }
                 }
             }
-            *end = n;
+            to.ends[p] = n;
         }
-        let (taps, divisor) = (&taps[..n], self.fold.divisor(w));
+        (to.shape, to.divisor) = (Some(shape), self.fold.divisor(w));
+        true
+    }
+
+    /// All channels of a window, at least [`SIDE`] that are side by side.
+    #[inline(always)]
+    unsafe fn all_channels(&self, of: &Listed<T>, x: *const T, y: *mut T) {
+        let channels = self.size[1];
+        let taps = &of.taps[..of.ends[7]];
         // SAFETY: the caller's promise; the last channels may be visited twice.
         unsafe {
             let mut c = 0;
             while c + 2 * SIDE <= channels {
-                self.channels::<{ 2 * SIDE }>(taps, &ends, divisor, x.add(c), y.add(c));
+                self.channels::<{ 2 * SIDE }>(taps, &of.ends, of.divisor, x.add(c), y.add(c));
                 c += 2 * SIDE;
             }
             while c < channels {
                 c = c.min(channels - SIDE);
-                self.channels::<SIDE>(taps, &ends, divisor, x.add(c), y.add(c));
+                self.channels::<SIDE>(taps, &of.ends, of.divisor, x.add(c), y.add(c));
                 c += SIDE;
             }
         }
-        true
     }
 
     /// Some channels of a window: the elements of part `p` end at `ends[p]`.
@@ -334,6 +350,16 @@ fn alike(x: &[Span]) -> (usize, usize) {
     let apart = second.start - x[0].start;
     let same = |i: &usize| shape(&x[*i]) == shape(&x[0]) && x[*i].start == x[0].start + i * apart;
     ((2..x.len().min(SIDE)).take_while(same).count() + 2, apart)
+}
+
+/// The elements of a window, from its first one on.
+struct Listed<T> {
+    taps: [isize; TAPS],
+    /// Where those of each part end.
+    ends: [usize; 8],
+    /// Length, step and size of the window in its line.
+    shape: Option<(usize, usize, usize)>,
+    divisor: T,
 }
 
 /// A task's range of lines, where channels are `LAST`, or of planes.

@@ -4,6 +4,7 @@
 //! the length of a row alone. Strides choose what is computed together: elements of one row, or neighbouring rows.
 
 use super::{Tree, cast, fold, fold_on};
+use crate::matmul::panels::prefetch;
 use crate::support::convert::{Compute, load_row, round_through};
 use crate::support::isa;
 use crate::support::pack::{Target, merged};
@@ -33,6 +34,8 @@ const BLOCK: usize = block::<f32>();
 const FEW: usize = 8;
 /// Elements that are worth a thread.
 const SHARED: usize = 1 << 15;
+/// Rows that are fetched before they are joined beside each other.
+const AHEAD: isize = 8;
 
 /// Rows that are joined: of one dimension of kept indices, those of the others are walked over.
 pub(super) struct JoinedRows<T, J> {
@@ -318,6 +321,17 @@ impl<T: Copy, J: Fn(T, T) -> T + Copy, const N: usize, const W: usize> isa::Work
         while wide == W && rows >= 4 * N && state.held % N == 0 {
             for part in &mut state.parts[..N] {
                 let row = |g: usize| from.wrapping_offset((g * N) as isize * apart).cast::<[T; W]>();
+                // The same of the rows that come next.
+                for line in (0..W).step_by(64 / size_of::<T>()) {
+                    (0..4).for_each(|g| {
+                        prefetch(
+                            row(g)
+                                .wrapping_byte_offset(AHEAD * apart * size_of::<T>() as isize)
+                                .cast::<T>()
+                                .wrapping_add(line),
+                        )
+                    });
+                }
                 // SAFETY: elements of the rows.
                 let [a, b, c, d] = unsafe { [&*row(0), &*row(1), &*row(2), &*row(3)] };
                 for j in 0..W {

@@ -386,13 +386,15 @@ fn summed<T: Number>(
 /// The larger of two, or NaN.
 #[inline(always)]
 fn largest<T: Ordered>(a: T, b: T) -> T {
-    if (b > a) | b.has_nan() { b } else { a }
+    let larger = if b > a { b } else { a };
+    if b.has_nan() { b } else { larger }
 }
 
 /// The smaller of two, or NaN.
 #[inline(always)]
 fn smallest<T: Ordered>(a: T, b: T) -> T {
-    if (b < a) | b.has_nan() { b } else { a }
+    let smaller = if b < a { b } else { a };
+    if b.has_nan() { b } else { smaller }
 }
 
 fn log_sum_exp<T: Real>(row: &[T]) -> T {
