@@ -282,14 +282,17 @@ fn time(a: &Args<'_, Meta>, outs: &[Meta], p: &Positions) -> Result<i64> {
     let channels_last = last == [true, true];
     // Terms that are put in order for the result's channels.
     let terms = if taps > 1 { macs / cout.max(1) } else { 0 };
-    Ok(match () {
+    let time = match () {
+        // The input is framed from either layout.
+        () if cin < 16 && (cin > 1 || taps == 1) && !conv.transposed => {
+            return Ok(macs.saturating_mul(28) + if last[1] { results.saturating_mul(300) } else { 0 });
+        }
         () if conv.transposed => macs.saturating_mul(if channels_last { 24 } else { 28 }),
-        () if cin == 1 && taps > 1 => macs.saturating_mul(if channels_last { 66 } else { 120 }),
-        () if cin < 16 => macs.saturating_mul(28).saturating_add(if last[1] { results.saturating_mul(300) } else { 0 }),
+        () if cin == 1 => macs.saturating_mul(if channels_last { 66 } else { 120 }),
         () if channels_last => macs.saturating_mul(23) + results.saturating_mul(200) + terms.saturating_mul(200),
         () => macs.saturating_mul(28),
-    }
-    .saturating_add(mixed))
+    };
+    Ok(time.saturating_add(mixed))
 }
 
 /// Samples and channels are rows of finished parts, windows the columns.
