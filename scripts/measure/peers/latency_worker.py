@@ -23,8 +23,14 @@ def xnnpack(module, args, threads):
 
     lowered = to_edge_transform_and_lower(torch.export.export(module, args), partitioner=[XnnpackPartitioner()])
     portable_lib._unsafe_reset_threadpool(threads)
-    program = portable_lib._load_for_executorch_from_buffer(lowered.to_executorch().buffer)
-    return lambda: program.forward(list(args))
+    # The program reads the buffer in every run.
+    buffer = lowered.to_executorch().buffer
+    program = portable_lib._load_for_executorch_from_buffer(buffer)
+
+    def run(kept=buffer):
+        return program.forward(list(args))
+
+    return run
 
 
 def onnx(module, args, threads):
