@@ -25,6 +25,7 @@ fn options(rng: &mut Rng) -> PlaceOptions {
         straight: rng.chance(50),
         boundary: rng.chance(50),
         layouts: rng.chance(50),
+        by_time: rng.chance(50),
         revise: rng.chance(50),
         inputs_in_arena: rng.chance(50),
         outputs_in_arena: rng.chance(50),
