@@ -1,11 +1,31 @@
 //! Exchanges in flight: from its start to its wait, an exchange reads its operands and writes its result at any time.
 //!
-//! Until the wait, no step may read or write a cell of the result, or write a cell of an operand.
+//! Until the wait, no step may read or write a cell of the result, or write a cell of an operand. Exchanges start in the program's
+//! order, which is the same on all ranks.
 
 use crate::FaultKind;
 use crate::placement::PlacementWalk;
-use restride_ir::{Kernel, NodeId, Place, ValueId};
+use restride_ir::{Arg, Graph, GraphId, Kernel, Node, NodeId, Place, Program, ValueId};
 use restride_tensor::{Overlap, overlap_bytes};
+use std::collections::VecDeque;
+
+/// How deep bodies are nested at most.
+const DEEPEST: usize = 64;
+
+/// Whether a node exchanges elements with other ranks, itself or in a body.
+fn exchanges(program: &Program, node: &Node, depth: usize) -> bool {
+    let body = |id: GraphId| {
+        let graph = program.graphs.get(id).filter(|_| depth < DEEPEST);
+        graph.is_some_and(|g| g.ordered().any(|(_, n)| exchanges(program, n, depth + 1)))
+    };
+    let inside = |a: &Arg| if let Arg::Graph(id) = a { body(*id) } else { false };
+    matches!(node.op.def().kernel, Kernel::Collective(_)) || node.args.iter().any(inside)
+}
+
+/// Nodes of a graph that exchange elements with other ranks, in the program's order.
+pub(crate) fn in_order(program: &Program, graph: &Graph) -> VecDeque<NodeId> {
+    graph.ordered().filter(|(_, n)| exchanges(program, n, 0)).map(|(id, _)| id).collect()
+}
 
 /// Memory of an exchange that was started.
 pub(crate) struct HeldMemory {
@@ -20,6 +40,19 @@ pub(crate) struct HeldMemory {
 }
 
 impl PlacementWalk<'_> {
+    /// Checks that the exchanges of a step come next among the program's exchanges.
+    pub(crate) fn takes_turn(&mut self, id: NodeId) {
+        match self.to_exchange.iter().position(|n| *n == id) {
+            None => {}
+            Some(0) => drop(self.to_exchange.pop_front()),
+            Some(k) => {
+                self.to_exchange.remove(k);
+                let what = "exchanges elements before an earlier exchange of the program: ranks would not agree";
+                self.fault(FaultKind::InFlight, None, None, what);
+            }
+        }
+    }
+
     /// Records the exchange that a step starts, if a later node waits for it. Without one, the step carries it out.
     pub(crate) fn launch(&mut self, id: NodeId, reads: &[Option<Place>], writes: &[Option<Place>]) {
         let node = &self.graph.nodes[id];

@@ -33,6 +33,7 @@ impl PlacementWalk<'_> {
         if node.op.def().awaits {
             return self.land(id, reads, writes);
         }
+        self.takes_turn(id);
         if let Err(e) = check_fused(self.program, self.graph, node) {
             return self.fault(FaultKind::Malformed, None, None, e.0);
         }

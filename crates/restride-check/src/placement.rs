@@ -2,14 +2,14 @@
 
 use crate::facts::{Fact, KnownMemory};
 use crate::first_element::first;
-use crate::in_flight::HeldMemory;
+use crate::in_flight::{HeldMemory, in_order};
 use crate::{Fault, FaultKind};
 use restride_ir::{
     Arg, BufferId, BufferKind, Graph, GraphId, HopCall, InputKind, Layout, LoopFrame, Meta, Movement, Nested, NodeId,
     OutputKind, Place, Placement, Program, Step, Table, Type, ValueId, border_layout,
 };
 use restride_tensor::{Overlap, overlap_bytes, self_overlaps};
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 /// Largest number of faults that are listed.
 const MOST: usize = 100;
@@ -70,6 +70,8 @@ pub(crate) struct PlacementWalk<'a> {
     pub memory: KnownMemory,
     /// Exchanges that have started and not been waited for, in the order of their starts.
     pub flights: Vec<HeldMemory>,
+    /// Nodes whose exchanges have not started, in the program's order.
+    pub to_exchange: VecDeque<NodeId>,
     pub faults: Vec<Fault>,
     pub at: Option<usize>,
     pub node: Option<NodeId>,
@@ -128,6 +130,7 @@ impl<'a> PlacementWalk<'a> {
             done: BTreeSet::new(),
             memory: KnownMemory::new(placement.buffers.len()),
             flights: Vec::new(),
+            to_exchange: in_order(program, graph),
             faults: Vec::new(),
             at: None,
             node: None,

@@ -1,5 +1,6 @@
 //! Damage to placements of main graphs and bodies: bugs that a placer could have.
 
+mod exchanges;
 mod structure;
 
 use crate::rng::Rng;
@@ -68,9 +69,18 @@ pub enum DamageKind {
     Sizes,
     /// A number is negative or beyond all memory.
     Extreme,
+    /// A wait for an exchange is removed, or happens at another time.
+    Wait,
+    /// An exchange starts sooner, or in another's turn.
+    Start,
+    /// A result is computed in memory of an exchange that is under way.
+    InFlight,
 }
 
-/// All kinds.
+/// Kinds that need exchanges.
+pub const EXCHANGE_KINDS: [DamageKind; 3] = [DamageKind::Wait, DamageKind::Start, DamageKind::InFlight];
+
+/// All kinds but those that need exchanges.
 pub const KINDS: [DamageKind; 28] = [
     DamageKind::Swap,
     DamageKind::Sooner,
@@ -219,6 +229,7 @@ impl Damager<'_> {
             DamageKind::Merge => self.merge(),
             DamageKind::Exchange => self.exchange(),
             DamageKind::Shrink => self.shrink(),
+            DamageKind::Wait | DamageKind::Start | DamageKind::InFlight => self.exchanges(kind),
             _ => self.structure(kind),
         }
     }

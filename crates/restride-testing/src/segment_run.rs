@@ -12,6 +12,7 @@ use restride_ir::{DType, Placement, Plan, Program, Result};
 use restride_passes::fuse::{FuseOptions, fuse};
 use restride_passes::plan::{PlanOptions, plan};
 use restride_passes::segment::segments;
+use restride_passes::waits::started;
 use restride_passes::{lower, place, simplify, specialize};
 
 /// A functional program of one segment, and its inputs.
@@ -30,7 +31,7 @@ impl SegmentRun {
         let state = State::new(&functional).ok()?;
         let symbols = bind(&functional, &sample.inputs, &state, Strides::AsDeclared).ok()?.symbols;
         let [segment] = &segments(&functional)[..] else { return None };
-        let program = simplify(&lower(&specialize(&segment.program, &symbols)).ok()?).ok()?;
+        let program = started(&simplify(&lower(&specialize(&segment.program, &symbols)).ok()?).ok()?);
         Some(SegmentRun { functional, program, inputs: sample.inputs.clone() })
     }
 

@@ -1,4 +1,4 @@
-//! Random functional programs of views, scatters, concatenations and pointwise operators on small matrices.
+//! Random functional programs of views, scatters, concatenations, pointwise operators and exchanges on small matrices.
 
 use restride_ir::{
     Arg, Args, DType, Expr, InputKind, InputSpec, Meta, Op, OutputKind, OutputSpec, Program, Scalar, Stage, TensorType,
@@ -67,7 +67,7 @@ pub fn random(rng: &mut Rng) -> Program {
         let rank = shape.len();
         let alike: Vec<ValueId> = values.iter().copied().filter(|o| b.sizes(*o) == shape).collect();
         let dim = rng.below(rank.max(1)) as i64;
-        let new = match rng.below(12) {
+        let new = match rng.below(14) {
             0 => b.call("aten.relu.default", vec![Arg::Value(v)]),
             1 | 2 => {
                 let other = *rng.choose(&alike);
@@ -112,6 +112,24 @@ pub fn random(rng: &mut Rng) -> Program {
                 b.call("aten.cat.default", vec![Arg::Values(parts), int(dim)])
             }
             11 => b.call("aten.clone.default", vec![Arg::Value(v)]),
+            12 => {
+                let (sum, world) = (Arg::Str("sum".into()), Arg::Str("0".into()));
+                b.call("_c10d_functional.all_reduce.default", vec![Arg::Value(v), sum, world])
+            }
+            13 if rank > 0 => {
+                let (group, world) = (int(2), Arg::Str("0".into()));
+                match shape.iter().product::<i64>() < 12 {
+                    true => {
+                        let args = vec![Arg::Value(v), group, world];
+                        b.call("_c10d_functional.all_gather_into_tensor.default", args)
+                    }
+                    false if shape[0] % 2 == 0 => {
+                        let args = vec![Arg::Value(v), Arg::Str("sum".into()), group, world];
+                        b.call("_c10d_functional.reduce_scatter_tensor.default", args)
+                    }
+                    false => b.call("_c10d_functional.broadcast.default", vec![Arg::Value(v), int(1), world]),
+                }
+            }
             _ => b.call("aten.neg.default", vec![Arg::Value(v)]),
         };
         values.push(new);
@@ -130,5 +148,5 @@ pub fn random(rng: &mut Rng) -> Program {
         }
     }
     restride_passes::dce(&mut b.program);
-    b.program
+    restride_passes::waits::started(&b.program)
 }

@@ -2,10 +2,10 @@
 //! program only moves keep their names.
 
 use restride_ir::{
-    Arg, Args, BufferKind, Dim, Graph, Id, Layout, Meta, Movement, NodeId, OutputKind, Place, Placement, Program,
-    ReuseKind, Scalar, Step, Tiling, ValueId, ViewOutcome, ViewRule, border_layout, fused_body, placed_args,
+    Arg, Args, BufferKind, Dim, Graph, Id, Kernel, Layout, Meta, Movement, NodeId, OutputKind, Place, Placement,
+    Program, ReuseKind, Scalar, Step, Tiling, ValueId, ViewOutcome, ViewRule, border_layout, fused_body, placed_args,
 };
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 type Names = Vec<u32>;
 
@@ -36,6 +36,22 @@ struct Model<'a> {
     cells: Vec<Vec<Option<u32>>>,
     /// Cells that may be written.
     writable: Vec<bool>,
+    /// Exchanges that were started and not waited for.
+    flights: Vec<Flight>,
+    /// Nodes that exchange elements and have not run, the next one last.
+    exchanges: Vec<NodeId>,
+}
+
+/// Cells of a buffer.
+type Cells = (usize, BTreeSet<usize>);
+
+/// The memory of an exchange until the wait for it.
+struct Flight {
+    result: ValueId,
+    reads: Vec<Option<Place>>,
+    write: Option<Place>,
+    operands: Vec<Cells>,
+    target: Cells,
 }
 
 /// Walks the steps. All tensors are of `f32`.
@@ -51,7 +67,7 @@ pub fn check(program: &Program, placement: &Placement) -> Result<(), Wrong> {
         let buffer = placement.buffers.iter().find(|(_, b)| b.kind == kind).ok_or("an output without memory")?.0;
         model.read(*v, &Place { buffer, layout })?;
     }
-    Ok(())
+    if model.flights.is_empty() { Ok(()) } else { Err("an exchange is never waited for".into()) }
 }
 
 /// The first element of a value that a place does not hold before a step.
@@ -122,8 +138,11 @@ fn walk<'a>(program: &'a Program, placement: &Placement, steps: usize) -> Result
         _ => true,
     });
     let writable = writable.collect();
-    let mut model = Model { program, names: names(program), cells, writable };
-    let mut seen = std::collections::BTreeSet::new();
+    let mut exchanges: Vec<NodeId> =
+        graph.ordered().filter(|(_, n)| matches!(n.op.def().kernel, Kernel::Collective(_))).map(|(id, _)| id).collect();
+    exchanges.reverse();
+    let mut model = Model { program, names: names(program), cells, writable, flights: Vec::new(), exchanges };
+    let mut seen = BTreeSet::new();
     for (id, b) in placement.buffers.iter() {
         if let BufferKind::Input(i) = b.kind {
             let v = graph.inputs[i];
@@ -166,6 +185,7 @@ impl Model<'_> {
     fn read(&self, v: ValueId, place: &Place) -> Result<Vec<usize>, Wrong> {
         let at = self.at(place)?;
         let Some(names) = self.names.get(&v) else { return Err("what no step makes is read".into()) };
+        self.apart(&at, place, false)?;
         if at.len() != names.len() {
             return Err(format!("%{} is read with other sizes", self.program.graph().values[v].name).into());
         }
@@ -184,6 +204,7 @@ impl Model<'_> {
         if at.len() != names.len() {
             return Err("written with other sizes".into());
         }
+        self.apart(&at, place, true)?;
         if !at.is_empty() && !self.writable[place.buffer.index()] {
             return Err(format!("{} is only read", place.buffer).into());
         }
@@ -207,9 +228,37 @@ impl Model<'_> {
         self.read(v, to).map(|_| ())
     }
 
+    /// No cell that a step reads is received by an exchange under way, and none that it writes is sent by one.
+    fn apart(&self, cells: &[usize], place: &Place, writes: bool) -> Result<(), Wrong> {
+        let meets = |(buffer, own): &Cells| *buffer == place.buffer.index() && cells.iter().any(|c| own.contains(c));
+        let held = |f: &Flight| meets(&f.target) || writes && f.operands.iter().any(meets);
+        if self.flights.iter().any(held) { Err("memory of an exchange under way is used".into()) } else { Ok(()) }
+    }
+
+    /// The end of an exchange: its result is where it was received.
+    fn wait(&mut self, id: NodeId, reads: &[Option<Place>], writes: &[Option<Place>]) -> Result<(), Wrong> {
+        let node = &self.program.graph().nodes[id];
+        let started = node.operands().next().unwrap();
+        let Some(k) = self.flights.iter().position(|f| f.result == started) else {
+            return Err("a wait for no exchange".into());
+        };
+        let flight = self.flights.remove(k);
+        if reads[0] != flight.write || reads[1..] != flight.reads[..] || writes[0] != flight.write {
+            return Err("a wait elsewhere".into());
+        }
+        self.read(started, flight.write.as_ref().unwrap()).map(|_| ())
+    }
+
     fn run(&mut self, id: NodeId, reads: &[Option<Place>], writes: &[Option<Place>]) -> Result<(), Wrong> {
         let graph = self.program.graph();
         let node = &graph.nodes[id];
+        if node.op.def().awaits {
+            return self.wait(id, reads, writes);
+        }
+        let exchange = matches!(node.op.def().kernel, Kernel::Collective(_));
+        if exchange && self.exchanges.pop() != Some(id) {
+            return Err("exchanges in another order".into());
+        }
         let operands: Vec<ValueId> = node.operands().collect();
         let args: Vec<usize> = node.args.iter().enumerate().flat_map(|(i, a)| a.values().map(move |_| i)).collect();
         for (k, (write, r)) in writes.iter().zip(&node.results).enumerate() {
@@ -273,6 +322,13 @@ impl Model<'_> {
         }
         for (write, r) in writes.iter().zip(&node.results) {
             self.write(*r, write.as_ref().ok_or("a result without a place")?)?;
+        }
+        if exchange {
+            let cells = |p: &Place| Ok::<Cells, Wrong>((p.buffer.index(), self.at(p)?.into_iter().collect()));
+            let operands = reads.iter().flatten().map(cells).collect::<Result<_, _>>()?;
+            let target = cells(writes[0].as_ref().ok_or("a result without a place")?)?;
+            let (result, reads, write) = (node.results[0], reads.to_vec(), writes[0].clone());
+            self.flights.push(Flight { result, reads, write, operands, target });
         }
         Ok(())
     }

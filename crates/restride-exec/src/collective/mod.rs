@@ -6,6 +6,7 @@
 //! - `agreement` compares what ranks are about to exchange before any of them writes memory.
 
 mod agreement;
+mod echo;
 #[cfg(feature = "mpi")]
 mod mpi;
 mod one;
@@ -13,13 +14,16 @@ mod reduce;
 mod threads;
 
 pub use agreement::agree;
+pub use echo::EchoRank;
 #[cfg(feature = "mpi")]
 pub use mpi::Mpi;
 pub use one::OneRank;
 pub use reduce::reduce;
 pub use threads::thread_ranks;
 
-use restride_ir::{Exchange, OpError, Pattern};
+pub use restride_ir::{Exchange, Pattern, ReduceOp};
+
+use restride_ir::OpError;
 use restride_kernels::support::convert::copy_convert;
 use restride_kernels::support::scratch;
 use restride_tensor::{DType, Layout, View, ViewMut};
@@ -82,8 +86,8 @@ pub trait Engine: Send + Sync {
     /// The exchange cannot start, another rank failed, or the engine lacks the reduction or element type.
     ///
     /// # Safety
-    /// Until [`InFlight::wait`] returns or the exchange is dropped, operand and result stay valid; nobody writes the operand, and
-    /// nobody reads or writes the result. Counts fit the exchange and the group ([`fits`]).
+    /// Until [`InFlight::wait`] returns or the exchange is dropped, operand and result stay valid; the caller does not write the
+    /// operand, and neither reads nor writes the result. Counts fit the exchange and the group ([`fits`]).
     unsafe fn start(&self, exchange: &Exchange, memory: ExchangeMemory) -> Result<Box<dyn InFlight>, String>;
     /// Tells the other ranks that this one failed: their exchanges end with an error.
     fn abort(&self, why: &str);

@@ -1,87 +1,35 @@
-//! Exchanges in flight: the engine of these tests spoils a result when the exchange starts, and reads the operand and writes the
-//! result when it is waited for. A step between that uses their memory changes results.
+//! Exchanges in flight: [`EchoRank`] spoils a result when the exchange starts, and reads the operand and writes the result when it is
+//! waited for. A step between that uses their memory changes results.
 
 use super::*;
-use restride_exec::collective::{Engine, ExchangeMemory, InFlight, World, reduce, with_engine};
-use restride_ir::{Exchange, Pattern};
+use restride_exec::collective::{EchoRank, with_engine};
 use restride_passes::waits::started;
 use std::sync::Arc;
-
-/// Rank 0 of two, whose operands are always the same.
-struct Late;
-
-struct LateFlight(Exchange, ExchangeMemory);
-
-impl Engine for Late {
-    fn name(&self) -> &str {
-        "late"
-    }
-    fn world(&self) -> World {
-        World { rank: 0, size: 2 }
-    }
-    fn group(&self, _name: &str) -> Result<Vec<usize>, String> {
-        Ok(vec![0, 1])
-    }
-    unsafe fn start(&self, exchange: &Exchange, memory: ExchangeMemory) -> Result<Box<dyn InFlight>, String> {
-        if !std::ptr::eq(memory.send, memory.receive) {
-            // SAFETY: until the wait, the result is the engine's.
-            unsafe { memory.receive.write_bytes(0x7F, memory.receive_bytes()) };
-        }
-        Ok(Box::new(LateFlight(exchange.clone(), memory)))
-    }
-    fn abort(&self, _why: &str) {}
-}
-
-impl InFlight for LateFlight {
-    fn wait(self: Box<Self>) -> Result<(), String> {
-        let LateFlight(exchange, memory) = *self;
-        // SAFETY: until now, operand and result are the engine's.
-        let own = unsafe { std::slice::from_raw_parts(memory.send, memory.send_bytes()) }.to_vec();
-        let result = match &exchange.pattern {
-            Pattern::AllReduce(op) | Pattern::ReduceScatter(op) => {
-                let mut total = vec![0; own.len()];
-                reduce(*op, memory.dtype, &[&own, &own], &mut total)?;
-                total.truncate(memory.receive_bytes());
-                total
-            }
-            Pattern::AllGather => [&own[..], &own[..]].concat(),
-            Pattern::Broadcast { .. } => own,
-            Pattern::AllToAll { sent, .. } => {
-                let part = &own[..sent[0] * memory.dtype.size()];
-                [part, part].concat()
-            }
-        };
-        // SAFETY: as above.
-        unsafe { memory.receive.copy_from_nonoverlapping(result.as_ptr(), result.len()) };
-        Ok(())
-    }
-}
 
 fn agree_late(text: &str, inputs: &[RawTensor]) -> (Program, Placed) {
     let plain = program(text);
     let split = started(&plain);
     let mut first = None;
-    with_engine(Some(Arc::new(Late)), || {
-        let want_inputs = clone_inputs(inputs);
-        let mut state = State::new(&plain).unwrap();
-        let want = interpret(&plain, &want_inputs, &mut state, &RunOptions::default()).unwrap();
-        for options in options() {
-            let placed = place(&split, &options).unwrap();
-            let shown = || {
-                let text = restride_ir::text::print_placed(&split, &placed.placement, None, &Default::default());
-                format!("{options:?}\n{text}")
-            };
-            let offsets = plan(split.graph(), &placed.placement, &PlanOptions::default());
-            let runnable = Runnable::checked(&split, placed.placement.clone(), offsets)
-                .unwrap_or_else(|e| panic!("{e}\n{}", shown()))
-                .poisoned();
-            let inputs = clone_inputs(inputs);
-            let mut state = State::new(&split).unwrap();
-            let have = run(&split, &runnable, &mut ByteArena::default(), &inputs, &mut state);
-            compare(&have, &want, &|what| panic!("{what}\n{}", shown()));
-            first.get_or_insert(placed);
-        }
-    });
+    let want_inputs = clone_inputs(inputs);
+    let mut state = State::new(&plain).unwrap();
+    let echo = || Some(Arc::new(EchoRank::default()) as _);
+    let want = with_engine(echo(), || interpret(&plain, &want_inputs, &mut state, &RunOptions::default()).unwrap());
+    for options in options() {
+        let placed = place(&split, &options).unwrap();
+        let shown = || {
+            let text = restride_ir::text::print_placed(&split, &placed.placement, None, &Default::default());
+            format!("{options:?}\n{text}")
+        };
+        let offsets = plan(split.graph(), &placed.placement, &PlanOptions::default());
+        let runnable = Runnable::checked(&split, placed.placement.clone(), offsets)
+            .unwrap_or_else(|e| panic!("{e}\n{}", shown()))
+            .poisoned();
+        let inputs = clone_inputs(inputs);
+        let mut state = State::new(&split).unwrap();
+        let have = with_engine(echo(), || run(&split, &runnable, &mut ByteArena::default(), &inputs, &mut state));
+        compare(&have, &want, &|what| panic!("{what}\n{}", shown()));
+        first.get_or_insert(placed);
+    }
     (split, first.unwrap())
 }
 

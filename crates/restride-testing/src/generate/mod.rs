@@ -6,10 +6,12 @@
 //! - `writes`, `indexed`, `lists`: in-place operators, with indices and masks, on lists and with `out=`.
 //! - `pure`: operators that only read.
 //! - `checks`: recorded checks of numbers, tensors and types; about half fail ([`generate_checked`]).
+//! - `exchanges`: collectives between the calls, for tests with several ranks.
 //! - `control`: `cond`, `while_loop`, `scan` and `map` with bodies of the same calls.
 
 mod checks;
 mod control;
+mod exchanges;
 mod indexed;
 mod inputs;
 mod lists;
