@@ -42,7 +42,15 @@ impl Placer<'_> {
         if self_overlaps(&place.layout) != Some(false) {
             return no(Reason::NotDense);
         }
-        if write.taken.iter().flatten().any(|t| t.buffer == place.buffer) {
+        let results = self.facts.graph.nodes[write.id].results.iter().zip(write.taken);
+        let taken = |(r, t): (&ValueId, &Option<Place>)| match (t, self.facts.known_type(*r)) {
+            (Some(t), Some(own)) if t.buffer == place.buffer => {
+                overlap_bytes(&t.layout, own.dtype.size(), &place.layout, ty.dtype.size()) != Overlap::Disjoint
+            }
+            (Some(t), None) => t.buffer == place.buffer,
+            _ => false,
+        };
+        if results.into_iter().any(taken) {
             return no(Reason::PartialOverlap);
         }
         // Moves run while the node's operands are read.
