@@ -204,7 +204,8 @@ Examples:
   restride compile model.pt2
   restride compile model.pt2 -o planned.pt2                 with placement and plan inside
   restride compile model.pt2 --report memory.html           memory over steps, for a browser
-  restride compile model.pt2 --budget 10MB --json -")]
+  restride compile model.pt2 --budget 10MB --json -
+  restride compile step.pt2 --world 8,64,1024 --link 25GB   a table over numbers of ranks")]
 pub struct Compile {
     #[command(flatten)]
     pub program: ProgramArgs,
@@ -214,6 +215,18 @@ pub struct Compile {
     /// Write a page that shows memory over steps and why each copy stays (.html; it loads nothing).
     #[arg(long, value_name = "FILE")]
     pub report: Option<PathBuf>,
+    /// Simulate these numbers of ranks from the rates below, without an engine; print a table.
+    #[arg(help_heading = RANKS, long, value_name = "N,…", value_delimiter = ',')]
+    pub world: Vec<usize>,
+    /// Bytes that a rank sends in a second [default: 10GB].
+    #[arg(help_heading = RANKS, long, value_name = "BYTES", requires = "world", value_parser = bytes)]
+    pub link: Option<i64>,
+    /// Microseconds from a rank to the next, for each message [default: 10].
+    #[arg(help_heading = RANKS, long, value_name = "US", requires = "world")]
+    pub latency: Option<f64>,
+    /// Bytes that the steps of a rank read and write in a second [default: 10GB].
+    #[arg(help_heading = RANKS, long, value_name = "BYTES", requires = "world", value_parser = bytes)]
+    pub memory_rate: Option<i64>,
     #[command(flatten)]
     pub json: JsonArgs,
     #[command(flatten)]
@@ -368,6 +381,12 @@ pub struct OptimizerArgs {
         require_equals = true, default_missing_value = "0"
     )]
     pub data_parallel: Option<String>,
+    /// Exchange gradients in buckets of at least this many bytes; with 0, each by itself [default: 1MiB].
+    #[arg(help_heading = OPTIMIZER, long, value_name = "BYTES", requires = "data_parallel", value_parser = bytes)]
+    pub bucket_bytes: Option<i64>,
+    /// Share updates and optimizer state among N ranks; `{rank}` in --output is the number of the rank that runs the file.
+    #[arg(help_heading = OPTIMIZER, long, value_name = "N", requires = "data_parallel")]
+    pub shard: Option<usize>,
     /// Learning rate [default: 0.001].
     #[arg(help_heading = OPTIMIZER, long, value_name = "X", requires = "optimizer")]
     pub lr: Option<f64>,

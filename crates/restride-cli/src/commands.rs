@@ -313,24 +313,28 @@ fn grad(screen: &Screen, args: &GradArgs) -> Result<()> {
     let compiled = Compiled::new(program, inputs.as_ref(), &compile_options(screen, &args.given, None)?)?;
     let loss = restride::Loss::Output(args.loss);
     let options = restride::GradOptions { loss, wrt: args.wrt.clone(), max_trips: args.max_trips };
-    let made = match optimizer {
-        Some(o) => compiled.train(&options, &|step, parameter| match &args.optimizer.data_parallel {
-            Some(group) => {
-                let parameter = restride::averaged(step, parameter, group)?;
-                o.update(step, &parameter)
-            }
-            None => o.update(step, parameter),
-        })?,
-        None => compiled.grad(&options)?,
+    let write = |made: Program, output: &Path| {
+        if args.keep == restride::Keep::All {
+            return save(screen, &made, output).map(|()| None);
+        }
+        let kept = compiled.keep(&made, &options, args.keep, inputs.as_ref())?;
+        save(screen, &kept.program, output)?;
+        Ok::<_, Failure>(Some(kept))
     };
-    if args.keep == restride::Keep::All {
-        return save(screen, &made, output);
-    }
-    let kept = compiled.keep(&made, &options, args.keep, inputs.as_ref())?;
-    save(screen, &kept.program, output)?;
-    if kept.again == 0 && args.keep == restride::Keep::Auto {
-        return Ok(());
-    }
+    let kept = match (optimizer, optimizer::parallel(&args.optimizer)?) {
+        (Some(o), Some(parallel)) => {
+            let mut last = None;
+            for (path, parallel) in optimizer::of_ranks(&parallel, args.optimizer.shard, output)? {
+                let made =
+                    compiled.train_parallel(&options, &parallel, &|step, parameter| o.update(step, parameter))?;
+                last = write(made, &path)?;
+            }
+            last
+        }
+        (Some(o), None) => write(compiled.train(&options, &|step, parameter| o.update(step, parameter))?, output)?,
+        (None, _) => write(compiled.grad(&options)?, output)?,
+    };
+    let Some(kept) = kept.filter(|k| k.again > 0 || args.keep != restride::Keep::Auto) else { return Ok(()) };
     screen.print(&format!(
         "backward keeps {} of forward instead of {}; {} of it recomputed\n",
         tables::bytes(kept.bytes),
@@ -355,12 +359,39 @@ fn compile(screen: &Screen, args: &Compile) -> Result<()> {
         let overview = Overview { report: report.clone(), ..prepared.overview() };
         screen.write_text(path, &page::html(&overview))?;
     }
-    write_json(screen, args.json.json.as_deref(), || tables::report_json(&report))?;
+    let (rates, ranks) = simulated(&prepared, args)?;
+    write_json(screen, args.json.json.as_deref(), || {
+        let mut out = tables::report_json(&report);
+        if !ranks.is_empty() {
+            out["world"] = tables::simulated_json(&rates, &ranks);
+        }
+        out
+    })?;
     if let Some(path) = &args.output {
         screen.doing("writing the program");
         screen.write_file(path, "archive.pt2", |path| compiled.save(&inputs, path))?;
     }
-    screen.print(&tables::report_text(&report))
+    screen.print(&tables::report_text(&report))?;
+    if ranks.is_empty() { Ok(()) } else { screen.print(&format!("\n{}", tables::simulated_text(&rates, &ranks))) }
+}
+
+/// The ranks of `--world`, simulated from rates.
+fn simulated(prepared: &restride::Prepared, args: &Compile) -> Result<(restride::Rates, Vec<restride::SimulatedRank>)> {
+    let own = restride::Rates::default();
+    let rates = restride::Rates {
+        link: args.link.map_or(own.link, |n| n as f64),
+        latency: args.latency.map_or(own.latency, |us| us * 1e-6),
+        memory: args.memory_rate.map_or(own.memory, |n| n as f64),
+    };
+    let positive = |x: f64| x.is_finite() && x > 0.0;
+    if !positive(rates.link) || !positive(rates.memory) || !(rates.latency.is_finite() && rates.latency >= 0.0) {
+        return usage("a rate that is not positive", "as in --link 25GB --latency 5 --memory-rate 100GB");
+    }
+    if args.world.contains(&0) {
+        return usage("--world 0", "give numbers of ranks from 1");
+    }
+    let ranks = args.world.iter().map(|n| prepared.simulate(*n, &rates)).collect::<restride::Result<_>>()?;
+    Ok((rates, ranks))
 }
 
 fn plan(screen: &Screen, args: &PlanArgs) -> Result<()> {

@@ -3,8 +3,8 @@
 use crate::screen::{BAD, GOOD, HEAD, styled};
 use restride::files::differs;
 use restride::{
-    Coverage, Differentiated, Equivalence, How, Inputs, Live, Memories, MemoryCounts, Outputs, PlanCounts, PlanTable,
-    Program, Report, RunValue, State, Verdict,
+    Coverage, Differentiated, Equivalence, ExchangeCounts, How, Inputs, Live, Memories, MemoryCounts, Outputs,
+    PlanCounts, PlanTable, Program, Rates, Report, RunValue, SimulatedRank, State, Verdict,
 };
 use serde_json::{Value, json};
 use std::fmt::Write as _;
@@ -151,6 +151,7 @@ pub fn report_json(r: &Report) -> Value {
             "copy_bytes": r.placed.copy_bytes, "fused": r.placed.fused, "moved_bytes": r.placed.moved_bytes,
             "moved_arena_bytes": r.placed.moved_arena_bytes, "missed": r.placed.missed, "missed_bytes": r.placed.missed_bytes,
         },
+        "exchanges": exchanges_json(&r.exchanges),
         "plan": plan_of(r),
         "learns": r.learns,
         "checks": { "functional": check, "placement": check, "plan": check },
@@ -159,6 +160,71 @@ pub fn report_json(r: &Report) -> Value {
             "fuse": us(r.times.fuse), "place": us(r.times.place), "check": us(r.times.check), "plan": us(r.times.plan),
         },
     })
+}
+
+fn exchanges_json(e: &ExchangeCounts) -> Value {
+    json!({
+        "exchanges": e.exchanges, "operand_bytes": e.operand_bytes, "in_flight_bytes": e.in_flight_bytes,
+        "overlapped": e.overlapped, "overlapped_bytes": e.overlapped_bytes, "packed": e.packed,
+    })
+}
+
+fn exchanges_text(e: &ExchangeCounts) -> String {
+    if e.exchanges == 0 {
+        return String::new();
+    }
+    let packed = if e.packed == 0 { String::new() } else { format!(", {} packed", e.packed) };
+    let overlapped = format!("{} of {} beside other steps", bytes(e.overlapped_bytes), e.overlapped);
+    field(
+        "exchanges",
+        format!(
+            "{}, operands {}{packed}; {overlapped}; most in flight {}",
+            e.exchanges,
+            bytes(e.operand_bytes),
+            bytes(e.in_flight_bytes)
+        ),
+    )
+}
+
+/// Simulated ranks as JSON.
+pub fn simulated_json(rates: &Rates, rows: &[SimulatedRank]) -> Value {
+    let row = |r: &SimulatedRank| {
+        json!({
+            "ranks": r.ranks, "arena_bytes": r.arena_bytes, "state_bytes": r.state_bytes, "sent_bytes": r.sent_bytes.round(),
+            "steps_us": r.steps * 1e6, "exchanges_us": r.exchanges * 1e6, "exposed_us": r.exposed * 1e6,
+            "total_us": r.total() * 1e6,
+        })
+    };
+    json!({
+        "link_bytes_per_s": rates.link, "latency_us": rates.latency * 1e6, "memory_bytes_per_s": rates.memory,
+        "ranks": rows.iter().map(row).collect::<Vec<_>>(),
+    })
+}
+
+/// Simulated ranks as a table.
+pub fn simulated_text(rates: &Rates, rows: &[SimulatedRank]) -> String {
+    let head = ["ranks", "arena", "state", "sent a rank", "steps ms", "exchanges ms", "exposed ms", "total ms"];
+    let line = |cells: &[String]| cells.iter().map(|c| format!("{c:>13}")).collect::<String>() + "\n";
+    let mut out = styled(HEAD, line(&head.map(str::to_string)).trim_end()) + "\n";
+    let ms = |s: f64| format!("{:.3}", s * 1e3);
+    for r in rows {
+        out += &line(&[
+            r.ranks.to_string(),
+            bytes(r.arena_bytes),
+            bytes(r.state_bytes),
+            bytes(r.sent_bytes as i64),
+            ms(r.steps),
+            ms(r.exchanges),
+            ms(r.exposed),
+            ms(r.total()),
+        ]);
+    }
+    let rate = |r: f64| format!("{}/s", bytes(r as i64));
+    let (link, memory) = (rate(rates.link), rate(rates.memory));
+    out + &format!(
+        "from rates: link {link}, {:.1} us a message, memory {memory}; exchanges by rings\n",
+        rates.latency * 1e6
+    )
 }
 
 fn plan_of(r: &Report) -> Value {
@@ -232,7 +298,7 @@ pub fn report_text(r: &Report) -> String {
         out += &if i == 0 { styled(HEAD, line) } else { line };
         out.push('\n');
     }
-    out += &format!("\n{}{}", counts_text(&r.plan), memories_text(&r.memories));
+    out += &format!("\n{}{}{}", counts_text(&r.plan), exchanges_text(&r.exchanges), memories_text(&r.memories));
     if r.again.0 > 0 {
         out += &field("recomputed", format!("{} nodes, {}", r.again.0, bytes(r.again.1)));
     }

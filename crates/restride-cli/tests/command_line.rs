@@ -151,8 +151,11 @@ fn each_command_takes_the_options_that_change_it() {
         ("verify", [program, given, run, memory, "ranks group json"].concat()),
         ("functionalize", [program, given, "output emit portable views"].concat()),
         ("reinplace", [program, given, "output views"].concat()),
-        ("compile", [program, given, memory, "output report json"].concat()),
-        ("grad", [program, given, optimizer, "output loss wrt keep max-trips data-parallel"].concat()),
+        ("compile", [program, given, memory, "output report json world link latency memory-rate"].concat()),
+        (
+            "grad",
+            [program, given, optimizer, "output loss wrt keep max-trips data-parallel bucket-bytes shard"].concat(),
+        ),
         ("plan", [program, given, memory, "json"].concat()),
         ("explain", [program, given, memory, "all json"].concat()),
         ("bench", [program, given, run, memory, "steps json"].concat()),

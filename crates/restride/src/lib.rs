@@ -38,6 +38,7 @@ pub use counts::Counts;
 pub use coverage::{Coverage, Differentiated, How, coverage};
 pub use describe::{DeclaredSize, DescribedValue, Description, ValueKind, describe, named_inputs};
 pub use inspect::Prepared;
+pub use inspect::exchanges::{ExchangeCounts, Rates, SimulatedRank};
 pub use inspect::explain::{Copied, Decision, Explanation, Inside, Site, Why};
 pub use inspect::profile::StepTime;
 pub use inspect::report::{Memories, MemoryCounts, PlacedCounts, PlanCounts, PlanRow, PlanTable, Report};
@@ -99,7 +100,8 @@ pub use restride_passes::functionalize::functionalize;
 pub use restride_passes::functionalize::{FunctionalizeOptions, Share};
 pub use restride_passes::fuse::FuseOptions;
 pub use restride_passes::grad::{
-    Adam, Loss, Optimizer, Options as GradOptions, Parameter, Sgd, Update, UpdateStep, averaged, grad, train,
+    Adam, DataParallel, Loss, Optimizer, Options as GradOptions, Parameter, Sgd, Shard, Update, UpdateStep, grad,
+    train, train_parallel,
 };
 pub use restride_passes::place::PlaceOptions;
 pub use restride_passes::plan::{MemorySpec, PlanOptions, PlanOrder, SearchOptions};

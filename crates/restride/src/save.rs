@@ -175,6 +175,20 @@ impl Compiled {
         self.sound(restride_passes::grad::train(self.functional(), options, update)?)
     }
 
+    /// A training step of one of several ranks, each with a part of the batch. Gradients are averaged over the ranks before the
+    /// update, in buckets.
+    ///
+    /// # Errors
+    /// As [`crate::train_parallel`], and a result that is not sound.
+    pub fn train_parallel(
+        &self,
+        options: &crate::GradOptions,
+        parallel: &crate::DataParallel,
+        update: &crate::Update<'_>,
+    ) -> Result<Program> {
+        self.sound(restride_passes::grad::train_parallel(self.functional(), options, parallel, update)?)
+    }
+
     /// Chooses the forward values that backward keeps in a joint program of [`Compiled::grad`] or [`Compiled::train`] with these
     /// options, and rematerialises the others. Inputs tell symbolic sizes.
     ///

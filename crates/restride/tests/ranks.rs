@@ -2,7 +2,7 @@
 //! is an error of all that leaves inputs as they are.
 
 use restride::collective::{Engine, thread_ranks, with_engine};
-use restride::{CompileOptions, Compiled, Inputs, Program, Result, RunOptions, RunValue};
+use restride::{CompileOptions, Compiled, DataParallel, Inputs, Program, Result, RunOptions, RunValue, Shard};
 use std::sync::Arc;
 
 fn program(text: &str) -> Program {
@@ -148,45 +148,84 @@ fn a_group_of_more_ranks_needs_an_engine() {
     assert!(error.to_string().contains("is of 4 ranks, and the group has 1"), "{error}");
 }
 
-/// Losses of a few training steps on one batch, and the parameters after them.
-fn trained(group: Option<&str>, seed: u64, engine: Arc<dyn Engine>) -> (Vec<f64>, Vec<Vec<u8>>) {
+/// What a training step of a rank leaves.
+struct Trained {
+    losses: Vec<f64>,
+    /// Parameters, and what the optimizer keeps. Batch norm's running statistics are of the rank's own part of the batch, as
+    /// DistributedDataParallel leaves them too.
+    state: Vec<(String, Vec<u8>)>,
+    copies: usize,
+}
+
+/// A few training steps on one batch.
+fn trained(parallel: Option<DataParallel>, seed: u64, engine: Arc<dyn Engine>) -> Trained {
     let path = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../../fixtures/examples/classifier.pt2");
     let forward = restride::open(&path, &restride::OpenOptions::default()).expect("a program");
     let mut inputs = Inputs::from_samples(&forward).expect("samples").expect("tensors");
     inputs.values[0] = restride::random_inputs(&forward, seed).expect("inputs").values[0].clone();
     let forward = Compiled::new(forward, None, &CompileOptions::default()).expect("compiles");
     let adam = restride::Adam { lr: 0.01, ..Default::default() };
-    let update = |step: &mut restride::UpdateStep<'_>, parameter: &restride::Parameter| match group {
-        Some(group) => {
-            let parameter = restride::averaged(step, parameter, group)?;
-            adam.update(step, &parameter)
-        }
-        None => adam.update(step, parameter),
+    let options = restride::GradOptions::default();
+    let update = |step: &mut restride::UpdateStep<'_>, p: &restride::Parameter| adam.update(step, p);
+    let step = match parallel {
+        Some(parallel) => forward.train_parallel(&options, &parallel, &update),
+        None => forward.train(&options, &update),
     };
-    let step = forward.train(&restride::GradOptions::default(), &update).expect("a training step");
-    let mut instance = Compiled::new(step, Some(&inputs), &CompileOptions::default())
-        .expect("compiles")
-        .instance()
-        .expect("an instance");
+    let compiled =
+        Compiled::new(step.expect("a training step"), Some(&inputs), &CompileOptions::default()).expect("compiles");
+    let report = compiled.prepare(&inputs).expect("prepared").report();
+    let mut instance = compiled.instance().expect("an instance");
     instance.set_engine(engine);
     let mut loss = || {
         let outputs = instance.run(&inputs, &RunOptions::default()).expect("runs");
         outputs.values[0].tensor().expect("the loss").get(&[]).as_f64()
     };
     let losses = (0..5).map(|_| loss()).collect();
-    // Batch norm's running statistics are of the rank's own part of the batch, as DistributedDataParallel leaves them too.
-    let trained = instance.state().iter().filter(|(name, _)| !name.contains("running"));
-    (losses, trained.map(|(_, t)| t.storage().to_vec()).collect())
+    let own = instance.state().iter().filter(|(name, _)| !name.contains("running"));
+    let state = own.map(|(name, t)| (name.to_string(), restride::files::element_bytes(t))).collect();
+    Trained { losses, state, copies: report.placed.copies }
+}
+
+fn buckets(bucket_bytes: usize) -> Option<DataParallel> {
+    Some(DataParallel { bucket_bytes, ..DataParallel::default() })
 }
 
 #[test]
 fn data_parallel_ranks_train_one_model() {
     let alone = on_ranks(1, |_, engine| trained(None, 3, engine)).remove(0);
-    assert!(alone.0[4] < alone.0[0], "{:?}", alone.0);
-    // The mean of two equal gradients is either of them, bit for bit.
-    let same = on_ranks(2, |_, engine| trained(Some("0"), 3, engine));
-    assert!(same.iter().all(|s| *s == alone));
-    let apart = on_ranks(4, |rank, engine| trained(Some("0"), rank as u64, engine));
-    assert!(apart.iter().all(|a| a.1 == apart[0].1), "each rank has the same parameters");
-    assert!(apart[1].0 != apart[0].0 && apart[3].1 != alone.1);
+    assert!(alone.losses[4] < alone.losses[0], "{:?}", alone.losses);
+    for bytes in [0, 1 << 10, 1 << 30] {
+        // The mean of two equal gradients is either of them, bit for bit.
+        let same = on_ranks(2, |_, engine| trained(buckets(bytes), 3, engine));
+        assert!(same.iter().all(|s| s.losses == alone.losses && s.state == alone.state), "buckets of {bytes} bytes");
+        // Gradients are computed in their buckets.
+        assert!(same.iter().all(|s| s.copies == alone.copies), "{} copies for {}", same[0].copies, alone.copies);
+    }
+    let apart = on_ranks(4, |rank, engine| trained(buckets(1 << 10), rank as u64, engine));
+    assert!(apart.iter().all(|a| a.state == apart[0].state), "each rank has the same parameters");
+    assert!(apart[1].losses != apart[0].losses && apart[3].state != alone.state);
+}
+
+#[test]
+fn ranks_that_share_updates_train_the_same_model() {
+    let apart = on_ranks(4, |rank, engine| trained(buckets(1 << 10), rank as u64, engine));
+    let parameters = |t: &Trained| -> Vec<(String, Vec<u8>)> {
+        t.state.iter().filter(|(name, _)| !name.starts_with("optimizer.")).cloned().collect()
+    };
+    let kept = |t: &Trained| -> usize {
+        t.state.iter().filter(|(name, _)| name.starts_with("optimizer.")).map(|(_, bytes)| bytes.len()).sum()
+    };
+    for bytes in [1 << 10, 1 << 30] {
+        let shared = on_ranks(4, |rank, engine| {
+            let shard = Some(Shard { rank, ranks: 4 });
+            trained(Some(DataParallel { shard, ..buckets(bytes).expect("buckets") }), rank as u64, engine)
+        });
+        for (shared, whole) in shared.iter().zip(&apart) {
+            assert_eq!(shared.losses, whole.losses);
+            assert_eq!(parameters(shared), parameters(whole));
+            // Each rank keeps a quarter of the state, and a few elements to divide it equally.
+            assert!(kept(shared) * 4 < kept(whole) + kept(whole) / 8, "{} for {}", kept(shared), kept(whole));
+            assert_eq!(shared.copies, whole.copies);
+        }
+    }
 }

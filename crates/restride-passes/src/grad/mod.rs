@@ -4,6 +4,7 @@
 //! a rule of their own are decomposed first; then nodes are visited backwards, and each rule adds its calls at the end.
 
 mod control_flow;
+mod data_parallel;
 mod emit;
 mod optimizers;
 mod overwritten_saves;
@@ -11,8 +12,9 @@ mod prepare;
 mod tied_weights;
 mod training_step;
 
+pub use data_parallel::{DataParallel, Shard};
 pub use optimizers::{Adam, Optimizer, Sgd};
-pub use training_step::{Parameter, Update, UpdateStep, averaged, train};
+pub use training_step::{Parameter, Update, UpdateStep, train, train_parallel};
 
 use crate::build::Names;
 use crate::dce::dce;

@@ -3,6 +3,7 @@
 //! A parameter is updated as soon as its gradient is known: after the backward part of the first node that reads it. No
 //! later node reads the old content, so placement can put the new content in its place, and the gradient is not kept.
 
+use super::data_parallel::{Buckets, DataParallel};
 use super::emit::{GraphEmit, val, value};
 use super::{Found, Joint, Loss, Options, differentiable, taken};
 use crate::build::Names;
@@ -13,6 +14,7 @@ use restride_ir::{
 };
 use restride_tensor::{Bytes, Overlap, overlap_bytes};
 use std::collections::BTreeMap;
+use std::ops::Range;
 use std::sync::Arc;
 
 /// Computes a parameter's new content, of the same type. [`super::Sgd`] and [`super::Adam`] are updates; others call
@@ -28,21 +30,6 @@ pub struct Parameter {
     pub value: Val,
     /// The loss's gradient, of the parameter's sizes and element type.
     pub grad: Val,
-}
-
-/// A parameter with the mean of its gradients over the ranks of a group: what data-parallel ranks update by, each with a part
-/// of the batch.
-///
-/// # Errors
-/// The gradient is not floating.
-pub fn averaged(
-    step: &mut UpdateStep<'_>,
-    parameter: &Parameter,
-    group: &str,
-) -> std::result::Result<Parameter, OpError> {
-    let args = [Arg::Value(parameter.grad), Arg::Str("avg".into()), Arg::Str(group.into())];
-    let grad = step.op("_c10d_functional.all_reduce.default", &args)?;
-    Ok(Parameter { grad, ..parameter.clone() })
 }
 
 /// A buffer that an update keeps from step to step.
@@ -154,6 +141,67 @@ impl GradEmit for UpdateStep<'_> {
     }
 }
 
+/// The updates of a training step.
+pub(super) struct Updates<'a> {
+    inputs: Vec<InputSpec>,
+    update: &'a Update<'a>,
+    states: States,
+    /// New contents of parameters, by their inputs.
+    updated: BTreeMap<usize, ValueId>,
+}
+
+impl Updates<'_> {
+    /// The value of an input.
+    pub fn value(&self, input: usize) -> ValueId {
+        self.inputs[input].value
+    }
+
+    /// The name of a parameter.
+    pub fn name(&self, input: usize) -> Arc<str> {
+        match &self.inputs[input].kind {
+            InputKind::Parameter(name) => name.clone(),
+            _ => "input".into(),
+        }
+    }
+
+    /// Updates a parameter by its gradient.
+    pub fn one(
+        &mut self,
+        graph: &mut Graph,
+        names: &mut Names,
+        origin: &Arc<Origin>,
+        input: usize,
+        grad: Val,
+    ) -> Result<()> {
+        let (name, parameter) = (self.name(input), val(self.value(input)));
+        let new = self.call(graph, names, origin, &name, parameter, grad)?;
+        self.updated.insert(input, value(new));
+        Ok(())
+    }
+
+    /// The new content of a value that the update takes for a parameter of this name.
+    pub fn call(
+        &mut self,
+        graph: &mut Graph,
+        names: &mut Names,
+        origin: &Arc<Origin>,
+        name: &str,
+        content: Val,
+        grad: Val,
+    ) -> Result<Val> {
+        let parameter = Parameter { name: name.into(), value: content, grad };
+        let emit = GraphEmit { graph, names, origin: origin.clone(), hint: "step".into(), conditions: None };
+        let mut step = UpdateStep { emit, states: &mut self.states };
+        let new = (self.update)(&mut step, &parameter)
+            .map_err(|e| Error::from(OpError::new(format!("the update of {name}: {e}"))))?;
+        let (have, want) = (step.ty(new), step.ty(content));
+        if have.dtype != want.dtype || have.layout.sizes != want.layout.sizes {
+            return Err(Error::invalid(format!("the update of {name} gives {have}; the parameter is {want}")));
+        }
+        Ok(new)
+    }
+}
+
 /// The training step: the functional program with the loss declared, and the new contents of parameters and of the update's
 /// buffers as mutations. Parameters that the loss does not depend on keep their content, as with PyTorch's optimizers.
 /// Gradients are not outputs.
@@ -164,6 +212,28 @@ impl GradEmit for UpdateStep<'_> {
 /// Those of [`super::grad`] and of the update. A parameter that the program writes or returns, or whose memory another
 /// input shares in part.
 pub fn train(program: &Program, options: &Options, update: &Update<'_>) -> Result<Program> {
+    training_step(program, options, None, update)
+}
+
+/// [`train`] on several ranks, each with a part of the batch: parameters are updated by the mean of their gradients over the ranks.
+///
+/// # Errors
+/// Those of [`train`]; a shard of a parameter that is not contiguous.
+pub fn train_parallel(
+    program: &Program,
+    options: &Options,
+    parallel: &DataParallel,
+    update: &Update<'_>,
+) -> Result<Program> {
+    training_step(program, options, Some(parallel), update)
+}
+
+fn training_step(
+    program: &Program,
+    options: &Options,
+    parallel: Option<&DataParallel>,
+    update: &Update<'_>,
+) -> Result<Program> {
     if matches!(options.loss, Loss::Seeds(_)) {
         return Err(Error::invalid("a training step has one loss"));
     }
@@ -193,43 +263,54 @@ pub fn train(program: &Program, options: &Options, update: &Update<'_>) -> Resul
             }
         }
     }
-    let mut updated: BTreeMap<usize, ValueId> = BTreeMap::new();
     let inputs = joint.program.signature.inputs.clone();
-    let mut one = |graph: &mut Graph, names: &mut Names, i: usize, grads: &Found, origin: Arc<Origin>| -> Result<()> {
-        let (InputKind::Parameter(name), Some(grad)) = (&inputs[i].kind, grads[inputs[i].value]) else {
-            return Ok(());
+    let mut updates = Updates { inputs, update, states, updated: BTreeMap::new() };
+    let mut buckets = parallel.map(Buckets::new).transpose()?;
+    let mut ready =
+        |graph: &mut Graph, names: &mut Names, i: usize, grads: &Found, origin: Arc<Origin>| -> Result<()> {
+            let (InputKind::Parameter(_), Some(grad)) = (&updates.inputs[i].kind, grads[updates.inputs[i].value])
+            else {
+                return Ok(());
+            };
+            match &mut buckets {
+                Some(buckets) => buckets.add(graph, names, &mut updates, i, grad, &origin),
+                None => updates.one(graph, names, &origin, i, val(grad)),
+            }
         };
-        let parameter = Parameter { name: name.clone(), value: val(inputs[i].value), grad: val(grad) };
-        let emit = GraphEmit { graph, names, origin, hint: "step".into(), conditions: None };
-        let mut step = UpdateStep { emit, states: &mut states };
-        let new = update(&mut step, &parameter)
-            .map_err(|e| Error::from(OpError::new(format!("the update of {name}: {e}"))))?;
-        let (have, want) = (step.ty(new), step.ty(parameter.value));
-        if have.dtype != want.dtype || have.layout.sizes != want.layout.sizes {
-            return Err(Error::invalid(format!("the update of {name} gives {have}; the parameter is {want}")));
-        }
-        updated.insert(i, value(new));
-        Ok(())
-    };
     let grads = joint.backward(None, &mut |graph, names, id, grads| {
         let Some(done) = at.get(&id) else { return Ok(()) };
         let origin = differentiable(&graph.nodes[id].origin);
-        done.iter().try_for_each(|i| one(graph, names, *i, grads, origin.clone()))
+        done.iter().try_for_each(|i| ready(graph, names, *i, grads, origin.clone()))
     })?;
     // A loss that is a parameter itself.
     let graph = &mut joint.program.graphs[joint.program.main];
     let mut names = taken(graph);
     for i in joint.targets.iter().filter(|i| !read[**i]) {
-        one(graph, &mut names, *i, &grads, Arc::default())?;
+        ready(graph, &mut names, *i, &grads, Arc::default())?;
+    }
+    if let Some(buckets) = &mut buckets {
+        buckets.finish(graph, &mut names, &mut updates)?;
+        // They are declared last.
+        let storages = buckets.storages();
+        graph.inputs.retain(|v| !storages.contains(v));
     }
     let out = &mut joint.program;
     out.signature.outputs[joint.losses[0]].kind = OutputKind::Loss;
     super::drop_histories(out);
+    let Updates { states, updated, .. } = updates;
     for (i, new) in updated {
         out.graph_mut().outputs.push(Arg::Value(new));
         out.signature.outputs.push(OutputSpec { kind: OutputKind::Mutation(i), alias: None });
     }
-    keep_states(out, states);
+    let kept = keep_states(out, states);
+    if let Some(buckets) = buckets {
+        let mut tied: Vec<usize> = joint.tied.clone();
+        tied.splice(kept.start..kept.start, kept.clone());
+        for (i, to) in tied.iter_mut().enumerate() {
+            *to += if !kept.contains(&i) && *to >= kept.start { kept.len() } else { 0 };
+        }
+        buckets.declare(out, &tied)?;
+    }
     dce(out);
     Ok(joint.program)
 }
@@ -289,8 +370,8 @@ fn updatable(joint: &Joint) -> Result<()> {
     Ok(())
 }
 
-/// Declares the buffers that updates keep: before the user's inputs, where PyTorch has buffers.
-fn keep_states(out: &mut Program, states: States) {
+/// Declares the buffers that updates keep: before the user's inputs, where PyTorch has buffers. Their positions among the inputs.
+fn keep_states(out: &mut Program, states: States) -> Range<usize> {
     let inputs = &out.signature.inputs;
     let before = inputs.iter().position(|s| !is_weight(&s.kind)).unwrap_or(inputs.len());
     let more = states.kept.len();
@@ -333,6 +414,7 @@ fn keep_states(out: &mut Program, states: States) {
     graph.inputs.splice(before..before, specs.iter().map(|s| s.value));
     out.signature.inputs.splice(before..before, specs);
     out.weights = Arc::new(weights);
+    before..before + more
 }
 
 fn is_weight(kind: &InputKind) -> bool {

@@ -1,5 +1,6 @@
 //! A prepared program as data: numbers, the memory plan, reasons, steps.
 
+pub(crate) mod exchanges;
 pub(crate) mod explain;
 pub(crate) mod profile;
 pub(crate) mod report;

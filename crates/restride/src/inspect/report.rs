@@ -1,5 +1,6 @@
 //! Numbers of compiling: counts, bytes, times, and the memory plan.
 
+use super::exchanges::ExchangeCounts;
 use super::{Prepared, bytes_of, only_moves, spans};
 use crate::compile::Times;
 use crate::counts::Counts;
@@ -103,6 +104,8 @@ pub struct Report {
     pub mutated: usize,
     /// Decisions of placement.
     pub placed: PlacedCounts,
+    /// Exchanges with other ranks.
+    pub exchanges: ExchangeCounts,
     /// Memory.
     pub plan: PlanCounts,
     /// The memories that the arena consists of, where some were named.
@@ -189,6 +192,7 @@ impl Prepared {
             functional_nodes: Counts::of(functional).nodes,
             mutated,
             placed,
+            exchanges: super::exchanges::counts(segments),
             plan: PlanCounts { upper_bound_bytes: bound.bytes(), ..totals(segments) },
             memories: memories(segments),
             unbounded,
