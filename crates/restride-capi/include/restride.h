@@ -27,8 +27,9 @@
  *
  * Texts are UTF-8 and end with NUL. Lengths count elements where nothing else is said.
  *
- * Threads. There is no global state, and no function calls back but the deleters of managed tensors that were given away, which may
- * run on any thread that uses or frees what holds the tensor. Programs, compiled programs, outputs, lists of texts and statuses are
+ * Threads. There is no global state, and no function calls back but the functions of a restride_engine, on the thread that runs its
+ * instance, and the deleters of managed tensors that were given away, which may run on any thread that uses or frees what holds the
+ * tensor. Programs, compiled programs, outputs, lists of texts and statuses are
  * immutable: any number of threads may use one at the same time. Instances, sessions and methods may go from thread to thread, one
  * at a time: a second thread gets RESTRIDE_KIND_BUSY. Free a handle when no other thread is using it; one in use is not freed. Two
  * handles on the same memory of the caller must not run at the same time if one writes it: nothing detects that in foreign memory.
@@ -249,6 +250,64 @@ typedef uint32_t restride_contents;
 #endif // __STDC_VERSION__ >= 202311L
 #endif // __cplusplus
 
+// The ranks' parts in an exchange. Parts of ranks follow each other, in the order of restride_exchange.ranks.
+enum restride_pattern
+#if defined(__cplusplus) || __STDC_VERSION__ >= 202311L
+  : uint32_t
+#endif // defined(__cplusplus) || __STDC_VERSION__ >= 202311L
+ {
+    // Every rank gets the reduction of all ranks' operands.
+    RESTRIDE_PATTERN_ALL_REDUCE = 0,
+    // Every rank gets all ranks' operands.
+    RESTRIDE_PATTERN_ALL_GATHER = 1,
+    // Rank r gets part r of the reduction of all ranks' operands.
+    RESTRIDE_PATTERN_REDUCE_SCATTER = 2,
+    // Rank r gets part r of every rank's operand.
+    RESTRIDE_PATTERN_ALL_TO_ALL = 3,
+    // Every rank gets the operand of rank `root`.
+    RESTRIDE_PATTERN_BROADCAST = 4,
+};
+#ifndef __cplusplus
+#if __STDC_VERSION__ >= 202311L
+typedef enum restride_pattern restride_pattern;
+#else
+typedef uint32_t restride_pattern;
+#endif // __STDC_VERSION__ >= 202311L
+#endif // __cplusplus
+
+// How an exchange reduces.
+enum restride_reduce
+#if defined(__cplusplus) || __STDC_VERSION__ >= 202311L
+  : uint32_t
+#endif // defined(__cplusplus) || __STDC_VERSION__ >= 202311L
+ {
+    // The exchange reduces nothing.
+    RESTRIDE_REDUCE_NONE = 0,
+    // Sum.
+    RESTRIDE_REDUCE_SUM = 1,
+    // Mean: the sum, divided by the number of ranks.
+    RESTRIDE_REDUCE_AVG = 2,
+    // Product.
+    RESTRIDE_REDUCE_PRODUCT = 3,
+    // Minimum; NaN stays.
+    RESTRIDE_REDUCE_MIN = 4,
+    // Maximum; NaN stays.
+    RESTRIDE_REDUCE_MAX = 5,
+    // Bitwise and.
+    RESTRIDE_REDUCE_BIT_AND = 6,
+    // Bitwise or.
+    RESTRIDE_REDUCE_BIT_OR = 7,
+    // Bitwise exclusive or.
+    RESTRIDE_REDUCE_BIT_XOR = 8,
+};
+#ifndef __cplusplus
+#if __STDC_VERSION__ >= 202311L
+typedef enum restride_reduce restride_reduce;
+#else
+typedef uint32_t restride_reduce;
+#endif // __STDC_VERSION__ >= 202311L
+#endif // __cplusplus
+
 // A compiled program. Immutable: any number of threads may use one, each with its own instance.
 typedef struct restride_compiled restride_compiled;
 
@@ -319,6 +378,55 @@ typedef struct restride_tensor {
     // 0, or RESTRIDE_TENSOR_READ_ONLY.
     uint32_t flags;
 } restride_tensor;
+
+// One exchange of a group. It is valid during the call.
+typedef struct restride_exchange {
+    // A restride_pattern.
+    uint32_t pattern;
+    // A restride_reduce.
+    uint32_t reduce;
+    // For a broadcast, the position in `ranks` of the rank that sends.
+    size_t root;
+    // Name of the group.
+    const char *group;
+    // World ranks of the group, in its order.
+    const size_t *ranks;
+    // How many.
+    size_t rank_count;
+    // Element type.
+    DLDataType dtype;
+    // Row-major operand. The same address as `receive`, or no byte in common.
+    const void *send;
+    // Elements of the operand.
+    size_t sent;
+    // Row-major result.
+    void *receive;
+    // Elements of the result.
+    size_t received;
+    // For an all-to-all, the elements that go to each rank of the group; else NULL.
+    const size_t *sent_to;
+    // For an all-to-all, the elements that come from each rank of the group; else NULL.
+    const size_t *received_from;
+} restride_exchange;
+
+// Functions of the caller that exchange elements between ranks. They are called by the thread that runs the instance, one call at a
+// time, and all ranks of a group make the same calls in the same order. `context` must stay until the instance is freed or has
+// another engine.
+typedef struct restride_engine {
+    // Given to each function.
+    void *context;
+    // Number of this rank among all.
+    size_t rank;
+    // Number of ranks.
+    size_t size;
+    // Writes the world ranks of this rank's group of that name to `ranks`, which has space for `size` of them, and returns how many;
+    // 0 if it is in no such group. NULL: every name is the group of all ranks.
+    size_t (*group)(void *context, const char *name, size_t *ranks);
+    // Carries out an exchange. 0 is success; anything else ends the run with an error.
+    int32_t (*exchange)(void *context, const struct restride_exchange *exchange);
+    // Told that this rank's run failed: the other ranks' exchanges should end with an error. May be NULL.
+    void (*abort)(void *context, const char *why);
+} restride_engine;
 
 // How to open a program. Initialise with restride_open_options_init.
 typedef struct restride_open_options {
@@ -442,6 +550,12 @@ struct restride_status *restride_compiled_plan_json(const struct restride_compil
 
 // Frees a compiled program. Its instances live on. NULL is allowed. Threads: no other thread may be using the handle.
 void restride_compiled_free(struct restride_compiled *compiled);
+
+// Runs exchange elements by the caller's functions from now on. NULL takes the engine away: the instance is alone then. The struct is
+// copied; its functions are called by restride_instance_run, and by sessions that are made of the instance.
+// Threads: one at a time for an instance.
+struct restride_status *restride_instance_set_engine(struct restride_instance *instance,
+                                                     const struct restride_engine *engine);
 
 // Makes an instance with the state that the program was exported with. The arena is taken by the first run. Threads: any.
 struct restride_status *restride_instance_new(const struct restride_compiled *compiled, struct restride_instance **instance);

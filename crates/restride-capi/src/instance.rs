@@ -35,7 +35,7 @@ pub(crate) fn instance_handle(instance: Instance, compiled: Compiled, run: RunOp
 }
 
 impl InstanceValue {
-    fn instance(&mut self) -> CallResult<&mut Instance> {
+    pub(crate) fn instance(&mut self) -> CallResult<&mut Instance> {
         self.instance.as_mut().ok_or_else(lost)
     }
 }

@@ -7,6 +7,7 @@
 //! - `status`: errors, and `call`, the body of every function.
 //! - `arguments`: pointers, lengths, texts, options and flags of the caller.
 //! - `dlpack`, `tensors`: tensors in the caller's memory, and tensors given to the caller.
+//! - `engine`: exchanges between ranks by functions of the caller.
 //! - `program`, `compiled`, `instance`, `session`, `methods`: the functions, by handle.
 //!
 //! # Safety
@@ -20,6 +21,7 @@
 mod arguments;
 mod compiled;
 pub mod dlpack;
+mod engine;
 mod handle;
 mod instance;
 mod json;
@@ -33,6 +35,7 @@ mod tensors;
 mod versions;
 
 pub use compiled::*;
+pub use engine::*;
 pub use instance::*;
 pub use methods::*;
 pub use outputs::*;
