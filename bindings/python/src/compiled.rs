@@ -1,6 +1,7 @@
 //! Compiled programs, instances and sessions.
 
 use crate::arrays::{Like, copied, inputs, tensor, value};
+use crate::engine::as_rank;
 use crate::errors::{OrRaise, inputs_error, raise};
 use pyo3::exceptions::{PyKeyError, PyRuntimeError};
 use pyo3::prelude::*;
@@ -256,7 +257,7 @@ impl Compiled {
         let like = Like::of(like)?;
         let given = inputs(&objects, &self.names())?;
         let options = RunOptions { seed, threads: self.threads, ..RunOptions::default() };
-        let (variant, outputs) = py.detach(|| self.run_inputs(&given, &options)).or_raise()?;
+        let (variant, outputs) = py.detach(|| as_rank(|| self.run_inputs(&given, &options))).or_raise()?;
         results(py, variant.compiled.functional(), &outputs, &like)
     }
 
@@ -457,7 +458,7 @@ impl Instance {
             restride::user_inputs(self.compiled.functional()).map(|(_, n)| n.to_string()).collect();
         let given = inputs(&objects, &names)?;
         let options = RunOptions { seed, threads: self.threads, ..RunOptions::default() };
-        let outputs = py.detach(|| lock(&self.instance).as_mut().map(|i| i.run(&given, &options)));
+        let outputs = py.detach(|| as_rank(|| lock(&self.instance).as_mut().map(|i| i.run(&given, &options))));
         let outputs = outputs.ok_or_else(taken)?.or_raise()?;
         results(py, self.compiled.functional(), &outputs, &like)
     }
@@ -530,7 +531,7 @@ pub struct Session {
 #[pymethods]
 impl Session {
     fn run(&self, py: Python<'_>) -> PyResult<()> {
-        py.detach(|| lock(&self.session).run()).map_err(|e| raise(&e))
+        py.detach(|| as_rank(|| lock(&self.session).run())).map_err(|e| raise(&e))
     }
 
     /// The outputs, which every run leaves in the same memory.

@@ -5,6 +5,7 @@
 
 use crate::arrays::{foreign, scalar};
 use crate::dlpack::{DLTensor, ExchangeApi, exchange_api, memory_of, object};
+use crate::engine::as_rank;
 use crate::errors::{OrRaise, raise};
 use pyo3::exceptions::{PyRuntimeError, PyTypeError};
 use pyo3::ffi;
@@ -467,7 +468,7 @@ impl Graph {
         }
         let run = py.detach(|| {
             one.session.rebind(&inputs, &memory)?;
-            one.session.run()
+            as_rank(|| one.session.run())
         });
         run.or_raise()?;
         one.inputs = inputs.values;

@@ -5,6 +5,7 @@
 mod arrays;
 mod compiled;
 mod dlpack;
+mod engine;
 mod errors;
 mod graph;
 mod options;
@@ -32,6 +33,8 @@ mod _restride {
     use super::arrays::Tensor;
     #[pymodule_export]
     use super::compiled::{Compiled, Instance, Session};
+    #[pymodule_export]
+    use super::engine::use_engine;
     #[pymodule_export]
     use super::graph::Graph;
     #[pymodule_export]

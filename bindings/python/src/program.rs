@@ -2,6 +2,7 @@
 
 use crate::arrays::{Like, inputs, value};
 use crate::compiled::Compiled;
+use crate::engine::as_rank;
 use crate::errors::OrRaise;
 use crate::options::{Named, compile_options, keep, open_options, optimizer};
 use pyo3::prelude::*;
@@ -267,7 +268,7 @@ impl Program {
         let options = restride::RunOptions { seed, ..restride::RunOptions::default() };
         let outputs = py.detach(|| {
             let mut state = restride::State::new(&self.program)?;
-            restride::interpret(&self.program, &given, &mut state, &options)
+            as_rank(|| restride::interpret(&self.program, &given, &mut state, &options))
         });
         outputs.or_raise()?.values.iter().map(|v| value(py, v, &like)).collect()
     }
@@ -283,7 +284,9 @@ impl Program {
             },
         };
         let options = restride::RunOptions::default();
-        let verdict = py.detach(|| restride::verify(&self.program, &given, &options, &CompileOptions::default()));
+        let verdict = py.detach(|| {
+            as_rank(|| restride::verify(&self.program, &given, &options, &CompileOptions::default()))
+        });
         let verdict = verdict.or_raise()?;
         Ok((restride_cli::verdict_json(&verdict).to_string(), verdict.fault()))
     }

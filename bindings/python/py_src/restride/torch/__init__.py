@@ -10,12 +10,13 @@ from collections.abc import Sequence
 from typing import Any, overload
 
 from restride._program import Explanation, Plan, Program, load
+from restride.torch.ranks import on_ranks
 
 import torch
 from torch import fx, nn
 from torch.export import ExportedProgram
 
-__all__ = ["explain", "exported", "functionalize", "grad", "plan", "program", "reinplace", "train_step"]
+__all__ = ["explain", "exported", "functionalize", "grad", "on_ranks", "plan", "program", "reinplace", "train_step"]
 
 
 class _Function(nn.Module):

@@ -1,0 +1,118 @@
+"""Programs with collectives on the ranks of ``torch.distributed``: each process is one rank."""
+
+from __future__ import annotations
+
+import contextlib
+import ctypes
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from restride import _restride
+
+import torch
+import torch.distributed as dist
+
+__all__ = ["on_ranks"]
+
+_REDUCTIONS = {
+    "sum": dist.ReduceOp.SUM,
+    "avg": dist.ReduceOp.SUM,
+    "product": dist.ReduceOp.PRODUCT,
+    "min": dist.ReduceOp.MIN,
+    "max": dist.ReduceOp.MAX,
+    "band": dist.ReduceOp.BAND,
+    "bor": dist.ReduceOp.BOR,
+    "bxor": dist.ReduceOp.BXOR,
+}
+
+#: A truth value is one byte, 0 or 1.
+_TRUTH = {"sum": "max", "avg": "max", "product": "min", "band": "min", "bor": "max"}
+
+
+def _tensor(memory: tuple[int, int], dtype: torch.dtype) -> torch.Tensor:
+    """Memory of a run as a tensor; it is valid during the exchange."""
+    address, length = memory
+    if length == 0:
+        return torch.empty(0, dtype=dtype)
+    return torch.frombuffer((ctypes.c_char * length).from_address(address), dtype=dtype)
+
+
+class _Engine:
+    def __init__(self, groups: Mapping[str, dist.ProcessGroup]) -> None:
+        self.groups = dict(groups)
+
+    def process_group(self, name: str) -> dist.ProcessGroup:
+        if name in self.groups:
+            return self.groups[name]
+        world = dist.group.WORLD
+        assert world is not None, "torch.distributed is not initialised"
+        if name:
+            with contextlib.suppress(RuntimeError, ValueError, KeyError):
+                return dist.distributed_c10d._resolve_process_group(name)
+        return world
+
+    def group(self, name: str) -> list[int]:
+        return list(dist.get_process_group_ranks(self.process_group(name)))
+
+    def exchange(
+        self,
+        pattern: str,
+        reduction: str,
+        root: int,
+        name: str,
+        dtype_name: str,
+        send: tuple[int, int],
+        receive: tuple[int, int],
+        counts: tuple[list[int], list[int]],
+    ) -> None:
+        group, dtype = self.process_group(name), getattr(torch, dtype_name)
+        mean = reduction == "avg"
+        if dtype == torch.bool:
+            dtype, reduction = torch.uint8, _TRUTH.get(reduction, reduction)
+        into = _tensor(receive, dtype)
+        given = into if send == receive else _tensor(send, dtype)
+        if pattern in ("all_reduce", "broadcast"):
+            if given is not into:
+                into.copy_(given)
+            if pattern == "all_reduce":
+                dist.all_reduce(into, _REDUCTIONS[reduction], group)
+            else:
+                dist.broadcast(into, dist.get_global_rank(group, root), group)
+        elif pattern == "all_gather":
+            dist.all_gather_into_tensor(into, given.clone() if given is into else given, group)
+        elif pattern == "reduce_scatter":
+            dist.reduce_scatter_tensor(into, given, _REDUCTIONS[reduction], group)
+        elif pattern == "all_to_all":
+            sent, received = counts
+            dist.all_to_all_single(into, given.clone() if given is into else given, received, sent, group)
+        else:
+            raise ValueError(f"torch.distributed has no {pattern}")
+        if mean and into.numel() > 0:
+            into.div_(dist.get_world_size(group))
+
+    def abort(self, why: str) -> None:
+        # The other ranks' exchanges end with an error when this one leaves the group.
+        with contextlib.suppress(Exception):
+            dist.destroy_process_group()
+
+
+@contextlib.contextmanager
+def on_ranks(groups: Mapping[str, dist.ProcessGroup] | None = None) -> Iterator[None]:
+    """Let runs exchange elements by ``torch.distributed``, which is initialised: this process is one of its ranks.
+
+    A program names groups by strings. ``groups`` binds names to process groups; other names are those of ``torch.distributed``, or
+    the group of all ranks.
+
+    If a run fails on one rank, that rank leaves its process groups, so that the others' runs end with an error.
+
+        dist.init_process_group("gloo")
+        program = restride.load("model.pt2")
+        with restride.torch.on_ranks():
+            y = program(x)
+    """
+    engine: Any = _Engine(groups or {})
+    _restride.use_engine(engine, dist.get_rank(), dist.get_world_size())
+    try:
+        yield
+    finally:
+        _restride.use_engine(None)
