@@ -6,6 +6,7 @@ use restride_ir::{Exchange, Pattern, ReduceOp};
 use restride_tensor::DType;
 use std::collections::{BTreeMap, HashMap};
 use std::ffi::{c_int, c_void};
+use std::io::Write as _;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 /// The engine of a process that an MPI launcher started. MPI ends when it is dropped, and by then no exchange may be under way.
@@ -301,7 +302,9 @@ impl Engine for Mpi {
     }
 
     fn abort(&self, why: &str) {
-        eprintln!("rank {} failed: {why}", self.world.rank);
+        // One write, so that ranks' lines do not mix.
+        let line = format!("rank {} failed: {}\n", self.world.rank, why.replace('\n', "; "));
+        let _ = std::io::stderr().write_all(line.as_bytes());
         end_all();
     }
 }
