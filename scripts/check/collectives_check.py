@@ -29,6 +29,7 @@ import torch.distributed as dist
 import torch.distributed._functional_collectives as fc
 import torch.multiprocessing as mp
 
+
 def in_place(x):
     y = x * 2
     dist.all_reduce(y)

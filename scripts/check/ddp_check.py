@@ -186,7 +186,9 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--binary", default=os.environ.get("RESTRIDE", str(ROOT / "target/release/restride")))
     parser.add_argument("--train", help="the example `train` of the crate restride; built if it is not given")
-    parser.add_argument("--mpi", metavar="TRAIN", help="the example, built with the feature `mpi`, to run under mpirun too")
+    parser.add_argument(
+        "--mpi", metavar="TRAIN", help="the example, built with the feature `mpi`, to run under mpirun too"
+    )
     parser.add_argument("--sizes", default="2,4", help="numbers of ranks")
     parser.add_argument("--port", type=int, default=29700, help="first port for torch.distributed")
     options = parser.parse_args()

@@ -4,7 +4,7 @@ import torch
 import torch.distributed as dist
 import torch.utils._pytree as pytree
 from torch.distributed.device_mesh import init_device_mesh
-from torch.distributed.tensor import DTensor, Replicate, Shard
+from torch.distributed.tensor import DTensor, Replicate, Shard, distribute_tensor
 from torch.distributed.tensor._dtensor_spec import DTensorSpec
 from torch.distributed.tensor.parallel import (
     ColwiseParallel,
@@ -58,36 +58,39 @@ class Placed(torch.nn.Module):
         return product.redistribute(placements=[Replicate()]).to_local()
 
 
+def made_parallel(model, mesh, plan):
+    # Each rank takes its part of weights that it has: a fake group scatters none.
+    return parallelize_module(model, mesh, plan, src_data_rank=None)
+
+
 def column_row(mesh):
-    return parallelize_module(Mlp(), mesh, {"up": ColwiseParallel(), "down": RowwiseParallel()})
+    return made_parallel(Mlp(), mesh, {"up": ColwiseParallel(), "down": RowwiseParallel()})
 
 
 def columns(mesh):
-    return parallelize_module(Gathered(), mesh, {"up": ColwiseParallel(output_layouts=Replicate())})
+    return made_parallel(Gathered(), mesh, {"up": ColwiseParallel(output_layouts=Replicate())})
 
 
 def sequence(mesh):
-    model = Normed()
+    """Rows between the layers are divided among the ranks."""
+    model, rows, whole = Normed(), Shard(0), Replicate()
+    made_parallel(model.mlp, mesh, {"up": ColwiseParallel(), "down": RowwiseParallel(output_layouts=rows)})
     plan = {
         "norm": SequenceParallel(sequence_dim=0),
-        "mlp": PrepareModuleInput(input_layouts=(Shard(0),), desired_input_layouts=(Replicate(),)),
-        "mlp.up": ColwiseParallel(),
-        "mlp.down": RowwiseParallel(output_layouts=Shard(0)),
+        "mlp": PrepareModuleInput(input_layouts=(rows,), desired_input_layouts=(whole,)),
     }
-    parallelize_module(model.mlp, mesh, {"up": plan["mlp.up"], "down": plan["mlp.down"]})
-    parallelize_module(model, mesh, {"norm": plan["norm"], "mlp": plan["mlp"]})
-    whole = {
-        "": PrepareModuleInput(input_layouts=(Replicate(),), desired_input_layouts=(Shard(0),), use_local_output=True),
-    }
-    parallelize_module(model, mesh, whole)
-    return parallelize_module(model, mesh, {"": PrepareModuleOutput(output_layouts=(Shard(0),), desired_output_layouts=(Replicate(),))})
+    made_parallel(model, mesh, plan)
+    inputs = PrepareModuleInput(input_layouts=(whole,), desired_input_layouts=(rows,), use_local_output=True)
+    made_parallel(model, mesh, {"": inputs})
+    return made_parallel(
+        model, mesh, {"": PrepareModuleOutput(output_layouts=(rows,), desired_output_layouts=(whole,))}
+    )
 
 
 def placed(mesh):
     model = Placed()
-    from torch.distributed.tensor import distribute_tensor
-
-    model.weight = torch.nn.Parameter(distribute_tensor(model.weight.detach(), mesh, [Shard(1)], src_data_rank=None))
+    weight = distribute_tensor(model.weight.detach(), mesh, [Shard(1)], src_data_rank=None)
+    model.weight = torch.nn.Parameter(weight)
     return model
 
 

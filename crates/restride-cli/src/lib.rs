@@ -42,9 +42,16 @@ impl From<Error> for Failure {
 pub fn run(args: impl IntoIterator<Item = OsString>) -> u8 {
     let args: Vec<OsString> = args.into_iter().collect();
     color(color_given(&args));
-    let first = ranks::of_rank(&args, 0);
-    let parsed = args::Cli::command().color(color_given(&args)).try_get_matches_from(first);
-    let (matches, cli) = match parsed.and_then(|m| args::Cli::from_arg_matches(&m).map(|cli| (m, cli))) {
+    let parse = |line: Vec<OsString>| {
+        let parsed = args::Cli::command().color(color_given(&args)).try_get_matches_from(line);
+        parsed.and_then(|m| args::Cli::from_arg_matches(&m).map(|cli| (m, cli)))
+    };
+    // `grad` writes a file for each rank, and commands that know no ranks have none.
+    let parsed = match parse(ranks::of_rank(&args, 0)) {
+        Ok((_, cli)) if cli.command.ranks().is_none() => parse(args.clone()),
+        other => other,
+    };
+    let (matches, cli) = match parsed {
         Ok(both) => both,
         Err(e) => return explained(&e),
     };

@@ -5,7 +5,7 @@
 //! A bucket's updates follow when the next bucket starts, so that the exchange overlaps with the backward part between them.
 //!
 //! A shard is one rank's part of each bucket. Its parameters become regions of one storage. A rank gets its part of the mean, updates
-//! its part of the parameters, and all parts are gathered in the storage.
+//! its part of the parameters, and all parts are gathered in the buffer.
 
 use super::emit::{GraphEmit, val, value};
 use super::training_step::Updates;
@@ -77,9 +77,10 @@ struct Reduced {
     origin: Arc<Origin>,
 }
 
-/// The storage of the parameters of a bucket.
+/// The buffer of the parameters of a bucket, and the storage under all of them, by which the graph reads it.
 struct FlatStorage {
     value: ValueId,
+    buffer: ValueId,
     dtype: DType,
     elements: i64,
     members: Vec<Member>,
@@ -256,6 +257,7 @@ impl<'a> Buckets<'a> {
         let number = self.storages.len();
         let name = names.fresh(&format!("storage_bucket_{number}"));
         let ty = TensorType::contiguous(dtype, &[Expr::Int(bucket.elements)]);
+        let buffer = updates.buffer(graph, names, &format!("bucket.{number}"), &ty)?;
         let flat = graph.add_input(name, Type::Tensor(ty));
         let part = bucket.elements / shard.ranks as i64;
         let (start, end) = (part * shard.rank as i64, part * (shard.rank as i64 + 1));
@@ -266,7 +268,8 @@ impl<'a> Buckets<'a> {
         let group = Arg::Str(self.how.group.as_str().into());
         let args = [tensor(new), int(shard.ranks as i64), group];
         let all = one(&mut emit, "_c10d_functional.all_gather_into_tensor.default", &args)?;
-        Ok(FlatStorage { value: flat, dtype, elements: bucket.elements, members: bucket.members, updated: value(all) })
+        let (elements, members) = (bucket.elements, bucket.members);
+        Ok(FlatStorage { value: flat, buffer, dtype, elements, members, updated: value(all) })
     }
 
     /// Values of the storages, which are inputs of the graph.
@@ -285,7 +288,11 @@ impl<'a> Buckets<'a> {
                 let same = (0..tied.len()).filter(here);
                 regions.extend(same.map(|i| (i, member.start)));
             }
-            gather_weights(out, &mut weights, &storage, &regions);
+            let here = |s: &InputSpec| s.value == storage.buffer;
+            let Some(buffer) = out.signature.inputs.iter().position(here) else {
+                return Err(Error::invalid("a bucket without a buffer"));
+            };
+            gather_weights(out, &mut weights, &storage, buffer, &regions);
             let graph = &mut out.graphs[out.main];
             let mut instead: BTreeMap<ValueId, ValueId> = BTreeMap::new();
             let mut names = super::taken(graph);
@@ -315,7 +322,7 @@ impl<'a> Buckets<'a> {
             graph.inputs.push(storage.value);
             graph.outputs.push(Arg::Value(storage.updated));
             let at = out.signature.inputs.len();
-            let kind = InputKind::Storage(regions.into_keys().collect());
+            let kind = InputKind::Storage(regions.into_keys().chain([buffer]).collect());
             out.signature.inputs.push(InputSpec { value: storage.value, kind });
             out.signature.outputs.push(OutputSpec { kind: OutputKind::Mutation(at), alias: None });
         }
@@ -324,29 +331,30 @@ impl<'a> Buckets<'a> {
     }
 }
 
-/// Moves weights into one storage, at these elements by their inputs.
-fn gather_weights(out: &Program, weights: &mut Weights, storage: &FlatStorage, regions: &BTreeMap<usize, i64>) {
+/// Moves weights into the storage of a buffer, at these elements by their inputs.
+fn gather_weights(
+    out: &Program,
+    weights: &mut Weights,
+    storage: &FlatStorage,
+    buffer: usize,
+    regions: &BTreeMap<usize, i64>,
+) {
     let size = storage.dtype.size();
-    let known: Vec<(Arc<str>, i64)> =
-        regions.iter().filter_map(|(i, start)| Some((out.weight_name(*i)?.clone(), *start))).collect();
-    let with_memory =
-        known.iter().all(|(name, _)| weights.tensors.get(name).is_some_and(|w| w.storage < weights.storages.len()));
-    let declared = weights.tensors.values().map(|w| w.storage + 1).max().unwrap_or(0);
-    let number = declared.max(weights.storages.len());
+    let Some(number) = out.weight_name(buffer).and_then(|n| weights.tensors.get(n)).map(|w| w.storage) else { return };
     let mut bytes = vec![0u8; storage.elements as usize * size];
-    for (name, start) in known {
-        let Some(weight) = weights.tensors.get_mut(&name) else { continue };
+    for (name, start) in regions.iter().filter_map(|(i, start)| Some((out.weight_name(*i)?, *start))) {
+        let Some(weight) = weights.tensors.get_mut(name) else { continue };
         let from = weight.layout.offset as usize * size;
         let (to, len) = (start as usize * size, weight.layout.numel() as usize * size);
-        if with_memory {
-            bytes[to..to + len].copy_from_slice(&weights.storages[weight.storage][from..from + len]);
+        // A program whose weights have no memory, read from text, gets it later.
+        if let Some(old) = weights.storages.get(weight.storage) {
+            bytes[to..to + len].copy_from_slice(&old[from..from + len]);
         }
         weight.layout = Layout::strided(&weight.layout.sizes, &weight.layout.strides, start);
         weight.storage = number;
     }
-    if with_memory {
-        weights.storages.resize_with(number, || Bytes::copy_of(&[]));
-        weights.storages.push(Bytes::copy_of(&bytes));
+    if let Some(own) = weights.storages.get_mut(number) {
+        *own = Bytes::copy_of(&bytes);
     }
 }
 

@@ -179,6 +179,13 @@ impl Updates<'_> {
         Ok(())
     }
 
+    /// Adds a buffer that no update changes by itself: its value.
+    pub fn buffer(&mut self, graph: &mut Graph, names: &mut Names, name: &str, ty: &TensorType) -> Result<ValueId> {
+        let emit = GraphEmit { graph, names, origin: Arc::default(), hint: "step".into(), conditions: None };
+        let mut step = UpdateStep { emit, states: &mut self.states };
+        Ok(value(step.state(name, ty.dtype, &ty.layout.sizes)?))
+    }
+
     /// The new content of a value that the update takes for a parameter of this name.
     pub fn call(
         &mut self,

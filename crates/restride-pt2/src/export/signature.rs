@@ -113,9 +113,21 @@ pub fn inputs(w: &mut GraphWriter<'_>) -> Result<Vec<FileInput>> {
     Ok(specs)
 }
 
+/// The member of a flat storage that is all of it, in its element type.
+fn whole_member(w: &GraphWriter<'_>, value: ValueId, members: &[usize]) -> Option<usize> {
+    let flat = w.source.tensor(value);
+    let is_whole = |m: &usize| w.source.values[w.ctx.program.signature.inputs[*m].value].ty.tensor() == Some(flat);
+    members.iter().copied().find(is_whole)
+}
+
 /// Rebuilds the flat storage under inputs from one of them.
 fn storage(w: &mut GraphWriter<'_>, value: ValueId, members: &[usize]) -> Result<()> {
     let program = w.ctx.program;
+    if let Some(m) = whole_member(w, value, members) {
+        let name = w.name(program.signature.inputs[m].value)?;
+        w.bind(value, &name);
+        return Ok(());
+    }
     let flat = w.source.tensor(value).clone();
     let first = members
         .iter()
@@ -227,12 +239,15 @@ fn mutations(w: &mut GraphWriter<'_>, specs: &mut Vec<FileOutput>) -> Result<()>
         let Arg::Value(v) = arg else { return Err(Error::invalid("a mutation output that is not a tensor")) };
         let roots = w.layouts.roots(*v).clone();
         match &program.signature.inputs[i].kind {
-            InputKind::Storage(members) => {
-                covered(w, i, members, *v)?;
-                for (m, name) in members_of(w, members, *v)? {
-                    written.push((m, name, BTreeSet::new()));
+            InputKind::Storage(members) => match whole_member(w, program.signature.inputs[i].value, members) {
+                Some(whole) => written.push((whole, w.name(*v)?, roots)),
+                None => {
+                    covered(w, i, members, *v)?;
+                    for (m, name) in members_of(w, members, *v)? {
+                        written.push((m, name, BTreeSet::new()));
+                    }
                 }
-            }
+            },
             _ => written.push((i, w.name(*v)?, roots)),
         }
     }
