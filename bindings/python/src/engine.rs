@@ -64,7 +64,8 @@ impl BlockingEngine for PyEngine {
 #[pyfunction]
 #[pyo3(signature = (object, rank=0, size=1))]
 pub fn use_engine(object: Option<Py<PyAny>>, rank: usize, size: usize) {
-    let engine = object.map(|object| Arc::new(Blocking(PyEngine { object, world: World { rank, size } })) as Arc<dyn Engine>);
+    let engine =
+        object.map(|object| Arc::new(Blocking(PyEngine { object, world: World { rank, size } })) as Arc<dyn Engine>);
     *ENGINE.lock().unwrap_or_else(PoisonError::into_inner) = engine;
 }
 

@@ -284,9 +284,8 @@ impl Program {
             },
         };
         let options = restride::RunOptions::default();
-        let verdict = py.detach(|| {
-            as_rank(|| restride::verify(&self.program, &given, &options, &CompileOptions::default()))
-        });
+        let verdict =
+            py.detach(|| as_rank(|| restride::verify(&self.program, &given, &options, &CompileOptions::default())));
         let verdict = verdict.or_raise()?;
         Ok((restride_cli::verdict_json(&verdict).to_string(), verdict.fault()))
     }
