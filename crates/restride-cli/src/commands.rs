@@ -384,7 +384,8 @@ fn simulated(prepared: &restride::Prepared, args: &Compile) -> Result<(restride:
         memory: args.memory_rate.map_or(own.memory, |n| n as f64),
     };
     let positive = |x: f64| x.is_finite() && x > 0.0;
-    if !positive(rates.link) || !positive(rates.memory) || !(rates.latency.is_finite() && rates.latency >= 0.0) {
+    let latency = rates.latency == 0.0 || positive(rates.latency);
+    if !(positive(rates.link) && positive(rates.memory) && latency) {
         return usage("a rate that is not positive", "as in --link 25GB --latency 5 --memory-rate 100GB");
     }
     if args.world.contains(&0) {
