@@ -14,19 +14,24 @@ import torch.distributed as dist
 
 __all__ = ["on_ranks"]
 
+#: Names of PyTorch's operations; a mean is a sum that is divided here, which every backend has.
 _REDUCTIONS = {
-    "sum": dist.ReduceOp.SUM,
-    "avg": dist.ReduceOp.SUM,
-    "product": dist.ReduceOp.PRODUCT,
-    "min": dist.ReduceOp.MIN,
-    "max": dist.ReduceOp.MAX,
-    "band": dist.ReduceOp.BAND,
-    "bor": dist.ReduceOp.BOR,
-    "bxor": dist.ReduceOp.BXOR,
+    "sum": "SUM",
+    "avg": "SUM",
+    "product": "PRODUCT",
+    "min": "MIN",
+    "max": "MAX",
+    "band": "BAND",
+    "bor": "BOR",
+    "bxor": "BXOR",
 }
 
 #: A truth value is one byte, 0 or 1.
 _TRUTH = {"sum": "max", "avg": "max", "product": "min", "band": "min", "bor": "max"}
+
+
+def _operation(name: str) -> Any:
+    return getattr(dist.ReduceOp, _REDUCTIONS[name])
 
 
 def _tensor(memory: tuple[int, int], dtype: torch.dtype) -> torch.Tensor:
@@ -75,13 +80,13 @@ class _Engine:
             if given is not into:
                 into.copy_(given)
             if pattern == "all_reduce":
-                dist.all_reduce(into, _REDUCTIONS[reduction], group)
+                dist.all_reduce(into, _operation(reduction), group)
             else:
                 dist.broadcast(into, dist.get_global_rank(group, root), group)
         elif pattern == "all_gather":
             dist.all_gather_into_tensor(into, given.clone() if given is into else given, group)
         elif pattern == "reduce_scatter":
-            dist.reduce_scatter_tensor(into, given, _REDUCTIONS[reduction], group)
+            dist.reduce_scatter_tensor(into, given, _operation(reduction), group)
         elif pattern == "all_to_all":
             sent, received = counts
             dist.all_to_all_single(into, given.clone() if given is into else given, received, sent, group)
