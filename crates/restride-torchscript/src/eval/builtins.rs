@@ -50,6 +50,7 @@ impl Evaluator<'_, '_> {
     fn call_operator(&mut self, path: &str, args: Vec<PyValue>, kwargs: OwnedKeywords) -> Result<PyValue> {
         let parts: Vec<&str> = path.split('.').collect();
         match parts[..] {
+            ["higher_order", name] => self.higher_order(name, &args),
             [namespace, name] => self.dispatch(namespace, name, &args, &kwargs),
             ["aten", name, "default"]
                 if matches!(name, "sym_size" | "sym_numel" | "sym_stride" | "sym_storage_offset") =>
@@ -246,13 +247,15 @@ impl Evaluator<'_, '_> {
                 let PyValue::Str(name) = arg(1)? else { return Err(refused("getattr of a computed name")) };
                 self.get_attribute(&arg(0)?, &name)?
             }
-            "torch.device" | "device" => match arg(0)? {
-                PyValue::Str(s) => {
-                    self.note_device(&s);
-                    PyValue::Device("cpu".into())
+            "torch.device" | "device" => {
+                match kwargs.iter().find(|k| &*k.0 == "type").map_or_else(|| arg(0), |k| Ok(k.1.clone()))? {
+                    PyValue::Str(s) => {
+                        self.note_device(&s);
+                        PyValue::Device("cpu".into())
+                    }
+                    v => v,
                 }
-                v => v,
-            },
+            }
             "torch.Size" => PyValue::tuple(self.unpacked(&arg(0)?)?),
             "torch.finfo" | "torch.iinfo" => return Ok(None),
             _ => return Ok(None),

@@ -12,6 +12,8 @@ enum Fit {
     Ready(CallArg, u32),
     /// A number for a tensor, which becomes one.
     FromNumber(Expr),
+    /// A complex number for a tensor.
+    FromComplex(f64, f64),
     /// A tensor for a number, which is read.
     ReadNumber(TensorRef, ArgType),
     /// A list with tensors for numbers, which are read.
@@ -24,7 +26,7 @@ impl Fit {
     fn cost(&self) -> u32 {
         match self {
             Fit::Ready(_, cost) => *cost,
-            Fit::FromNumber(_) => 20,
+            Fit::FromNumber(_) | Fit::FromComplex(..) => 20,
             Fit::ReadNumber(..) | Fit::ReadNumbers(_) => 10,
             Fit::Mixed(_) => 30,
         }
@@ -79,6 +81,7 @@ fn fit(value: &PyValue, decl: &SchemaArg) -> Option<Fit> {
     match (decl.ty, value) {
         (ArgType::Tensor, PyValue::Tensor(t)) => ready(Arg::Value(t.clone()), 0),
         (ArgType::Tensor, PyValue::Num(e)) => Some(Fit::FromNumber(e.clone())),
+        (ArgType::Tensor, PyValue::Complex(re, im)) => Some(Fit::FromComplex(*re, *im)),
         (ArgType::Tensors | ArgType::OptTensors, _) => {
             let items = value.items()?;
             let one = |v: &PyValue| match v {
@@ -172,6 +175,12 @@ fn numbers(value: &PyValue, decl: &SchemaArg) -> Option<Fit> {
     Some(if items.len() == 1 { spread(fit, decl) } else { fit })
 }
 
+/// Kinds of a call's arguments, for messages.
+fn kinds(args: &[PyValue], kwargs: &[(Arc<str>, PyValue)]) -> String {
+    let named = kwargs.iter().map(|(n, v)| format!("{n}={}", v.kind()));
+    args.iter().map(PyValue::kind).chain(named).collect::<Vec<_>>().join(", ")
+}
+
 impl Evaluator<'_, '_> {
     /// Calls the overload of an operator that fits the arguments best.
     ///
@@ -198,17 +207,10 @@ impl Evaluator<'_, '_> {
             Some((_, op, fits)) => self.call_fits(op, fits),
             None if !any => Err(Error::unsupported(format!("operator {namespace}.{name} is not known"))
                 .help("give its schema in a file with --ops")),
-            None => {
-                let given: Vec<String> = args
-                    .iter()
-                    .map(PyValue::kind)
-                    .chain(kwargs.iter().map(|(n, v)| format!("{n}={}", v.kind())))
-                    .collect();
-                Err(Error::new(
-                    ErrorKind::Program,
-                    format!("no overload of {namespace}.{name} takes ({})", given.join(", ")),
-                ))
-            }
+            None => Err(Error::new(
+                ErrorKind::Program,
+                format!("no overload of {namespace}.{name} takes ({})", kinds(args, kwargs)),
+            )),
         }
     }
 
@@ -224,14 +226,7 @@ impl Evaluator<'_, '_> {
     ) -> Result<PyValue> {
         match self.fits(op, args, kwargs) {
             Some((_, fits)) => self.call_fits(op, fits),
-            None => {
-                let given: Vec<String> = args
-                    .iter()
-                    .map(PyValue::kind)
-                    .chain(kwargs.iter().map(|(n, v)| format!("{n}={}", v.kind())))
-                    .collect();
-                Err(Error::new(ErrorKind::Program, format!("{op} does not take ({})", given.join(", "))))
-            }
+            None => Err(Error::new(ErrorKind::Program, format!("{op} does not take ({})", kinds(args, kwargs)))),
         }
     }
 
@@ -273,15 +268,10 @@ impl Evaluator<'_, '_> {
                     .default_arg()
                     .ok_or_else(|| Error::new(ErrorKind::Program, format!("{op} is not given {}", decl.name)))?,
                 Some(Fit::Ready(arg, _)) => arg,
-                Some(Fit::FromNumber(e)) => {
-                    let dtype = if e.is_float() {
-                        DType::F64
-                    } else if e.is_bool() {
-                        DType::Bool
-                    } else {
-                        DType::I64
-                    };
-                    Arg::Value(self.wrapped_number(&e, dtype)?)
+                Some(Fit::FromNumber(e)) => Arg::Value(self.wrapped_number(&e)?),
+                Some(Fit::FromComplex(re, im)) => {
+                    let args = vec![Arg::Scalars(Vec::new()), Arg::Complex(re, im), Arg::DType(DType::C64)];
+                    Arg::Value(self.rec.tensor("aten.full.default", args)?)
                 }
                 Some(Fit::ReadNumber(t, ty)) => {
                     let n = self.rec.item(&t)?;
@@ -324,7 +314,8 @@ impl Evaluator<'_, '_> {
     }
 
     /// A number as a tensor operand. Its element type takes no part in promotion, so it is the default one of its kind.
-    fn wrapped_number(&mut self, e: &Expr, dtype: DType) -> Result<TensorRef> {
+    fn wrapped_number(&mut self, e: &Expr) -> Result<TensorRef> {
+        let dtype = super::numbers::dtype_of(e);
         let dtype = if dtype == DType::F64 { DType::F32 } else { dtype };
         self.rec.scalar_tensor(e, dtype)
     }

@@ -191,14 +191,17 @@ impl Evaluator<'_, '_> {
                         object.attributes.borrow_mut().insert(name.clone(), value.clone());
                         return Ok(value);
                     }
-                    if self.library.has_below(&full) {
+                    // `torch.export` calls the checks of its inputs so, and lists them in `print(gm)` alone.
+                    if self.library.has_below(&full) || full == "_guards_fn" {
                         let module = self.new_object(&"unknown".into());
                         *module.path.borrow_mut() = Some(full.as_str().into());
                         return Ok(PyValue::Object(module));
                     }
                     if *object.class == *"GraphModule" {
                         let what = format!("the graph reads the attribute {full}, which is not given");
-                        return Err(Error::new(ErrorKind::Inputs, what).help("give weights with --weights FILE"));
+                        return Err(Error::new(ErrorKind::Inputs, what).help(
+                            "give weights with --weights FILE; the code of a body is in the text of print_readable()",
+                        ));
                     }
                 }
                 Err(Error::new(ErrorKind::File, format!("the class {} has no attribute {name}", object.class)))
@@ -297,6 +300,13 @@ impl Evaluator<'_, '_> {
         {
             return Ok(value);
         }
+        if let AstKind::Attr(base, _) = &callee.kind
+            && matches!(&base.kind, AstKind::Name(n) if !env.vars.contains_key(n))
+            && let Some(name) = callee.dotted()
+            && let Some(value) = self.pytree_call(env, &name, args)?
+        {
+            return Ok(value);
+        }
         let function = self.expression(env, callee)?;
         let mut values = Vec::with_capacity(args.len());
         for (arg, star) in args {
@@ -377,7 +387,7 @@ impl Evaluator<'_, '_> {
         if self.has_method(object, "forward")? {
             return self.call_method(object, "forward", args, kwargs);
         }
-        self.call_module(object, args, kwargs)
+        self.call_module(object, args)
     }
 
     /// An object without attributes.
@@ -407,9 +417,14 @@ impl Evaluator<'_, '_> {
                 }
             }
             // A module of an FX graph, of which the text may know no more than its path.
-            ("restride_module", [(root, _), (path, _)]) => {
+            ("restride_module", [(root, _), (path, _), class @ ..]) => {
                 let AstKind::Str(path) = &path.kind else { return Err(refused("a module without a path")) };
                 let mut value = self.expression(env, root)?;
+                if let ([(class, _)], PyValue::Object(root)) = (class, &value)
+                    && let AstKind::Str(class) = &class.kind
+                {
+                    return self.module_of_class(root, path, class).map(|m| Some(PyValue::Object(m)));
+                }
                 for part in path.split('.') {
                     value = match self.get_attribute(&value, &part.into()) {
                         Ok(found @ PyValue::Object(_)) => found,
@@ -429,6 +444,19 @@ impl Evaluator<'_, '_> {
             }
             _ => return Ok(None),
         }))
+    }
+
+    /// A module below another one, of a class that the text declares.
+    fn module_of_class(&mut self, root: &Rc<PyObject>, name: &Arc<str>, class: &Arc<str>) -> Result<Rc<PyObject>> {
+        if let Some(PyValue::Object(found)) = root.attributes.borrow().get(name) {
+            return Ok(found.clone());
+        }
+        let module = self.new_object(class);
+        let above = root.path.borrow().clone().unwrap_or_default();
+        let path = if above.is_empty() { name.to_string() } else { format!("{above}.{name}") };
+        *module.path.borrow_mut() = Some(path.into());
+        root.attributes.borrow_mut().insert(name.clone(), PyValue::Object(module.clone()));
+        Ok(module)
     }
 
     fn unwrapped(&mut self, env: &mut Env, value: &Ast) -> Result<PyValue> {

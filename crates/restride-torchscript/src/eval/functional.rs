@@ -1,6 +1,7 @@
 //! Constants and functions of `torch.nn.functional` and its like, for graphs that were traced above the operators.
 
-use super::Evaluator;
+use super::modules::CalledModule;
+use super::{Dialect, Evaluator};
 use crate::value::{KeywordArgs, PyObject, PyValue};
 use restride_ir::{DType, Error, MemoryFormat, Result};
 use std::rc::Rc;
@@ -46,37 +47,22 @@ pub(super) fn constant(path: &str) -> Option<PyValue> {
     })
 }
 
-/// Activations that `torch.nn.functional` calls in place where it is asked to.
-const ACTIVATIONS: [&str; 14] = [
-    "relu",
-    "relu6",
-    "silu",
-    "gelu",
-    "leaky_relu",
-    "elu",
-    "selu",
-    "celu",
-    "hardtanh",
-    "hardswish",
-    "hardsigmoid",
-    "mish",
-    "threshold",
-    "rrelu",
-];
-/// Those that have an in-place form.
-const IN_PLACE: [&str; 12] = [
-    "relu",
-    "relu6",
-    "silu",
-    "leaky_relu",
-    "elu",
-    "selu",
-    "celu",
-    "hardtanh",
-    "hardswish",
-    "hardsigmoid",
-    "mish",
-    "threshold",
+/// Activations that `torch.nn.functional` calls in place where it is asked to, and whether the operator has an in-place form.
+const ACTIVATIONS: [(&str, bool); 14] = [
+    ("relu", true),
+    ("relu6", true),
+    ("silu", true),
+    ("gelu", false),
+    ("leaky_relu", true),
+    ("elu", true),
+    ("selu", true),
+    ("celu", true),
+    ("hardtanh", true),
+    ("hardswish", true),
+    ("hardsigmoid", true),
+    ("mish", true),
+    ("threshold", true),
+    ("rrelu", false),
 ];
 
 /// Named arguments in the order of a Python function's parameters.
@@ -131,8 +117,8 @@ impl Evaluator<'_, '_> {
             return Ok(None);
         };
         let functional = path.strip_prefix("torch.").is_none_or(|r| r.contains('.'));
-        if functional && ACTIVATIONS.contains(&name) {
-            return self.activation(name, args, kwargs).map(Some);
+        if let Some((_, has_in_place)) = ACTIVATIONS.iter().find(|a| functional && a.0 == name) {
+            return self.activation(name, *has_in_place, args, kwargs).map(Some);
         }
         let named = |names: &'static [&'static str]| Named { names, args, kwargs };
         let made = match name {
@@ -274,7 +260,13 @@ impl Evaluator<'_, '_> {
         Ok(Some(made))
     }
 
-    fn activation(&mut self, name: &str, args: &[PyValue], kwargs: &KeywordArgs) -> Result<PyValue> {
+    fn activation(
+        &mut self,
+        name: &str,
+        has_in_place: bool,
+        args: &[PyValue],
+        kwargs: &KeywordArgs,
+    ) -> Result<PyValue> {
         let in_place = |v: &PyValue| matches!(v, PyValue::Num(restride_ir::Expr::Bool(true)));
         let mut call = args.to_vec();
         let mut inplace = false;
@@ -287,7 +279,7 @@ impl Evaluator<'_, '_> {
             inplace |= own && in_place(&k.1);
             !own
         });
-        if inplace && IN_PLACE.contains(&name) {
+        if inplace && has_in_place {
             return self.dispatch("aten", &format!("{name}_"), &call, &kwargs);
         }
         self.dispatch("aten", name, &call, &kwargs)
@@ -333,30 +325,48 @@ impl Evaluator<'_, '_> {
     }
 
     /// Calls a module whose class has no code: by the form in which `print(gm)` shows it.
-    pub(crate) fn call_module(
-        &mut self,
-        object: &Rc<PyObject>,
-        args: Vec<PyValue>,
-        kwargs: Vec<(Arc<str>, PyValue)>,
-    ) -> Result<PyValue> {
+    pub(crate) fn call_module(&mut self, object: &Rc<PyObject>, args: Vec<PyValue>) -> Result<PyValue> {
         let path = object.path.borrow().clone().unwrap_or_default();
+        let module = |class: &str, options: &[PyValue], named: &KeywordArgs, me: &mut Self| {
+            CalledModule { object, path: path.clone(), class, options, named }.call(me, &args)
+        };
         let Some(repr) = object.class.strip_prefix("repr ") else {
+            // TorchScript IR has the class alone (`__torch__.torch.nn.modules.linear.Linear`).
+            let class = object.class.rsplit('.').next().unwrap_or_default();
+            if object.class.starts_with("__torch__.torch.")
+                && (super::modules::without_options(class) || class == "GuardsFn")
+            {
+                return module(class, &[], &[], self);
+            }
             // A matrix with a bias is a linear layer.
             let weight = self.library.weight(&format!("{path}.weight"));
             let bias = self.library.weight(&format!("{path}.bias"));
-            if let (Some(PyValue::Tensor(w)), Some(PyValue::Tensor(b)), Some(x)) = (&weight, &bias, args.first())
+            if let (Some(PyValue::Tensor(w)), Some(PyValue::Tensor(b))) = (&weight, &bias)
+                && &*object.class == "unknown"
                 && (w.rank(), b.rank()) == (2, 1)
             {
-                let call = [x.clone(), PyValue::Tensor(w.clone()), PyValue::Tensor(b.clone())];
-                return self.dispatch("aten", "linear", &call, &[]);
+                return module("Linear", &[], &[], self);
             }
-            return Err(Error::unsupported(format!("a call of the module {path}, whose code is not in the text"))
-                .help("paste `print(gm)`, which lists the modules, or export the program"));
+            // The exported program's checks of its inputs, which `torch.export` gives this name.
+            if &*path == "_guards_fn" {
+                return Ok(PyValue::None);
+            }
+            let code = Error::unsupported(format!("a call of the module {path}, whose code is not in the text"));
+            return Err(match self.dialect {
+                Dialect::JitIr => code.help(
+                    "print the inlined graph (`m.inlined_graph`), add the graphs of its modules, or open the archive itself",
+                ),
+                _ => code.help("paste `print(gm)`, which lists the modules, or print_readable(), which has their code"),
+            });
         };
         let (class, inside) = repr.split_once('(').unwrap_or((repr, ""));
+        if class == "GraphModule" {
+            return Err(Error::unsupported(format!("a call of the graph {path}, whose code is not in the text"))
+                .help("paste print_readable(), which has it"));
+        }
         if matches!(class, "Sequential" | "Module") {
             let parts: Vec<PyValue> = object.attributes.borrow().values().cloned().collect();
-            let mut value = args.into_iter().next().unwrap_or(PyValue::None);
+            let mut value = args.first().cloned().unwrap_or(PyValue::None);
             for part in parts {
                 if let PyValue::Object(_) = part {
                     value = self.call_value(part, vec![value], Vec::new())?;
@@ -379,7 +389,7 @@ impl Evaluator<'_, '_> {
         for (n, a) in &named {
             keywords.push((n.clone(), self.expression(&mut env, a)?));
         }
-        super::modules::call(self, object, class, &args, &kwargs, &options, &keywords)
+        module(class, &options, &keywords, self)
     }
 }
 

@@ -95,7 +95,7 @@ impl Evaluator<'_, '_> {
             let (kind, tensor) = match &value {
                 PyValue::Tensor(t) => (CarriedKind::Tensor, t.clone()),
                 PyValue::Num(e) => {
-                    let dtype = kind_of(e);
+                    let dtype = super::numbers::dtype_of(e);
                     (CarriedKind::Number, self.rec.scalar_tensor(e, dtype)?)
                 }
                 other => {
@@ -222,16 +222,6 @@ impl Evaluator<'_, '_> {
 enum CarriedKind {
     Tensor,
     Number,
-}
-
-fn kind_of(e: &Expr) -> DType {
-    if e.is_bool() {
-        DType::Bool
-    } else if e.is_float() {
-        DType::F64
-    } else {
-        DType::I64
-    }
 }
 
 /// Names that statements assign.

@@ -3,6 +3,7 @@
 //! A branch on known numbers is taken. One that sizes decide is taken as the given sizes say, and the condition becomes a guard of
 //! the program. A branch or loop on the contents of tensors becomes `cond` or `while_loop`.
 
+mod bodies;
 mod branches;
 mod builtins;
 mod collections;
@@ -13,6 +14,7 @@ mod functional;
 mod indexing;
 mod loops;
 mod methods;
+mod module_table;
 mod modules;
 pub(crate) mod numbers;
 mod prims;

@@ -1,166 +1,224 @@
 //! Calls of PyTorch's modules, by their printed form and the weights of their paths.
 
 use super::Evaluator;
+use super::module_table::{Otherwise, ROWS, Row, Slot};
 use crate::value::{KeywordArgs, PyObject, PyValue};
-use restride_ir::{Error, Expr, Result};
+use restride_ir::{Error, ErrorKind, Expr, Result};
 use std::rc::Rc;
+use std::sync::Arc;
 
-/// Calls a module of a class with its printed options.
-pub(super) fn call(
-    eval: &mut Evaluator<'_, '_>,
-    object: &Rc<PyObject>,
-    class: &str,
-    args: &[PyValue],
-    _kwargs: &KeywordArgs,
-    options: &[PyValue],
-    named: &KeywordArgs,
-) -> Result<PyValue> {
-    let path = object.path.borrow().clone().unwrap_or_default();
-    let x = args.first().cloned().unwrap_or(PyValue::None);
-    let option = |name: &str, at: usize, default: PyValue| {
-        named
-            .iter()
-            .find(|k| &*k.0 == name)
-            .map(|k| k.1.clone())
-            .or_else(|| options.get(at).cloned())
-            .unwrap_or(default)
-    };
-    let none = usize::MAX;
-    let is = |name: &str, default: bool| {
-        matches!(option(name, none, PyValue::bool(default)), PyValue::Num(Expr::Bool(true)))
-    };
-    let weight = |eval: &mut Evaluator<'_, '_>, name: &str| {
-        eval.get_attribute(&PyValue::Object(object.clone()), &name.into()).map_err(|_| {
-            Error::new(restride_ir::ErrorKind::Inputs, format!("the weight {path}.{name} is not given"))
-                .help("give weights with --weights FILE")
-        })
-    };
-    let optional = |eval: &mut Evaluator<'_, '_>, name: &str, has: bool| {
-        if has { weight(eval, name) } else { Ok(PyValue::None) }
-    };
-    let torch = |eval: &mut Evaluator<'_, '_>, name: &str, args: &[PyValue]| eval.dispatch("aten", name, args, &[]);
-    Ok(match class {
-        "Linear" => {
-            let (w, b) = (weight(eval, "weight")?, optional(eval, "bias", is("bias", true))?);
-            torch(eval, "linear", &[x, w, b])?
-        }
-        "Conv1d" | "Conv2d" | "Conv3d" => {
-            let mode = option("padding_mode", none, PyValue::str("zeros"));
-            if !matches!(&mode, PyValue::Str(s) if &**s == "zeros") {
-                return Err(Error::unsupported(format!("the padding mode of the module {path}")));
-            }
-            let (w, b) = (weight(eval, "weight")?, optional(eval, "bias", is("bias", true))?);
-            let call = [
-                x,
-                w,
-                b,
-                listed(option("stride", 3, PyValue::int(1))),
-                listed(option("padding", none, PyValue::int(0))),
-                listed(option("dilation", none, PyValue::int(1))),
-                option("groups", none, PyValue::int(1)),
-            ];
-            torch(eval, &class.to_lowercase(), &call)?
-        }
-        "BatchNorm1d" | "BatchNorm2d" | "BatchNorm3d" => {
-            let affine = is("affine", true);
-            let call = [
-                x,
-                optional(eval, "weight", affine)?,
-                optional(eval, "bias", affine)?,
-                weight(eval, "running_mean")?,
-                weight(eval, "running_var")?,
-                PyValue::bool(false),
-                option("momentum", none, PyValue::float(0.1)),
-                option("eps", none, PyValue::float(1e-5)),
-                PyValue::bool(true),
-            ];
-            let note = format!("the module {path} is taken in evaluation mode, which its printed form does not say");
-            eval.rec.program.notes.push(note);
-            torch(eval, "batch_norm", &call)?
-        }
-        "LayerNorm" => {
-            let affine = is("elementwise_affine", true);
-            let (w, b) = (optional(eval, "weight", affine)?, optional(eval, "bias", affine && is("bias", true))?);
-            let shape = listed(option("normalized_shape", 0, PyValue::None));
-            torch(eval, "layer_norm", &[x, shape, w, b, option("eps", none, PyValue::float(1e-5))])?
-        }
-        "GroupNorm" => {
-            let affine = is("affine", true);
-            let (w, b) = (optional(eval, "weight", affine)?, optional(eval, "bias", affine)?);
-            torch(
-                eval,
-                "group_norm",
-                &[x, option("num_groups", 0, PyValue::None), w, b, option("eps", none, PyValue::float(1e-5))],
-            )?
-        }
-        "Embedding" => {
-            let w = weight(eval, "weight")?;
-            torch(eval, "embedding", &[w, x, option("padding_idx", none, PyValue::int(-1))])?
-        }
-        "Dropout" | "Dropout1d" | "Dropout2d" | "Identity" | "DropPath" => {
-            if class != "Identity" {
-                let note =
-                    format!("the module {path} is taken in evaluation mode, which its printed form does not say");
-                eval.rec.program.notes.push(note);
-            }
-            x
-        }
-        "Flatten" => {
-            let (from, to) = (option("start_dim", 0, PyValue::int(1)), option("end_dim", 1, PyValue::int(-1)));
-            torch(eval, "flatten", &[x, from, to])?
-        }
-        "MaxPool1d" | "MaxPool2d" | "MaxPool3d" | "AvgPool1d" | "AvgPool2d" | "AvgPool3d" => {
-            let kernel = listed(option("kernel_size", 0, PyValue::None));
-            let mut call = vec![
-                x,
-                kernel.clone(),
-                listed(option("stride", 1, kernel)),
-                listed(option("padding", 2, PyValue::int(0))),
-            ];
-            let name =
-                format!("{}_pool{}", if class.starts_with("Max") { "max" } else { "avg" }, &class[7..].to_lowercase());
-            if class.starts_with("Max") {
-                call.push(listed(option("dilation", 3, PyValue::int(1))));
-            }
-            call.push(PyValue::bool(is("ceil_mode", false)));
-            torch(eval, &name, &call)?
-        }
-        "AdaptiveAvgPool1d" | "AdaptiveAvgPool2d" | "AdaptiveAvgPool3d" => {
-            let rank = class.as_bytes()[class.len() - 2] - b'0';
-            let size = match option("output_size", 0, PyValue::int(1)) {
-                PyValue::Num(e) => PyValue::list(vec![PyValue::Num(e); rank as usize]),
-                v => listed(v),
-            };
-            torch(eval, &format!("adaptive_avg_pool{rank}d"), &[x, size])?
-        }
-        "Softmax" | "LogSoftmax" => {
-            let name = if class == "Softmax" { "softmax" } else { "log_softmax" };
-            torch(eval, name, &[x, option("dim", 0, PyValue::int(-1))])?
-        }
-        "LeakyReLU" => {
-            let slope = option("negative_slope", 0, PyValue::float(0.01));
-            torch(eval, if is("inplace", false) { "leaky_relu_" } else { "leaky_relu" }, &[x, slope])?
-        }
-        "GELU" => {
-            let how = option("approximate", 0, PyValue::str("none"));
-            eval.dispatch("aten", "gelu", &[x], &[("approximate".into(), how)])?
-        }
-        "ReLU" | "ReLU6" | "SiLU" | "Hardswish" | "Hardsigmoid" | "Sigmoid" | "Tanh" | "Mish" | "ELU" | "SELU"
-        | "Softplus" => {
-            let name = class.to_lowercase();
-            torch(eval, &if is("inplace", false) { format!("{name}_") } else { name }, &[x])?
-        }
-        _ => {
-            return Err(Error::unsupported(format!("a call of the module {path} of class {class}"))
-                .help("export the program, or open the archive of torch.jit.save"));
-        }
-    })
+/// A module that is called: its class, and the options of its printed form.
+pub(super) struct CalledModule<'m> {
+    pub object: &'m Rc<PyObject>,
+    pub path: Arc<str>,
+    pub class: &'m str,
+    pub options: &'m [PyValue],
+    pub named: &'m KeywordArgs,
 }
 
-/// Printed tuples as lists.
-fn listed(v: PyValue) -> PyValue {
-    match v {
-        PyValue::Tuple(items, _) => PyValue::list(items.to_vec()),
-        v => v,
+/// Splits `Conv2d` into `Conv` and 2.
+fn family(class: &str) -> (&str, usize) {
+    match class.strip_suffix('d').and_then(|c| Some((&c[..c.len().checked_sub(1)?], c.chars().last()?.to_digit(10)?))) {
+        Some((family, rank)) => (family, rank as usize),
+        None => (class, 0),
+    }
+}
+
+/// Whether a module is known by its class alone: it has no options, or a weight says what they are.
+pub(super) fn without_options(class: &str) -> bool {
+    let row = ROWS.iter().find(|r| r.class == class);
+    row.is_some_and(|r| r.slots.iter().all(|s| matches!(s, Slot::Input(_) | Slot::Weight(..) | Slot::InPlace)))
+}
+
+impl CalledModule<'_> {
+    fn option(&self, name: &str, at: Option<usize>) -> Option<PyValue> {
+        let found = self.named.iter().find(|k| &*k.0 == name).map(|k| &k.1);
+        let found = found.or_else(|| at.and_then(|at| self.options.get(at)))?;
+        Some(match found {
+            // Strings are printed without quotes in some modules, and tuples stand for lists.
+            PyValue::Path(name) => PyValue::Str(name.clone()),
+            PyValue::Tuple(items, _) => PyValue::list(items.to_vec()),
+            found => found.clone(),
+        })
+    }
+
+    fn flag(&self, name: &str, default: bool) -> bool {
+        match self.option(name, None) {
+            Some(PyValue::Num(Expr::Bool(b))) => b,
+            _ => default,
+        }
+    }
+
+    fn weight(&self, eval: &mut Evaluator<'_, '_>, name: &str) -> Result<PyValue> {
+        eval.get_attribute(&PyValue::Object(self.object.clone()), &name.into()).map_err(|_| {
+            Error::new(ErrorKind::Inputs, format!("the weight {}.{name} is not given", self.path))
+                .help("give weights with --weights FILE")
+        })
+    }
+
+    fn note(&self, eval: &mut Evaluator<'_, '_>, what: &str) {
+        let note = format!("the module {} is taken {what}, which its printed form does not say", self.path);
+        eval.rec.program.notes.push(note);
+    }
+
+    /// Calls the module.
+    pub(super) fn call(&self, eval: &mut Evaluator<'_, '_>, args: &[PyValue]) -> Result<PyValue> {
+        let (family, rank) = family(self.class);
+        let x = args.first().cloned().unwrap_or(PyValue::None);
+        if let Some(row) = ROWS.iter().find(|r| r.class == if rank > 0 { family } else { self.class }) {
+            return self.row(eval, row, rank, args);
+        }
+        let torch = |eval: &mut Evaluator<'_, '_>, name: &str, args: &[PyValue]| eval.dispatch("aten", name, args, &[]);
+        match family {
+            "Conv" | "ConvTranspose" if rank > 0 => self.convolution(eval, family, rank, x),
+            "Identity" | "DropPath" => Ok(x),
+            "Dropout" | "AlphaDropout" | "FeatureAlphaDropout" | "StochasticDepth" => {
+                self.note(eval, "in evaluation mode");
+                Ok(x)
+            }
+            // PyTorch checks the sizes of the exported program's inputs in it.
+            "GuardsFn" => Ok(PyValue::None),
+            "Upsample" => {
+                let given = |name: &str| self.option(name, None).unwrap_or(PyValue::None);
+                let kwargs = ["size", "scale_factor", "mode"].map(|n| (Arc::from(n), given(n)));
+                if matches!(given("mode"), PyValue::Str(s) if &*s != "nearest") {
+                    self.note(eval, "without align_corners");
+                }
+                let path = "torch.nn.functional.interpolate";
+                let made = eval.call_functional(path, &[x], &kwargs)?;
+                made.ok_or_else(|| Error::invalid("interpolate is not known"))
+            }
+            "Softsign" => {
+                let below = torch(eval, "abs", std::slice::from_ref(&x))?;
+                let below = torch(eval, "add", &[below, PyValue::int(1)])?;
+                torch(eval, "div", &[x, below])
+            }
+            "Tanhshrink" => {
+                let tanh = torch(eval, "tanh", std::slice::from_ref(&x))?;
+                torch(eval, "sub", &[x, tanh])
+            }
+            "Softmin" => {
+                let x = torch(eval, "neg", &[x])?;
+                torch(eval, "softmax", &[x, self.option("dim", Some(0)).unwrap_or(PyValue::int(-1))])
+            }
+            "ZeroPad" | "ConstantPad" | "ReflectionPad" | "ReplicationPad" | "CircularPad" if rank > 0 => {
+                let mode = match family {
+                    "ReflectionPad" => "reflect",
+                    "ReplicationPad" => "replicate",
+                    "CircularPad" => "circular",
+                    _ => "constant",
+                };
+                let value = match family {
+                    "ConstantPad" => self.option("value", Some(1)).unwrap_or(PyValue::None),
+                    _ => PyValue::None,
+                };
+                let sizes = self.option("padding", Some(0)).unwrap_or(PyValue::None);
+                torch(eval, "pad", &[x, sizes, PyValue::str(mode), value])
+            }
+            class => Err(Error::unsupported(format!("a call of the module {} of class {class}", self.path))
+                .help("export the program, or open the archive of torch.jit.save")),
+        }
+    }
+
+    fn row(&self, eval: &mut Evaluator<'_, '_>, row: &Row, rank: usize, args: &[PyValue]) -> Result<PyValue> {
+        let (mut call, mut keywords) = (Vec::new(), Vec::new());
+        let mut in_place = false;
+        for slot in row.slots {
+            call.push(match slot {
+                Slot::Input(i) => args.get(*i).cloned().unwrap_or(PyValue::None),
+                Slot::Weight(name, flags) => {
+                    let has = flags.iter().all(|(flag, default)| self.flag(flag, *default));
+                    let printed = !self.options.is_empty() || !self.named.is_empty();
+                    match (has, self.weight(eval, name)) {
+                        (false, _) => PyValue::None,
+                        (true, Ok(found)) => found,
+                        // Without printed options, the weights that are given say which it has.
+                        (true, Err(_)) if !printed && !flags.is_empty() => PyValue::None,
+                        (true, Err(e)) => return Err(e),
+                    }
+                }
+                Slot::Not(flag, default) => PyValue::bool(!self.flag(flag, *default)),
+                Slot::InPlace => {
+                    in_place = self.flag("inplace", false);
+                    continue;
+                }
+                Slot::Given(value) => value.value(),
+                Slot::Option(name, at, otherwise) => {
+                    let found = self.option(name, *at);
+                    let found = match (found, otherwise) {
+                        (Some(PyValue::None) | None, Otherwise::Like(other, at)) => self.option(other, Some(*at)),
+                        (None, Otherwise::Unsaid(value)) => {
+                            self.note(eval, &format!("with {name}={value:?}"));
+                            Some(otherwise.value())
+                        }
+                        (None, otherwise) => Some(otherwise.value()),
+                        (found, _) => found,
+                    };
+                    found.ok_or_else(|| Error::new(ErrorKind::File, format!("{} without {name}", self.class)))?
+                }
+                Slot::Keyword(name, otherwise) => {
+                    let value = self.option(name, None).unwrap_or_else(|| otherwise.value());
+                    keywords.push((Arc::from(*name), value));
+                    continue;
+                }
+                Slot::Sizes(name) => self.sizes(args, rank, self.option(name, Some(0)))?,
+            });
+        }
+        if row.evaluates {
+            self.note(eval, "in evaluation mode");
+        }
+        let op = row.op.replace('#', &rank.to_string());
+        let made = eval.dispatch("aten", &if in_place { format!("{op}_") } else { op }, &call, &keywords)?;
+        Ok(match made {
+            PyValue::Tuple(items, _) if row.first => items[0].clone(),
+            made => made,
+        })
+    }
+
+    /// Sizes of a result: one number for all dimensions, `None` for the input's own.
+    fn sizes(&self, args: &[PyValue], rank: usize, given: Option<PyValue>) -> Result<PyValue> {
+        let Some(PyValue::Tensor(x)) = args.first() else {
+            return Err(super::expressions::refused(format!("{} of no tensor", self.class)));
+        };
+        let own = x.ty().layout.sizes.to_vec();
+        let items = match given {
+            Some(PyValue::List(items)) => items.borrow().clone(),
+            Some(one) => vec![one; rank],
+            None => Vec::new(),
+        };
+        let at = own.len().saturating_sub(items.len());
+        let fill = |(i, v): (usize, PyValue)| match v {
+            PyValue::None => PyValue::Num(own.get(at + i).cloned().unwrap_or(Expr::Int(1))),
+            v => v,
+        };
+        Ok(PyValue::list(items.into_iter().enumerate().map(fill).collect()))
+    }
+
+    fn convolution(&self, eval: &mut Evaluator<'_, '_>, family: &str, rank: usize, x: PyValue) -> Result<PyValue> {
+        let w = self.weight(eval, "weight")?;
+        let b = if self.flag("bias", true) { self.weight(eval, "bias")? } else { PyValue::None };
+        let option = |name: &str, default: i64| {
+            self.option(name, None).unwrap_or_else(|| PyValue::list(vec![PyValue::int(default); rank]))
+        };
+        let groups = self.option("groups", None).unwrap_or(PyValue::int(1));
+        let (stride, mut padding, dilation) = (option("stride", 1), option("padding", 0), option("dilation", 1));
+        if family == "ConvTranspose" {
+            let call = [x, w, b, stride, padding, option("output_padding", 0), groups, dilation];
+            return eval.dispatch("aten", &format!("conv_transpose{rank}d"), &call, &[]);
+        }
+        let mut x = x;
+        if let Some(PyValue::Str(mode)) = self.option("padding_mode", None)
+            && &*mode != "zeros"
+        {
+            let PyValue::List(each) = &padding else {
+                return Err(Error::unsupported(format!("the padding of the module {}", self.path)));
+            };
+            // Pairs before and behind, from the last dimension on.
+            let pairs = each.borrow().iter().rev().flat_map(|n| [n.clone(), n.clone()]).collect();
+            x = eval.dispatch("aten", "pad", &[x, PyValue::list(pairs), PyValue::Str(mode)], &[])?;
+            padding = PyValue::list(vec![PyValue::int(0); rank]);
+        }
+        let call = [x, w, b, stride, padding, dilation, groups];
+        eval.dispatch("aten", &format!("conv{rank}d"), &call, &[])
     }
 }

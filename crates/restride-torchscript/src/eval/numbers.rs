@@ -313,6 +313,18 @@ pub fn truth(e: &Expr) -> Expr {
     }
 }
 
+/// The element type of a tensor that holds a number as Python has it.
+pub(crate) fn dtype_of(e: &Expr) -> restride_ir::DType {
+    use restride_ir::DType;
+    if e.is_float() {
+        DType::F64
+    } else if e.is_bool() {
+        DType::Bool
+    } else {
+        DType::I64
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

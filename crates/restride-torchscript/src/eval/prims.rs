@@ -28,14 +28,7 @@ impl Evaluator<'_, '_> {
         Ok(match name {
             "NumToTensor" => {
                 let e = self.number(&arg(0)?)?;
-                let dtype = if e.is_float() {
-                    DType::F64
-                } else if e.is_bool() {
-                    DType::Bool
-                } else {
-                    DType::I64
-                };
-                PyValue::Tensor(self.rec.scalar_tensor(&e, dtype)?)
+                PyValue::Tensor(self.rec.scalar_tensor(&e, numbers::dtype_of(&e))?)
             }
             "dtype" => match self.dialect {
                 super::Dialect::TorchScript(_) | super::Dialect::JitIr => {

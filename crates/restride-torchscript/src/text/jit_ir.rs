@@ -1,10 +1,12 @@
 //! TorchScript's intermediate form: `%3 : Tensor = aten::add(%x, %y, %2) # m.py:4:0`, with blocks of `prim::If` and `prim::Loop`.
 
 use super::Parsed;
+use crate::archive::code::class_info;
 use crate::source::SourceText;
-use crate::syntax::ast::{Ast, AstKind, Param, Stmt, StmtKind};
+use crate::syntax::ast::{Ast, AstKind, FunctionDef, Param, Stmt, StmtKind};
 use crate::syntax::{parse_expression, unescape};
 use restride_ir::Result;
+use std::rc::Rc;
 use std::sync::Arc;
 
 /// Deepest nesting of blocks.
@@ -17,42 +19,57 @@ struct IrLine {
     text: String,
 }
 
-/// Reads a printed graph.
-pub(super) fn parse(source: &Arc<SourceText>) -> Result<Parsed> {
-    let mut lines: Vec<IrLine> = Vec::new();
-    let mut header = String::new();
-    let mut at = 0;
-    for (i, line) in source.text().lines().enumerate() {
+/// A graph of the text: its parameters as they are printed, and its lines.
+#[derive(Default)]
+struct PrintedGraph {
+    header: String,
+    at: u32,
+    lines: Vec<IrLine>,
+}
+
+/// The graphs of a text, one after another.
+fn graphs(text: &str) -> Vec<PrintedGraph> {
+    let mut out: Vec<PrintedGraph> = Vec::new();
+    let mut open = false;
+    for (i, line) in text.lines().enumerate() {
         let number = i as u32 + 1;
-        if header.is_empty() {
+        if !open {
             if let Some(start) = line.find("graph(") {
-                header = line[start..].to_string();
-                at = number;
+                out.push(PrintedGraph { header: line[start..].to_string(), at: number, lines: Vec::new() });
+                open = true;
             }
             continue;
         }
-        if !header.contains("):") {
-            header.push_str(line.trim());
+        let Some(graph) = out.last_mut() else { continue };
+        if !graph.header.contains("):") {
+            graph.header.push_str(line.trim());
             continue;
         }
         let text = without_note(line);
         if text.trim().is_empty() {
             continue;
         }
-        let ends = text.trim_start().starts_with("return ");
-        lines.push(IrLine { number, indent: text.len() - text.trim_start().len(), text: text.trim().to_string() });
-        if ends {
-            break;
-        }
+        open = !text.trim_start().starts_with("return ");
+        let indent = text.len() - text.trim_start().len();
+        graph.lines.push(IrLine { number, indent, text: text.trim().to_string() });
     }
-    let mut out = Parsed { params: Vec::new(), body: Vec::new(), declared: None, classes: Vec::new(), module: None };
-    let inner = header.trim_start_matches("graph(").split("):").next().unwrap_or_default();
-    for param in split(inner) {
-        let Some((name, ty)) = param.split_once(" : ") else {
-            return Err(source.error(at, format!("the parameter {param:?} has no type")));
-        };
-        let name: Arc<str> = name.trim().trim_start_matches('%').into();
-        if ty.trim().starts_with("__torch__") && out.params.is_empty() && out.module.is_none() {
+    out
+}
+
+/// Reads the first graph of a text. The graphs after it are the `forward` of the classes of modules that their first parameters have.
+pub(super) fn parse(source: &Arc<SourceText>) -> Result<Parsed> {
+    let mut all = graphs(source.text()).into_iter();
+    let Some(main) = all.next() else { return Err(source.error(1, "the text has no graph")) };
+    let mut out = Parsed {
+        params: Vec::new(),
+        body: Vec::new(),
+        declared: None,
+        classes: Vec::new(),
+        module: None,
+        notes: Vec::new(),
+    };
+    for (name, ty) in parameters(source, &main)? {
+        if ty.starts_with("__torch__") && out.params.is_empty() && out.module.is_none() {
             out.module = Some(name);
             continue;
         }
@@ -60,16 +77,41 @@ pub(super) fn parse(source: &Arc<SourceText>) -> Result<Parsed> {
         let short: Arc<str> = name.split('.').next().unwrap_or(&name).into();
         let short = if out.params.iter().any(|p| p.name == short) { name.clone() } else { short };
         if short != name {
-            out.body.push(assign(&name, self::name(short.to_string(), at), at));
+            out.body.push(assign(&name, self::name(short.to_string(), main.at), main.at));
         }
-        let name = short;
-        let annotation = tensor_type(ty).map(|t| Ast::new(AstKind::Str(t.into()), at));
-        out.params.push(Param { name, annotation, default: None, stars: 0 });
+        let annotation = tensor_type(&ty).map(|t| Ast::new(AstKind::Str(t.into()), main.at));
+        out.params.push(Param { name: short, annotation, default: None, stars: 0 });
     }
-    let mut reader = Blocks { source, lines, at: 0 };
+    let mut reader = Blocks { source, lines: main.lines, at: 0, notes: Vec::new() };
     let body = reader.block(0, 0)?;
     out.body.extend(body);
+    out.notes = reader.notes;
+    for graph in all {
+        let params = parameters(source, &graph)?;
+        let Some(class) = params.first().map(|p| p.1.clone()).filter(|ty| ty.starts_with("__torch__")) else {
+            continue;
+        };
+        let plain = |(name, _): (Arc<str>, String)| Param { name, annotation: None, default: None, stars: 0 };
+        let params = params.into_iter().map(plain).collect();
+        let mut reader = Blocks { source, lines: graph.lines, at: 0, notes: Vec::new() };
+        let body = reader.block(0, 0)?;
+        out.notes.append(&mut reader.notes);
+        let def = FunctionDef { name: "forward".into(), params, returns: None, body, line: graph.at };
+        let forward = Stmt { kind: StmtKind::Def(Rc::new(def)), line: graph.at };
+        let class: Arc<str> = class.into();
+        out.classes.push((class.clone(), class_info(class, None, &[forward], source)));
+    }
     Ok(out)
+}
+
+/// Names and types of a graph's parameters.
+fn parameters(source: &Arc<SourceText>, graph: &PrintedGraph) -> Result<Vec<(Arc<str>, String)>> {
+    let inner = graph.header.trim_start_matches("graph(").split("):").next().unwrap_or_default();
+    let one = |param: String| match param.split_once(" : ") {
+        Some((name, ty)) => Ok((Arc::from(name.trim().trim_start_matches('%')), ty.trim().to_string())),
+        None => Err(source.error(graph.at, format!("the parameter {param:?} has no type"))),
+    };
+    split(inner).into_iter().map(one).collect()
 }
 
 /// A line without its source note.
@@ -128,6 +170,7 @@ struct Blocks<'s> {
     source: &'s Arc<SourceText>,
     lines: Vec<IrLine>,
     at: usize,
+    notes: Vec<String>,
 }
 
 impl Blocks<'_> {
@@ -180,6 +223,8 @@ impl Blocks<'_> {
             }
             None => ("", rest),
         };
+        // Traces of modules end with the module that a node is of: `, scope: __module.layer`.
+        let rest = rest.rsplit_once("), scope: ").map_or(rest.trim(), |r| &rest[..r.0.len() + 1]);
         let inside = rest.trim().strip_prefix('(').and_then(|r| r.strip_suffix(')')).unwrap_or_default();
         let operands: Vec<String> = split(inside).iter().map(|o| plain(o)).collect();
         match op.trim() {
@@ -212,29 +257,39 @@ impl Blocks<'_> {
         Ok(())
     }
 
-    fn value(&self, line: u32, op: &str, attributes: &str, mut args: Vec<Ast>, left: &str) -> Result<Ast> {
+    fn value(&mut self, line: u32, op: &str, attributes: &str, mut args: Vec<Ast>, left: &str) -> Result<Ast> {
         let ast = |kind: AstKind| Ast::new(kind, line);
+        let source = self.source;
         let attribute = |key: &str| {
             let found =
                 split(attributes).into_iter().find_map(|a| a.strip_prefix(&format!("{key}=")).map(str::to_string));
-            found.ok_or_else(|| self.source.error(line, format!("{op} without its attribute {key}")))
+            found.ok_or_else(|| source.error(line, format!("{op} without its attribute {key}")))
         };
         let text = |key: &str| -> Result<Arc<str>> {
             let value = attribute(key)?;
             Ok(unescape(&value).unwrap_or(value).into())
         };
-        let call = |path: &str, args: Vec<Ast>| {
+        let dotted = |path: &str| {
             let mut parts = path.split('.');
             let root = ast(AstKind::Name(parts.next().unwrap_or_default().into()));
-            let callee = parts.fold(root, |base, part| ast(AstKind::Attr(Box::new(base), part.into())));
+            parts.fold(root, |base, part| ast(AstKind::Attr(Box::new(base), part.into())))
+        };
+        let call = |path: &str, args: Vec<Ast>| {
+            let callee = dotted(path);
             let args = args.into_iter().map(|a| (a, false)).collect();
             ast(AstKind::Call { callee: Box::new(callee), args, kwargs: Vec::new() })
         };
         Ok(match op {
-            "prim::Constant" => {
-                let Ok(value) = attribute("value") else { return Ok(ast(AstKind::None)) };
-                return self.constant(line, &value, left);
-            }
+            "prim::Constant" => match (attribute("value"), text("name")) {
+                (Ok(value), _) => return self.constant(line, &value, left),
+                // `%f : Function = prim::Constant[name="relu"]()`; some are printed with the private name of their overload.
+                (_, Ok(function)) => {
+                    let path = format!("torch.nn.functional.{}", function.trim_start_matches('_'));
+                    self.notes.push(format!("the function {function} is taken as {path}"));
+                    dotted(&path)
+                }
+                _ => ast(AstKind::None),
+            },
             "prim::ListConstruct" => ast(AstKind::List(args)),
             "prim::TupleConstruct" | "prim::NamedTupleConstruct" => ast(AstKind::Tuple(args)),
             "prim::ListUnpack" | "prim::TupleUnpack" => args.remove(0),
@@ -250,17 +305,28 @@ impl Blocks<'_> {
                 let index = args.remove(1);
                 ast(AstKind::Index(Box::new(args.remove(0)), Box::new(index)))
             }
+            // A module by its path, of which the weights may know nothing.
+            "prim::GetAttr" if args.len() == 1 && left.contains(" : __torch__") => {
+                let ty = left.split_once(" : ").map_or("", |l| l.1).trim();
+                let strings = [text("name")?, ty.into()].map(|s| ast(AstKind::Str(s)));
+                call("restride_module", args.into_iter().chain(strings).collect())
+            }
             "prim::GetAttr" if args.len() == 1 => ast(AstKind::Attr(Box::new(args.remove(0)), text("name")?)),
             "prim::SetAttr" if args.len() == 2 => {
                 let value = args.remove(1);
                 let target = ast(AstKind::Attr(Box::new(args.remove(0)), text("name")?));
                 ast(AstKind::Tuple(vec![target, value]))
             }
-            "prim::CallMethod" | "prim::CallFunction" => {
-                return Err(self
-                    .source
-                    .error(line, "a call of a module whose code is not in the text")
-                    .help("print the inlined graph (`m.inlined_graph`), or open the archive itself"));
+            "prim::CallMethod" | "prim::CallFunction" if !args.is_empty() => {
+                let callee = args.remove(0);
+                let callee = match op {
+                    "prim::CallMethod" if *text("name")? != *"forward" => {
+                        ast(AstKind::Attr(Box::new(callee), text("name")?))
+                    }
+                    _ => callee,
+                };
+                let args = args.into_iter().map(|a| (a, false)).collect();
+                ast(AstKind::Call { callee: Box::new(callee), args, kwargs: Vec::new() })
             }
             "prim::unchecked_cast" | "prim::data" if op == "prim::unchecked_cast" => args.remove(0),
             "prim::Uninitialized" => call("uninitialized", vec![ast(AstKind::None)]),
@@ -273,13 +339,13 @@ impl Blocks<'_> {
                 Some(("aten", f)) => call(&format!("torch.{f}"), args),
                 Some(("prim", f)) => call(&format!("ops.prim.{f}"), args),
                 Some((namespace, f)) => call(&format!("ops.{namespace}.{f}"), args),
-                None => return Err(self.source.error(line, format!("the operator {op:?} has no namespace"))),
+                None => return Err(source.error(line, format!("the operator {op:?} has no namespace"))),
             },
         })
     }
 
     /// `[value=3]`, `[value="a"]`, `[value={1.5}]`, `[value=[1, 2]]`.
-    fn constant(&self, line: u32, value: &str, left: &str) -> Result<Ast> {
+    fn constant(&mut self, line: u32, value: &str, left: &str) -> Result<Ast> {
         let value = value.trim();
         if value == "<Tensor>" {
             return Err(self
@@ -288,6 +354,9 @@ impl Blocks<'_> {
                 .help("open the archive itself"));
         }
         let ty = left.split_once(" : ").map_or("", |l| l.1).trim();
+        if let Some((elements, kind)) = value.strip_suffix("} ]").and_then(|v| v.rsplit_once("[ CPU")) {
+            return self.printed_tensor(line, elements, kind, ty);
+        }
         let tensor = value.starts_with('{') || value.contains("CPU");
         let text = value.trim_matches(['{', '}']).trim();
         let text = match text {
@@ -295,6 +364,12 @@ impl Blocks<'_> {
             // `2.` and `1e-05` are floats as they are.
             other => other.replace("annotate(List[Tensor], [])", "[]"),
         };
+        if tensor && text.contains('.') && text.trim_start_matches(['-', '0', '.']).replace(['.', '-'], "").len() >= 6 {
+            self.notes.push(format!("line {line}: the constant {text} is printed with six digits"));
+        }
+        // `{(0,1)}`: a complex number by its parts.
+        let complex = ty.starts_with("Complex") || ty == "complex";
+        let text = if complex && text.starts_with('(') { format!("complex{text}") } else { text };
         let text = if ty == "Device" { format!("torch.device({text})") } else { text };
         let own = SourceText::new(self.source.name().clone(), format!("{}{text}", "\n".repeat(line as usize - 1)));
         let parsed = parse_expression(&own)?;
@@ -304,15 +379,29 @@ impl Blocks<'_> {
         if !tensor {
             return Ok(parsed);
         }
-        let callee =
-            Ast::new(AstKind::Attr(Box::new(Ast::new(AstKind::Name("torch".into()), line)), "tensor".into()), line);
-        let dtype = crate::given::dtype_named(ty.split('(').next().unwrap_or_default());
-        let mut kwargs = Vec::new();
-        if let Some(d) = dtype {
-            let code = crate::eval::code_of_dtype(d);
-            kwargs.push((Arc::from("dtype"), Ast::new(AstKind::Int(code), line)));
-        }
-        Ok(Ast::new(AstKind::Call { callee: Box::new(callee), args: vec![(parsed, false)], kwargs }, line))
+        Ok(tensor_of(parsed, ty, line))
+    }
+
+    /// ` 1  2  3 [ CPULongType{3} ]`: elements as PyTorch prints a tensor, of which only integers are exact.
+    fn printed_tensor(&self, line: u32, elements: &str, kind: &str, ty: &str) -> Result<Ast> {
+        let sizes = kind.split_once('{').map_or("", |k| k.1);
+        let sizes = sizes.split(',').map(|n| n.trim().parse::<usize>().ok()).collect::<Option<Vec<_>>>();
+        let items = elements.split_whitespace().map(|e| e.parse::<i64>().ok()).collect::<Option<Vec<_>>>();
+        let (Some(sizes), Some(items)) = (sizes, items) else {
+            return Err(self
+                .source
+                .error(line, "a constant tensor, whose elements are printed with few digits")
+                .help("open the archive itself"));
+        };
+        let number = |n: &i64| Ast::new(AstKind::Int(*n), line);
+        let list = match sizes[..] {
+            [n] if n == items.len() => items.iter().map(number).collect(),
+            [n, m] if m > 0 && n.checked_mul(m) == Some(items.len()) => {
+                items.chunks(m).map(|r| Ast::new(AstKind::List(r.iter().map(number).collect()), line)).collect()
+            }
+            _ => return Err(self.source.error(line, "a constant tensor that is printed in columns")),
+        };
+        Ok(tensor_of(Ast::new(AstKind::List(list), line), ty, line))
     }
 
     /// `block0(%i : int, %x : Tensor):` with its statements and what it returns.
@@ -417,6 +506,17 @@ impl Blocks<'_> {
         }
         Ok(())
     }
+}
+
+/// `torch.tensor(data, dtype=…)`, of the element type that a type is printed with.
+fn tensor_of(data: Ast, ty: &str, line: u32) -> Ast {
+    let torch = Box::new(Ast::new(AstKind::Name("torch".into()), line));
+    let callee = Box::new(Ast::new(AstKind::Attr(torch, "tensor".into()), line));
+    let mut kwargs = Vec::new();
+    if let Some(d) = crate::given::dtype_named(ty.split('(').next().unwrap_or_default()) {
+        kwargs.push((Arc::from("dtype"), Ast::new(AstKind::Int(crate::eval::code_of_dtype(d)), line)));
+    }
+    Ast::new(AstKind::Call { callee, args: vec![(data, false)], kwargs }, line)
 }
 
 /// A value's name without `%`.

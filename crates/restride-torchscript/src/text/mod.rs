@@ -77,6 +77,8 @@ pub(crate) struct Parsed {
     classes: Vec<(Arc<str>, ClassInfo)>,
     /// The parameter that stands for the module, in TorchScript IR.
     module: Option<Arc<str>>,
+    /// What was assumed.
+    notes: Vec<String>,
 }
 
 /// The definitions of a text.
@@ -146,6 +148,7 @@ pub fn import(text: &str, name: &str, weights: Option<&Weights>, options: &Recor
         if let Some(declared) = &parsed.declared {
             declared.outputs(&mut program)?;
         }
+        program.notes.extend(parsed.notes.iter().cloned());
         program.notes.sort();
         program.notes.dedup();
         Ok(program)

@@ -9,9 +9,20 @@ use std::sync::Arc;
 /// Deepest nesting of arguments.
 const MAX_DEPTH: u32 = 48;
 
+/// Python's built-in functions that graphs call.
+const PYTHON: [&str; 12] =
+    ["getattr", "len", "max", "min", "sum", "abs", "round", "int", "float", "bool", "isinstance", "setattr"];
+
 /// Reads the nodes of a printed graph.
 pub(super) fn parse(source: &Arc<SourceText>) -> Result<Parsed> {
-    let mut out = Parsed { params: Vec::new(), body: Vec::new(), declared: None, classes: Vec::new(), module: None };
+    let mut out = Parsed {
+        params: Vec::new(),
+        body: Vec::new(),
+        declared: None,
+        classes: Vec::new(),
+        module: None,
+        notes: Vec::new(),
+    };
     for (i, line) in source.text().lines().enumerate() {
         let number = i as u32 + 1;
         let line = line.trim();
@@ -84,7 +95,8 @@ fn node(source: &Arc<SourceText>, line: u32, text: &str, out: &mut Parsed) -> Re
                         }
                         t if t.starts_with("<built-in function ") => {
                             let name = t.trim_start_matches("<built-in function ").trim_end_matches('>');
-                            format!("operator.{name}")
+                            // `getattr`, `len` and their like are Python's own; the others are of its module `operator`.
+                            if PYTHON.contains(&name) { name.to_string() } else { format!("operator.{name}") }
                         }
                         t => t.trim_start_matches("<OpOverload(op='").to_string(),
                     };
@@ -94,6 +106,7 @@ fn node(source: &Arc<SourceText>, line: u32, text: &str, out: &mut Parsed) -> Re
                         }
                         None => target,
                     };
+                    let target = target.strip_prefix("builtins.").map_or(target.clone(), str::to_string);
                     // Operators of Python print with their private module's name.
                     let target = target.replace("_operator.", "operator.").replace("torch._C._nn.", "torch.");
                     let mut parts = target.split('.');
@@ -213,7 +226,11 @@ impl<'s> NodeReader<'s> {
         match self.peek() {
             Some('(') => {
                 self.at += 1;
-                let (items, _) = self.list(')', names)?;
+                let (mut items, comma) = self.list(')', names)?;
+                // `(1+2j)` is a number.
+                if let ([Ast { kind: AstKind::Call { .. }, .. }], false) = (&items[..], comma) {
+                    return Ok(items.remove(0));
+                }
                 return Ok(self.ast(AstKind::Tuple(items)));
             }
             Some('[') => {
@@ -274,6 +291,11 @@ impl<'s> NodeReader<'s> {
         if word.is_empty() {
             return Err(self.source.error(self.line, "a value is missing in the arguments"));
         }
+        if let Some((re, im)) = word.strip_suffix('j').and_then(complex) {
+            let callee = Box::new(self.ast(AstKind::Name("complex".into())));
+            let args = [re, im].map(|x| (self.ast(AstKind::Float(x)), false)).to_vec();
+            return Ok(self.ast(AstKind::Call { callee, args, kwargs: Vec::new() }));
+        }
         let kind = match word {
             "None" => AstKind::None,
             "True" => AstKind::Bool(true),
@@ -299,4 +321,15 @@ impl<'s> NodeReader<'s> {
         };
         Ok(self.ast(kind))
     }
+}
+
+/// The parts of `1+2` or `2`, before a `j`.
+fn complex(text: &str) -> Option<(f64, f64)> {
+    if let Ok(im) = text.parse() {
+        return text.starts_with(|c: char| c.is_ascii_digit() || c == '-').then_some((0.0, im));
+    }
+    // The last sign that is no exponent's.
+    let bytes = text.as_bytes();
+    let at = (1..bytes.len()).rev().find(|&i| matches!(bytes[i], b'+' | b'-') && bytes[i - 1] != b'e')?;
+    Some((text[..at].parse().ok()?, text[at..].parse().ok()?))
 }

@@ -34,9 +34,16 @@ pub(super) fn parse(source: &Arc<SourceText>) -> Result<Parsed> {
     if params.first().is_some_and(|p| &*p.name == "self") {
         params.remove(0);
     }
+    // `x: "f32[2, 3]"; y: "f32[3]";` before the code: types of parameters, where `torch.export` prints a module.
+    for stmt in &def.body {
+        let StmtKind::Annotated(target, ty, None) = &stmt.kind else { break };
+        for param in params.iter_mut().filter(|p| target.dotted().as_deref() == Some(&p.name)) {
+            param.annotation = Some(ty.clone());
+        }
+    }
     // Destructured inputs (`arg0, arg1, = fx_pytree.tree_flatten_spec(...)`) are the flat ones.
     let body: Vec<Stmt> = def.body.clone();
-    Ok(Parsed { params, body, declared: signature::read(source.text()), classes, module: None })
+    Ok(Parsed { params, body, declared: signature::read(source.text()), classes, module: None, notes: Vec::new() })
 }
 
 enum FoundForward<'s> {

@@ -1,0 +1,203 @@
+//! PyTorch's modules that call one operator, as data: the operator, and where each argument comes from.
+
+use crate::value::PyValue;
+
+/// A class of modules. `Pool` stands for `Pool1d`, `Pool2d` and `Pool3d`; `#` in the operator's name for their rank.
+pub(super) struct Row {
+    pub class: &'static str,
+    pub op: &'static str,
+    pub slots: &'static [Slot],
+    /// The module does something else in training.
+    pub evaluates: bool,
+    /// The operator's first result is the module's.
+    pub first: bool,
+}
+
+/// An argument of the operator.
+pub(super) enum Slot {
+    /// An argument of the call.
+    Input(usize),
+    /// A tensor of the module; `None` unless all flags are set (with their defaults).
+    Weight(&'static str, &'static [(&'static str, bool)]),
+    /// The opposite of a flag.
+    Not(&'static str, bool),
+    /// No argument: the option `inplace` chooses the in-place form.
+    InPlace,
+    /// A constant.
+    Given(Otherwise),
+    /// A printed option, by name or position.
+    Option(&'static str, Option<usize>, Otherwise),
+    /// A printed option that the operator takes by name.
+    Keyword(&'static str, Otherwise),
+    /// Sizes of the result.
+    Sizes(&'static str),
+}
+
+/// The value of an option that is not printed.
+#[derive(Debug)]
+pub(super) enum Otherwise {
+    None,
+    Int(i64),
+    Float(f64),
+    Bool(bool),
+    Str(&'static str),
+    /// That of another option.
+    Like(&'static str, usize),
+    /// The default of an option that is never printed.
+    Unsaid(f64),
+}
+
+impl Otherwise {
+    pub(super) fn value(&self) -> PyValue {
+        match self {
+            Otherwise::None | Otherwise::Like(..) => PyValue::None,
+            Otherwise::Int(i) => PyValue::int(*i),
+            Otherwise::Float(x) | Otherwise::Unsaid(x) => PyValue::float(*x),
+            Otherwise::Bool(b) => PyValue::bool(*b),
+            Otherwise::Str(s) => PyValue::str(s),
+        }
+    }
+}
+
+const fn row(class: &'static str, op: &'static str, slots: &'static [Slot]) -> Row {
+    Row { class, op, slots, evaluates: false, first: false }
+}
+
+const fn option(name: &'static str, at: usize, otherwise: Otherwise) -> Slot {
+    Slot::Option(name, Some(at), otherwise)
+}
+
+const fn named(name: &'static str, otherwise: Otherwise) -> Slot {
+    Slot::Option(name, None, otherwise)
+}
+
+use Otherwise::{Bool, Float, Int, Like, Str, Unsaid};
+use Slot::{InPlace, Input, Not, Sizes, Weight};
+
+const X: Slot = Input(0);
+const AFFINE: &[(&str, bool)] = &[("affine", true)];
+const AFFINE_BIAS: &[(&str, bool)] = &[("affine", true), ("bias", true)];
+const PER_ELEMENT: &[(&str, bool)] = &[("elementwise_affine", true)];
+const INSTANCE: &[(&str, bool)] = &[("affine", false)];
+const KERNEL: Slot = option("kernel_size", 0, Otherwise::None);
+const STRIDE: Slot = option("stride", 1, Like("kernel_size", 0));
+const PADDING: Slot = option("padding", 2, Int(0));
+
+pub(super) const ROWS: &[Row] = &[
+    row("Linear", "linear", &[X, Weight("weight", &[]), Weight("bias", &[("bias", true)])]),
+    row("Bilinear", "bilinear", &[X, Input(1), Weight("weight", &[]), Weight("bias", &[("bias", true)])]),
+    row("Embedding", "embedding", &[Weight("weight", &[]), X, named("padding_idx", Int(-1))]),
+    Row {
+        evaluates: true,
+        ..row(
+            "BatchNorm",
+            "batch_norm",
+            &[
+                X,
+                Weight("weight", AFFINE),
+                Weight("bias", AFFINE_BIAS),
+                Weight("running_mean", &[("track_running_stats", true)]),
+                Weight("running_var", &[("track_running_stats", true)]),
+                Not("track_running_stats", true),
+                named("momentum", Float(0.1)),
+                named("eps", Float(1e-5)),
+                Slot::Given(Bool(true)),
+            ],
+        )
+    },
+    Row {
+        evaluates: true,
+        ..row(
+            "InstanceNorm",
+            "instance_norm",
+            &[
+                X,
+                Weight("weight", INSTANCE),
+                Weight("bias", &[("affine", false), ("bias", true)]),
+                Weight("running_mean", &[("track_running_stats", false)]),
+                Weight("running_var", &[("track_running_stats", false)]),
+                Not("track_running_stats", false),
+                named("momentum", Float(0.1)),
+                named("eps", Float(1e-5)),
+                Slot::Given(Bool(true)),
+            ],
+        )
+    },
+    row(
+        "LayerNorm",
+        "layer_norm",
+        &[
+            X,
+            option("normalized_shape", 0, Otherwise::None),
+            Weight("weight", PER_ELEMENT),
+            Weight("bias", &[("elementwise_affine", true), ("bias", true)]),
+            named("eps", Float(1e-5)),
+        ],
+    ),
+    row(
+        "RMSNorm",
+        "rms_norm",
+        &[
+            X,
+            option("normalized_shape", 0, Otherwise::None),
+            Weight("weight", PER_ELEMENT),
+            named("eps", Otherwise::None),
+        ],
+    ),
+    row(
+        "GroupNorm",
+        "group_norm",
+        &[
+            X,
+            option("num_groups", 0, Otherwise::None),
+            Weight("weight", AFFINE),
+            Weight("bias", AFFINE_BIAS),
+            named("eps", Float(1e-5)),
+        ],
+    ),
+    row("Flatten", "flatten", &[X, option("start_dim", 0, Int(1)), option("end_dim", 1, Int(-1))]),
+    row(
+        "Unflatten",
+        "unflatten",
+        &[X, option("dim", 0, Otherwise::None), option("unflattened_size", 1, Otherwise::None)],
+    ),
+    row(
+        "MaxPool",
+        "max_pool#d",
+        &[X, KERNEL, STRIDE, PADDING, option("dilation", 3, Int(1)), named("ceil_mode", Bool(false))],
+    ),
+    row("AvgPool", "avg_pool#d", &[X, KERNEL, STRIDE, PADDING]),
+    row("AdaptiveAvgPool", "adaptive_avg_pool#d", &[X, Sizes("output_size")]),
+    Row { first: true, ..row("AdaptiveMaxPool", "adaptive_max_pool#d", &[X, Sizes("output_size")]) },
+    row("Softmax", "softmax", &[X, option("dim", 0, Int(-1))]),
+    row("LogSoftmax", "log_softmax", &[X, option("dim", 0, Int(-1))]),
+    row("PixelShuffle", "pixel_shuffle", &[X, option("upscale_factor", 0, Otherwise::None)]),
+    row("PixelUnshuffle", "pixel_unshuffle", &[X, option("downscale_factor", 0, Otherwise::None)]),
+    row("ChannelShuffle", "channel_shuffle", &[X, option("groups", 0, Otherwise::None)]),
+    row("CosineSimilarity", "cosine_similarity", &[X, Input(1), Slot::Given(Int(1)), named("eps", Unsaid(1e-8))]),
+    row("PReLU", "prelu", &[X, Weight("weight", &[])]),
+    row("GLU", "glu", &[X, option("dim", 0, Int(-1))]),
+    row("LeakyReLU", "leaky_relu", &[X, option("negative_slope", 0, Float(0.01)), InPlace]),
+    row("ELU", "elu", &[X, option("alpha", 0, Float(1.0)), InPlace]),
+    row("CELU", "celu", &[X, option("alpha", 0, Float(1.0)), InPlace]),
+    row("Hardtanh", "hardtanh", &[X, option("min_val", 0, Float(-1.0)), option("max_val", 1, Float(1.0)), InPlace]),
+    row(
+        "Threshold",
+        "threshold",
+        &[X, option("threshold", 0, Otherwise::None), option("value", 1, Otherwise::None), InPlace],
+    ),
+    row("Softplus", "softplus", &[X, option("beta", 0, Float(1.0)), option("threshold", 1, Float(20.0))]),
+    row("Softshrink", "softshrink", &[X, option("lambd", 0, Float(0.5))]),
+    row("Hardshrink", "hardshrink", &[X, option("lambd", 0, Float(0.5))]),
+    row("LogSigmoid", "log_sigmoid", &[X]),
+    row("Sigmoid", "sigmoid", &[X]),
+    row("Tanh", "tanh", &[X]),
+    row("ReLU", "relu", &[X, InPlace]),
+    row("ReLU6", "relu6", &[X, InPlace]),
+    row("SiLU", "silu", &[X, InPlace]),
+    row("Mish", "mish", &[X, InPlace]),
+    row("SELU", "selu", &[X, InPlace]),
+    row("Hardswish", "hardswish", &[X, InPlace]),
+    row("Hardsigmoid", "hardsigmoid", &[X, InPlace]),
+    row("GELU", "gelu", &[X, Slot::Keyword("approximate", Str("none"))]),
+];
