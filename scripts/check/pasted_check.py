@@ -8,7 +8,8 @@ operators. The forms:
   code       gm.code of the exported graph, without types; `printed` is print(ep.module()), which lists its modules
   readable   print_readable() of the exported graph, with types; `unlifted-readable` is that of ep.module()
   exported   print(ep), with signature and range constraints
-  jit        print(traced.graph), with the graphs of its modules; `nested` is that of a module around it, `inlined` print(traced.inlined_graph)
+  jit        print(traced.graph), with the graphs of its modules; `nested` is that of a module around it, `inlined`
+             print(traced.inlined_graph)
 
 The texts come from torch; a text of control flow without its bodies must be refused, naming print_readable(). The results of a form
 are held to what eager PyTorch leaves (values, types, strides, sharing), those of TorchScript IR to torch's own run of it.

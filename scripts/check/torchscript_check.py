@@ -2,8 +2,9 @@
 """Hold TorchScript archives to torch.jit.load: traced and scripted models through interp, functional and plan.
 
 Models of torchvision and timm are made with random weights, traced and scripted, and saved to a scratch directory;
-restride runs each archive on the inputs that PyTorch ran it on. `--converter`
-prints what PyTorch's own converter makes of fixtures/torchscript. Names select models.
+restride runs each archive on the inputs that PyTorch ran it on. `silero` is the archive of the package silero-vad, which pip downloads
+once: 100 chunks at 16 and at 8 kHz, each run from the state that the one before left. `--converter` prints what PyTorch's own converter
+and restride make of fixtures/torchscript. Names select models.
 
 Needs PyTorch, torchvision and timm. Exit status 1 when a result differs or an archive of the list is refused; the last line counts.
 """
@@ -12,6 +13,7 @@ import json
 import subprocess
 import sys
 import warnings
+import zipfile
 from pathlib import Path
 
 import numpy as np
@@ -22,6 +24,7 @@ import torchvision
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 from lib.command import ROOT, Restride
 from lib.driver import parser, scratch
+from lib.tensor_files import Tensors
 
 warnings.simplefilter("ignore")
 V = torchvision.models
@@ -146,27 +149,73 @@ def differs(got, want):
     )
 
 
+def run_once(restride, archive, given, want, out, way, *more):
+    """What is wrong with the results of one run, if anything."""
+    done = restride.run(archive, way, out, *more, inputs=given)
+    if not done:
+        return f"{way}: {done.line[:200]}"
+    with np.load(out) as arrays:
+        names = sorted((n for n in arrays if n.startswith("output.")), key=lambda n: int(n[7:]))
+        got = [arrays[n] for n in names]
+    if len(got) != len(want):
+        return f"{way}: {len(got)} results, not {len(want)}"
+    for i, (a, b) in enumerate(zip(got, want)):
+        if why := differs(a, b):
+            return f"{way}: output {i}: {why}"
+    return None
+
+
 def run(restride, archive, inputs, want, directory):
     """What is wrong with an archive's results, if anything."""
     given = directory / "inputs.npz"
     np.savez(given, **{name: tensor.numpy() for name, tensor in inputs.items()})
     for way in WAYS:
-        out = directory / "outputs.npz"
-        done = subprocess.run(
-            [restride.path, "run", str(archive), "--inputs", str(given), "--outputs", str(out), "--via", way],
-            capture_output=True,
-            text=True,
-        )
-        if done.returncode:
-            return f"{way}: {' '.join(done.stderr.split())[:200]}"
-        arrays = np.load(out)
-        got = [arrays[n] for n in sorted((n for n in arrays if n.startswith("output.")), key=lambda n: int(n[7:]))]
-        if len(got) != len(want):
-            return f"{way}: {len(got)} results, not {len(want)}"
-        for i, (a, b) in enumerate(zip(got, want)):
-            if why := differs(a, b):
-                return f"{way}: output {i}: {why}"
+        if why := run_once(restride, archive, given, want, directory / "outputs.npz", way):
+            return why
     return None
+
+
+# The package whose archive is run as it is shipped.
+SILERO = "silero-vad==6.2.3"
+
+
+def silero_archive():
+    """The shipped archive, downloaded once."""
+    folder = Path.home() / ".cache" / "restride" / SILERO.replace("==", "-")
+    archive = folder / "silero_vad.jit"
+    if not archive.exists():
+        with scratch() as directory:
+            pip = [sys.executable, "-m", "pip", "download", "-q", "--no-deps", "--dest", str(directory), SILERO]
+            subprocess.run(pip, check=True)
+            (wheel,) = directory.glob("*.whl")
+            folder.mkdir(parents=True, exist_ok=True)
+            with zipfile.ZipFile(wheel) as z:
+                archive.write_bytes(z.read("silero_vad/data/silero_vad.jit"))
+    return archive
+
+
+def silero(restride, directory, chunks=100):
+    """(name, what is wrong) of the shipped archive at each rate: chunks one after another, through each way."""
+    archive = silero_archive()
+    for rate, size in ((16000, 512), (8000, 256)):
+        for way in WAYS:
+            model, why = torch.jit.load(str(archive)), None
+            torch.manual_seed(2)
+            state = directory / "state.npz"
+            state.unlink(missing_ok=True)
+            for at in range(chunks):
+                # Voice-like: a tone that comes and goes in noise.
+                time = (torch.arange(size) + at * size) / rate
+                chunk = torch.sin(time * 6.283 * 220) * torch.sin(time * 3) + 0.05 * torch.randn(size)
+                with torch.no_grad():
+                    want = flat(model(chunk[None], rate))
+                given = directory / "inputs.npz"
+                np.savez(given, x=chunk[None].numpy(), sr=np.array(rate))
+                more = ("--state", state) if at else ()
+                if why := run_once(restride, archive, given, want, state, way, *more):
+                    why = f"chunk {at}: {why}"
+                    break
+            yield f"silero {rate} Hz, {way}, {at + 1} chunks", why
 
 
 def archives(name, directory):
@@ -196,47 +245,56 @@ def copies(value):
     return type(value)(copies(v) for v in value) if isinstance(value, (list, tuple)) else value
 
 
-def converter():
-    """What PyTorch's converter makes of the fixtures, as a table."""
+def converter(restride):
+    """What PyTorch's converter and restride make of the fixtures, as a table. The number of those that restride gets wrong."""
     from torch._export.converter import TS2EPConverter
 
+    failed = 0
     print("| program | `TS2EPConverter` | restride |\n|---|---|---|")
     for path in sorted((ROOT / "fixtures" / "torchscript").glob("*ed_*.pt")):
         given = json.loads(path.with_suffix("").with_suffix(".inputs.json").read_text())
-        leaves = []
-        for t in given["tensors"]:
-            if "scalar" in t:
-                leaves.append(t["scalar"])
-                continue
-            data = given["storages"][t["storage"]]
-            leaves.append(torch.tensor(data["data"], dtype=getattr(torch, t["dtype"])).reshape(t["size"]))
+        leaves = Tensors(given).all()
         loaded = torch.jit.load(str(path))
-        inputs = tuple(leaves) if path.stem != "scripted_code" else (leaves[0], leaves[1:])
+        # Inputs in the order of the parameters, a list from the leaves that are left; defaults where none are.
+        schema = loaded.forward.schema.arguments[1:]
+        lists = [i for i, a in enumerate(schema) if str(a.type).startswith("List")]
+        inputs = tuple(leaves) if not lists else (*leaves[: lists[0]], leaves[lists[0] :])
+        inputs += tuple(a.default_value for a in schema[len(inputs) :])
+        with torch.no_grad():
+            want = flat(torch.jit.load(str(path))(*copies(inputs)))
         try:
             made = TS2EPConverter(loaded, copies(inputs)).convert()
             again = [a.detach() if isinstance(a, torch.Tensor) else a for a in flat(made.module()(*copies(inputs)))]
-            want = flat(torch.jit.load(str(path))(*copies(inputs)))
-            says = (
-                "converts"
-                if len(again) == len(want) and all(differs(np.asarray(a), b) is None for a, b in zip(again, want))
-                else "other results"
-            )
+            same = len(again) == len(want) and all(differs(np.asarray(a), b) is None for a, b in zip(again, want))
+            says = "converts" if same else "other results"
         except Exception as e:
             says = "refuses: " + " ".join(str(e).split())[:90].replace("|", "/")
-        print(f"| {path.stem} | {says} | runs, agrees |")
+        with scratch() as directory:
+            file = path.with_suffix("").with_suffix(".inputs.json")
+            each = {w: run_once(restride, path, file, want, directory / "outputs.npz", w) for w in WAYS}
+        wrong = [why for why in each.values() if why]
+        failed += bool(wrong)
+        print(f"| {path.stem} | {says} | {wrong[0] if wrong else 'runs, agrees'} |")
+    return failed
 
 
 def main():
     options = parser(__doc__, "names", "--binary")
     options.add_argument("--converter", action="store_true", help="print the table of docs/torchscript.md")
     args = options.parse_args()
-    if args.converter:
-        return converter()
     restride = Restride(args.binary)
+    if args.converter:
+        sys.exit(converter(restride) > 0)
     failed = count = 0
     with scratch() as directory:
         directory = Path(directory)
-        for name in args.names or MODELS:
+        for name in args.names or (*MODELS, "silero"):
+            if name == "silero":
+                for label, why in silero(restride, directory):
+                    count += 1
+                    failed += why is not None
+                    print(f"{label}: {why or 'ok'}", flush=True)
+                continue
             for path, inputs, want in archives(name, directory):
                 count += 1
                 why = run(restride, path, inputs, want, directory)

@@ -10,6 +10,7 @@ Needs PyTorch and torchvision.
 import json
 import sys
 import warnings
+import zipfile
 from pathlib import Path
 
 import numpy as np
@@ -123,6 +124,34 @@ class Found(torch.nn.Module):
         return boxes[keep], scores[keep], labels[keep]
 
 
+class Old(torch.nn.Module):
+    """Calls that meant something else in archives of before."""
+
+    def forward(self, x: torch.Tensor, n: torch.Tensor):
+        held = torch.zeros([3], dtype=torch.int64)
+        torch.div(n, torch.full_like(n, 2), out=held)
+        parts = [torch.div(n, 2), n / held, n / x, torch.div(n, 2.5), torch.div(n, 2, rounding_mode="floor")]
+        fills = [torch.full([2], 3), torch.full([2], True), torch.full([2], 3, dtype=torch.int64), torch.full([2], 0.5)]
+        steps = [torch.linspace(0.0, 1.0, 7), torch.logspace(0.0, 1.0, 7, 2.0), torch.linspace(1, 4, 4)]
+        n.div_(-2)
+        return parts, fills, steps, torch.nn.functional.gelu(x)
+
+
+def older(path, version, changes):
+    """Makes an archive one of an older version, whose code says what today's schemas do not take."""
+    with zipfile.ZipFile(path) as z:
+        entries = [(i.filename, z.read(i)) for i in z.infolist()]
+    with zipfile.ZipFile(path, "w", zipfile.ZIP_STORED) as z:
+        for name, data in entries:
+            if name.endswith("version"):
+                data = f"{version}\n".encode()
+            if name.endswith(".py"):
+                for old, new in changes.items():
+                    assert old.encode() in data, old
+                    data = data.replace(old.encode(), new.encode())
+            z.writestr(zipfile.ZipInfo(name), data)
+
+
 def traced(module, inputs):
     return torch.jit.trace(module.eval(), tuple(i.clone() for i in inputs), check_trace=False, strict=False)
 
@@ -176,9 +205,11 @@ def call(module, arguments, path):
     np.savez(path, **arrays)
 
 
-def archive(name, module, arguments, again=False):
+def archive(name, module, arguments, again=False, version=None, changes=None):
     path = OUT / f"{name}.pt"
     module.save(str(path))
+    if version is not None:
+        older(path, version, changes)
     loaded = torch.jit.load(str(path))
     write_inputs(OUT / f"{name}.inputs.json", flat(list(arguments)))
     call(loaded, arguments, OUT / f"{name}.outputs.npz")
@@ -243,6 +274,22 @@ def main():
     write_inputs(OUT / "jit_ir.inputs.json", list(x))
     call(function, x, OUT / "jit_ir.outputs.npz")
     torch.save(network.state_dict(), OUT / "state_dict.pt")
+    old()
+
+
+def old():
+    """One archive, as of two versions."""
+    arguments = (torch.tensor([0.5, -1.5, 2.0]), torch.tensor([7, -7, 4]))
+    changes = {
+        "torch.linspace(0., 1., 7)": "torch.linspace(0., 1., None)",
+        "logspace(0., 1., 7,": "logspace(0., 1., None,",
+    }
+    archive("old_version_3", torch.jit.script(Old()), arguments, version=3, changes=changes)
+    changes = {
+        "torch.div_(n, -2)": 'torch.div_(n, -2, rounding_mode="trunc")',
+        "torch.div(n, torch.full_like(n, 2), out=held)": "torch.copy_(held, n)",
+    }
+    archive("old_version_5", torch.jit.script(Old()), arguments, version=5, changes=changes)
 
 
 if __name__ == "__main__":

@@ -102,6 +102,7 @@ pub struct Show {
 Examples:
   restride run model.pt2                                    on the sample inputs in the file
   restride run model.pt2 --inputs in.npz --outputs out.npz
+  restride run model.pt2 --inputs next.npz --state out.npz --outputs out.npz
   restride run model.pt2 --random 0 --via interp            with PyTorch's true aliasing
   restride run model.pt2 --json - | jq '.outputs[0]'
   restride run model.pt2 --ranks 4 --inputs 'in.{rank}.npz' --outputs 'out.{rank}.npz'
@@ -112,6 +113,9 @@ pub struct Run {
     /// Write outputs, and inputs and state that the run changed (.npz, .safetensors or .json; .json to `-`).
     #[arg(long, value_name = "FILE")]
     pub outputs: Option<PathBuf>,
+    /// Start from the state that another run wrote with --outputs (.npz or .safetensors).
+    #[arg(long, value_name = "FILE")]
+    pub state: Option<PathBuf>,
     /// How to run it.
     #[arg(long, default_value = "plan")]
     pub via: Via,

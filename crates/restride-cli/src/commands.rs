@@ -243,6 +243,7 @@ fn run_program(screen: &Screen, args: &Run) -> Result<()> {
             let compiled = Compiled::new(program.clone(), Some(&inputs), &CompileOptions { saved, ..making })?;
             let mut instance = compiled.instance()?;
             let old = instance.state().deep_clone();
+            given_state(screen, args, instance.state_mut())?;
             (instance.run(&inputs, &options)?, instance.into_state(), old)
         }
         Via::Interp | Via::Functional => {
@@ -250,6 +251,7 @@ fn run_program(screen: &Screen, args: &Run) -> Result<()> {
             let compiled = functional.then(|| Compiled::new(program.clone(), Some(&inputs), &making)).transpose()?;
             let mut state = State::new(&program)?;
             let old = state.deep_clone();
+            given_state(screen, args, &mut state)?;
             screen.doing(if functional { Doing::InterpretingFunctional } else { Doing::Interpreting });
             let stage = compiled.as_ref().map_or(&program, Compiled::functional);
             (restride::interpret(stage, &inputs, &mut state, &options)?, state, old)
@@ -262,6 +264,14 @@ fn run_program(screen: &Screen, args: &Run) -> Result<()> {
     let summary = tables::outputs(&program, (&before, &state_before), &outputs, &state);
     write_json(screen, args.json.json.as_deref(), || summary.clone())?;
     screen.print(&tables::outputs_text(&summary))
+}
+
+/// Reads the state of `--state`. What a run then writes is what differs from the program's own state, so that runs can be chained.
+fn given_state(screen: &Screen, args: &Run, state: &mut State) -> Result<()> {
+    match &args.state {
+        Some(path) => Ok(files::read_state(&screen.read_file(path, inputs_format)?, state)?),
+        None => Ok(()),
+    }
 }
 
 fn verify(screen: &Screen, args: &Verify) -> Result<()> {

@@ -147,7 +147,7 @@ fn each_command_takes_the_options_that_change_it() {
         "optimizer lr weight-decay maximize momentum dampening nesterov betas eps amsgrad decoupled-weight-decay ";
     let table = [
         ("show", [program, given, memory, "stage"].concat()),
-        ("run", [program, given, run, memory, "outputs via ranks group json"].concat()),
+        ("run", [program, given, run, memory, "outputs state via ranks group json"].concat()),
         ("verify", [program, given, run, memory, "ranks group json"].concat()),
         ("functionalize", [program, given, "output emit portable views"].concat()),
         ("reinplace", [program, given, "output views"].concat()),

@@ -9,6 +9,8 @@ use std::sync::Arc;
 pub enum GivenValue {
     /// A tensor of a type.
     Tensor(DType, Layout),
+    /// A tensor without dimensions and its element: a number, where the code declares one.
+    Element(DType, Scalar),
     /// A number.
     Number(Scalar),
     /// A string.

@@ -136,7 +136,12 @@ pub fn bind(
         let after = params[i + 1..].iter().filter(|p| p.default.is_none()).count();
         let recorded = record.unnamed();
         let own = supply.take(&param.name, param.annotation.as_ref(), after.min(supply.left()));
-        chosen.push(own.or(recorded));
+        let declared = param.annotation.as_ref().and_then(Ast::dotted);
+        let number = matches!(declared.as_deref(), Some("int" | "float" | "bool" | "number"));
+        chosen.push(match own.or(recorded) {
+            Some(GivenValue::Element(_, n)) if number => Some(GivenValue::Number(n)),
+            chosen => chosen,
+        });
     }
     let unused: Vec<&str> = (0..given.items.len())
         .filter(|i| !supply.used[*i])
@@ -232,6 +237,9 @@ impl Leaves<'_, '_, '_, '_> {
                 let (t, value) = self.eval.rec.input(name, TensorType::new(*dtype, layout));
                 self.eval.rec.user_input(value, InputKind::User(name.into()));
                 (PyValue::Tensor(t), TreeSpec::Leaf)
+            }
+            GivenValue::Element(dtype, _) => {
+                return self.value(name, &GivenValue::Tensor(*dtype, Layout::contiguous(&[])));
             }
             GivenValue::Number(n) => {
                 let e = Expr::from(*n);

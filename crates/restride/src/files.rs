@@ -99,7 +99,10 @@ pub fn given_inputs(path: &Path) -> Result<Vec<(Option<Arc<str>>, GivenValue)>> 
             Item::Tensor(t) => {
                 let dtype = DType::from_name(t.dtype.name())
                     .ok_or_else(|| Error::unsupported(format!("inputs of element type {}", t.dtype.name())))?;
-                GivenValue::Tensor(dtype, Layout::strided(&t.sizes, &t.strides, 0))
+                match element(&file, t, dtype) {
+                    Some(n) => GivenValue::Element(dtype, n),
+                    None => GivenValue::Tensor(dtype, Layout::strided(&t.sizes, &t.strides, 0)),
+                }
             }
             Item::Scalar(FileScalar::None) => GivenValue::None,
             Item::Scalar(FileScalar::Bool(b)) => GivenValue::Number(Scalar::Bool(*b)),
@@ -110,6 +113,45 @@ pub fn given_inputs(path: &Path) -> Result<Vec<(Option<Arc<str>>, GivenValue)>> 
     };
     let name = |i: &NamedItem| i.name.as_deref().map(Arc::from);
     file.items.iter().map(|i| Ok((name(i), given(&i.value)?))).collect()
+}
+
+/// The element of a tensor without dimensions.
+fn element(file: &NamedTensors, t: &FileTensor, dtype: DType) -> Option<Scalar> {
+    if !t.sizes.is_empty() {
+        return None;
+    }
+    let storage = Storage::from_bytes(Bytes::copy_of(&file.storages.get(t.storage)?.bytes));
+    Some(RawTensor::new(storage, dtype, Layout::strided(&[], &[], t.offset))?.get(&[]))
+}
+
+/// Reads the state that a run left into a state: the `buffer.NAME` and `parameter.NAME` of a file that [`write_outputs`] wrote.
+///
+/// # Errors
+/// A file that cannot be read or holds no state, a name that the state does not have, another type.
+pub fn read_state(path: &Path, state: &mut State) -> Result<()> {
+    let file = tensors::read_file(path)?;
+    let mut found = false;
+    for item in &file.items {
+        let name =
+            item.name.as_deref().and_then(|n| n.strip_prefix("buffer.").or_else(|| n.strip_prefix("parameter.")));
+        let (Some(name), Item::Tensor(t)) = (name, &item.value) else { continue };
+        found = true;
+        let Some(own) = state.get(name) else {
+            return wrong(format!("{} holds the state {name}, which the program does not have", path.display()));
+        };
+        let storage = file.storages.get(t.storage).map(|s| Storage::from_bytes(Bytes::copy_of(&s.bytes)));
+        let dtype =
+            DType::from_name(t.dtype.name()).filter(|d| *d == own.dtype() && own.layout().sizes[..] == t.sizes[..]);
+        let layout = Layout::strided(&t.sizes, &t.strides, t.offset);
+        let Some(new) = dtype.zip(storage).and_then(|(d, s)| RawTensor::new(s, d, layout)) else {
+            return wrong(format!("{} holds {name} of another type than the program has", path.display()));
+        };
+        restride_exec::copy::copy_into(own, &new)?;
+    }
+    match found {
+        true => Ok(()),
+        false => wrong(format!("{} holds no state: no buffer.NAME and no parameter.NAME", path.display())),
+    }
 }
 
 /// The tensors of a file as weights, by name.

@@ -112,6 +112,13 @@ fn scripted_code_runs_as_pytorch_runs_it() {
 }
 
 #[test]
+fn operators_of_old_archives_mean_what_they_meant() {
+    for name in ["old_version_3", "old_version_5"] {
+        holds(name, &format!("{name}.pt"), "");
+    }
+}
+
+#[test]
 fn traces_have_symbolic_sizes() {
     holds("traced_network", "traced_network.pt", "input.0=1..64");
 }
@@ -177,4 +184,149 @@ fn inputs_without_types_are_asked_for() {
 fn a_state_dict_is_a_tensor_file() {
     let file = read("state_dict.pt");
     assert!(file.get("0.weight").is_some() && file.get("1.running_mean").is_some());
+}
+
+#[test]
+fn a_run_starts_from_the_state_that_another_wrote() {
+    let name = "scripted_state";
+    let program = opened(name, "scripted_state.pt", "");
+    let inputs = files::read_inputs(&folder().join("scripted_state.inputs.json"), &program).unwrap();
+    let run = RunOptions::default();
+    let path = std::env::temp_dir().join(format!("restride-state-{}.npz", std::process::id()));
+    let (old, mut state) = (State::new(&program).unwrap(), State::new(&program).unwrap());
+    let outputs = restride::interpret(&program, &inputs.deep_clone(), &mut state, &run).unwrap();
+    files::write_outputs(&path, &program, (&inputs, &old), &outputs, &state).unwrap();
+    let mut state = State::new(&program).unwrap();
+    files::read_state(&path, &mut state).unwrap();
+    std::fs::remove_file(&path).unwrap();
+    let outputs = restride::interpret(&program, &inputs.deep_clone(), &mut state, &run).unwrap();
+    compare("again", &outputs.values, &read("scripted_state.again.npz"));
+    // Results are no state.
+    let e = files::read_state(&folder().join("scripted_state.again.npz"), &mut state).unwrap_err();
+    assert!(e.to_string().contains("holds no state"), "{e}");
+}
+
+/// The results of a text on inputs of small numbers, interpreted and as a functional program.
+fn ran(text: &str, types: &str) -> Vec<Vec<f64>> {
+    let given = GivenInputs { items: GivenInputs::parse_types(types).unwrap(), ..GivenInputs::default() };
+    let import = restride_torchscript::RecordOptions {
+        method: None,
+        lookup: &restride_ops::lookup,
+        limits: restride::Limits::default(),
+        inputs: &given,
+    };
+    let program = restride_torchscript::text::import(text, "text", None, &import).unwrap_or_else(|e| panic!("{e}"));
+    let size = |n: &restride_ir::Expr| n.constant().expect("a known size").as_f64() as i64;
+    let values = restride::user_inputs(&program).map(|(i, _)| {
+        let ty = program.graph().tensor(program.signature.inputs[i].value).clone();
+        let n: i64 = ty.layout.sizes.iter().map(size).product();
+        let data: Vec<f32> = (0..n).map(|k| k as f32 - 1.0).collect();
+        let sizes: Vec<i64> = ty.layout.sizes.iter().map(size).collect();
+        RunValue::Tensor(restride::RawTensor::from_slice(&data, &sizes))
+    });
+    let inputs = Inputs::new(values.collect::<Vec<_>>());
+    let run = RunOptions::default();
+    let results = |p: &Program| -> Vec<Vec<f64>> {
+        let mut state = State::new(p).unwrap();
+        let out = restride::interpret(p, &inputs.deep_clone(), &mut state, &run).unwrap();
+        out.values.iter().filter_map(elements).map(|v| v.1).collect()
+    };
+    let compiled = Compiled::new(program.clone(), Some(&inputs), &CompileOptions::default()).unwrap();
+    let out = results(&program);
+    assert_eq!(out, results(compiled.functional()));
+    out
+}
+
+#[test]
+fn bodies_of_printed_graphs_are_called() {
+    let text = r#"
+class GraphModule(torch.nn.Module):
+    def forward(self, x):
+        x: "f32[3]";
+
+        x, = fx_pytree.tree_flatten_spec(([x], {}), self._in_spec)
+        _guards_fn = self._guards_fn(x);  _guards_fn = None
+        sum_1: "f32[]" = torch.ops.aten.sum.default(x)
+        gt: "b8[]" = torch.ops.aten.gt.Scalar(sum_1, 5);  sum_1 = None
+        true_graph_0 = self.true_graph_0
+        false_graph_0 = self.false_graph_0
+        cond = torch.ops.higher_order.cond(gt, true_graph_0, false_graph_0, [x]);  gt = true_graph_0 = None
+        getitem: "f32[3]" = cond[0];  cond = None
+        submod_1 = self.submod_1
+        scan = torch.ops.higher_order.scan(submod_1, [getitem], [x], ());  submod_1 = None
+        getitem_1: "f32[3]" = scan[1]
+        return pytree.tree_unflatten((getitem, getitem_1), self._out_spec)
+
+    class true_graph_0(torch.nn.Module):
+        def forward(self, x: "f32[3]"):
+            mul: "f32[3]" = torch.ops.aten.mul.Tensor(x, 2);  x = None
+            return (mul,)
+
+    class false_graph_0(torch.nn.Module):
+        def forward(self, x: "f32[3]"):
+            sub: "f32[3]" = torch.ops.aten.sub.Tensor(x, 3);  x = None
+            return (sub,)
+
+    class submod_1(torch.nn.Module):
+        def forward(self, carry: "f32[3]", row: "f32[]"):
+            add: "f32[3]" = torch.ops.aten.add.Tensor(carry, row);  carry = row = None
+            sum_2: "f32[]" = torch.ops.aten.sum.default(add)
+            return (add, sum_2)
+"#;
+    // x = [-1, 0, 1] sums to 0: x - 3 = [-4, -3, -2]; sums after adding each row: -12, -12, -9.
+    assert_eq!(ran(text, ""), [vec![-4.0, -3.0, -2.0], vec![-12.0, -12.0, -9.0]]);
+}
+
+#[test]
+fn graphs_of_modules_are_called() {
+    let text = r#"
+>>> print(m.graph); print(m.inner.graph)
+graph(%self.1 : __torch__.M,
+      %x.1 : Float(3, strides=[1], requires_grad=0, device=cpu)):
+  %f : Function = prim::Constant[name="relu"]()
+  %no : bool = prim::Constant[value=0]()
+  %inner : __torch__.Inner = prim::GetAttr[name="inner"](%self.1)
+  %4 : Tensor = prim::CallMethod[name="forward"](%inner, %x.1) # m.py:16:35
+  %5 : Tensor = prim::CallFunction(%f, %4, %no)
+  return (%5)
+
+graph(%self : __torch__.Inner,
+      %x.1 : Tensor):
+  %act : __torch__.torch.nn.modules.activation.Sigmoid = prim::GetAttr[name="act"](%self)
+  %one : int = prim::Constant[value=1](), scope: __module.inner # m.py:3:0
+  %c : Float(3, strides=[1], requires_grad=0, device=cpu) = prim::Constant[value= 1  2 -9 [ CPUFloatType{3} ]]()
+  %y : Tensor = aten::add(%x.1, %c, %one), scope: __module.inner # m.py:3:0
+  %s : Tensor = prim::CallMethod[name="forward"](%act, %y)
+  %z : Tensor = aten::mul_(%y, %s)
+  return (%y)
+"#;
+    let sigmoid = |x: f64| 1.0 / (1.0 + (-x).exp());
+    let got = ran(text, "");
+    for (a, b) in got[0].iter().zip([0.0, 2.0 * sigmoid(2.0), 0.0]) {
+        assert!((a - b).abs() < 1e-6, "{got:?}");
+    }
+}
+
+#[test]
+fn texts_without_what_they_call_are_refused() {
+    let refused = |text: &str, types: &str| {
+        let given = GivenInputs { items: GivenInputs::parse_types(types).unwrap(), ..GivenInputs::default() };
+        let import = restride_torchscript::RecordOptions {
+            method: None,
+            lookup: &restride_ops::lookup,
+            limits: restride::Limits::default(),
+            inputs: &given,
+        };
+        restride_torchscript::text::import(text, "text", None, &import).unwrap_err().to_string()
+    };
+    let nodes = "graph():\n    %x : [num_users=1] = placeholder[target=x]\n    %b : [num_users=1] = get_attr[target=true_graph_0]\n    \
+                 %c : [num_users=1] = call_function[target=torch.ops.higher_order.cond](args = (%x, %b, %b, []), kwargs = {})\n    return (c,)\n";
+    assert!(refused(nodes, "x=bool[]").contains("print_readable()"));
+    let inner = "graph(%self : __torch__.M,\n      %x : Float(3, strides=[1], requires_grad=0, device=cpu)):\n  \
+                 %m : __torch__.N = prim::GetAttr[name=\"m\"](%self)\n  %y : Tensor = prim::CallMethod[name=\"forward\"](%m, %x)\n  return (%y)\n";
+    assert!(refused(inner, "").contains("whose code is not in the text"));
+    let rounded = "graph(%x : Float(2, strides=[1], requires_grad=0, device=cpu)):\n  \
+                   %c : Float(2, strides=[1], requires_grad=0, device=cpu) = prim::Constant[value= 0.1235  2.0000 [ CPUFloatType{2} ]]()\n  \
+                   %y : Tensor = aten::mul(%x, %c)\n  return (%y)\n";
+    assert!(refused(rounded, "").contains("few digits"));
 }

@@ -1,64 +1,91 @@
-//! Operators whose meaning changed, in archives from before: PyTorch's `upgraders_entry.cpp`.
+//! Operators whose meaning changed, in archives from before: PyTorch's `upgraders_entry.cpp`, as data.
 
 use super::{Dialect, Evaluator};
-use crate::value::PyValue;
-use restride_ir::{DType, Expr, Result};
+use crate::value::{KeywordArgs, PyValue};
+use restride_ir::{DType, Result};
 use std::sync::Arc;
+
+/// What a call of an operator meant before a version.
+struct Upgrader {
+    op: &'static str,
+    /// The first version of archives in which it means what it means today.
+    since: u64,
+    meant: Meant,
+}
+
+/// How an operator was meant.
+enum Meant {
+    /// Division of integers, into integers, dropped the fraction.
+    Truncated,
+    /// Without `dtype`, a fill of integers or bools gave floats.
+    FloatFill,
+    /// An argument could be `None`, and then was this number.
+    Default { name: &'static str, at: usize, value: i64 },
+}
+
+const STEPS: Meant = Meant::Default { name: "steps", at: 2, value: 100 };
+
+/// `gelu` got `approximate` in version 10, with a default that means the same.
+const UPGRADERS: [Upgrader; 5] = [
+    Upgrader { op: "div", since: 4, meant: Meant::Truncated },
+    Upgrader { op: "div_", since: 4, meant: Meant::Truncated },
+    Upgrader { op: "full", since: 5, meant: Meant::FloatFill },
+    Upgrader { op: "linspace", since: 8, meant: STEPS },
+    Upgrader { op: "logspace", since: 9, meant: STEPS },
+];
 
 impl Evaluator<'_, '_> {
     /// The value of a call as the archive's version meant it; `None` where nothing changed since.
-    pub(crate) fn upgraded(
-        &mut self,
-        name: &str,
-        args: &[PyValue],
-        kwargs: &[(Arc<str>, PyValue)],
-    ) -> Result<Option<PyValue>> {
+    pub(crate) fn upgraded(&mut self, name: &str, args: &[PyValue], kwargs: &KeywordArgs) -> Result<Option<PyValue>> {
         let Dialect::TorchScript(version) = self.dialect else { return Ok(None) };
-        let has = |n: &str| kwargs.iter().any(|k| &*k.0 == n);
-        let with = |extra: &[(&str, PyValue)]| {
-            let mut all = kwargs.to_vec();
-            all.extend(extra.iter().map(|(n, v)| (Arc::from(*n), v.clone())));
-            all
-        };
-        let float = |v: &PyValue| match v {
-            PyValue::Tensor(t) => t.dtype().is_float() || t.dtype().is_complex(),
-            PyValue::Num(e) => e.is_float(),
-            PyValue::Complex(..) => true,
-            _ => false,
-        };
-        match (name, version, args) {
-            // Integers were divided as integers.
-            ("div" | "div_", 0..4, [a, b]) if !has("rounding_mode") && (a.has_tensor() || b.has_tensor()) => {
-                if float(a) || float(b) {
+        let Some(upgrader) = UPGRADERS.iter().find(|u| u.op == name && version < u.since) else { return Ok(None) };
+        let get = |n: &str| kwargs.iter().find(|k| &*k.0 == n).map(|k| &k.1);
+        let (mut args, mut kwargs_now) = (args.to_vec(), kwargs.to_vec());
+        match upgrader.meant {
+            Meant::Truncated => {
+                // `rounding_mode` came with the new meaning, and `out` decides as the operands do.
+                let tensors = args.iter().any(PyValue::has_tensor);
+                if args.len() != 2 || get("rounding_mode").is_some() || !tensors {
                     return Ok(None);
                 }
-                let kwargs = with(&[("rounding_mode", PyValue::str("trunc"))]);
-                self.dispatch("aten", name, args, &kwargs).map(Some)
-            }
-            // A fill of integers gave floats.
-            ("full", 0..5, [_, fill, ..]) if !float(fill) && !has("dtype") && args.len() < 4 => {
-                let kwargs = with(&[("dtype", PyValue::DType(DType::F32))]);
-                self.dispatch("aten", name, args, &kwargs).map(Some)
-            }
-            // The number of steps was optional.
-            ("linspace" | "logspace", 0..9, [a, b, rest @ ..])
-                if matches!(rest.first(), None | Some(PyValue::None)) =>
-            {
-                let mut all = vec![a.clone(), b.clone()];
-                if !has("steps") {
-                    all.push(PyValue::int(100));
+                if args.iter().chain(get("out")).any(floats) {
+                    return Ok(None);
                 }
-                all.extend(rest.iter().skip(1).cloned());
-                let kwargs: Vec<(Arc<str>, PyValue)> = kwargs
-                    .iter()
-                    .map(|(n, v)| match (&**n, v) {
-                        ("steps", PyValue::None) => (n.clone(), PyValue::Num(Expr::Int(100))),
-                        _ => (n.clone(), v.clone()),
-                    })
-                    .collect();
-                self.dispatch("aten", name, &all, &kwargs).map(Some)
+                kwargs_now.push(("rounding_mode".into(), PyValue::str("trunc")));
             }
-            _ => Ok(None),
+            Meant::FloatFill => {
+                let typed = get("dtype").or(args.get(2)).is_some_and(|d| !matches!(d, PyValue::None));
+                if typed || get("out").is_some() || args.get(1).or(get("fill_value")).is_some_and(floats) {
+                    return Ok(None);
+                }
+                if args.len() > 2 {
+                    args[2] = PyValue::DType(DType::F32);
+                } else {
+                    kwargs_now.retain(|k| &*k.0 != "dtype");
+                    kwargs_now.push((Arc::from("dtype"), PyValue::DType(DType::F32)));
+                }
+            }
+            Meant::Default { name, at, value } => {
+                if args.len() == at && get(name).is_none_or(|v| matches!(v, PyValue::None)) {
+                    kwargs_now.retain(|k| &*k.0 != name);
+                    args.push(PyValue::int(value));
+                } else if matches!(args.get(at), Some(PyValue::None)) {
+                    args[at] = PyValue::int(value);
+                } else {
+                    return Ok(None);
+                }
+            }
         }
+        self.dispatch("aten", name, &args, &kwargs_now).map(Some)
+    }
+}
+
+/// Whether a value is a float or complex number, or a tensor of those.
+fn floats(v: &PyValue) -> bool {
+    match v {
+        PyValue::Tensor(t) => t.dtype().is_float() || t.dtype().is_complex(),
+        PyValue::Num(e) => e.is_float(),
+        PyValue::Complex(..) => true,
+        _ => false,
     }
 }
