@@ -2,9 +2,9 @@
 """Run the command on damaged files: every run ends with status 0, 1 or 2, in time and in 4 GiB of address space.
 
 A case is a number. It chooses a file of `fixtures` or the filetests, or a compiled one with its plan; the level of the damage
-(bytes, zip, JSON, pickle, text, tensors, plan; scripts/check/mutations.py); and a command with its options. A panic, a signal,
-another exit status and a run over time are failures; each kind is printed once, with its first case. `--show CASE` makes one
-case again, runs it, and prints how it ends.
+(bytes, zip, JSON, pickle, text, tensors, plan, an archive of torch.jit.save, a printed graph; scripts/check/mutations.py); and a
+command with its options. A panic, a signal, another exit status and a run over time are failures; each kind is printed once, with its
+first case. `--show CASE` makes one case again, runs it, and prints how it ends.
 
 Standard library only. Exit status 1 when a case fails; the last line is `N runs, N failed`.
 """
@@ -65,6 +65,15 @@ class Seeds:
         for name, data in files("fixtures/alias/*.json"):
             if name.replace(".json", ".pt2") in self.programs:
                 self.inputs.append((name.replace(".json", ".pt2"), "json", data))
+        # Programs of torch.jit.save and printed graphs, with the inputs that give them types.
+        folder = "fixtures/torchscript/"
+        given = {name.replace(".inputs.json", ""): data for name, data in files(folder + "*.inputs.json")}
+        stem = lambda name: name.rsplit(".", 1)[0]
+        self.scripted = [(stem(n), data) for n, data in files(folder + "*.pt") if stem(n) in given]
+        self.pasted = [(stem(n), data) for n, data in files(folder + "*.txt") if stem(n) in given]
+        self.given = given
+        code = [c.decode() for _, data in self.scripted for n, c in m.zip_entries(data) if n.endswith(".py")]
+        self.python = m.Text(code + [data.decode() for _, data in self.pasted])
         self.planned = list(self.with_plans(restride, directory))
         self.strings = set()
         for _, data in self.archives[::4]:
@@ -99,7 +108,22 @@ def is_json(name):
 
 def damaged(rng, seeds):
     """The level, the program's file name and contents, more options, and whose contents the inputs are."""
-    level = rng.choices(["bytes", "zip", "json", "pickle", "text", "tensors", "plan"], [8, 10, 25, 10, 30, 9, 8])[0]
+    levels = ["bytes", "zip", "json", "pickle", "text", "tensors", "plan", "torchscript", "pasted"]
+    level = rng.choices(levels, [8, 10, 25, 10, 30, 9, 8, 15, 15])[0]
+    if level == "torchscript":
+        name, data = rng.choice(seeds.scripted)
+        kind = rng.random()
+        if kind < 0.5:
+            data = m.in_entry(rng, data, lambda n: n.endswith(".py"), seeds.python.changed)
+        elif kind < 0.8:
+            data = m.in_entry(rng, data, lambda n: n.endswith((".pkl", "version")), m.in_pickle)
+        else:
+            data = m.in_zip(rng, data) if kind < 0.9 else m.in_bytes(rng, data)
+        return level, "program.pt", data, ("inputs.json", seeds.given[name])
+    if level == "pasted":
+        name, data = rng.choice(seeds.pasted)
+        data = seeds.python.changed(rng, data) if rng.random() < 0.9 else m.in_bytes(rng, data)
+        return level, "program.txt", data, ("inputs.json", seeds.given[name])
     if level == "text":
         return level, "program.fx", seeds.text.changed(rng, rng.choice(seeds.texts)[1]), None
     if level == "tensors":
