@@ -1,6 +1,6 @@
 //! Declarations built from others: `exact(…).reusing(…).graded(…)`.
 
-use crate::{EpilogueFn, Exactness, Grad, MacsFn, OpDef, Reuse, TileFn, TimeFn};
+use crate::{EpilogueFn, Exactness, Grad, MacsFn, OpDef, Reuse, RowFormFn, TileFn, TimeFn};
 
 impl OpDef {
     /// The declaration with results as close to PyTorch's as given.
@@ -18,6 +18,10 @@ impl OpDef {
     /// The declaration of an operator whose calls can be computed in tiles.
     pub const fn tiled(self, tiles: TileFn) -> OpDef {
         OpDef { tiles: Some(tiles), ..self }
+    }
+    /// The declaration of an operator whose calls on singles are functions of rows.
+    pub const fn in_rows(self, rows: RowFormFn) -> OpDef {
+        OpDef { rows: Some(rows), ..self }
     }
     /// The declaration of an operator whose kernel calls epilogues.
     pub const fn finishing(self, epilogue: EpilogueFn) -> OpDef {

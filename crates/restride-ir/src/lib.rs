@@ -24,6 +24,7 @@ mod placement;
 mod program;
 mod refusal;
 mod remark;
+mod row_form;
 mod schema;
 mod scratch;
 #[cfg(test)]
@@ -66,6 +67,7 @@ pub use program::{
 pub use refusal::{OperandMemory, refuse_cast, refuse_overlap};
 pub use remark::{Reason, Remark, RemarkKind};
 pub use restride_tensor::{DType, Dim, Dims, Layout, Scalar};
+pub use row_form::{RowForm, RowFormFn, RowOperand};
 pub use schema::{AliasInfo, ArgType, Default as SchemaDefault, Schema, SchemaArg, SchemaReturn};
 pub use scratch::{
     call_layout_time, call_scratch, call_trailing_room, macs, placed_args, scratch_bytes, trailing_room,

@@ -3,7 +3,7 @@
 //! `restride-ops` declares each operator once, as a static [`OpDef`]; a `None` shows what the operator lacks. An [`Op`] is the
 //! handle of a registered declaration, which nodes hold.
 
-use crate::{Arg, Args, Exchange, Expr, Grad, Meta, OpError, Schema, TensorType, TileFn};
+use crate::{Arg, Args, Exchange, Expr, Grad, Meta, OpError, RowFormFn, Schema, TensorType, TileFn};
 use restride_tensor::{DType, Fitted, Layout, RawTensor, Scalar, View, ViewMut};
 use smallvec::SmallVec;
 use std::fmt;
@@ -420,6 +420,8 @@ pub struct OpDef {
     pub by_batch: Option<ByBatch>,
     /// How parts of results follow from parts of operands, for an operator that is not `pointwise`.
     pub tiles: Option<TileFn>,
+    /// The function of rows that calls on singles are.
+    pub rows: Option<RowFormFn>,
     /// For an operator whose kernel may call an epilogue for finished parts of its result (`restride-kernels`, `support/epilogue.rs`): how
     /// many of the result's dimensions are the rows of these parts, by the call; `None` for a call without epilogue.
     pub epilogue: Option<EpilogueFn>,
@@ -521,6 +523,7 @@ impl OpDef {
             by_row: false,
             by_batch: None,
             tiles: None,
+            rows: None,
             epilogue: None,
             prepacked: None,
             fused: false,

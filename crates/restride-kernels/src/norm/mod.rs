@@ -169,22 +169,21 @@ pub struct Affine<'a> {
     pub bias: Option<View<'a>>,
 }
 
-/// Batch normalisation with given statistics. The result may share the memory of `x` index by index.
-pub fn batch_norm_with(
-    x: &View<'_>,
+/// What batch normalisation with given statistics multiplies by and adds, for each channel.
+pub fn batch_factors(
     mean: &View<'_>,
     var: &View<'_>,
     affine_: Affine<'_>,
     eps: f64,
-    out: &ViewMut<'_>,
-    threads: usize,
+    scale: &mut [f64],
+    shift: &mut [f64],
 ) -> Result<(), String> {
     let channels = mean.numel();
     let vectors = [Some(mean), Some(var), affine_.weight.as_ref(), affine_.bias.as_ref()];
-    if !vectors.into_iter().flatten().all(|v| v.sizes().len() <= 1 && v.numel() == channels) {
+    let fit = |v: &View<'_>| v.sizes().len() <= 1 && v.numel() == channels;
+    if !vectors.into_iter().flatten().all(fit) || scale.len() != channels || shift.len() != channels {
         return Err(format!("statistics and parameters are vectors of {channels} channels"));
     }
-    let (mut scale, mut shift) = (Temp::filled(channels, 0.0f64), Temp::filled(channels, 0.0f64));
     // Some channels at a time, so that no operand has to be put in order as a whole.
     const SOME: usize = 64;
     let read = |v: &View<'_>, first: usize, to: &mut [f64]| {
@@ -210,6 +209,49 @@ pub fn batch_norm_with(
             shift[first + i] = b[i] - m[i] * factor;
         }
     }
+    Ok(())
+}
+
+/// `x * scale + shift` in double precision, with one number each or as many as elements: a row of [`batch_norm_with`].
+///
+/// # Panics
+/// If the lengths differ.
+pub fn scale_row(x: &[f32], scale: &[f64], shift: &[f64], out: &mut [f32]) {
+    assert!(x.len() == out.len() && scale.len() == shift.len(), "rows are of one length");
+    isa::run(ScaledTo(x, scale, shift, out));
+}
+
+struct ScaledTo<'a>(&'a [f32], &'a [f64], &'a [f64], &'a mut [f32]);
+impl isa::Work for ScaledTo<'_> {
+    type Out = ();
+    const WIDEST: bool = true;
+    #[inline(always)]
+    fn run(self) {
+        let ScaledTo(x, scale, shift, out) = self;
+        let map = |x: f32, a: f64, b: f64| f32::of(x.wide() * a + b);
+        match (scale, shift) {
+            (&[a], &[b]) => out.iter_mut().zip(x).for_each(|(y, x)| *y = map(*x, a, b)),
+            _ => {
+                assert!(scale.len() == x.len(), "rows are of one length");
+                out.iter_mut().zip(x).zip(scale).zip(shift).for_each(|(((y, x), a), b)| *y = map(*x, *a, *b));
+            }
+        }
+    }
+}
+
+/// Batch normalisation with given statistics. The result may share the memory of `x` index by index.
+pub fn batch_norm_with(
+    x: &View<'_>,
+    mean: &View<'_>,
+    var: &View<'_>,
+    affine_: Affine<'_>,
+    eps: f64,
+    out: &ViewMut<'_>,
+    threads: usize,
+) -> Result<(), String> {
+    let channels = mean.numel();
+    let (mut scale, mut shift) = (Temp::filled(channels, 0.0f64), Temp::filled(channels, 0.0f64));
+    batch_factors(mean, var, affine_, eps, &mut scale, &mut shift)?;
     scale_channels(x, &scale, &shift, out, threads)
 }
 

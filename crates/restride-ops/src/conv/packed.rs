@@ -3,7 +3,7 @@
 //! The operators have the arguments of the plain ones, and last whether the result is channels-last: the layout of the filter no
 //! longer says so.
 
-use super::{Conv, GENERAL, PLAIN, Positions, check_types, macs, run, scratch, time};
+use super::{Conv, GENERAL, PLAIN, Positions, check_types, finished, macs, run, scratch, time};
 use crate::support::*;
 use restride_ir::{Args, Call, Layout, Meta, OpDef, Prepacked, Scalar};
 use restride_kernels::conv::filter_layout;
@@ -72,6 +72,7 @@ macro_rules! ordered {
         )
         .counted(|a, outs| macs(a, outs, &$positions))
         .timed(|a, outs| time(a, outs, &$positions))
+        .finishing(|a, outs| finished(a, outs, &$positions))
         .noted($note)
     };
 }

@@ -9,10 +9,11 @@ use crate::support::scratch::stored;
 use crate::support::tiles::{all, by_rows, whole};
 use crate::support::*;
 use restride_ir::{
-    Arg, Args, Call, DType, Emit, Expr, Meta, OpDef, OverlapCheck, Reuse, ReuseKind, TileRule, TwinDecl, TwinReturn,
-    Val,
+    Arg, Args, Call, DType, Emit, Expr, Meta, OpDef, OverlapCheck, Reuse, ReuseKind, RowForm, TileRule, TwinDecl,
+    TwinReturn, Val,
 };
 use restride_kernels::norm::{self, Affine, BatchStats, Running};
+use restride_tensor::View;
 use smallvec::smallvec;
 
 /// Argument positions of one form; input, weight and bias are the first three.
@@ -244,12 +245,26 @@ fn by_channel(a: &Args<'_, Meta>, results: &[Meta], f: &BatchNormForm) -> Option
     by_rows(rank, |_| false, results.collect(), operands.collect())
 }
 
+/// As [`by_channel`], for singles.
+fn channel_rows(a: &Args<'_, Meta>) -> Option<RowForm> {
+    let x = a.tensor(0).ok()?;
+    if GENERAL.trains(a).ok()? || x.rank() < 2 || x.dtype != DType::F32 {
+        return None;
+    }
+    let numbers: fn(&Args<'_, View<'_>>, &mut [f64], &mut [f64]) -> Result<()> = |a, scale, shift| {
+        let affine = Affine { weight: a.opt_tensor(1)?.copied(), bias: a.opt_tensor(2)?.copied() };
+        ran(norm::batch_factors(a.tensor(3)?, a.tensor(4)?, affine, a.float(GENERAL.eps)?, scale, shift))
+    };
+    Some(RowForm::Scale { dim: 1, count: usize::try_from(x.sizes()[1]).ok()?, numbers, row: norm::scale_row })
+}
+
 const WRITES: &str = "Training writes the running statistics, which PyTorch's schema does not say";
 
 pub(crate) static OPS: &[OpDef] = &[
     OpDef {
         twin: legit(&[TwinReturn::Result(0)]),
         tiles: Some(|a, results| by_channel(a, results, &GENERAL)),
+        rows: Some(|a, _| channel_rows(a)),
         ..batch!("batch_norm", infer_one, GENERAL, None, || general_samples(true)).noted(WRITES)
     },
     OpDef {

@@ -1,6 +1,8 @@
 //! Activation functions, their derivatives, and rounding to quantized values.
 
-use crate::pointwise::{Metas, Promotion, Result, as_empty_like, compute, infer, input, not_for, op, own, run};
+use crate::pointwise::{
+    Metas, Promotion, Result, as_empty_like, compute, infer, input, not_for, op, own, row_form, row_form_with, run,
+};
 use crate::support::promote::check_holds;
 use crate::support::{emit, ensure, without_scratch};
 use restride_ir::{Arg, Args, Call, Emit, Meta, OpDef, OpError, Scalar, Val};
@@ -176,8 +178,10 @@ pub(crate) static OPS: &[OpDef] = &[
     op!("relu", NoBool(0), k::RELU, || whole(activation(), &[])),
     own!("relu6", |a| as_empty_like(a, infer_one(a, &k::CLAMP)), |c| run_with(c, &k::CLAMP, &[0.0, 6.0]), (0), || {
         whole(activation(), &[])
-    }),
-    own!("hardtanh", infer_hardtanh, run_clamp, (0), || whole(with(&[-0.5, 1.5]), &[-2, 2])),
+    })
+    .in_rows(|a, r| row_form_with(a, r[0].dtype, &[0], &[0.0, 6.0], &k::CLAMP)),
+    own!("hardtanh", infer_hardtanh, run_clamp, (0), || whole(with(&[-0.5, 1.5]), &[-2, 2]))
+        .in_rows(|a, _| row_form(a, &[0], &[1, 2], Promotion::NoBool, &k::CLAMP)),
     op!("leaky_relu", Same(0; 1), k::LEAKY_RELU, || with(&[0.2])),
     op!("elu", Same(0; 1, 2, 3), k::ELU, || with(&[1.5, 0.5, 2.0])),
     own!("celu", infer_celu, run_celu, (0), || with(&[1.5])),
@@ -188,7 +192,8 @@ pub(crate) static OPS: &[OpDef] = &[
         |c| run(c, &[0], &[], Promotion::Same, gelu(&c.args, 1, &k::GELU, &k::GELU_TANH)?),
         (0),
         gelus
-    ),
+    )
+    .in_rows(|a, _| row_form(a, &[0], &[], Promotion::Same, gelu(a, 1, &k::GELU, &k::GELU_TANH).ok()?)),
     op!("silu", Same(0), k::SILU, activation),
     op!("mish", Same(0), k::MISH, activation),
     op!("softplus", Same(0; 1, 2), k::SOFTPLUS, || with(&[2.0, 3.0])),

@@ -1,12 +1,14 @@
 //! Arithmetic of two or more operands.
 
 use crate::pointwise::{
-    Metas, Promotion, Result, check_alpha, common, compute, infer, input, inputs, op, operands, own, run,
+    Metas, Promotion, Result, check_alpha, common, compute, infer, input, inputs, op, operands, own, row_form,
+    row_form_with, run,
 };
 use crate::support::ensure;
 use crate::support::promote::Operand;
-use restride_ir::{Args, Call, Grad, Meta, OpDef, OpError, Scalar};
+use restride_ir::{Args, Call, Grad, Meta, OpDef, OpError, RowForm, Scalar};
 use restride_kernels::pointwise::{self as k, Input, Pointwise};
+use restride_kernels::support::convert::Compute;
 use restride_tensor::DType::*;
 
 /// `add`, `sub` and `rsub`: two operands followed by `alpha`.
@@ -35,13 +37,24 @@ fn infer_rsub(a: &Args<'_, Meta>) -> Metas {
     infer(a, &[1, 0], &[], Promotion::Same, &k::SUB)
 }
 
-/// Skips the multiplication if `alpha` is 1.
+/// Skips the multiplication if `alpha` is 1: the function and the positions of its parameters.
+fn by_alpha<'p, V>(
+    a: &Args<'_, V>,
+    plain: &'p Pointwise,
+    scaled: &'p Pointwise,
+) -> Result<(&'p Pointwise, &'static [usize])> {
+    Ok(match a.opt_scalar(2)? {
+        None | Some(Scalar::Int(1) | Scalar::Float(1.0)) => (plain, &[]),
+        Some(_) => (scaled, &[2]),
+    })
+}
 fn run_scaled(c: &Call<'_>, plain: &Pointwise, scaled: &Pointwise) -> Result<()> {
-    match c.args.opt_scalar(2)? {
-        None | Some(Scalar::Int(1)) => run(c, &[0, 1], &[], Promotion::Same, plain),
-        Some(Scalar::Float(1.0)) => run(c, &[0, 1], &[], Promotion::Same, plain),
-        Some(_) => run(c, &[0, 1], &[2], Promotion::Same, scaled),
-    }
+    let (op, params) = by_alpha(&c.args, plain, scaled)?;
+    run(c, &[0, 1], params, Promotion::Same, op)
+}
+fn scaled_rows(a: &Args<'_, Meta>, plain: &Pointwise, scaled: &Pointwise) -> Option<RowForm> {
+    let (op, params) = by_alpha(a, plain, scaled).ok()?;
+    row_form(a, &[0, 1], params, Promotion::Same, op)
 }
 
 fn run_add(c: &Call<'_>) -> Result<()> {
@@ -55,6 +68,12 @@ fn run_rsub(c: &Call<'_>) -> Result<()> {
     let alpha = c.args.opt_scalar(2)?.unwrap_or(Scalar::Int(1));
     let [a, b] = [input(&c.args, 0)?, input(&c.args, 1)?];
     compute(c, &k::RSUB, dtype, &[a, b, Input::Parameter(alpha)])
+}
+
+fn rsub_rows(a: &Args<'_, Meta>) -> Option<RowForm> {
+    let dtype = common(&operands(a, &[0, 1]).ok()?, Promotion::Same).ok()?;
+    let alpha = f32::from_scalar(a.opt_scalar(2).ok()?.unwrap_or(Scalar::Int(1)));
+    row_form_with(a, dtype, &[0, 1], &[alpha], &k::RSUB)
 }
 
 /// The rounding of `div`, from its last argument.
@@ -100,6 +119,12 @@ fn run_addc(c: &Call<'_>, op: &Pointwise) -> Result<()> {
     compute(c, op, dtype, &all)
 }
 
+fn addc_rows(a: &Args<'_, Meta>, op: &Pointwise) -> Option<RowForm> {
+    let dtype = common(&operands(a, &[0, 1, 2]).ok()?, Promotion::Same).ok()?;
+    let value = f32::from_scalar(a.opt_scalar(3).ok()?.unwrap_or(Scalar::Int(1)));
+    row_form_with(a, dtype, &[0, 1, 2], &[value], op)
+}
+
 /// `lerp` requires operands of one element type.
 fn infer_lerp(a: &Args<'_, Meta>) -> Metas {
     let (x, y) = (a.tensor(0)?, a.tensor(1)?);
@@ -113,6 +138,12 @@ fn infer_lerp(a: &Args<'_, Meta>) -> Metas {
     }
     let at: &[usize] = if weight.is_some() { &[0, 1, 2] } else { &[0, 1] };
     infer(a, at, &[], Promotion::Same, &k::LERP)
+}
+fn lerp_rows(a: &Args<'_, Meta>) -> Option<RowForm> {
+    match a.as_tensor(2) {
+        Some(_) => row_form(a, &[0, 1, 2], &[], Promotion::Same, &k::LERP),
+        None => row_form(a, &[0, 1], &[2], Promotion::Same, &k::LERP),
+    }
 }
 fn run_lerp(c: &Call<'_>) -> Result<()> {
     let weight = match c.args.as_tensor(2) {
@@ -149,12 +180,16 @@ macro_rules! scaled_op {
 }
 
 pub(crate) static OPS: &[OpDef] = &[
-    scaled_op!("add.Tensor", infer_scaled, run_add, || scaled(ALL)),
-    scaled_op!("add.Scalar", infer_scaled, run_add, || { scaled_number(ALL) }),
-    scaled_op!("sub.Tensor", infer_sub, run_sub, || { scaled(NUMBERS) }),
-    scaled_op!("sub.Scalar", infer_sub, run_sub, || { scaled_number(NUMBERS) }),
-    scaled_op!("rsub.Tensor", infer_rsub, run_rsub, || tensors(scaled(NUMBERS))),
-    scaled_op!("rsub.Scalar", infer_rsub, run_rsub, || { scaled_number(NUMBERS) }),
+    scaled_op!("add.Tensor", infer_scaled, run_add, || scaled(ALL))
+        .in_rows(|a, _| scaled_rows(a, &k::ADD, &k::ADD_SCALED)),
+    scaled_op!("add.Scalar", infer_scaled, run_add, || { scaled_number(ALL) })
+        .in_rows(|a, _| scaled_rows(a, &k::ADD, &k::ADD_SCALED)),
+    scaled_op!("sub.Tensor", infer_sub, run_sub, || { scaled(NUMBERS) })
+        .in_rows(|a, _| scaled_rows(a, &k::SUB, &k::SUB_SCALED)),
+    scaled_op!("sub.Scalar", infer_sub, run_sub, || { scaled_number(NUMBERS) })
+        .in_rows(|a, _| scaled_rows(a, &k::SUB, &k::SUB_SCALED)),
+    scaled_op!("rsub.Tensor", infer_rsub, run_rsub, || tensors(scaled(NUMBERS))).in_rows(|a, _| rsub_rows(a)),
+    scaled_op!("rsub.Scalar", infer_rsub, run_rsub, || { scaled_number(NUMBERS) }).in_rows(|a, _| rsub_rows(a)),
     op!("mul.Tensor", Same(0, 1), k::MUL, || binary_mixed(ALL)),
     op!("mul.Scalar", Same(0, 1), k::MUL, || with_number(ALL)),
     op!("div.Tensor", Float(0, 1), k::DIV, || divisions(NUMBERS)),
@@ -186,10 +221,12 @@ pub(crate) static OPS: &[OpDef] = &[
     op!("fmin", Same(0, 1), k::FMIN, || comparisons_of(ALL_REAL)),
     op!("gcd", NoBool(0, 1), k::GCD, || binary(INTS)),
     op!("lcm", NoBool(0, 1), k::LCM, || binary(INTS)),
-    own!("addcmul", |a| infer_addc(a, false), |c| run_addc(c, &k::ADDCMUL), (0, 1, 2), || triples(true)),
-    own!("addcdiv", |a| infer_addc(a, true), |c| run_addc(c, &k::ADDCDIV), (0, 1, 2), || triples(false)),
-    own!("lerp.Scalar", infer_lerp, run_lerp, (0, 1), || lerps(true)),
-    own!("lerp.Tensor", infer_lerp, run_lerp, (0, 1, 2), || lerps(false)),
+    own!("addcmul", |a| infer_addc(a, false), |c| run_addc(c, &k::ADDCMUL), (0, 1, 2), || triples(true))
+        .in_rows(|a, _| addc_rows(a, &k::ADDCMUL)),
+    own!("addcdiv", |a| infer_addc(a, true), |c| run_addc(c, &k::ADDCDIV), (0, 1, 2), || triples(false))
+        .in_rows(|a, _| addc_rows(a, &k::ADDCDIV)),
+    own!("lerp.Scalar", infer_lerp, run_lerp, (0, 1), || lerps(true)).in_rows(|a, _| lerp_rows(a)),
+    own!("lerp.Tensor", infer_lerp, run_lerp, (0, 1, 2), || lerps(false)).in_rows(|a, _| lerp_rows(a)),
     own!("isclose", infer_isclose, run_isclose, (), closeness),
 ];
 

@@ -1,10 +1,12 @@
 //! Comparisons, logic and selections.
 
-use crate::pointwise::{Metas, Promotion, Result, ask, common, compute, input, layout, not_for, operands, own};
+use crate::pointwise::{
+    Metas, Promotion, Result, ask, common, compute, input, layout, not_for, operands, own, row_form,
+};
 use crate::support::ensure;
 use crate::support::promote::{Operand, check_holds, result_type};
 use crate::support::strides;
-use restride_ir::{Args, Call, Grad, Meta, OpDef, OpError, OverlapCheck, Scalar};
+use restride_ir::{Args, Call, Grad, Meta, OpDef, OpError, OverlapCheck, RowForm, Scalar};
 use restride_kernels::pointwise::{self as k, Input};
 use restride_kernels::support::convert::Kind;
 use restride_tensor::{DType, DType::*};
@@ -136,6 +138,17 @@ fn run_bounds(c: &Call<'_>, lower: bool, upper: bool) -> Result<()> {
         (None, None) => compute(c, &k::IDENTITY, dtype, &[x]),
     }
 }
+/// The row form of a clamp with these bounds.
+fn bound_rows(a: &Args<'_, Meta>, lower: bool, upper: bool) -> Option<RowForm> {
+    let at = bounds(a, if lower && upper { &[1, 2] } else { &[1] });
+    let op = match (lower && at.contains(&1), upper && at.iter().any(|i| *i == if lower { 2 } else { 1 })) {
+        (true, true) => &k::CLAMP,
+        (true, false) => &k::MAXIMUM,
+        (false, true) => &k::MINIMUM,
+        (false, false) => return None,
+    };
+    row_form(a, &at, &[], Promotion::Same, op)
+}
 fn opt_input<'a>(c: &Call<'a>, i: usize) -> Result<Option<Input<'a>>> {
     if c.args.is_none(i) { Ok(None) } else { input(&c.args, i).map(Some) }
 }
@@ -153,11 +166,16 @@ pub(crate) static OPS: &[OpDef] = &[
         overlap: OverlapCheck::PartialMask,
         ..own!("masked_fill.Tensor", infer_masked_fill, run_masked_fill, (0), || masked_fills(false))
     },
-    own!("clamp", |a| infer_clamp(a, &[1, 2], 1), |c| run_bounds(c, true, true), (0), || clamps(true)),
-    own!("clamp.Tensor", |a| infer_clamp(a, &[1, 2], 1), |c| run_bounds(c, true, true), (0, 1, 2), || clamps(false)),
-    own!("clamp_min", |a| infer_clamp(a, &[1], 1), |c| run_bounds(c, true, false), (0), || one_bound(true)),
-    own!("clamp_min.Tensor", |a| infer_clamp(a, &[1], 1), |c| run_bounds(c, true, false), (0, 1), || one_bound(false)),
-    own!("clamp_max", |a| infer_clamp(a, &[1], NO_LOWER), |c| run_bounds(c, false, true), (0), || one_bound(true)),
+    own!("clamp", |a| infer_clamp(a, &[1, 2], 1), |c| run_bounds(c, true, true), (0), || clamps(true))
+        .in_rows(|a, _| bound_rows(a, true, true)),
+    own!("clamp.Tensor", |a| infer_clamp(a, &[1, 2], 1), |c| run_bounds(c, true, true), (0, 1, 2), || clamps(false))
+        .in_rows(|a, _| bound_rows(a, true, true)),
+    own!("clamp_min", |a| infer_clamp(a, &[1], 1), |c| run_bounds(c, true, false), (0), || one_bound(true))
+        .in_rows(|a, _| bound_rows(a, true, false)),
+    own!("clamp_min.Tensor", |a| infer_clamp(a, &[1], 1), |c| run_bounds(c, true, false), (0, 1), || one_bound(false))
+        .in_rows(|a, _| bound_rows(a, true, false)),
+    own!("clamp_max", |a| infer_clamp(a, &[1], NO_LOWER), |c| run_bounds(c, false, true), (0), || one_bound(true))
+        .in_rows(|a, _| bound_rows(a, false, true)),
     own!("clamp_max.Tensor", |a| infer_clamp(a, &[1], NO_LOWER), |c| run_bounds(c, false, true), (0, 1), || one_bound(
         false
     )),

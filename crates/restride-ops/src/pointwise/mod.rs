@@ -17,9 +17,9 @@ mod unary;
 
 use crate::support::promote::{self, AsTensor, Operand, check_holds, result_type, to_float};
 use crate::support::strides;
-use restride_ir::{Args, Call, Layout, Meta, OpError, Scalar};
+use restride_ir::{Args, Call, Layout, Meta, OpError, RowForm, RowOperand, Scalar};
 use restride_kernels::pointwise::{self as k, Input, Pointwise, Predicate};
-use restride_kernels::support::convert::Kind;
+use restride_kernels::support::convert::{Compute, Kind, round_scalar};
 use restride_tensor::{DType, View};
 use smallvec::{SmallVec, smallvec};
 
@@ -107,6 +107,43 @@ pub(crate) fn run(c: &Call<'_>, at: &[usize], params: &[usize], rule: Promotion,
     compute(c, op, dtype, &inputs)
 }
 
+/// The row form of [`run`].
+pub(crate) fn row_form(
+    a: &Args<'_, Meta>,
+    at: &[usize],
+    params: &[usize],
+    rule: Promotion,
+    op: &Pointwise,
+) -> Option<RowForm> {
+    let mut given: SmallVec<[f32; 4]> = SmallVec::new();
+    for &p in params {
+        given.push(f32::from_scalar(a.scalar(p).ok()?));
+    }
+    let dtype = common(&operands(a, at).ok()?, rule).ok()?;
+    row_form_with(a, dtype, at, &given, op)
+}
+
+/// The row form of a call that computes in `dtype`, with these parameters behind its operands.
+pub(crate) fn row_form_with(
+    a: &Args<'_, Meta>,
+    dtype: DType,
+    at: &[usize],
+    params: &[f32],
+    op: &Pointwise,
+) -> Option<RowForm> {
+    let row = op.f32.filter(|_| dtype == DType::F32)?;
+    let mut operands: SmallVec<[RowOperand; 4]> = SmallVec::new();
+    for &i in at {
+        operands.push(match a.as_tensor(i) {
+            Some(t) if t.dtype == DType::F32 => RowOperand::Tensor(u8::try_from(i).ok()?),
+            Some(_) => return None,
+            None => RowOperand::Number(round_scalar(DType::F32, a.scalar(i).ok()?)),
+        });
+    }
+    operands.extend(params.iter().map(|p| RowOperand::Number(*p)));
+    Some(RowForm::Map { row, operands })
+}
+
 /// Computes the only result.
 pub(crate) fn compute(c: &Call<'_>, op: &Pointwise, dtype: DType, inputs: &[Input<'_>]) -> Result<()> {
     k::compute(op, dtype, inputs, &c.outs[0], c.ctx.threads).map_err(|e| OpError::new(e.to_string()))
@@ -178,6 +215,9 @@ macro_rules! op {
             }),
             kernel: restride_ir::Kernel::Fixed(|c| {
                 $crate::pointwise::run(c, &[$($x),+], &[$($($p),+)?], $crate::pointwise::Promotion::$rule, &$f)
+            }),
+            rows: Some(|a, _| {
+                $crate::pointwise::row_form(a, &[$($x),+], &[$($($p),+)?], $crate::pointwise::Promotion::$rule, &$f)
             }),
             reuse: $crate::pointwise::same_index!($($x),+),
             pointwise: true,

@@ -1,9 +1,9 @@
 //! Powers: `pow`, `float_power`, `ldexp`.
 
-use crate::pointwise::{Metas, Promotion, Result, common, compute, infer, input, inputs, operands, own};
+use crate::pointwise::{Metas, Promotion, Result, common, compute, infer, input, inputs, operands, own, row_form_with};
 use crate::support::promote::{Operand, result_type, to_float};
-use restride_ir::{Args, Call, Meta, OpDef, OpError, Scalar};
-use restride_kernels::pointwise::{self as k, Input};
+use restride_ir::{Args, Call, Meta, OpDef, OpError, RowForm, Scalar};
+use restride_kernels::pointwise::{self as k, Input, Pointwise};
 use restride_tensor::DType::*;
 use smallvec::smallvec;
 
@@ -23,19 +23,10 @@ fn infer_number_pow(a: &Args<'_, Meta>, infer: restride_ir::InferFn) -> Metas {
     let out = infer(a)?;
     Ok(smallvec![Meta::contiguous(out[0].dtype, out[0].sizes())])
 }
-/// Kernel of powers: the most common exponents become products and roots.
-fn run_pow(c: &Call<'_>) -> Result<()> {
-    let dtype = common(&operands(&c.args, &[0, 1])?, Promotion::NoBool)?;
-    let x = input(&c.args, 0)?;
-    let exponent = match input(&c.args, 1)? {
-        Input::Number(e) => e,
-        y => return compute(c, &k::POW, dtype, &[x, y]),
-    };
+/// The function for the most common exponents: products and roots.
+fn special(dtype: restride_tensor::DType, exponent: Scalar) -> Option<&'static Pointwise> {
     let whole = !dtype.is_float() && !dtype.is_complex();
-    if dtype.is_complex() && matches!(exponent, Scalar::Int(0) | Scalar::Float(0.0)) {
-        return crate::create::put(Scalar::Int(1), &c.outs[0]);
-    }
-    let special = match exponent.as_f64() {
+    match exponent.as_f64() {
         _ if matches!(exponent, Scalar::Complex(_)) => None,
         2.0 => Some(&k::SQUARE),
         3.0 if !dtype.is_complex() => Some(&k::CUBE),
@@ -43,8 +34,27 @@ fn run_pow(c: &Call<'_>) -> Result<()> {
         -0.5 if !whole => Some(&k::RSQRT),
         -1.0 if !whole => Some(&k::RECIPROCAL),
         _ => None,
+    }
+}
+fn pow_rows(a: &Args<'_, Meta>) -> Option<RowForm> {
+    let dtype = common(&operands(a, &[0, 1]).ok()?, Promotion::NoBool).ok()?;
+    match special(dtype, a.scalar(1).ok()?) {
+        Some(op) => row_form_with(a, dtype, &[0], &[], op),
+        None => row_form_with(a, dtype, &[0, 1], &[], &k::POW),
+    }
+}
+/// Kernel of powers.
+fn run_pow(c: &Call<'_>) -> Result<()> {
+    let dtype = common(&operands(&c.args, &[0, 1])?, Promotion::NoBool)?;
+    let x = input(&c.args, 0)?;
+    let exponent = match input(&c.args, 1)? {
+        Input::Number(e) => e,
+        y => return compute(c, &k::POW, dtype, &[x, y]),
     };
-    match special {
+    if dtype.is_complex() && matches!(exponent, Scalar::Int(0) | Scalar::Float(0.0)) {
+        return crate::create::put(Scalar::Int(1), &c.outs[0]);
+    }
+    match special(dtype, exponent) {
         Some(op) => compute(c, op, dtype, &[x]),
         None => compute(c, &k::POW, dtype, &[x, Input::Number(exponent)]),
     }
@@ -74,7 +84,7 @@ fn run_ldexp(c: &Call<'_>) -> Result<()> {
 
 pub(crate) static OPS: &[OpDef] = &[
     own!("pow.Tensor_Tensor", infer_pow, run_pow, (0, 1), positive_pairs),
-    own!("pow.Tensor_Scalar", infer_pow, run_pow, (0), powers),
+    own!("pow.Tensor_Scalar", infer_pow, run_pow, (0), powers).in_rows(|a, _| pow_rows(a)),
     own!("pow.Scalar", |a| infer_number_pow(a, infer_pow), run_pow, (1), || number_first(REAL)),
     own!("float_power.Tensor_Tensor", infer_float_power, run_float_power, (), positive_pairs),
     own!("float_power.Tensor_Scalar", infer_float_power, run_float_power, (), powers),
