@@ -10,8 +10,8 @@
 
 use crate::build::Rebuilt;
 use restride_ir::{
-    Arg, Error, Graph, GraphId, Node, NodeId, Program, Reason, Remark, RemarkKind, Result, ReuseKind, Table, TileRule,
-    Tiling, Type, ValueId, call_trailing_room, check_fused, epilogue_rows, known_meta,
+    Arg, Error, Graph, GraphId, Node, NodeId, Program, Reason, Remark, RemarkKind, Result, ReuseKind, RowForm, Table,
+    TileRule, Tiling, Type, ValueId, call_trailing_room, check_fused, epilogue_rows, known_meta,
 };
 use restride_ops::lookup;
 use std::collections::{BTreeMap, BTreeSet};
@@ -28,20 +28,22 @@ pub struct FuseOptions {
     pub most: usize,
     /// Products and convolutions head groups: the calls behind them work on finished parts of their results (off by default).
     pub heads: bool,
+    /// Groups may have operators that are no functions of rows: reductions, normalisations, other types than singles (off by default).
+    pub tiles: bool,
     /// Declines one candidate in four, drawn from this seed: other groups that are as correct, for tests.
     pub vary: Option<u64>,
 }
 
 impl Default for FuseOptions {
     fn default() -> Self {
-        FuseOptions { most: 32, heads: false, vary: None }
+        FuseOptions { most: 32, heads: false, tiles: false, vary: None }
     }
 }
 
 impl FuseOptions {
     /// No fusion.
     pub fn none() -> Self {
-        FuseOptions { most: 0, heads: false, vary: None }
+        FuseOptions { most: 0, heads: false, tiles: false, vary: None }
     }
 }
 
@@ -137,6 +139,8 @@ struct Grouping<'a> {
     options: FuseOptions,
     uses: ValueUses,
     rules: Table<NodeId, Option<TileRule>>,
+    /// Whether a node is a function of rows.
+    in_rows: Table<NodeId, bool>,
     /// The group that a node is in.
     taken: Table<NodeId, Option<NodeId>>,
     groups: Vec<Vec<usize>>,
@@ -147,13 +151,14 @@ impl<'a> Grouping<'a> {
     fn new(graph: &'a Graph, options: &FuseOptions) -> Self {
         let mut rules = Table::new();
         graph.ordered().for_each(|(id, node)| rules.set(id, TileRule::of(graph, node)));
-        let (uses, taken) = (ValueUses::of(graph), Table::new());
-        Grouping { graph, options: *options, uses, rules, taken, groups: Vec::new(), declined: Vec::new() }
+        let (uses, taken, mut in_rows) = (ValueUses::of(graph), Table::new(), Table::new());
+        graph.ordered().for_each(|(id, node)| in_rows.set(id, RowForm::of(graph, node).is_some()));
+        Grouping { graph, options: *options, uses, rules, in_rows, taken, groups: Vec::new(), declined: Vec::new() }
     }
 
     fn run(mut self) -> Self {
         for &root in self.graph.order.iter().rev() {
-            if self.taken[root].is_some() || self.rules[root].is_none() || self.is_view(root) {
+            if self.taken[root].is_some() || self.rules[root].is_none() || self.is_view(root) || !self.admits(root) {
                 continue;
             }
             let group = self.group(root);
@@ -209,6 +214,11 @@ impl<'a> Grouping<'a> {
         group
     }
 
+    /// Whether a group may have a node with a tile rule.
+    fn admits(&self, id: NodeId) -> bool {
+        self.options.tiles || self.in_rows[id] || self.is_view(id)
+    }
+
     fn is_view(&self, id: NodeId) -> bool {
         self.graph.nodes[id].op.def().view.is_some()
     }
@@ -259,6 +269,9 @@ impl<'a> Grouping<'a> {
         let between = |r: &&NodeId| self.taken[**r] != Some(root) && self.uses.at[**r] < end;
         if let Some(by) = node.results.iter().flat_map(|r| &self.uses.readers[*r]).find(between) {
             return Err(Some(Reason::StillRead { by: Some(*by) }));
+        }
+        if self.rules[id].is_some() && !self.admits(id) {
+            return Err(None);
         }
         if self.skips(id) || shape.nodes.len() >= self.options.most {
             return Err(Some(Reason::SwitchedOff));
@@ -387,7 +400,7 @@ impl GroupShape {
             frame = frame.saturating_add(elements.saturating_mul(*size).saturating_add(63) / 64 * 64);
         }
         let whole = (0..grown.tiling.sizes.len()).any(|d| !grown.tiling.cut[d] && grown.tiling.sizes[d] > 1);
-        if whole && grown.head.is_some() {
+        if whole && (grown.head.is_some() || !grouping.options.tiles) {
             return None;
         }
         (frame <= FRAME && grown.operands + grown.results <= OPERANDS).then_some(grown)

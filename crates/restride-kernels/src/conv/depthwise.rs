@@ -93,8 +93,10 @@ impl Depthwise<'_> {
                 }
                 Some(frame) => {
                     let planes = self.batch * self.channels;
-                    let part = planes.div_ceil(threads);
-                    let part = if done.is_some() { 1 } else { part };
+                    let mut part = planes.div_ceil(threads);
+                    if done.is_some() {
+                        part = part.min(PART / 2 / (w.windows() * self.each * size_of::<f32>())).max(1);
+                    }
                     par::each(threads, planes.div_ceil(part), &|i| {
                         let (first, last) = (i * part, planes.min((i + 1) * part));
                         set.run(&First(self, frame, first, last));

@@ -27,6 +27,8 @@ const ROWS: usize = 6;
 const WIDE: usize = 64;
 /// Fewest input channels for which a product may be faster.
 const FEW_CHANNELS: usize = 16;
+/// Elements of a part that an epilogue works on: lines of one box alone are short runs.
+const READY: usize = 1 << 16;
 /// Most runs of a tile's windows.
 const RUNS: usize = WIDE;
 
@@ -168,6 +170,8 @@ impl Task for Part<'_> {
         let terms = TermCells { right: &right[..cin * taps], left: &left[..cin * taps], step: of.weight_out };
         let [od, oh, ow] = boxes.w.output;
         let mut item = items.start;
+        // Lines that are computed and not yet given to the epilogue: of an image, from one on.
+        let mut ready: Option<(usize, usize)> = None;
         // SAFETY: the caller's promise; the frame of all channels fits its buffer, with what is read beyond it.
         unsafe {
             clear::<V>(buffer.add(cin * frame.channel), frame.slack(WIDE));
@@ -251,12 +255,19 @@ impl Task for Part<'_> {
                 }
                 if let Some(done) = of.done {
                     let channels = image * s.cout..(image + 1) * s.cout;
-                    // Whole lines of windows are one range.
+                    let line = z * oh + y;
+                    // Whole lines of windows are one range, together with those before.
                     if columns == ow {
-                        done(channels, (z * oh + y) * ow..(z * oh + y + rows) * ow);
+                        let first = ready.take().filter(|(i, _)| *i == image).map_or(line, |(_, first)| first);
+                        let goes_on = item + 1 < items.end && line + rows < od * oh;
+                        if goes_on && (line + rows - first) * ow * s.cout < READY {
+                            ready = Some((image, first));
+                        } else {
+                            done(channels, first * ow..(line + rows) * ow);
+                        }
                     } else {
                         for row in 0..rows {
-                            let first = (z * oh + y + row) * ow + x;
+                            let first = (line + row) * ow + x;
                             done(channels.clone(), first..first + columns);
                         }
                     }

@@ -156,12 +156,13 @@ unsafe fn serial<T: Copy + Zero, A: Rows<T> + ?Sized, B: Panels<T> + ?Sized>(
         }
         if let Some((left, step)) = in_place {
             for rows in even(rows, ROWS) {
-                for columns in finished::<T>(rows.len(), &columns, kernels.width(), done) {
-                    for depth in depths(k) {
-                        let left = (left.offset(rows.start as isize * step + depth.start as isize), step);
-                        band(kernels, (rows.clone(), columns.clone(), depth), left, b, c, add);
+                for depth in depths(k) {
+                    let left = (left.offset(rows.start as isize * step + depth.start as isize), step);
+                    let done = done.filter(|_| depth.end == k);
+                    for columns in finished::<T>(rows.len(), &columns, kernels.width(), done) {
+                        band(kernels, (rows.clone(), columns.clone(), depth.clone()), left, b, c, add);
+                        done.into_iter().for_each(|done| done(rows.clone(), columns.clone()));
                     }
-                    done.into_iter().for_each(|done| done(rows.clone(), columns.clone()));
                 }
             }
         } else {
@@ -173,7 +174,8 @@ unsafe fn serial<T: Copy + Zero, A: Rows<T> + ?Sized, B: Panels<T> + ?Sized>(
 /// Bytes of a part of the result that an epilogue works on.
 const PART: usize = 1 << 18;
 
-/// The columns in parts that are finished one after the other for an epilogue, else all at once.
+/// The columns in parts that are finished one after the other for an epilogue, else all at once: parts of the last block of sums, so
+/// that blocks of the left operand are read once.
 fn finished<T>(
     rows: usize,
     columns: &Range<usize>,
@@ -250,15 +252,17 @@ unsafe fn copied<T: Copy + Zero, A: Rows<T> + ?Sized, B: Panels<T> + ?Sized>(
     let step = k.min(DEPTH).next_multiple_of(16) + 16;
     let most = BLOCK / (step * size_of::<T>());
     for rows in even(rows, most.min(ROWS)) {
-        for columns in finished::<T>(rows.len(), &columns, kernels.width(), done) {
-            for depth in depths(k) {
-                // SAFETY: the block holds the rows; else the caller's promise.
+        for depth in depths(k) {
+            // SAFETY: the block holds the rows; else the caller's promise.
+            unsafe { a.fill(rows.clone(), depth.clone(), step, block) };
+            let done = done.filter(|_| depth.end == k);
+            for columns in finished::<T>(rows.len(), &columns, kernels.width(), done) {
+                // SAFETY: as above.
                 unsafe {
-                    a.fill(rows.clone(), depth.clone(), step, block);
-                    band(kernels, (rows.clone(), columns.clone(), depth), (block, step as isize), b, c, add);
-                }
+                    band(kernels, (rows.clone(), columns.clone(), depth.clone()), (block, step as isize), b, c, add)
+                };
+                done.into_iter().for_each(|done| done(rows.clone(), columns.clone()));
             }
-            done.into_iter().for_each(|done| done(rows.clone(), columns.clone()));
         }
     }
 }

@@ -6,6 +6,8 @@
 //! A tile is a box of the body's iteration space. What calls only hand on to each other lies in a frame on the thread's stack, which
 //! the next tile uses again; operands are read, and results written, where they are placed. Threads share tiles.
 
+mod rows;
+
 use super::code::{fit, inferred};
 use super::memory::TypedPlace;
 use super::steps::with_scratch;
@@ -13,8 +15,10 @@ use restride_ir::{
     Arg, Args, Call, Ctx, Error, Expr, FusedHead, Graph, Kernel, Layout, Meta, NodeId, OpError, Result, Scalar, Tiling,
     ValueId, fused_head, known_meta, view_dims,
 };
+use restride_kernels::support::stack::Stack;
 use restride_kernels::support::{epilogue, par, scratch};
 use restride_tensor::{DType, Fitted, View, ViewMut};
+use rows::{FACTORS, RowProgram};
 use smallvec::SmallVec;
 use std::cmp::Reverse;
 use std::mem::MaybeUninit;
@@ -36,6 +40,8 @@ pub(super) struct FusedStep {
     parts: BodyParts,
     calls: Vec<TileCall>,
     head: Option<HeadCall>,
+    /// The calls as functions of rows, where they all are; else they run on tiles.
+    rows: Option<RowProgram>,
     /// Tiles of the whole space.
     whole: TileGrid,
     /// Whether threads share the tiles.
@@ -160,7 +166,9 @@ impl FusedStep {
         };
         let elements = parts.tiling.sizes.iter().product::<i64>() as usize;
         let share = whole.tiles > 1 && elements.saturating_mul(calls.len()) >= SHARED;
-        Ok(FusedStep { parts, calls, head, whole, share })
+        let BodyParts { body, tiling, metas, reads, writes, head: of, .. } = &parts;
+        let rows = RowProgram::of(body, (tiling, of.as_ref()), metas, reads, writes);
+        Ok(FusedStep { parts, calls, head, rows, whole, share })
     }
 }
 
@@ -444,6 +452,8 @@ pub(super) struct BoundFused<'c> {
     writes: Vec<*mut u8>,
     /// Arguments of the head, and its working memory.
     head: Vec<Arg<View<'c>, Scalar>>,
+    /// Arguments of the scales of rows.
+    scales: Vec<Vec<Arg<View<'c>, Scalar>>>,
     scratch: (*mut u8, usize),
     /// Workers that no thread is at.
     idle: Mutex<Vec<TileWorker<'c>>>,
@@ -466,8 +476,8 @@ impl<'c> BoundFused<'c> {
     /// # Safety
     /// The addresses are valid as far as the step's places reach, while the step is used or until [`BoundFused::rebase`].
     pub unsafe fn new(step: &'c FusedStep, bases: &[*mut u8]) -> Self {
-        let (reads, writes, head, idle) = (Vec::new(), Vec::new(), Vec::new(), Mutex::default());
-        let mut new = BoundFused { step, reads, writes, head, scratch: (std::ptr::null_mut(), 0), idle };
+        let (reads, writes, head, scales, idle) = (Vec::new(), Vec::new(), Vec::new(), Vec::new(), Mutex::default());
+        let mut new = BoundFused { step, reads, writes, head, scales, scratch: (std::ptr::null_mut(), 0), idle };
         // SAFETY: as promised by the caller.
         unsafe { new.rebase(bases) };
         new
@@ -490,6 +500,12 @@ impl<'c> BoundFused<'c> {
             self.head.extend(head.args.iter().map(|a| a.map_values(view)));
             self.scratch = head.scratch.map_or((std::ptr::null_mut(), 0), |(b, bytes)| (bases[b], bytes));
         }
+        self.scales.clear();
+        for scale in self.step.rows.iter().flat_map(RowProgram::scales) {
+            // SAFETY: as promised by the caller.
+            let view = |k: &usize| unsafe { parts.reads[*k].view(bases) };
+            self.scales.push(scale.args.iter().map(|a| a.map_values(view)).collect());
+        }
     }
 
     /// Runs the body.
@@ -499,6 +515,10 @@ impl<'c> BoundFused<'c> {
     /// licence for it.
     pub unsafe fn run(&mut self, ctx: &Ctx) -> TileResult {
         let step = self.step;
+        if let Some(rows) = &step.rows {
+            // SAFETY: as promised by the caller.
+            return unsafe { self.in_rows(rows, ctx) };
+        }
         let threads = ctx.threads.max(1);
         let most = if step.share || step.head.is_some() { threads } else { 1 };
         {
@@ -509,17 +529,55 @@ impl<'c> BoundFused<'c> {
         }
         match &step.head {
             // SAFETY: as promised by the caller.
-            Some(head) => unsafe { self.headed(head, ctx) },
+            Some(head) => unsafe { self.headed(head, None, ctx) },
             // SAFETY: as promised by the caller.
             None => unsafe { self.all(ctx) },
         }
     }
 
-    /// Runs the head, and the other calls on what it has finished.
+    /// Runs the body by its functions of rows.
     ///
     /// # Safety
     /// As [`BoundFused::run`].
-    unsafe fn headed(&self, head: &HeadCall, ctx: &Ctx) -> TileResult {
+    // By itself: its frame is several pages.
+    #[inline(never)]
+    unsafe fn in_rows(&self, rows: &RowProgram, ctx: &Ctx) -> TileResult {
+        let mut factors = Stack::<f64, FACTORS>::new();
+        let factors = factors.filled(rows.factor_count(), 0.0);
+        rows.factors(&self.scales, factors)?;
+        match &self.step.head {
+            // SAFETY: as promised by the caller.
+            Some(head) => unsafe { self.headed(head, Some((rows, factors)), ctx) },
+            None => {
+                // SAFETY: as promised by the caller.
+                unsafe { self.all_rows(rows, factors, ctx) };
+                Ok(())
+            }
+        }
+    }
+
+    /// # Safety
+    /// As [`BoundFused::run`].
+    unsafe fn all_rows(&self, rows: &RowProgram, factors: &[f64], ctx: &Ctx) {
+        let shared = TileShare(self);
+        // SAFETY: as promised by the caller.
+        unsafe { rows.all(&|source| shared.bound().base(source), factors, ctx) }
+    }
+
+    /// The address of the first cell of a source's buffer.
+    fn base(&self, source: TileSource) -> *mut u8 {
+        match source {
+            TileSource::Read(k) => self.reads[k],
+            TileSource::Write(k) => self.writes[k],
+            TileSource::Frame(_) => std::ptr::null_mut(),
+        }
+    }
+
+    /// Runs the head, and the other calls on what it has finished: as functions of rows, with their factors, or on tiles.
+    ///
+    /// # Safety
+    /// As [`BoundFused::run`].
+    unsafe fn headed(&self, head: &HeadCall, rows: Option<(&RowProgram, &[f64])>, ctx: &Ctx) -> TileResult {
         let last = self.writes[self.writes.len() - 1];
         // SAFETY: the head's result is where the last output will be.
         let outs = [unsafe { ViewMut::from_raw(last, head.dtype, &head.layout) }];
@@ -529,10 +587,11 @@ impl<'c> BoundFused<'c> {
         let (finished, failed) = (AtomicUsize::new(0), Mutex::new(None));
         let inner = Ctx { threads: 1, ..ctx.clone() };
         let shared = TileShare(self);
-        let finish = |rows: Range<usize>, columns: Range<usize>| {
-            let count = rows.len() * columns.len();
+        let in_rows = rows;
+        let finish = |lines: Range<usize>, columns: Range<usize>| {
+            let count = lines.len() * columns.len();
             // SAFETY: as promised by the caller: the kernel is done with these elements.
-            if let Err(e) = unsafe { shared.bound().part(head, (rows, columns), &inner) } {
+            if let Err(e) = unsafe { shared.bound().part(head, (lines, columns), in_rows, &inner) } {
                 failed.lock().unwrap_or_else(PoisonError::into_inner).get_or_insert(e);
             }
             finished.fetch_add(count, Ordering::Relaxed);
@@ -544,7 +603,15 @@ impl<'c> BoundFused<'c> {
         }
         match finished.into_inner() {
             // SAFETY: as promised by the caller; the head's result is whole.
-            0 => unsafe { self.all(ctx) },
+            0 => match rows {
+                // SAFETY: as above.
+                Some((rows, factors)) => {
+                    unsafe { self.all_rows(rows, factors, ctx) };
+                    Ok(())
+                }
+                // SAFETY: as above.
+                None => unsafe { self.all(ctx) },
+            },
             n if n == outs[0].numel() => Ok(()),
             n => Err(OpError::new(format!("the head of a fused body finished {n} of {} elements", outs[0].numel()))),
         }
@@ -590,8 +657,24 @@ impl<'c> BoundFused<'c> {
     ///
     /// # Safety
     /// As [`BoundFused::run`]; the kernel is done with the part.
-    unsafe fn part(&self, head: &HeadCall, (rows, columns): (Range<usize>, Range<usize>), ctx: &Ctx) -> TileResult {
+    unsafe fn part(
+        &self,
+        head: &HeadCall,
+        (rows, columns): (Range<usize>, Range<usize>),
+        in_rows: Option<(&RowProgram, &[f64])>,
+        ctx: &Ctx,
+    ) -> TileResult {
         let (first, second) = head.layout.sizes.split_at(head.rows);
+        if let Some((program, factors)) = in_rows {
+            boxes(first, rows, &mut |upper| {
+                boxes(second, columns.clone(), &mut |lower| {
+                    let (origin, sizes) = self.region_of(head, upper.iter().chain(lower).copied());
+                    // SAFETY: as promised by the caller.
+                    unsafe { program.run(&|source| self.base(source), factors, &origin, &sizes) };
+                });
+            });
+            return Ok(());
+        }
         let mut worker = self.worker();
         let mut done = Ok(());
         boxes(first, rows, &mut |upper| {
@@ -607,6 +690,20 @@ impl<'c> BoundFused<'c> {
         done
     }
 
+    /// Origin and sizes, in the space, of a box of the head's result.
+    fn region_of(
+        &self,
+        head: &HeadCall,
+        index: impl Iterator<Item = (i64, i64)>,
+    ) -> (SmallVec<[isize; 6]>, SmallVec<[i64; 6]>) {
+        let mut sizes: SmallVec<[i64; 6]> = self.step.parts.tiling.sizes.clone();
+        let mut origin: SmallVec<[isize; 6]> = SmallVec::from_elem(0, sizes.len());
+        for ((start, size), d) in index.zip(&head.dims).filter_map(|(at, d)| Some((at, (*d)?))) {
+            (origin[d], sizes[d]) = (start as isize, size);
+        }
+        (origin, sizes)
+    }
+
     /// Runs the calls behind the head on a box of its result's indices: start and size along each dimension.
     ///
     /// # Safety
@@ -619,11 +716,7 @@ impl<'c> BoundFused<'c> {
         ctx: &Ctx,
     ) -> TileResult {
         let parts = &self.step.parts;
-        let mut sizes: SmallVec<[i64; 6]> = parts.tiling.sizes.clone();
-        let mut origin: SmallVec<[isize; 6]> = SmallVec::from_elem(0, sizes.len());
-        for ((start, size), d) in index.zip(&head.dims).filter_map(|(at, d)| Some((at, (*d)?))) {
-            (origin[d], sizes[d]) = (start as isize, size);
-        }
+        let (origin, sizes) = self.region_of(head, index);
         let at = match worker.regions.iter().position(|r| r.0 == sizes) {
             Some(at) => at,
             None => {

@@ -1,0 +1,602 @@
+//! Bodies whose calls are all functions of rows ([`RowForm`]): they run one after the other on a part of a row that stays in the
+//! first cache.
+//!
+//! A box of the iteration space is walked row by row, in the order in which the last output lies in memory. What calls hand on to
+//! each other is in buffers on the stack; so are operands whose elements are not neighbours along a row, and numbers.
+
+use super::{BodyTypes, TileSource};
+use crate::run::memory::TypedPlace;
+use restride_ir::{Arg, Args, Ctx, FusedHead, Graph, OpError, RowForm, RowOperand, Scalar, Tiling, ValueId, view_dims};
+use restride_kernels::support::par;
+use restride_kernels::support::stack::Stack;
+use restride_tensor::{DType, Layout, View};
+use smallvec::SmallVec;
+use std::cmp::Reverse;
+use std::ops::Range;
+
+/// Elements of all buffers of a row's part: half of a first cache.
+const BUFFERS: usize = 6144;
+/// Most elements of a row's part.
+const PART: usize = 2048;
+/// Most buffers.
+const MOST: usize = 256;
+/// Most scales and shifts of a body.
+pub(super) const FACTORS: usize = 4096;
+/// Elements of a row that repeats channels.
+const TIMES: usize = 512;
+/// Elements times calls from which on a second thread pays.
+const SHARED: usize = if cfg!(miri) { 64 } else { 1 << 16 };
+
+/// A body as functions of rows.
+pub(super) struct RowProgram {
+    /// Sizes of the space, and its dimensions in the order of the walk.
+    sizes: SmallVec<[i64; 6]>,
+    order: SmallVec<[usize; 6]>,
+    tensors: Vec<RowTensor>,
+    calls: Vec<RowCall>,
+    constants: Vec<f32>,
+    /// Buffers for what calls hand on.
+    slots: usize,
+    scales: Vec<ChannelFactors>,
+}
+
+/// A tensor in memory.
+struct RowTensor {
+    source: TileSource,
+    read: bool,
+    /// First element, and distances of elements along the dimensions of the space.
+    offset: isize,
+    strides: SmallVec<[isize; 6]>,
+}
+
+struct RowCall {
+    work: RowWork,
+    to: RowTarget,
+}
+
+enum RowWork {
+    Map(fn(&[&[f32]], &mut [f32]), SmallVec<[RowSource; 4]>),
+    /// With the factors of this number.
+    Scale(fn(&[f32], &[f64], &[f64], &mut [f32]), RowSource, usize),
+}
+
+#[derive(Clone, Copy, PartialEq)]
+enum RowSource {
+    Tensor(usize),
+    Slot(usize),
+    Constant(usize),
+}
+
+/// Where a result goes: to a buffer that later calls read or from which it is copied, to memory, or both.
+struct RowTarget {
+    slot: Option<usize>,
+    tensor: Option<usize>,
+}
+
+/// Scales and shifts of the channels of one call.
+pub(super) struct ChannelFactors {
+    /// Dimension of the space.
+    dim: usize,
+    count: usize,
+    /// How often scales stand one after the other, and shifts: for rows that are several times all channels.
+    times: usize,
+    /// The first scale; shifts follow the scales.
+    first: usize,
+    numbers: fn(&Args<'_, View<'_>>, &mut [f64], &mut [f64]) -> Result<(), OpError>,
+    /// Arguments, tensors by their position among the operands; without the one that is scaled.
+    pub args: Vec<Arg<usize, Scalar>>,
+}
+
+impl ChannelFactors {
+    fn len(&self) -> usize {
+        2 * self.count * self.times
+    }
+
+    /// Scales and shifts.
+    fn of<'a>(&self, all: &'a [f64]) -> (&'a [f64], &'a [f64]) {
+        all[self.first..][..self.len()].split_at(self.count * self.times)
+    }
+
+    fn of_mut<'a>(&self, all: &'a mut [f64]) -> (&'a mut [f64], &'a mut [f64]) {
+        all[self.first..][..self.len()].split_at_mut(self.count * self.times)
+    }
+}
+
+impl RowProgram {
+    /// The functions of a body at its places; `None` if a call has none, or works on other elements than a row's own.
+    pub fn of(
+        body: &Graph,
+        (tiling, head): (&Tiling, Option<&FusedHead>),
+        metas: &BodyTypes,
+        reads: &[TypedPlace],
+        writes: &[TypedPlace],
+    ) -> Option<RowProgram> {
+        if (0..tiling.sizes.len()).any(|d| tiling.sizes[d] != 1 && !tiling.cut[d]) {
+            return None;
+        }
+        let last = &writes.last()?.layout;
+        let mut order: SmallVec<[usize; 6]> = (0..tiling.sizes.len()).collect();
+        order.sort_by_key(|d| Reverse(last.strides[*d].unsigned_abs()));
+        let (tensors, calls, constants, scales) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
+        let program = RowProgram { sizes: tiling.sizes.clone(), order, tensors, calls, constants, slots: 0, scales };
+        let mut maker = Maker { body, tiling, metas, program, places: Vec::new(), values: Vec::new() };
+        let returned: Vec<ValueId> = body.output_values().collect();
+        for (k, v) in returned.iter().enumerate() {
+            maker.tensor(*v, TileSource::Write(k), &writes[k].layout, writes[k].clone(), false)?;
+        }
+        if let Some(head) = head {
+            let sizes = &metas.get(head.result).ok()?.layout.sizes;
+            let layout = head.place(last, sizes);
+            let at = maker.tensor(
+                head.result,
+                TileSource::Write(writes.len() - 1),
+                &layout,
+                writes.last()?.clone(),
+                true,
+            )?;
+            maker.values.push((head.result, RowSource::Tensor(at)));
+        }
+        for (at, id) in body.order.iter().enumerate().skip(usize::from(head.is_some())) {
+            let node = &body.nodes[*id];
+            if node.op.def().view.is_some() {
+                view_dims(body, node)?;
+                let (base, view) = (node.operands().next()?, *node.results.first()?);
+                let source = maker.source(base)?;
+                maker.values.push((view, source));
+                continue;
+            }
+            maker.call(at, &returned, reads)?;
+        }
+        let program = maker.program;
+        (program.buffers() <= MOST && program.factor_count() <= FACTORS).then_some(program)
+    }
+
+    /// Scales and shifts that need arguments.
+    pub fn scales(&self) -> &[ChannelFactors] {
+        &self.scales
+    }
+
+    /// Computes scales and shifts; `args` has the arguments of each.
+    pub fn factors(&self, args: &[Vec<Arg<View<'_>, Scalar>>], to: &mut [f64]) -> Result<(), OpError> {
+        for (scale, args) in self.scales.iter().zip(args) {
+            let (scales, shifts) = scale.of_mut(to);
+            (scale.numbers)(&Args(args), &mut scales[..scale.count], &mut shifts[..scale.count])?;
+            for i in 1..scale.times {
+                scales.copy_within(..scale.count, i * scale.count);
+                shifts.copy_within(..scale.count, i * scale.count);
+            }
+        }
+        Ok(())
+    }
+
+    /// Number of factors.
+    pub fn factor_count(&self) -> usize {
+        self.scales.iter().map(ChannelFactors::len).sum()
+    }
+
+    /// At most as many buffers.
+    fn buffers(&self) -> usize {
+        1 + self.slots + self.constants.len() + self.tensors.len()
+    }
+
+    /// Runs the whole space. `base` gives the address of a source's first cell.
+    ///
+    /// # Safety
+    /// The addresses are valid as far as the places reach; no one else uses the results' cells, and where results share cells with
+    /// operands, the body has a licence for it.
+    pub unsafe fn all(&self, base: &(dyn Fn(TileSource) -> *mut u8 + Sync), factors: &[f64], ctx: &Ctx) {
+        let none: SmallVec<[isize; 6]> = SmallVec::from_elem(0, self.sizes.len());
+        let elements = self.sizes.iter().product::<i64>() as usize;
+        let parts = match ctx.threads {
+            threads if threads > 1 => (4 * threads).min(elements * self.calls.len() / (SHARED / 2)),
+            _ => 1,
+        };
+        let long = |d: &&usize| self.sizes[**d] as usize >= 4 * parts;
+        let dim = self.order.iter().find(long).or_else(|| self.order.iter().max_by_key(|d| self.sizes[**d]));
+        let Some(&dim) = dim.filter(|_| parts > 1) else {
+            // SAFETY: as promised by the caller.
+            return unsafe { self.run(base, factors, &none, &self.sizes) };
+        };
+        let size = self.sizes[dim] as usize;
+        let each = size.div_ceil(parts);
+        par::each(ctx.threads, size.div_ceil(each), &|i| {
+            let (mut origin, mut sizes) = (none.clone(), self.sizes.clone());
+            origin[dim] = (i * each) as isize;
+            sizes[dim] = each.min(size - i * each) as i64;
+            // SAFETY: as promised by the caller; parts share no index of the space.
+            unsafe { self.run(base, factors, &origin, &sizes) }
+        });
+    }
+
+    /// Runs a box of the space.
+    ///
+    /// # Safety
+    /// As [`RowProgram::all`], for the box.
+    pub unsafe fn run(&self, base: &dyn Fn(TileSource) -> *mut u8, factors: &[f64], origin: &[isize], sizes: &[i64]) {
+        if sizes.contains(&0) {
+            return;
+        }
+        let walk = Walk::of(self, origin, sizes);
+        let bases: SmallVec<[*mut f32; 8]> = self.tensors.iter().map(|t| base(t.source).cast::<f32>()).collect();
+        // SAFETY: as promised by the caller.
+        unsafe { self.walked(&walk, &bases, factors) }
+    }
+
+    /// # Safety
+    /// As [`RowProgram::run`].
+    // By itself: its frame is several pages.
+    #[inline(never)]
+    unsafe fn walked(&self, walk: &Walk, bases: &[*mut f32], factors: &[f64]) {
+        // The buffers: one to spare, what calls hand on, numbers, tensors that are not read where they are.
+        let first_constant = 1 + self.slots;
+        let mut count = first_constant + self.constants.len();
+        let mut gathered: SmallVec<[Option<usize>; 8]> = SmallVec::new();
+        for (k, t) in self.tensors.iter().enumerate() {
+            let apart = t.read && walk.strides[k] != 1;
+            gathered.push(apart.then_some(count));
+            count += usize::from(apart);
+        }
+        let width = match walk.period {
+            // Whole periods.
+            Some((channels, times)) => (BUFFERS / count / channels).clamp(1, times) * channels,
+            None => (BUFFERS / count / 16 * 16).clamp(16, PART).min(walk.len),
+        };
+        let mut memory = Stack::<f32, BUFFERS>::new();
+        let memory = memory.filled(count * width, 0.0).as_mut_ptr();
+        let buffer = |k: usize| memory.wrapping_add(k * width);
+        for (k, x) in self.constants.iter().enumerate() {
+            // SAFETY: one of the buffers, which nothing else uses now.
+            unsafe { std::slice::from_raw_parts_mut(buffer(first_constant + k), width) }.fill(*x);
+        }
+        walk.for_each(|at| {
+            for start in (0..walk.len).step_by(width) {
+                let n = width.min(walk.len - start);
+                let cell = |k: usize| bases[k].wrapping_offset(at[k] + start as isize * walk.strides[k]);
+                for (k, to) in gathered.iter().enumerate().filter_map(|(k, to)| Some((k, (*to)?))) {
+                    let (from, step) = (cell(k), walk.strides[k]);
+                    // SAFETY: cells of the tensor's place; one of the buffers.
+                    unsafe {
+                        let to = std::slice::from_raw_parts_mut(buffer(to), n);
+                        match step {
+                            0 if start > 0 => {}
+                            0 => to.fill(from.read()),
+                            _ => (0..n).for_each(|i| to[i] = from.offset(i as isize * step).read()),
+                        }
+                    }
+                }
+                let source = |s: RowSource| {
+                    let from = match s {
+                        RowSource::Tensor(k) => gathered[k].map_or_else(|| cell(k), buffer),
+                        RowSource::Slot(k) => buffer(1 + k),
+                        RowSource::Constant(k) => buffer(first_constant + k),
+                    };
+                    // SAFETY: elements of a buffer or of a place, which are written when the slice is gone: results that share
+                    // cells with an operand of their call go through a buffer, and a call's buffers differ.
+                    unsafe { std::slice::from_raw_parts(from.cast_const(), n) }
+                };
+                for call in &self.calls {
+                    let straight = call.to.tensor.filter(|k| call.to.slot.is_none() && walk.strides[*k] == 1);
+                    let to = match (straight, call.to.slot) {
+                        (Some(k), _) => cell(k),
+                        (None, Some(slot)) => buffer(1 + slot),
+                        (None, None) => buffer(0),
+                    };
+                    // SAFETY: as above.
+                    let out = unsafe { std::slice::from_raw_parts_mut(to, n) };
+                    match &call.work {
+                        RowWork::Map(row, from) => {
+                            let xs: SmallVec<[&[f32]; 6]> = from.iter().map(|s| source(*s)).collect();
+                            row(&xs, out);
+                        }
+                        RowWork::Scale(row, x, k) => {
+                            let scale = &self.scales[*k];
+                            let layout = self.tensors.len() + k;
+                            let (scales, shifts) = scale.of(factors);
+                            let x = source(*x);
+                            let first = at[layout] as usize;
+                            match (walk.strides[layout], walk.period, walk.unit) {
+                                (0, ..) => row(x, &scales[first..][..1], &shifts[first..][..1], out),
+                                (_, Some(_), _) => row(x, &scales[..n], &shifts[..n], out),
+                                (_, None, None) => {
+                                    let first = first + start;
+                                    row(x, &scales[first..][..n], &shifts[first..][..n], out);
+                                }
+                                (_, None, Some(unit)) => {
+                                    let mut done = 0;
+                                    while done < n {
+                                        let channel = (start + done) / unit;
+                                        let end = n.min((channel + 1) * unit - start);
+                                        let at = first + channel;
+                                        let (scale, shift) = (&scales[at..][..1], &shifts[at..][..1]);
+                                        row(&x[done..end], scale, shift, &mut out[done..end]);
+                                        done = end;
+                                    }
+                                }
+                            }
+                        }
+                    }
+                    if let Some(k) = call.to.tensor.filter(|_| straight.is_none()) {
+                        let (cell, step) = (cell(k), walk.strides[k]);
+                        // SAFETY: cells of the result's place, which no slice shows now.
+                        unsafe {
+                            match step {
+                                1 => cell.copy_from_nonoverlapping(to, n),
+                                _ => (0..n).for_each(|i| cell.offset(i as isize * step).write(to.add(i).read())),
+                            }
+                        }
+                    }
+                }
+            }
+        });
+    }
+}
+
+/// A walk over the rows of a box: tensors first, then factors.
+struct Walk {
+    len: usize,
+    /// Where a row is all channels several times: their number, and how often factors have them one after the other.
+    period: Option<(usize, usize)>,
+    /// Elements of a row that have the same factors, where their channel's number goes up along the row.
+    unit: Option<usize>,
+    strides: SmallVec<[isize; 12]>,
+    start: SmallVec<[isize; 12]>,
+    outer: SmallVec<[usize; 6]>,
+    /// Steps along each outer dimension, in each layout.
+    steps: SmallVec<[isize; 48]>,
+}
+
+impl Walk {
+    fn of(program: &RowProgram, origin: &[isize], sizes: &[i64]) -> Walk {
+        let mut walk = Walk {
+            len: 1,
+            period: None,
+            unit: None,
+            strides: SmallVec::new(),
+            start: SmallVec::new(),
+            outer: SmallVec::new(),
+            steps: SmallVec::new(),
+        };
+        for t in &program.tensors {
+            let along = t.strides.iter().zip(origin).map(|(s, at)| s * at);
+            walk.start.push(t.offset + along.sum::<isize>());
+        }
+        walk.start.extend(program.scales.iter().map(|s| origin[s.dim]));
+        walk.strides.resize(walk.start.len(), 1);
+        let step = |k: usize, d: usize| match program.tensors.get(k) {
+            Some(t) => t.strides[d],
+            None => isize::from(program.scales[k - program.tensors.len()].dim == d),
+        };
+        let mut first = true;
+        let dims: SmallVec<[usize; 6]> = program.order.iter().copied().filter(|d| sizes[*d] != 1).collect();
+        let tensors = program.tensors.len();
+        for (at, &d) in dims.iter().enumerate() {
+            let size = sizes[d] as usize;
+            if !first && at + 1 == dims.len() && origin[d] == 0 {
+                // Factors of channels that are neighbours in memory begin anew with each slower index.
+                let anew = |s: &ChannelFactors| s.dim == d && s.count == size && s.times > 1;
+                let fits = |k: usize| match k.checked_sub(tensors).map(|k| &program.scales[k]) {
+                    None => step(k, d) * size as isize == walk.strides[k],
+                    Some(scale) => walk.strides[k] == 0 && (scale.dim != d || anew(scale)),
+                };
+                let times = program.scales.iter().find(|s| anew(s)).map(|s| s.times);
+                if let Some(times) = times.filter(|_| size * program.buffers() <= BUFFERS)
+                    && (0..walk.start.len()).all(fits)
+                {
+                    walk.period = Some((size, times));
+                    walk.len *= size;
+                    (0..walk.start.len()).for_each(|k| walk.strides[k] = step(k, d));
+                    break;
+                }
+            }
+            // The dimensions so far go on in this one where each of their steps is over all of it.
+            let goes_on = !first && (0..walk.start.len()).all(|k| step(k, d) * size as isize == walk.strides[k]);
+            if !first && !goes_on && walk.units(&dims[at..], tensors, sizes, step) {
+                break;
+            }
+            if goes_on {
+                walk.len *= size;
+            } else {
+                if !first {
+                    walk.outer.push(walk.len);
+                    walk.steps.extend_from_slice(&walk.strides);
+                }
+                walk.len = size;
+            }
+            first = false;
+            (0..walk.start.len()).for_each(|k| walk.strides[k] = step(k, d));
+        }
+        walk
+    }
+
+    /// Makes one row of the dimensions so far and all faster ones, if tensors go on in these and factors stay the same along them.
+    fn units(&mut self, rest: &[usize], tensors: usize, sizes: &[i64], step: impl Fn(usize, usize) -> isize) -> bool {
+        let mut strides: SmallVec<[isize; 12]> = self.strides[..tensors].into();
+        for &d in rest {
+            let goes_on = (0..tensors).all(|k| step(k, d) * sizes[d] as isize == strides[k]);
+            if !goes_on || (tensors..self.strides.len()).any(|k| step(k, d) != 0 || self.strides[k] != 1) {
+                return false;
+            }
+            (0..tensors).for_each(|k| strides[k] = step(k, d));
+        }
+        let unit = rest.iter().map(|d| sizes[*d] as usize).product::<usize>();
+        self.strides[..tensors].copy_from_slice(&strides);
+        self.len *= unit;
+        self.unit = Some(unit);
+        true
+    }
+
+    /// Calls `f` for each row with its first element in each layout.
+    fn for_each(&self, mut f: impl FnMut(&[isize])) {
+        let mut at = self.start.clone();
+        let mut index: SmallVec<[usize; 6]> = SmallVec::from_elem(0, self.outer.len());
+        loop {
+            f(&at);
+            let mut d = self.outer.len();
+            loop {
+                if d == 0 {
+                    return;
+                }
+                d -= 1;
+                let steps = &self.steps[d * at.len()..][..at.len()];
+                index[d] += 1;
+                if index[d] < self.outer[d] {
+                    at.iter_mut().zip(steps).for_each(|(a, s)| *a += s);
+                    break;
+                }
+                let back = self.outer[d] as isize - 1;
+                at.iter_mut().zip(steps).for_each(|(a, s)| *a -= s * back);
+                index[d] = 0;
+            }
+        }
+    }
+}
+
+struct Maker<'a> {
+    body: &'a Graph,
+    tiling: &'a Tiling,
+    metas: &'a BodyTypes,
+    program: RowProgram,
+    /// Of each tensor.
+    places: Vec<TypedPlace>,
+    /// Where calls find values.
+    values: Vec<(ValueId, RowSource)>,
+}
+
+impl Maker<'_> {
+    /// Adds a tensor of these cells; `None` if it is used as a whole, or not of singles.
+    fn tensor(
+        &mut self,
+        v: ValueId,
+        source: TileSource,
+        layout: &Layout,
+        place: TypedPlace,
+        read: bool,
+    ) -> Option<usize> {
+        let sizes = &self.metas.get(v).ok().filter(|m| m.dtype == DType::F32)?.layout.sizes;
+        let mut strides: SmallVec<[isize; 6]> = SmallVec::from_elem(0, self.tiling.sizes.len());
+        for ((d, n), stride) in self.tiling.cut_of(v).iter().zip(sizes).zip(&layout.strides) {
+            match d {
+                Some(d) => strides[*d] += *stride as isize,
+                None if *n == 1 => {}
+                None => return None,
+            }
+        }
+        self.program.tensors.push(RowTensor { source, read, offset: layout.offset as isize, strides });
+        self.places.push(place);
+        Some(self.program.tensors.len() - 1)
+    }
+
+    fn source(&self, v: ValueId) -> Option<RowSource> {
+        self.values.iter().find(|(own, _)| *own == v).map(|(_, s)| *s)
+    }
+
+    /// Adds the call at a position of the body.
+    fn call(&mut self, at: usize, returned: &[ValueId], reads: &[TypedPlace]) -> Option<()> {
+        let body = self.body;
+        let node = &body.nodes[body.order[at]];
+        let &[result] = &node.results[..] else { return None };
+        let position = |v: &ValueId| body.inputs.iter().position(|i| i == v);
+        let operand = |maker: &mut Self, v: ValueId| -> Option<RowSource> {
+            if let Some(known) = maker.source(v) {
+                return Some(known);
+            }
+            let k = position(&v)?;
+            let source =
+                RowSource::Tensor(maker.tensor(v, TileSource::Read(k), &reads[k].layout, reads[k].clone(), true)?);
+            maker.values.push((v, source));
+            Some(source)
+        };
+        let work = match RowForm::of(body, node)? {
+            RowForm::Map { row, operands } => {
+                let mut from = SmallVec::new();
+                for o in operands {
+                    from.push(match o {
+                        RowOperand::Number(x) => {
+                            self.program.constants.push(x);
+                            RowSource::Constant(self.program.constants.len() - 1)
+                        }
+                        RowOperand::Tensor(k) => match node.args.get(usize::from(k))? {
+                            Arg::Value(v) => operand(self, *v)?,
+                            _ => return None,
+                        },
+                    });
+                }
+                RowWork::Map(row, from)
+            }
+            RowForm::Scale { dim, count, numbers, row } => {
+                let Some(Arg::Value(x)) = node.args.first() else { return None };
+                let from = operand(self, *x)?;
+                let along = self.tiling.cut_of(*x).get(dim).copied()?;
+                let dim = match along {
+                    Some(d) => d,
+                    // One channel: any dimension of one index.
+                    None if count == 1 => (0..self.tiling.sizes.len()).find(|d| self.tiling.sizes[*d] == 1)?,
+                    None => return None,
+                };
+                let number = |e: &restride_ir::Expr| e.constant().ok_or(());
+                let given = |v: &ValueId| position(v).ok_or(());
+                let others = node.args.iter().skip(1).map(|a| a.try_map(given, number));
+                let args = std::iter::once(Ok(Arg::None)).chain(others).collect::<Result<_, ()>>().ok()?;
+                let first = self.program.factor_count();
+                let times = (TIMES / count.max(1)).max(1);
+                self.program.scales.push(ChannelFactors { dim, count, times, first, numbers, args });
+                RowWork::Scale(row, from, self.program.scales.len() - 1)
+            }
+        };
+        let tensor = returned.iter().position(|v| *v == result);
+        let read_later = self.last_reader(result).is_some();
+        // What a call reads in memory that it writes is read before.
+        let from: SmallVec<[RowSource; 4]> = match &work {
+            RowWork::Map(_, from) => from.clone(),
+            RowWork::Scale(_, x, _) => SmallVec::from_slice(&[*x]),
+        };
+        let meets = |s: &RowSource| match (s, tensor) {
+            (RowSource::Tensor(k), Some(t)) => may_meet(&self.places[*k], &self.places[t]),
+            _ => false,
+        };
+        let slot = (read_later || tensor.is_none() || from.iter().any(meets)).then(|| self.free_slot(at));
+        if let Some(slot) = slot {
+            self.program.slots = self.program.slots.max(slot + 1);
+            self.values.push((result, RowSource::Slot(slot)));
+        }
+        self.program.calls.push(RowCall { work, to: RowTarget { slot, tensor } });
+        Some(())
+    }
+
+    /// The position of the last call that reads a value, or a view of it.
+    fn last_reader(&self, v: ValueId) -> Option<usize> {
+        let mut shown: SmallVec<[ValueId; 4]> = SmallVec::from_slice(&[v]);
+        let mut last = None;
+        for (at, id) in self.body.order.iter().enumerate() {
+            let node = &self.body.nodes[*id];
+            if node.operands().any(|o| shown.contains(&o)) {
+                last = Some(at);
+                if node.op.def().view.is_some() {
+                    shown.extend(node.results.iter().copied());
+                }
+            }
+        }
+        last
+    }
+
+    /// A slot that no call from this one on reads.
+    fn free_slot(&self, at: usize) -> usize {
+        let busy = |slot: usize| {
+            let held = |(v, s): &(ValueId, RowSource)| {
+                *s == RowSource::Slot(slot) && self.last_reader(*v).is_some_and(|last| last >= at)
+            };
+            self.values.iter().any(held)
+        };
+        (0..).find(|slot| !busy(*slot)).unwrap_or_default()
+    }
+}
+
+/// Whether places may have cells in common.
+fn may_meet(a: &TypedPlace, b: &TypedPlace) -> bool {
+    let span = |p: &TypedPlace| -> Range<i64> {
+        let (cells, size) = (p.layout.cell_range(), p.dtype.size() as i64);
+        cells.start * size..cells.end * size
+    };
+    let (x, y) = (span(a), span(b));
+    a.buffer == b.buffer && x.start < y.end && y.start < x.end
+}
