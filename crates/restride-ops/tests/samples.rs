@@ -4,7 +4,8 @@
 
 use crate::run::{Outcome, call, filled, fitted, meta, on_views, resolved};
 use restride_ir::{
-    Arg, Args, Call, Ctx, Kernel, Layout, Meta, Movement, Op, OpError, Reuse, ReuseKind, SampleArg, Scalar, TileRule,
+    Arg, Args, Call, Ctx, Kernel, Layout, Meta, Movement, Op, OpError, Reuse, ReuseKind, RowForm, RowOperand,
+    SampleArg, Scalar, TileRule,
 };
 use restride_kernels::support::convert::copy_convert;
 use restride_tensor::{DType, RawTensor, Storage};
@@ -331,6 +332,75 @@ fn tiles_have_the_bits_of_the_whole() {
         Ok(())
     });
     assert!(*cuts.get_mut() > 5000, "only {} tiles", cuts.get());
+}
+
+/// A call on singles, computed by its function of rows in rows of several lengths, has the bits of its kernel.
+#[test]
+fn rows_have_the_bits_of_the_whole() {
+    let counted = std::cell::Cell::new(0);
+    every_sample(|op, args| {
+        let (Some(form), Some(_)) = (op.def().rows, fixed(op, args)) else { return Ok(()) };
+        let args = map_tensors(args, resolved);
+        let Ok(want) = results(op, &args) else { return Ok(()) };
+        let types: Vec<Meta> = want.iter().map(meta).collect();
+        let own = metas(&args);
+        let Some(form) = form(&Args(&own), &types) else { return Ok(()) };
+        let sizes = &want[0].layout().sizes;
+        let elements = |t: &RawTensor| -> Vec<f32> {
+            let all = t.alias(t.dtype(), t.layout().expand(sizes).expect("it broadcasts")).expect("the same cells");
+            let row = moved(&all, Layout::contiguous(sizes));
+            row.storage().to_vec().chunks_exact(4).map(|b| f32::from_le_bytes([b[0], b[1], b[2], b[3]])).collect()
+        };
+        let n = want[0].numel();
+        let mut out = vec![0f32; n];
+        for width in [1, 3, 16, 1000] {
+            out.fill(7.5);
+            match &form {
+                RowForm::Map { row, operands } => {
+                    let all: Vec<Vec<f32>> = operands
+                        .iter()
+                        .map(|o| match o {
+                            RowOperand::Number(x) => vec![*x; n],
+                            RowOperand::Tensor(k) => {
+                                elements(Args::<RawTensor, Scalar>(&args).tensor(*k as usize).unwrap())
+                            }
+                        })
+                        .collect();
+                    for start in (0..n).step_by(width) {
+                        let part = start..n.min(start + width);
+                        let rows: Vec<&[f32]> = all.iter().map(|r| &r[part.clone()]).collect();
+                        row(&rows, &mut out[part]);
+                    }
+                }
+                RowForm::Scale { dim, count, numbers, row } => {
+                    let (mut scale, mut shift) = (vec![0f64; *count], vec![0f64; *count]);
+                    let outs: [RawTensor; 0] = [];
+                    on_views(&args, &outs, |args, _| numbers(&Args(args), &mut scale, &mut shift)).map_err(|e| e.0)?;
+                    let x = elements(Args::<RawTensor, Scalar>(&args).tensor(0).unwrap());
+                    let inner = sizes[dim + 1..].iter().product::<i64>() as usize;
+                    let channel = |i: usize| i / inner.max(1) % count;
+                    for start in (0..n).step_by(width) {
+                        let part = start..n.min(start + width);
+                        let pick = |of: &[f64]| -> Vec<f64> { part.clone().map(|i| of[channel(i)]).collect() };
+                        row(&x[part.clone()], &pick(&scale), &pick(&shift), &mut out[part.clone()]);
+                        if part.len() > 1 && channel(part.start) == channel(part.end - 1) && inner > 1 {
+                            let c = channel(part.start);
+                            let mut again = vec![0f32; part.len()];
+                            row(&x[part.clone()], &scale[c..=c], &shift[c..=c], &mut again);
+                            assert_eq!(again, out[part], "one factor and as many");
+                        }
+                    }
+                }
+            }
+            let made = RawTensor::from_slice(&out, sizes);
+            if let Some(why) = differ(&want, std::slice::from_ref(&made)) {
+                return Err(format!("rows of {width}: {why}"));
+            }
+        }
+        counted.set(counted.get() + 1);
+        Ok(())
+    });
+    assert!(counted.get() > 400, "only {} calls are functions of rows", counted.get());
 }
 
 /// Elements of different sizes, those of each index beginning at the same byte.
