@@ -566,6 +566,9 @@ pub struct MemoryArgs {
     /// Let the operators behind a product or a convolution work on each part of its result as soon as it is finished.
     #[arg(help_heading = MEMORY, long, requires = "fuse_limit")]
     pub fuse_heads: bool,
+    /// Fuse reductions and normalisations of rows too, and operators of other types than f32.
+    #[arg(help_heading = MEMORY, long, requires = "fuse_limit")]
+    pub fuse_tiles: bool,
     /// Memories of the arena, fastest first, each with its capacity (as fast=512kB,slow).
     ///
     /// Buffers with the most traffic go into the first ones; buffers that do not fit spill to the next.
@@ -601,6 +604,7 @@ impl MemoryArgs {
             (self.no_fuse, "--no-fuse"),
             (self.fuse_limit.is_some(), "--fuse-limit"),
             (self.fuse_heads, "--fuse-heads"),
+            (self.fuse_tiles, "--fuse-tiles"),
             (!self.memories.is_empty(), "--memories"),
             (self.align.is_some(), "--align"),
             (self.alloc_graph_input, "--alloc-graph-input"),

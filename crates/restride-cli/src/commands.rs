@@ -161,6 +161,7 @@ fn compile_options(screen: &Screen, given: &GivenArgs, memory: Option<&MemoryArg
     options.fold = !args.no_fold;
     options.fuse.most = args.fuse_limit.unwrap_or(0);
     options.fuse.heads = args.fuse_heads;
+    options.fuse.tiles = args.fuse_tiles;
     options.budget = args.budget;
     options.place.views = !args.no_views;
     options.place.inputs_in_arena = args.alloc_graph_input;

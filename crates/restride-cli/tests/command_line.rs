@@ -141,7 +141,7 @@ fn each_command_takes_the_options_that_change_it() {
     let program = "model ops weights dynamic no-mmap limit ";
     let given = "inputs random no-check ";
     let run = "seed threads ";
-    let memory = "budget no-reorder no-fold no-fuse fuse-limit fuse-heads memories pin align alloc-graph-input alloc-graph-output no-views \
+    let memory = "budget no-reorder no-fold no-fuse fuse-limit fuse-heads fuse-tiles memories pin align alloc-graph-input alloc-graph-output no-views \
                   search-steps ";
     let optimizer =
         "optimizer lr weight-decay maximize momentum dampening nesterov betas eps amsgrad decoupled-weight-decay ";

@@ -305,7 +305,7 @@ impl CheckedPlacement {
 
 /// A program with fused nodes, held against the one without.
 fn fused(program: &Program) -> Result<Program, Error> {
-    let options = FuseOptions { heads: true, ..FuseOptions::default() };
+    let options = FuseOptions { heads: true, tiles: true, ..FuseOptions::default() };
     let Some(fused) = fuse(program, &options)? else { return Ok(program.clone()) };
     restride_ir::verify(&fused.program)?;
     restride_check::fusion(program, &fused.program).map_err(|f| restride_check::error(&fused.program, &f))?;

@@ -275,7 +275,7 @@ pub fn by_chance(seed: u64) -> CompileOptions {
     let fuse = FuseOptions {
         most: if mostly() { 2 + rng.below(12) } else { 0 },
         heads: rng.below(4) > 0,
-        tiles: mostly(),
+        tiles: rng.below(4) > 0,
         vary: (rng.below(4) > 0).then_some(seed),
     };
     CompileOptions { place, fuse, poison: true, ..CompileOptions::default() }

@@ -119,7 +119,7 @@ impl RowProgram {
         order.sort_by_key(|d| Reverse(last.strides[*d].unsigned_abs()));
         let (tensors, calls, constants, scales) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
         let program = RowProgram { sizes: tiling.sizes.clone(), order, tensors, calls, constants, slots: 0, scales };
-        let mut maker = Maker { body, tiling, metas, program, places: Vec::new(), values: Vec::new() };
+        let mut maker = RowMaker { body, tiling, metas, program, places: Vec::new(), values: Vec::new() };
         let returned: Vec<ValueId> = body.output_values().collect();
         for (k, v) in returned.iter().enumerate() {
             maker.tensor(*v, TileSource::Write(k), &writes[k].layout, writes[k].clone(), false)?;
@@ -216,7 +216,7 @@ impl RowProgram {
         if sizes.contains(&0) {
             return;
         }
-        let walk = Walk::of(self, origin, sizes);
+        let walk = RowWalk::of(self, origin, sizes);
         let bases: SmallVec<[*mut f32; 8]> = self.tensors.iter().map(|t| base(t.source).cast::<f32>()).collect();
         // SAFETY: as promised by the caller.
         unsafe { self.walked(&walk, &bases, factors) }
@@ -226,7 +226,7 @@ impl RowProgram {
     /// As [`RowProgram::run`].
     // By itself: its frame is several pages.
     #[inline(never)]
-    unsafe fn walked(&self, walk: &Walk, bases: &[*mut f32], factors: &[f64]) {
+    unsafe fn walked(&self, walk: &RowWalk, bases: &[*mut f32], factors: &[f64]) {
         // The buffers: one to spare, what calls hand on, numbers, tensors that are not read where they are.
         let first_constant = 1 + self.slots;
         let mut count = first_constant + self.constants.len();
@@ -332,7 +332,7 @@ impl RowProgram {
 }
 
 /// A walk over the rows of a box: tensors first, then factors.
-struct Walk {
+struct RowWalk {
     len: usize,
     /// Where a row is all channels several times: their number, and how often factors have them one after the other.
     period: Option<(usize, usize)>,
@@ -345,9 +345,9 @@ struct Walk {
     steps: SmallVec<[isize; 48]>,
 }
 
-impl Walk {
-    fn of(program: &RowProgram, origin: &[isize], sizes: &[i64]) -> Walk {
-        let mut walk = Walk {
+impl RowWalk {
+    fn of(program: &RowProgram, origin: &[isize], sizes: &[i64]) -> RowWalk {
+        let mut walk = RowWalk {
             len: 1,
             period: None,
             unit: None,
@@ -451,7 +451,7 @@ impl Walk {
     }
 }
 
-struct Maker<'a> {
+struct RowMaker<'a> {
     body: &'a Graph,
     tiling: &'a Tiling,
     metas: &'a BodyTypes,
@@ -462,7 +462,7 @@ struct Maker<'a> {
     values: Vec<(ValueId, RowSource)>,
 }
 
-impl Maker<'_> {
+impl RowMaker<'_> {
     /// Adds a tensor of these cells; `None` if it is used as a whole, or not of singles.
     fn tensor(
         &mut self,
