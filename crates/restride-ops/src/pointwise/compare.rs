@@ -141,7 +141,8 @@ fn run_bounds(c: &Call<'_>, lower: bool, upper: bool) -> Result<()> {
 /// The row form of a clamp with these bounds.
 fn bound_rows(a: &Args<'_, Meta>, lower: bool, upper: bool) -> Option<RowForm> {
     let at = bounds(a, if lower && upper { &[1, 2] } else { &[1] });
-    let op = match (lower && at.contains(&1), upper && at.iter().any(|i| *i == if lower { 2 } else { 1 })) {
+    let last = if lower { 2 } else { 1 };
+    let op = match (lower && at.contains(&1), upper && at.contains(&last)) {
         (true, true) => &k::CLAMP,
         (true, false) => &k::MAXIMUM,
         (false, true) => &k::MINIMUM,
