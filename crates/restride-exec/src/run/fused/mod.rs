@@ -604,8 +604,8 @@ impl<'c> BoundFused<'c> {
         match finished.into_inner() {
             // SAFETY: as promised by the caller; the head's result is whole.
             0 => match rows {
-                // SAFETY: as above.
                 Some((rows, factors)) => {
+                    // SAFETY: as above.
                     unsafe { self.all_rows(rows, factors, ctx) };
                     Ok(())
                 }
