@@ -47,7 +47,7 @@ pub struct Shard {
 }
 
 /// A parameter whose gradient is in a bucket.
-struct Member {
+struct BucketMember {
     /// Position among the inputs.
     input: usize,
     /// Its old content.
@@ -58,7 +58,7 @@ struct Member {
 
 #[derive(Default)]
 struct Bucket {
-    members: Vec<Member>,
+    members: Vec<BucketMember>,
     /// Gradients, with their first elements. Parameters may have one gradient in common.
     grads: Vec<(ValueId, i64)>,
     elements: i64,
@@ -83,7 +83,7 @@ struct FlatStorage {
     buffer: ValueId,
     dtype: DType,
     elements: i64,
-    members: Vec<Member>,
+    members: Vec<BucketMember>,
     /// New contents.
     updated: ValueId,
 }
@@ -147,12 +147,18 @@ impl<'a> Buckets<'a> {
             if let Some(flying) = &mut self.flying
                 && let Some(start) = flying.bucket.start_of(grad)
             {
-                flying.bucket.members.push(Member { input, value: updates.value(input), start });
+                flying.bucket.members.push(BucketMember { input, value: updates.value(input), start });
                 return Ok(());
             }
             if let Some(landed) = self.landed.iter().find(|l| l.bucket.start_of(grad).is_some()) {
                 let start = landed.bucket.start_of(grad).unwrap_or(0);
-                return updated(graph, names, updates, landed, &Member { input, value: updates.value(input), start });
+                return updated(
+                    graph,
+                    names,
+                    updates,
+                    landed,
+                    &BucketMember { input, value: updates.value(input), start },
+                );
             }
         }
         let at = self.open.iter().position(|(dtype, _)| *dtype == ty.dtype).unwrap_or_else(|| {
@@ -168,7 +174,7 @@ impl<'a> Buckets<'a> {
                 bucket.elements - elements
             }
         };
-        bucket.members.push(Member { input, value: updates.value(input), start });
+        bucket.members.push(BucketMember { input, value: updates.value(input), start });
         if (bucket.elements as u64).saturating_mul(ty.dtype.size() as u64) < self.how.bucket_bytes as u64 {
             return Ok(());
         }
@@ -364,7 +370,7 @@ fn updated(
     names: &mut Names,
     updates: &mut Updates<'_>,
     reduced: &Reduced,
-    member: &Member,
+    member: &BucketMember,
 ) -> Result<()> {
     let sizes = graph.tensor(updates.value(member.input)).layout.sizes.to_vec();
     let elements: i64 = sizes.iter().filter_map(|n| n.constant()).map(|n| n.as_i64()).product();

@@ -66,7 +66,7 @@ impl SimulatedRank {
 }
 
 /// An exchange of a main graph, between two steps.
-struct Flight {
+struct ExchangeSpan {
     exchange: Exchange,
     start: usize,
     /// The step that waits; the start itself where memory is packed.
@@ -76,7 +76,7 @@ struct Flight {
     packed: usize,
 }
 
-fn flights(segment: &PreparedSegment) -> Result<Vec<Flight>> {
+fn flights(segment: &PreparedSegment) -> Result<Vec<ExchangeSpan>> {
     let (graph, steps) = (segment.program.graph(), &segment.placement.steps);
     let mut out = Vec::new();
     for (start, step) in steps.iter().enumerate() {
@@ -94,7 +94,7 @@ fn flights(segment: &PreparedSegment) -> Result<Vec<Flight>> {
         let operands = graph.nodes[*node].operands();
         let sent = operands.map(|v| bytes_of(&graph.values[v].ty)).sum();
         let received = bytes_of(&graph.values[result].ty);
-        out.push(Flight { exchange, start, wait, sent, received, packed });
+        out.push(ExchangeSpan { exchange, start, wait, sent, received, packed });
     }
     Ok(out)
 }
@@ -107,7 +107,7 @@ fn exchange(graph: &Graph, id: NodeId, reads: &[Option<Place>]) -> Result<Option
     Ok(Some((describe(&Args(&args))?, result)))
 }
 
-impl Flight {
+impl ExchangeSpan {
     /// Bytes that one of `n` ranks sends, by rings, and the messages that follow each other.
     fn cost(&self, n: usize) -> (f64, f64) {
         let (ranks, sent, received) = (n as f64, self.sent as f64, self.received as f64);
