@@ -330,3 +330,61 @@ fn texts_without_what_they_call_are_refused() {
                    %y : Tensor = aten::mul(%x, %c)\n  return (%y)\n";
     assert!(refused(rounded, "").contains("few digits"));
 }
+
+#[test]
+fn symbolic_sizes_are_printed_and_read() {
+    let text = r#"
+ExportedProgram:
+    class GraphModule(torch.nn.Module):
+        def forward(self, x: "f32[s0, 4]"):
+            sym_size_int: "Sym(s0)" = torch.ops.aten.sym_size.int(x, 0)
+            mul: "Sym(4*s0)" = sym_size_int * 4
+            view: "f32[4*s0]" = torch.ops.aten.view.default(x, [mul])
+            add: "f32[4*s0]" = torch.ops.aten.add.Tensor(view, sym_size_int)
+            return (add, mul)
+
+Graph signature:
+    # inputs
+    x: USER_INPUT
+
+    # outputs
+    add: USER_OUTPUT
+    mul: USER_OUTPUT
+
+Range constraints: {s0: VR[1, 64]}
+"#;
+    let read = |text: &str, dynamic: &str| {
+        let items = GivenInputs::parse_types("x=f32[5,4]").unwrap();
+        let mut given = GivenInputs { items, ..GivenInputs::default() };
+        if !dynamic.is_empty() {
+            given.dynamic = GivenInputs::parse_dynamic(dynamic).unwrap();
+        }
+        let import = restride_torchscript::RecordOptions {
+            method: None,
+            lookup: &restride_ops::lookup,
+            limits: restride::Limits::default(),
+            inputs: &given,
+        };
+        restride_torchscript::text::import(text, "text", None, &import).unwrap_or_else(|e| panic!("{e}\n{text}"))
+    };
+    let results = |p: &Program, rows: i64| -> Vec<Vec<f64>> {
+        let data: Vec<f32> = (0..rows * 4).map(|k| k as f32).collect();
+        let inputs = Inputs::new([RunValue::Tensor(restride::RawTensor::from_slice(&data, &[rows, 4]))]);
+        let mut state = State::new(p).unwrap();
+        let out = restride::interpret(p, &inputs, &mut state, &RunOptions::default()).unwrap();
+        out.values.iter().filter_map(elements).map(|v| v.1).collect()
+    };
+    let program = read(text, "");
+    for form in [GraphForm::Nodes, GraphForm::Code, GraphForm::Exported, GraphForm::JitIr] {
+        let printed = restride::print_graph(&program, form).unwrap();
+        // Nodes and TorchScript IR hold no types of symbolic sizes.
+        let dynamic = if matches!(form, GraphForm::Nodes | GraphForm::JitIr) { "x.0=1..64" } else { "" };
+        let again = read(&printed, dynamic);
+        for rows in [5, 3] {
+            let want: Vec<f64> = (0..rows * 4).map(|k| (k + rows) as f64).collect();
+            assert_eq!(results(&again, rows), [want, vec![(rows * 4) as f64]], "{printed}");
+        }
+    }
+    let exported = restride::print_graph(&program, GraphForm::Exported).unwrap();
+    assert!(exported.contains("VR[1, 64]") && exported.contains("sym_0 * 4"), "{exported}");
+}

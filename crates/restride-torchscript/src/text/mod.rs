@@ -5,6 +5,7 @@
 mod jit_ir;
 mod nodes;
 pub mod print;
+mod printed_numbers;
 mod python;
 mod signature;
 

@@ -1,8 +1,10 @@
 //! Functional programs in the forms in which PyTorch prints graphs.
 
 use super::GraphForm;
+use super::printed_numbers::{Computed, Operand, PrintedNumber, PrintedNumbers, infix};
 use restride_ir::{
-    Arg, DType, Error, Expr, Graph, InputKind, MemoryFormat, Node, OutputKind, Program, Result, Type, ValueId,
+    Arg, DType, Error, Expr, Graph, InputKind, MemoryFormat, Node, NodeId, OutputKind, Program, Result, Symbol, Type,
+    ValueId,
 };
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -11,18 +13,22 @@ use std::fmt::Write as _;
 /// which declares them.
 ///
 /// # Errors
-/// A program with symbolic sizes or control flow, which the forms cannot show as one graph.
+/// A program with control flow, which the forms cannot show as one graph.
 pub fn print(program: &Program, form: GraphForm) -> Result<String> {
     let graph = program.graph();
     for (id, node) in graph.ordered() {
-        let symbolic = node.args.iter().flat_map(Arg::scalars).any(|e| e.constant().is_none());
-        if symbolic || node.op.def().hop.is_some() {
-            return Err(Error::unsupported(format!("{} with symbolic numbers or bodies in a printed graph", node.op))
+        if node.op.def().hop.is_some() {
+            return Err(Error::unsupported(format!("{} with its bodies in a printed graph", node.op))
                 .at(graph, id)
                 .help("write a .pt2 or a .fx with -o"));
         }
     }
-    let printer = GraphPrinter { program, graph, users: users(program) };
+    let numbers = PrintedNumbers::of(program, |v| plain_name(graph, v))?;
+    let mut users = users(program);
+    for v in numbers.sized() {
+        *users.entry(v).or_insert(0) += 1;
+    }
+    let printer = GraphPrinter { program, graph, users, numbers };
     Ok(match form {
         GraphForm::Nodes => printer.nodes(),
         GraphForm::Code => printer.code(),
@@ -45,6 +51,13 @@ struct GraphPrinter<'p> {
     program: &'p Program,
     graph: &'p Graph,
     users: BTreeMap<ValueId, usize>,
+    numbers: PrintedNumbers,
+}
+
+/// A value's name, as Python takes it.
+fn plain_name(graph: &Graph, v: ValueId) -> String {
+    let name = &graph.values[v].name;
+    name.chars().map(|c| if c.is_alphanumeric() || c == '_' { c } else { '_' }).collect()
 }
 
 /// A statement of a printed graph.
@@ -59,8 +72,7 @@ struct PrintedCall {
 
 impl GraphPrinter<'_> {
     fn name(&self, v: ValueId) -> String {
-        let name = &self.graph.values[v].name;
-        name.chars().map(|c| if c.is_alphanumeric() || c == '_' { c } else { '_' }).collect()
+        plain_name(self.graph, v)
     }
 
     fn ty(&self, v: ValueId) -> Option<String> {
@@ -77,6 +89,7 @@ impl GraphPrinter<'_> {
     fn arg(&self, arg: &Arg, sigil: &str, quote: &str) -> String {
         let value = |v: &ValueId| format!("{sigil}{}", self.name(*v));
         let list = |items: Vec<String>| format!("[{}]", items.join(", "));
+        let number = |e: &Expr| self.numbers.name(e).map_or_else(|| number(e), |n| format!("{sigil}{n}"));
         match arg {
             Arg::None => "None".into(),
             Arg::Value(v) => value(v),
@@ -139,7 +152,8 @@ impl GraphPrinter<'_> {
     /// All statements: calls, and the parts of several results.
     fn lines(&self, sigil: &str, quote: &str) -> Vec<PrintedCall> {
         let mut out = Vec::new();
-        for (_, node) in self.graph.ordered() {
+        for (id, node) in self.graph.ordered() {
+            out.extend(self.computed(Some(id), sigil));
             let line = self.line(node, sigil, quote);
             let whole = line.name.clone();
             out.push(line);
@@ -160,7 +174,35 @@ impl GraphPrinter<'_> {
                 });
             }
         }
+        out.extend(self.computed(None, sigil));
         out
+    }
+
+    /// Numbers that are computed before a node, or at the end.
+    fn computed(&self, before: Option<NodeId>, sigil: &str) -> Vec<PrintedCall> {
+        let one = |n: &PrintedNumber| {
+            let (target, args) = match &n.how {
+                Computed::Size(v, d) => {
+                    ("torch.ops.aten.sym_size.int", vec![format!("{sigil}{}", self.name(*v)), d.to_string()])
+                }
+                Computed::Call(f, operands) => {
+                    let operand = |o: &Operand| match o {
+                        Operand::Name(n) => format!("{sigil}{n}"),
+                        Operand::Constant(e) => number(e),
+                    };
+                    (f.python, operands.iter().map(operand).collect())
+                }
+            };
+            PrintedCall {
+                name: n.name.clone(),
+                target: target.into(),
+                args,
+                kwargs: Vec::new(),
+                ty: None,
+                users: self.numbers.readers(self.graph, &n.name),
+            }
+        };
+        self.numbers.before(before).iter().map(one).collect()
     }
 
     /// Writes of mutated inputs, and the results.
@@ -220,6 +262,9 @@ impl GraphPrinter<'_> {
     fn call(l: &PrintedCall) -> String {
         if l.target == "operator.getitem" {
             return format!("{}[{}]", l.args[0], l.args[1]);
+        }
+        if let ([a, b], Some(infix)) = (&l.args[..], infix(&l.target)) {
+            return format!("{a} {infix} {b}");
         }
         let args: Vec<String> =
             l.args.iter().cloned().chain(l.kwargs.iter().map(|(k, v)| format!("{k} = {v}"))).collect();
@@ -303,8 +348,23 @@ impl GraphPrinter<'_> {
                 _ => writeln!(out, "    {name}: USER_OUTPUT"),
             };
         }
-        out.push_str("\nRange constraints: {}\n");
+        let ranges: Vec<String> = self.ranges();
+        let _ = writeln!(out, "\nRange constraints: {{{}}}", ranges.join(", "));
         out
+    }
+
+    /// Ranges of the symbols in the inputs' sizes.
+    fn ranges(&self) -> Vec<String> {
+        let mut symbols = std::collections::BTreeSet::new();
+        for spec in &self.program.signature.inputs {
+            if let Some(ty) = self.graph.values[spec.value].ty.tensor() {
+                ty.layout.sizes.iter().for_each(|e| e.symbols(&mut symbols));
+            }
+        }
+        let bound = |b: Option<i64>, open: &str| b.map_or(open.to_string(), |n| n.to_string());
+        let range =
+            |s: &Symbol| format!("{}: VR[{}, {}]", s.name(), bound(s.min(), "-int_oo"), bound(s.max(), "int_oo"));
+        symbols.iter().map(range).collect()
     }
 
     fn jit_ir(&self) -> String {
@@ -315,9 +375,11 @@ impl GraphPrinter<'_> {
         }
         out.push_str("):\n");
         let mut constants = 0;
-        for (_, node) in self.graph.ordered() {
+        for (id, node) in self.graph.ordered() {
+            self.jit_numbers(Some(id), &mut constants, &mut out);
             self.jit_node(node.op.schema().namespace.as_str(), &node.op.schema().name, node, &mut constants, &mut out);
         }
+        self.jit_numbers(None, &mut constants, &mut out);
         let (writes, results) = self.ends();
         for (target, v) in writes {
             constants += 1;
@@ -348,9 +410,31 @@ impl GraphPrinter<'_> {
         out
     }
 
+    fn jit_numbers(&self, before: Option<NodeId>, constants: &mut usize, out: &mut String) {
+        for n in self.numbers.before(before) {
+            let (op, args) = match &n.how {
+                Computed::Size(v, d) => {
+                    let d = self.jit_constant(&Arg::Scalar(Expr::Int(*d as i64)), constants, out);
+                    ("aten::size", vec![format!("%{}", self.name(*v)), d])
+                }
+                Computed::Call(f, operands) => {
+                    let mut operand = |o: &Operand| match o {
+                        Operand::Name(n) => format!("%{n}"),
+                        Operand::Constant(e) => self.jit_constant(&Arg::Scalar(e.clone()), constants, out),
+                    };
+                    (f.jit, operands.iter().map(&mut operand).collect())
+                }
+            };
+            let _ = writeln!(out, "  %{} : int = {op}({})", n.name, args.join(", "));
+        }
+    }
+
     fn jit_type(&self, v: ValueId) -> String {
         let Type::Tensor(ty) = &self.graph.values[v].ty else { return "Tensor".into() };
         let Some(name) = jit_dtype(ty.dtype) else { return "Tensor".into() };
+        if ty.layout.sizes.iter().chain(&ty.layout.strides[..]).any(|n| n.constant().is_none()) {
+            return "Tensor".into();
+        }
         let list = |all: &[Expr]| all.iter().map(|n| n.to_string()).collect::<Vec<_>>().join(", ");
         let sizes = list(&ty.layout.sizes);
         let comma = if sizes.is_empty() { "" } else { ", " };
@@ -375,6 +459,9 @@ impl GraphPrinter<'_> {
                 return list(self, es.iter().cloned().map(Arg::Scalar).collect(), ty, constants, out);
             }
             Arg::None => ("NoneType", String::new()),
+            Arg::Scalar(e) if e.constant().is_none() => {
+                return format!("%{}", self.numbers.name(e).unwrap_or_default());
+            }
             Arg::Scalar(Expr::Bool(b)) => ("bool", u8::from(*b).to_string()),
             Arg::Scalar(e) if e.is_float() => ("float", number(e)),
             Arg::Scalar(e) => ("int", number(e)),
