@@ -97,7 +97,7 @@ fn by_position<T: Real + Compute>(x: &View<'_>, numbers: (&[f64], &[f64]), out: 
             let (lo, hi) = (first.clamp(at, at + rows.len()) - at, last.clamp(at, at + rows.len()) - at);
             if lo < hi {
                 let steps = [rows.stride(0), rows.stride(1)];
-                isa::run(Positions {
+                isa::run(PositionRows {
                     to: to.wrapping_offset(cell[0] + lo as isize * steps[0]),
                     from: from.wrapping_offset(cell[1] + lo as isize * steps[1]),
                     steps,
@@ -111,7 +111,7 @@ fn by_position<T: Real + Compute>(x: &View<'_>, numbers: (&[f64], &[f64]), out: 
 }
 
 /// Some positions: all channels of each are side by side. Made by [`by_position`], which has the right to these cells.
-struct Positions<'a, T> {
+struct PositionRows<'a, T> {
     to: *mut T,
     from: *const T,
     /// From a position to the next, in the result and in the operand.
@@ -120,7 +120,7 @@ struct Positions<'a, T> {
     numbers: (&'a [f64], &'a [f64]),
 }
 
-impl<T: Real> Positions<'_, T> {
+impl<T: Real> PositionRows<'_, T> {
     /// `N` channels from `c` on, of a range of positions.
     #[inline(always)]
     fn channels<const N: usize>(&self, c: usize, first: usize, last: usize) {
@@ -138,7 +138,7 @@ impl<T: Real> Positions<'_, T> {
     }
 }
 
-impl<T: Real> isa::Work for Positions<'_, T> {
+impl<T: Real> isa::Work for PositionRows<'_, T> {
     type Out = ();
     const WIDEST: bool = size_of::<T>() == 4;
     #[inline(always)]

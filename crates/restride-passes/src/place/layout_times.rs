@@ -22,7 +22,7 @@ const ROUNDS: usize = 8;
 const LITTLE: i64 = 64;
 
 /// Groups of values, and their layouts.
-struct Groups<'a, 'b> {
+struct ImageGroups<'a, 'b> {
     facts: &'b GraphFacts<'a>,
     /// Of each value in memory of its own that may be channels-last.
     of: Table<ValueId, Option<usize>>,
@@ -38,7 +38,7 @@ struct Groups<'a, 'b> {
 /// The layout of each value that is faster in another one than eager PyTorch's.
 pub(super) fn by_time(facts: &GraphFacts<'_>) -> Table<ValueId, Option<Layout>> {
     let mut chosen = Table::new();
-    let Some(mut groups) = Groups::of(facts) else { return chosen };
+    let Some(mut groups) = ImageGroups::of(facts) else { return chosen };
     let rows = groups.time();
     let mut best = (rows, groups.last.clone());
     for start in [false, true] {
@@ -62,14 +62,14 @@ pub(super) fn by_time(facts: &GraphFacts<'_>) -> Table<ValueId, Option<Layout>> 
     chosen
 }
 
-impl<'a, 'b> Groups<'a, 'b> {
+impl<'a, 'b> ImageGroups<'a, 'b> {
     /// `None` without two values to choose layouts for.
-    fn of(facts: &'b GraphFacts<'a>) -> Option<Groups<'a, 'b>> {
+    fn of(facts: &'b GraphFacts<'a>) -> Option<ImageGroups<'a, 'b>> {
         let graph = facts.graph;
         if !graph.ordered().any(|(_, n)| n.op.def().layout_time.is_some() || n.op.def().fused) {
             return None;
         }
-        let mut groups = Groups {
+        let mut groups = ImageGroups {
             facts,
             of: Table::new(),
             last: Vec::new(),
