@@ -3,10 +3,10 @@
 use crate::value::PyValue;
 
 /// A class of modules. `Pool` stands for `Pool1d`, `Pool2d` and `Pool3d`; `#` in the operator's name for their rank.
-pub(super) struct Row {
+pub(super) struct ModuleCall {
     pub class: &'static str,
     pub op: &'static str,
-    pub slots: &'static [Slot],
+    pub slots: &'static [ModuleArg],
     /// The module does something else in training.
     pub evaluates: bool,
     /// The operator's first result is the module's.
@@ -14,7 +14,7 @@ pub(super) struct Row {
 }
 
 /// An argument of the operator.
-pub(super) enum Slot {
+pub(super) enum ModuleArg {
     /// An argument of the call.
     Input(usize),
     /// A tensor of the module; `None` unless all flags are set (with their defaults).
@@ -59,35 +59,35 @@ impl Otherwise {
     }
 }
 
-const fn row(class: &'static str, op: &'static str, slots: &'static [Slot]) -> Row {
-    Row { class, op, slots, evaluates: false, first: false }
+const fn row(class: &'static str, op: &'static str, slots: &'static [ModuleArg]) -> ModuleCall {
+    ModuleCall { class, op, slots, evaluates: false, first: false }
 }
 
-const fn option(name: &'static str, at: usize, otherwise: Otherwise) -> Slot {
-    Slot::Option(name, Some(at), otherwise)
+const fn option(name: &'static str, at: usize, otherwise: Otherwise) -> ModuleArg {
+    ModuleArg::Option(name, Some(at), otherwise)
 }
 
-const fn named(name: &'static str, otherwise: Otherwise) -> Slot {
-    Slot::Option(name, None, otherwise)
+const fn named(name: &'static str, otherwise: Otherwise) -> ModuleArg {
+    ModuleArg::Option(name, None, otherwise)
 }
 
+use ModuleArg::{InPlace, Input, Not, Sizes, Weight};
 use Otherwise::{Bool, Float, Int, Like, Str, Unsaid};
-use Slot::{InPlace, Input, Not, Sizes, Weight};
 
-const X: Slot = Input(0);
+const X: ModuleArg = Input(0);
 const AFFINE: &[(&str, bool)] = &[("affine", true)];
 const AFFINE_BIAS: &[(&str, bool)] = &[("affine", true), ("bias", true)];
 const PER_ELEMENT: &[(&str, bool)] = &[("elementwise_affine", true)];
 const INSTANCE: &[(&str, bool)] = &[("affine", false)];
-const KERNEL: Slot = option("kernel_size", 0, Otherwise::None);
-const STRIDE: Slot = option("stride", 1, Like("kernel_size", 0));
-const PADDING: Slot = option("padding", 2, Int(0));
+const KERNEL: ModuleArg = option("kernel_size", 0, Otherwise::None);
+const STRIDE: ModuleArg = option("stride", 1, Like("kernel_size", 0));
+const PADDING: ModuleArg = option("padding", 2, Int(0));
 
-pub(super) const ROWS: &[Row] = &[
+pub(super) const ROWS: &[ModuleCall] = &[
     row("Linear", "linear", &[X, Weight("weight", &[]), Weight("bias", &[("bias", true)])]),
     row("Bilinear", "bilinear", &[X, Input(1), Weight("weight", &[]), Weight("bias", &[("bias", true)])]),
     row("Embedding", "embedding", &[Weight("weight", &[]), X, named("padding_idx", Int(-1))]),
-    Row {
+    ModuleCall {
         evaluates: true,
         ..row(
             "BatchNorm",
@@ -101,11 +101,11 @@ pub(super) const ROWS: &[Row] = &[
                 Not("track_running_stats", true),
                 named("momentum", Float(0.1)),
                 named("eps", Float(1e-5)),
-                Slot::Given(Bool(true)),
+                ModuleArg::Given(Bool(true)),
             ],
         )
     },
-    Row {
+    ModuleCall {
         evaluates: true,
         ..row(
             "InstanceNorm",
@@ -119,7 +119,7 @@ pub(super) const ROWS: &[Row] = &[
                 Not("track_running_stats", false),
                 named("momentum", Float(0.1)),
                 named("eps", Float(1e-5)),
-                Slot::Given(Bool(true)),
+                ModuleArg::Given(Bool(true)),
             ],
         )
     },
@@ -168,13 +168,13 @@ pub(super) const ROWS: &[Row] = &[
     ),
     row("AvgPool", "avg_pool#d", &[X, KERNEL, STRIDE, PADDING]),
     row("AdaptiveAvgPool", "adaptive_avg_pool#d", &[X, Sizes("output_size")]),
-    Row { first: true, ..row("AdaptiveMaxPool", "adaptive_max_pool#d", &[X, Sizes("output_size")]) },
+    ModuleCall { first: true, ..row("AdaptiveMaxPool", "adaptive_max_pool#d", &[X, Sizes("output_size")]) },
     row("Softmax", "softmax", &[X, option("dim", 0, Int(-1))]),
     row("LogSoftmax", "log_softmax", &[X, option("dim", 0, Int(-1))]),
     row("PixelShuffle", "pixel_shuffle", &[X, option("upscale_factor", 0, Otherwise::None)]),
     row("PixelUnshuffle", "pixel_unshuffle", &[X, option("downscale_factor", 0, Otherwise::None)]),
     row("ChannelShuffle", "channel_shuffle", &[X, option("groups", 0, Otherwise::None)]),
-    row("CosineSimilarity", "cosine_similarity", &[X, Input(1), Slot::Given(Int(1)), named("eps", Unsaid(1e-8))]),
+    row("CosineSimilarity", "cosine_similarity", &[X, Input(1), ModuleArg::Given(Int(1)), named("eps", Unsaid(1e-8))]),
     row("PReLU", "prelu", &[X, Weight("weight", &[])]),
     row("GLU", "glu", &[X, option("dim", 0, Int(-1))]),
     row("LeakyReLU", "leaky_relu", &[X, option("negative_slope", 0, Float(0.01)), InPlace]),
@@ -199,5 +199,5 @@ pub(super) const ROWS: &[Row] = &[
     row("SELU", "selu", &[X, InPlace]),
     row("Hardswish", "hardswish", &[X, InPlace]),
     row("Hardsigmoid", "hardsigmoid", &[X, InPlace]),
-    row("GELU", "gelu", &[X, Slot::Keyword("approximate", Str("none"))]),
+    row("GELU", "gelu", &[X, ModuleArg::Keyword("approximate", Str("none"))]),
 ];

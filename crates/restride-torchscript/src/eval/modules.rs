@@ -1,7 +1,7 @@
 //! Calls of PyTorch's modules, by their printed form and the weights of their paths.
 
 use super::Evaluator;
-use super::module_table::{Otherwise, ROWS, Row, Slot};
+use super::module_table::{ModuleArg, ModuleCall, Otherwise, ROWS};
 use crate::value::{KeywordArgs, PyObject, PyValue};
 use restride_ir::{Error, ErrorKind, Expr, Result};
 use std::rc::Rc;
@@ -27,7 +27,9 @@ fn family(class: &str) -> (&str, usize) {
 /// Whether a module is known by its class alone: it has no options, or a weight says what they are.
 pub(super) fn without_options(class: &str) -> bool {
     let row = ROWS.iter().find(|r| r.class == class);
-    row.is_some_and(|r| r.slots.iter().all(|s| matches!(s, Slot::Input(_) | Slot::Weight(..) | Slot::InPlace)))
+    row.is_some_and(|r| {
+        r.slots.iter().all(|s| matches!(s, ModuleArg::Input(_) | ModuleArg::Weight(..) | ModuleArg::InPlace))
+    })
 }
 
 impl CalledModule<'_> {
@@ -120,13 +122,13 @@ impl CalledModule<'_> {
         }
     }
 
-    fn row(&self, eval: &mut Evaluator<'_, '_>, row: &Row, rank: usize, args: &[PyValue]) -> Result<PyValue> {
+    fn row(&self, eval: &mut Evaluator<'_, '_>, row: &ModuleCall, rank: usize, args: &[PyValue]) -> Result<PyValue> {
         let (mut call, mut keywords) = (Vec::new(), Vec::new());
         let mut in_place = false;
         for slot in row.slots {
             call.push(match slot {
-                Slot::Input(i) => args.get(*i).cloned().unwrap_or(PyValue::None),
-                Slot::Weight(name, flags) => {
+                ModuleArg::Input(i) => args.get(*i).cloned().unwrap_or(PyValue::None),
+                ModuleArg::Weight(name, flags) => {
                     let has = flags.iter().all(|(flag, default)| self.flag(flag, *default));
                     let printed = !self.options.is_empty() || !self.named.is_empty();
                     match (has, self.weight(eval, name)) {
@@ -137,13 +139,13 @@ impl CalledModule<'_> {
                         (true, Err(e)) => return Err(e),
                     }
                 }
-                Slot::Not(flag, default) => PyValue::bool(!self.flag(flag, *default)),
-                Slot::InPlace => {
+                ModuleArg::Not(flag, default) => PyValue::bool(!self.flag(flag, *default)),
+                ModuleArg::InPlace => {
                     in_place = self.flag("inplace", false);
                     continue;
                 }
-                Slot::Given(value) => value.value(),
-                Slot::Option(name, at, otherwise) => {
+                ModuleArg::Given(value) => value.value(),
+                ModuleArg::Option(name, at, otherwise) => {
                     let found = self.option(name, *at);
                     let found = match (found, otherwise) {
                         (Some(PyValue::None) | None, Otherwise::Like(other, at)) => self.option(other, Some(*at)),
@@ -156,12 +158,12 @@ impl CalledModule<'_> {
                     };
                     found.ok_or_else(|| Error::new(ErrorKind::File, format!("{} without {name}", self.class)))?
                 }
-                Slot::Keyword(name, otherwise) => {
+                ModuleArg::Keyword(name, otherwise) => {
                     let value = self.option(name, None).unwrap_or_else(|| otherwise.value());
                     keywords.push((Arc::from(*name), value));
                     continue;
                 }
-                Slot::Sizes(name) => self.sizes(args, rank, self.option(name, Some(0)))?,
+                ModuleArg::Sizes(name) => self.sizes(args, rank, self.option(name, Some(0)))?,
             });
         }
         if row.evaluates {
