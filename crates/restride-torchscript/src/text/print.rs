@@ -1,7 +1,7 @@
 //! Functional programs in the forms in which PyTorch prints graphs.
 
 use super::GraphForm;
-use super::printed_numbers::{Computed, Operand, PrintedNumber, PrintedNumbers, infix};
+use super::printed_numbers::{Computed, NumberOperand, PrintedNumber, PrintedNumbers, infix};
 use restride_ir::{
     Arg, DType, Error, Expr, Graph, InputKind, MemoryFormat, Node, NodeId, OutputKind, Program, Result, Symbol, Type,
     ValueId,
@@ -186,9 +186,9 @@ impl GraphPrinter<'_> {
                     ("torch.ops.aten.sym_size.int", vec![format!("{sigil}{}", self.name(*v)), d.to_string()])
                 }
                 Computed::Call(f, operands) => {
-                    let operand = |o: &Operand| match o {
-                        Operand::Name(n) => format!("{sigil}{n}"),
-                        Operand::Constant(e) => number(e),
+                    let operand = |o: &NumberOperand| match o {
+                        NumberOperand::Name(n) => format!("{sigil}{n}"),
+                        NumberOperand::Constant(e) => number(e),
                     };
                     (f.python, operands.iter().map(operand).collect())
                 }
@@ -418,9 +418,9 @@ impl GraphPrinter<'_> {
                     ("aten::size", vec![format!("%{}", self.name(*v)), d])
                 }
                 Computed::Call(f, operands) => {
-                    let mut operand = |o: &Operand| match o {
-                        Operand::Name(n) => format!("%{n}"),
-                        Operand::Constant(e) => self.jit_constant(&Arg::Scalar(e.clone()), constants, out),
+                    let mut operand = |o: &NumberOperand| match o {
+                        NumberOperand::Name(n) => format!("%{n}"),
+                        NumberOperand::Constant(e) => self.jit_constant(&Arg::Scalar(e.clone()), constants, out),
                     };
                     (f.jit, operands.iter().map(&mut operand).collect())
                 }

@@ -14,11 +14,11 @@ pub(super) enum Computed {
     /// A size of a tensor.
     Size(ValueId, usize),
     /// A function of other numbers.
-    Call(&'static NumberFunction, Vec<Operand>),
+    Call(&'static NumberFunction, Vec<NumberOperand>),
 }
 
 /// An operand of a computed number.
-pub(super) enum Operand {
+pub(super) enum NumberOperand {
     /// Another number, by its name.
     Name(String),
     /// A constant.
@@ -81,7 +81,7 @@ impl PrintedNumbers {
     pub(super) fn of(program: &Program, name: impl Fn(ValueId) -> String) -> Result<PrintedNumbers> {
         let graph = program.graph();
         let mut finder =
-            Finder { graph, name: &name, sources: BTreeMap::new(), out: PrintedNumbers::default(), count: 0 };
+            NumberFinder { graph, name: &name, sources: BTreeMap::new(), out: PrintedNumbers::default(), count: 0 };
         graph.inputs.iter().for_each(|v| finder.source(*v));
         for (id, node) in graph.ordered() {
             let made = finder.needed(&node.args).map_err(|e| e.at(graph, id))?;
@@ -116,7 +116,7 @@ impl PrintedNumbers {
     /// How often a number is read by computed ones and by the arguments of nodes.
     pub(super) fn readers(&self, graph: &Graph, name: &str) -> usize {
         let computed = self.before.values().flatten().chain(&self.last).filter(|n| match &n.how {
-            Computed::Call(_, operands) => operands.iter().any(|o| matches!(o, Operand::Name(n) if n == name)),
+            Computed::Call(_, operands) => operands.iter().any(|o| matches!(o, NumberOperand::Name(n) if n == name)),
             Computed::Size(..) => false,
         });
         let reads = |a: &Arg| a.scalars().iter().any(|e| self.name(e) == Some(name));
@@ -127,31 +127,31 @@ impl PrintedNumbers {
 
 /// Where a symbol's value is found.
 #[derive(Clone)]
-enum Source {
+enum NumberSource {
     Size(ValueId, usize),
     Number(ValueId),
 }
 
-struct Finder<'p> {
+struct NumberFinder<'p> {
     graph: &'p Graph,
     name: &'p dyn Fn(ValueId) -> String,
-    sources: BTreeMap<Symbol, Source>,
+    sources: BTreeMap<Symbol, NumberSource>,
     out: PrintedNumbers,
     count: usize,
 }
 
-impl Finder<'_> {
+impl NumberFinder<'_> {
     fn source(&mut self, v: ValueId) {
         match &self.graph.values[v].ty {
             Type::Tensor(t) => {
                 for (d, size) in t.layout.sizes.iter().enumerate() {
                     if let Expr::Sym(s) = size {
-                        self.sources.entry(s.clone()).or_insert(Source::Size(v, d));
+                        self.sources.entry(s.clone()).or_insert(NumberSource::Size(v, d));
                     }
                 }
             }
             Type::Scalar(e @ Expr::Sym(s)) => {
-                self.sources.entry(s.clone()).or_insert(Source::Number(v));
+                self.sources.entry(s.clone()).or_insert(NumberSource::Number(v));
                 self.out.names.insert(e.to_string(), (self.name)(v));
             }
             Type::Scalar(e) if e.constant().is_none() => {
@@ -173,17 +173,17 @@ impl Finder<'_> {
         Ok(made)
     }
 
-    fn number(&mut self, e: &Expr, made: &mut Vec<PrintedNumber>) -> Result<Operand> {
+    fn number(&mut self, e: &Expr, made: &mut Vec<PrintedNumber>) -> Result<NumberOperand> {
         if e.constant().is_some() {
-            return Ok(Operand::Constant(e.clone()));
+            return Ok(NumberOperand::Constant(e.clone()));
         }
         if let Some(name) = self.out.name(e) {
-            return Ok(Operand::Name(name.to_string()));
+            return Ok(NumberOperand::Name(name.to_string()));
         }
         let how = match e {
             Expr::Sym(s) => match self.sources.get(s) {
-                Some(Source::Size(v, d)) => Computed::Size(*v, *d),
-                Some(Source::Number(v)) => return Ok(Operand::Name((self.name)(*v))),
+                Some(NumberSource::Size(v, d)) => Computed::Size(*v, *d),
+                Some(NumberSource::Number(v)) => return Ok(NumberOperand::Name((self.name)(*v))),
                 None => return Err(Error::unsupported(format!("the number {e}, which no tensor has as a size"))),
             },
             Expr::Call(c) => {
@@ -197,7 +197,7 @@ impl Finder<'_> {
                     let rest = operands.split_off(2);
                     let name = self.fresh();
                     made.push(PrintedNumber { name: name.clone(), how: Computed::Call(function, operands) });
-                    operands = std::iter::once(Operand::Name(name)).chain(rest).collect();
+                    operands = std::iter::once(NumberOperand::Name(name)).chain(rest).collect();
                 }
                 Computed::Call(function, operands)
             }
@@ -206,7 +206,7 @@ impl Finder<'_> {
         let name = self.fresh();
         self.out.names.insert(e.to_string(), name.clone());
         made.push(PrintedNumber { name: name.clone(), how });
-        Ok(Operand::Name(name))
+        Ok(NumberOperand::Name(name))
     }
 
     fn fresh(&mut self) -> String {
