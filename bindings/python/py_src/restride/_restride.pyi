@@ -17,6 +17,7 @@ __all__ = [
     "open",
     "open_bytes",
     "ops",
+    "use_engine",
 ]
 
 __version__: str
