@@ -17,7 +17,9 @@ are held to what eager PyTorch leaves (values, types, strides, sharing), those o
 Needs PyTorch. Exit status 1 when any text fails; the last line is `N passed, N failed`.
 """
 
+import functools
 import json
+import multiprocessing
 import re
 import sys
 import warnings
@@ -374,8 +376,18 @@ def scripted_case(restride, module, inputs, folder):
         yield form, judge(restride, text, form, folder, content, want, len(inputs), True, more)
 
 
+# Name, function and its arguments. Processes inherit them, as modules with closures cannot be sent.
+CASES = []
+
+
+def worked(restride, at):
+    name, case, *arguments = CASES[at]
+    with scratch() as folder:
+        return name, list(case(restride, *arguments, folder))
+
+
 def main():
-    p = parser(__doc__, "names", "--binary", "--timeout", "--json")
+    p = parser(__doc__, "names", "--binary", "--timeout", "--jobs", "--json")
     o = p.parse_intermixed_args()
     restride = Restride(o.binary, o.timeout)
     rows, statuses = [], []
@@ -388,17 +400,14 @@ def main():
             if set(states) != {"ok"}:
                 rows.append((name, form, *states, detail[:300]))
 
-    chosen = lambda name: not o.names or name in o.names
-    with scratch() as folder:
-        for file in sorted((ROOT / "fixtures" / "alias").glob("*.pt2")):
-            if chosen(file.stem):
-                take(file.stem, alias_case(restride, file, folder))
-        for name, module, inputs in functions():
-            if chosen(name):
-                take(name, function_case(restride, module, inputs, folder))
-        if chosen("looped"):
-            torch.manual_seed(0)
-            take("looped", scripted_case(restride, Looped().eval(), [torch.rand(2, 3)], folder))
+    alias = ((f.stem, alias_case, f) for f in sorted((ROOT / "fixtures" / "alias").glob("*.pt2")))
+    traced = ((name, function_case, module, inputs) for name, module, inputs in functions())
+    torch.manual_seed(0)
+    scripted = [("looped", scripted_case, Looped().eval(), [torch.rand(2, 3)])]
+    CASES.extend(c for c in (*alias, *traced, *scripted) if not o.names or c[0] in o.names)
+    with multiprocessing.get_context("fork").Pool(o.jobs) as pool:
+        for name, results in pool.imap(functools.partial(worked, restride), range(len(CASES))):
+            take(name, results)
     print_table(("program", "form", *VIAS, ""), rows)
     passed, untraced = statuses.count("ok"), statuses.count("n/a")
     return finish(passed, len(statuses) - passed - untraced, o.json, rows=rows)
