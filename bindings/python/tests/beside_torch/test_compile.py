@@ -259,3 +259,12 @@ def test_a_dictionary_of_outputs():
     x = torch.ones(2)
     out = c({"x": x})
     assert out["b"][0] is x and out["b"][1] is None and out["a"].tolist() == [2, 2]
+
+
+def test_errors_of_factorisations_are_raised():
+    # AOTAutograd orders such effects by tokens, which a call gets as None.
+    inverse = torch.compile(torch.linalg.inv, backend="restride", fullgraph=True)
+    x = torch.tensor([[2.0, 1.0], [0.0, 4.0]])
+    assert torch.allclose(inverse(x), torch.linalg.inv(x))
+    with pytest.raises(restride.Error, match="singular"):
+        inverse(torch.zeros(2, 2))

@@ -202,8 +202,31 @@ def _compile(gm: fx.GraphModule, example_inputs: Sequence[Any], *, settings: _Se
             return graph(args)
 
         call._boxed_call = True  # type: ignore[attr-defined]
-        return call
-    return _call(gm, graph, constants, random is not None, settings)
+        run: Callable[[list[Any]], Any] = call
+    else:
+        run = _call(gm, graph, constants, random is not None, settings)
+    tokens = _tokens(gm)
+    return _with_tokens(run, tokens) if tokens else run
+
+
+def _tokens(gm: fx.GraphModule) -> list[int]:
+    """Positions of the arguments that order effects, such as the error of a singular matrix."""
+    effects = getattr(torch.ops.higher_order, "with_effects", None)
+    places = [n for n in gm.graph.nodes if n.op == "placeholder"]
+    return [i for i, n in enumerate(places) if any(u.target is effects and u.args[0] is n for u in n.users)]
+
+
+def _with_tokens(run: Callable[[list[Any]], Any], tokens: list[int]) -> Callable[[list[Any]], Any]:
+    """AOTAutograd traces a token as a tensor without elements, and gives ``None`` for it."""
+
+    def call(args: list[Any]) -> Any:
+        for i in tokens:
+            if args[i] is None:
+                args[i] = torch.empty(0)
+        return run(args)
+
+    call._boxed_call = True  # type: ignore[attr-defined]
+    return call
 
 
 def _call(
