@@ -283,8 +283,8 @@ impl<'a> Buckets<'a> {
         self.storages.iter().map(|s| s.value).collect()
     }
 
-    /// Declares the storages of the parameters, of which each parameter becomes a region. `tied` names, for each input, one
-    /// on the same cells that the graph reads.
+    /// Declares the storages of the parameters; each parameter becomes a region of one. For each input, `tied` names an input on
+    /// the same cells that the graph reads.
     pub fn declare(self, out: &mut Program, tied: &[usize]) -> Result<()> {
         let mut weights = Weights::clone(&out.weights);
         for storage in self.storages {

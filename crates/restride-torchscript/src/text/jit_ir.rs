@@ -305,7 +305,7 @@ impl Blocks<'_> {
                 let index = args.remove(1);
                 ast(AstKind::Index(Box::new(args.remove(0)), Box::new(index)))
             }
-            // A module by its path, of which the weights may know nothing.
+            // A module by its path; the weights may lack that module.
             "prim::GetAttr" if args.len() == 1 && left.contains(" : __torch__") => {
                 let ty = left.split_once(" : ").map_or("", |l| l.1).trim();
                 let strings = [text("name")?, ty.into()].map(|s| ast(AstKind::Str(s)));
@@ -382,7 +382,7 @@ impl Blocks<'_> {
         Ok(tensor_of(parsed, ty, line))
     }
 
-    /// ` 1  2  3 [ CPULongType{3} ]`: elements as PyTorch prints a tensor, of which only integers are exact.
+    /// ` 1  2  3 [ CPULongType{3} ]`: elements as PyTorch prints a tensor. It prints only integers exactly.
     fn printed_tensor(&self, line: u32, elements: &str, kind: &str, ty: &str) -> Result<Ast> {
         let sizes = kind.split_once('{').map_or("", |k| k.1);
         let sizes = sizes.split(',').map(|n| n.trim().parse::<usize>().ok()).collect::<Option<Vec<_>>>();
