@@ -60,14 +60,7 @@ fn graphs(text: &str) -> Vec<PrintedGraph> {
 pub(super) fn parse(source: &Arc<SourceText>) -> Result<Parsed> {
     let mut all = graphs(source.text()).into_iter();
     let Some(main) = all.next() else { return Err(source.error(1, "the text has no graph")) };
-    let mut out = Parsed {
-        params: Vec::new(),
-        body: Vec::new(),
-        declared: None,
-        classes: Vec::new(),
-        module: None,
-        notes: Vec::new(),
-    };
+    let mut out = Parsed::default();
     for (name, ty) in parameters(source, &main)? {
         if ty.starts_with("__torch__") && out.params.is_empty() && out.module.is_none() {
             out.module = Some(name);

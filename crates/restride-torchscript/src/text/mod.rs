@@ -68,6 +68,7 @@ fn plain_line(line: &str) -> &str {
 }
 
 /// What a form's parser gives.
+#[derive(Default)]
 pub(crate) struct Parsed {
     /// Parameters of the graph, without `self`.
     params: Vec<Param>,

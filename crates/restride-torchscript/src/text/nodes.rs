@@ -15,14 +15,7 @@ const PYTHON: [&str; 12] =
 
 /// Reads the nodes of a printed graph.
 pub(super) fn parse(source: &Arc<SourceText>) -> Result<Parsed> {
-    let mut out = Parsed {
-        params: Vec::new(),
-        body: Vec::new(),
-        declared: None,
-        classes: Vec::new(),
-        module: None,
-        notes: Vec::new(),
-    };
+    let mut out = Parsed::default();
     for (i, line) in source.text().lines().enumerate() {
         let number = i as u32 + 1;
         let line = line.trim();
