@@ -42,6 +42,7 @@ fn known() -> Result<MemoryOps> {
         copy: op("aten.copy.default")?,
         conj: op("aten.conj_physical.default")?,
         neg: op("aten.neg.default")?,
+        pad: op("aten.constant_pad_nd.default")?,
     })
 }
 

@@ -47,6 +47,8 @@ pub struct MemoryOps {
     pub conj: Op,
     /// Applies the lazy negative bit (`neg`).
     pub neg: Op,
+    /// Makes memory larger (`constant_pad_nd`).
+    pub pad: Op,
 }
 
 /// Place of an input.

@@ -313,6 +313,9 @@ impl Replay<'_> {
                 self.cast(src.dtype, &to.layout.sizes, &runs, to.dtype).map(Some)
             };
         }
+        if op == self.known.pad {
+            return self.padded(op, args, &first()?, to);
+        }
         match op.def().movement {
             None | Some(Movement::View(_)) => Ok(None),
             Some(Movement::Same) => {
@@ -363,6 +366,27 @@ impl Replay<'_> {
                 Ok(Some(self.read(&made)?))
             }
         }
+    }
+
+    /// Elements of a padded tensor: its own, and around them the operator's. `None` if the padding takes elements away.
+    fn padded(&mut self, op: Op, args: &ReplayArgs, from: &ReplayTensor, to: &Meta) -> ReplayResult<Option<Runs>> {
+        let metas = metas(args)?;
+        let pads = Args(&metas).ints(1).map_err(OpError::from)?;
+        if pads.iter().any(|p| *p < 0) {
+            return Ok(None);
+        }
+        let whole = Layout::contiguous(&to.layout.sizes);
+        // Widths come last dimension first, left before right.
+        let lefts = pads.iter().step_by(2).zip(whole.strides.iter().rev());
+        let offset = lefts.map(|(left, stride)| left * stride).sum();
+        let region = Layout::strided(&from.layout.sizes, &whole.strides, offset);
+        let (own, around) = (self.read(from)?, self.compute(op, args, &[Some(to.clone())], 0)?.remove(0));
+        let mut cells = StorageCells::default();
+        cells.write(&whole, to.dtype.size(), &around);
+        cells.write(&region, to.dtype.size(), &own);
+        let cells = Rc::new(RefCell::new(cells));
+        let made = ReplayTensor { cells, dtype: to.dtype, layout: whole, bits: LazyBits::default() };
+        Ok(Some(self.read(&made)?))
     }
 
     pub(super) fn content(&mut self, t: &ReplayTensor) -> ReplayResult<ContentId> {

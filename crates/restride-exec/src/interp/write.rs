@@ -53,7 +53,8 @@ impl Interp<'_> {
                 for (arg, result, target) in &targets {
                     let value = results.get(*result).and_then(Slot::tensor);
                     let value = value.ok_or_else(|| Error::invalid(format!("{} gives too few results", twin.op)))?;
-                    let read = given().any(|a| a.values().any(|s| is_object(s, target)));
+                    // A lazily mapped target is read and computed as copies: its own sizes count nowhere.
+                    let read = !lazy(twin, target) && given().any(|a| a.values().any(|s| is_object(s, target)));
                     let at = target.borrow().layout().clone();
                     if aside(target) && at.sizes == value.layout().sizes && self_overlaps(&at) != Some(false) {
                         check_store(&value, &target.borrow()).map_err(|e| detail(e, op, *arg))?;
@@ -175,7 +176,12 @@ impl Interp<'_> {
 /// Whether a write goes to a copy of the target, with lazy bits applied or converted, which is copied back.
 fn put_aside(twin: &Twin, own: &CallArgs, target: &Object) -> bool {
     let converted = || computed_aside(twin.op.def(), &meta(&target.borrow()), &operands(own, target));
-    !twin.op.def().maps_bits && (target.borrow().conj || target.borrow().neg || converted())
+    lazy(twin, target) || !twin.op.def().maps_bits && converted()
+}
+
+/// Whether a target has lazy bits that the operator does not handle.
+fn lazy(twin: &Twin, target: &Object) -> bool {
+    !twin.op.def().maps_bits && (target.borrow().conj || target.borrow().neg)
 }
 
 /// The parts in which a call visits its only target, the twin's first result; `None` if one write does. The arguments

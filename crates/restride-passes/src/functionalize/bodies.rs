@@ -4,6 +4,7 @@ use super::histories::Root;
 use super::rewrite::{Halt, NewValue, Rewrite, Rewriter, op, open_sharing};
 use super::storages::{Alias, StorageId};
 use restride_ir::{Arg, Error, ErrorKind, GraphId, Id, Node, TensorType, Type, ValueId};
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 /// An operand as a body sees it.
@@ -11,8 +12,8 @@ use std::sync::Arc;
 pub(super) enum BodyOperand {
     /// By value.
     Value(ValueId, Type),
-    /// As a region of the base with this position among the bases.
-    Region { base: usize, ty: TensorType, conj: bool, neg: bool, history: SeenHistory },
+    /// As a region of the base with this position among the bases, of this outer tensor object.
+    Region { base: usize, ty: TensorType, conj: bool, neg: bool, history: SeenHistory, object: usize },
 }
 
 /// The history that a body sees of a region of a base.
@@ -41,6 +42,17 @@ pub(super) struct Returned {
     pub ty: TensorType,
     pub root: Root,
     pub constant: bool,
+    /// The outer tensor object that it is, not only its memory: PyTorch's checks of overlap compare objects first.
+    pub object: Option<usize>,
+}
+
+impl Returned {
+    /// What a result is that each of two branches returns.
+    pub fn of_both(yes: Self, no: Self) -> Option<Self> {
+        let object = yes.object.filter(|_| yes.object == no.object);
+        let (yes, no) = (Returned { object, ..yes }, Returned { object, ..no });
+        (yes == no).then_some(yes)
+    }
 }
 
 /// A rewritten body.
@@ -100,7 +112,7 @@ impl Rewriter<'_> {
     }
 
     fn operand(&mut self, node: &Node, v: ValueId, bases: &[WrittenBase]) -> Rewrite<BodyOperand> {
-        if matches!(self.map[v], Some(NewValue::Object(_))) {
+        if let Some(NewValue::Object(object)) = self.map[v] {
             let a = &self.storages[self.alias(v)?];
             if let Some(base) = bases.iter().position(|b| b.storage == a.storage) {
                 let history = match (a.root == bases[base].root, a.constant) {
@@ -108,7 +120,8 @@ impl Rewriter<'_> {
                     (true, true) => SeenHistory::Constant,
                     (false, _) => SeenHistory::Detached,
                 };
-                return Ok(BodyOperand::Region { base, ty: (*a.ty).clone(), conj: a.conj, neg: a.neg, history });
+                let (ty, conj, neg) = ((*a.ty).clone(), a.conj, a.neg);
+                return Ok(BodyOperand::Region { base, ty, conj, neg, history, object });
             }
         }
         let value = self.read(node, v)?;
@@ -156,15 +169,21 @@ impl Rewriter<'_> {
                     let new = inner.new.add_input(name, old.values[v].ty.clone());
                     inner.bind_given(v, new, bases.len() + i);
                 }
-                BodyOperand::Region { base, ty, conj, neg, history } => {
-                    regions.push((v, *base, ty.clone(), *conj, *neg, *history));
+                BodyOperand::Region { base, ty, conj, neg, history, object } => {
+                    regions.push((v, *base, ty.clone(), *conj, *neg, *history, *object));
                 }
             }
         }
         if bases_at >= operands.len() {
             add_bases(&mut inner);
         }
-        for (v, base, ty, conj, neg, history) in regions {
+        // An operand that is given twice is one object.
+        let mut bound: BTreeMap<usize, NewValue> = BTreeMap::new();
+        for (v, base, ty, conj, neg, history, object) in regions {
+            if let Some(&same) = bound.get(&object) {
+                inner.bind(v, same);
+                continue;
+            }
             let storage = base_storages[base].expect("bases were added");
             let alias = inner.storages.region_as(storage, ty, conj, neg);
             match history {
@@ -172,8 +191,9 @@ impl Rewriter<'_> {
                 SeenHistory::Constant => inner.storages.set_history(alias, Root::OWN, true),
                 SeenHistory::Detached => inner.storages.detach(alias),
             }
-            let bound = inner.object(alias);
-            inner.bind(v, bound);
+            let new = inner.object(alias);
+            bound.insert(object, new);
+            inner.bind(v, new);
         }
         let value_storages: Vec<(StorageId, usize)> = operands
             .iter()
@@ -205,10 +225,13 @@ impl Rewriter<'_> {
             let mut from = None;
             if let Ok(alias) = inner.alias(*v) {
                 let a = inner.storages[alias].clone();
+                let own = inner.object_of(*v);
+                let input = old.inputs.iter().position(|input| own.is_some() && inner.object_of(*input) == own);
+                let object = input.and_then(|i| outer.get(i)).and_then(|v| self.object_of(*v));
                 let whole_ty = inner.storages[a.storage].ty.clone();
                 if let Some(k) = base_storages.iter().position(|s| *s == Some(a.storage)) {
                     let WrittenBase { storage, root } = bases[k];
-                    from = Some(Returned { storage, ty: (*a.ty).clone(), root, constant: false });
+                    from = Some(Returned { storage, ty: (*a.ty).clone(), root, constant: false, object });
                 } else if let Some((_, i)) = value_storages.iter().find(|(s, _)| *s == a.storage)
                     && let Some(&outer_value) = outer.get(*i)
                     && let Ok(outer_alias) = self.alias(outer_value)
@@ -225,6 +248,7 @@ impl Rewriter<'_> {
                         ty,
                         root: o.root,
                         constant: o.constant,
+                        object,
                     });
                 }
                 if a.conj || a.neg || a.constant || a.root != Root::OWN {

@@ -71,7 +71,7 @@ impl Rewriter<'_> {
         let args = vec![pred, Arg::Graph(yes.graph), Arg::Graph(no.graph), Arg::Values(args)];
         let made = self.call_hop(node, node.op, args, &bases, node.results.len());
         let returned: Vec<Option<Returned>> =
-            yes.returned.into_iter().zip(no.returned).map(|(a, b)| if a == b { a } else { None }).collect();
+            yes.returned.into_iter().zip(no.returned).map(|(a, b)| Returned::of_both(a?, b?)).collect();
         self.bind_results(node, &made, &bases, node.results.len(), &returned)?;
         // A result that is an operand in one branch alone, or elsewhere in each, may be in the memory of any of them.
         let open: Vec<bool> = (0..node.results.len()).map(|i| returned.get(i).is_none_or(Option::is_none)).collect();
@@ -385,7 +385,11 @@ impl Rewriter<'_> {
                 Some(r) => {
                     let alias = self.storages.region(r.storage, r.ty.clone());
                     self.storages.set_history(alias, r.root, r.constant || node.origin.no_grad);
-                    let bound = self.object(alias);
+                    let same = |o: &usize| self.storages.equal(self.objects[*o], alias);
+                    let bound = match r.object.filter(same) {
+                        Some(object) => NewValue::Object(object),
+                        None => self.object(alias),
+                    };
                     self.bind(old, bound);
                 }
                 None => self.bind_fresh(old, new),

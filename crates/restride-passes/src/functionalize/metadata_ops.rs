@@ -148,15 +148,17 @@ impl Rewriter<'_> {
         }
     }
 
-    /// Whether a call reads the object that it writes at an argument: such an `out=` is not resized.
+    /// Whether a call reads the object that it writes at an argument: such an `out=` is not resized. A lazily mapped one is read
+    /// as a copy.
     pub(super) fn reads_target(&self, node: &Node, twin: &Twin, arg: usize) -> bool {
-        let object = |v: &ValueId| match self.map[*v] {
-            Some(NewValue::Object(o)) => Some(o),
-            _ => None,
-        };
+        let object = |v: &ValueId| self.object_of(*v);
         let target = node.args.get(arg).and_then(|a| a.values().next()).and_then(object);
         let mut read = twin.args.iter().filter_map(|i| node.args.get(*i as usize)).flat_map(Arg::values);
-        target.is_some() && read.any(|v| object(v) == target)
+        let lazy = |o: usize| {
+            let a = &self.storages[self.objects[o]];
+            !twin.op.def().maps_bits && (a.conj || a.neg)
+        };
+        target.is_some_and(|o| !lazy(o)) && read.any(|v| object(v) == target)
     }
 
     /// Makes a storage large enough for a region. Cells that PyTorch leaves undefined are 0.

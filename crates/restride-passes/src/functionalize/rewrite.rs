@@ -115,6 +115,14 @@ impl<'a> Rewriter<'a> {
         }
     }
 
+    /// The tensor object that an old value is.
+    pub(super) fn object_of(&self, old: ValueId) -> Option<usize> {
+        match self.map[old] {
+            Some(NewValue::Object(o)) => Some(o),
+            _ => None,
+        }
+    }
+
     /// Runs `f` with a builder for the new graph.
     pub fn build<T>(&mut self, node: &Node, f: impl FnOnce(&mut Builder<'_>, &mut VersionedStorages) -> T) -> T {
         let hint = node.results.first().map(|r| self.old.values[*r].name.clone()).unwrap_or_else(|| "v".into());

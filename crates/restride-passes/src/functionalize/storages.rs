@@ -293,6 +293,13 @@ impl VersionedStorages {
         if a.storage != b.storage { !maybe() } else { a.ty.disjoint(&b.ty) }
     }
 
+    /// Whether two aliases show the same cells in the same way, with one history.
+    pub fn equal(&self, a: AliasId, b: AliasId) -> bool {
+        let shows = |a: &Alias| (a.storage, a.conj, a.neg, a.root, a.constant);
+        let (a, b) = (&self[a], &self[b]);
+        shows(a) == shows(b) && a.ty == b.ty
+    }
+
     /// Marks a storage's content as not known.
     pub fn lose(&mut self, storage: StorageId, why: String) {
         self.storages[storage.0].lost = Some(why);

@@ -42,7 +42,10 @@ impl Rewriter<'_> {
 
     /// How a write goes.
     pub(super) fn way(&self, node: &Node, twin: &Twin) -> Rewrite<WriteOrder> {
-        let [(arg, result)] = twin.writes[..] else { return Ok(WriteOrder::Once) };
+        let [(arg, result)] = twin.writes[..] else {
+            self.refuse_repeats(node, twin)?;
+            return Ok(WriteOrder::Once);
+        };
         let Some(Arg::Value(target)) = node.args.get(arg as usize) else { return Ok(WriteOrder::Once) };
         let target = self.alias(*target)?;
         let own = &self.storages[target];
@@ -61,8 +64,7 @@ impl Rewriter<'_> {
             if own.ty.known().is_some_and(|t| computed_aside(def, t, &[])) {
                 return Ok(WriteOrder::Aside);
             }
-            let what = format!("{} into a tensor with several elements in one cell", node.op);
-            return Err(Error::unsupported(what).help("clone the tensor before writing it").into());
+            return Err(repeated(node).into());
         }
         let known = own.ty.known();
         let mut operands = Vec::new();
@@ -83,6 +85,18 @@ impl Rewriter<'_> {
             return Ok(aside());
         }
         Ok(overlapping_writes::rounds(known, &operands)?.map_or(WriteOrder::Once, WriteOrder::Rounds))
+    }
+
+    /// Refuses a call that writes several tensors, one of which has several elements in one cell.
+    fn refuse_repeats(&self, node: &Node, twin: &Twin) -> Rewrite<()> {
+        for v in twin.writes.iter().filter_map(|w| node.args.get(w.0 as usize)).flat_map(Arg::values) {
+            let own = &self.storages[self.alias(*v)?];
+            let lazy = !twin.op.def().maps_bits && (own.conj || own.neg);
+            if !lazy && !twin.resizes && own.ty.known().is_some_and(|t| self_overlaps(&t.layout) != Some(false)) {
+                return Err(repeated(node).into());
+            }
+        }
+        Ok(())
     }
 
     /// A pointwise write in rounds: a loop over the outer indices, each on the result of the last.
@@ -175,4 +189,9 @@ fn fixed(layout: &Layout<Expr>, i: i64) -> Result<Layout<Expr>, LayoutError> {
         1 => layout.slice(0, Some(&Expr::Int(i)), Some(&Expr::Int(i + 1)), &Expr::Int(1)),
         _ => layout.select(0, &Expr::Int(i)),
     }
+}
+
+fn repeated(node: &Node) -> Error {
+    Error::unsupported(format!("{} into a tensor with several elements in one cell", node.op))
+        .help("clone the tensor before writing it")
 }

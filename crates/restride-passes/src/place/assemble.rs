@@ -58,7 +58,7 @@ impl Placer<'_> {
             // Around its parts the whole costs less than at a hinted place, even if it is moved to that place later.
             Some(best) if best.moved + self.moved_on(at, r, &best.place)? < all || all == 0 => best,
             _ => {
-                let place = self.moved_place(at, id, r)?;
+                let place = self.moved_place(&Write::moved(at, id), r)?;
                 let pieces = whole.pieces(&place.layout)?;
                 Built { place, pieces, moved: all }
             }

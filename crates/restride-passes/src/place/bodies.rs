@@ -1,6 +1,7 @@
 //! Higher-order calls: their bodies are placed as graphs of their own, and a loop updates carried values in place.
 
 use super::Placer;
+use super::overwrite::Write;
 use crate::plan::{PlanOptions, plan};
 use restride_ir::{Error, GraphId, HopCall, LoopFrame, Nested, NodeId, Placement, Result, Step, aligned};
 use std::collections::BTreeMap;
@@ -26,8 +27,8 @@ impl Placer<'_> {
             }
             let dtype = facts.ty(r)?.dtype;
             let place = match call.takes_over(k) {
-                Some(_) => self.result_place(at, id, k, r, &[])?,
-                None => self.moved_place(at, id, r)?,
+                Some(_) => self.result_place(at, id, k, r, &writes)?,
+                None => self.moved_place(&Write { taken: &writes, ..Write::moved(at, id) }, r)?,
             };
             self.settle(r, place.clone(), dtype)?;
             writes.push(Some(place));

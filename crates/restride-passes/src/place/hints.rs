@@ -378,9 +378,9 @@ impl Placer<'_> {
     }
 
     /// The place of a result that is moved into it, piece by piece, while the node's operands are read.
-    pub(super) fn moved_place(&mut self, at: usize, id: NodeId, v: ValueId) -> Result<Place> {
+    pub(super) fn moved_place(&mut self, write: &Write<'_>, v: ValueId) -> Result<Place> {
         let ty = self.facts.ty(v)?;
-        Ok(match self.preferred(&Write::moved(at, id), v, ty)? {
+        Ok(match self.preferred(write, v, ty)? {
             HintTarget::At(place) => place,
             HintTarget::Fresh(layout) => self.places.fresh(layout, ty.dtype),
         })

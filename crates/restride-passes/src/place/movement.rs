@@ -2,6 +2,7 @@
 
 use super::Placer;
 use super::assemble::is_at;
+use super::overwrite::Write;
 use super::places::default_layout;
 use restride_ir::{
     Arg, Error, Layout, Meta, Movement, NodeId, Place, Reason, RemarkKind, Result, ValueId, ViewOutcome, ViewRule,
@@ -55,7 +56,7 @@ impl Placer<'_> {
         }
         let reason = if self.options.views { Reason::InTheWay } else { Reason::SwitchedOff };
         self.remark(id, RemarkKind::ViewOnBase, reason, bytes, Some(from));
-        let to = self.moved_place(at, id, r)?;
+        let to = self.moved_place(&Write::moved(at, id), r)?;
         self.settle(r, to.clone(), want.dtype)?;
         self.places.push_move(from, place, to);
         self.places.push_free(id);
@@ -117,7 +118,7 @@ impl Placer<'_> {
         }
         self.remark(id, RemarkKind::ScatterInBase, reason, bytes, Some(base));
         // The base is carried over to memory of the result's own, then the region is replaced.
-        let mut to = self.moved_place(at, id, r)?;
+        let mut to = self.moved_place(&Write::moved(at, id), r)?;
         if self.region_of(id, base, &rule, &to.layout)?.is_none() {
             // The region is given by strides of eager PyTorch's base.
             to = self.places.fresh(default_layout(ty), ty.dtype);

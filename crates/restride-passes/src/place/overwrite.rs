@@ -1,7 +1,7 @@
 //! The one question of placement: may a step write a place now?
 
 use super::Placer;
-use restride_ir::{HopCall, Meta, NodeId, Place, Reason, Result, ReuseKind, ValueId, trailing_room};
+use restride_ir::{BufferKind, HopCall, Meta, NodeId, Place, Reason, Result, ReuseKind, ValueId, trailing_room};
 use restride_tensor::{Overlap, index_by_index, overlap_bytes, self_overlaps};
 
 /// A write that a step is about to make.
@@ -23,6 +23,16 @@ impl Write<'static> {
 }
 
 impl Placer<'_> {
+    /// Whether a place lies within the elements of the input whose buffer it is in; true for other buffers. The caller's storage
+    /// may hold more than the input.
+    fn inside_input(&self, place: &Place, ty: &Meta) -> Result<bool> {
+        let BufferKind::Input(i) = self.places.placement.buffers[place.buffer].kind else { return Ok(true) };
+        let Some(own) = self.places.inputs.get(i).and_then(Option::as_ref) else { return Ok(false) };
+        let size = self.facts.ty(self.facts.graph.inputs[i])?.dtype.size();
+        let how = overlap_bytes(&place.layout, ty.dtype.size(), &own.layout, size);
+        Ok(ty.layout.sizes.contains(&0) || matches!(how, Overlap::Same | Overlap::Inside))
+    }
+
     /// Whether a step may write a place now, and the operand that it takes over.
     ///
     /// No value but those in `except` may lose a cell that is read later. The step's own operands must be apart from the place,
@@ -36,7 +46,7 @@ impl Placer<'_> {
     ) -> Result<(Reason, Option<ValueId>)> {
         let no = |reason| Ok((reason, None));
         self.revision.in_the_way.clear();
-        if !self.places.is_writable(place.buffer) {
+        if !self.places.is_writable(place.buffer) || !self.inside_input(place, ty)? {
             return no(Reason::CallerVisible);
         }
         if self_overlaps(&place.layout) != Some(false) {
