@@ -5,11 +5,14 @@ graph(%x: i64[3]) {
   %n: i64[3] = aten._neg_view.default(%c)
   %w: i64[2, 1][1, 2]+1 = aten.as_strided.default(%n, [2, 1], [1, 2], 1)
   %r: i64[4, 1]+1 = aten.cat.out([%w, %w], out=%w)
-  return %w, %n
+  %q: i64[4, 1] = aten.resolve_neg.default(%w)
+  return %q, %c
 }
 
 // == functionalize
 // stage: functional
+// output 1: user as view i64[3] of base 2
+// output 2: base
 //
 // graph(%x: i64[3]) {
 //   %c: i64[3] = aten.clone.default(%x)
@@ -22,12 +25,10 @@ graph(%x: i64[3]) {
 //   %r_6: i64[4]+1 = aten.reshape.default(%r_5, [4])
 //   %r_7: i64[5] = aten.slice_scatter.default(%r_4, %r_6, 0, 1, 5)
 //   %v: i64[3] = aten.slice.Tensor(%r_7, 0, 0, 3)
-//   %v_1: i64[3] = aten.neg.default(%v)
-//   %v_2: i64[4, 1]+1 = aten.clone.default(%r_3)
-//   return %v_2, %v_1
+//   return %r_3, %v, %r_7
 // }
 
 // == run
 // input 0: i64[3][1]+0 = [0 1 2]
 // output 0: i64[4, 1][1, 1]+0 = [-1 -2 -1 -2]
-// output 1: i64[3][1]+0 = [0 -1 -2]
+// output 1: i64[3][1]+0 = [0 1 2]
