@@ -83,6 +83,10 @@ pub fn compile_options(named: &mut Named<'_, '_>) -> PyResult<(CompileOptions, u
         budget: named.take("budget")?,
         ..CompileOptions::default()
     };
+    out.fuse.most = named.or("fuse_limit", out.fuse.most)?;
+    if !named.or("fuse", true)? {
+        out.fuse.most = 0;
+    }
     out.place.views = named.or("views", true)?;
     out.plan.align = named.or("align", out.plan.align)?;
     out.plan.search.budget = named.or("search_steps", out.plan.search.budget)?;

@@ -348,7 +348,7 @@ typedef struct restride_compile_options {
     uint32_t threads;
     // 1 checks every decision of the compiler by checkers of its own, 0 does not. A plan in a file is always checked.
     uint32_t check;
-    // The most operators that run as one step: 0 and 1 make every operator a step of its own.
+    // The most operators that run as one step: 0 leaves it to the compiler, 1 makes every operator a step of its own.
     uint32_t fusion;
     // 1 asks for the same bits in every run with the same seed, whatever the threads and layouts, as
     // torch.use_deterministic_algorithms does. With 0 a later version may choose faster kernels; this one gives the same bits.

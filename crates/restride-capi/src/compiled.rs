@@ -52,7 +52,7 @@ pub struct restride_compile_options {
     pub threads: u32,
     /// 1 checks every decision of the compiler by checkers of its own, 0 does not. A plan in a file is always checked.
     pub check: u32,
-    /// The most operators that run as one step: 0 and 1 make every operator a step of its own.
+    /// The most operators that run as one step: 0 leaves it to the compiler, 1 makes every operator a step of its own.
     pub fusion: u32,
     /// 1 asks for the same bits in every run with the same seed, whatever the threads and layouts, as
     /// torch.use_deterministic_algorithms does. With 0 a later version may choose faster kernels; this one gives the same bits.
@@ -94,7 +94,10 @@ pub(crate) fn compile_options(given: *const restride_compile_options) -> CallRes
         let what = format!("options.threads is {}; it takes 1 to {MOST_THREADS}", given.threads);
         return Err(CallError::argument(what));
     }
-    let fuse = FuseOptions { most: given.fusion as usize, ..FuseOptions::none() };
+    let fuse = match given.fusion {
+        0 => FuseOptions::default(),
+        most => FuseOptions { most: most as usize, ..FuseOptions::default() },
+    };
     let compile = CompileOptions {
         fuse,
         check: flag(given.check, "options.check")?,

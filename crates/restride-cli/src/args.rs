@@ -557,17 +557,17 @@ pub struct MemoryArgs {
     /// Compute nothing once for all runs, and read weights where they are: less memory, slower products.
     #[arg(help_heading = MEMORY, long)]
     pub no_fold: bool,
-    /// Run every operator as a step of its own, and write what it computes (the default).
-    #[arg(help_heading = MEMORY, long, conflicts_with = "fuse_limit")]
+    /// Run every operator as a step of its own, which writes its results.
+    #[arg(help_heading = MEMORY, long, conflicts_with_all = ["fuse_limit", "fuse_heads", "fuse_tiles"])]
     pub no_fuse: bool,
-    /// Fuse chains of operators into steps of at most N operators.
+    /// Most operators that are fused into one step; 1 is `--no-fuse` [default: 32].
     #[arg(help_heading = MEMORY, long, value_name = "N")]
     pub fuse_limit: Option<usize>,
     /// Let the operators behind a product or a convolution work on each part of its result as soon as it is finished.
-    #[arg(help_heading = MEMORY, long, requires = "fuse_limit")]
+    #[arg(help_heading = MEMORY, long)]
     pub fuse_heads: bool,
     /// Fuse reductions and normalisations of rows too, and operators of other types than f32.
-    #[arg(help_heading = MEMORY, long, requires = "fuse_limit")]
+    #[arg(help_heading = MEMORY, long)]
     pub fuse_tiles: bool,
     /// Memories of the arena, fastest first, each with its capacity (as fast=512kB,slow).
     ///

@@ -159,7 +159,7 @@ fn compile_options(screen: &Screen, given: &GivenArgs, memory: Option<&MemoryArg
     let Some(args) = memory else { return Ok(options) };
     options.order = !args.no_reorder;
     options.fold = !args.no_fold;
-    options.fuse.most = args.fuse_limit.unwrap_or(0);
+    options.fuse.most = if args.no_fuse { 0 } else { args.fuse_limit.unwrap_or(options.fuse.most) };
     options.fuse.heads = args.fuse_heads;
     options.fuse.tiles = args.fuse_tiles;
     options.budget = args.budget;

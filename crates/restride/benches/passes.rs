@@ -1,13 +1,15 @@
 //! What each pass costs a node, on programs of the six kinds of `scripts/make/big.py` (64 × 16 tensors of f32) or on given files:
 //!
 //! ```text
-//! cargo bench -p restride --bench passes [-- [--nodes N,N,...] [--repeat K] [--only-functionalize] [FILE ...]]
+//! cargo bench -p restride --bench passes [-- [--nodes N,N,...] [--repeat K] [--only-functionalize] [--no-fuse] [FILE ...]]
 //! ```
 //!
 //! Microseconds for each node of the imported program, the fastest of K runs. `scripts/measure/bench_passes.py` puts PyTorch's times on
 //! the same files beside them.
 
-use restride::{CompileOptions, Compiled, FunctionalizeOptions, OpenOptions, Program, Result, functionalize, open};
+use restride::{
+    CompileOptions, Compiled, FunctionalizeOptions, FuseOptions, OpenOptions, Program, Result, functionalize, open,
+};
 use restride::{random_inputs, text};
 use std::fmt::Write as _;
 use std::time::{Duration, Instant};
@@ -21,39 +23,40 @@ const ROWS: usize = 64;
 
 fn main() -> Result<()> {
     let (mut nodes, mut repeat, mut files) = (vec![1_000usize, 10_000, 100_000], 3, Vec::new());
-    let mut all = true;
+    let (mut all, mut options) = (true, CompileOptions::default());
     let mut args = std::env::args().skip(1);
     while let Some(a) = args.next() {
         match a.as_str() {
             "--bench" => {}
             "--only-functionalize" => all = false,
+            "--no-fuse" => options.fuse = FuseOptions::none(),
             "--nodes" => nodes = args.next().unwrap_or_default().split(',').filter_map(|n| n.parse().ok()).collect(),
             "--repeat" => repeat = args.next().and_then(|n| n.parse().ok()).unwrap_or(repeat),
             _ => files.push(a),
         }
     }
     println!(
-        "{:<10} {:>9} {:>10} {:>13} {:>9} {:>7} {:>7} {:>7}",
-        "kind", "nodes", "functional", "functionalize", "simplify", "place", "plan", "check"
+        "{:<10} {:>9} {:>10} {:>13} {:>9} {:>7} {:>7} {:>7} {:>7}",
+        "kind", "nodes", "functional", "functionalize", "simplify", "fuse", "place", "plan", "check"
     );
     if files.is_empty() {
         for kind in KINDS {
             for &n in &nodes {
                 let program = text::parse(&source(kind, n), &restride_ops::lookup)?;
-                measure(kind, &program, repeat, all)?;
+                measure(kind, &program, repeat, all.then_some(&options))?;
             }
         }
     }
     for f in &files {
         let program = open(f.as_ref(), &OpenOptions::default())?;
-        measure(&program.name, &program, repeat, all)?;
+        measure(&program.name, &program, repeat, all.then_some(&options))?;
     }
     Ok(())
 }
 
-fn measure(name: &str, program: &Program, repeat: usize, all: bool) -> Result<()> {
+fn measure(name: &str, program: &Program, repeat: usize, options: Option<&CompileOptions>) -> Result<()> {
     let inputs = random_inputs(program, 0)?;
-    let mut best = [Duration::MAX; 5];
+    let mut best = [Duration::MAX; 6];
     let mut functional = 0;
     for _ in 0..repeat.max(1) {
         let start = Instant::now();
@@ -62,21 +65,19 @@ fn measure(name: &str, program: &Program, repeat: usize, all: bool) -> Result<()
         functional = out.graph().order.len();
         drop(out);
         best[0] = best[0].min(first);
-        if !all {
-            continue;
-        }
-        let compiled = Compiled::new(program.clone(), Some(&inputs), &CompileOptions::default())?;
+        let Some(options) = options else { continue };
+        let compiled = Compiled::new(program.clone(), Some(&inputs), options)?;
         compiled.instance()?.run(&inputs, &Default::default())?;
         let t = compiled.prepare(&inputs)?.report().times;
-        for (best, t) in best[1..].iter_mut().zip([t.simplify, t.place, t.plan, t.check]) {
+        for (best, t) in best[1..].iter_mut().zip([t.simplify, t.fuse, t.place, t.plan, t.check]) {
             *best = t.min(*best);
         }
     }
     let nodes = program.graph().order.len();
     let each = best.map(|t| if t == Duration::MAX { f64::NAN } else { t.as_secs_f64() * 1e6 / nodes.max(1) as f64 });
     println!(
-        "{name:<10} {nodes:>9} {functional:>10} {:>13.2} {:>9.2} {:>7.2} {:>7.2} {:>7.2}",
-        each[0], each[1], each[2], each[3], each[4]
+        "{name:<10} {nodes:>9} {functional:>10} {:>13.2} {:>9.2} {:>7.2} {:>7.2} {:>7.2} {:>7.2}",
+        each[0], each[1], each[2], each[3], each[4], each[5]
     );
     Ok(())
 }

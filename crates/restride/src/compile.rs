@@ -35,8 +35,8 @@ pub struct CompileOptions {
     /// Compute once what weights alone decide, and pack the weights that products read (on by default): a run that finds a weight
     /// changed computes it again.
     pub fold: bool,
-    /// What is fused: chains of operators that are computed tile by tile, so that what they only hand on is not written
-    /// (off by default, until it is measured to pay on every model).
+    /// What is fused: chains of pointwise operators are computed row by row (on by default), so that values that they only hand on
+    /// are not written. A fused program has no larger arena and no more copies than the program without.
     pub fuse: FuseOptions,
     /// The most bytes of the arena: where it would need more, cheap values are rematerialised instead of kept. A budget that cannot be
     /// met is an error that says why.
@@ -62,7 +62,7 @@ impl Default for CompileOptions {
             check: true,
             order: true,
             fold: true,
-            fuse: FuseOptions::none(),
+            fuse: FuseOptions::default(),
             budget: None,
             place: PlaceOptions::default(),
             plan: PlanOptions::default(),

@@ -2,6 +2,7 @@
 
 mod constants;
 mod examples;
+mod fusion;
 mod memory;
 mod ranks;
 mod torchscript;

@@ -379,6 +379,8 @@ class Program:
         check: bool = True,
         reorder: bool = True,
         fold: bool = True,
+        fuse: bool = True,
+        fuse_limit: int | None = None,
         views: bool = True,
         align: int | None = None,
         search_steps: int | None = None,
@@ -392,6 +394,8 @@ class Program:
             check: Check placement and plan.
             reorder: Change the order of nodes where that makes the arena smaller.
             fold: Compute once what weights alone decide, and pack the weights that products read.
+            fuse: Fuse chains of operators into steps that do not write what the operators only hand on.
+            fuse_limit: Most operators of a fused step.
             views: Let views share memory.
             align: Alignment of offsets in bytes.
             search_steps: Steps of the search for the smallest plan.
@@ -403,6 +407,8 @@ class Program:
             "check": check,
             "reorder": reorder,
             "fold": fold,
+            "fuse": fuse,
+            "fuse_limit": fuse_limit,
             "views": views,
             "align": align,
             "search_steps": search_steps,

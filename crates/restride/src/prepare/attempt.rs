@@ -53,11 +53,13 @@ pub fn needs(a: &Attempt) -> (i64, i64) {
     (a.plan.spilled(), a.plan.arena_bytes)
 }
 
-fn moved(a: &Attempt) -> i64 {
+/// Bytes of copies.
+pub fn moved(a: &Attempt) -> i64 {
     cost(&a.program, &a.placed.placement).0
 }
 
-fn attempt_in(
+/// Places and plans a program by these options of placement.
+pub fn attempt_in(
     program: Program,
     layouts: &PlaceOptions,
     options: &CompileOptions,

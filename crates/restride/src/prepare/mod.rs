@@ -97,7 +97,7 @@ fn make(segment: &Unprepared<'_>, symbols: &Binding, options: &CompileOptions) -
     let Lowered { program, constants } =
         timed(&mut times.simplify, || lowered(segment.program, symbols, segment.constant))?;
     let fits = |s: &&Arc<SavedPlan>| options.budget.is_none_or(|most| s.arena_bytes() <= most);
-    let own_memories = options.memories.is_empty() && options.fold && options.fuse == FuseOptions::none();
+    let own_memories = options.memories.is_empty() && options.fold && options.fuse == FuseOptions::default();
     let saved = options.saved.as_ref().filter(|s| own_memories && s.is_for(symbols)).filter(fits);
     let made = match saved {
         Some(saved) => taken_over(saved, segment.number, program)?,
