@@ -371,7 +371,7 @@ impl Replay<'_> {
     /// Elements of a padded tensor: its own, and around them the operator's. `None` if the padding takes elements away.
     fn padded(&mut self, op: Op, args: &ReplayArgs, from: &ReplayTensor, to: &Meta) -> ReplayResult<Option<Runs>> {
         let metas = metas(args)?;
-        let pads = Args(&metas).ints(1).map_err(OpError::from)?;
+        let pads = Args(&metas).ints(1)?;
         if pads.iter().any(|p| *p < 0) {
             return Ok(None);
         }
