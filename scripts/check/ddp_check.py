@@ -192,7 +192,7 @@ def main():
     parser.add_argument("--sizes", default="2,4", help="numbers of ranks")
     parser.add_argument("--port", type=int, default=29700, help="first port for torch.distributed")
     options = parser.parse_args()
-    options.train = options.train or example("train", "restride")
+    options.train = options.train or example("train")
     total, faults = 0, []
     for k, size in enumerate(int(n) for n in options.sizes.split(",")):
         with tempfile.TemporaryDirectory() as name:

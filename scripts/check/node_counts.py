@@ -71,7 +71,7 @@ def count(path, restride, everything):
 
 
 def main():
-    p = parser(__doc__, "--binary", "--timeout", "--json", timeout=300.0)
+    p = parser(__doc__, "--binary", "--timeout", "--jobs", "--json", timeout=300.0)
     program_options(p)
     p.add_argument("--all", action="store_true", help="programs without mutation too")
     p.add_argument("--operators", action="store_true", help="which operators make the difference")

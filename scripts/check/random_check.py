@@ -352,7 +352,7 @@ def chunk(binary, first, last):
 
 def main():
     p = parser(__doc__, "--seeds", "--seconds", "--jobs", "--show", "--json", jobs=os.cpu_count())
-    p.add_argument("--binary", help="dump_random (default: built in release mode)")
+    p.add_argument("--binary", help="dump_random (default: the debug build, several times slower than a release build)")
     o = p.parse_args()
     binary = os.path.abspath(o.binary or example("dump_random"))
     if o.show is not None:

@@ -343,7 +343,7 @@ def chunk(restride, tape, first, last):
 def main():
     p = parser(__doc__, "--seeds", "--jobs", "--show", seeds=seeds("0..500"))
     p.add_argument("--restride", help="default: the release build of this checkout")
-    p.add_argument("--tape", help="tape_gradients (default: built in release mode)")
+    p.add_argument("--tape", help="tape_gradients (default: the debug build)")
     o = p.parse_args()
     restride, tape = Restride(o.restride), str(Path(o.tape or example("tape_gradients")).resolve())
     if o.show is not None:

@@ -2,7 +2,7 @@
 """Give what restride writes back to PyTorch, and compare it with the original.
 
   torch_roundtrip.py FILE_OR_DIR ... [--match PATTERN ...] [--from FILE] [--all] [--bytes] [--lenient] [--binary F]
-                     [--timeout S] [--json F]
+                     [--timeout S] [--jobs N] [--json F]
 
 Takes .pt2 files and folders of them; of a zoo, --match and --from choose by shell patterns over the names of its
 index.jsonl. Programs without a mutating operator are left out unless --all. For each program:
@@ -142,7 +142,7 @@ def check(path, random, restride, everything, count):
 
 
 def main():
-    p = parser(__doc__, "--binary", "--timeout", "--json", timeout=300.0)
+    p = parser(__doc__, "--binary", "--timeout", "--jobs", "--json", timeout=300.0)
     program_options(p)
     p.add_argument("--all", action="store_true", help="programs without mutation too")
     p.add_argument("--lenient", action="store_true", help="refused is no failure")

@@ -11,15 +11,16 @@ ROOT = Path(__file__).resolve().parents[2]
 VIAS = ("interp", "functional", "plan")
 
 
-def release(name):
-    """A file of this checkout's release build: `restride`, `examples/train`."""
-    return Path(os.environ.get("CARGO_TARGET_DIR") or ROOT / "target") / "release" / name
+def artifact(name, profile="release"):
+    """A file of this checkout's build: `restride`, `examples/train`."""
+    return Path(os.environ.get("CARGO_TARGET_DIR") or ROOT / "target") / profile / name
 
 
-def example(name, package="restride-testing"):
-    """The release build of a Rust example, built now."""
-    subprocess.run(["cargo", "build", "-q", "--release", "-p", package, "--example", name], cwd=ROOT, check=True)
-    return str(release(f"examples/{name}").resolve())
+def example(name):
+    """The debug build of a Rust example, built now. `--workspace` selects the features that the tests are built with: where those
+    ran, little is left to build."""
+    subprocess.run(["cargo", "build", "-q", "--workspace", "--example", name], cwd=ROOT, check=True)
+    return str(artifact(f"examples/{name}", "debug").resolve())
 
 
 @dataclass
@@ -72,7 +73,7 @@ class Restride:
     """The command under test: `--binary`, $RESTRIDE, or the release build of this checkout."""
 
     def __init__(self, given=None, timeout=60.0):
-        path = Path(given or os.environ.get("RESTRIDE") or release("restride")).resolve()
+        path = Path(given or os.environ.get("RESTRIDE") or artifact("restride")).resolve()
         if not os.access(path, os.X_OK):
             raise SystemExit(f"no restride at {path}: cargo build --release -p restride-cli, or name one with --binary")
         self.path, self.timeout = str(path), timeout

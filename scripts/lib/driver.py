@@ -77,6 +77,22 @@ def pooled(work, items, jobs, seconds=None):
             yield from (future.result() for future in done)
 
 
+def forked(work, items, jobs):
+    """(item, work(*item)) of each item in order, in `jobs` processes that share what this one has loaded; here if there is one."""
+    if jobs <= 1:
+        yield from ((item, work(*item)) for item in items)
+        return
+    items = list(items)
+    global _forked
+    _forked = work
+    with multiprocessing.get_context("fork").Pool(jobs) as pool:
+        yield from zip(items, pool.imap(_call, items), strict=True)
+
+
+def _call(item):
+    return _forked(*item)
+
+
 def chunks(numbers, size):
     """(first, last) of each run of `size` numbers of a range."""
     return ((at, min(at + size, numbers.stop)) for at in range(numbers.start, numbers.stop, size))

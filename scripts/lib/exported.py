@@ -9,7 +9,7 @@ import sys
 import warnings
 from pathlib import Path
 
-from lib.driver import patterns_of
+from lib.driver import forked, patterns_of
 from lib.pt2 import Pt2
 from lib.tensor_files import Tensors
 
@@ -102,8 +102,7 @@ def each_program(o, judge):
     """The rows that `judge(path, random)` gives for the programs asked for, with their names, and how many have none."""
     libraries()
     rows, pure = [], 0
-    for name, path, random in programs(o):
-        row = judge(path, random)
+    for (name, _, _), row in forked(lambda _, path, random: judge(path, random), programs(o), o.jobs):
         if row is None:
             pure += 1
             continue

@@ -28,7 +28,7 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "make/zoo"))
-from lib.command import release
+from lib.command import artifact
 from lib.driver import parser, scratch, write_json
 
 os.environ.update(OMP_NUM_THREADS="1", CUDA_VISIBLE_DEVICES="", HF_HUB_OFFLINE="1", TOKENIZERS_PARALLELISM="false")
@@ -269,8 +269,8 @@ def main():
     p.add_argument("--models", default=",".join(MODELS), metavar="NAME,…")
     p.add_argument("--optimizers", default=",".join(OPTIMIZERS))
     p.add_argument("--steps", type=int, default=10)
-    p.add_argument("--restride", default=str(release("restride")))
-    p.add_argument("--train", default=str(release("examples/train")))
+    p.add_argument("--restride", default=str(artifact("restride")))
+    p.add_argument("--train", default=str(artifact("examples/train")))
     p.add_argument(
         "--no-compile", dest="compile", action="store_false", help="leave torch.compile out, which takes minutes"
     )
