@@ -7,13 +7,17 @@ Losses of every rank and step must follow DDP's in double precision, or be at mo
 precision. The step must have no more copies than the step of one rank alone, which has no buckets, and need less memory than DDP:
 the state, and the most that a step allocates beside it; DDP's own buckets, which it keeps, are not counted.
 
-Ranks of restride are threads of the example `train`, and with `--mpi` processes of mpirun.
+Ranks of restride are threads of the example `train`, and with `--mpi` processes of mpirun. PyTorch runs the written steps too, by
+torch.export.load under torch.distributed.
 """
 
 import argparse
+import contextlib
+import itertools
 import json
 import os
 import re
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -105,15 +109,32 @@ def trained(name, double, rank):
     return losses, storages(kept) + peak
 
 
-def by_torch(rank, folder, size, port):
+@contextlib.contextmanager
+def group(rank, size, port):
     os.environ.update(MASTER_ADDR="127.0.0.1", MASTER_PORT=str(port))
     torch.set_num_threads(1)
     dist.init_process_group("gloo", rank=rank, world_size=size)
-    out = {name: [trained(name, double, rank) for double in (False, True)] for name in OPTIMIZERS}
-    (folder / f"ddp.{rank}.json").write_text(json.dumps(out))
-    torch.export.save(torch.export.export(built(), batch(rank), strict=False), folder / f"model.{rank}.pt2")
+    yield
     dist.barrier()
     dist.destroy_process_group()
+
+
+def by_torch(rank, folder, size, port):
+    with group(rank, size, port):
+        out = {name: [trained(name, double, rank) for double in (False, True)] for name in OPTIMIZERS}
+        (folder / f"ddp.{rank}.json").write_text(json.dumps(out))
+        torch.export.save(torch.export.export(built(), batch(rank), strict=False), folder / f"model.{rank}.pt2")
+
+
+def by_files(rank, folder, size, port):
+    """Losses of a rank's written steps."""
+    losses = {}
+    with group(rank, size, port), torch.no_grad():
+        for name, way in itertools.product(OPTIMIZERS, WAYS):
+            program = torch.export.load(folder / f"{name}, {way}.{rank}.pt2")
+            step, args = program.module(), program.example_inputs[0]
+            losses[f"{name}, {way}"] = [float(step(*args)) for _ in range(STEPS)]
+        (folder / f"files.{rank}.json").write_text(json.dumps(losses))
 
 
 def run(command):
@@ -164,6 +185,8 @@ def check(size, options, folder, port):
         _, one_rank, copies = numbers(run([options.train, alone, 1]), 0)
         for way, words in WAYS.items():
             steps(folder, size, options.binary, name, words)
+            for rank in range(size):
+                shutil.copy(folder / f"step.{rank}.pt2", folder / f"{name}, {way}.{rank}.pt2")
             for engine, command in engines.items():
                 what = f"{size} ranks, {name}, {way}, {engine}"
                 out = run(command)
@@ -177,6 +200,12 @@ def check(size, options, folder, port):
                     if peak >= least:
                         faults.append(f"{what}: rank {rank}: {peak} bytes, and DDP {least}")
                 rows.append((what, peak, least, one_rank, own))
+    mp.spawn(by_files, (folder, size, port), nprocs=size)
+    for rank in range(size):
+        for what, losses in json.loads((folder / f"files.{rank}.json").read_text()).items():
+            (single, _), (double, _) = ddp[rank][what.split(",")[0]]
+            fault = differ(losses, single, double)
+            faults += [f"{size} ranks, {what}, torch.export.load: rank {rank}, {fault}"] if fault else []
     for what, peak, least, one_rank, own in rows:
         print(f"{what}: {peak / 1e3:.1f} kB, DDP {least / 1e3:.1f} kB, one rank {one_rank / 1e3:.1f} kB; {own} copies")
     return len(rows), faults
