@@ -5,11 +5,11 @@
 //! choose which results are computed together.
 
 use crate::conv::frame::Planes;
-use crate::conv::lanes::{Lanes, Task};
 use crate::pool::{Span, Spans};
-use crate::support::isa::isa;
+use crate::support::isa;
 use crate::support::pack::Compute;
 use crate::support::par;
+use restride_tensor::DType;
 use std::ops::Range;
 
 /// Results that are computed together.
@@ -60,16 +60,13 @@ impl<T: Compute, F: Fold<T>> Pooling<'_, T, F> {
         let last = self.x.channel == 1 && self.y.channel == 1 && channels > 1;
         let items = if last { samples * d * h } else { samples * channels };
         let part = items.div_ceil(threads).max(1);
-        let set = isa();
         par::each(threads, items.div_ceil(part), &|i| {
             let range = i * part..items.min((i + 1) * part);
-            // SAFETY: the caller's promise; items share no elements of the result.
-            unsafe {
-                if last {
-                    set.run(&Items::<_, _, true>(self, range));
-                } else {
-                    set.run(&Items::<_, _, false>(self, range));
-                }
+            // Items share no elements of the result.
+            if last {
+                isa::run(Items::<_, _, true>(self, range));
+            } else {
+                isa::run(Items::<_, _, false>(self, range));
             }
         });
     }
@@ -365,12 +362,16 @@ struct Listed<T> {
 /// A task's range of lines, where channels are `LAST`, or of planes.
 struct Items<'a, T, F, const LAST: bool>(&'a Pooling<'a, T, F>, Range<usize>);
 
-impl<T: Compute, F: Fold<T>, const LAST: bool> Task for Items<'_, T, F, LAST> {
+impl<T: Compute, F: Fold<T>, const LAST: bool> isa::Work for Items<'_, T, F, LAST> {
+    type Out = ();
+    // Planes of other types are rare.
+    const VECTORS: bool = matches!(T::DTYPE, DType::F32);
+    const WIDEST: bool = false;
     #[inline(always)]
-    unsafe fn run<V: Lanes<T = f32>>(&self) {
+    fn run(self) {
         let mut i = self.1.start;
         while i < self.1.end {
-            // SAFETY: the caller's promise.
+            // SAFETY: whoever runs the pooling keeps its promise.
             unsafe { if LAST { self.0.line(i) } else { self.0.plane(i) } }
             i += 1;
         }

@@ -12,7 +12,6 @@ use crate::support::par;
 use crate::support::rows::Rows;
 use crate::support::stack::Stack;
 use restride_tensor::{DType, Layout, View, ViewMut};
-use std::mem::MaybeUninit;
 
 /// Parts of a block, side by side: 256 bytes of them, fewer of large elements.
 pub(crate) const fn side<A>() -> usize {
@@ -29,7 +28,13 @@ pub(crate) const fn block<A>() -> usize {
 }
 
 /// Elements of the largest block.
-const BLOCK: usize = block::<f32>();
+pub(super) const BLOCK: usize = block::<f32>();
+/// Elements of the parts of a block of [`side`] rows.
+const SIDES: usize = side::<f32>() * side::<f32>();
+/// Elements of a tree of rows side by side.
+const STACK: usize = 8192;
+/// Elements of a row that are converted at a time.
+const SOME: usize = 8;
 /// Fewest neighbouring rows that are computed together.
 const FEW: usize = 8;
 /// Elements that are worth a thread.
@@ -87,24 +92,21 @@ impl<T: Compute, J: Fn(T, T) -> T + Copy + Sync> JoinedRows<T, J> {
                 (cell, at)
             };
             let rows = Rows::logical(&[&terms]);
-            let source = ReducedElements { x: *x, read, rows: &rows, len };
+            let here = x.dtype() == T::DTYPE && read == T::DTYPE;
+            let source = ReducedElements { x: *x, read, rows: &rows, len, run: here && rows.len() == len };
             if results == 0 {
             } else if let (Some((n, _, step)), true) = (tile, len > 0) {
-                let wide = side::<T>();
+                let wide = source.columns::<T>(n, results / n, threads);
                 let tiles = n.div_ceil(wide);
                 let items = results / n * tiles;
                 let some = SHARED.div_ceil(len * wide);
                 par::each(threads, items.div_ceil(some), &|i| {
+                    let mut memory = Stack::<T, STACK>::new();
                     for i in i * some..items.min((i + 1) * some) {
                         let (cell, at) = start(i / tiles);
                         let first = i % tiles * wide;
-                        let mut sums = [self.unit; 64];
-                        let sums = &mut sums[..wide.min(n - first)];
-                        match const { side::<T>() } {
-                            64 => self.beside::<64, 64>(&source, cell + first as isize, sums),
-                            32 => self.beside::<32, 32>(&source, cell + first as isize, sums),
-                            _ => self.beside::<16, 16>(&source, cell + first as isize, sums),
-                        }
+                        let wide = wide.min(n - first);
+                        let sums = self.beside(&source, cell + first as isize, wide, &mut memory);
                         for (j, &sum) in sums.iter().enumerate() {
                             // SAFETY: the position of a result, which is this item's alone.
                             unsafe { to.at(at + (first + j) * step).write(finish(sum)) };
@@ -124,8 +126,7 @@ impl<T: Compute, J: Fn(T, T) -> T + Copy + Sync> JoinedRows<T, J> {
                     }
                     cell
                 };
-                let here =
-                    x.dtype() == T::DTYPE && read == T::DTYPE && rows.len() == len && (rows.stride(0) == 1 || len == 1);
+                let here = source.run && (rows.stride(0) == 1 || len == 1);
                 // A single row is shared between the threads itself.
                 let within = if results == 1 { threads } else { 1 };
                 let some = SHARED.div_ceil(2 * len.max(1));
@@ -138,7 +139,7 @@ impl<T: Compute, J: Fn(T, T) -> T + Copy + Sync> JoinedRows<T, J> {
                             // SAFETY: the elements of the row, which is a run.
                             let row =
                                 unsafe { std::slice::from_raw_parts(source.base().cast::<T>().offset(cell), len) };
-                            fold_on(row, within, self.unit, |x| x, self.join)
+                            fold_on(row, within, self.unit, self.join)
                         } else {
                             self.gathered(&source, cell)
                         };
@@ -168,7 +169,7 @@ impl<T: Compute, J: Fn(T, T) -> T + Copy + Sync> JoinedRows<T, J> {
                 );
                 (held, done, left) = (held + n, done + n, left - n);
                 if held == size || left == 0 {
-                    tree.push(fold(&buffer[..held], self.unit, |x| x, self.join), self.join);
+                    tree.push(fold(&buffer[..held], self.unit, self.join), self.join);
                     held = 0;
                 }
             }
@@ -176,42 +177,67 @@ impl<T: Compute, J: Fn(T, T) -> T + Copy + Sync> JoinedRows<T, J> {
         tree.root(self.join)
     }
 
-    /// Up to `W` rows whose elements are neighbours, the first ones at a cell; `N` is [`side`].
-    fn beside<const N: usize, const W: usize>(&self, of: &ReducedElements<'_>, at: isize, sums: &mut [T]) {
-        let mut parts = Stack::<[T; W], N>::new();
+    /// Rows whose elements are neighbours, the first ones at a cell: their results.
+    fn beside<'m>(&self, of: &ReducedElements<'_>, at: isize, wide: usize, memory: &'m mut Stack<T, STACK>) -> &'m [T] {
+        let mut tree = TreeBeside { memory: memory.filled(of.levels::<T>() * wide, self.unit), wide, depth: 0 };
+        if of.run && wide > side::<T>() {
+            let from = of.x.base().cast::<T>().wrapping_offset(at + of.rows.first());
+            isa::run(PartByPart {
+                tree: &mut tree,
+                from,
+                apart: of.rows.stride(0),
+                len: of.len,
+                unit: self.unit,
+                join: self.join,
+            });
+        } else {
+            self.side_by_side(of, at, &mut tree);
+        }
+        tree.root(self.join)
+    }
+
+    /// Row by row of the operand, in all parts at once.
+    fn side_by_side(&self, of: &ReducedElements<'_>, at: isize, tree: &mut TreeBeside<'_, T>) {
+        let (size, wide) = (block::<T>(), tree.wide);
+        let mut parts = Stack::<T, SIDES>::new();
         // A short row has elements for these only.
-        let parts = parts.filled(N.min(of.len.next_power_of_two()), [self.unit; W]);
-        let mut state = BlockParts::<T, N, W> { parts, held: 0 };
-        let mut tree = TreeBeside::<T, W> { stack: [const { MaybeUninit::uninit() }; 64], depth: 0, values: 0 };
-        let (size, wide) = (block::<T>(), sums.len());
-        let mut buffer = [[T::default(); W]; 8];
+        let parts = parts.filled(side::<T>().min(of.len.next_power_of_two()) * wide, self.unit);
+        let mut buffer = Stack::<T, SIDES>::new();
+        let buffer = buffer.filled(if of.run { 0 } else { SOME * wide }, self.unit);
         let here = of.x.dtype() == T::DTYPE && of.read == T::DTYPE;
         let step = of.rows.stride(0);
-        let mut left = of.len;
+        let (mut held, mut blocks, mut left) = (0, 0usize, of.len);
         of.rows.for_each(|cell| {
             let mut done = 0;
             while done < of.rows.len() {
-                let mut n = (of.rows.len() - done).min(size - state.held);
+                let mut n = (of.rows.len() - done).min(size - held);
                 let cell = at + cell[0] + done as isize * step;
                 let (from, apart) = if here {
                     (of.x.base().cast::<T>().wrapping_offset(cell), step)
                 } else {
-                    n = n.min(buffer.len());
-                    for (i, row) in buffer[..n].iter_mut().enumerate() {
-                        of.load(cell + i as isize * step, 1, &mut row[..wide]);
+                    n = n.min(SOME);
+                    for (i, row) in buffer.chunks_exact_mut(wide).take(n).enumerate() {
+                        of.load(cell + i as isize * step, 1, row);
                     }
-                    (buffer.as_ptr().cast(), W as isize)
+                    (buffer.as_ptr(), wide as isize)
                 };
-                let work = AddBeside { state: &mut state, from, apart, rows: n, wide, join: self.join };
-                (done, left) = (done + n, left - n);
-                isa::run(work);
-                if state.held == size || left == 0 {
-                    let value = state.close(self.unit, self.join);
-                    tree.push(value, self.join);
+                isa::run(AddBeside { parts, held, from, apart, rows: n, wide, join: self.join });
+                (held, done, left) = (held + n, done + n, left - n);
+                if held == size || left == 0 {
+                    let used = side::<T>().min(held.next_power_of_two());
+                    let mut n = used;
+                    while n > 1 {
+                        n /= 2;
+                        let (low, high) = parts.split_at_mut(n * wide);
+                        low.iter_mut().zip(high).for_each(|(a, b)| *a = (self.join)(*a, *b));
+                    }
+                    tree.top().copy_from_slice(&parts[..wide]);
+                    tree.push(blocks.trailing_ones(), self.join);
+                    parts[..used * wide].fill(self.unit);
+                    (held, blocks) = (0, blocks + 1);
                 }
             }
         });
-        sums.copy_from_slice(&tree.root(self.join)[..wide]);
     }
 }
 
@@ -223,6 +249,8 @@ struct ReducedElements<'a> {
     /// The terms of a row, from its first cell.
     rows: &'a Rows,
     len: usize,
+    /// Whether the terms of a row are of the compute type and equally far apart.
+    run: bool,
 }
 
 // SAFETY: elements are read only, for the life of the view.
@@ -231,6 +259,20 @@ unsafe impl Sync for ReducedElements<'_> {}
 impl ReducedElements<'_> {
     fn base(&self) -> *const u8 {
         self.x.base()
+    }
+    /// Most values of a tree of parts and of blocks.
+    fn levels<T>(&self) -> usize {
+        let log = |n: usize| n.next_power_of_two().ilog2() as usize;
+        log(side::<T>().min(self.len)) + log(self.len.div_ceil(block::<T>())) + 2
+    }
+    /// How many of `n` neighbouring rows are joined at a time, of `all` such groups.
+    fn columns<T>(&self, n: usize, all: usize, threads: usize) -> usize {
+        let narrow = side::<T>();
+        if !self.run || n <= narrow {
+            return n.min(narrow);
+        }
+        let parts = if threads > 1 { (4 * threads).div_ceil(all) } else { 1 };
+        n.div_ceil(parts).next_multiple_of(16).clamp(narrow + 1, STACK / self.levels::<T>()).min(n)
     }
     /// Elements from a cell on.
     fn load<T: Compute>(&self, cell: isize, step: isize, to: &mut [T]) {
@@ -242,68 +284,101 @@ impl ReducedElements<'_> {
     }
 }
 
-/// The parts of a block of each of `W` rows.
-struct BlockParts<'a, T, const N: usize, const W: usize> {
-    parts: &'a mut [[T; W]],
-    /// Elements of the block so far.
-    held: usize,
-}
-
-impl<T: Copy, const N: usize, const W: usize> BlockParts<'_, T, N, W> {
-    /// The block joined; the next one begins.
-    fn close(&mut self, unit: T, join: impl Fn(T, T) -> T) -> [T; W] {
-        let used = N.min(self.held.next_power_of_two());
-        let mut n = used;
-        while n > 1 {
-            n /= 2;
-            let (low, high) = self.parts.split_at_mut(n);
-            for (a, b) in low.iter_mut().zip(high) {
-                a.iter_mut().zip(b).for_each(|(a, b)| *a = join(*a, *b));
-            }
-        }
-        let value = self.parts[0];
-        self.parts[..used].fill([unit; W]);
-        self.held = 0;
-        value
-    }
-}
-
-/// As [`Tree`], of rows side by side.
-struct TreeBeside<T, const W: usize> {
-    stack: [MaybeUninit<[T; W]>; 64],
+/// As [`Tree`], of `wide` rows side by side.
+struct TreeBeside<'a, T> {
+    memory: &'a mut [T],
+    wide: usize,
     depth: usize,
-    values: usize,
 }
 
-impl<T: Copy, const W: usize> TreeBeside<T, W> {
-    fn pop(&mut self) -> [T; W] {
-        self.depth -= 1;
-        // SAFETY: values below `depth` were pushed.
-        unsafe { self.stack[self.depth].assume_init() }
+impl<'a, T: Copy> TreeBeside<'a, T> {
+    /// Memory of the value that is pushed next.
+    #[inline(always)]
+    fn top(&mut self) -> &mut [T] {
+        &mut self.memory[self.depth * self.wide..][..self.wide]
     }
-    fn push(&mut self, mut value: [T; W], join: impl Fn(T, T) -> T) {
-        for _ in 0..self.values.trailing_ones() {
-            let left = self.pop();
-            value.iter_mut().zip(left).for_each(|(v, l)| *v = join(l, *v));
+    /// Pushes the value there, joined with the last ones.
+    #[inline(always)]
+    fn push(&mut self, joins: u32, join: impl Fn(T, T) -> T) {
+        for _ in 0..joins {
+            let (left, right) = self.memory.split_at_mut(self.depth * self.wide);
+            let left = &mut left[(self.depth - 1) * self.wide..];
+            left.iter_mut().zip(right).for_each(|(l, r)| *l = join(*l, *r));
+            self.depth -= 1;
         }
-        self.stack[self.depth].write(value);
         self.depth += 1;
-        self.values += 1;
     }
     /// Of at least one value.
-    fn root(mut self, join: impl Fn(T, T) -> T) -> [T; W] {
-        let mut value = self.pop();
-        while self.depth > 0 {
-            let left = self.pop();
-            value.iter_mut().zip(left).for_each(|(v, l)| *v = join(l, *v));
+    fn root(mut self, join: impl Fn(T, T) -> T) -> &'a [T] {
+        self.depth -= 1;
+        self.push(self.depth as u32, join);
+        &self.memory[..self.wide]
+    }
+}
+
+/// Joins the elements of neighbouring rows one part of a block after the other, in the order of their tree: the operand is read in
+/// long runs, and little memory holds the values.
+struct PartByPart<'a, 'b, T, J> {
+    tree: &'a mut TreeBeside<'b, T>,
+    from: *const T,
+    apart: isize,
+    len: usize,
+    unit: T,
+    join: J,
+}
+
+impl<T: Copy, J: Fn(T, T) -> T + Copy> isa::Work for PartByPart<'_, '_, T, J> {
+    type Out = ();
+    const WIDEST: bool = false;
+    #[inline(always)]
+    fn run(self) {
+        let PartByPart { tree, from, apart, len, unit, join } = self;
+        let (side, block) = (side::<T>(), block::<T>());
+        for (blocks, start) in (0..len).step_by(block).enumerate() {
+            let end = len.min(start + block);
+            let used = side.min((end - start).next_power_of_two());
+            let bits = used.ilog2();
+            for i in 0..used {
+                let part = i.reverse_bits().checked_shr(usize::BITS - bits).unwrap_or(0);
+                let row = |r: usize| from.wrapping_offset(r as isize * apart);
+                let to = tree.top();
+                to.fill(unit);
+                let mut r = start + part;
+                // SAFETY: elements of the rows.
+                unsafe {
+                    while r + 3 * side < end {
+                        join_rows(to, [row(r), row(r + side), row(r + 2 * side), row(r + 3 * side)], join);
+                        r += 4 * side;
+                    }
+                    while r < end {
+                        join_rows(to, [row(r)], join);
+                        r += side;
+                    }
+                }
+                let last = if i + 1 == used { blocks.trailing_ones() } else { 0 };
+                tree.push(i.trailing_ones() + last, join);
+            }
         }
-        value
+    }
+}
+
+/// Joins elements of rows with `to`, one row after the other.
+///
+/// # Safety
+/// The rows have as many elements.
+#[inline(always)]
+unsafe fn join_rows<T: Copy, const R: usize>(to: &mut [T], rows: [*const T; R], join: impl Fn(T, T) -> T) {
+    for (j, to) in to.iter_mut().enumerate() {
+        // SAFETY: the caller's promise.
+        *to = rows.iter().fold(*to, |sum, row| join(sum, unsafe { row.add(j).read() }));
     }
 }
 
 /// Elements of `wide` rows that go to the next parts.
-struct AddBeside<'a, 'b, T, J, const N: usize, const W: usize> {
-    state: &'a mut BlockParts<'b, T, N, W>,
+struct AddBeside<'a, T, J> {
+    parts: &'a mut [T],
+    /// Elements of the block so far.
+    held: usize,
     from: *const T,
     apart: isize,
     rows: usize,
@@ -311,55 +386,33 @@ struct AddBeside<'a, 'b, T, J, const N: usize, const W: usize> {
     join: J,
 }
 
-impl<T: Copy, J: Fn(T, T) -> T + Copy, const N: usize, const W: usize> isa::Work for AddBeside<'_, '_, T, J, N, W> {
+impl<T: Copy, J: Fn(T, T) -> T + Copy> isa::Work for AddBeside<'_, T, J> {
     type Out = ();
     const WIDEST: bool = false;
     #[inline(always)]
     fn run(self) {
-        let AddBeside { state, mut from, apart, mut rows, wide, join } = self;
+        let AddBeside { parts, mut held, mut from, apart, mut rows, wide, join } = self;
+        let side = side::<T>();
         // Four elements of each part at a time, so that a part is read and written once for them.
-        while wide == W && rows >= 4 * N && state.held % N == 0 {
-            for part in &mut state.parts[..N] {
-                let row = |g: usize| from.wrapping_offset((g * N) as isize * apart).cast::<[T; W]>();
+        while rows >= 4 * side && held % side == 0 {
+            for part in parts.chunks_exact_mut(wide) {
+                let row = |g: usize| from.wrapping_offset((g * side) as isize * apart);
                 // The same of the rows that come next.
-                for line in (0..W).step_by(64 / size_of::<T>()) {
-                    (0..4).for_each(|g| {
-                        prefetch(
-                            row(g)
-                                .wrapping_byte_offset(AHEAD * apart * size_of::<T>() as isize)
-                                .cast::<T>()
-                                .wrapping_add(line),
-                        )
-                    });
+                for line in (0..wide).step_by(64 / size_of::<T>()) {
+                    (0..4).for_each(|g| prefetch(row(g).wrapping_offset(AHEAD * apart).wrapping_add(line)));
                 }
                 // SAFETY: elements of the rows.
-                let [a, b, c, d] = unsafe { [&*row(0), &*row(1), &*row(2), &*row(3)] };
-                for j in 0..W {
-                    part[j] = join(join(join(join(part[j], a[j]), b[j]), c[j]), d[j]);
-                }
+                unsafe { join_rows(part, [row(0), row(1), row(2), row(3)], join) };
                 from = from.wrapping_offset(apart);
             }
-            from = from.wrapping_offset((3 * N) as isize * apart);
-            (rows, state.held) = (rows - 4 * N, state.held + 4 * N);
+            from = from.wrapping_offset((3 * side) as isize * apart);
+            (rows, held) = (rows - 4 * side, held + 4 * side);
         }
-        for i in state.held..state.held + rows {
-            let part = &mut state.parts[i % N];
+        for i in held..held + rows {
             // SAFETY: elements of the rows; the last step is not read from.
-            unsafe {
-                if wide == W {
-                    let row = &*from.cast::<[T; W]>();
-                    for (p, &x) in part.iter_mut().zip(row) {
-                        *p = join(*p, x);
-                    }
-                } else {
-                    for (j, p) in part[..wide].iter_mut().enumerate() {
-                        *p = join(*p, from.add(j).read());
-                    }
-                }
-            }
+            unsafe { join_rows(&mut parts[i % side * wide..][..wide], [from], join) };
             from = from.wrapping_offset(apart);
         }
-        state.held += rows;
     }
 }
 
@@ -387,7 +440,7 @@ mod tests {
         let sizes = if cfg!(miri) {
             vec![[2i64, 5, 9], [1, 70, 3]]
         } else {
-            vec![[2i64, 5, 9], [3, 70, 67], [2, 2500, 10], [1, 9, 5000], [4, 64, 64]]
+            vec![[2i64, 5, 9], [3, 70, 67], [2, 2500, 10], [1, 9, 5000], [4, 64, 64], [1, 6500, 150]]
         };
         for sizes in sizes {
             let n = sizes.iter().product::<i64>();

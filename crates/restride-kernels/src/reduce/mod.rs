@@ -9,15 +9,17 @@ pub mod distance;
 mod joined;
 pub mod pick;
 
-use crate::reduce::joined::{JoinedRows, block, side};
+use crate::reduce::joined::{BLOCK, JoinedRows, block, side};
 use crate::support::convert::{Compute, copy_convert, round_through};
 use crate::support::isa;
 use crate::support::number::{Inexact, Number, Ordered, Real};
 use crate::support::pack::{Packed, Stored, Target, compute_room, pack, packed_room, with_compute};
 use crate::support::par;
 use crate::support::scratch;
+use crate::support::stack::Stack;
 use num_traits::Float as _;
-use restride_tensor::{DType, Layout, View, ViewMut};
+use restride_tensor::{C64, DType, Layout, View, ViewMut};
+use std::ops::Range;
 
 /// The result of a row.
 #[derive(Clone, Copy, PartialEq, Debug)]
@@ -54,27 +56,26 @@ pub enum Reduction {
 }
 
 /// A fold of a row.
-struct Fold<'a, T, A, F, J> {
-    row: &'a [T],
+struct Fold<'a, A, J> {
+    row: &'a [A],
     unit: A,
-    f: F,
     join: J,
 }
 
-impl<T: Copy, A: Copy, F: Fn(T) -> A + Copy, J: Fn(A, A) -> A + Copy> isa::Work for Fold<'_, T, A, F, J> {
+impl<A: Copy, J: Fn(A, A) -> A + Copy> isa::Work for Fold<'_, A, J> {
     type Out = A;
-    // Complex numbers and pairs gain little from vectors, and their code is long.
-    const VECTORS: bool = size_of::<T>() <= 8 && size_of::<A>() <= 8;
+    // Complex numbers gain little from vectors, and their code is long.
+    const VECTORS: bool = size_of::<A>() <= 8;
     const WIDEST: bool = false;
     #[inline(always)]
     fn run(self) -> A {
-        let Fold { row, unit, f, join } = self;
+        let Fold { row, unit, join } = self;
         if row.len() <= block::<A>() {
-            return lanes(row, unit, f, join);
+            return lanes(row, unit, |x| x, join);
         }
         let mut tree = Tree::new(unit);
         for block in row.chunks(block::<A>()) {
-            tree.push(lanes(block, unit, f, join), join);
+            tree.push(lanes(block, unit, |x| x, join), join);
         }
         tree.root(join)
     }
@@ -113,37 +114,58 @@ impl<A: Copy> Tree<A> {
     }
 }
 
-/// Joins `f` of all elements: interleaved parts within a block ([`lanes`]), blocks pairwise.
-pub(crate) fn fold<T: Copy, A: Copy>(
-    row: &[T],
-    unit: A,
-    f: impl Fn(T) -> A + Copy,
-    join: impl Fn(A, A) -> A + Copy,
-) -> A {
-    isa::run(Fold { row, unit, f, join })
+/// Joins all elements: interleaved parts within a block ([`lanes`]), blocks pairwise.
+// Its code is long: one copy for each type and join.
+#[inline(never)]
+pub(crate) fn fold<A: Copy>(row: &[A], unit: A, join: impl Fn(A, A) -> A + Copy) -> A {
+    isa::run(Fold { row, unit, join })
 }
 
-/// As [`fold`], on up to `threads` threads. Each folds whole branches of the tree, so the result is the same.
-fn fold_on<T: Copy + Sync, A: Copy + Send + Sync>(
-    row: &[T],
+/// As [`fold`], on up to `threads` threads.
+fn fold_on<A: Copy + Send + Sync>(row: &[A], threads: usize, unit: A, join: impl Fn(A, A) -> A + Copy + Sync) -> A {
+    branches(row.len(), threads, unit, join, &|part| fold(&row[part], unit, join))
+}
+
+/// As [`fold_on`] of `len` terms: `write` puts those from a position on into a slice. All that terms are made of shares one fold.
+fn fold_terms<A: Copy + Send + Sync>(
+    len: usize,
     threads: usize,
     unit: A,
-    f: impl Fn(T) -> A + Copy + Sync,
     join: impl Fn(A, A) -> A + Copy + Sync,
+    write: &(dyn Fn(usize, &mut [A]) + Sync),
+) -> A {
+    branches(len, threads, unit, join, &|part| {
+        let mut buffer = Stack::<A, BLOCK>::new();
+        let buffer = buffer.filled(part.len().min(block::<A>()), unit);
+        let mut tree = Tree::new(unit);
+        for start in part.clone().step_by(block::<A>()) {
+            let terms = &mut buffer[..block::<A>().min(part.end - start)];
+            write(start, terms);
+            tree.push(fold(terms, unit, join), join);
+        }
+        if part.is_empty() { unit } else { tree.root(join) }
+    })
+}
+
+/// Joins the branches of a tree, each folded by one thread: the result is the same for any number of threads.
+fn branches<A: Copy + Send + Sync>(
+    len: usize,
+    threads: usize,
+    unit: A,
+    join: impl Fn(A, A) -> A + Copy + Sync,
+    fold: &(dyn Fn(Range<usize>) -> A + Sync),
 ) -> A {
     // The shortest branch that is worth a thread.
     let mut branch = 16 * block::<A>();
-    if threads <= 1 || row.len() < 4 * branch {
-        return fold(row, unit, f, join);
+    if threads <= 1 || len < 4 * branch {
+        return fold(0..len);
     }
     let mut values = [unit; 64];
-    while row.len().div_ceil(branch) > values.len() {
+    while len.div_ceil(branch) > values.len() {
         branch *= 2;
     }
-    let values = &mut values[..row.len().div_ceil(branch)];
-    par::pieces(threads, values, 1, &|i, value| {
-        value[0] = fold(&row[i * branch..row.len().min((i + 1) * branch)], unit, f, join);
-    });
+    let values = &mut values[..len.div_ceil(branch)];
+    par::pieces(threads, values, 1, &|i, value| value[0] = fold(i * branch..len.min((i + 1) * branch)));
     let mut tree = Tree::new(unit);
     values.iter().for_each(|&value| tree.push(value, join));
     tree.root(join)
@@ -200,24 +222,37 @@ fn parts<T: Copy, A: Copy, const N: usize>(row: &[T], unit: A, f: impl Fn(T) -> 
             first[i] = join(first[i], second[i]);
         }
     }
-    let mut n = used.min(N);
     let mut all = first;
-    while n > 1 {
-        n /= 2;
-        for i in 0..n {
-            all[i] = join(all[i], all[i + n]);
+    let mut halve = |mut n: usize| {
+        while n > 1 {
+            n /= 2;
+            for i in 0..n {
+                all[i] = join(all[i], all[i + n]);
+            }
         }
+    };
+    // The number is known at compile time where the row is long: vectors.
+    if used >= N {
+        halve(N)
+    } else {
+        halve(used)
     }
     all[0]
 }
 
-/// As [`total`], on up to `threads` threads.
-fn total_on<T: Number, A: Number>(row: &[T], threads: usize, f: impl Fn(T) -> A + Copy + Sync) -> A {
-    fold_on(row, threads, A::ZERO, f, A::plus)
+/// Writes `f` of elements, for [`fold_terms`].
+fn terms<T: Copy, A>(row: &[T], f: impl Fn(T) -> A) -> impl Fn(usize, &mut [A]) {
+    move |start, to| to.iter_mut().zip(&row[start..]).for_each(|(to, &x)| *to = f(x))
 }
 
-pub(crate) fn total<T: Copy, A: Number>(row: &[T], f: impl Fn(T) -> A + Copy) -> A {
-    fold(row, A::ZERO, f, A::plus)
+/// The sum of `f` of all elements, on up to `threads` threads.
+fn total_on<T: Copy + Sync, A: Number>(row: &[T], threads: usize, f: impl Fn(T) -> A + Sync) -> A {
+    fold_terms(row.len(), threads, A::ZERO, A::plus, &terms(row, f))
+}
+
+/// As [`total_on`], on one thread.
+pub(crate) fn total<T: Copy + Sync, A: Number>(row: &[T], f: impl Fn(T) -> A + Sync) -> A {
+    total_on(row, 1, f)
 }
 
 /// The layout with the kept dimensions first, and the length of a row of reduced elements.
@@ -336,7 +371,7 @@ pub fn reduce(
             summed::<T>(x, reduced, read, out, threads, &|sum| sum.over(len))
         }),
         Reduction::Prod => with_compute!(any read, T => {
-            each_row::<T, T>(x, reduced, read, out, threads, &|row, _| fold(row, T::ONE, |x| x, T::times))
+            each_row::<T, T>(x, reduced, read, out, threads, &|row, _| fold(row, T::ONE, T::times))
         }),
         Reduction::Max => with_compute!(real read, T => {
             JoinedRows { unit: T::LEAST, join: largest::<T> }.run(x, reduced, read, out, threads, &|x| x)
@@ -398,7 +433,7 @@ fn smallest<T: Ordered>(a: T, b: T) -> T {
 }
 
 fn log_sum_exp<T: Real>(row: &[T]) -> T {
-    let max = fold(row, T::neg_infinity(), |x| x, |a, b| if (b > a) | b.has_nan() { b } else { a });
+    let max = fold(row, T::LEAST, largest);
     // Of infinities only: their difference would be no number.
     let shift = if max.is_infinite() { T::zero() } else { max };
     total(row, |x: T| (x - shift).exp_fast()).ln() + shift
@@ -415,9 +450,9 @@ pub(crate) fn norm<T: Inexact>(row: &[T], p: f64) -> T::Abs {
     } else if p == 2.0 {
         total(row, |x: T| squared(x)).sqrt()
     } else if p == f64::INFINITY {
-        fold(row, zero, size, |a, b| if (b > a) | b.has_nan() { b } else { a })
+        fold_terms(row.len(), 1, zero, largest, &terms(row, size))
     } else if p == f64::NEG_INFINITY {
-        fold(row, T::Abs::of(p).abs(), size, |a, b| if (b < a) | b.has_nan() { b } else { a })
+        fold_terms(row.len(), 1, T::Abs::MOST, smallest, &terms(row, size))
     } else {
         let p = T::Abs::of(p);
         total(row, |x: T| x.magnitude().powf(p)).powf(T::Abs::of(1.0) / p)
@@ -438,8 +473,12 @@ fn squared<T: Inexact>(x: T) -> T::Abs {
 /// In double precision, as PyTorch's accumulators are.
 fn variance<T: Inexact>(row: &[T], correction: f64) -> f64 {
     let n = row.len() as f64;
-    let (re, im) = fold(row, (0.0, 0.0), |x: T| x.parts(), |a, b| (a.0 + b.0, a.1 + b.1));
-    let mean = (re / n, im / n);
+    let parts = |x: T| {
+        let (re, im) = x.parts();
+        C64::new(re, im)
+    };
+    let sum = total(row, parts);
+    let mean = (sum.re / n, sum.im / n);
     let squares = total(row, |x: T| {
         let (re, im) = x.parts();
         let (re, im) = (re - mean.0, im - mean.1);

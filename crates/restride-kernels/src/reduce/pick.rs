@@ -101,8 +101,8 @@ pub fn pick(
 fn position<T: Ordered>(row: &[T], what: Pick, order: &mut [u32]) -> usize {
     let nan = || row.iter().position(|x| x.has_nan());
     match what {
-        Pick::Max => first(row, fold(row, T::LEAST, |x| x, largest)),
-        Pick::Min => first(row, fold(row, T::MOST, |x| x, smallest)),
+        Pick::Max => first(row, fold(row, T::LEAST, largest)),
+        Pick::Min => first(row, fold(row, T::MOST, smallest)),
         Pick::Median => nan().unwrap_or_else(|| ranked(row, (row.len() - 1) / 2, order)),
         Pick::NanMedian => {
             let numbers = row.iter().filter(|x| !x.has_nan()).count();

@@ -101,6 +101,11 @@ impl Rows {
         self.len
     }
 
+    /// Cell of the first element in the first layout.
+    pub fn first(&self) -> isize {
+        self.start[0]
+    }
+
     /// Whether the box has no elements.
     pub fn is_empty(&self) -> bool {
         self.empty
