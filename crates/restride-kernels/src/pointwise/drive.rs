@@ -54,6 +54,44 @@ impl Answer for bool {
 /// Computes a row of results, or refuses the operands' values.
 pub(super) type Row<'a, T, R> = &'a (dyn Fn(&[&[T]], &mut [R]) -> Result<(), PointwiseError> + Sync);
 
+/// A [`Row`] whose results may be of any type: the walk over operands is compiled for the type of these alone.
+trait AnyRow<T>: Sync {
+    /// As [`Answer::CELLS`].
+    fn cells(&self) -> Option<DType>;
+    /// Bytes of a result, at most twice those of an operand's number.
+    fn size(&self) -> usize;
+    /// Computes `n` results.
+    ///
+    /// # Safety
+    /// They are writable, aligned and initialised.
+    unsafe fn compute(&self, xs: &[&[T]], to: *mut u8, n: usize) -> Result<(), PointwiseError>;
+    /// As [`Answer::store`], of `n` results.
+    ///
+    /// # Safety
+    /// As [`Answer::store`]; the results are readable and aligned.
+    unsafe fn store(&self, dtype: DType, to: (*mut u8, isize, isize), from: *const u8, n: usize);
+}
+
+struct RowOf<'a, T, R>(Row<'a, T, R>);
+
+impl<T: Compute, R: Answer> AnyRow<T> for RowOf<'_, T, R> {
+    fn cells(&self) -> Option<DType> {
+        R::CELLS
+    }
+    fn size(&self) -> usize {
+        const { assert!(size_of::<R>() <= 2 * size_of::<T>() && align_of::<R>() <= align_of::<T>()) };
+        size_of::<R>()
+    }
+    unsafe fn compute(&self, xs: &[&[T]], to: *mut u8, n: usize) -> Result<(), PointwiseError> {
+        // SAFETY: the caller's promise.
+        (self.0)(xs, unsafe { std::slice::from_raw_parts_mut(to.cast::<R>(), n) })
+    }
+    unsafe fn store(&self, dtype: DType, (base, offset, stride): (*mut u8, isize, isize), from: *const u8, n: usize) {
+        // SAFETY: the caller's promise.
+        unsafe { R::store(dtype, base, offset, stride, std::slice::from_raw_parts(from.cast::<R>(), n)) }
+    }
+}
+
 /// Elements from which on a second thread pays.
 const SHARED: usize = if cfg!(miri) { 64 } else { 1 << 16 };
 
@@ -68,6 +106,7 @@ pub fn drive<T: Compute, R: Answer>(
     threads: usize,
     f: Row<'_, T, R>,
 ) -> Result<(), PointwiseError> {
+    let f = &RowOf(f);
     // More parts than threads: one that is kept from working leaves its parts to the others.
     let parts = if threads > 1 { (4 * threads).min(out.numel() / (SHARED / 2)) } else { 1 };
     match (parts > 1).then(|| shared_dim(out.layout(), parts)).flatten() {
@@ -87,13 +126,13 @@ fn shared_dim(out: &Layout, parts: usize) -> Option<usize> {
     slowest.or_else(|| (0..out.rank()).max_by_key(|&d| out.sizes[d])).filter(|&d| out.sizes[d] > 1)
 }
 
-fn on_threads<T: Compute, R: Answer>(
+fn on_threads<T: Compute>(
     common: DType,
     inputs: &[Input<'_>],
     out: &ViewMut<'_>,
     (dim, parts): (usize, usize),
     threads: usize,
-    f: Row<'_, T, R>,
+    f: &dyn AnyRow<T>,
 ) -> Result<(), PointwiseError> {
     let (size, rank) = (out.sizes()[dim], out.sizes().len());
     let each = (size as usize).div_ceil(parts) as i64;
@@ -146,11 +185,11 @@ const SHORT: usize = 256;
 
 // By itself for each type: together their buffers on the stack are 24 pages, and each is touched at every call.
 #[inline(never)]
-fn on_one_thread<T: Compute, R: Answer>(
+fn on_one_thread<T: Compute>(
     common: DType,
     inputs: &[Input<'_>],
     out: &ViewMut<'_>,
-    f: Row<'_, T, R>,
+    f: &dyn AnyRow<T>,
 ) -> Result<(), PointwiseError> {
     let mut layouts: SmallVec<[&Layout; 4]> = SmallVec::new();
     layouts.push(out.layout());
@@ -167,7 +206,7 @@ fn on_one_thread<T: Compute, R: Answer>(
     let step = |k: usize| if many > 1 { steps[k] } else { 0 };
     // Rows taken together are one run.
     let joined = |k: usize| many == 1 || step(k) == len as isize * rows.stride(k);
-    let in_place = R::CELLS == Some(out.dtype())
+    let in_place = f.cells() == Some(out.dtype())
         && rows.stride(0) == 1
         && joined(0)
         && !inputs.iter().filter_map(|i| i.view()).any(|v| may_share(v, out));
@@ -201,8 +240,10 @@ fn on_one_thread<T: Compute, R: Answer>(
             Input::Parameter(s) => row.fill(T::from_scalar(*s)),
         }
     }
-    let mut result = Stack::<R, CHUNK>::new();
-    let result = result.filled(if in_place { 0 } else { width }, R::default());
+    let size = f.size();
+    let mut result = Stack::<T, { 2 * CHUNK }>::new();
+    let result = result.filled(if in_place { 0 } else { (width * size).div_ceil(size_of::<T>()) }, T::default());
+    let result = result.as_mut_ptr().cast::<u8>();
     rows.try_for_each(|at| {
         // Rows taken together, from the first one on; or parts of the one row.
         for (first, start) in (0..many).step_by(some).flat_map(|j| (0..len).step_by(width).map(move |start| (j, start)))
@@ -241,15 +282,18 @@ fn on_one_thread<T: Compute, R: Answer>(
                 xs.push(row);
             }
             if in_place {
-                let first = (out.base() as *mut R).wrapping_offset(cell(0, 0));
+                let first = out.base().wrapping_offset(cell(0, 0) * size as isize);
                 // SAFETY: these cells of the result's own element type, one after the other, which no operand shares.
-                f(&xs, unsafe { std::slice::from_raw_parts_mut(first, count * n) })?;
+                unsafe { f.compute(&xs, first, count * n)? };
                 continue;
             }
-            f(&xs, &mut result[..count * n])?;
-            for (j, row) in result[..count * n].chunks_exact(n).enumerate() {
-                // SAFETY: the cells are those of the result, by the walk over its layout.
-                unsafe { R::store(out.dtype(), out.base(), cell(0, j), rows.stride(0), row) };
+            // SAFETY: the buffer has as many results, and the cells are those of the result, by the walk over its layout.
+            unsafe {
+                f.compute(&xs, result, count * n)?;
+                for j in 0..count {
+                    let to = (out.base(), cell(0, j), rows.stride(0));
+                    f.store(out.dtype(), to, result.add(j * n * size), n);
+                }
             }
         }
         Ok(())

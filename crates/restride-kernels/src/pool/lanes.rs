@@ -19,6 +19,11 @@ const SHARED: usize = 1 << 14;
 /// Most elements of a window that are listed before channels are visited.
 const TAPS: usize = 512;
 
+/// Whether planes of the type are common: loops for single cases, and for several instruction sets, are worth their code.
+const fn is_common<T: Compute>() -> bool {
+    matches!(T::DTYPE, DType::F32)
+}
+
 /// What becomes of the elements of a window.
 pub(super) trait Fold<T>: Sync {
     /// Partial results of a window.
@@ -87,19 +92,20 @@ impl<T: Compute, F: Fold<T>> Pooling<'_, T, F> {
             for (ox, &x) in x.iter().enumerate() {
                 let w = [z[oz], y[oy], x];
                 let to = to.offset(ox as isize * self.y.strides[2]);
-                if channels >= SIDE && self.list(&w, &mut listed) {
+                if const { is_common::<T>() } && channels >= SIDE && self.list(&w, &mut listed) {
                     let s = &self.x.strides;
                     let first = (0..3).map(|d| w[d].start as isize * s[d]).sum::<isize>();
                     self.all_channels(&listed, from.wrapping_offset(first), to);
                     continue;
                 }
                 let mut c = 0;
-                while c + SIDE <= channels {
+                while const { is_common::<T>() } && c + SIDE <= channels {
                     self.block::<1, true>(&w, from.add(c), 1, SIDE, to.add(c), 1);
                     c += SIDE;
                 }
-                if c < channels {
+                while c < channels {
                     self.block::<1, false>(&w, from.add(c), 1, channels - c, to.add(c), 1);
+                    c += SIDE;
                 }
             }
         }
@@ -213,14 +219,18 @@ impl<T: Compute, F: Fold<T>> Pooling<'_, T, F> {
                         let (many, apart) = alike(&x[i..]);
                         let (w, to) = ([z, y, x[i]], to.offset(i as isize * step));
                         let long = width == 1 && x[i].step == 1 && x[i].start + 4 <= x[i].end;
-                        if F::PARTS == 8 && long && many < SIDE / 2 {
+                        if const { F::PARTS == 8 && is_common::<T>() } && long && many < SIDE / 2 {
                             self.alone(&w, from, to);
                             i += 1;
                             continue;
                         }
                         match (many, apart as isize * width) {
-                            (SIDE, 1) => self.block::<1, true>(&w, from, 1, many, to, step),
-                            (SIDE, 2) => self.block::<2, true>(&w, from, 2, many, to, step),
+                            (SIDE, 1) if const { is_common::<T>() } => {
+                                self.block::<1, true>(&w, from, 1, many, to, step)
+                            }
+                            (SIDE, 2) if const { is_common::<T>() } => {
+                                self.block::<2, true>(&w, from, 2, many, to, step)
+                            }
                             (_, lane) => self.block::<0, false>(&w, from, lane, many, to, step),
                         }
                         i += many;
@@ -364,8 +374,7 @@ struct Items<'a, T, F, const LAST: bool>(&'a Pooling<'a, T, F>, Range<usize>);
 
 impl<T: Compute, F: Fold<T>, const LAST: bool> isa::Work for Items<'_, T, F, LAST> {
     type Out = ();
-    // Planes of other types are rare.
-    const VECTORS: bool = matches!(T::DTYPE, DType::F32);
+    const VECTORS: bool = is_common::<T>();
     const WIDEST: bool = false;
     #[inline(always)]
     fn run(self) {

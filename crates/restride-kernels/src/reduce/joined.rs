@@ -22,6 +22,11 @@ pub(crate) const fn side<A>() -> usize {
     }
 }
 
+/// Whether rows of the type are joined beside each other: complex numbers are rare, and their loops long.
+const fn is_real<T: Compute>() -> bool {
+    matches!(T::DTYPE, DType::F32 | DType::F64 | DType::I64)
+}
+
 /// Elements that are joined in parts; blocks of them are joined pairwise.
 pub(crate) const fn block<A>() -> usize {
     32 * side::<A>()
@@ -74,12 +79,7 @@ impl<T: Compute, J: Fn(T, T) -> T + Copy + Sync> JoinedRows<T, J> {
             let mut target = Target::<T>::new(out);
             let results = target.slice().len();
             let to = par::Shared::new(target.slice());
-            // The loops of complex numbers are long, and theirs are rare.
-            let beside = if const { size_of::<T>() <= 8 } {
-                dims.iter().position(|&(n, s, _)| s == 1 && n >= FEW)
-            } else {
-                None
-            };
+            let beside = dims.iter().position(|&(n, s, _)| s == 1 && n >= FEW).filter(|_| const { is_real::<T>() });
             let tile = beside.map(|d| dims.remove(d));
             let offset = x.layout().offset as isize;
             let start = |mut i: usize| {
@@ -95,7 +95,9 @@ impl<T: Compute, J: Fn(T, T) -> T + Copy + Sync> JoinedRows<T, J> {
             let here = x.dtype() == T::DTYPE && read == T::DTYPE;
             let source = ReducedElements { x: *x, read, rows: &rows, len, run: here && rows.len() == len };
             if results == 0 {
-            } else if let (Some((n, _, step)), true) = (tile, len > 0) {
+            } else if const { is_real::<T>() }
+                && let (Some((n, _, step)), true) = (tile, len > 0)
+            {
                 let wide = source.columns::<T>(n, results / n, threads);
                 let tiles = n.div_ceil(wide);
                 let items = results / n * tiles;
@@ -157,7 +159,7 @@ impl<T: Compute, J: Fn(T, T) -> T + Copy + Sync> JoinedRows<T, J> {
         let mut buffer = Stack::<T, BLOCK>::new();
         let size = block::<T>();
         let buffer = buffer.filled(of.len.min(size), T::default());
-        let (mut tree, mut held, mut left) = (Tree::new(self.unit), 0, of.len);
+        let (mut tree, mut held, mut left) = (Tree::new(), 0, of.len);
         of.rows.for_each(|cell| {
             let mut done = 0;
             while done < of.rows.len() {
@@ -327,8 +329,9 @@ struct PartByPart<'a, 'b, T, J> {
     join: J,
 }
 
-impl<T: Copy, J: Fn(T, T) -> T + Copy> isa::Work for PartByPart<'_, '_, T, J> {
+impl<T: Compute, J: Fn(T, T) -> T + Copy> isa::Work for PartByPart<'_, '_, T, J> {
     type Out = ();
+    const VECTORS: bool = matches!(T::DTYPE, DType::F32 | DType::F64);
     const WIDEST: bool = false;
     #[inline(always)]
     fn run(self) {
@@ -386,8 +389,9 @@ struct AddBeside<'a, T, J> {
     join: J,
 }
 
-impl<T: Copy, J: Fn(T, T) -> T + Copy> isa::Work for AddBeside<'_, T, J> {
+impl<T: Compute, J: Fn(T, T) -> T + Copy> isa::Work for AddBeside<'_, T, J> {
     type Out = ();
+    const VECTORS: bool = matches!(T::DTYPE, DType::F32 | DType::F64);
     const WIDEST: bool = false;
     #[inline(always)]
     fn run(self) {

@@ -19,6 +19,7 @@ use crate::support::scratch;
 use crate::support::stack::Stack;
 use num_traits::Float as _;
 use restride_tensor::{C64, DType, Layout, View, ViewMut};
+use std::mem::MaybeUninit;
 use std::ops::Range;
 
 /// The result of a row.
@@ -62,53 +63,64 @@ struct Fold<'a, A, J> {
     join: J,
 }
 
-impl<A: Copy, J: Fn(A, A) -> A + Copy> isa::Work for Fold<'_, A, J> {
+impl<A: Compute, J: Fn(A, A) -> A + Copy> isa::Work for Fold<'_, A, J> {
     type Out = A;
-    // Complex numbers gain little from vectors, and their code is long.
-    const VECTORS: bool = size_of::<A>() <= 8;
+    // Others are rare, and their code is long.
+    const VECTORS: bool = matches!(A::DTYPE, DType::F32 | DType::F64);
     const WIDEST: bool = false;
     #[inline(always)]
     fn run(self) -> A {
         let Fold { row, unit, join } = self;
-        if row.len() <= block::<A>() {
-            return lanes(row, unit, |x| x, join);
+        let mut tree = Tree::new();
+        let mut at = 0;
+        loop {
+            let block = &row[at..row.len().min(at + block::<A>())];
+            let value = lanes(block, unit, |x| x, join);
+            at += block.len();
+            if at == row.len() && tree.values == 0 {
+                return value;
+            }
+            tree.push(value, join);
+            if at == row.len() {
+                return tree.root(join);
+            }
         }
-        let mut tree = Tree::new(unit);
-        for block in row.chunks(block::<A>()) {
-            tree.push(lanes(block, unit, |x| x, join), join);
-        }
-        tree.root(join)
     }
 }
 
 /// Values joined pairwise, as a stack of joined powers of two: the shape depends on their number alone.
 struct Tree<A> {
-    stack: [A; 64],
+    stack: [MaybeUninit<A>; 64],
     depth: usize,
     values: usize,
 }
 
 impl<A: Copy> Tree<A> {
     #[inline(always)]
-    fn new(unit: A) -> Self {
-        Tree { stack: [unit; 64], depth: 0, values: 0 }
+    fn new() -> Self {
+        Tree { stack: [const { MaybeUninit::uninit() }; 64], depth: 0, values: 0 }
+    }
+    #[inline(always)]
+    fn pop(&mut self) -> A {
+        self.depth -= 1;
+        // SAFETY: values below the depth were pushed.
+        unsafe { self.stack[self.depth].assume_init() }
     }
     #[inline(always)]
     fn push(&mut self, mut value: A, join: impl Fn(A, A) -> A) {
         for _ in 0..self.values.trailing_ones() {
-            self.depth -= 1;
-            value = join(self.stack[self.depth], value);
+            value = join(self.pop(), value);
         }
-        self.stack[self.depth] = value;
+        self.stack[self.depth].write(value);
         self.depth += 1;
         self.values += 1;
     }
     /// Of at least one value.
     #[inline(always)]
-    fn root(self, join: impl Fn(A, A) -> A) -> A {
-        let mut value = self.stack[self.depth - 1];
-        for &left in self.stack[..self.depth - 1].iter().rev() {
-            value = join(left, value);
+    fn root(mut self, join: impl Fn(A, A) -> A) -> A {
+        let mut value = self.pop();
+        while self.depth > 0 {
+            value = join(self.pop(), value);
         }
         value
     }
@@ -117,17 +129,17 @@ impl<A: Copy> Tree<A> {
 /// Joins all elements: interleaved parts within a block ([`lanes`]), blocks pairwise.
 // Its code is long: one copy for each type and join.
 #[inline(never)]
-pub(crate) fn fold<A: Copy>(row: &[A], unit: A, join: impl Fn(A, A) -> A + Copy) -> A {
+pub(crate) fn fold<A: Compute>(row: &[A], unit: A, join: impl Fn(A, A) -> A + Copy) -> A {
     isa::run(Fold { row, unit, join })
 }
 
 /// As [`fold`], on up to `threads` threads.
-fn fold_on<A: Copy + Send + Sync>(row: &[A], threads: usize, unit: A, join: impl Fn(A, A) -> A + Copy + Sync) -> A {
+fn fold_on<A: Compute>(row: &[A], threads: usize, unit: A, join: impl Fn(A, A) -> A + Copy + Sync) -> A {
     branches(row.len(), threads, unit, join, &|part| fold(&row[part], unit, join))
 }
 
 /// As [`fold_on`] of `len` terms: `write` puts those from a position on into a slice. All that terms are made of shares one fold.
-fn fold_terms<A: Copy + Send + Sync>(
+fn fold_terms<A: Compute>(
     len: usize,
     threads: usize,
     unit: A,
@@ -137,7 +149,7 @@ fn fold_terms<A: Copy + Send + Sync>(
     branches(len, threads, unit, join, &|part| {
         let mut buffer = Stack::<A, BLOCK>::new();
         let buffer = buffer.filled(part.len().min(block::<A>()), unit);
-        let mut tree = Tree::new(unit);
+        let mut tree = Tree::new();
         for start in part.clone().step_by(block::<A>()) {
             let terms = &mut buffer[..block::<A>().min(part.end - start)];
             write(start, terms);
@@ -148,7 +160,7 @@ fn fold_terms<A: Copy + Send + Sync>(
 }
 
 /// Joins the branches of a tree, each folded by one thread: the result is the same for any number of threads.
-fn branches<A: Copy + Send + Sync>(
+fn branches<A: Compute>(
     len: usize,
     threads: usize,
     unit: A,
@@ -166,7 +178,7 @@ fn branches<A: Copy + Send + Sync>(
     }
     let values = &mut values[..len.div_ceil(branch)];
     par::pieces(threads, values, 1, &|i, value| value[0] = fold(i * branch..len.min((i + 1) * branch)));
-    let mut tree = Tree::new(unit);
+    let mut tree = Tree::new();
     values.iter().for_each(|&value| tree.push(value, join));
     tree.root(join)
 }

@@ -1,6 +1,7 @@
 //! Reductions that take one element of a row and say which: largest, smallest, of a rank, most frequent.
 
 use crate::reduce::{fold, kept_first, largest, smallest};
+use crate::sort::sort_numbers;
 use crate::support::convert::{Compute, round_through};
 use crate::support::isa;
 use crate::support::number::{Number, Ordered};
@@ -198,7 +199,7 @@ pub fn quantiles(
         let rows = data.len().checked_div(len).unwrap_or(0);
         let mut result = Temp::filled(rows * q.len(), T::default());
         for (i, row) in data.chunks_mut(len.max(1)).enumerate() {
-            row.sort_unstable_by(|&a, &b| a.order(b).then(a.total_cmp(&b)));
+            sort_numbers(row);
             let numbers = row.iter().filter(|x| !x.has_nan()).count();
             for (j, &q) in q.iter().enumerate() {
                 result[j * rows + i] = if numbers == 0 || (numbers < len && !ignore_nan) {

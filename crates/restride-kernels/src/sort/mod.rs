@@ -15,6 +15,13 @@ use crate::support::rows::cells;
 use crate::support::scratch::{Temp, room};
 use restride_tensor::{DType, Layout, View, ViewMut};
 
+/// Sorts numbers, NaN last, -0 before 0.
+// One copy for each type.
+#[inline(never)]
+pub(crate) fn sort_numbers<T: Ordered>(numbers: &mut [T]) {
+    numbers.sort_unstable_by(|&a, &b| a.total_order(b));
+}
+
 /// Which elements of each sorted lane are wanted.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum SortPick {

@@ -1,5 +1,6 @@
 //! Finding numbers among others: positions in sorted rows, membership, counts by class.
 
+use crate::sort::sort_numbers;
 use crate::support::convert::{Compute, gather};
 use crate::support::number::{Number, Ordered};
 use crate::support::pack::{Stored, compute_room, pack, packed_room, unpack, with_compute};
@@ -80,7 +81,7 @@ pub fn is_in(x: &View<'_>, set: &View<'_>, invert: bool, out: &ViewMut<'_>) -> R
             }
         }
         set.truncate(kept);
-        set.sort_unstable_by(|&a, &b| a.order(b));
+        sort_numbers(&mut set);
         let x = pack::<T>(x);
         let found = x.iter().map(|&x| (set.binary_search_by(|&y| y.order(x)).is_ok() != invert) as i64);
         unpack(&Temp::gather(x.len(), found), out);

@@ -83,6 +83,11 @@ pub trait Ordered: Number + PartialOrd {
         self.partial_cmp(&other).unwrap_or_else(|| self.has_nan().cmp(&other.has_nan()))
     }
 
+    /// As [`order`](Ordered::order), -0 before 0.
+    fn total_order(self, other: Self) -> Ordering {
+        self.order(other)
+    }
+
     /// Whether `self` replaces the maximum so far. NaN does, and only NaN replaces NaN.
     #[inline(always)]
     fn beats(self, best: Self) -> bool {
@@ -96,10 +101,16 @@ impl Ordered for i64 {
 impl Ordered for f32 {
     const LEAST: f32 = f32::NEG_INFINITY;
     const MOST: f32 = f32::INFINITY;
+    fn total_order(self, other: f32) -> Ordering {
+        self.order(other).then(self.total_cmp(&other))
+    }
 }
 impl Ordered for f64 {
     const LEAST: f64 = f64::NEG_INFINITY;
     const MOST: f64 = f64::INFINITY;
+    fn total_order(self, other: f64) -> Ordering {
+        self.order(other).then(self.total_cmp(&other))
+    }
 }
 
 /// A float or complex number.

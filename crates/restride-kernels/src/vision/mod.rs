@@ -15,18 +15,18 @@ pub fn nms(boxes: &View<'_>, scores: &View<'_>, threshold: f64) -> Result<Vec<i6
     with_compute!(float boxes.dtype(), T => Ok(nms_as::<T>(boxes, scores, threshold)))
 }
 
+/// One copy of the sort for all element types.
+fn sort_places(order: &mut [usize], compare: &dyn Fn(&usize, &usize) -> std::cmp::Ordering) {
+    order.sort_by(compare);
+}
+
 fn nms_as<T: Real>(boxes: &View<'_>, scores: &View<'_>, threshold: f64) -> Vec<i64> {
     let (boxes, scores) = (pack::<T>(boxes), pack::<T>(scores));
     let boxes: Vec<[T; 4]> = boxes.chunks_exact(4).map(|b| [b[0], b[1], b[2], b[3]]).collect();
     let mut order: Vec<usize> = (0..boxes.len()).collect();
     // As a stable descending sort: NaN before all numbers.
     let key = |i: usize| scores[i];
-    order.sort_by(|&a, &b| match (key(a).is_nan(), key(b).is_nan()) {
-        (true, true) => std::cmp::Ordering::Equal,
-        (true, false) => std::cmp::Ordering::Less,
-        (false, true) => std::cmp::Ordering::Greater,
-        _ => key(b).partial_cmp(&key(a)).unwrap_or(std::cmp::Ordering::Equal),
-    });
+    sort_places(&mut order, &|&a, &b| key(b).order(key(a)));
     let area: Vec<T> = boxes.iter().map(|b| (b[2] - b[0]) * (b[3] - b[1])).collect();
     let mut gone = vec![false; boxes.len()];
     let mut keep = Vec::new();
