@@ -2,7 +2,7 @@
 
 use crate::screen::{HEAD, styled};
 use crate::tables::bytes;
-use restride::{Copied, Decision, Explanation, Site, Why};
+use restride::{Copied, Decision, Explanation, Reason, Site, Why};
 use serde_json::{Value, json};
 use std::fmt::Write as _;
 
@@ -70,6 +70,9 @@ pub fn text(e: &Explanation, about: Option<&str>, all: bool) -> String {
     let most = if all { usize::MAX } else { ROWS };
     table(&mut out, "done in place, with the bytes that it saves", &e.done, most, |out, d| {
         decided(out, d);
+        if d.reason != Reason::Taken {
+            below(out, &d.why());
+        }
         d.bytes
     });
     table(&mut out, "not done, with the bytes that it costs", &e.declined, most, |out, d| {
@@ -181,9 +184,10 @@ mod tests {
             assert!(line.chars().count() <= LINE && !line.ends_with(' '), "{line:?}");
         }
         assert!(e.done.len() > ROWS + 1 && few.contains("--all prints them") && !all.contains("--all prints them"));
-        // The totals, per table a gap and a head, one line for a decision taken, two for others.
+        // The totals, per table a gap and a head, one line for a decision taken, two for others and for one with a reason.
         let tables = [e.done.len(), e.declined.len(), e.copies.len()].iter().filter(|n| **n > 0).count();
-        let lines = 1 + 2 * tables + e.done.len() + 2 * e.declined.len() + 2 * e.copies.len();
+        let reasons = e.done.iter().filter(|d| d.reason != Reason::Taken).count();
+        let lines = 1 + 2 * tables + e.done.len() + reasons + 2 * e.declined.len() + 2 * e.copies.len();
         assert_eq!(all.lines().count(), lines);
     }
 

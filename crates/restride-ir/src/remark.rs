@@ -24,6 +24,8 @@ pub enum RemarkKind {
     LayoutCopy,
     /// The layout of a result is chosen for its readers.
     LaidOut,
+    /// The layout of a result is the one in which kernels take the least time.
+    LaidOutByTime,
     /// Operators are computed tile by tile as one node, and what they hand on is not written.
     Fuse,
     /// A value is recomputed for a late reader, so that its memory is free in between.
@@ -35,6 +37,11 @@ pub enum RemarkKind {
 pub enum Reason {
     /// The candidate was taken.
     Taken,
+    /// The candidate was taken, because kernels take less time.
+    Faster {
+        /// By how much: an estimate.
+        nanoseconds: i64,
+    },
     /// The memory is still read: by a node, or by the caller.
     StillRead {
         /// The next reader; `None` is the caller.
@@ -87,7 +94,14 @@ pub struct Remark {
 impl Remark {
     /// Whether it was declined.
     pub fn missed(&self) -> bool {
-        self.reason != Reason::Taken
+        !self.reason.taken()
+    }
+}
+
+impl Reason {
+    /// Whether the candidate was taken.
+    pub fn taken(self) -> bool {
+        matches!(self, Reason::Taken | Reason::Faster { .. })
     }
 }
 
@@ -104,6 +118,7 @@ impl RemarkKind {
             RemarkKind::OutputInCaller => "computed in the output's memory",
             RemarkKind::LayoutCopy => "copy into another layout",
             RemarkKind::LaidOut => "laid out as it is read",
+            RemarkKind::LaidOutByTime => "laid out for time",
             RemarkKind::Fuse => "fused",
             RemarkKind::ComputeAgain => "recomputed",
         }
@@ -121,6 +136,7 @@ impl RemarkKind {
             RemarkKind::OutputInCaller => ["computed in the output's memory", "not computed in the output's memory"],
             RemarkKind::LayoutCopy => ["copied into another layout", "not kept in its layout"],
             RemarkKind::LaidOut => ["layout chosen for its readers", "layout not chosen for its readers"],
+            RemarkKind::LaidOutByTime => ["layout chosen for time", "layout not chosen for time"],
             RemarkKind::Fuse => ["fused", "not fused with its reader"],
             RemarkKind::ComputeAgain => ["recomputed", "not recomputed"],
         };
@@ -138,6 +154,9 @@ impl fmt::Display for Reason {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Reason::Taken => f.write_str("taken"),
+            Reason::Faster { nanoseconds } => {
+                write!(f, "kernels take an estimated {:.1} µs less", *nanoseconds as f64 / 1000.0)
+            }
             Reason::StillRead { by: Some(node) } => write!(f, "still read by {node}"),
             Reason::StillRead { by: None } => f.write_str("still read by the caller"),
             Reason::PartialOverlap => f.write_str("it shares only some cells with an operand"),

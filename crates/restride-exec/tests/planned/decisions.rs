@@ -285,6 +285,15 @@ graph(%x: f32[1, 3, 14, 14], %w: f32[96, 3, 3, 3], %d: f32[96, 1, 5, 5], %v: f32
     };
     assert!(["a", "c", "m"].iter().all(|name| last(&placed, name)));
     assert!(!last(&placed, "u"), "the caller looks for row-major elements");
+    // Each says by how much it is faster, and that is what the decision depends on.
+    let gain = |name: &str| match decided(&program, &placed, name, RemarkKind::LaidOutByTime) {
+        Some(Reason::Faster { nanoseconds }) => nanoseconds,
+        other => panic!("%{name}: {other:?}"),
+    };
+    assert!(["a", "c", "m"].iter().all(|name| gain(name) > 0));
+    assert_eq!(decided(&program, &placed, "u", RemarkKind::LaidOutByTime), None);
+    assert_eq!(Reason::Faster { nanoseconds: 1250 }.to_string(), "kernels take an estimated 1.2 µs less");
     let rows = agree_with(&program, &inputs, &PlaceOptions { by_time: false, ..PlaceOptions::default() }, text);
     assert!(!["a", "c", "m", "u"].iter().any(|name| last(&rows, name)));
+    assert!(rows.remarks.iter().all(|r| r.kind != RemarkKind::LaidOutByTime));
 }

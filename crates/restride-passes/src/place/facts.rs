@@ -35,6 +35,8 @@ pub(super) struct GraphFacts<'a> {
     pub successors: Table<ValueId, Option<ValueId>>,
     /// Layouts that make kernels faster, of values in memory of their own.
     pub layouts: Table<ValueId, Option<Layout>>,
+    /// Nanoseconds that kernels take less for it, in the estimate.
+    pub layout_gains: Table<ValueId, i64>,
 }
 
 /// The inputs and outputs of a graph as its caller sees them.
@@ -115,7 +117,7 @@ impl<'a> GraphFacts<'a> {
             };
             let mut facts = GraphFacts::new(program, id, boundary);
             if by_time {
-                facts.layouts = super::layout_times::by_time(&facts);
+                (facts.layouts, facts.layout_gains) = super::layout_times::by_time(&facts);
             }
             all.insert((id, carried), facts);
             // A call that is no call is an error where its node is placed.
@@ -165,6 +167,7 @@ impl<'a> GraphFacts<'a> {
             licences,
             successors,
             layouts: Table::new(),
+            layout_gains: Table::new(),
         }
     }
 

@@ -200,7 +200,24 @@ impl<'a> Placer<'a> {
             || self.place_numbers(id)
             || self.place_view(id)?
             || self.place_movement(at, id)?;
-        if placed { Ok(()) } else { self.place_kernel(at, id) }
+        if !placed {
+            self.place_kernel(at, id)?;
+        }
+        self.remark_layouts(id);
+        Ok(())
+    }
+
+    /// Remarks on results in the layouts that were chosen by time.
+    fn remark_layouts(&mut self, id: NodeId) {
+        let facts = self.facts;
+        for &r in &facts.graph.nodes[id].results {
+            if let (Some(chosen), Some(place)) = (&facts.layouts[r], self.places.find(r))
+                && (&place.layout.sizes, &place.layout.strides) == (&chosen.sizes, &chosen.strides)
+            {
+                let reason = Reason::Faster { nanoseconds: facts.layout_gains[r] };
+                self.remark(id, RemarkKind::LaidOutByTime, reason, 0, None);
+            }
+        }
     }
 
     /// A node without tensor results: numbers and assertions run and take no memory.

@@ -147,7 +147,7 @@ impl std::fmt::Display for Site {
 impl Decision {
     /// Whether the decision was taken.
     pub fn taken(&self) -> bool {
-        self.reason == Reason::Taken
+        self.reason.taken()
     }
 
     /// The reason in words, with the reader and its line.
