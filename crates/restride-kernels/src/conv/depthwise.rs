@@ -73,7 +73,7 @@ impl Depthwise<'_> {
                 }),
                 Some(_) if self.is_last() => {
                     let lines = self.batch * w.output[0] * w.output[1];
-                    let mut part = lines.div_ceil(threads);
+                    let mut part = par::part(lines, threads);
                     if done.is_some() {
                         // A part is of one sample, and stays in the cache.
                         let (each, wide) = (w.output[0] * w.output[1], w.output[2] * self.channels * size_of::<f32>());
@@ -93,7 +93,7 @@ impl Depthwise<'_> {
                 }
                 Some(frame) => {
                     let planes = self.batch * self.channels;
-                    let mut part = planes.div_ceil(threads);
+                    let mut part = par::part(planes, threads);
                     if done.is_some() {
                         part = part.min(PART / 2 / (w.windows() * self.each * size_of::<f32>())).max(1);
                     }

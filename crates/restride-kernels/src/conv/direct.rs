@@ -138,7 +138,7 @@ impl Direct<'_> {
     pub(crate) unsafe fn run(&self, boxes: &Boxes, threads: usize) {
         let items = self.s.batch * self.s.groups * boxes.w.output[0] * boxes.down * boxes.across;
         let threads = if items * boxes.frame.columns * self.s.cout * self.s.cin < 1 << 12 { 1 } else { threads };
-        let part = items.div_ceil(threads);
+        let part = par::part(items, threads);
         let set = isa();
         par::each(threads, items.div_ceil(part), &|i| {
             // SAFETY: the caller's promise; boxes share no elements of the result.

@@ -109,23 +109,38 @@ unsafe fn few<V: Lanes, const R: usize, const Q: usize>(
         for p in (0..k / Q * Q).step_by(Q) {
             let left: [[V; Q]; R] = std::array::from_fn(|i| std::array::from_fn(|q| V::splat(*rows[i].add(p + q))));
             let from: [*const V::T; Q] = std::array::from_fn(|q| b.0.offset((p + q) as isize * b.1));
-            let put = |j: usize, right: [V; Q]| {
-                for i in 0..R {
-                    let mut sum = V::load(to[i].add(j));
-                    for q in 0..Q {
-                        sum = sum.plus_product(left[i][q], right[q]);
-                    }
-                    sum.store(to[i].add(j));
-                }
-            };
             for j in (0..whole).step_by(V::LANES) {
                 // The same columns of the rows that come next.
                 from.iter().for_each(|row| super::panels::prefetch(row.wrapping_offset(Q as isize * b.1 + j as isize)));
-                put(j, std::array::from_fn(|q| V::load(from[q].add(j))));
+                add_columns(&to, j, &left, std::array::from_fn(|q| V::load(from[q].add(j))));
             }
             if rest > 0 {
-                put(whole, std::array::from_fn(|q| V::load_first(from[q].add(whole), rest)));
+                add_columns(&to, whole, &left, std::array::from_fn(|q| V::load_first(from[q].add(whole), rest)));
             }
+        }
+    }
+}
+
+/// Adds the products of a vector of columns to its sums. No closure: one that is not inlined has no vectors of the processor.
+///
+/// # Safety
+/// As [`Few`].
+#[inline(always)]
+#[allow(clippy::needless_range_loop)] // rows by terms
+unsafe fn add_columns<V: Lanes, const R: usize, const Q: usize>(
+    to: &[*mut V::T; R],
+    j: usize,
+    left: &[[V; Q]; R],
+    right: [V; Q],
+) {
+    for i in 0..R {
+        // SAFETY: the caller's promise.
+        unsafe {
+            let mut sum = V::load(to[i].add(j));
+            for q in 0..Q {
+                sum = sum.plus_product(left[i][q], right[q]);
+            }
+            sum.store(to[i].add(j));
         }
     }
 }

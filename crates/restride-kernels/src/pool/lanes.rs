@@ -64,7 +64,7 @@ impl<T: Compute, F: Fold<T>> Pooling<'_, T, F> {
         let threads = if samples * channels * self.s.volume() < SHARED { 1 } else { threads };
         let last = self.x.channel == 1 && self.y.channel == 1 && channels > 1;
         let items = if last { samples * d * h } else { samples * channels };
-        let part = items.div_ceil(threads).max(1);
+        let part = par::part(items, threads);
         par::each(threads, items.div_ceil(part), &|i| {
             let range = i * part..items.min((i + 1) * part);
             // Items share no elements of the result.
@@ -166,20 +166,11 @@ impl<T: Compute, F: Fold<T>> Pooling<'_, T, F> {
     #[inline(always)]
     #[allow(clippy::needless_range_loop)] // lanes
     unsafe fn channels<const N: usize>(&self, taps: &[isize], ends: &[usize; 8], divisor: T, x: *const T, y: *mut T) {
-        // SAFETY: the caller's promise.
-        let part = |from: usize, end: usize| unsafe {
-            let mut sums = [F::START; N];
-            for &tap in &taps[from..end] {
-                let row = x.offset(tap).cast::<[T; N]>().read_unaligned();
-                for l in 0..N {
-                    sums[l] = F::step(sums[l], row[l]);
-                }
-            }
-            sums
-        };
         let mut made = [F::START; N];
         if ends[1] == ends[7] {
-            let (first, second) = (part(0, ends[0]), part(ends[0], ends[1]));
+            // SAFETY: the caller's promise.
+            let [first, second] =
+                unsafe { [Self::part::<N>(&taps[..ends[0]], x), Self::part::<N>(&taps[ends[0]..ends[1]], x)] };
             for l in 0..N {
                 let mut parts = [F::START; 8];
                 (parts[0], parts[1]) = (first[l], second[l]);
@@ -189,7 +180,8 @@ impl<T: Compute, F: Fold<T>> Pooling<'_, T, F> {
             let mut parts = [[F::START; N]; 8];
             let mut from = 0;
             for (to, &end) in parts.iter_mut().zip(ends) {
-                *to = part(from, end);
+                // SAFETY: the caller's promise.
+                *to = unsafe { Self::part::<N>(&taps[from..end], x) };
                 from = end;
             }
             for l in 0..N {
@@ -198,6 +190,41 @@ impl<T: Compute, F: Fold<T>> Pooling<'_, T, F> {
         }
         // SAFETY: the caller's promise.
         unsafe { y.cast::<[T; N]>().write_unaligned(made) }
+    }
+
+    /// A part of a window of some channels: its elements one after the other. No closure: one that is not inlined has no vectors of
+    /// the processor.
+    #[inline(always)]
+    #[allow(clippy::needless_range_loop)] // lanes
+    unsafe fn part<const N: usize>(taps: &[isize], x: *const T) -> [T; N] {
+        let mut sums = [F::START; N];
+        for &tap in taps {
+            // SAFETY: the caller's promise.
+            let row = unsafe { x.offset(tap).cast::<[T; N]>().read_unaligned() };
+            for l in 0..N {
+                sums[l] = F::step(sums[l], row[l]);
+            }
+        }
+        sums
+    }
+
+    /// The one window of planes whose lines are runs of several elements.
+    fn whole(&self) -> Option<[Span; 3]> {
+        let [z, y, x] = self.s.windows.each_ref().map(|w| &w[..]);
+        let (&[z], &[y], &[x]) = (z, y, x) else { return None };
+        (self.x.strides[2] == 1 && x.step == 1 && x.start + 4 <= x.end).then_some([z, y, x])
+    }
+
+    /// Samples' planes with one window, `P` of them.
+    #[inline(always)]
+    unsafe fn planes<const P: usize>(&self, w: &[Span; 3], item: usize) {
+        let of = |p: usize| (((item + p) / self.size[1]) as isize, ((item + p) % self.size[1]) as isize);
+        let x =
+            std::array::from_fn(|p| self.x.base.wrapping_offset(of(p).0 * self.x_sample + of(p).1 * self.x.channel));
+        let y =
+            std::array::from_fn(|p| self.y.base.wrapping_offset(of(p).0 * self.y_sample + of(p).1 * self.y.channel));
+        // SAFETY: the caller's promise.
+        unsafe { self.alone::<P>(w, x, y) }
     }
 
     /// All windows of a plane.
@@ -220,7 +247,7 @@ impl<T: Compute, F: Fold<T>> Pooling<'_, T, F> {
                         let (w, to) = ([z, y, x[i]], to.offset(i as isize * step));
                         let long = width == 1 && x[i].step == 1 && x[i].start + 4 <= x[i].end;
                         if const { F::PARTS == 8 && is_common::<T>() } && long && many < SIDE / 2 {
-                            self.alone(&w, from, to);
+                            self.alone::<1>(&w, [from], [to]);
                             i += 1;
                             continue;
                         }
@@ -240,43 +267,52 @@ impl<T: Compute, F: Fold<T>> Pooling<'_, T, F> {
         }
     }
 
-    /// One result, whose eight parts are computed together: the elements of a line are side by side.
+    /// A result of each of `P` planes, whose eight parts are computed together: the elements of a line are side by side.
     #[inline(always)]
     #[allow(clippy::needless_range_loop)] // parts
-    unsafe fn alone(&self, w: &[Span; 3], x: *const T, y: *mut T) {
+    unsafe fn alone<const P: usize>(&self, w: &[Span; 3], x: [*const T; P], y: [*mut T; P]) {
         let [_, h, wide] = self.s.input;
         let s = &self.x.strides;
         let dense = s[1] == wide as isize && s[0] == (h * wide) as isize;
         let n = w[2].end - w[2].start;
-        let mut parts = [F::START; 8];
+        let mut parts = [[F::START; 8]; P];
         // SAFETY: the caller's promise. Elements after the line are read only inside of the plane, and do not count.
         unsafe {
             for i in (w[0].start..w[0].end).step_by(w[0].step) {
                 for j in (w[1].start..w[1].end).step_by(w[1].step) {
-                    let line = x.offset(i as isize * s[0] + j as isize * s[1] + w[2].start as isize);
+                    let line = i as isize * s[0] + j as isize * s[1] + w[2].start as isize;
                     let left = self.s.volume() - ((i * h + j) * wide + w[2].start);
                     let mut k = 0;
                     while k + 8 <= n {
-                        let row = line.add(k).cast::<[T; 8]>().read_unaligned();
-                        for p in 0..8 {
-                            parts[p] = F::step(parts[p], row[p]);
+                        for (parts, x) in parts.iter_mut().zip(x) {
+                            let row = x.offset(line).add(k).cast::<[T; 8]>().read_unaligned();
+                            for p in 0..8 {
+                                parts[p] = F::step(parts[p], row[p]);
+                            }
                         }
                         k += 8;
                     }
                     if k < n && dense && k + 8 <= left {
-                        let row = line.add(k).cast::<[T; 8]>().read_unaligned();
-                        for p in 0..8 {
-                            let x = if k + p < n { row[p] } else { F::START };
-                            parts[p] = F::step(parts[p], x);
+                        for (parts, x) in parts.iter_mut().zip(x) {
+                            let row = x.offset(line).add(k).cast::<[T; 8]>().read_unaligned();
+                            for p in 0..8 {
+                                let x = if k + p < n { row[p] } else { F::START };
+                                parts[p] = F::step(parts[p], x);
+                            }
                         }
                     } else {
-                        for p in 0..n - k {
-                            parts[p] = F::step(parts[p], line.add(k + p).read());
+                        for (parts, x) in parts.iter_mut().zip(x) {
+                            for p in 0..n - k {
+                                parts[p] = F::step(parts[p], x.offset(line).add(k + p).read());
+                            }
                         }
                     }
                 }
             }
-            y.write(self.fold.finish(parts, self.fold.divisor(w)));
+            let divisor = self.fold.divisor(w);
+            for (parts, y) in parts.into_iter().zip(y) {
+                y.write(self.fold.finish(parts, divisor));
+            }
         }
     }
 
@@ -379,6 +415,16 @@ impl<T: Compute, F: Fold<T>, const LAST: bool> isa::Work for Items<'_, T, F, LAS
     #[inline(always)]
     fn run(self) {
         let mut i = self.1.start;
+        if const { !LAST && F::PARTS == 8 && is_common::<T>() }
+            && let Some(w) = self.0.whole()
+        {
+            // Sums of one plane wait for each other.
+            while i + 4 <= self.1.end {
+                // SAFETY: as below.
+                unsafe { self.0.planes::<4>(&w, i) }
+                i += 4;
+            }
+        }
         while i < self.1.end {
             // SAFETY: whoever runs the pooling keeps its promise.
             unsafe { if LAST { self.0.line(i) } else { self.0.plane(i) } }

@@ -20,6 +20,11 @@ pub fn pieces<T: Send>(threads: usize, out: &mut [T], chunk: usize, f: &(dyn Fn(
 /// Parts of the work for each thread: a thread that is kept from working leaves its parts to the others.
 const PARTS: usize = 4;
 
+/// Items of a part, where there is to be a part for one thread, or several for each.
+pub(crate) fn part(items: usize, threads: usize) -> usize {
+    items.div_ceil(if threads > 1 { threads * PARTS } else { 1 }).max(1)
+}
+
 /// Calls `f` for every index below `count`, on up to `threads` threads.
 pub fn each(threads: usize, count: usize, f: &(dyn Fn(usize) + Sync)) {
     if threads <= 1 || count <= 1 {
