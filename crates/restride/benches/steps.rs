@@ -7,7 +7,7 @@
 //! A long chain of operators on four numbers runs as a session and as an instance, which binds its steps for each run, and the same
 //! kernel is called as often by itself, in turn; the least of many rounds counts.
 
-use restride::{CompileOptions, Compiled, DType, Layout, RawTensor, Result, RunOptions, Scalar};
+use restride::{CompileOptions, Compiled, DType, FuseOptions, Layout, RawTensor, Result, RunOptions, Scalar};
 use restride_ir::{Arg, Args, Call, Ctx, Kernel};
 use restride_tensor::Fitted;
 use std::fmt::Write;
@@ -46,7 +46,8 @@ fn measure(name: &str, call: &str, steps: usize) -> Result<[f64; 3]> {
     writeln!(text, "  return %v{steps}\n}}").expect("a string takes all");
     let program = restride::text::parse(&text, &restride_ops::lookup)?;
     let inputs = restride::random_inputs(&program, 0)?;
-    let compiled = Compiled::new(program, Some(&inputs), &CompileOptions::default())?;
+    let options = CompileOptions { fuse: FuseOptions::none(), ..CompileOptions::default() };
+    let compiled = Compiled::new(program, Some(&inputs), &options)?;
     let mut instance = compiled.instance()?;
     instance.run(&inputs, &RunOptions::default())?;
     let mut session = compiled.instance()?.session(&inputs, &[], &RunOptions::default())?;
