@@ -1,6 +1,7 @@
 //! Options of opening, compiling and running, from Python's arguments.
 
 use crate::errors::raise;
+use crate::given::{given_inputs, given_weights};
 use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
@@ -29,6 +30,12 @@ impl<'a, 'py> Named<'a, 'py> {
             }),
             _ => Ok(None),
         }
+    }
+
+    /// As [`Named::take`], as it came.
+    pub fn object(&mut self, name: &'static str) -> PyResult<Option<Bound<'py, PyAny>>> {
+        self.known.push(name);
+        Ok(self.given.get_item(name)?.filter(|v| !v.is_none()))
     }
 
     /// As [`Named::take`], with a default.
@@ -61,6 +68,8 @@ pub fn open_options(named: &mut Named<'_, '_>) -> PyResult<OpenOptions> {
         weights: named.take::<PathBuf>("weights")?,
         ops: named.take::<PathBuf>("ops")?,
         no_mmap: !named.or("mmap", true)?,
+        inputs: given_inputs(named)?,
+        given_weights: given_weights(named)?,
         ..OpenOptions::default()
     };
     if let Some(bytes) = named.take::<u64>("max_memory")? {

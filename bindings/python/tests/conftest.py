@@ -13,3 +13,8 @@ def examples() -> pathlib.Path:
 @pytest.fixture
 def pt2() -> pathlib.Path:
     return FIXTURES / "pt2"
+
+
+@pytest.fixture
+def torchscript() -> pathlib.Path:
+    return FIXTURES / "torchscript"

@@ -76,6 +76,7 @@ impl ProgramSource {
         let options = OpenOptions {
             model: args.model.clone(),
             weights: args.weights.as_ref().map(|p| screen.read_file(p, |_| "pt2")).transpose()?,
+            given_weights: None,
             ops: args.ops.as_ref().map(|p| screen.read_file(p, |_| "txt")).transpose()?,
             no_mmap: args.no_mmap,
             limits: args.limits(),

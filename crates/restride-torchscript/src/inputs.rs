@@ -216,7 +216,8 @@ fn default_of(param: &Param) -> Result<GivenValue> {
 struct Leaves<'e, 'a, 'l, 'd> {
     eval: &'e mut Evaluator<'a, 'l>,
     dynamic: &'d [Dynamic],
-    symbols: BTreeMap<(String, usize), Expr>,
+    /// Symbols and their given values, by the first of the sizes that are equal.
+    symbols: BTreeMap<(String, usize), (Expr, i64)>,
     used: Vec<Dynamic>,
 }
 
@@ -280,6 +281,24 @@ impl Leaves<'_, '_, '_, '_> {
         self.eval.rec.user_input(v, InputKind::Fixed { name: name.into(), value });
     }
 
+    /// The first of the sizes that a symbolic size equals, and its range.
+    fn range_of(&self, d: &Dynamic) -> Result<((String, usize), i64, i64)> {
+        let mut d = d;
+        for _ in 0..=self.dynamic.len() {
+            match &d.range {
+                DynamicRange::Between(lo, hi) => return Ok(((d.input.clone(), d.dim), *lo, *hi)),
+                DynamicRange::Same(other, dim) => {
+                    let found = self.dynamic.iter().find(|o| o.input == *other && o.dim == *dim);
+                    d = found.ok_or_else(|| {
+                        Error::new(ErrorKind::Inputs, format!("{other}.{dim} is no symbolic size of an input"))
+                            .help(format!("give it a range, as {other}.{dim}=1..64"))
+                    })?;
+                }
+            }
+        }
+        Err(Error::new(ErrorKind::Inputs, format!("{}.{} equals itself: give it a range", d.input, d.dim)))
+    }
+
     fn layout(&mut self, name: &str, layout: &Layout) -> Result<Layout<Expr>> {
         let mut sizes: Vec<Expr> = layout.sizes.iter().map(|n| Expr::Int(*n)).collect();
         let mut any = false;
@@ -288,31 +307,29 @@ impl Leaves<'_, '_, '_, '_> {
             any = true;
             self.used.push(d.clone());
             let given = layout.sizes[d.dim];
-            *size = match &d.range {
-                DynamicRange::Between(lo, hi) => {
-                    if !(*lo..=*hi).contains(&given) {
-                        return Err(Error::new(
-                            ErrorKind::Inputs,
-                            format!("{name} has size {given} in dimension {}, outside of {lo}..{hi}", d.dim),
-                        ));
-                    }
-                    let symbol = self.eval.rec.symbol("s", Some(*lo), Some(*hi));
+            let (first, lo, hi) = self.range_of(d)?;
+            if !(lo..=hi).contains(&given) {
+                let what = format!("{name} has size {given} in dimension {}, outside of {lo}..{hi}", d.dim);
+                return Err(Error::new(ErrorKind::Inputs, what));
+            }
+            *size = match self.symbols.get(&first) {
+                Some((symbol, same)) if *same == given => symbol.clone(),
+                Some((_, other)) => {
+                    let what = format!(
+                        "{name}.{} is {given}, and {}.{} is {other}: they must be equal",
+                        d.dim, first.0, first.1
+                    );
+                    return Err(Error::new(ErrorKind::Inputs, what));
+                }
+                None => {
+                    let symbol = self.eval.rec.symbol("s", Some(lo), Some(hi));
                     if let Expr::Sym(s) = &symbol {
                         self.hint(s, given);
                     }
+                    self.symbols.insert(first, (symbol.clone(), given));
                     symbol
                 }
-                DynamicRange::Same(other, dim) => {
-                    let same = self.symbols.get(&(other.clone(), *dim)).cloned();
-                    same.ok_or_else(|| {
-                        Error::new(
-                            ErrorKind::Inputs,
-                            format!("{other}.{dim} is no symbolic size of an input before {name}"),
-                        )
-                    })?
-                }
             };
-            self.symbols.insert((name.to_string(), d.dim), size.clone());
         }
         if !any {
             return Ok(layout.map(|n| Expr::Int(*n)));

@@ -83,7 +83,8 @@ pub use restride_exec::interp::{Outputs, RunOptions};
 pub use restride_exec::random_inputs;
 pub use restride_exec::{Inputs, RunValue, State, declared_inputs};
 pub use restride_ir::{
-    DType, Error, ErrorKind, Layout, Limits, Live, Program, Reason, RemarkKind, Result, Scalar, Stage, text,
+    DType, Error, ErrorKind, Layout, Limits, Live, Program, Reason, RemarkKind, Result, Scalar, Stage, Weight, Weights,
+    text,
 };
 pub use restride_passes::ViewOptions;
 /// # Example

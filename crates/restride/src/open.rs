@@ -16,6 +16,8 @@ pub struct OpenOptions {
     pub model: Option<String>,
     /// The weights of a text: a `.pt2`, a TorchScript archive, a `.safetensors`, or a state dict in a `.pt` or `.npz`.
     pub weights: Option<std::path::PathBuf>,
+    /// The weights of a text in memory, instead of `weights`.
+    pub given_weights: Option<Arc<Weights>>,
     /// A file with schemas of custom operators, one a line.
     pub ops: Option<std::path::PathBuf>,
     /// Read files into memory instead of mapping them. A mapped file takes no memory until it is used, but must stay as it is: if it
@@ -127,7 +129,7 @@ fn of_graph(text: &str, name: &str, options: &OpenOptions) -> Result<Program> {
         limits: options.limits,
         inputs: &options.inputs,
     };
-    let weights = options.weights.as_ref().map(|path| read_weights(path, options)).transpose()?;
+    let weights = given_weights(options)?;
     let program = restride_torchscript::text::import(text, name, weights.as_deref(), &import)?;
     restride_ir::verify(&program)?;
     Ok(program)
@@ -155,8 +157,8 @@ pub fn open_reader(mut reader: impl std::io::Read, options: &OpenOptions) -> Res
 fn of_text(text: &str, options: &OpenOptions) -> Result<Program> {
     let mut program = restride_ir::text::parse(text, &lookup)?;
     program.limits = options.limits;
-    if let Some(weights) = &options.weights {
-        restride_ir::text::attach_weights(&mut program, read_weights(weights, options)?)?;
+    if let Some(weights) = given_weights(options)? {
+        restride_ir::text::attach_weights(&mut program, weights)?;
     }
     restride_ir::verify(&program)?;
     Ok(program)
@@ -208,6 +210,15 @@ pub fn saved_plan(path: &Path, options: &OpenOptions) -> Result<Option<SavedPlan
         .map_err(|e| Error { what: format!("{}: {}", path.display(), e.what), ..e })
 }
 
+/// The weights that the options give, in memory or in a file.
+fn given_weights(options: &OpenOptions) -> Result<Option<Arc<Weights>>> {
+    match (&options.given_weights, &options.weights) {
+        (Some(weights), _) => Ok(Some(weights.clone())),
+        (None, Some(path)) => read_weights(path, options).map(Some),
+        (None, None) => Ok(None),
+    }
+}
+
 /// The weights in a program file or a tensor file.
 fn read_weights(path: &Path, options: &OpenOptions) -> Result<Arc<Weights>> {
     let bytes = options.bytes(path)?;
@@ -219,7 +230,7 @@ fn read_weights(path: &Path, options: &OpenOptions) -> Result<Arc<Weights>> {
     if tensors {
         return crate::files::read_weights(path).map(Arc::new);
     }
-    let own = OpenOptions { ops: None, weights: None, ..options.clone() };
+    let own = OpenOptions { ops: None, weights: None, given_weights: None, ..options.clone() };
     Ok(open(path, &own)?.weights)
 }
 

@@ -11,6 +11,7 @@ from typing import IO, Any
 
 from restride import _display, _restride
 from restride._errors import InputsError
+from restride._opening import given_inputs, symbolic_sizes, weights_of
 from restride._pytree import TreeSpec
 
 __all__ = [
@@ -35,22 +36,39 @@ def load(
     source: str | os.PathLike[str] | bytes | bytearray | memoryview | IO[bytes],
     *,
     model: str | None = None,
-    weights: str | os.PathLike[str] | None = None,
+    inputs: Sequence[Any] | Mapping[str, Any] | str | None = None,
+    dynamic: Mapping[str, Any] | str | None = None,
+    weights: str | os.PathLike[str] | Mapping[str, Any] | None = None,
     ops: str | os.PathLike[str] | None = None,
     mmap: bool = True,
     max_memory: int | None = None,
 ) -> Program:
-    """Open a program: a ``.pt2`` that ``torch.export.save`` wrote, a ``.fx`` text, or any other file that restride reads.
+    """Open a program: a ``.pt2`` that ``torch.export.save`` wrote, an archive of ``torch.jit.save``, a printed graph or a ``.fx`` text.
 
     Args:
         source: A path, the bytes, or a file that is open for reading.
-        model: The model of an archive with several.
-        weights: A ``.pt2`` with the weights of a ``.fx`` text.
+        model: The model of an archive with several, or the method of a TorchScript archive.
+        inputs: Example arguments of a TorchScript archive or printed graph that does not hold their types: a tuple, a dictionary
+            by name, or types as text, ``"x=f32[2,3],n=4"``. Numbers, strings and ``None`` are fixed; of tensors the types are read.
+        dynamic: Sizes of those inputs that stay symbolic, as ``dynamic_shapes`` of ``torch.export.export``: ``{"x": {0: (1, 64)}}``,
+            with a range, a ``torch.export.Dim`` or a name for each size, or text, ``"x.0=1..64,y.0=x.0"``. Sizes of one name are equal.
+        weights: The weights of a text: a file (``.pt2``, TorchScript archive, ``.safetensors``, state dict in a ``.pt`` or ``.npz``)
+            or the tensors by name, such as ``module.state_dict()``.
         ops: A file with schemas of custom operators.
         mmap: Read weights where they are in the file, which must stay as it is.
         max_memory: The most bytes that an arena may take.
     """
-    options = {"model": model, "weights": weights, "ops": ops, "mmap": mmap, "max_memory": max_memory}
+    tensors = weights_of(weights)
+    options = {
+        "model": model,
+        "inputs": given_inputs(inputs),
+        "dynamic": symbolic_sizes(dynamic, inputs),
+        "weights": weights if tensors is None else None,
+        "weight_tensors": tensors,
+        "ops": ops,
+        "mmap": mmap,
+        "max_memory": max_memory,
+    }
     if isinstance(source, (str, os.PathLike)):
         return Program(_restride.open(source, **options))
     data = source if isinstance(source, (bytes, bytearray, memoryview)) else source.read()

@@ -3,6 +3,7 @@
 import concurrent.futures
 import dataclasses
 import io
+import json
 import pathlib
 import subprocess
 import sys
@@ -56,6 +57,73 @@ def test_sources(examples):
     results = [leaves(p(*args)) for p in (of_path, of_text, of_bytes, of_file)]
     for other in results[1:]:
         assert all(a.tobytes() == b.tobytes() for a, b in zip(results[0], other, strict=True))
+
+
+FX_TEXT = b"""\
+>>> print(gm.code)
+
+def forward(self, x, y, n):
+    lin = torch.nn.functional.linear(x, self.w)
+    add = lin + y
+    return add * n
+"""
+
+
+def test_inputs_of_a_text_without_types():
+    w = np.arange(6, dtype=np.float32).reshape(2, 3)
+    x, y = np.ones((4, 3), np.float32), np.zeros((4, 1), np.float32)
+    with pytest.raises(restride.InputsError, match="types of its inputs"):
+        restride.load(FX_TEXT)
+    for inputs in ((x, y, 2), {"n": 2, "x": x, "y": y}, "x=f32[4,3],y=f32[4,1],n=2"):
+        program = restride.load(FX_TEXT, inputs=inputs, weights={"w": w})
+        assert program(x, y, 2).tolist() == [[6, 24]] * 4
+        assert program.state["w"].tolist() == w.tolist()
+    with pytest.raises(TypeError, match="pass a tuple"):
+        restride.load(FX_TEXT, inputs=x, weights={"w": w})
+    with pytest.raises(restride.InputsError, match="z"):
+        restride.load(FX_TEXT, inputs={"x": x, "y": y, "n": 2, "z": y}, weights={"w": w})
+
+
+@pytest.mark.parametrize(
+    "dynamic",
+    [
+        "x.0=1..64,y.0=x.0",
+        "y.0=x.0,x.0=1..64",
+        {"x": {0: (1, 64)}, "y": {0: "x.0"}},
+        {"y": {0: "batch"}, "x": {0: "batch"}},
+        {"x": ("batch", None), "y": ["batch", None], "n": None},
+    ],
+)
+def test_symbolic_sizes_of_a_text(dynamic):
+    w, x, y = (np.ones(s, np.float32) for s in ((2, 3), (4, 3), (4, 1)))
+    program = restride.load(FX_TEXT, inputs=(x, y, 2), dynamic=dynamic, weights={"w": w})
+    for rows in (1, 4, 9):
+        assert program(np.ones((rows, 3), np.float32), np.ones((rows, 1), np.float32), 2).shape == (rows, 2)
+    with pytest.raises(restride.Error):
+        program(np.ones((5, 3), np.float32), np.ones((4, 1), np.float32), 2)
+    with pytest.raises(restride.InputsError, match=r"no input has the dimension x\.7"):
+        restride.load(FX_TEXT, inputs=(x, y, 2), dynamic={"x": {7: (1, 2)}}, weights={"w": w})
+    with pytest.raises(restride.InputsError, match="outside of 5..6"):
+        restride.load(FX_TEXT, inputs=(x, y, 2), dynamic={"x": {0: (5, 6)}}, weights={"w": w})
+    with pytest.raises(restride.InputsError, match="must be equal"):
+        restride.load(FX_TEXT, inputs=(x, y, 2), dynamic={"x": {0: "n"}, "y": {1: "n"}}, weights={"w": w})
+    with pytest.raises(TypeError, match="dynamic"):
+        restride.load(FX_TEXT, inputs=(x, y, 2), dynamic=3, weights={"w": w})
+
+
+def test_inputs_of_a_scripted_archive(torchscript):
+    archive = torchscript / "scripted_found.pt"
+    given = json.loads((torchscript / "scripted_found.inputs.json").read_text())
+    with pytest.raises(restride.InputsError, match="types of its inputs"):
+        restride.load(archive)
+    arrays = tuple(
+        np.array(given["storages"][t["storage"]]["data"], t["dtype"]).reshape(t["size"]) for t in given["tensors"]
+    )
+    want = np.load(torchscript / "scripted_found.outputs.npz")
+    got = leaves(restride.load(archive, inputs=arrays)(*arrays))
+    assert got
+    for i, value in enumerate(got):
+        np.testing.assert_allclose(value, want[f"output.{i}"], rtol=1e-5)
 
 
 def test_mutated_inputs_are_written_where_they_are():

@@ -17,6 +17,9 @@ def main(path: pathlib.Path) -> None:
     assert_type(program.functionalize().grad().compile(threads=2, budget=10**6), restride.Compiled)
     session = program.session(np.zeros(3), outputs=[None])
     assert_type(session, restride.Session)
+    array = np.zeros((2, 3), np.float32)
+    restride.load("graph.txt", inputs=(array, 2, [array]), dynamic={"x": {0: (1, 64)}}, weights={"w": array})
+    restride.load("scripted.pt", inputs={"x": array}, dynamic="x.0=1..64")
     try:
         session.run()
     except restride.UnsupportedError as e:

@@ -19,7 +19,13 @@ pub fn read(bytes: &[u8]) -> Result<NamedTensors> {
         }
         value => out.value(None, value, 0)?,
     }
-    if out.out.items.is_empty() {
+    // An empty container is the state dict of a module without weights.
+    let empty = match &file.value {
+        PickleValue::Dict(items) => items.is_empty(),
+        PickleValue::List(items) | PickleValue::Tuple(items) => items.is_empty(),
+        _ => false,
+    };
+    if out.out.items.is_empty() && !empty {
         return Err(Pt2Error::unsupported(format!("the file holds {}, no tensors", file.value.kind())));
     }
     Ok(out.out)

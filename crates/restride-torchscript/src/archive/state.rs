@@ -55,9 +55,28 @@ fn snapshot(root: &Rc<PyObject>) -> Vec<(AttributeSlot, PyValue)> {
     out
 }
 
-/// A copy of containers, with the same leaves.
+/// Whether a value is an object of the code, no module, that holds no tensors: its attributes are numbers, strings and their like.
+fn is_record(value: &PyValue, depth: u32) -> bool {
+    match value {
+        PyValue::Object(o) => {
+            depth < 8 && o.path.borrow().is_none() && o.attributes.borrow().values().all(|v| is_record(v, depth + 1))
+        }
+        PyValue::Poison(_) => false,
+        other => !other.has_tensor() && parts(other).iter().all(|p| is_record(p, depth + 1)),
+    }
+}
+
+/// A copy of containers and records, with the same leaves.
 fn copy(value: &PyValue) -> PyValue {
     match value {
+        PyValue::Object(o) if is_record(value, 0) => {
+            let attributes = o.attributes.borrow().iter().map(|(n, v)| (n.clone(), copy(v))).collect();
+            PyValue::Object(Rc::new(PyObject {
+                class: o.class.clone(),
+                path: Default::default(),
+                attributes: std::cell::RefCell::new(attributes),
+            }))
+        }
         PyValue::List(l) => PyValue::list(l.borrow().iter().map(copy).collect()),
         PyValue::Dict(d) => {
             let d = d.borrow().iter().map(|(k, v)| (k.clone(), copy(v))).collect();
@@ -86,7 +105,17 @@ fn unchanged(a: &PyValue, b: &PyValue) -> bool {
         (PyValue::Str(x), PyValue::Str(y)) | (PyValue::Device(x), PyValue::Device(y)) => x == y,
         (PyValue::Complex(a, b), PyValue::Complex(c, d)) => (a, b) == (c, d),
         (PyValue::None, PyValue::None) | (PyValue::Poison(_), PyValue::Poison(_)) => true,
-        (PyValue::Object(x), PyValue::Object(y)) => Rc::ptr_eq(x, y),
+        (PyValue::Object(x), PyValue::Object(y)) => {
+            Rc::ptr_eq(x, y)
+                || x.class == y.class
+                    && is_record(a, 0)
+                    && is_record(b, 0)
+                    && x.attributes.borrow().len() == y.attributes.borrow().len()
+                    && x.attributes
+                        .borrow()
+                        .iter()
+                        .all(|(n, v)| y.attributes.borrow().get(n).is_some_and(|w| unchanged(v, w)))
+        }
         _ => false,
     }
 }
@@ -128,8 +157,11 @@ impl StateAfter {
                     )));
                 }
             },
+            PyValue::Object(_) if is_record(value, 0) => StateAfter::Plain(copy(value)),
             PyValue::Object(_) => {
-                return Err(Error::unsupported(format!("the attribute {path} gets another object")));
+                return Err(Error::unsupported(format!(
+                    "the attribute {path} gets another object, which holds tensors"
+                )));
             }
             PyValue::Num(e) if e.constant().is_none() => {
                 return Err(Error::unsupported(format!("the attribute {path} gets a number that only a run knows")));
