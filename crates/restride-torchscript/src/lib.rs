@@ -9,6 +9,7 @@ pub mod archive;
 pub mod eval;
 pub mod given;
 mod inputs;
+mod library;
 pub mod record;
 mod source;
 pub mod syntax;

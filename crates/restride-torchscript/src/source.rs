@@ -31,6 +31,11 @@ impl SourceText {
         self.text.lines().nth(line.saturating_sub(1) as usize).unwrap_or("").trim()
     }
 
+    /// Whether the text is a part of restride's own library, whose places mean nothing to users.
+    pub(crate) fn is_library(&self) -> bool {
+        self.name.starts_with('<')
+    }
+
     /// An error at a line: the text is damaged.
     pub fn error(&self, line: u32, what: impl Into<String>) -> Error {
         self.place(line, Error::new(ErrorKind::File, what))
@@ -38,7 +43,7 @@ impl SourceText {
 
     /// Adds a line to an error that has none.
     pub fn place(&self, line: u32, mut error: Error) -> Error {
-        if error.source.is_none() && error.node.is_none() {
+        if error.source.is_none() && error.node.is_none() && !self.is_library() {
             let shown: String = self.line(line).chars().take(120).collect();
             error.node = Some(if shown.is_empty() { "the end".into() } else { format!("`{shown}`") });
             error.source = Some(format!("{}:{line}", self.name));

@@ -3,7 +3,7 @@
 use super::Evaluator;
 use crate::record::{CallArg, RecordedResult, TensorRef};
 use crate::value::PyValue;
-use restride_ir::{Arg, ArgType, DType, Error, ErrorKind, Expr, MemoryFormat, Op, Result, SchemaArg};
+use restride_ir::{Arg, ArgType, DType, Error, ErrorKind, Expr, MemoryFormat, Op, Result, Schema, SchemaArg};
 use std::sync::Arc;
 
 /// An argument for a parameter: with the cost of its conversion, so that an exact match wins.
@@ -175,6 +175,17 @@ fn numbers(value: &PyValue, decl: &SchemaArg) -> Option<Fit> {
     Some(if items.len() == 1 { spread(fit, decl) } else { fit })
 }
 
+/// The position of a named argument, also by the names that PyTorch takes from NumPy.
+fn named(schema: &Schema, name: &str) -> Option<usize> {
+    schema.arg(name).or_else(|| match name {
+        "input" | "x" | "a" | "x1" => schema.arg("self").or_else(|| schema.arg("input")),
+        "axis" => schema.arg("dim"),
+        "keepdims" => schema.arg("keepdim"),
+        "x2" => schema.arg("other"),
+        _ => None,
+    })
+}
+
 /// Kinds of a call's arguments, for messages.
 fn kinds(args: &[PyValue], kwargs: &[(Arc<str>, PyValue)]) -> String {
     let named = kwargs.iter().map(|(n, v)| format!("{n}={}", v.kind()));
@@ -243,7 +254,14 @@ impl Evaluator<'_, '_> {
             fits[i] = Some(found);
         }
         for (name, value) in kwargs {
-            let at = schema.arg(name).or_else(|| (**name == *"input").then(|| schema.arg("self")).flatten())?;
+            let Some(at) = named(schema, name) else {
+                // Python's own arguments, where they ask for nothing.
+                let idle = matches!(value, PyValue::None) || matches!(value, PyValue::Num(Expr::Bool(false)));
+                if matches!(&**name, "requires_grad" | "out" | "names") && (idle || &**name == "requires_grad") {
+                    continue;
+                }
+                return None;
+            };
             if fits[at].is_some() {
                 return None;
             }

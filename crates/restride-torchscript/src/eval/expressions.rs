@@ -104,6 +104,9 @@ impl Evaluator<'_, '_> {
         if let Some(value) = env.vars.get(name) {
             return Ok(value.clone());
         }
+        if let Some(function) = crate::library::beside(&env.source, name) {
+            return Ok(PyValue::Function(function));
+        }
         Ok(match &**name {
             "inf" => PyValue::float(f64::INFINITY),
             "nan" => PyValue::float(f64::NAN),
@@ -202,6 +205,10 @@ impl Evaluator<'_, '_> {
                         return Err(Error::new(ErrorKind::Inputs, what).help(
                             "give weights with --weights FILE; the code of a body is in the text of print_readable()",
                         ));
+                    }
+                    if object.class.starts_with("repr ") {
+                        let what = format!("the weight {full} is not given");
+                        return Err(Error::new(ErrorKind::Inputs, what).help("give weights with --weights FILE"));
                     }
                 }
                 Err(Error::new(ErrorKind::File, format!("the class {} has no attribute {name}", object.class)))
@@ -387,7 +394,7 @@ impl Evaluator<'_, '_> {
         if self.has_method(object, "forward")? {
             return self.call_method(object, "forward", args, kwargs);
         }
-        self.call_module(object, args)
+        self.call_module(object, args, kwargs)
     }
 
     /// An object without attributes.
@@ -410,8 +417,10 @@ impl Evaluator<'_, '_> {
             ("unchecked_unwrap_optional" | "unwrap_optional", [(value, _)]) => self.unwrapped(env, value)?,
             ("getattr", [(value, _), (name, _), default @ ..]) => {
                 let value = self.expression(env, value)?;
-                let AstKind::Str(name) = &name.kind else { return Err(refused("getattr of a computed name")) };
-                match (self.get_attribute(&value, name), default) {
+                let PyValue::Str(name) = self.expression(env, name)? else {
+                    return Err(refused("getattr of something other than a name"));
+                };
+                match (self.get_attribute(&value, &name), default) {
                     (Err(_), [(default, _)]) => self.expression(env, default)?,
                     (found, _) => found?,
                 }

@@ -2,7 +2,9 @@
 
 use super::modules::CalledModule;
 use super::{Dialect, Evaluator};
-use crate::value::{KeywordArgs, PyObject, PyValue};
+use crate::library::{self, Part};
+use crate::record::TensorRef;
+use crate::value::{CodeFunction, KeywordArgs, PyObject, PyValue};
 use restride_ir::{DType, Error, MemoryFormat, Result};
 use std::rc::Rc;
 use std::sync::Arc;
@@ -93,9 +95,18 @@ impl Named<'_> {
     }
 }
 
-/// A pair for a single number, or nothing for `None`.
-fn given(pairs: &[(&str, PyValue)]) -> Vec<(Arc<str>, PyValue)> {
-    pairs.iter().filter(|p| !matches!(p.1, PyValue::None)).map(|(n, v)| (Arc::from(*n), v.clone())).collect()
+/// The operator behind a function of `torch.fft`, `torch.linalg` or `torch.special`: `torch.fft.rfft`, which FX prints as
+/// `torch._C._fft.fft_rfft`, is `fft_rfft`.
+fn of_namespace(path: &str) -> Option<String> {
+    ["fft", "linalg", "special"].iter().find_map(|namespace| {
+        let op = match path.strip_prefix(&format!("torch._C._{namespace}.")) {
+            Some(op) => op.to_string(),
+            None => format!("{namespace}_{}", path.strip_prefix(&format!("torch.{namespace}."))?),
+        };
+        // `torch.special.softmax` is an operator of that name alone.
+        let plain = op.strip_prefix(&format!("{namespace}_")).unwrap_or(&op);
+        Some(if restride_ops::overloads("aten", &op).is_empty() { plain.to_string() } else { op.clone() })
+    })
 }
 
 impl Evaluator<'_, '_> {
@@ -106,17 +117,28 @@ impl Evaluator<'_, '_> {
         args: &[PyValue],
         kwargs: &KeywordArgs,
     ) -> Result<Option<PyValue>> {
+        if let Some(op) = of_namespace(path) {
+            return self.dispatch("aten", &op, args, kwargs).map(Some);
+        }
+        // `torch.Tensor.relu(x)` is `x.relu()`.
+        if let (Some(method), [this, rest @ ..]) = (path.strip_prefix("torch.Tensor."), args) {
+            return self.value_method(this.clone(), method, rest.to_vec(), kwargs.to_vec()).map(Some);
+        }
         let Some(name) = path
             .strip_prefix("torch.nn.functional.")
             .or_else(|| path.strip_prefix("torch.functional."))
             .or_else(|| path.strip_prefix("torch._C._nn."))
-            .or_else(|| path.strip_prefix("torch.special."))
             .or_else(|| path.strip_prefix("F."))
             .or_else(|| path.strip_prefix("torch."))
         else {
             return Ok(None);
         };
+        // `F.threshold` is another name of a function with this one.
+        let name = if name == "_threshold" { "threshold" } else { name };
         let functional = path.strip_prefix("torch.").is_none_or(|r| r.contains('.'));
+        if let Some(function) = self.library_function(path, name) {
+            return self.call_library(&function, args.to_vec(), kwargs.to_vec()).map(Some);
+        }
         if let Some((_, has_in_place)) = ACTIVATIONS.iter().find(|a| functional && a.0 == name) {
             return self.activation(name, *has_in_place, args, kwargs).map(Some);
         }
@@ -145,10 +167,6 @@ impl Evaluator<'_, '_> {
                 let n = named(&["input", "p", "training", "inplace"]);
                 let call = [n.get("input"), n.or("p", PyValue::float(0.5)), PyValue::bool(n.flag("training", true))];
                 self.dispatch("aten", if n.flag("inplace", false) { "dropout_" } else { "dropout" }, &call, &[])?
-            }
-            "softmax" | "log_softmax" if functional => {
-                let n = named(&["input", "dim", "_stacklevel", "dtype"]);
-                self.dispatch("aten", name, &[n.get("input"), n.get("dim")], &given(&[("dtype", n.get("dtype"))]))?
             }
             "batch_norm" if functional => {
                 let n =
@@ -212,42 +230,6 @@ impl Evaluator<'_, '_> {
                 let norm = self.dispatch("aten", "clamp_min", &[norm, n.or("eps", PyValue::float(1e-12))], &[])?;
                 self.dispatch("aten", "div", &[n.get("input"), norm], &[])?
             }
-            "mse_loss"
-            | "l1_loss"
-            | "smooth_l1_loss"
-            | "kl_div"
-            | "nll_loss"
-            | "cross_entropy"
-            | "binary_cross_entropy"
-            | "binary_cross_entropy_with_logits"
-            | "huber_loss"
-                if functional =>
-            {
-                let mut call = args.to_vec();
-                let mut kwargs = kwargs.to_vec();
-                kwargs.retain(|k| !matches!(&*k.0, "size_average" | "reduce"));
-                for k in &mut kwargs {
-                    if &*k.0 == "reduction" {
-                        k.1 = reduction(&k.1);
-                    }
-                }
-                call.truncate(3);
-                let op = match name {
-                    "cross_entropy" => "cross_entropy_loss",
-                    "nll_loss" => "nll_loss_nd",
-                    other => other,
-                };
-                self.dispatch("aten", op, &call, &kwargs)?
-            }
-            "unique" if !functional => {
-                let n = named(&["input", "sorted", "return_inverse", "return_counts", "dim"]);
-                let flags = [n.flag("sorted", true), n.flag("return_inverse", false), n.flag("return_counts", false)];
-                let call = [n.get("input"), PyValue::bool(flags[0]), PyValue::bool(flags[1]), PyValue::bool(flags[2])];
-                let PyValue::Tuple(all, _) = self.dispatch("aten", "_unique2", &call, &[])? else { return Ok(None) };
-                let mut out = vec![all[0].clone()];
-                out.extend((1..3).filter(|i| flags[*i]).map(|i| all[i].clone()));
-                if out.len() == 1 { out.remove(0) } else { PyValue::tuple(out) }
-            }
             _ if functional && !name.contains('.') => {
                 let known = !restride_ops::overloads("aten", name).is_empty();
                 if !known {
@@ -258,6 +240,29 @@ impl Evaluator<'_, '_> {
             _ => return Ok(None),
         };
         Ok(Some(made))
+    }
+
+    /// The function of PyTorch's library that a printed graph calls by this path.
+    fn library_function(&self, path: &str, name: &str) -> Option<Rc<CodeFunction>> {
+        if path.starts_with("torch.nn.functional.") || path.starts_with("F.") {
+            return library::find(Part::Functional, name);
+        }
+        let own = path.strip_prefix("torch.functional.").or_else(|| path.strip_prefix("torch."));
+        // In TorchScript, these are operators.
+        (self.dialect == Dialect::Python && own == Some(name)).then(|| library::find(Part::Torch, name))?
+    }
+
+    /// Calls a function of the library.
+    pub(super) fn call_library(
+        &mut self,
+        function: &Rc<CodeFunction>,
+        args: Vec<PyValue>,
+        kwargs: Vec<(Arc<str>, PyValue)>,
+    ) -> Result<PyValue> {
+        self.call_function(function, args, kwargs).map_err(|e| match e.what.strip_prefix("the code raises: ") {
+            Some(what) => Error::unsupported(what),
+            None => e,
+        })
     }
 
     fn activation(
@@ -303,6 +308,10 @@ impl Evaluator<'_, '_> {
         let align = PyValue::bool(n.flag("align_corners", false));
         let antialias = if n.flag("antialias", false) { "_aa" } else { "" };
         let (op, aligned) = match (mode.as_str(), dims) {
+            ("area", d) => {
+                let whole = self.area_sizes(&input, size, scale)?;
+                return self.dispatch("aten", &format!("adaptive_avg_pool{d}d"), &[PyValue::Tensor(input), whole], &[]);
+            }
             ("nearest", d) => (format!("upsample_nearest{d}d"), false),
             ("nearest-exact", d) => (format!("_upsample_nearest_exact{d}d"), false),
             ("linear", _) => ("upsample_linear1d".into(), true),
@@ -324,11 +333,31 @@ impl Evaluator<'_, '_> {
         self.dispatch_exact(op, &call, &[])
     }
 
+    /// The sizes that `interpolate` gives, of a size or of a scale.
+    fn area_sizes(&mut self, input: &TensorRef, size: PyValue, scale: PyValue) -> Result<PyValue> {
+        if !matches!(size, PyValue::None) {
+            return Ok(size);
+        }
+        let scales = self.unpacked(&scale)?;
+        let own = self.rec.sizes(input);
+        let mut out = Vec::new();
+        for (n, scale) in own.iter().skip(2).zip(scales) {
+            let scaled = self.operator_call("mul", PyValue::Num(n.clone()), scale)?;
+            out.push(PyValue::Num(super::numbers::to_int(&self.number(&scaled)?)?));
+        }
+        Ok(PyValue::list(out))
+    }
+
     /// Calls a module whose class has no code: by the form in which `print(gm)` shows it.
-    pub(crate) fn call_module(&mut self, object: &Rc<PyObject>, args: Vec<PyValue>) -> Result<PyValue> {
+    pub(crate) fn call_module(
+        &mut self,
+        object: &Rc<PyObject>,
+        args: Vec<PyValue>,
+        kwargs: Vec<(Arc<str>, PyValue)>,
+    ) -> Result<PyValue> {
         let path = object.path.borrow().clone().unwrap_or_default();
         let module = |class: &str, options: &[PyValue], named: &KeywordArgs, me: &mut Self| {
-            CalledModule { object, path: path.clone(), class, options, named }.call(me, &args)
+            CalledModule { object, path: path.clone(), class, options, named }.call(me, &args, &kwargs)
         };
         let Some(repr) = object.class.strip_prefix("repr ") else {
             // TorchScript IR has the class alone (`__torch__.torch.nn.modules.linear.Linear`).
@@ -390,17 +419,5 @@ impl Evaluator<'_, '_> {
             keywords.push((n.clone(), self.expression(&mut env, a)?));
         }
         module(class, &options, &keywords, self)
-    }
-}
-
-/// A reduction by its number.
-fn reduction(v: &PyValue) -> PyValue {
-    match v {
-        PyValue::Str(s) => PyValue::int(match &**s {
-            "none" => 0,
-            "sum" => 2,
-            _ => 1,
-        }),
-        other => other.clone(),
     }
 }

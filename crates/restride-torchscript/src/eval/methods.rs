@@ -4,8 +4,28 @@ use super::expressions::refused;
 use super::{Dialect, Evaluator, code_of_dtype};
 use crate::record::TensorRef;
 use crate::value::PyValue;
-use restride_ir::{Arg, Expr, Result};
+use restride_ir::{Arg, DType, Expr, Result};
 use std::sync::Arc;
+
+/// The operator of a reflected method of Python.
+fn reflected(method: &str) -> Option<&'static str> {
+    Some(match method {
+        "__radd__" => "add",
+        "__rsub__" => "sub",
+        "__rmul__" => "mul",
+        "__rdiv__" | "__rtruediv__" => "truediv",
+        "__rfloordiv__" => "floordiv",
+        "__rmod__" => "mod",
+        "__rpow__" => "pow",
+        "__rmatmul__" => "matmul",
+        "__rand__" => "and_",
+        "__ror__" => "or_",
+        "__rxor__" => "xor",
+        "__rlshift__" => "lshift",
+        "__rrshift__" => "rshift",
+        _ => return None,
+    })
+}
 
 impl Evaluator<'_, '_> {
     /// Calls a method of a value that is no object of the code.
@@ -41,12 +61,44 @@ impl Evaluator<'_, '_> {
                 self.value_method(PyValue::list(items), name, args, kwargs)
             }
             PyValue::Tensor(_) => {
+                // Operators whose schema has the tensor behind another argument.
+                if let ("where" | "polygamma", [first, rest @ ..]) = (name, &args[..]) {
+                    let mut all = vec![first.clone(), base];
+                    all.extend_from_slice(rest);
+                    return self.call_torch(name, all, kwargs);
+                }
+                if let ("cfloat" | "cdouble", []) = (name, &args[..]) {
+                    let dtype = if name == "cfloat" { DType::C64 } else { DType::C128 };
+                    return self.call_torch("to", vec![base, PyValue::DType(dtype)], kwargs);
+                }
+                // `1 - x` is `x.__rsub__(1)`.
+                if let (Some(op), [other]) = (reflected(name), &args[..]) {
+                    return self.operator_call(op, other.clone(), base);
+                }
                 let name = match name {
                     "__add__" => "add",
                     "__sub__" => "sub",
                     "__mul__" => "mul",
                     "__truediv__" => "div",
                     "__matmul__" => "matmul",
+                    "__div__" => "div",
+                    "__floordiv__" => "floor_divide",
+                    "__mod__" => "remainder",
+                    "__pow__" => "pow",
+                    "__neg__" => "neg",
+                    "__abs__" => "abs",
+                    "__invert__" => "bitwise_not",
+                    "__eq__" => "eq",
+                    "__ne__" => "ne",
+                    "__lt__" => "lt",
+                    "__le__" => "le",
+                    "__gt__" => "gt",
+                    "__ge__" => "ge",
+                    "__iadd__" => "add_",
+                    "__isub__" => "sub_",
+                    "__imul__" => "mul_",
+                    "__itruediv__" | "__idiv__" => "div_",
+                    "__len__" => "len",
                     "__getitem__" => return self.get_item(base, args.into_iter().next().unwrap_or(PyValue::None)),
                     "__setitem__" => {
                         let mut args = args.into_iter();

@@ -183,6 +183,13 @@ impl<'a, 'l> Evaluator<'a, 'l> {
         let def = function.def.clone();
         let mut env = Env { vars: HashMap::new(), source: function.source.clone() };
         let refused = |what: String| Error::new(ErrorKind::Program, format!("{}: {what}", def.name));
+        // `*args` takes what is left.
+        let mut args = args;
+        let star = def.params.iter().position(|p| p.stars == 1);
+        if let (Some(at), true) = (star, crate::source::SourceText::is_library(&function.source)) {
+            let rest = args.split_off(at.min(args.len()));
+            env.vars.insert(def.params[at].name.clone(), PyValue::tuple(rest));
+        }
         if args.len() > def.params.len() {
             return Err(refused(format!("takes {} arguments, got {}", def.params.len(), args.len())));
         }
@@ -221,6 +228,10 @@ impl<'a, 'l> Evaluator<'a, 'l> {
 
     /// Sets the place of the calls that follow.
     pub(crate) fn at(&mut self, source: &Arc<SourceText>, line: u32) {
+        // What the library calls is called at the place of the call to it.
+        if source.is_library() {
+            return;
+        }
         match &mut self.rec.site {
             Some(site) if Arc::ptr_eq(&site.source, source) => site.line = line,
             other => *other = Some(CallSite { source: source.clone(), line }),

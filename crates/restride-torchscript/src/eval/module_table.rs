@@ -43,8 +43,6 @@ pub(super) enum Otherwise {
     Str(&'static str),
     /// That of another option.
     Like(&'static str, usize),
-    /// The default of an option that is never printed.
-    Unsaid(f64),
 }
 
 impl Otherwise {
@@ -52,7 +50,7 @@ impl Otherwise {
         match self {
             Otherwise::None | Otherwise::Like(..) => PyValue::None,
             Otherwise::Int(i) => PyValue::int(*i),
-            Otherwise::Float(x) | Otherwise::Unsaid(x) => PyValue::float(*x),
+            Otherwise::Float(x) => PyValue::float(*x),
             Otherwise::Bool(b) => PyValue::bool(*b),
             Otherwise::Str(s) => PyValue::str(s),
         }
@@ -72,7 +70,7 @@ const fn named(name: &'static str, otherwise: Otherwise) -> ModuleArg {
 }
 
 use ModuleArg::{InPlace, Input, Not, Sizes, Weight};
-use Otherwise::{Bool, Float, Int, Like, Str, Unsaid};
+use Otherwise::{Bool, Float, Int, Like, Str};
 
 const X: ModuleArg = Input(0);
 const AFFINE: &[(&str, bool)] = &[("affine", true)];
@@ -166,7 +164,6 @@ pub(super) const ROWS: &[ModuleCall] = &[
         "max_pool#d",
         &[X, KERNEL, STRIDE, PADDING, option("dilation", 3, Int(1)), named("ceil_mode", Bool(false))],
     ),
-    row("AvgPool", "avg_pool#d", &[X, KERNEL, STRIDE, PADDING]),
     row("AdaptiveAvgPool", "adaptive_avg_pool#d", &[X, Sizes("output_size")]),
     ModuleCall { first: true, ..row("AdaptiveMaxPool", "adaptive_max_pool#d", &[X, Sizes("output_size")]) },
     row("Softmax", "softmax", &[X, option("dim", 0, Int(-1))]),
@@ -174,7 +171,6 @@ pub(super) const ROWS: &[ModuleCall] = &[
     row("PixelShuffle", "pixel_shuffle", &[X, option("upscale_factor", 0, Otherwise::None)]),
     row("PixelUnshuffle", "pixel_unshuffle", &[X, option("downscale_factor", 0, Otherwise::None)]),
     row("ChannelShuffle", "channel_shuffle", &[X, option("groups", 0, Otherwise::None)]),
-    row("CosineSimilarity", "cosine_similarity", &[X, Input(1), ModuleArg::Given(Int(1)), named("eps", Unsaid(1e-8))]),
     row("PReLU", "prelu", &[X, Weight("weight", &[])]),
     row("GLU", "glu", &[X, option("dim", 0, Int(-1))]),
     row("LeakyReLU", "leaky_relu", &[X, option("negative_slope", 0, Float(0.01)), InPlace]),

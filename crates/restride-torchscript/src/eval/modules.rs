@@ -2,7 +2,9 @@
 
 use super::Evaluator;
 use super::module_table::{ModuleArg, ModuleCall, Otherwise, ROWS};
-use crate::value::{KeywordArgs, PyObject, PyValue};
+use crate::library::{self, Part};
+use crate::syntax::ast::{AstKind, Param};
+use crate::value::{CodeFunction, KeywordArgs, PyObject, PyValue};
 use restride_ir::{Error, ErrorKind, Expr, Result};
 use std::rc::Rc;
 use std::sync::Arc;
@@ -30,6 +32,26 @@ pub(super) fn without_options(class: &str) -> bool {
     row.is_some_and(|r| {
         r.slots.iter().all(|s| matches!(s, ModuleArg::Input(_) | ModuleArg::Weight(..) | ModuleArg::InPlace))
     })
+}
+
+/// Whether a parameter of the library has this mark.
+fn is_marked(param: &Param, mark: &str) -> bool {
+    matches!(param.annotation.as_ref().map(|a| &a.kind), Some(AstKind::Str(s)) if &**s == mark)
+}
+
+/// A parameter's default as Python writes it.
+fn literal(param: &Param) -> String {
+    match param.default.as_ref().map(|d| &d.kind) {
+        Some(AstKind::Int(i)) => i.to_string(),
+        Some(AstKind::Float(x)) => format!("{x:?}"),
+        Some(AstKind::Bool(b)) => if *b { "True" } else { "False" }.to_string(),
+        Some(AstKind::Str(s)) => format!("'{s}'"),
+        Some(AstKind::Unary(_, a)) => match &a.kind {
+            AstKind::Int(i) => format!("-{i}"),
+            _ => "its default".into(),
+        },
+        _ => "its default".into(),
+    }
 }
 
 impl CalledModule<'_> {
@@ -64,7 +86,20 @@ impl CalledModule<'_> {
     }
 
     /// Calls the module.
-    pub(super) fn call(&self, eval: &mut Evaluator<'_, '_>, args: &[PyValue]) -> Result<PyValue> {
+    pub(super) fn call(&self, eval: &mut Evaluator<'_, '_>, args: &[PyValue], kwargs: &KeywordArgs) -> Result<PyValue> {
+        if let Some(function) = library::find(Part::Modules, self.class) {
+            return self.call_library(eval, &function, args, kwargs);
+        }
+        let mut all = args.to_vec();
+        for (name, value) in kwargs {
+            let at = ["input", "x", "input1"].contains(&&**name).then_some(0).or((&**name == "input2").then_some(1));
+            if at != Some(all.len()) {
+                let what = format!("a call of the module {} of class {} with {name}", self.path, self.class);
+                return Err(Error::unsupported(what));
+            }
+            all.push(value.clone());
+        }
+        let args = &all[..];
         let (family, rank) = family(self.class);
         let x = args.first().cloned().unwrap_or(PyValue::None);
         if let Some(row) = ROWS.iter().find(|r| r.class == if rank > 0 { family } else { self.class }) {
@@ -122,6 +157,49 @@ impl CalledModule<'_> {
         }
     }
 
+    /// Calls the library's function for the class: with the inputs, and the printed options by name.
+    fn call_library(
+        &self,
+        eval: &mut Evaluator<'_, '_>,
+        function: &Rc<CodeFunction>,
+        args: &[PyValue],
+        kwargs: &KeywordArgs,
+    ) -> Result<PyValue> {
+        let (inputs, options) = function.def.params.split_at(function.def.keyword_only);
+        let mut given: Vec<(Arc<str>, PyValue)> = kwargs.to_vec();
+        let wrong = |what: &str| Error::unsupported(format!("the module {} of class {} {what}", self.path, self.class));
+        if args.len() >= inputs.len() || kwargs.iter().any(|k| inputs.iter().all(|p| p.name != k.0)) {
+            return Err(wrong("is called with arguments that are not known"));
+        }
+        let printed = options.iter().filter(|p| !is_marked(p, "unprinted"));
+        for (param, value) in printed.zip(self.options) {
+            given.push((param.name.clone(), value.clone()));
+        }
+        for (name, value) in self.named {
+            if options.iter().all(|p| p.name != *name) {
+                return Err(wrong(&format!("has the option {name}, which is not known")));
+            }
+            given.push((name.clone(), value.clone()));
+        }
+        // Strings are printed without quotes in some modules.
+        for (_, value) in given.iter_mut().skip(kwargs.len()) {
+            if let PyValue::Path(name) = value {
+                *value = PyValue::Str(name.clone());
+            }
+        }
+        for param in options {
+            let has = given.iter().any(|g| g.0 == param.name);
+            if is_marked(param, "unprinted") && !has {
+                self.note(eval, &format!("with {}={}", param.name, literal(param)));
+            } else if is_marked(param, "training") && has {
+                self.note(eval, "in evaluation mode");
+            }
+        }
+        let mut all = vec![PyValue::Object(self.object.clone())];
+        all.extend_from_slice(args);
+        eval.call_library(function, all, given)
+    }
+
     fn row(&self, eval: &mut Evaluator<'_, '_>, row: &ModuleCall, rank: usize, args: &[PyValue]) -> Result<PyValue> {
         let (mut call, mut keywords) = (Vec::new(), Vec::new());
         let mut in_place = false;
@@ -149,10 +227,6 @@ impl CalledModule<'_> {
                     let found = self.option(name, *at);
                     let found = match (found, otherwise) {
                         (Some(PyValue::None) | None, Otherwise::Like(other, at)) => self.option(other, Some(*at)),
-                        (None, Otherwise::Unsaid(value)) => {
-                            self.note(eval, &format!("with {name}={value:?}"));
-                            Some(otherwise.value())
-                        }
                         (None, otherwise) => Some(otherwise.value()),
                         (found, _) => found,
                     };

@@ -127,6 +127,8 @@ pub struct FunctionDef {
     pub name: Arc<str>,
     /// Its parameters.
     pub params: Vec<Param>,
+    /// The first parameter that is given by name alone: those after a bare `*`.
+    pub keyword_only: usize,
     /// The annotated result.
     pub returns: Option<Ast>,
     /// Its statements.

@@ -212,11 +212,11 @@ impl PyParser<'_> {
         self.next();
         let name = self.name()?;
         self.expect_op("(")?;
-        let mut params = Vec::new();
+        let (mut params, mut keyword_only) = (Vec::new(), usize::MAX);
         while !self.is_op(")") {
             let stars = if self.eat_op("**") { 2 } else { u8::from(self.eat_op("*")) };
             if stars == 1 && self.eat_op(",") {
-                // Keyword-only parameters follow.
+                keyword_only = params.len();
                 continue;
             }
             if self.eat_op("/") {
@@ -234,7 +234,8 @@ impl PyParser<'_> {
         self.expect_op(")")?;
         let returns = if self.eat_op("->") { Some(self.expression()?) } else { None };
         let body = self.block()?;
-        Ok(FunctionDef { name, params, returns, body, line })
+        let keyword_only = keyword_only.min(params.len());
+        Ok(FunctionDef { name, params, keyword_only, returns, body, line })
     }
 
     fn class(&mut self) -> Result<ClassDef> {

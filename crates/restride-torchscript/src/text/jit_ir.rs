@@ -85,11 +85,12 @@ pub(super) fn parse(source: &Arc<SourceText>) -> Result<Parsed> {
             continue;
         };
         let plain = |(name, _): (Arc<str>, String)| Param { name, annotation: None, default: None, stars: 0 };
-        let params = params.into_iter().map(plain).collect();
+        let params: Vec<Param> = params.into_iter().map(plain).collect();
         let mut reader = Blocks { source, lines: graph.lines, at: 0, notes: Vec::new() };
         let body = reader.block(0, 0)?;
         out.notes.append(&mut reader.notes);
-        let def = FunctionDef { name: "forward".into(), params, returns: None, body, line: graph.at };
+        let keyword_only = params.len();
+        let def = FunctionDef { name: "forward".into(), params, keyword_only, returns: None, body, line: graph.at };
         let forward = Stmt { kind: StmtKind::Def(Rc::new(def)), line: graph.at };
         let class: Arc<str> = class.into();
         out.classes.push((class.clone(), class_info(class, None, &[forward], source)));

@@ -229,8 +229,10 @@ fn run(
     }
     let this =
         Param { name: parsed.module.clone().unwrap_or("self".into()), annotation: None, default: None, stars: 0 };
-    let params = std::iter::once(this).chain(parsed.params.iter().cloned()).collect();
-    let def = FunctionDef { name: "forward".into(), params, returns: None, body: parsed.body.clone(), line: 1 };
+    let params: Vec<Param> = std::iter::once(this).chain(parsed.params.iter().cloned()).collect();
+    let keyword_only = params.len();
+    let def =
+        FunctionDef { name: "forward".into(), params, keyword_only, returns: None, body: parsed.body.clone(), line: 1 };
     let function = Rc::new(CodeFunction { def: Rc::new(def), source: source.clone() });
     let result = eval.call_function(&function, args, Vec::new())?;
     let (leaves, spec) = outputs(eval, &result)?;
