@@ -11,6 +11,9 @@ operators. The forms:
   jit        print(traced.graph), with the graphs of its modules; `nested` is that of a module around it, `inlined`
              print(traced.inlined_graph)
 
+The programs of scripts/lib/pasted_texts.py are printed by torch.compile and AOTAutograd, with what people paste around a graph:
+prefixes of logs, prompts, line numbers, colours, quotes.
+
 The texts come from torch; a text of control flow without its bodies must be refused, naming print_readable(). The results of a form
 are held to what eager PyTorch leaves (values, types, strides, sharing), those of TorchScript IR to torch's own run of it.
 
@@ -26,6 +29,7 @@ import warnings
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+from lib import pasted_texts
 from lib.command import ROOT, VIAS, Restride
 from lib.driver import finish, first_of, parser, print_table, scratch
 from lib.tensor_files import Tensors, content_of, differences
@@ -280,7 +284,7 @@ class Fresh:
 def judge(restride, text, name, folder, content, want, n_inputs, bodies=True, more=()):
     """(status, detail) by way of one text."""
     file, given, out = folder / f"{name}.txt", folder / "inputs.json", folder / "outputs.json"
-    file.write_text(text)
+    file.write_bytes(text.encode())
     given.write_text(json.dumps(content))
     result = {}
     for via in VIAS:
@@ -376,6 +380,13 @@ def scripted_case(restride, module, inputs, folder):
         yield form, judge(restride, text, form, folder, content, want, len(inputs), True, more)
 
 
+def pasted_case(restride, gm, inputs, text, folder):
+    content = content_of(inputs)
+    want = left(gm, Fresh(content)())
+    more = weights_of(gm, folder / "weights.pt")
+    yield "", judge(restride, text, "pasted", folder, content, want, len(inputs), True, more)
+
+
 # Name, function and its arguments. Processes inherit them, as modules with closures cannot be sent.
 CASES = []
 
@@ -404,6 +415,13 @@ def main():
     traced = ((name, function_case, module, inputs) for name, module, inputs in functions())
     torch.manual_seed(0)
     scripted = [("looped", scripted_case, Looped().eval(), [torch.rand(2, 3)])]
+    pasted = []
+    for name, form, gm, inputs, text in pasted_texts.texts(o.names):
+        if gm is None:
+            rows.append((name, form, "n/a", "n/a", "n/a", text))
+        else:
+            pasted.append((f"{name}, {form}", pasted_case, gm, inputs, text))
+    CASES.extend(pasted)
     CASES.extend(c for c in (*alias, *traced, *scripted) if not o.names or c[0] in o.names)
     with multiprocessing.get_context("fork").Pool(o.jobs) as pool:
         for name, results in pool.imap(functools.partial(worked, restride), range(len(CASES))):

@@ -15,6 +15,7 @@ import sys
 import warnings
 import zipfile
 from pathlib import Path
+from typing import List  # noqa: UP035 (what scripting knows)
 
 import numpy as np
 import timm
@@ -49,22 +50,43 @@ def segment(make):
 
 
 class Detector(torch.nn.Module):
-    """A detector of one image, with its results as a tuple."""
+    """A detector of one image, with its results as a list. Scripted detectors return their losses, too."""
 
-    def __init__(self, model):
+    keys: List[str]  # noqa: UP006
+
+    def __init__(self, model, keys):
         super().__init__()
-        self.model = model
+        self.model, self.keys = model, ["boxes", "labels", "scores", *keys]
 
     def forward(self, image):
-        found = self.model([image])[0]
-        return found["boxes"], found["labels"], found["scores"]
+        found = self.model([image])
+        if torch.jit.is_scripting():  # noqa: SIM108 (scripting leaves the other side out)
+            one = found[1][0]
+        else:
+            one = found[0]
+        return [one[key] for key in self.keys]
 
 
-def detect(make, **options):
+def calibrate(model):
+    """Sets the statistics of normalisations, without which the features of an untrained network are all alike."""
+    for part in model.modules():
+        if isinstance(part, torch.nn.BatchNorm2d):
+            part.reset_running_stats()
+            part.momentum = None
+    features = model.backbone.train()(torch.rand(2, 3, 128, 160))
+    model.head.train()(list(features.values()))
+
+
+def detect(make, *keys, size=(64, 80), **options):
+    """A detector whose scores differ: PyTorch's sort leaves equal ones in an order that depends on the processor."""
+
     def model():
-        return Detector(make(weights=None, weights_backbone=None, num_classes=7, **options).eval()).eval(), (
-            torch.rand(3, 64, 80),
-        )
+        made = make(weights=None, weights_backbone=None, **{"num_classes": 7} | options).eval()
+        with torch.no_grad():
+            if hasattr(made, "head"):
+                calibrate(made)
+            made.eval()
+        return Detector(made, keys).eval(), (torch.rand(3, *size),)
 
     return model
 
@@ -103,8 +125,14 @@ MODELS = {
     "r3d": lambda: (V.video.r3d_18(weights=None).eval(), (torch.randn(1, 3, 4, 32, 32),)),
     "mc3": lambda: (V.video.mc3_18(weights=None).eval(), (torch.randn(1, 3, 4, 32, 32),)),
     "fasterrcnn": detect(V.detection.fasterrcnn_mobilenet_v3_large_320_fpn, min_size=64, max_size=96),
-    "retinanet": detect(V.detection.retinanet_resnet50_fpn, min_size=64, max_size=96),
-    "ssdlite": detect(V.detection.ssdlite320_mobilenet_v3_large),
+    "retinanet": detect(
+        V.detection.retinanet_resnet50_fpn, min_size=64, max_size=96, score_thresh=0.0, detections_per_img=20
+    ),
+    "fcos": detect(V.detection.fcos_resnet50_fpn, min_size=64, max_size=96, score_thresh=0.0, detections_per_img=20),
+    "keypointrcnn": detect(
+        V.detection.keypointrcnn_resnet50_fpn, "keypoints", "keypoints_scores", num_classes=2, min_size=64, max_size=96
+    ),
+    "ssdlite": detect(V.detection.ssdlite320_mobilenet_v3_large, detections_per_img=20),
     "rnn_LSTM": recurrent("LSTM"),
     "rnn_GRU": recurrent("GRU"),
     "rnn_RNN": recurrent("RNN"),
@@ -126,7 +154,9 @@ MODELS = {
     },
 }
 # What scripting refuses, or takes minutes: traces alone.
-TRACED = {"fasterrcnn", "retinanet", "ssdlite", "timm_hrnet_w18_small"}
+TRACED = {"timm_hrnet_w18_small"}
+# A trace of Keypoint R-CNN pastes heat maps in a loop whose sizes data decides, in the form for ONNX: refused.
+SCRIPTED = {"keypointrcnn"}
 
 
 def flat(value):
@@ -222,7 +252,7 @@ def archives(name, directory):
     """The saved forms of a model, with inputs and results."""
     torch.manual_seed(1)
     model, inputs = MODELS[name]()
-    for form in ("trace",) if name in TRACED else ("trace", "script"):
+    for form in ("trace",) if name in TRACED else ("script",) if name in SCRIPTED else ("trace", "script"):
         path = directory / f"{name}.{form}.pt"
         with torch.no_grad():
             if form == "trace":

@@ -1,5 +1,6 @@
 //! SourceText texts with their names, for errors and origins.
 
+use crate::archive::debug::DebugSource;
 use restride_ir::{Error, ErrorKind, Origin};
 use std::sync::Arc;
 
@@ -8,12 +9,25 @@ use std::sync::Arc;
 pub struct SourceText {
     name: Arc<str>,
     text: Arc<str>,
+    /// The Python lines that the text was made from.
+    debug: Option<DebugSource>,
 }
 
 impl SourceText {
     /// A text of a file.
     pub fn new(name: impl Into<Arc<str>>, text: impl Into<Arc<str>>) -> Arc<SourceText> {
-        Arc::new(SourceText { name: name.into(), text: text.into() })
+        Arc::new(SourceText { name: name.into(), text: text.into(), debug: None })
+    }
+
+    /// A text of an archive, which says what Python it was made from.
+    pub fn with_debug(name: impl Into<Arc<str>>, text: impl Into<Arc<str>>, debug: Option<DebugSource>) -> Arc<Self> {
+        Arc::new(SourceText { name: name.into(), text: text.into(), debug })
+    }
+
+    /// File and line of the Python code that a line was made from, if the archive says.
+    fn original(&self, line: u32) -> Option<(String, i64)> {
+        let end = self.text.split_inclusive('\n').take(line as usize).map(str::len).sum();
+        self.debug.as_ref()?.line(end)
     }
 
     /// The file's name.
@@ -46,7 +60,10 @@ impl SourceText {
         if error.source.is_none() && error.node.is_none() && !self.is_library() {
             let shown: String = self.line(line).chars().take(120).collect();
             error.node = Some(if shown.is_empty() { "the end".into() } else { format!("`{shown}`") });
-            error.source = Some(format!("{}:{line}", self.name));
+            error.source = Some(match self.original(line) {
+                Some((file, original)) => format!("{}:{line}, from {file}:{original}", self.name),
+                None => format!("{}:{line}", self.name),
+            });
             error.code = (!shown.is_empty()).then(|| shown.into());
         }
         error

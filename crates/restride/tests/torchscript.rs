@@ -118,6 +118,35 @@ fn operators_of_old_archives_mean_what_they_meant() {
     }
 }
 
+/// Archives that PyTorch 1.4 to 1.11 wrote (`scripts/make/old_torchscript.py`).
+#[test]
+fn archives_of_old_versions_run_as_those_ran_them() {
+    let mut count = 0;
+    for entry in std::fs::read_dir(folder().join("old")).unwrap() {
+        let file = entry.unwrap().file_name().into_string().unwrap();
+        if let Some(name) = file.strip_suffix(".pt") {
+            holds(&format!("old/{name}"), &format!("old/{file}"), "");
+            count += 1;
+        }
+    }
+    assert_eq!(count, 13);
+}
+
+#[test]
+fn errors_name_the_python_that_the_code_was_made_from() {
+    // Both forms of the lines' table, of PyTorch 1.4 and 1.11.
+    for (file, types, python) in [
+        ("old/1.4_control_scripted.pt", "x=f32[2,4],k=2,mask=None", ", from "),
+        ("old/1.11_rnn_scripted.pt", "x=f32[2,4,5]", "torch/nn/modules/rnn.py:"),
+    ] {
+        let inputs = GivenInputs { items: GivenInputs::parse_types(types).unwrap(), ..GivenInputs::default() };
+        let options = OpenOptions { inputs, ..OpenOptions::default() };
+        let error = restride::open(&folder().join(file), &options).unwrap_err();
+        let source = error.source.unwrap();
+        assert!(source.starts_with("code/__torch__/") && source.contains(python), "{source}");
+    }
+}
+
 #[test]
 fn traces_have_symbolic_sizes() {
     holds("traced_network", "traced_network.pt", "input.0=1..64");

@@ -116,4 +116,3 @@ def weights_of(weights: Any) -> list[tuple[str, Any, bool]] | None:
         parameter = bool(getattr(tensor, "requires_grad", False))
         out.append((str(name), tensor.detach() if hasattr(tensor, "detach") else tensor, parameter))
     return out
-

@@ -196,15 +196,18 @@ fn device(vm: &Vm<'_, '_>, kind: ObjectId, index: Option<ObjectId>) -> Result<Pi
     Ok(PickleObject::Device(kind.to_string(), index))
 }
 
-/// The storage of a persistent id `('storage', class, key, location, count)`.
+/// The storage of a persistent id `('storage', class, key, location, count)`, to which PyTorch 1.4 adds `None`: no view.
 pub(super) fn persistent(vm: &mut Vm<'_, '_>, id: ObjectId) -> Result<PickleObject> {
     let bad = || Pt2Error::malformed("the pickle names a storage in a form that is not known");
     let PickleObject::Tuple(parts) = vm.object(id) else {
         return Err(bad());
     };
-    let &[word, class, key, _, count] = parts.as_slice() else {
+    let &[word, class, key, _, count, ref view @ ..] = parts.as_slice() else {
         return Err(bad());
     };
+    if view.len() > 1 || view.iter().any(|v| !matches!(vm.object(*v), PickleObject::None)) {
+        return Err(bad());
+    }
     let (PickleObject::Str(word), PickleObject::Global(class), PickleObject::Str(key)) =
         (vm.object(word), vm.object(class), vm.object(key))
     else {

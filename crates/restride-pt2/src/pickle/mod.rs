@@ -58,6 +58,13 @@ pub fn load_objects(
     Ok((objects, storages.found))
 }
 
+/// Reads a pickle of an archive by the name of its entry, as the objects that it makes. Tensors have types alone.
+pub fn load_entry(zip: &ZipReader<'_>, name: &str) -> Result<PickleObjects> {
+    let entry = zip.entry(name).ok_or_else(|| Pt2Error::missing("not in the file").at(name))?;
+    let program = zip.read(entry)?;
+    vm::objects(&program, &mut |_, _| Ok(())).at(|| name.to_string())
+}
+
 /// Looks up the storages that a pickle names.
 struct StorageLookup<'z, 'a> {
     zip: &'z ZipReader<'a>,

@@ -1,5 +1,6 @@
 //! The code of an archive: classes and functions by their qualified names, parsed when they are asked for.
 
+use super::debug::DebugSource;
 use crate::eval::{ClassInfo, Definition, Library};
 use crate::source::SourceText;
 use crate::syntax::ast::{AstKind, Stmt, StmtKind};
@@ -28,11 +29,11 @@ pub struct ArchiveCode {
 
 impl ArchiveCode {
     /// The code in texts by path (`code/__torch__/m.py`).
-    pub fn new(texts: impl IntoIterator<Item = (String, String)>) -> ArchiveCode {
+    pub fn new(texts: impl IntoIterator<Item = (String, String, Option<DebugSource>)>) -> ArchiveCode {
         let mut sources = HashMap::new();
-        for (path, text) in texts {
+        for (path, text, debug) in texts {
             let qualifier = path.trim_start_matches("code/").trim_end_matches(".py").replace('/', ".");
-            sources.insert(qualifier, SourceText::new(path, text));
+            sources.insert(qualifier, SourceText::with_debug(path, text, debug));
         }
         ArchiveCode { sources, files: RefCell::default(), constants: RefCell::default() }
     }

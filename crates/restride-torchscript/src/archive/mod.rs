@@ -1,6 +1,7 @@
 //! Archives of `torch.jit.save`.
 
 pub(crate) mod code;
+pub(crate) mod debug;
 mod objects;
 mod state;
 
@@ -73,7 +74,9 @@ pub fn import(bytes: &Bytes, name: &str, options: &RecordOptions<'_>) -> Result<
         let text = zip.read(entry).map_err(Error::from)?;
         let text = String::from_utf8(text.into_owned())
             .map_err(|_| Error::new(ErrorKind::File, format!("{path} is no UTF-8")))?;
-        texts.push((path.to_string(), text));
+        let lines = format!("{}.debug_pkl", entry.name);
+        let debug = zip.entry(&lines).map(|_| debug::DebugSource::new(bytes.clone(), lines));
+        texts.push((path.to_string(), text, debug));
     }
     let version = ["version", ".data/version"].iter().find_map(|n| zip.entry(&format!("{root}{n}")));
     let version = match version {

@@ -63,6 +63,16 @@ impl Evaluator<'_, '_> {
                 self.rec.no_grad = outer;
                 out
             }
+            // An operator with an effect, behind the token that orders effects.
+            ("with_effects", [token, op, operands @ ..]) => {
+                let made = self.call_value(op.clone(), operands.to_vec(), Vec::new())?;
+                let mut out = vec![token.clone()];
+                match made {
+                    PyValue::Tuple(items, _) => out.extend(items.iter().cloned()),
+                    one => out.push(one),
+                }
+                Ok(PyValue::tuple(out))
+            }
             ("wrap" | "tag_activation_checkpoint", [body, operands @ ..]) => {
                 self.call_value(body.clone(), operands.to_vec(), Vec::new())
             }

@@ -351,6 +351,21 @@ impl Evaluator<'_, '_> {
                 return Ok(value);
             }
         }
+        // `torch.nn.functional.interpolate` and its like were built in before PyTorch 1.5.
+        if let Some(of) = name.strip_prefix("__").filter(|n| *n == "interpolate" || n.starts_with("upsample")) {
+            let function = match of {
+                "upsample_bilinear" | "upsample_nearest" => {
+                    let function = crate::library::find(crate::library::Part::Functional, of);
+                    function.ok_or_else(|| Error::invalid(format!("the library has no {of}")))?
+                }
+                // Both take what `interpolate` takes.
+                _ => {
+                    let made = self.call_functional("torch.nn.functional.interpolate", &args, &kwargs)?;
+                    return made.ok_or_else(|| Error::invalid("interpolate is not known"));
+                }
+            };
+            return self.call_library(&function, args, kwargs);
+        }
         if let Some(value) = self.fast_path(name, &args, &kwargs)? {
             return Ok(value);
         }

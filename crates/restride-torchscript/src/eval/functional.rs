@@ -404,8 +404,8 @@ impl Evaluator<'_, '_> {
             return Ok(value);
         }
         let source = crate::source::SourceText::new("text", format!("f({}", inside));
-        let parsed = crate::syntax::parse_expression(&source)
-            .map_err(|_| Error::unsupported(format!("a call of the module {path}: {repr}")))?;
+        let parsed =
+            crate::syntax::parse_expression(&source).map_err(|_| super::modules::refused_class(&path, class))?;
         let crate::syntax::ast::AstKind::Call { args: given, kwargs: named, .. } = parsed.kind else {
             return Err(Error::unsupported(format!("a call of the module {path}: {repr}")));
         };

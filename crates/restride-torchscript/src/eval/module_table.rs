@@ -9,8 +9,6 @@ pub(super) struct ModuleCall {
     pub slots: &'static [ModuleArg],
     /// The module does something else in training.
     pub evaluates: bool,
-    /// The operator's first result is the module's.
-    pub first: bool,
 }
 
 /// An argument of the operator.
@@ -41,14 +39,12 @@ pub(super) enum Otherwise {
     Float(f64),
     Bool(bool),
     Str(&'static str),
-    /// That of another option.
-    Like(&'static str, usize),
 }
 
 impl Otherwise {
     pub(super) fn value(&self) -> PyValue {
         match self {
-            Otherwise::None | Otherwise::Like(..) => PyValue::None,
+            Otherwise::None => PyValue::None,
             Otherwise::Int(i) => PyValue::int(*i),
             Otherwise::Float(x) => PyValue::float(*x),
             Otherwise::Bool(b) => PyValue::bool(*b),
@@ -58,7 +54,7 @@ impl Otherwise {
 }
 
 const fn row(class: &'static str, op: &'static str, slots: &'static [ModuleArg]) -> ModuleCall {
-    ModuleCall { class, op, slots, evaluates: false, first: false }
+    ModuleCall { class, op, slots, evaluates: false }
 }
 
 const fn option(name: &'static str, at: usize, otherwise: Otherwise) -> ModuleArg {
@@ -70,16 +66,12 @@ const fn named(name: &'static str, otherwise: Otherwise) -> ModuleArg {
 }
 
 use ModuleArg::{InPlace, Input, Not, Sizes, Weight};
-use Otherwise::{Bool, Float, Int, Like, Str};
+use Otherwise::{Bool, Float, Int, Str};
 
 const X: ModuleArg = Input(0);
 const AFFINE: &[(&str, bool)] = &[("affine", true)];
 const AFFINE_BIAS: &[(&str, bool)] = &[("affine", true), ("bias", true)];
 const PER_ELEMENT: &[(&str, bool)] = &[("elementwise_affine", true)];
-const INSTANCE: &[(&str, bool)] = &[("affine", false)];
-const KERNEL: ModuleArg = option("kernel_size", 0, Otherwise::None);
-const STRIDE: ModuleArg = option("stride", 1, Like("kernel_size", 0));
-const PADDING: ModuleArg = option("padding", 2, Int(0));
 
 pub(super) const ROWS: &[ModuleCall] = &[
     row("Linear", "linear", &[X, Weight("weight", &[]), Weight("bias", &[("bias", true)])]),
@@ -97,24 +89,6 @@ pub(super) const ROWS: &[ModuleCall] = &[
                 Weight("running_mean", &[("track_running_stats", true)]),
                 Weight("running_var", &[("track_running_stats", true)]),
                 Not("track_running_stats", true),
-                named("momentum", Float(0.1)),
-                named("eps", Float(1e-5)),
-                ModuleArg::Given(Bool(true)),
-            ],
-        )
-    },
-    ModuleCall {
-        evaluates: true,
-        ..row(
-            "InstanceNorm",
-            "instance_norm",
-            &[
-                X,
-                Weight("weight", INSTANCE),
-                Weight("bias", &[("affine", false), ("bias", true)]),
-                Weight("running_mean", &[("track_running_stats", false)]),
-                Weight("running_var", &[("track_running_stats", false)]),
-                Not("track_running_stats", false),
                 named("momentum", Float(0.1)),
                 named("eps", Float(1e-5)),
                 ModuleArg::Given(Bool(true)),
@@ -159,13 +133,7 @@ pub(super) const ROWS: &[ModuleCall] = &[
         "unflatten",
         &[X, option("dim", 0, Otherwise::None), option("unflattened_size", 1, Otherwise::None)],
     ),
-    row(
-        "MaxPool",
-        "max_pool#d",
-        &[X, KERNEL, STRIDE, PADDING, option("dilation", 3, Int(1)), named("ceil_mode", Bool(false))],
-    ),
     row("AdaptiveAvgPool", "adaptive_avg_pool#d", &[X, Sizes("output_size")]),
-    ModuleCall { first: true, ..row("AdaptiveMaxPool", "adaptive_max_pool#d", &[X, Sizes("output_size")]) },
     row("Softmax", "softmax", &[X, option("dim", 0, Int(-1))]),
     row("LogSoftmax", "log_softmax", &[X, option("dim", 0, Int(-1))]),
     row("PixelShuffle", "pixel_shuffle", &[X, option("upscale_factor", 0, Otherwise::None)]),

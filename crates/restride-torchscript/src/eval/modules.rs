@@ -1,7 +1,7 @@
 //! Calls of PyTorch's modules, by their printed form and the weights of their paths.
 
 use super::Evaluator;
-use super::module_table::{ModuleArg, ModuleCall, Otherwise, ROWS};
+use super::module_table::{ModuleArg, ModuleCall, ROWS};
 use crate::library::{self, Part};
 use crate::syntax::ast::{AstKind, Param};
 use crate::value::{CodeFunction, KeywordArgs, PyObject, PyValue};
@@ -54,6 +54,26 @@ fn literal(param: &Param) -> String {
     }
 }
 
+/// Options without which a module cannot be called, and which its printed form lacks.
+const UNPRINTED: [(&str, &str); 9] = [
+    ("MultiheadAttention", "num_heads"),
+    ("Transformer", "nhead"),
+    ("TransformerEncoder", "the number of heads of its layers"),
+    ("TransformerDecoder", "the number of heads of its layers"),
+    ("TransformerEncoderLayer", "nhead"),
+    ("TransformerDecoderLayer", "nhead"),
+    ("AdaptiveLogSoftmaxWithLoss", "cutoffs"),
+    ("FractionalMaxPool2d", "kernel_size"),
+    ("FractionalMaxPool3d", "kernel_size"),
+];
+
+/// The error for a module that cannot be called.
+pub(super) fn refused_class(path: &str, class: &str) -> Error {
+    let lacks = UNPRINTED.iter().find(|u| u.0 == class).map(|u| format!(", whose printed form lacks {}", u.1));
+    Error::unsupported(format!("a call of the module {path} of class {class}{}", lacks.unwrap_or_default()))
+        .help("export the program, or open the archive of torch.jit.save")
+}
+
 impl CalledModule<'_> {
     fn option(&self, name: &str, at: Option<usize>) -> Option<PyValue> {
         let found = self.named.iter().find(|k| &*k.0 == name).map(|k| &k.1);
@@ -100,7 +120,7 @@ impl CalledModule<'_> {
             all.push(value.clone());
         }
         let args = &all[..];
-        let (family, rank) = family(self.class);
+        let (family, rank) = family(if self.class == "SyncBatchNorm" { "BatchNorm2d" } else { self.class });
         let x = args.first().cloned().unwrap_or(PyValue::None);
         if let Some(row) = ROWS.iter().find(|r| r.class == if rank > 0 { family } else { self.class }) {
             return self.row(eval, row, rank, args);
@@ -152,8 +172,7 @@ impl CalledModule<'_> {
                 let sizes = self.option("padding", Some(0)).unwrap_or(PyValue::None);
                 torch(eval, "pad", &[x, sizes, PyValue::str(mode), value])
             }
-            class => Err(Error::unsupported(format!("a call of the module {} of class {class}", self.path))
-                .help("export the program, or open the archive of torch.jit.save")),
+            _ => Err(refused_class(&self.path, self.class)),
         }
     }
 
@@ -226,8 +245,8 @@ impl CalledModule<'_> {
                 ModuleArg::Option(name, at, otherwise) => {
                     let found = self.option(name, *at);
                     let found = match (found, otherwise) {
-                        (Some(PyValue::None) | None, Otherwise::Like(other, at)) => self.option(other, Some(*at)),
-                        (None, otherwise) => Some(otherwise.value()),
+                        // `momentum=None` says something in training alone.
+                        (Some(PyValue::None) | None, otherwise) => Some(otherwise.value()),
                         (found, _) => found,
                     };
                     found.ok_or_else(|| Error::new(ErrorKind::File, format!("{} without {name}", self.class)))?
@@ -244,11 +263,7 @@ impl CalledModule<'_> {
             self.note(eval, "in evaluation mode");
         }
         let op = row.op.replace('#', &rank.to_string());
-        let made = eval.dispatch("aten", &if in_place { format!("{op}_") } else { op }, &call, &keywords)?;
-        Ok(match made {
-            PyValue::Tuple(items, _) if row.first => items[0].clone(),
-            made => made,
-        })
+        eval.dispatch("aten", &if in_place { format!("{op}_") } else { op }, &call, &keywords)
     }
 
     /// Sizes of a result: one number for all dimensions, `None` for the input's own.

@@ -19,6 +19,8 @@ enum Meant {
     Truncated,
     /// Without `dtype`, a fill of integers or bools gave floats.
     FloatFill,
+    /// The operator had fewer arguments, of which the last one to come is this flag.
+    Flag { at: usize, value: bool },
     /// An argument could be `None`, and then was this number.
     Default { name: &'static str, at: usize, value: i64 },
 }
@@ -26,7 +28,9 @@ enum Meant {
 const STEPS: Meant = Meant::Default { name: "steps", at: 2, value: 100 };
 
 /// `gelu` got `approximate` in version 10, with a default that means the same.
-const UPGRADERS: [Upgrader; 5] = [
+/// `_convolution` got `allow_tf32` in PyTorch 1.7, which left the version as it was.
+const UPGRADERS: [Upgrader; 6] = [
+    Upgrader { op: "_convolution", since: u64::MAX, meant: Meant::Flag { at: 12, value: true } },
     Upgrader { op: "div", since: 4, meant: Meant::Truncated },
     Upgrader { op: "div_", since: 4, meant: Meant::Truncated },
     Upgrader { op: "full", since: 5, meant: Meant::FloatFill },
@@ -37,7 +41,12 @@ const UPGRADERS: [Upgrader; 5] = [
 impl Evaluator<'_, '_> {
     /// The value of a call as the archive's version meant it; `None` where nothing changed since.
     pub(crate) fn upgraded(&mut self, name: &str, args: &[PyValue], kwargs: &KeywordArgs) -> Result<Option<PyValue>> {
-        let Dialect::TorchScript(version) = self.dialect else { return Ok(None) };
+        let version = match self.dialect {
+            Dialect::TorchScript(version) => version,
+            // Printed TorchScript says no version: it is taken for one of today.
+            Dialect::JitIr => u64::MAX - 1,
+            Dialect::Python => return Ok(None),
+        };
         let Some(upgrader) = UPGRADERS.iter().find(|u| u.op == name && version < u.since) else { return Ok(None) };
         let get = |n: &str| kwargs.iter().find(|k| &*k.0 == n).map(|k| &k.1);
         let (mut args, mut kwargs_now) = (args.to_vec(), kwargs.to_vec());
@@ -64,6 +73,12 @@ impl Evaluator<'_, '_> {
                     kwargs_now.retain(|k| &*k.0 != "dtype");
                     kwargs_now.push((Arc::from("dtype"), PyValue::DType(DType::F32)));
                 }
+            }
+            Meant::Flag { at, value } => {
+                if args.len() != at || !kwargs.is_empty() {
+                    return Ok(None);
+                }
+                args.push(PyValue::bool(value));
             }
             Meant::Default { name, at, value } => {
                 if args.len() == at && get(name).is_none_or(|v| matches!(v, PyValue::None)) {

@@ -7,12 +7,36 @@ def AvgPool1d(self, input, *, kernel_size, stride, padding=0, ceil_mode: "unprin
     return torch.ops.aten.avg_pool1d(input, kernel_size, stride, padding, ceil_mode, count_include_pad)
 
 
-def AvgPool2d(self, input, *, kernel_size, stride, padding=0, ceil_mode: "unprinted" = False, count_include_pad: "unprinted" = True):
-    return torch.ops.aten.avg_pool2d(input, kernel_size, stride, padding, ceil_mode, count_include_pad)
+def AvgPool2d(
+    self,
+    input,
+    *,
+    kernel_size,
+    stride,
+    padding=0,
+    ceil_mode: "unprinted" = False,
+    count_include_pad: "unprinted" = True,
+    divisor_override: "unprinted" = None,
+):
+    return torch.ops.aten.avg_pool2d(
+        input, kernel_size, stride, padding, ceil_mode, count_include_pad, divisor_override
+    )
 
 
-def AvgPool3d(self, input, *, kernel_size, stride, padding=0, ceil_mode: "unprinted" = False, count_include_pad: "unprinted" = True):
-    return torch.ops.aten.avg_pool3d(input, kernel_size, stride, padding, ceil_mode, count_include_pad)
+def AvgPool3d(
+    self,
+    input,
+    *,
+    kernel_size,
+    stride,
+    padding=0,
+    ceil_mode: "unprinted" = False,
+    count_include_pad: "unprinted" = True,
+    divisor_override: "unprinted" = None,
+):
+    return torch.ops.aten.avg_pool3d(
+        input, kernel_size, stride, padding, ceil_mode, count_include_pad, divisor_override
+    )
 
 
 def BCELoss(self, input, target, *, reduction: "unprinted" = "mean"):
@@ -54,10 +78,6 @@ def CrossEntropyLoss(
     return torch.nn.functional.cross_entropy(
         input, target, weight=weight, ignore_index=ignore_index, reduction=reduction, label_smoothing=label_smoothing
     )
-
-
-def CrossMapLRN2d(self, input, *, size, alpha=0.0001, beta=0.75, k=1):
-    return torch.nn.functional.local_response_norm(input, size, alpha, beta, k)
 
 
 def EmbeddingBag(
@@ -111,6 +131,24 @@ def HingeEmbeddingLoss(self, input, target, *, margin: "unprinted" = 1.0, reduct
 
 def HuberLoss(self, input, target, *, reduction: "unprinted" = "mean", delta: "unprinted" = 1.0):
     return torch.nn.functional.huber_loss(input, target, reduction=reduction, delta=delta)
+
+
+def InstanceNorm1d(
+    self, input, *, num_features, eps=1e-05, momentum=0.1, affine=False, bias=True, track_running_stats: "training" = False
+):
+    return instance_norm(self, input, 2, eps, affine, bias, track_running_stats)
+
+
+def InstanceNorm2d(
+    self, input, *, num_features, eps=1e-05, momentum=0.1, affine=False, bias=True, track_running_stats: "training" = False
+):
+    return instance_norm(self, input, 3, eps, affine, bias, track_running_stats)
+
+
+def InstanceNorm3d(
+    self, input, *, num_features, eps=1e-05, momentum=0.1, affine=False, bias=True, track_running_stats: "training" = False
+):
+    return instance_norm(self, input, 4, eps, affine, bias, track_running_stats)
 
 
 def KLDivLoss(self, input, target, *, reduction: "unprinted" = "mean", log_target: "unprinted" = False):
@@ -193,6 +231,36 @@ def MSELoss(self, input, target, *, reduction: "unprinted" = "mean"):
 
 def MarginRankingLoss(self, input1, input2, target, *, margin: "unprinted" = 0.0, reduction: "unprinted" = "mean"):
     return torch.nn.functional.margin_ranking_loss(input1, input2, target, margin=margin, reduction=reduction)
+
+
+def AdaptiveMaxPool1d(self, input, *, output_size, return_indices: "unprinted" = False):
+    return torch.nn.functional.adaptive_max_pool1d(input, output_size, return_indices)
+
+
+def MaxPool1d(
+    self, input, *, kernel_size, stride=None, padding=0, dilation=1, ceil_mode=False, return_indices: "unprinted" = False
+):
+    return torch.nn.functional.max_pool1d(input, kernel_size, stride, padding, dilation, ceil_mode, return_indices)
+
+
+def AdaptiveMaxPool2d(self, input, *, output_size, return_indices: "unprinted" = False):
+    return torch.nn.functional.adaptive_max_pool2d(input, output_size, return_indices)
+
+
+def MaxPool2d(
+    self, input, *, kernel_size, stride=None, padding=0, dilation=1, ceil_mode=False, return_indices: "unprinted" = False
+):
+    return torch.nn.functional.max_pool2d(input, kernel_size, stride, padding, dilation, ceil_mode, return_indices)
+
+
+def AdaptiveMaxPool3d(self, input, *, output_size, return_indices: "unprinted" = False):
+    return torch.nn.functional.adaptive_max_pool3d(input, output_size, return_indices)
+
+
+def MaxPool3d(
+    self, input, *, kernel_size, stride=None, padding=0, dilation=1, ceil_mode=False, return_indices: "unprinted" = False
+):
+    return torch.nn.functional.max_pool3d(input, kernel_size, stride, padding, dilation, ceil_mode, return_indices)
 
 
 def MaxUnpool1d(self, input, indices, output_size=None, *, kernel_size, stride=None, padding=0):
@@ -358,3 +426,14 @@ def cell(self, kind, input, hx, hidden_size, bias):
     else:
         h = torch.ops.aten.rnn_relu_cell(input, hx, self.weight_ih, self.weight_hh, b_ih, b_hh)
     return h if batched else h.squeeze(0)
+
+
+def instance_norm(self, input, unbatched, eps, affine, bias, track_running_stats):
+    one = input.dim() == unbatched
+    x = input.unsqueeze(0) if one else input
+    weight = self.weight if affine else None
+    offset = self.bias if affine and bias else None
+    mean = self.running_mean if track_running_stats else None
+    var = self.running_var if track_running_stats else None
+    y = torch.ops.aten.instance_norm(x, weight, offset, mean, var, not track_running_stats, 0.1, eps, True)
+    return y.squeeze(0) if one else y

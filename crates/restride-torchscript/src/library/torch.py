@@ -132,7 +132,7 @@ def unravel_index(indices, shape):
     for size in reversed(shape):
         out = [rest % size] + out
         rest = torch.ops.aten.floor_divide(rest, size)
-    return tuple(out)
+    return tuple(torch.ops.aten.stack(out, -1).unbind(-1))
 
 
 def chain_matmul(*matrices):

@@ -4,6 +4,7 @@
 
 mod jit_ir;
 mod nodes;
+mod plain;
 pub mod print;
 mod printed_numbers;
 mod python;
@@ -39,8 +40,13 @@ pub enum GraphForm {
 
 /// The form of a pasted graph; `None` for a text that is none, such as a `.fx`.
 pub fn form(text: &str) -> Option<GraphForm> {
+    form_of(&plain::plain(text))
+}
+
+/// The form of a text without its surroundings.
+fn form_of(text: &str) -> Option<GraphForm> {
     let has = |part: &str| text.contains(part);
-    let forward = text.lines().any(|l| plain_line(l).trim_start().starts_with("def forward("));
+    let forward = text.lines().any(|l| l.trim_start().starts_with("def forward("));
     if forward {
         return Some(if has("ExportedProgram:") || has("Graph signature:") {
             GraphForm::Exported
@@ -55,16 +61,6 @@ pub fn form(text: &str) -> Option<GraphForm> {
         return Some(GraphForm::JitIr);
     }
     None
-}
-
-/// A line without a prompt.
-fn plain_line(line: &str) -> &str {
-    for prompt in [">>> ", "... ", "> "] {
-        if let Some(rest) = line.strip_prefix(prompt) {
-            return rest;
-        }
-    }
-    line
 }
 
 /// What a form's parser gives.
@@ -113,8 +109,8 @@ impl Library for TextLibrary {
 /// # Errors
 /// A text of no known form; operators that are not known; inputs without types.
 pub fn import(text: &str, name: &str, weights: Option<&Weights>, options: &RecordOptions<'_>) -> Result<Program> {
-    let form = form(text).ok_or_else(|| Error::new(ErrorKind::File, "the text is no printed graph"))?;
-    let plain: String = text.lines().map(|l| format!("{}\n", plain_line(l))).collect();
+    let plain = plain::plain(text);
+    let form = form_of(&plain).ok_or_else(|| Error::new(ErrorKind::File, "the text is no printed graph"))?;
     let source = SourceText::new("text", plain);
     let parsed = match form {
         GraphForm::Nodes => nodes::parse(&source)?,

@@ -66,6 +66,9 @@ fn node(source: &Arc<SourceText>, line: u32, text: &str, out: &mut Parsed) -> Re
         }
         "call_function" | "call_method" | "call_module" => {
             let (mut args, kwargs) = arguments(source, line, inside)?;
+            if target.ends_with("einsum") {
+                join_equation(&mut args);
+            }
             let callee = match op {
                 "call_module" => {
                     let callee = Box::new(ast(AstKind::Name("restride_module".into())));
@@ -114,6 +117,17 @@ fn node(source: &Arc<SourceText>, line: u32, text: &str, out: &mut Parsed) -> Re
     };
     out.body.push(Stmt { kind: StmtKind::Assign(vec![ast(AstKind::Name(name.into()))], value), line });
     Ok(())
+}
+
+/// Puts the equation of `einsum` together: it is printed without quotes, so that its commas part it.
+fn join_equation(args: &mut Vec<Ast>) {
+    let parts: Vec<&str> =
+        args.iter().map_while(|a| if let AstKind::Str(s) = &a.kind { Some(&**s) } else { None }).collect();
+    if parts.len() > 1 {
+        let (whole, n) = (parts.join(",").into(), parts.len());
+        args.drain(1..n);
+        args[0].kind = AstKind::Str(whole);
+    }
 }
 
 type Arguments = (Vec<Ast>, Vec<(Arc<str>, Ast)>);
