@@ -113,11 +113,11 @@ def run(restride, module, args, kwargs, folder):
     outcome = restride.run(text, "plan", out, *weights_of(gm, folder / "weights.pt"), inputs=given)
     if not outcome:
         return outcome.kind, outcome.line.split(" --> ")[0].removeprefix("error: ")
-    problem = first_of(differences(want, json.loads(out.read_text()), len(inputs)))
-    if not problem:
+    problems = differences(want, json.loads(out.read_text()), len(inputs))
+    if not problems:
         return "ok", ""
     notes = [line for line in outcome.stderr.splitlines() if "which its printed form does not say" in line]
-    return ("noted", "") if notes else ("WRONG", problem)
+    return ("noted", "") if notes else ("WRONG", first_of(problems))
 
 
 def main():

@@ -154,7 +154,7 @@ fn traces_have_symbolic_sizes() {
 
 #[test]
 fn printed_graphs_run_as_pytorch_runs_them() {
-    for name in ["fx_nodes", "fx_code", "exported", "jit_ir"] {
+    for name in ["fx_nodes", "fx_code", "fx_modules", "log", "exported", "jit_ir"] {
         holds(name, &format!("{name}.txt"), "");
     }
 }

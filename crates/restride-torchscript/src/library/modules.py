@@ -93,7 +93,6 @@ def EmbeddingBag(
     scale_grad_by_freq=False,
     mode="mean",
     padding_idx=None,
-    sparse: "unprinted" = False,
     include_last_offset: "unprinted" = False,
 ):
     return torch.nn.functional.embedding_bag(
