@@ -3,7 +3,7 @@
 use super::expressions::refused;
 use super::{BlockEnd, Env, Evaluator};
 use crate::syntax::ast::{Ast, AstKind, Stmt, StmtKind};
-use crate::value::PyValue;
+use crate::value::{KeywordArgs, PyValue};
 use restride_ir::{Arg, Error, Expr, Result};
 use std::sync::Arc;
 
@@ -27,7 +27,7 @@ impl Evaluator<'_, '_> {
     }
 
     /// `torch.ops.higher_order.NAME(...)`.
-    pub(super) fn higher_order(&mut self, name: &str, args: &[PyValue]) -> Result<PyValue> {
+    pub(super) fn higher_order(&mut self, name: &str, args: &[PyValue], kwargs: &KeywordArgs) -> Result<PyValue> {
         match (name, args) {
             ("cond", [pred, then, other, operands @ ..]) => {
                 let operands = operands.first().cloned().unwrap_or(PyValue::tuple(Vec::new()));
@@ -65,7 +65,7 @@ impl Evaluator<'_, '_> {
             }
             // An operator with an effect, behind the token that orders effects.
             ("with_effects", [token, op, operands @ ..]) => {
-                let made = self.call_value(op.clone(), operands.to_vec(), Vec::new())?;
+                let made = self.call_value(op.clone(), operands.to_vec(), kwargs.to_vec())?;
                 let mut out = vec![token.clone()];
                 match made {
                     PyValue::Tuple(items, _) => out.extend(items.iter().cloned()),

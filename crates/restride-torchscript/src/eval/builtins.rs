@@ -50,7 +50,7 @@ impl Evaluator<'_, '_> {
     fn call_operator(&mut self, path: &str, args: Vec<PyValue>, kwargs: OwnedKeywords) -> Result<PyValue> {
         let parts: Vec<&str> = path.split('.').collect();
         match parts[..] {
-            ["higher_order", name] => self.higher_order(name, &args),
+            ["higher_order", name] => self.higher_order(name, &args, &kwargs),
             [namespace, name] => self.dispatch(namespace, name, &args, &kwargs),
             ["aten", name, "default"]
                 if matches!(name, "sym_size" | "sym_numel" | "sym_stride" | "sym_storage_offset") =>
