@@ -66,25 +66,19 @@ struct Fold<'a, A, J> {
 impl<A: Compute, J: Fn(A, A) -> A + Copy> isa::Work for Fold<'_, A, J> {
     type Out = A;
     // Others are rare, and their code is long.
-    const VECTORS: bool = matches!(A::DTYPE, DType::F32 | DType::F64);
+    const VECTORS: bool = matches!(A::DTYPE, DType::F32 | DType::F64 | DType::I64);
     const WIDEST: bool = false;
     #[inline(always)]
     fn run(self) -> A {
         let Fold { row, unit, join } = self;
-        let mut tree = Tree::new();
-        let mut at = 0;
-        loop {
-            let block = &row[at..row.len().min(at + block::<A>())];
-            let value = lanes(block, unit, |x| x, join);
-            at += block.len();
-            if at == row.len() && tree.values == 0 {
-                return value;
-            }
-            tree.push(value, join);
-            if at == row.len() {
-                return tree.root(join);
-            }
+        if row.len() <= block::<A>() {
+            return lanes(row, unit, |x| x, join);
         }
+        let mut tree = Tree::new();
+        for block in row.chunks(block::<A>()) {
+            tree.push(lanes(block, unit, |x| x, join), join);
+        }
+        tree.root(join)
     }
 }
 
@@ -234,20 +228,13 @@ fn parts<T: Copy, A: Copy, const N: usize>(row: &[T], unit: A, f: impl Fn(T) -> 
             first[i] = join(first[i], second[i]);
         }
     }
+    let mut n = used.min(N);
     let mut all = first;
-    let mut halve = |mut n: usize| {
-        while n > 1 {
-            n /= 2;
-            for i in 0..n {
-                all[i] = join(all[i], all[i + n]);
-            }
+    while n > 1 {
+        n /= 2;
+        for i in 0..n {
+            all[i] = join(all[i], all[i + n]);
         }
-    };
-    // The number is known at compile time where the row is long: vectors.
-    if used >= N {
-        halve(N)
-    } else {
-        halve(used)
     }
     all[0]
 }
