@@ -21,6 +21,15 @@ pub(super) fn parse(source: &Arc<SourceText>) -> Result<Parsed> {
         let line = line.trim();
         if line.starts_with('%') {
             node(source, number, line, &mut out)?;
+        } else if let Some(names) = line.strip_prefix("graph(").and_then(|l| l.strip_suffix("):")) {
+            // In PyTorch 1.8, the inputs stand here: `graph(x, y : torch.Tensor):`.
+            for name in names.split(',').map(|n| n.split(':').next().unwrap_or_default().trim()) {
+                if !name.is_empty() {
+                    let stars = name.bytes().take_while(|b| *b == b'*').count();
+                    let name = name[stars..].trim_start_matches('%').into();
+                    out.params.push(Param { name, annotation: None, default: None, stars: stars as u8 });
+                }
+            }
         } else if let Some(value) = line.strip_prefix("return ") {
             let mut reader = NodeReader::new(source, number, value);
             let value = reader.value(true)?;
@@ -38,6 +47,16 @@ fn node(source: &Arc<SourceText>, line: u32, text: &str, out: &mut Parsed) -> Re
     let bad = |what: &str| source.error(line, format!("{what} in a node"));
     let (left, right) = text.split_once(" = ").ok_or_else(|| bad("no `=`"))?;
     let name = left.trim_start_matches('%').split([' ', ':']).next().unwrap_or_default();
+    let attribute = right.strip_prefix("self.").filter(|a| a.chars().all(|c| c.is_alphanumeric() || "_.".contains(c)));
+    if let Some(attribute) = attribute {
+        // In PyTorch 1.8: `%w : [#users=1] = self.lin.weight`.
+        let this = Ast::new(AstKind::Name("self".into()), line);
+        let value =
+            attribute.split('.').fold(this, |base, part| Ast::new(AstKind::Attr(Box::new(base), part.into()), line));
+        let target = Ast::new(AstKind::Name(name.into()), line);
+        out.body.push(Stmt { kind: StmtKind::Assign(vec![target], value), line });
+        return Ok(());
+    }
     let (op, rest) = right.split_once("[target=").ok_or_else(|| bad("no target"))?;
     // Names of targets such as `<built-in function add>` contain brackets at most in pairs.
     let end = rest.find("](").or_else(|| rest.rfind(']')).ok_or_else(|| bad("no end of the target"))?;
@@ -339,4 +358,29 @@ fn complex(text: &str) -> Option<(f64, f64)> {
     let bytes = text.as_bytes();
     let at = (1..bytes.len()).rev().find(|&i| matches!(bytes[i], b'+' | b'-') && bytes[i - 1] != b'e')?;
     Some((text[..at].parse().ok()?, text[at..].parse().ok()?))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn graphs_of_old_versions_name_inputs_in_their_head() {
+        let text = "graph(x, *more : int):\n    %w : [#users=1] = self.lin.weight\n    \
+                    %add : [#users=1] = call_function[target=<built-in function add>](args = (%x, %w), kwargs = {})\n    return add\n";
+        let parsed = parse(&SourceText::new("text", text)).unwrap();
+        let names: Vec<(&str, u8)> = parsed.params.iter().map(|p| (&*p.name, p.stars)).collect();
+        assert_eq!(names, [("x", 0), ("more", 1)]);
+        assert_eq!(parsed.body.len(), 3);
+    }
+
+    #[test]
+    fn commas_of_an_equation_part_no_arguments() {
+        let text = "graph():\n    %a : [num_users=1] = placeholder[target=a]\n    \
+                    %e : [num_users=1] = call_function[target=torch.functional.einsum](args = (ij,jk,kl->il, %a, %a, %a), kwargs = {})\n    return e\n";
+        let parsed = parse(&SourceText::new("text", text)).unwrap();
+        let StmtKind::Assign(_, value) = &parsed.body[0].kind else { panic!("no assignment") };
+        let AstKind::Call { args, .. } = &value.kind else { panic!("no call") };
+        assert!(args.len() == 4 && matches!(&args[0].0.kind, AstKind::Str(s) if &**s == "ij,jk,kl->il"));
+    }
 }
