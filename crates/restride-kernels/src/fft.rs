@@ -1,9 +1,10 @@
-//! Discrete Fourier transforms, in double precision, and overlapping frames added up.
+//! Discrete Fourier transforms, and overlapping frames added up.
 
 use crate::support::pack::{Compute, Stored, Target, compute_room, pack, packed_room, with_compute};
 use crate::support::scratch::{Temp, room};
-use restride_tensor::{C64, DType, View, ViewMut};
-use rustfft::{Fft, FftDirection, FftPlanner};
+use num_complex::Complex;
+use restride_tensor::{DType, View, ViewMut};
+use rustfft::{Fft, FftDirection, FftNum, FftPlanner, FftPlannerScalar};
 use smallvec::SmallVec;
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -21,22 +22,54 @@ pub struct Transform {
     pub scale: f64,
 }
 
-/// Recent plans, the latest at the end: asking for the scratch bytes of a transform plans it.
-static PLANS: Mutex<Vec<Arc<dyn Fft<f64>>>> = Mutex::new(Vec::new());
+/// Numbers that transforms are made of.
+trait FftNumber: FftNum + num_traits::Float + Compute {
+    fn of(x: f64) -> Self;
+    fn plans() -> &'static Plans<Self>;
+    fn plan(n: usize, direction: FftDirection) -> Arc<dyn Fft<Self>>;
+}
+impl FftNumber for f32 {
+    fn of(x: f64) -> f32 {
+        x as f32
+    }
+    fn plans() -> &'static Plans<f32> {
+        static PLANS: Plans<f32> = Mutex::new(Vec::new());
+        &PLANS
+    }
+    fn plan(n: usize, direction: FftDirection) -> Arc<dyn Fft<f32>> {
+        FftPlanner::new().plan_fft(n, direction)
+    }
+}
+impl FftNumber for f64 {
+    fn of(x: f64) -> f64 {
+        x
+    }
+    fn plans() -> &'static Plans<f64> {
+        static PLANS: Plans<f64> = Mutex::new(Vec::new());
+        &PLANS
+    }
+    /// Without vectors: transforms of doubles are rare, and their vectors are seconds of a build.
+    fn plan(n: usize, direction: FftDirection) -> Arc<dyn Fft<f64>> {
+        FftPlannerScalar::new().plan_fft(n, direction)
+    }
+}
 
-/// Plans that are kept: more lengths than a program has.
+/// Recent plans, the latest at the end: asking for the scratch bytes of a transform plans it.
+type Plans<T> = Mutex<Vec<Arc<dyn Fft<T>>>>;
+
+/// Plans that are kept of each element type: more lengths than a program has.
 const KEPT: usize = 64;
 
 /// The plan for a transform of `n` elements.
-fn planned(n: usize, direction: FftDirection) -> Arc<dyn Fft<f64>> {
+fn planned<T: FftNumber>(n: usize, direction: FftDirection) -> Arc<dyn Fft<T>> {
     let find =
-        |plans: &Vec<Arc<dyn Fft<f64>>>| plans.iter().find(|p| p.len() == n && p.fft_direction() == direction).cloned();
-    let plans = || PLANS.lock().unwrap_or_else(PoisonError::into_inner);
+        |plans: &Vec<Arc<dyn Fft<T>>>| plans.iter().find(|p| p.len() == n && p.fft_direction() == direction).cloned();
+    let plans = || T::plans().lock().unwrap_or_else(PoisonError::into_inner);
     if let Some(plan) = find(&plans()) {
         return plan;
     }
     // A fresh planner: a plan must not depend on earlier ones. Planned without the lock, for which other threads wait.
-    let plan = FftPlanner::new().plan_fft(n, direction);
+    let plan = T::plan(n, direction);
     let mut plans = plans();
     if plans.len() == KEPT {
         plans.remove(0);
@@ -46,15 +79,16 @@ fn planned(n: usize, direction: FftDirection) -> Arc<dyn Fft<f64>> {
 }
 
 /// Transforms one dimension of row-major data.
-fn along(data: &mut [C64], sizes: &[usize], dim: usize, direction: FftDirection) {
+fn along<T: FftNumber>(data: &mut [Complex<T>], sizes: &[usize], dim: usize, direction: FftDirection) {
     let n = sizes[dim];
     let inner: usize = sizes[dim + 1..].iter().product();
     if n < 2 || inner == 0 {
         return;
     }
-    let fft = planned(n, direction);
-    let mut scratch = Temp::filled(fft.get_inplace_scratch_len(), C64::default());
-    let mut line = Temp::filled(if inner == 1 { 0 } else { n }, C64::default());
+    let fft = planned::<T>(n, direction);
+    let zero = Complex::new(T::zero(), T::zero());
+    let mut scratch = Temp::filled(fft.get_inplace_scratch_len(), zero);
+    let mut line = Temp::filled(if inner == 1 { 0 } else { n }, zero);
     for block in data.chunks_mut(n * inner) {
         if inner == 1 {
             fft.process_with_scratch(block, &mut scratch);
@@ -72,130 +106,144 @@ fn direction(forward: bool) -> FftDirection {
     if forward { FftDirection::Forward } else { FftDirection::Inverse }
 }
 
-fn all(data: &mut [C64], sizes: &[usize], dims: &[usize], forward: bool, scale: f64) {
+fn all<T: FftNumber>(data: &mut [Complex<T>], sizes: &[usize], dims: &[usize], forward: bool, scale: f64) {
     for &d in dims {
         along(data, sizes, d, direction(forward));
     }
     if scale != 1.0 {
-        data.iter_mut().for_each(|z| *z = C64::new(z.re * scale, z.im * scale));
+        let s = T::of(scale);
+        data.iter_mut().for_each(|z| *z = Complex::new(z.re * s, z.im * s));
     }
 }
 
 /// Scratch bytes of one-dimensional transforms of these sizes, run one after the other.
-fn lines_room(sizes: impl Iterator<Item = i64>, forward: bool) -> usize {
-    let each = sizes.filter(|&n| n > 1).map(|n| {
-        let plan = planned(n as usize, direction(forward));
-        room::<C64>(plan.get_inplace_scratch_len()) + room::<C64>(n as usize)
+fn lines_room(dtype: DType, sizes: impl Iterator<Item = i64>, forward: bool) -> usize {
+    fn of<T: FftNumber>(n: usize, direction: FftDirection) -> usize {
+        room::<Complex<T>>(planned::<T>(n, direction).get_inplace_scratch_len()) + room::<Complex<T>>(n)
+    }
+    let each = sizes.filter(|&n| n > 1).map(|n| match dtype.real() {
+        DType::F64 => of::<f64>(n as usize, direction(forward)),
+        _ => of::<f32>(n as usize, direction(forward)),
     });
     each.max().unwrap_or(0)
 }
 
-/// Scratch bytes of operands or results in the type of transforms.
-fn wide_room((dtype, layout): Stored<'_>) -> usize {
-    let wide = if dtype.is_complex() { DType::C128 } else { DType::F64 };
-    if dtype == wide { packed_room((dtype, layout)) } else { compute_room(wide, layout.numel()) }
-}
-
 /// Scratch bytes of [`c2c`].
-pub fn c2c_room((_, x): Stored<'_>, t: &Transform) -> usize {
-    compute_room(DType::C128, x.numel()) + lines_room(t.dims.iter().map(|&d| x.sizes[d]), t.forward)
+pub fn c2c_room((dtype, x): Stored<'_>, t: &Transform) -> usize {
+    compute_room(dtype, x.numel()) + lines_room(dtype, t.dims.iter().map(|&d| x.sizes[d]), t.forward)
 }
 
 /// Scratch bytes of [`r2c`].
 pub fn r2c_room(x: Stored<'_>, t: &Transform, out: Stored<'_>) -> usize {
-    let lines = lines_room(t.dims.iter().map(|&d| x.1.sizes[d]), t.forward);
-    compute_room(DType::C128, x.1.numel()) + wide_room(x).max(lines).max(wide_room(out))
+    let lines = lines_room(x.0, t.dims.iter().map(|&d| x.1.sizes[d]), t.forward);
+    compute_room(out.0, x.1.numel()) + packed_room(x).max(lines).max(packed_room(out))
 }
 
 /// Scratch bytes of [`c2r`].
-pub fn c2r_room((_, x): Stored<'_>, t: &Transform, out: Stored<'_>) -> usize {
+pub fn c2r_room((dtype, x): Stored<'_>, t: &Transform, out: Stored<'_>) -> usize {
     let last = t.dims.last().map(|&d| out.1.sizes[d]);
     let rest = t.dims.iter().rev().skip(1).map(|&d| x.sizes[d]);
     let n = out.1.numel();
-    let lines = lines_room(rest.chain(last), t.forward);
-    compute_room(DType::C128, x.numel()) + compute_room(DType::C128, n) + lines.max(compute_room(DType::F64, n))
+    let lines = lines_room(dtype, rest.chain(last), t.forward);
+    compute_room(dtype, x.numel()) + compute_room(dtype, n) + lines.max(compute_room(out.0, n))
 }
 
 fn sizes(v: &[i64]) -> FftDims {
     v.iter().map(|&n| n as usize).collect()
 }
 
-/// An error unless transforms have the element type.
-fn check(name: &str, dtype: DType, complex: bool) -> Result<(), String> {
-    let [single, double] = if complex { [DType::C64, DType::C128] } else { [DType::F32, DType::F64] };
-    if dtype == single || dtype == double {
-        return Ok(());
-    }
-    Err(format!("{name} is not implemented for {}", dtype.torch_name()))
-}
-
 /// Complex to complex.
 pub fn c2c(x: &View<'_>, t: &Transform, out: &ViewMut<'_>) -> Result<(), String> {
-    check("_fft_c2c", x.dtype(), true)?;
-    let mut data = pack::<C64>(x).into_owned();
-    all(&mut data, &sizes(x.sizes()), &t.dims, t.forward, t.scale);
-    crate::support::pack::unpack(&data, out);
+    fn run<T: FftNumber>(x: &View<'_>, t: &Transform, out: &ViewMut<'_>)
+    where
+        Complex<T>: Compute,
+    {
+        let mut data = pack::<Complex<T>>(x).into_owned();
+        all(&mut data, &sizes(x.sizes()), &t.dims, t.forward, t.scale);
+        crate::support::pack::unpack(&data, out);
+    }
+    match x.dtype() {
+        DType::C64 => run::<f32>(x, t, out),
+        DType::C128 => run::<f64>(x, t, out),
+        other => return Err(format!("_fft_c2c is not implemented for {}", other.torch_name())),
+    }
     Ok(())
 }
 
 /// Real to complex: of the last transformed dimension the first half, or all (the result's size says which).
 pub fn r2c(x: &View<'_>, t: &Transform, out: &ViewMut<'_>) -> Result<(), String> {
-    check("_fft_r2c", x.dtype(), false)?;
-    let mut data = Temp::filled(x.numel(), C64::default());
-    data.iter_mut().zip(pack::<f64>(x).iter()).for_each(|(z, &x)| z.re = x);
-    let full = sizes(x.sizes());
-    all(&mut data, &full, &t.dims, t.forward, t.scale);
-    let cut = sizes(out.sizes());
-    let Some(&last) = t.dims.last() else {
-        crate::support::pack::unpack(&data, out);
-        return Ok(());
-    };
-    let inner: usize = full[last + 1..].iter().product();
-    let mut target = Target::<C64>::new(out);
-    let (from, to) = ((full[last] * inner).max(1), (cut[last] * inner).max(1));
-    for (dst, src) in target.slice().chunks_mut(to).zip(data.chunks(from)) {
-        dst.copy_from_slice(&src[..dst.len()]);
+    fn run<T: FftNumber>(x: &View<'_>, t: &Transform, out: &ViewMut<'_>)
+    where
+        Complex<T>: Compute,
+    {
+        let mut data = Temp::filled(x.numel(), Complex::new(T::zero(), T::zero()));
+        data.iter_mut().zip(pack::<T>(x).iter()).for_each(|(z, &x)| z.re = x);
+        let full = sizes(x.sizes());
+        all(&mut data, &full, &t.dims, t.forward, t.scale);
+        let cut = sizes(out.sizes());
+        let Some(&last) = t.dims.last() else { return crate::support::pack::unpack(&data, out) };
+        let inner: usize = full[last + 1..].iter().product();
+        let mut target = Target::<Complex<T>>::new(out);
+        let (from, to) = ((full[last] * inner).max(1), (cut[last] * inner).max(1));
+        for (dst, src) in target.slice().chunks_mut(to).zip(data.chunks(from)) {
+            dst.copy_from_slice(&src[..dst.len()]);
+        }
+        target.finish();
     }
-    target.finish();
+    match x.dtype() {
+        DType::F32 => run::<f32>(x, t, out),
+        DType::F64 => run::<f64>(x, t, out),
+        other => return Err(format!("_fft_r2c is not implemented for {}", other.torch_name())),
+    }
     Ok(())
 }
 
 /// Complex to real: the last transformed dimension of `x` is the first half of a spectrum whose other half mirrors it,
 /// conjugated; their number follows from the result's size.
 pub fn c2r(x: &View<'_>, t: &Transform, out: &ViewMut<'_>) -> Result<(), String> {
-    check("_fft_c2r", x.dtype(), true)?;
-    let Some((&last, rest)) = t.dims.split_last() else { return Ok(()) };
-    let half_sizes = sizes(x.sizes());
-    let mut data = pack::<C64>(x).into_owned();
-    all(&mut data, &half_sizes, rest, t.forward, 1.0);
-    let full_sizes = sizes(out.sizes());
-    let (half, n) = (half_sizes[last], full_sizes[last]);
-    let inner: usize = full_sizes[last + 1..].iter().product();
-    let mut full = Temp::filled(full_sizes.iter().product(), C64::default());
-    if inner > 0 {
-        for (dst, src) in full.chunks_mut(n * inner).zip(data.chunks(half * inner)) {
-            for k in 0..n {
-                let mirrored = k > n / 2;
-                let from = if mirrored { n - k } else { k };
-                for i in 0..inner {
-                    let z = if from < half { src[from * inner + i] } else { C64::default() };
-                    // An element without a partner is real by definition; its imaginary part is ignored.
-                    let alone = from == 0 || 2 * from == n;
-                    let im = if alone {
-                        0.0
-                    } else if mirrored {
-                        -z.im
-                    } else {
-                        z.im
-                    };
-                    dst[k * inner + i] = C64::new(z.re, im);
+    fn run<T: FftNumber>(x: &View<'_>, t: &Transform, out: &ViewMut<'_>)
+    where
+        Complex<T>: Compute,
+    {
+        let Some((&last, rest)) = t.dims.split_last() else { return };
+        let half_sizes = sizes(x.sizes());
+        let mut data = pack::<Complex<T>>(x).into_owned();
+        all(&mut data, &half_sizes, rest, t.forward, 1.0);
+        let full_sizes = sizes(out.sizes());
+        let (half, n) = (half_sizes[last], full_sizes[last]);
+        let inner: usize = full_sizes[last + 1..].iter().product();
+        let zero = Complex::new(T::zero(), T::zero());
+        let mut full = Temp::filled(full_sizes.iter().product(), zero);
+        if inner > 0 {
+            for (dst, src) in full.chunks_mut(n * inner).zip(data.chunks(half * inner)) {
+                for k in 0..n {
+                    let mirrored = k > n / 2;
+                    let from = if mirrored { n - k } else { k };
+                    for i in 0..inner {
+                        let z = if from < half { src[from * inner + i] } else { zero };
+                        // An element without a partner is real by definition; its imaginary part is ignored.
+                        let alone = from == 0 || 2 * from == n;
+                        let im = if alone {
+                            T::zero()
+                        } else if mirrored {
+                            -z.im
+                        } else {
+                            z.im
+                        };
+                        dst[k * inner + i] = Complex::new(z.re, im);
+                    }
                 }
             }
         }
+        all(&mut full, &full_sizes, &[last], t.forward, t.scale);
+        let real: Temp<T> = full.iter().map(|z| z.re).collect();
+        crate::support::pack::unpack(&real, out);
     }
-    all(&mut full, &full_sizes, &[last], t.forward, t.scale);
-    let real: Temp<f64> = full.iter().map(|z| z.re).collect();
-    crate::support::pack::unpack(&real, out);
+    match x.dtype() {
+        DType::C64 => run::<f32>(x, t, out),
+        DType::C128 => run::<f64>(x, t, out),
+        other => return Err(format!("_fft_c2r is not implemented for {}", other.torch_name())),
+    }
     Ok(())
 }
 
