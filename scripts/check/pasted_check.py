@@ -22,7 +22,6 @@ Needs PyTorch. Exit status 1 when any text fails; the last line is `N passed, N 
 
 import functools
 import json
-import multiprocessing
 import operator
 import re
 import sys
@@ -32,7 +31,7 @@ from pathlib import Path
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 from lib import pasted_texts
 from lib.command import ROOT, VIAS, Restride
-from lib.driver import finish, first_of, parser, print_table, scratch
+from lib.driver import finish, first_of, forked, parser, print_table, scratch
 from lib.tensor_files import Tensors, content_of, differences
 
 import torch
@@ -400,14 +399,9 @@ def pasted_case(restride, gm, inputs, text, folder):
     yield "", judge(restride, text, "pasted", folder, content, want, len(inputs), True, more)
 
 
-# Name, function and its arguments. Processes inherit them, as modules with closures cannot be sent.
-CASES = []
-
-
-def worked(restride, at):
-    name, case, *arguments = CASES[at]
+def worked(restride, name, case, *arguments):
     with scratch() as folder:
-        return name, list(case(restride, *arguments, folder))
+        return list(case(restride, *arguments, folder))
 
 
 def main():
@@ -428,17 +422,16 @@ def main():
     traced = ((name, function_case, module, inputs) for name, module, inputs in functions())
     torch.manual_seed(0)
     scripted = [("looped", scripted_case, Looped().eval(), [torch.rand(2, 3)])]
-    pasted = []
+    # Name, function and its arguments.
+    cases = []
     for name, form, gm, inputs, text in pasted_texts.texts(o.names):
         if gm is None:
             rows.append((name, form, "n/a", "n/a", "n/a", text))
         else:
-            pasted.append((f"{name}, {form}", pasted_case, gm, inputs, text))
-    CASES.extend(pasted)
-    CASES.extend(c for c in (*alias, *traced, *scripted) if not o.names or c[0] in o.names)
-    with multiprocessing.get_context("fork").Pool(o.jobs) as pool:
-        for name, results in pool.imap(functools.partial(worked, restride), range(len(CASES))):
-            take(name, results)
+            cases.append((f"{name}, {form}", pasted_case, gm, inputs, text))
+    cases.extend(c for c in (*alias, *traced, *scripted) if not o.names or c[0] in o.names)
+    for (name, *_), results in forked(functools.partial(worked, restride), cases, o.jobs):
+        take(name, results)
     print_table(("program", "form", *VIAS, ""), rows)
     passed, untraced = statuses.count("ok"), statuses.count("n/a")
     return finish(passed, len(statuses) - passed - untraced, o.json, rows=rows)

@@ -3,6 +3,7 @@
 import argparse
 import concurrent.futures
 import contextlib
+import functools
 import io
 import json
 import multiprocessing
@@ -78,19 +79,22 @@ def pooled(work, items, jobs, seconds=None):
 
 
 def forked(work, items, jobs):
-    """(item, work(*item)) of each item in order, in `jobs` processes that share what this one has loaded; here if there is one."""
+    """(item, work(*item)) of each item in order, in `jobs` processes; here if there is one.
+
+    The processes inherit the items: modules with closures cannot be sent.
+    """
     if jobs <= 1:
         yield from ((item, work(*item)) for item in items)
         return
     items = list(items)
-    global _forked
-    _forked = work
+    global _calls
+    _calls = [functools.partial(work, *item) for item in items]
     with multiprocessing.get_context("fork").Pool(jobs) as pool:
-        yield from zip(items, pool.imap(_call, items), strict=True)
+        yield from zip(items, pool.imap(_call, range(len(items))), strict=True)
 
 
-def _call(item):
-    return _forked(*item)
+def _call(at):
+    return _calls[at]()
 
 
 def chunks(numbers, size):
