@@ -1,4 +1,4 @@
-//! Lets the linker fold functions of equal code, of which kernels over element types of one size have many, where it can.
+//! Lets the linker fold functions of equal code, where it can. Kernels over element types of one size have many such functions.
 
 use std::path::PathBuf;
 use std::process::{Command, Stdio};

@@ -154,11 +154,8 @@ impl Rewriter<'_> {
         let object = |v: &ValueId| self.object_of(*v);
         let target = node.args.get(arg).and_then(|a| a.values().next()).and_then(object);
         let mut read = twin.args.iter().filter_map(|i| node.args.get(*i as usize)).flat_map(Arg::values);
-        let lazy = |o: usize| {
-            let a = &self.storages[self.objects[o]];
-            !twin.op.def().maps_bits && (a.conj || a.neg)
-        };
-        target.is_some_and(|o| !lazy(o)) && read.any(|v| object(v) == target)
+        let copied = |o: usize| self.storages[self.objects[o]].is_copied_for(twin.op);
+        target.is_some_and(|o| !copied(o)) && read.any(|v| object(v) == target)
     }
 
     /// Makes a storage large enough for a region. Cells that PyTorch leaves undefined are 0.

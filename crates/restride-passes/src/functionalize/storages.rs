@@ -109,6 +109,13 @@ pub struct Alias {
     current: Option<(ValueId, usize)>,
 }
 
+impl Alias {
+    /// Whether a call of the operator takes a copy of the alias, with its lazy bits applied.
+    pub fn is_copied_for(&self, op: Op) -> bool {
+        !op.def().maps_bits && (self.conj || self.neg)
+    }
+}
+
 /// All storages and aliases of one graph.
 #[derive(Debug, Default)]
 pub struct VersionedStorages {

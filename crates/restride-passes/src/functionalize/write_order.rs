@@ -3,7 +3,6 @@
 use super::overlapping_writes::{self, Rounds};
 use super::region::{Relation, relate};
 use super::rewrite::{NewValue, Rewrite, Rewriter, needs_sizes};
-use super::storages::Alias;
 use restride_ir::{
     Arg, Dim, Error, Expr, Layout, Node, OpError, TensorType, Twin, ValueId, Visited, computed_aside, fits,
 };
@@ -52,8 +51,7 @@ impl Rewriter<'_> {
         let repeats = || own.ty.known().is_some_and(|t| self_overlaps(&t.layout) != Some(false));
         let aside = || if repeats() { WriteOrder::Aside } else { WriteOrder::Once };
         // Lazily mapped tensors are put aside: nothing that is read is written.
-        let mapped = |a: &Alias| !twin.op.def().maps_bits && (a.conj || a.neg);
-        if mapped(own) {
+        if own.is_copied_for(twin.op) {
             return Ok(aside());
         }
         let def = twin.op.def();
@@ -71,7 +69,7 @@ impl Rewriter<'_> {
         for v in twin.args.iter().filter_map(|i| node.args.get(*i as usize)).flat_map(Arg::values) {
             let Some(NewValue::Object(o)) = self.map[*v] else { continue };
             let a = &self.storages[self.objects[o]];
-            let shares = a.storage == own.storage && !mapped(a);
+            let shares = a.storage == own.storage && !a.is_copied_for(twin.op);
             match (a.ty.known(), known) {
                 (Some(ty), Some(_)) => operands.push(Visited { ty: ty.clone(), shares }),
                 _ if !shares || a.ty == own.ty || self.storages.disjoint(target, self.objects[o]) => {}
@@ -87,12 +85,12 @@ impl Rewriter<'_> {
         Ok(overlapping_writes::rounds(known, &operands)?.map_or(WriteOrder::Once, WriteOrder::Rounds))
     }
 
-    /// Refuses a call that writes several tensors, one of which has several elements in one cell.
+    /// Refuses a call that writes several tensors if one of them has several elements in one cell.
     fn refuse_repeats(&self, node: &Node, twin: &Twin) -> Rewrite<()> {
         for v in twin.writes.iter().filter_map(|w| node.args.get(w.0 as usize)).flat_map(Arg::values) {
             let own = &self.storages[self.alias(*v)?];
-            let lazy = !twin.op.def().maps_bits && (own.conj || own.neg);
-            if !lazy && !twin.resizes && own.ty.known().is_some_and(|t| self_overlaps(&t.layout) != Some(false)) {
+            let passes = own.is_copied_for(twin.op) || twin.resizes;
+            if !passes && own.ty.known().is_some_and(|t| self_overlaps(&t.layout) != Some(false)) {
                 return Err(repeated(node).into());
             }
         }

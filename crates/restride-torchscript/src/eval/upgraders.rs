@@ -19,7 +19,7 @@ enum Meant {
     Truncated,
     /// Without `dtype`, a fill of integers or bools gave floats.
     FloatFill,
-    /// The operator had fewer arguments, of which the last one to come is this flag.
+    /// The operator had fewer arguments, and PyTorch added this flag last.
     Flag { at: usize, value: bool },
     /// An argument could be `None`, and then was this number.
     Default { name: &'static str, at: usize, value: i64 },
