@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import contextlib
 import ctypes
+import sys
+import time
 from collections.abc import Iterator, Mapping
 from typing import Any
 
@@ -42,6 +44,10 @@ def _tensor(memory: tuple[int, int], dtype: torch.dtype) -> torch.Tensor:
     return torch.frombuffer((ctypes.c_char * length).from_address(address), dtype=dtype)
 
 
+def _references(*tensors: torch.Tensor) -> list[int]:
+    return [sys.getrefcount(tensor) for tensor in tensors]
+
+
 class _Engine:
     def __init__(self, groups: Mapping[str, dist.ProcessGroup]) -> None:
         self.groups = dict(groups)
@@ -76,6 +82,34 @@ class _Engine:
             dtype, reduction = torch.uint8, _TRUTH.get(reduction, reduction)
         into = _tensor(receive, dtype)
         given = into if send == receive else _tensor(send, dtype)
+        if given is into and pattern in ("all_gather", "all_to_all"):
+            given = into.clone()
+        before, failed = _references(into, given), None
+        try:
+            self.carry_out(pattern, reduction, root, group, into, given, counts)
+        except Exception as e:
+            # The exception itself refers to the tensors.
+            failed = str(e)
+        # A thread of the backend drops the tensors after it said that the exchange is done, and takes Python's lock to do so. That is
+        # awaited, because the memory is the run's again, and because such a thread aborts a process that ends meanwhile.
+        end = time.monotonic() + 1
+        while any(map(int.__gt__, _references(into, given), before)) and time.monotonic() < end:
+            time.sleep(0)
+        if failed is not None:
+            raise RuntimeError(failed)
+        if mean and into.numel() > 0:
+            into.div_(dist.get_world_size(group))
+
+    def carry_out(
+        self,
+        pattern: str,
+        reduction: str,
+        root: int,
+        group: dist.ProcessGroup,
+        into: torch.Tensor,
+        given: torch.Tensor,
+        counts: tuple[list[int], list[int]],
+    ) -> None:
         if pattern in ("all_reduce", "broadcast"):
             if given is not into:
                 into.copy_(given)
@@ -84,16 +118,14 @@ class _Engine:
             else:
                 dist.broadcast(into, dist.get_global_rank(group, root), group)
         elif pattern == "all_gather":
-            dist.all_gather_into_tensor(into, given.clone() if given is into else given, group)
+            dist.all_gather_into_tensor(into, given, group)
         elif pattern == "reduce_scatter":
             dist.reduce_scatter_tensor(into, given, _operation(reduction), group)
         elif pattern == "all_to_all":
             sent, received = counts
-            dist.all_to_all_single(into, given.clone() if given is into else given, received, sent, group)
+            dist.all_to_all_single(into, given, received, sent, group)
         else:
             raise ValueError(f"torch.distributed has no {pattern}")
-        if mean and into.numel() > 0:
-            into.div_(dist.get_world_size(group))
 
     def abort(self, why: str) -> None:
         # The other ranks' exchanges end with an error when this one leaves the group.
