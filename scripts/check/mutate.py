@@ -67,10 +67,10 @@ class Seeds:
                 self.inputs.append((name.replace(".json", ".pt2"), "json", data))
         # Programs of torch.jit.save and printed graphs, with the inputs that give them types.
         folder = "fixtures/torchscript/"
-        given = {name.replace(".inputs.json", ""): data for name, data in files(folder + "*.inputs.json")}
+        given = {name.replace(".inputs.json", ""): data for name, data in files(folder + "**/*.inputs.json")}
         stem = lambda name: name.rsplit(".", 1)[0]
-        self.scripted = [(stem(n), data) for n, data in files(folder + "*.pt") if stem(n) in given]
-        self.pasted = [(stem(n), data) for n, data in files(folder + "*.txt") if stem(n) in given]
+        self.scripted = [(stem(n), data) for n, data in files(folder + "**/*.pt") if stem(n) in given]
+        self.pasted = [(stem(n), data) for n, data in files(folder + "**/*.txt") if stem(n) in given]
         self.given = given
         code = [c.decode() for _, data in self.scripted for n, c in m.zip_entries(data) if n.endswith(".py")]
         self.python = m.Text(code + [data.decode() for _, data in self.pasted])
@@ -106,10 +106,14 @@ def is_json(name):
     return name.endswith(".json")
 
 
-def damaged(rng, seeds):
+LEVELS = ["bytes", "zip", "json", "pickle", "text", "tensors", "plan", "torchscript", "pasted"]
+
+
+def damaged(rng, seeds, levels=LEVELS):
     """The level, the program's file name and contents, more options, and whose contents the inputs are."""
-    levels = ["bytes", "zip", "json", "pickle", "text", "tensors", "plan", "torchscript", "pasted"]
-    level = rng.choices(levels, [8, 10, 25, 10, 30, 9, 8, 15, 15])[0]
+    level = rng.choices(LEVELS, [8, 10, 25, 10, 30, 9, 8, 15, 15])[0]
+    if level not in levels:
+        return None
     if level == "torchscript":
         name, data = rng.choice(seeds.scripted)
         kind = rng.random()
@@ -254,10 +258,13 @@ def fault(code, said):
     return None
 
 
-def case(number, directory, seeds, restride, seconds):
-    """Runs a case. Its level, command, end, what is wrong, seconds."""
+def case(number, directory, seeds, restride, seconds, levels=LEVELS):
+    """Runs a case. Its level, command, end, what is wrong, seconds, command line. None if it is of another level."""
     rng = random.Random(f"mutate {number}")
-    level, file, data, inputs = damaged(rng, seeds)
+    made = damaged(rng, seeds, levels)
+    if made is None:
+        return None
+    level, file, data, inputs = made
     path = os.path.join(directory, file)
     with open(path, "wb") as f:
         f.write(data)
@@ -286,9 +293,9 @@ def case(number, directory, seeds, restride, seconds):
 STATE = {}
 
 
-def begin(directory, seeds, restride, seconds, keep):
+def begin(directory, seeds, restride, seconds, keep, levels):
     own = tempfile.mkdtemp(dir=directory)
-    STATE.update(directory=own, seeds=seeds, restride=restride, seconds=seconds, keep=keep)
+    STATE.update(directory=own, seeds=seeds, restride=restride, seconds=seconds, keep=keep, levels=levels)
     resource.setrlimit(resource.RLIMIT_AS, (ADDRESS_SPACE, ADDRESS_SPACE))
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
     # Children have the limit from here; it is nothing to this process, which ignores its signal.
@@ -299,7 +306,10 @@ def begin(directory, seeds, restride, seconds, keep):
 
 def work(number):
     s = STATE
-    level, name, code, wrong, took, arguments = case(number, s["directory"], s["seeds"], s["restride"], s["seconds"])
+    ran = case(number, s["directory"], s["seeds"], s["restride"], s["seconds"], s["levels"])
+    if ran is None:
+        return None
+    level, name, code, wrong, took, arguments = ran
     if wrong and s["keep"]:
         slug = re.sub(r"[^A-Za-z0-9]+", "-", wrong)[:60]
         into = os.path.join(s["keep"], slug)
@@ -319,6 +329,7 @@ def main():
     p = parser(__doc__, "--seconds", "--jobs", "--binary", "--json", jobs=os.cpu_count())
     p.add_argument("--cases", type=seeds, default=range(2000), metavar="A..B")
     p.add_argument("--timeout", type=int, default=10, help="seconds of processor time for one run")
+    p.add_argument("--levels", nargs="+", choices=LEVELS, default=LEVELS, help="cases of these levels alone")
     p.add_argument("--keep", metavar="DIR", help="where failing files are put")
     p.add_argument("--show", type=int, metavar="CASE")
     o = p.parse_args()
@@ -327,7 +338,7 @@ def main():
         # The files of one case stay.
         directory = Path(tempfile.mkdtemp(prefix="restride-mutate-")) if o.show is not None else folder
         files = Seeds(restride, directory)
-        given = (str(directory), files, restride.path, o.timeout, o.keep and os.path.abspath(o.keep))
+        given = (str(directory), files, restride.path, o.timeout, o.keep and os.path.abspath(o.keep), o.levels)
         if o.show is None:
             return campaign(o, given)
         begin(*given)
@@ -343,7 +354,7 @@ def campaign(o, given):
     source = itertools.takewhile(lambda _: o.seconds is None or time.monotonic() - start < o.seconds, o.cases)
     with multiprocessing.Pool(o.jobs, begin, given) as pool:
         while chunk := list(itertools.islice(source, 64 * o.jobs)):
-            for number, level, name, code, wrong, took in pool.imap_unordered(work, chunk, 8):
+            for number, level, name, code, wrong, took in filter(None, pool.imap_unordered(work, chunk, 8)):
                 total += 1
                 end = "failed" if wrong else code
                 ends[level][end] += 1

@@ -124,6 +124,30 @@ class Found(torch.nn.Module):
         return boxes[keep], scores[keep], labels[keep]
 
 
+class Growing(torch.nn.Module):
+    """Loops that run as often as data decides and add a row each time: to a tensor, to lists, and into a picture."""
+
+    def forward(self, x, boxes, scores):
+        boxes = boxes[scores > 0.4]
+        sums = x[:1]
+        rows: list[torch.Tensor] = []
+        pieces: list[torch.Tensor] = [x[0]]
+        for i in range(boxes.size(0)):
+            box = boxes[i]
+            top, left = max(int(box[0]), 0), max(int(box[1]), 0)
+            bottom, right = min(int(box[2]) + 1, x.size(0)), min(int(box[3]) + 1, x.size(1))
+            picture = torch.zeros_like(x)
+            picture[top:bottom, left:right] = torch.ones([bottom - top, right - left])
+            rows.append(picture + len(rows))
+            pieces.append(picture.sum(0) * sums.size(0))
+            sums = torch.cat([sums, picture.sum(0).unsqueeze(0) + sums[-1:]])
+        if len(rows) > 0:
+            pictures = torch.stack(rows)
+        else:
+            pictures = x.new_empty((0, 4, 5))
+        return sums, pictures, torch.cat(pieces), len(pieces)
+
+
 class Old(torch.nn.Module):
     """Calls that meant something else in archives of before."""
 
@@ -275,6 +299,7 @@ def main():
     call(function, x, OUT / "jit_ir.outputs.npz")
     torch.save(network.state_dict(), OUT / "state_dict.pt")
     old()
+    growing()
 
 
 def old():
@@ -290,6 +315,13 @@ def old():
         "torch.div(n, torch.full_like(n, 2), out=held)": "torch.copy_(held, n)",
     }
     archive("old_version_5", torch.jit.script(Old()), arguments, version=5, changes=changes)
+
+
+def growing():
+    """One archive, on data that lets its loop run three times."""
+    boxes = torch.tensor([[0, 1, 2, 3], [2, 2, 9, 9], [1, 0, 1, 4], [-2, -1, 0, 2]])
+    arguments = (torch.arange(20.0).reshape(4, 5) / 4, boxes, torch.tensor([0.5, 0.9, 0.1, 0.6]))
+    archive("scripted_growing", torch.jit.script(Growing()), arguments)
 
 
 if __name__ == "__main__":

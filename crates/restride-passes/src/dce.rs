@@ -1,18 +1,43 @@
 //! Dead code elimination: removes nodes without effect whose results are not needed.
 
-use restride_ir::{Arg, Expr, Graph, Node, NodeId, Program, Stage, Symbol, Table, Type, ValueId};
+use restride_ir::{Arg, Expr, Graph, GraphId, Node, NodeId, Program, Stage, Symbol, Table, Type, ValueId};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// Removes unneeded nodes from every graph of a functional program. Nodes that write stay in an imported one.
 pub fn dce(program: &mut Program) {
     let writes_stay = program.stage == Stage::Imported;
     let ids: Vec<_> = program.graphs.ids().collect();
+    let read: BTreeMap<GraphId, BTreeSet<Symbol>> = match program.symbols.is_empty() {
+        true => BTreeMap::new(),
+        false => ids.iter().filter(|g| **g != program.main).map(|g| (*g, body_symbols(program, *g))).collect(),
+    };
     for id in ids {
-        sweep(&mut program.graphs[id], writes_stay);
+        sweep(&mut program.graphs[id], &read, writes_stay);
     }
 }
 
-fn sweep(graph: &mut Graph, writes_stay: bool) {
+/// Data-dependent symbols that a body and the bodies in it mention: the graph outside may learn them.
+fn body_symbols(program: &Program, body: GraphId) -> BTreeSet<Symbol> {
+    let mut out = BTreeSet::new();
+    let mut seen = BTreeSet::from([body]);
+    let mut open = vec![body];
+    while let Some(id) = open.pop() {
+        let Some(graph) = program.graphs.get(id) else { continue };
+        graph.values.iter().for_each(|(_, v)| type_symbols(&v.ty, &mut out));
+        for arg in graph.ordered().flat_map(|(_, n)| &n.args).chain(&graph.outputs) {
+            arg_symbols(arg, &mut out);
+            if let Arg::Graph(g) = arg
+                && seen.insert(*g)
+            {
+                open.push(*g);
+            }
+        }
+    }
+    out.retain(Symbol::is_unbacked);
+    out
+}
+
+fn sweep(graph: &mut Graph, bodies: &BTreeMap<GraphId, BTreeSet<Symbol>>, writes_stay: bool) {
     // The node that a data-dependent symbol is learnt from is the first that mentions it in a result.
     let mut learnt: BTreeMap<Symbol, NodeId> = BTreeMap::new();
     for (id, node) in graph.ordered() {
@@ -51,7 +76,12 @@ fn sweep(graph: &mut Graph, writes_stay: bool) {
         for v in node.operands() {
             needed.set(v, true);
         }
-        node.args.iter().for_each(|a| arg_symbols(a, &mut symbols));
+        for arg in &node.args {
+            arg_symbols(arg, &mut symbols);
+            if let Arg::Graph(g) = arg {
+                symbols.extend(bodies.get(g).into_iter().flatten().cloned());
+            }
+        }
         for r in &node.results {
             type_symbols(&graph.values[*r].ty, &mut symbols);
         }

@@ -72,7 +72,7 @@ pub fn segments(program: &Program) -> Vec<Segment> {
                 arg.scalars().iter().for_each(|e| e.symbols(&mut read));
                 later.extend(read.into_iter().filter(|s| learnt.get(s).is_some_and(|piece| *piece != cuts.len())));
             }
-            if own.iter().any(|s| !known.contains(s) && deciding.contains(s)) {
+            if own.iter().any(|s| !known.contains(s) && deciding.contains(s)) || bodies_learn(program, node, &known) {
                 cuts.push(at);
             } else {
                 learnt.extend(own.iter().filter(|s| !known.contains(*s)).map(|s| (s.clone(), cuts.len())));
@@ -119,6 +119,31 @@ fn deciding(program: &Program) -> BTreeSet<Symbol> {
         layout.sizes.iter().chain(&layout.strides).chain([&layout.offset]).for_each(|e| e.symbols(&mut out));
     }
     out
+}
+
+/// Whether a body of a call, or a body in it, learns a number that tensors in it are computed from: no plan knows it.
+fn bodies_learn(program: &Program, node: &Node, known: &BTreeSet<Symbol>) -> bool {
+    let bodies = |node: &Node| -> Vec<GraphId> {
+        node.args.iter().filter_map(|a| if let Arg::Graph(g) = a { Some(*g) } else { None }).collect()
+    };
+    let mut open = bodies(node);
+    let mut seen: BTreeSet<GraphId> = open.iter().copied().collect();
+    while let Some(id) = open.pop() {
+        let Some(graph) = program.graphs.get(id) else { continue };
+        let mut read = BTreeSet::new();
+        for (_, inner) in graph.ordered() {
+            open.extend(bodies(inner).into_iter().filter(|g| seen.insert(*g)));
+            let tensors = inner.results.iter().filter(|r| graph.values[**r].ty.tensor().is_some());
+            tensors.for_each(|r| symbols_of(&graph.values[*r].ty, &mut read));
+            if !checks_numbers(graph, inner) {
+                inner.args.iter().flat_map(Arg::scalars).for_each(|e| e.symbols(&mut read));
+            }
+        }
+        if read.iter().any(|s| s.is_unbacked() && !known.contains(s)) {
+            return true;
+        }
+    }
+    false
 }
 
 /// Whether a node only computes numbers, or checks them.

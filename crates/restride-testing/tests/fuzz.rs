@@ -45,7 +45,10 @@ fn corpus(entry: &str) -> Vec<Vec<u8>> {
             let texts = ["semantics", "functionalize", "operators", "place"].iter();
             texts.flat_map(|d| read(files(&format!("filetests/{d}"), &[".fx"]))).collect()
         }
-        "torchscript" => read(files("../../fixtures/torchscript", &[".pt"])),
+        "torchscript" => ["../../fixtures/torchscript", "../../fixtures/torchscript/old"]
+            .iter()
+            .flat_map(|d| read(files(d, &[".pt"])))
+            .collect(),
         "pasted_graphs" => read(files("../../fixtures/torchscript", &[".txt"])),
         "expressions" => ["s0*(s1 + 4)//2", "Mul(Integer(2), Symbol('s0', integer=True))", "L['x'].size()[0] % 8 == 0"]
             .map(|t| t.as_bytes().to_vec())

@@ -37,6 +37,8 @@ pub enum PyValue {
     Tensor(TensorRef),
     /// A list.
     List(ListRef),
+    /// In a list: the tensors that a loop on data appended, as rows of one tensor.
+    Rows(TensorRef),
     /// A tuple, or a named tuple with its class and the names of its fields.
     Tuple(Rc<[PyValue]>, Option<Rc<Fields>>),
     /// A dictionary.
@@ -169,6 +171,7 @@ impl PyValue {
             PyValue::Strided => "a layout".into(),
             PyValue::Tensor(_) => "a tensor".into(),
             PyValue::List(_) => "a list".into(),
+            PyValue::Rows(_) => "the items of a list whose length data decides".into(),
             PyValue::Tuple(..) => "a tuple".into(),
             PyValue::Dict(_) => "a dict".into(),
             PyValue::Object(o) => format!("an object of class {}", o.class),
@@ -185,7 +188,7 @@ impl PyValue {
     /// Whether a tensor is in it, at any depth of lists and tuples.
     pub fn has_tensor(&self) -> bool {
         match self {
-            PyValue::Tensor(_) => true,
+            PyValue::Tensor(_) | PyValue::Rows(_) => true,
             PyValue::List(l) => l.borrow().iter().any(PyValue::has_tensor),
             PyValue::Tuple(t, _) => t.iter().any(PyValue::has_tensor),
             PyValue::Dict(d) => d.borrow().values().any(PyValue::has_tensor),

@@ -106,7 +106,7 @@ fn traces_run_as_pytorch_runs_them() {
 
 #[test]
 fn scripted_code_runs_as_pytorch_runs_it() {
-    for name in ["scripted_code", "scripted_state", "scripted_found"] {
+    for name in ["scripted_code", "scripted_state", "scripted_found", "scripted_growing"] {
         holds(name, &format!("{name}.pt"), "");
     }
 }
@@ -130,6 +130,39 @@ fn archives_of_old_versions_run_as_those_ran_them() {
         }
     }
     assert_eq!(count, 13);
+}
+
+/// The refusal of `def forward(self, x: Tensor, n: Tensor) -> BODY` in an archive.
+fn refusal_of_loop(body: &str) -> restride::Error {
+    let text = format!("def forward(self, x: torch.Tensor, n: torch.Tensor):\n{body}");
+    let given =
+        GivenInputs { items: GivenInputs::parse_types("x=f32[4,3],n=i64[]").unwrap(), ..GivenInputs::default() };
+    let import = restride_torchscript::RecordOptions {
+        method: None,
+        lookup: &restride_ops::lookup,
+        limits: restride::Limits::default(),
+        inputs: &given,
+    };
+    restride_torchscript::text::import(&text, "text", None, &import).unwrap_err()
+}
+
+#[test]
+fn loops_on_data_that_no_program_has_are_refused() {
+    let grows = "    y = x\n    for i in range(n.item()):\n        y = torch.cat([y, x])\n    return y\n";
+    let e = refusal_of_loop(grows);
+    assert!(e.what.contains("changes the sizes of y in each iteration: f32[4, 3] becomes f32[8, 3]"), "{e}");
+    let writes = "    y = [x]\n    for i in range(n.item()):\n        y[0] = x + 1\n    return y[0]\n";
+    let e = refusal_of_loop(writes);
+    assert!(e.what.contains("changes a list otherwise than by appending one tensor"), "{e}");
+    let ragged = "    y = []\n    for i in range(n.item()):\n        y.append(x[:i])\n    return torch.cat(y)\n";
+    let e = refusal_of_loop(ragged);
+    assert!(e.what.contains("of which each has a size of its own"), "{e}");
+    let read = "    y = []\n    for i in range(n.item()):\n        y.append(x)\n    return y[0]\n";
+    let e = refusal_of_loop(read);
+    assert!(e.what.contains("as often as data decides") && e.help.is_some(), "{e}");
+    let sizes = "    return x + x[x > 0]\n";
+    let e = refusal_of_loop(sizes);
+    assert!(e.what.contains("where data decides the sizes written `?`"), "{e}");
 }
 
 #[test]

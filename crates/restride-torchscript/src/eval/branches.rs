@@ -37,6 +37,24 @@ pub(super) enum ChangedPlace {
 }
 
 impl ChangedPlace {
+    /// The list, and the tensor that is its one new item, if the change is that.
+    pub(super) fn appended(&self, now: &PyValue) -> Option<(crate::value::ListRef, TensorRef)> {
+        let (ChangedPlace::List(list), PyValue::List(now)) = (self, now) else { return None };
+        let (old, now) = (list.borrow(), now.borrow());
+        let (last, before) = now.split_last()?;
+        let kept = before.len() == old.len() && before.iter().zip(old.iter()).all(|(a, b)| same(a, b));
+        Some((list.clone(), last.tensor().filter(|_| kept)?.clone()))
+    }
+
+    /// What it is, for messages.
+    pub(super) fn described(&self) -> String {
+        match self {
+            ChangedPlace::Attribute(_, name) => format!("the attribute {name}"),
+            ChangedPlace::List(_) => "a list otherwise than by appending one tensor".into(),
+            ChangedPlace::Dict(_) => "a dictionary".into(),
+        }
+    }
+
     fn is(&self, other: &ChangedPlace) -> bool {
         match (self, other) {
             (ChangedPlace::Attribute(a, n), ChangedPlace::Attribute(b, m)) => Rc::ptr_eq(a, b) && n == m,
@@ -78,7 +96,10 @@ impl Evaluator<'_, '_> {
             },
             PyValue::None => Ok(Truth::Known(false)),
             PyValue::Str(s) => Ok(Truth::Known(!s.is_empty())),
-            PyValue::List(l) => Ok(Truth::Known(!l.borrow().is_empty())),
+            PyValue::List(l) => {
+                super::growth::fixed_length(&PyValue::List(l.clone()))?;
+                Ok(Truth::Known(!l.borrow().is_empty()))
+            }
             PyValue::Tuple(t, _) => Ok(Truth::Known(!t.is_empty())),
             PyValue::Dict(d) => Ok(Truth::Known(!d.borrow().is_empty())),
             PyValue::Poison(why) => Err(Error::unsupported(why.to_string())),
@@ -475,7 +496,7 @@ fn same(a: &PyValue, b: &PyValue) -> bool {
         (PyValue::Global(x), PyValue::Global(y)) | (PyValue::Path(x), PyValue::Path(y)) => x == y,
         (PyValue::DType(x), PyValue::DType(y)) => x == y,
         (PyValue::MemoryFormat(x), PyValue::MemoryFormat(y)) => x == y,
-        (PyValue::Tensor(x), PyValue::Tensor(y)) => Rc::ptr_eq(x, y),
+        (PyValue::Tensor(x), PyValue::Tensor(y)) | (PyValue::Rows(x), PyValue::Rows(y)) => Rc::ptr_eq(x, y),
         (PyValue::List(x), PyValue::List(y)) => Rc::ptr_eq(x, y),
         (PyValue::Dict(x), PyValue::Dict(y)) => Rc::ptr_eq(x, y),
         (PyValue::Object(x), PyValue::Object(y)) => Rc::ptr_eq(x, y),

@@ -285,7 +285,7 @@ impl Evaluator<'_, '_> {
                 return self.call_method(&o.clone(), "__len__", Vec::new(), Vec::new());
             }
             other => match other.items() {
-                Some(items) => PyValue::int(items.len() as i64),
+                Some(items) => PyValue::Num(super::growth::length(&items)),
                 None => PyValue::int(self.unpacked(other)?.len() as i64),
             },
         })
@@ -318,6 +318,9 @@ impl Evaluator<'_, '_> {
     pub(crate) fn call_torch(&mut self, name: &str, args: Vec<PyValue>, kwargs: OwnedKeywords) -> Result<PyValue> {
         if let Some(value) = self.call_meta(name, &args, &kwargs)? {
             return Ok(value);
+        }
+        if let Some(joined) = self.joined_rows(name, &args, &kwargs)? {
+            return Ok(joined);
         }
         let tensors = args.iter().chain(kwargs.iter().map(|k| &k.1)).any(PyValue::has_tensor);
         if !tensors || matches!(name, "__is__" | "__isnot__") {

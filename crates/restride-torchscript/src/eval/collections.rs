@@ -1,6 +1,7 @@
 //! Lists and dictionaries, by TorchScript's function names (`torch.append(list, item)`).
 
 use super::expressions::refused;
+use super::growth::{fixed_length, length};
 use super::indexing::position;
 use super::{Evaluator, MAX_ITEMS, numbers};
 use crate::value::{DictRef, ListRef, PyKey, PyValue};
@@ -21,6 +22,9 @@ impl Evaluator<'_, '_> {
     pub(crate) fn list_method(&mut self, list: &ListRef, name: &str, args: &[PyValue]) -> Result<Option<PyValue>> {
         let arg = |i: usize| args.get(i).cloned().ok_or_else(|| refused(format!("{name} lacks an argument")));
         let n = list.borrow().len();
+        if !matches!(name, "append" | "copy" | "list" | "len") {
+            fixed_length(&PyValue::List(list.clone()))?;
+        }
         Ok(Some(match name {
             "append" => {
                 let item = arg(0)?;
@@ -111,7 +115,7 @@ impl Evaluator<'_, '_> {
                 *list.borrow_mut() = items;
                 PyValue::None
             }
-            "len" => PyValue::int(n as i64),
+            "len" => PyValue::Num(length(&list.borrow())),
             "__getitem__" => self.get_item(PyValue::List(list.clone()), arg(0)?)?,
             "_set_item" | "__setitem__" => {
                 self.set_item(PyValue::List(list.clone()), arg(0)?, arg(1)?)?;

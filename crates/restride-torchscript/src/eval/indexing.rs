@@ -1,6 +1,7 @@
 //! `x[i]` on lists, tuples, dictionaries, strings and tensors.
 
 use super::expressions::refused;
+use super::growth::fixed_length;
 use super::{Env, Evaluator, numbers};
 use crate::record::TensorRef;
 use crate::syntax::ast::{Ast, AstKind};
@@ -29,6 +30,7 @@ impl Evaluator<'_, '_> {
 
     /// `base[index]`
     pub(crate) fn get_item(&mut self, base: PyValue, index: PyValue) -> Result<PyValue> {
+        fixed_length(&base)?;
         match (&base, &index) {
             (PyValue::List(_) | PyValue::Tuple(..), PyValue::Slice(s)) => {
                 let items = base.items().unwrap_or_default();
@@ -109,6 +111,7 @@ impl Evaluator<'_, '_> {
 
     /// `base[index] = value`
     pub(crate) fn set_item(&mut self, base: PyValue, index: PyValue, value: PyValue) -> Result<()> {
+        fixed_length(&base)?;
         match &base {
             PyValue::List(l) => {
                 let n = l.borrow().len();

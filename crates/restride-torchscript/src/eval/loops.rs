@@ -2,10 +2,11 @@
 
 use super::branches::Truth;
 use super::{BlockEnd, Env, Evaluator};
-use crate::record::TensorRef;
+use crate::record::{RecordedBody, TensorRef};
 use crate::syntax::ast::{Ast, AstKind, Stmt};
-use crate::value::PyValue;
-use restride_ir::{Arg, DType, Error, Expr, Result};
+use crate::value::{ListRef, PyValue};
+use restride_ir::{Arg, DType, Dim, Error, Expr, ExprFn, Result};
+use std::rc::Rc;
 use std::sync::Arc;
 
 impl Evaluator<'_, '_> {
@@ -76,7 +77,6 @@ impl Evaluator<'_, '_> {
     /// A loop whose end depends on data. Variables that it assigns are carried as tensors; `at` is the condition, or with `trips`
     /// the loop's variable.
     fn data_loop(&mut self, env: &mut Env, at: &Ast, body: &[Stmt], trips: Option<Expr>) -> Result<()> {
-        // A first run of the body, which is thrown away, tells what it assigns.
         let mut names: Vec<Arc<str>> = Vec::new();
         assigned(body, &mut names);
         names.retain(|n| env.vars.contains_key(n));
@@ -108,27 +108,21 @@ impl Evaluator<'_, '_> {
             carried.push((name, kind));
             initial.push(tensor);
         }
-        let counter = trips.is_some();
-        if counter {
+        if let Some(trips) = trips {
             initial.push(self.rec.scalar_tensor(&Expr::Int(0), DType::I64)?);
+            let code = CountedLoop { target: at, body, trips };
+            return self.counted_loop(env, &code, carried, initial);
         }
         // The condition.
         self.rec.enter("while_loop_cond_graph")?;
         let inputs: Vec<TensorRef> = initial.iter().map(|t| self.rec.carried(t)).collect();
-        let flag = match &trips {
-            Some(trips) => {
-                let n = self.rec.scalar_tensor(trips, DType::I64)?;
-                let i = inputs.last().expect("the counter was added").clone();
-                self.rec.tensor("aten.lt.Tensor", vec![Arg::Value(i), Arg::Value(n)])
-            }
-            None => {
-                let mut inside = self.inside(env, &carried, &inputs, false)?;
-                let value = self.expression(&mut inside, at)?;
-                match self.truth(value)? {
-                    Truth::Known(b) => self.rec.condition_tensor(&Expr::Bool(b)),
-                    Truth::Number(e) => self.rec.condition_tensor(&e),
-                    Truth::Data(t) => Ok(t),
-                }
+        let flag = {
+            let mut inside = self.inside(env, &carried, &inputs, false)?;
+            let value = self.expression(&mut inside, at)?;
+            match self.truth(value)? {
+                Truth::Known(b) => self.rec.condition_tensor(&Expr::Bool(b)),
+                Truth::Number(e) => self.rec.condition_tensor(&e),
+                Truth::Data(t) => Ok(t),
             }
         };
         let condition = self.rec.leave();
@@ -136,11 +130,100 @@ impl Evaluator<'_, '_> {
         // The body.
         self.rec.enter("while_loop_body_graph")?;
         let inputs: Vec<TensorRef> = initial.iter().map(|t| self.rec.carried(t)).collect();
-        let outcome = self.loop_body(env, at, body, &carried, &inputs, counter);
+        let outcome = self.loop_body(env, body, &carried, &inputs, None, &[]);
         let left = self.rec.leave();
-        let outputs = outcome?;
+        let outputs = outcome?.outputs;
         let results = self.rec.while_loop((condition, flag), (left, outputs), &initial)?;
-        for ((name, kind), t) in carried.iter().zip(&results) {
+        self.loop_results(env, &carried, &results)
+    }
+
+    /// A `for` whose number of iterations data decides. `initial` are the carried tensors and the counter.
+    fn counted_loop(
+        &mut self,
+        env: &mut Env,
+        code: &CountedLoop<'_>,
+        carried: Vec<(Arc<str>, CarriedKind)>,
+        mut initial: Vec<TensorRef>,
+    ) -> Result<()> {
+        let (mut left, mut outcome) = self.counted_body(env, code, &carried, &initial, &[])?;
+        let growing = outcome.growing;
+        if !growing.is_empty() {
+            // Once more, with room for the rows of all iterations.
+            let counter = initial.pop().expect("the counter was added");
+            let zero = Expr::Int(0);
+            let rows = match code.trips.less(&zero) {
+                Some(false) => code.trips.clone(),
+                _ => Expr::call(ExprFn::Max, vec![zero, code.trips.clone()]),
+            };
+            for grown in &growing {
+                let sizes: Vec<Expr> = std::iter::once(rows.clone()).chain(grown.row.iter().cloned()).collect();
+                let mut room =
+                    self.rec.tensor("aten.zeros.default", vec![Arg::Scalars(sizes), Arg::DType(grown.dtype)])?;
+                match &grown.place {
+                    GrowingPlace::Variable(k) => {
+                        if !grown.first.is(0) {
+                            let parts = vec![Some(initial[*k].clone()), Some(room)];
+                            room = self.rec.tensor("aten.cat.default", vec![Arg::Values(parts)])?;
+                        }
+                        initial[*k] = room;
+                    }
+                    GrowingPlace::List(_) => initial.push(room),
+                }
+            }
+            initial.push(counter);
+            (left, outcome) = self.counted_body(env, code, &carried, &initial, &growing)?;
+        }
+        self.rec.enter("while_loop_cond_graph")?;
+        let inputs: Vec<TensorRef> = initial.iter().map(|t| self.rec.carried(t)).collect();
+        let i = inputs.last().expect("the counter was added").clone();
+        let flag = match self.rec.scalar_tensor(&code.trips, DType::I64) {
+            Ok(n) => self.rec.tensor("aten.lt.Tensor", vec![Arg::Value(i), Arg::Value(n)]),
+            Err(e) => Err(e),
+        };
+        let condition = self.rec.leave();
+        let results = self.rec.while_loop((condition, flag?), (left, outcome.outputs), &initial)?;
+        self.loop_results(env, &carried, &results)?;
+        let lists = growing.iter().filter_map(|g| if let GrowingPlace::List(l) = &g.place { Some(l) } else { None });
+        for (list, rows) in lists.zip(&results[carried.len()..]) {
+            self.note_list(list);
+            list.borrow_mut().push(PyValue::Rows(rows.clone()));
+        }
+        Ok(())
+    }
+
+    fn counted_body(
+        &mut self,
+        env: &Env,
+        code: &CountedLoop<'_>,
+        carried: &[(Arc<str>, CarriedKind)],
+        initial: &[TensorRef],
+        growing: &[Growing],
+    ) -> Result<(RecordedBody, LoopOutcome)> {
+        self.rec.enter("while_loop_body_graph")?;
+        let inputs: Vec<TensorRef> = initial.iter().map(|t| self.rec.carried(t)).collect();
+        // In the body, a list has the items of the iterations before.
+        let lists: Vec<(ListRef, Vec<PyValue>)> = growing
+            .iter()
+            .filter_map(
+                |g| if let GrowingPlace::List(l) = &g.place { Some((l.clone(), l.borrow().clone())) } else { None },
+            )
+            .collect();
+        let outcome = self.loop_body(env, code.body, carried, &inputs, Some(code.target), growing);
+        for (list, items) in lists {
+            *list.borrow_mut() = items;
+        }
+        let left = self.rec.leave();
+        Ok((left, outcome?))
+    }
+
+    /// Variables after a loop.
+    fn loop_results(
+        &mut self,
+        env: &mut Env,
+        carried: &[(Arc<str>, CarriedKind)],
+        results: &[TensorRef],
+    ) -> Result<()> {
+        for ((name, kind), t) in carried.iter().zip(results) {
             let value = match kind {
                 CarriedKind::Tensor => PyValue::Tensor(t.clone()),
                 CarriedKind::Number => PyValue::Num(self.rec.item(t)?),
@@ -170,36 +253,82 @@ impl Evaluator<'_, '_> {
         Ok(inside)
     }
 
+    /// Runs the body of a loop once. `target` is the variable of a `for`, whose counter is the last input; `growing` says which
+    /// inputs have room for the rows of all iterations.
     fn loop_body(
         &mut self,
         env: &Env,
-        at: &Ast,
         body: &[Stmt],
         carried: &[(Arc<str>, CarriedKind)],
         inputs: &[TensorRef],
-        counter: bool,
-    ) -> Result<Vec<TensorRef>> {
+        target: Option<&Ast>,
+        growing: &[Growing],
+    ) -> Result<LoopOutcome> {
         let mut inside = self.inside(env, carried, inputs, true)?;
-        let last = inputs.last().cloned();
-        if let (true, Some(i)) = (counter, &last) {
-            let n = self.rec.item(i)?;
-            self.assign(&mut inside, at, PyValue::Num(n))?;
+        let counter = target.and(inputs.last()).cloned();
+        let mut rows: Vec<GrowingRows> = Vec::new();
+        if let (Some(target), Some(counter)) = (target, &counter) {
+            let i = self.rec.item(counter)?;
+            self.assign(&mut inside, target, PyValue::Num(i.clone()))?;
+            let mut list_input = carried.len();
+            for grown in growing {
+                let k = match &grown.place {
+                    GrowingPlace::Variable(k) => *k,
+                    GrowingPlace::List(_) => {
+                        list_input += 1;
+                        list_input - 1
+                    }
+                };
+                let end = grown.first.plus(&i);
+                let bounds = [Expr::Int(0), Expr::Int(0), end].map(Arg::Scalar);
+                let args = std::iter::once(Arg::Value(inputs[k].clone())).chain(bounds).collect();
+                let before = self.rec.tensor("aten.slice.Tensor", args)?;
+                match &grown.place {
+                    GrowingPlace::Variable(k) => {
+                        inside.vars.insert(carried[*k].0.clone(), PyValue::Tensor(before.clone()));
+                    }
+                    GrowingPlace::List(list) => list.borrow_mut().push(PyValue::Rows(before.clone())),
+                }
+                rows.push(GrowingRows { input: inputs[k].clone(), before });
+            }
         }
         let (flow, changes) = self.transaction(|e| e.block(&mut inside, body))?;
-        if !changes.is_empty() {
-            return Err(Error::unsupported(
-                "a loop whose end depends on data changes an attribute, a list or a dictionary",
-            ));
-        }
         match flow {
             BlockEnd::Next | BlockEnd::Continue => {}
             _ => return Err(Error::unsupported("a loop whose end depends on data is left by break, return or raise")),
         }
-        let mut out = Vec::new();
-        for ((name, kind), input) in carried.iter().zip(inputs) {
+        let mut outcome = LoopOutcome::default();
+        let mut appended: Vec<(ListRef, TensorRef)> = Vec::new();
+        for (place, now) in &changes {
+            let Some((list, item)) = place.appended(now).filter(|_| counter.is_some()) else {
+                return Err(Error::unsupported(format!(
+                    "a loop that runs as often as data decides changes {}",
+                    place.described()
+                ))
+                .help("let each iteration append one tensor to a list that torch.stack or torch.cat joins, or assign a tensor"));
+            };
+            appended.push((list, item));
+        }
+        for (k, ((name, kind), input)) in carried.iter().zip(inputs).enumerate() {
             let value = inside.vars.get(name).cloned().unwrap_or(PyValue::None);
-            out.push(match (kind, value) {
-                (CarriedKind::Tensor, PyValue::Tensor(t)) => t,
+            let grown = growing.iter().position(|g| matches!(g.place, GrowingPlace::Variable(at) if at == k));
+            let out = match (kind, value) {
+                (CarriedKind::Tensor, PyValue::Tensor(t)) => match (grown, &counter) {
+                    (Some(g), Some(counter)) => {
+                        let row = self.rec.appended(&t, &rows[g].before);
+                        let row = row.ok_or_else(|| Error::invalid(format!("{name} does not grow as before")))?;
+                        self.with_row(&rows[g].input, &growing[g], counter, &row)?
+                    }
+                    (None, Some(_)) => match self.grows(&t, input)? {
+                        Some(mut found) => {
+                            found.place = GrowingPlace::Variable(k);
+                            outcome.growing.push(found);
+                            input.clone()
+                        }
+                        None => t,
+                    },
+                    _ => t,
+                },
                 (CarriedKind::Number, PyValue::Num(e)) => self.rec.scalar_tensor(&e, input.dtype())?,
                 (CarriedKind::Number, PyValue::Tensor(t)) => t,
                 (_, other) => {
@@ -208,13 +337,121 @@ impl Evaluator<'_, '_> {
                         other.kind()
                     )));
                 }
-            });
+            };
+            let (have, want) = (out.ty(), input.ty());
+            if have.rank() != want.rank() || have.layout.sizes.iter().zip(&want.layout.sizes).any(|(a, b)| a != b) {
+                return Err(Error::unsupported(format!(
+                    "a loop that runs as often as data decides changes the sizes of {name} in each iteration: {want} becomes {have}"
+                ))
+                .help("a `for` may add one row with torch.cat([tensor, row]) to a tensor, or append one tensor to a list"));
+            }
+            outcome.outputs.push(out);
         }
-        if let (true, Some(i)) = (counter, last) {
-            out.push(self.rec.tensor("aten.add.Scalar", vec![Arg::Value(i), Arg::Scalar(Expr::Int(1))])?);
+        for (list, item) in &appended {
+            let known = growing.iter().position(|g| matches!(&g.place, GrowingPlace::List(l) if Rc::ptr_eq(l, list)));
+            match (known, &counter) {
+                (Some(g), Some(counter)) => {
+                    let one = vec![Arg::Value(item.clone()), Arg::Scalar(Expr::Int(0))];
+                    let row = self.rec.tensor("aten.unsqueeze.default", one)?;
+                    let made = self.with_row(&rows[g].input, &growing[g], counter, &row)?;
+                    outcome.outputs.push(made);
+                }
+                _ => {
+                    let ty = item.ty();
+                    let first = Expr::Int(0);
+                    let place = GrowingPlace::List(list.clone());
+                    outcome.growing.push(Growing { place, first, row: ty.layout.sizes.to_vec(), dtype: ty.dtype });
+                }
+            }
         }
-        Ok(out)
+        for grown in &outcome.growing {
+            if let Some(size) = grown.row.iter().find(|n| !self.rec.known_before_body(n)) {
+                return Err(Error::unsupported(format!(
+                    "a loop that runs as often as data decides appends tensors, of which each has a size of its own: {size}"
+                ))
+                .help("let the tensors have equal sizes, as by torch.nn.functional.pad"));
+            }
+        }
+        if let Some(counter) = counter {
+            let one = vec![Arg::Value(counter), Arg::Scalar(Expr::Int(1))];
+            outcome.outputs.push(self.rec.tensor("aten.add.Scalar", one)?);
+        }
+        Ok(outcome)
     }
+
+    /// How an iteration adds a row to a tensor, if that is what it does.
+    fn grows(&mut self, whole: &TensorRef, start: &TensorRef) -> Result<Option<Growing>> {
+        let Some(row) = self.rec.appended(whole, start) else { return Ok(None) };
+        let (start, row) = (start.ty(), row.ty());
+        if !row.layout.sizes.first().is_some_and(|n| n.is(1)) || row.dtype != start.dtype || row.rank() != start.rank()
+        {
+            return Ok(None);
+        }
+        let first = start.layout.sizes[0].clone();
+        let (row, dtype) = (start.layout.sizes[1..].to_vec(), start.dtype);
+        Ok(Some(Growing { place: GrowingPlace::Variable(0), first, row, dtype }))
+    }
+
+    /// The tensor with the row of this iteration in its place.
+    fn with_row(
+        &mut self,
+        rows: &TensorRef,
+        growing: &Growing,
+        counter: &TensorRef,
+        row: &TensorRef,
+    ) -> Result<TensorRef> {
+        let mut wanted: Vec<Option<Expr>> = growing.row.iter().cloned().map(Some).collect();
+        wanted.insert(0, None);
+        if row.rank() != wanted.len() || row.dtype() != growing.dtype {
+            return Err(Error::unsupported(
+                "a loop that runs as often as data decides appends tensors of different types",
+            ));
+        }
+        let row = self.rec.fitted(row, &wanted)?;
+        let at = vec![Arg::Value(counter.clone()), Arg::Scalar(growing.first.clone())];
+        let at = self.rec.tensor("aten.add.Scalar", at)?;
+        let at = self.rec.tensor("aten.reshape.default", vec![Arg::Value(at), Arg::Scalars(vec![Expr::Int(1)])])?;
+        let args = vec![Arg::Value(rows.clone()), Arg::Scalar(Expr::Int(0)), Arg::Value(at), Arg::Value(row)];
+        self.rec.tensor("aten.index_copy.default", args)
+    }
+}
+
+/// A `for` whose number of iterations data decides.
+struct CountedLoop<'a> {
+    target: &'a Ast,
+    body: &'a [Stmt],
+    trips: Expr,
+}
+
+/// A tensor or list that each iteration of a loop adds one row to.
+struct Growing {
+    place: GrowingPlace,
+    /// Rows before the loop; of a list, those that the loop did not append are not among them.
+    first: Expr,
+    /// Sizes of one row.
+    row: Vec<Expr>,
+    dtype: DType,
+}
+
+enum GrowingPlace {
+    /// A carried variable, by its position.
+    Variable(usize),
+    List(ListRef),
+}
+
+/// The input of a body that has room for all rows, and the rows of the iterations before.
+struct GrowingRows {
+    input: TensorRef,
+    before: TensorRef,
+}
+
+/// What one iteration leaves.
+#[derive(Default)]
+struct LoopOutcome {
+    /// New contents of the inputs.
+    outputs: Vec<TensorRef>,
+    /// Tensors and lists that grow, which the inputs have no room for.
+    growing: Vec<Growing>,
 }
 
 /// How a carried variable is seen by the code.

@@ -11,6 +11,7 @@ pub(crate) mod dispatch;
 mod expressions;
 mod fast_paths;
 mod functional;
+mod growth;
 mod indexing;
 mod loops;
 mod methods;

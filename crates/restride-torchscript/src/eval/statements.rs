@@ -1,5 +1,6 @@
 //! Statements.
 
+use super::growth::fixed_length;
 use super::{BlockEnd, Env, Evaluator};
 use crate::syntax::ast::{Ast, AstKind, Stmt, StmtKind};
 use crate::value::{CodeFunction, PyValue};
@@ -177,6 +178,7 @@ impl Evaluator<'_, '_> {
             }
             PyValue::Poison(why) => Err(Error::unsupported(why.to_string())),
             other => {
+                fixed_length(other)?;
                 other.items().ok_or_else(|| Error::new(ErrorKind::Program, format!("{} has no parts", other.kind())))
             }
         }

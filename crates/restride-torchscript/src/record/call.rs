@@ -60,6 +60,7 @@ impl Recorder<'_> {
             let Some(Arg::Value(t)) = args.first() else { return Err(Error::invalid("a view of no tensor")) };
             return Ok(vec![RecordedResult::Tensor(t.clone())]);
         }
+        let args = self.fitted_args(op, args)?;
         let values: Vec<Arg> = args.iter().map(|a| self.arg(a)).collect::<Result<_>>()?;
         let types = self.types(op, &args, &values, writes)?;
         if op.name() == "aten.set_.source_Tensor" {
@@ -117,6 +118,11 @@ impl Recorder<'_> {
         }
         if !writes && !def.random && !matches!(def.kernel, Kernel::Dynamic(_)) {
             self.number_contents(op, &args, &made);
+        }
+        if let (&[Arg::Scalar(ref e), ..], [RecordedResult::Tensor(t)]) = (&args[..], &made[..])
+            && op.name() == "aten.scalar_tensor.default"
+        {
+            self.set_known_number(t, e);
         }
         if let Some(known) = known {
             for (m, k) in made.iter().zip(known) {
@@ -241,8 +247,10 @@ impl Recorder<'_> {
         }
         let frame = self.frames.last().expect("the main frame stays");
         let ty = |v: ValueId| frame.graph.tensor(v).clone();
-        let types = result_types(op, values, &self.conditions, ty)?;
-        Ok(types.into_iter().map(Some).collect())
+        match result_types(op, values, &self.conditions, ty) {
+            Ok(types) => Ok(types.into_iter().map(Some).collect()),
+            Err(e) => Err(undecided(op, &typed).unwrap_or_else(|| e.into())),
+        }
     }
 
     fn member_types(&mut self, op: Op, member: Op, args: &[CallArg]) -> Result<Vec<Option<TensorType>>> {
@@ -359,9 +367,7 @@ impl Recorder<'_> {
     /// As [`Recorder::call`].
     pub fn scalar_tensor(&mut self, e: &Expr, dtype: DType) -> Result<TensorRef> {
         let args = vec![Arg::Scalar(e.clone()), Arg::DType(dtype)];
-        let t = self.tensor("aten.scalar_tensor.default", args)?;
-        self.set_known_number(&t, e);
-        Ok(t)
+        self.tensor("aten.scalar_tensor.default", args)
     }
 
     /// A copy of a tensor.
@@ -391,6 +397,32 @@ impl Recorder<'_> {
     pub fn numel(&self, t: &TensorRef) -> Expr {
         t.ty().layout.sizes.iter().fold(Expr::Int(1), |n, s| n.times(s))
     }
+}
+
+/// Whether data decides a size of the type.
+fn has_learnt_size(ty: &TensorType) -> bool {
+    ty.layout.sizes.iter().any(Expr::is_learnt)
+}
+
+/// The refusal of a call whose results have sizes that hang on data in a way that no expression says.
+fn undecided(op: Op, args: &[Arg<TensorType, Expr>]) -> Option<Error> {
+    let operand = |t: &TensorType| {
+        let size = |e: &Expr| if e.is_learnt() { "?".to_string() } else { e.to_string() };
+        let sizes: Vec<String> = t.layout.sizes.iter().map(size).collect();
+        format!("{}[{}]", t.dtype, sizes.join(", "))
+    };
+    let learnt = args.iter().flat_map(Arg::values).any(has_learnt_size)
+        || args.iter().flat_map(Arg::scalars).any(Expr::is_learnt);
+    learnt.then(|| {
+        let operands: Vec<String> = args.iter().flat_map(Arg::values).map(operand).collect();
+        let of = match operands.is_empty() {
+            true => "a number that data decides".to_string(),
+            false => format!("{}, where data decides the sizes written `?`", operands.join(" and ")),
+        };
+        let what = format!("{op} of {of}: the sizes do not fit, or those of the result are no expression of them");
+        Error::unsupported(what)
+            .help("let this line use sizes of the inputs, or save the part before it as a model of its own")
+    })
 }
 
 /// Arguments of known sizes and numbers, if all are known.

@@ -136,13 +136,23 @@ impl Recorder<'_> {
 
     /// Whether a size is a number of the graph outside.
     fn learnt_outside(&self, size: &Expr) -> bool {
+        self.learnt_in(size, self.frames.len())
+    }
+
+    /// Whether a size is known before the body under construction runs.
+    pub fn known_before_body(&self, size: &Expr) -> bool {
+        self.learnt_in(size, self.frames.len() - 1)
+    }
+
+    /// Whether a value of the first `frames` graphs tells a size.
+    fn learnt_in(&self, size: &Expr, frames: usize) -> bool {
         let mut wanted = std::collections::BTreeSet::new();
         size.symbols(&mut wanted);
         if !wanted.iter().any(restride_ir::Symbol::is_unbacked) {
             return true;
         }
         let mut have = std::collections::BTreeSet::new();
-        for frame in &self.frames {
+        for frame in &self.frames[..frames] {
             for value in frame.graph.values.iter() {
                 match &value.1.ty {
                     Type::Tensor(t) => t.layout.sizes.iter().for_each(|e| e.symbols(&mut have)),

@@ -2,7 +2,7 @@
 
 use super::call::{CallArg, contiguous};
 use super::{Recorder, TensorRef};
-use restride_ir::{Arg, Args, DType, Dim, Error, Expr, ExprFn, Op, Result, TensorType};
+use restride_ir::{Arg, Args, DType, Dim, Error, Expr, ExprFn, Op, Result, Scalar, TensorType};
 
 /// Types of the results of a call, if data decides their sizes.
 pub(super) fn types(
@@ -90,8 +90,66 @@ pub(super) fn types(
             vec![contiguous(DType::I64, &[n])]
         }
         "aten.index.Tensor" => return masked_index(recorder, &a, refs),
+        "aten.cat.default" => return Ok(joined(args)),
+        "aten.constant_pad_nd.default" => return Ok(padded(args)),
+        "aten.zeros.default" | "aten.ones.default" | "aten.empty.memory_format" | "aten.full.default" => {
+            return Ok(made_of_sizes(op, args));
+        }
         _ => return Ok(None),
     }))
+}
+
+/// Whether data decides a size, and the elements are in row-major order.
+fn is_learnt_row_major(t: &TensorType) -> bool {
+    t.layout.sizes.iter().any(Expr::is_learnt) && is_row_major(t)
+}
+
+fn is_row_major(t: &TensorType) -> bool {
+    t.rank() < 4 || t.layout.strides == contiguous(t.dtype, &t.layout.sizes).layout.strides
+}
+
+/// `cat` of tensors of which data decides sizes: the sum is no expression that values of the symbols would show.
+fn joined(args: &[Arg<TensorType, Expr>]) -> Option<Vec<TensorType>> {
+    let [Arg::Values(parts), Arg::Scalar(Expr::Int(dim)), ..] = args else { return None };
+    let parts: Vec<&TensorType> = parts.iter().map(Option::as_ref).collect::<Option<_>>()?;
+    let first = *parts.first()?;
+    let dim = first.layout.dim(*dim).ok()?;
+    let learnt = parts.iter().any(|p| is_learnt_row_major(p));
+    if !learnt || parts.iter().any(|p| p.rank() != first.rank() || p.dtype != first.dtype || !is_row_major(p)) {
+        return None;
+    }
+    let mut sizes = first.layout.sizes.to_vec();
+    sizes[dim] = parts.iter().fold(Expr::Int(0), |n, p| n.plus(&p.layout.sizes[dim]));
+    let same = |p: &&TensorType| (0..p.rank()).all(|d| d == dim || p.layout.sizes[d] == sizes[d]);
+    parts.iter().all(|p| same(p)).then(|| vec![contiguous(first.dtype, &sizes)])
+}
+
+/// A new tensor of sizes that data decides. A run refuses negative ones.
+fn made_of_sizes(op: Op, args: &[Arg<TensorType, Expr>]) -> Option<Vec<TensorType>> {
+    let [Arg::Scalars(sizes), more @ ..] = args else { return None };
+    if !sizes.iter().any(Expr::is_learnt) {
+        return None;
+    }
+    // The element type is that of any other sizes.
+    let mut known = vec![Arg::Scalars(vec![Scalar::Int(1); sizes.len()])];
+    for arg in more {
+        known.push(arg.try_map(|t| t.known().ok_or(()), |e| e.constant().ok_or(())).ok()?);
+    }
+    let [ty] = &restride_ops::types(op, &known).ok()?[..] else { return None };
+    Some(vec![contiguous(ty.dtype, sizes)])
+}
+
+/// `constant_pad_nd` of a tensor of which data decides sizes.
+fn padded(args: &[Arg<TensorType, Expr>]) -> Option<Vec<TensorType>> {
+    let [Arg::Value(x), Arg::Scalars(pads), ..] = args else { return None };
+    if !(is_learnt_row_major(x) || is_row_major(x) && pads.iter().any(Expr::is_learnt)) || pads.len() > 2 * x.rank() {
+        return None;
+    }
+    let mut sizes = x.layout.sizes.to_vec();
+    for (size, both) in sizes.iter_mut().rev().zip(pads.chunks(2)) {
+        *size = both.iter().fold(size.clone(), |n, pad| n.plus(pad));
+    }
+    Some(vec![contiguous(x.dtype, &sizes)])
 }
 
 /// `x[mask]`: the mask's dimensions become one.

@@ -7,6 +7,7 @@
 mod call;
 mod control;
 mod data_sizes;
+mod fit;
 mod known;
 mod tidy;
 mod weights;
