@@ -4,7 +4,7 @@
 Models of torchvision and timm are made with random weights, traced and scripted, and saved to a scratch directory;
 restride runs each archive on the inputs that PyTorch ran it on. `silero` is the archive of the package silero-vad, which pip downloads
 once: 100 chunks at 16 and at 8 kHz, each run from the state that the one before left. `--converter` prints what PyTorch's own converter
-and restride make of fixtures/torchscript. Names select models.
+and restride make of fixtures/torchscript and of some models. Names select models.
 
 Needs PyTorch, torchvision and timm. Exit status 1 when a result differs or an archive of the list is refused; the last line counts.
 """
@@ -154,6 +154,11 @@ MODELS = {
         for n in ("deit_tiny_patch16_224", "levit_128s", "resmlp_12_224", "visformer_tiny")
     },
 }
+# The models of the table of docs/torchscript.md.
+CONVERTED = (
+    *("resnet18", "mobilenet_v3_small", "vit_b_32", "swin_t", "lraspp", "fasterrcnn", "maskrcnn", "keypointrcnn"),
+    *("retinanet", "fcos", "ssdlite", "rnn_LSTM", "rnn_GRU", "transformer", "timm_mobilevit_xxs", "timm_levit_128s"),
+)
 # What scripting refuses, or takes minutes: traces alone.
 TRACED = {"timm_hrnet_w18_small"}
 
@@ -286,36 +291,58 @@ def copies(value):
     return type(value)(copies(v) for v in value) if isinstance(value, (list, tuple)) else value
 
 
-def converter(restride):
-    """What PyTorch's converter and restride make of the fixtures, as a table. The number of those that restride gets wrong."""
+def converted(loaded, inputs, want, noise=None):
+    """What PyTorch's converter makes of a program."""
     from torch._export.converter import TS2EPConverter
 
+    try:
+        made = TS2EPConverter(loaded, copies(inputs)).convert()
+        again = [a.detach() if isinstance(a, torch.Tensor) else a for a in flat(made.module()(*copies(inputs)))]
+    except Exception as e:
+        # Some errors begin with the graph.
+        said = " ".join(str(e).split())
+        said = said[said.find("Exception:") :] if "Exception:" in said else said
+        return "refuses: " + said[:90].replace("|", "/")
+    noise = noise or [0.0] * len(want)
+    if len(again) != len(want):
+        return f"{len(again)} results, not {len(want)}"
+    wrong = [why for a, b, n in zip(again, want, noise) if (why := differs(np.asarray(a), b, n))]
+    return f"other results: {wrong[0]}" if wrong else "converts"
+
+
+def fixture_inputs(path):
+    """The arguments of a fixture's call: inputs in the order of the parameters, a list from the leaves that are left."""
+    leaves = Tensors(json.loads(path.with_suffix("").with_suffix(".inputs.json").read_text())).all()
+    schema = torch.jit.load(str(path)).forward.schema.arguments[1:]
+    lists = [i for i, a in enumerate(schema) if str(a.type).startswith("List")]
+    inputs = tuple(leaves) if not lists else (*leaves[: lists[0]], leaves[lists[0] :])
+    return inputs + tuple(a.default_value for a in schema[len(inputs) :])
+
+
+def converter(restride, names):
+    """What PyTorch's converter and restride make of the fixtures and of models, as a table. The number that restride gets wrong."""
     failed = 0
+
+    def row(name, says, wrong):
+        nonlocal failed
+        failed += wrong is not None
+        print(f"| {name} | {says} | {wrong or 'runs, agrees'} |", flush=True)
+
     print("| program | `TS2EPConverter` | restride |\n|---|---|---|")
-    for path in sorted((ROOT / "fixtures" / "torchscript").glob("*ed_*.pt")):
-        given = json.loads(path.with_suffix("").with_suffix(".inputs.json").read_text())
-        leaves = Tensors(given).all()
-        loaded = torch.jit.load(str(path))
-        # Inputs in the order of the parameters, a list from the leaves that are left; defaults where none are.
-        schema = loaded.forward.schema.arguments[1:]
-        lists = [i for i, a in enumerate(schema) if str(a.type).startswith("List")]
-        inputs = tuple(leaves) if not lists else (*leaves[: lists[0]], leaves[lists[0] :])
-        inputs += tuple(a.default_value for a in schema[len(inputs) :])
-        with torch.no_grad():
-            want = flat(torch.jit.load(str(path))(*copies(inputs)))
-        try:
-            made = TS2EPConverter(loaded, copies(inputs)).convert()
-            again = [a.detach() if isinstance(a, torch.Tensor) else a for a in flat(made.module()(*copies(inputs)))]
-            same = len(again) == len(want) and all(differs(np.asarray(a), b) is None for a, b in zip(again, want))
-            says = "converts" if same else "other results"
-        except Exception as e:
-            says = "refuses: " + " ".join(str(e).split())[:90].replace("|", "/")
-        with scratch() as directory:
+    with scratch() as directory:
+        for path in sorted((ROOT / "fixtures" / "torchscript").glob("*ed_*.pt")):
+            inputs = fixture_inputs(path)
+            with torch.no_grad():
+                want = flat(torch.jit.load(str(path))(*copies(inputs)))
+            says = converted(torch.jit.load(str(path)), inputs, want)
             file = path.with_suffix("").with_suffix(".inputs.json")
-            each = {w: run_once(restride, path, file, want, directory / "outputs.npz", w) for w in WAYS}
-        wrong = [why for why in each.values() if why]
-        failed += bool(wrong)
-        print(f"| {path.stem} | {says} | {wrong[0] if wrong else 'runs, agrees'} |")
+            each = (run_once(restride, path, file, want, directory / "outputs.npz", way) for way in WAYS)
+            row(path.stem, says, next(filter(None, each), None))
+        for name in names or CONVERTED:
+            for path, inputs, want, noise in archives(name, directory):
+                says = converted(torch.jit.load(str(path)), tuple(inputs.values()), want, noise)
+                row(path.stem, says, run(restride, path, inputs, want, noise, directory))
+                path.unlink()
     return failed
 
 
@@ -325,7 +352,7 @@ def main():
     args = options.parse_args()
     restride = Restride(args.binary)
     if args.converter:
-        sys.exit(converter(restride) > 0)
+        sys.exit(converter(restride, args.names) > 0)
     failed = count = 0
     with scratch() as directory:
         directory = Path(directory)

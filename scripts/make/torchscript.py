@@ -141,10 +141,7 @@ class Growing(torch.nn.Module):
             rows.append(picture + len(rows))
             pieces.append(picture.sum(0) * sums.size(0))
             sums = torch.cat([sums, picture.sum(0).unsqueeze(0) + sums[-1:]])
-        if len(rows) > 0:
-            pictures = torch.stack(rows)
-        else:
-            pictures = x.new_empty((0, 4, 5))
+        pictures = torch.stack(rows) if len(rows) > 0 else x.new_empty((0, 4, 5))
         return sums, pictures, torch.cat(pieces), len(pieces)
 
 

@@ -438,7 +438,7 @@ pub struct ProgramArgs {
     /// The program: a .pt2, a TorchScript archive, a .fx or another graph text; `-` for standard input.
     #[arg(value_name = "FILE")]
     pub file: PathBuf,
-    /// The model of an archive with several; the method of a TorchScript archive.
+    /// The model of an archive with several; the method of a TorchScript archive; the graph of a text with several, by its number from 1.
     #[arg(help_heading = OPENING, long, value_name = "NAME")]
     pub model: Option<String>,
     /// Schemas of custom operators, one a line.

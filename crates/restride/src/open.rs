@@ -12,7 +12,7 @@ use std::sync::Arc;
 /// How to open a program.
 #[derive(Clone, Debug, Default)]
 pub struct OpenOptions {
-    /// Which model of an archive with several.
+    /// Which model of an archive with several; the method of a TorchScript archive; the number, from 1, of a text's graph.
     pub model: Option<String>,
     /// The weights of a text: a `.pt2`, a TorchScript archive, a `.safetensors`, or a state dict in a `.pt` or `.npz`.
     pub weights: Option<std::path::PathBuf>,
@@ -109,6 +109,9 @@ fn of_bytes(bytes: &Bytes, name: &str, options: &OpenOptions) -> Result<Program>
     if restride_torchscript::text::form(text).is_some() {
         return of_graph(text, name, options);
     }
+    if let Some(e) = restride_torchscript::text::refused_form(text) {
+        return Err(e);
+    }
     of_text(text, options)
 }
 
@@ -124,7 +127,7 @@ pub fn graph_form(path: &Path, options: &OpenOptions) -> Result<Option<GraphForm
 /// A graph that was pasted as text.
 fn of_graph(text: &str, name: &str, options: &OpenOptions) -> Result<Program> {
     let import = restride_torchscript::RecordOptions {
-        method: None,
+        method: options.model.as_deref(),
         lookup: &lookup,
         limits: options.limits,
         inputs: &options.inputs,

@@ -47,7 +47,7 @@ def load(
 
     Args:
         source: A path, the bytes, or a file that is open for reading.
-        model: The model of an archive with several, or the method of a TorchScript archive.
+        model: The model of an archive with several, the method of a TorchScript archive, or the number, from 1, of a text's graph.
         inputs: Example arguments of a TorchScript archive or printed graph that does not hold their types: a tuple, a dictionary
             by name, or types as text, ``"x=f32[2,3],n=4"``. Numbers, strings and ``None`` are fixed; of tensors the types are read.
         dynamic: Sizes of those inputs that stay symbolic, as ``dynamic_shapes`` of ``torch.export.export``: ``{"x": {0: (1, 64)}}``,

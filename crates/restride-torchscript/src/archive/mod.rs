@@ -23,7 +23,7 @@ use std::sync::Arc;
 /// How to read an archive or a text.
 #[derive(Clone, Copy)]
 pub struct RecordOptions<'a> {
-    /// The method to read; `forward` if none is named.
+    /// The method to read, `forward` if none is named; of a text with several graphs, the number from 1.
     pub method: Option<&'a str>,
     /// Finds an operator by its full name (`aten.add.Tensor`).
     pub lookup: &'a dyn Fn(&str) -> Option<Op>,

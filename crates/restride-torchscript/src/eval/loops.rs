@@ -173,13 +173,12 @@ impl Evaluator<'_, '_> {
             initial.push(counter);
             (left, outcome) = self.counted_body(env, code, &carried, &initial, &growing)?;
         }
+        // A tensor, which a file can give to a body; not a number.
+        let n = self.rec.scalar_tensor(&code.trips, DType::I64)?;
         self.rec.enter("while_loop_cond_graph")?;
         let inputs: Vec<TensorRef> = initial.iter().map(|t| self.rec.carried(t)).collect();
         let i = inputs.last().expect("the counter was added").clone();
-        let flag = match self.rec.scalar_tensor(&code.trips, DType::I64) {
-            Ok(n) => self.rec.tensor("aten.lt.Tensor", vec![Arg::Value(i), Arg::Value(n)]),
-            Err(e) => Err(e),
-        };
+        let flag = self.rec.tensor("aten.lt.Tensor", vec![Arg::Value(i), Arg::Value(n)]);
         let condition = self.rec.leave();
         let results = self.rec.while_loop((condition, flag?), (left, outcome.outputs), &initial)?;
         self.loop_results(env, &carried, &results)?;

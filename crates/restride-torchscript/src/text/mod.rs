@@ -8,6 +8,7 @@ mod plain;
 pub mod print;
 mod printed_numbers;
 mod python;
+mod several;
 mod signature;
 
 use crate::archive::RecordOptions;
@@ -41,6 +42,18 @@ pub enum GraphForm {
 /// The form of a pasted graph; `None` for a text that is none, such as a `.fx`.
 pub fn form(text: &str) -> Option<GraphForm> {
     form_of(&plain::plain(text))
+}
+
+/// The refusal of a printed graph in a form that is not read; `None` for another text.
+pub fn refused_form(text: &str) -> Option<Error> {
+    let table = |line: &str| {
+        let mut words = line.split_whitespace();
+        ["opcode", "name", "target", "args", "kwargs"].iter().all(|w| words.next() == Some(w)) && words.next().is_none()
+    };
+    plain::plain(text).lines().any(table).then(|| {
+        Error::unsupported("a graph as the table of `print_tabular()` or `TORCH_LOGS=graph`")
+            .help("print it by print(gm), print(gm.graph), gm.print_readable() or TORCH_LOGS=graph_code")
+    })
 }
 
 /// The form of a text without its surroundings.
@@ -111,7 +124,7 @@ impl Library for TextLibrary {
 pub fn import(text: &str, name: &str, weights: Option<&Weights>, options: &RecordOptions<'_>) -> Result<Program> {
     let plain = plain::plain(text);
     let form = form_of(&plain).ok_or_else(|| Error::new(ErrorKind::File, "the text is no printed graph"))?;
-    let source = SourceText::new("text", plain);
+    let source = SourceText::new("text", several::one(plain, form, options.method)?);
     let parsed = match form {
         GraphForm::Nodes => nodes::parse(&source)?,
         GraphForm::Code | GraphForm::Exported => python::parse(&source)?,

@@ -78,22 +78,31 @@ fn nested(body: &[Stmt], prefix: &str, source: &Arc<SourceText>, out: &mut Vec<(
     }
 }
 
-/// The lines of the class or function, without what is around it; other lines are empty, so that numbers stay.
-fn code_of(text: &str) -> String {
-    let lines: Vec<&str> = text.lines().collect();
-    let indent = |l: &str| l.len() - l.trim_start().len();
+/// The first class or function `forward` from a line on: its first line and the one after its last.
+pub(super) fn code_lines(lines: &[&str], from: usize) -> Option<(usize, usize)> {
     let starts = |l: &str| {
         let t = l.trim_start();
         t.starts_with("class ") && t.contains("Module") || t.starts_with("def forward(")
     };
-    let Some(first) = lines.iter().position(|l| starts(l)) else { return String::new() };
+    let first = from + lines.get(from..)?.iter().position(|l| starts(l))?;
+    let depth = indent(lines[first]);
+    let ends =
+        |line: &&str| !line.trim().is_empty() && indent(line) <= depth && !line.trim_start().starts_with(['#', ')']);
+    let end = lines[first + 1..].iter().position(ends).map_or(lines.len(), |at| first + 1 + at);
+    Some((first, end))
+}
+
+fn indent(line: &str) -> usize {
+    line.len() - line.trim_start().len()
+}
+
+/// The lines of the class or function, without what is around it; other lines are empty, so that numbers stay.
+fn code_of(text: &str) -> String {
+    let lines: Vec<&str> = text.lines().collect();
+    let Some((first, end)) = code_lines(&lines, 0) else { return String::new() };
     let depth = indent(lines[first]);
     let mut out = "\n".repeat(first);
-    for (i, line) in lines.iter().enumerate().skip(first) {
-        let blank = line.trim().is_empty();
-        if i > first && !blank && indent(line) <= depth && !line.trim_start().starts_with(['#', ')']) {
-            break;
-        }
+    for line in &lines[first..end] {
         // `class <lambda>(torch.nn.Module):` has a name that is none.
         let line = line.get(depth.min(indent(line))..).unwrap_or("").replace("class <lambda>", "class GraphModule");
         out.push_str(&line);
