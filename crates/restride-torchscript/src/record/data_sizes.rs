@@ -120,7 +120,7 @@ fn joined(args: &[Arg<TensorType, Expr>]) -> Option<Vec<TensorType>> {
     }
     let mut sizes = first.layout.sizes.to_vec();
     sizes[dim] = parts.iter().fold(Expr::Int(0), |n, p| n.plus(&p.layout.sizes[dim]));
-    let same = |p: &&TensorType| (0..p.rank()).all(|d| d == dim || p.layout.sizes[d] == sizes[d]);
+    let same = |p: &TensorType| (0..p.rank()).all(|d| d == dim || p.layout.sizes[d] == sizes[d]);
     parts.iter().all(|p| same(p)).then(|| vec![contiguous(first.dtype, &sizes)])
 }
 
