@@ -22,9 +22,9 @@ pub enum RowForm {
         /// Its size.
         count: usize,
         /// Computes scales and shifts from the other arguments.
-        numbers: fn(&Args<'_, View<'_>>, &mut [f64], &mut [f64]) -> Result<(), OpError>,
+        numbers: fn(&Args<'_, View<'_>>, &mut [f32], &mut [f32]) -> Result<(), OpError>,
         /// Takes a row, its scales and shifts (one, or as many as elements) and writes a row of the result.
-        row: fn(&[f32], &[f64], &[f64], &mut [f32]),
+        row: fn(&[f32], &[f32], &[f32], &mut [f32]),
     },
 }
 

@@ -373,7 +373,7 @@ fn rows_have_the_bits_of_the_whole() {
                     }
                 }
                 RowForm::Scale { dim, count, numbers, row } => {
-                    let (mut scale, mut shift) = (vec![0f64; *count], vec![0f64; *count]);
+                    let (mut scale, mut shift) = (vec![0f32; *count], vec![0f32; *count]);
                     let outs: [RawTensor; 0] = [];
                     on_views(&args, &outs, |args, _| numbers(&Args(args), &mut scale, &mut shift)).map_err(|e| e.0)?;
                     let x = elements(Args::<RawTensor, Scalar>(&args).tensor(0).unwrap());
@@ -381,7 +381,7 @@ fn rows_have_the_bits_of_the_whole() {
                     let channel = |i: usize| i / inner.max(1) % count;
                     for start in (0..n).step_by(width) {
                         let part = start..n.min(start + width);
-                        let pick = |of: &[f64]| -> Vec<f64> { part.clone().map(|i| of[channel(i)]).collect() };
+                        let pick = |of: &[f32]| -> Vec<f32> { part.clone().map(|i| of[channel(i)]).collect() };
                         row(&x[part.clone()], &pick(&scale), &pick(&shift), &mut out[part.clone()]);
                         if part.len() > 1 && channel(part.start) == channel(part.end - 1) && inner > 1 {
                             let c = channel(part.start);

@@ -74,21 +74,29 @@ impl Depthwise<'_> {
                 Some(_) if self.is_last() => {
                     let lines = self.batch * w.output[0] * w.output[1];
                     let mut part = par::part(lines, threads);
-                    if done.is_some() {
+                    if let Some(done) = done {
                         // A part is of one sample, and stays in the cache.
                         let (each, wide) = (w.output[0] * w.output[1], w.output[2] * self.channels * size_of::<f32>());
                         part = if self.batch == 1 { part.min((PART / wide).max(1)) } else { part.min(1) };
                         debug_assert!(part <= each);
-                    }
-                    par::each(threads, lines.div_ceil(part), &|i| {
-                        let (first, last) = (i * part, lines.min((i + 1) * part));
-                        set.run(&Last(self, first, last));
-                        if let Some(done) = done {
-                            let (each, ow) = (w.output[0] * w.output[1], w.output[2]);
+                        par::each(threads, lines.div_ceil(part), &|i| {
+                            let (first, last) = (i * part, lines.min((i + 1) * part));
+                            set.run(&Last(self, first..last, 0..self.channels));
+                            let ow = w.output[2];
                             let (n, from) = (first / each, first % each);
                             let rows = n * self.channels..(n + 1) * self.channels;
                             done(rows, from * ow..(from + last - first) * ow);
-                        }
+                        });
+                        return;
+                    }
+                    // Weights are put in order for each part: it has many lines of some channels rather than few lines of all. The
+                    // last channels are never fewer than a vector.
+                    let blocks = if threads > 1 { (self.channels / MOST).max(1) } else { 1 };
+                    let part = lines.min(part * blocks).max(1);
+                    par::each(threads, blocks * lines.div_ceil(part), &|i| {
+                        let (block, first) = (i % blocks, i / blocks * part);
+                        let end = if block + 1 == blocks { self.channels } else { (block + 1) * MOST };
+                        set.run(&Last(self, first..lines.min(first + part), block * MOST..end));
                     });
                 }
                 Some(frame) => {
@@ -319,27 +327,27 @@ unsafe fn run<V: Lanes<T = f32>, const M: usize>(
     M
 }
 
-/// Lines of the result, channels-last: the task's range of them.
-struct Last<'a>(&'a Depthwise<'a>, usize, usize);
+/// Lines of the result, channels-last, and channels: the task's ranges of them.
+struct Last<'a>(&'a Depthwise<'a>, Range<usize>, Range<usize>);
 
 impl Task for Last<'_> {
     #[inline(always)]
     unsafe fn run<V: Lanes<T = f32>>(&self) {
-        let of = self.0;
-        let mut c = 0;
+        let Last(_, _, channels) = self;
+        let mut c = channels.start;
         // SAFETY: the caller's promise.
         unsafe {
-            while c < of.channels {
-                let left = of.channels - c;
+            while c < channels.end {
+                let left = channels.end - c;
                 c += if left >= 4 * V::LANES {
                     self.channels::<V, 4, false>(c, V::LANES)
                 } else if left >= 2 * V::LANES {
                     self.channels::<V, 2, false>(c, V::LANES)
                 } else if left >= V::LANES {
                     self.channels::<V, 1, false>(c, V::LANES)
-                } else if of.channels >= V::LANES {
+                } else if channels.len() >= V::LANES {
                     // Some channels twice: whole vectors are faster than parts of one.
-                    self.channels::<V, 1, false>(of.channels - V::LANES, V::LANES)
+                    self.channels::<V, 1, false>(channels.end - V::LANES, V::LANES)
                 } else {
                     self.channels::<V, 1, true>(c, left)
                 };
@@ -352,7 +360,7 @@ impl Last<'_> {
     /// `M` vectors of channels from `c` on; of the last one, `part` lanes where `PART`.
     #[inline(always)]
     unsafe fn channels<V: Lanes<T = f32>, const M: usize, const PART: bool>(&self, c: usize, part: usize) -> usize {
-        let Last(of, first, last) = *self;
+        let Last(of, lines, _) = self;
         let w = of.w;
         let wide = if PART { part } else { M * V::LANES };
         let mut memory = MaybeUninit::<[f32; FRAME]>::uninit();
@@ -373,26 +381,26 @@ impl Last<'_> {
             let [od, oh, ow] = w.output;
             // Windows of a row that have no padding.
             let (lo, hi) = (w.inside(2, 0).0, w.inside(2, w.kernel[2] - 1).1);
-            let mut line = first;
-            while line < last {
+            let mut line = lines.start;
+            while line < lines.end {
                 let (n, z, y) = ((line / (od * oh)) as isize, line / oh % od, line % oh);
                 let x = of.x.base.offset(n * of.x_sample + c as isize);
                 let to = of
                     .y
                     .base
                     .offset(n * of.y_sample + z as isize * of.y.strides[0] + y as isize * of.y.strides[1] + c as isize);
-                let lines = [inside(w, 0, z), inside(w, 1, y)];
+                let taps = [inside(w, 0, z), inside(w, 1, y)];
                 let mut o = 0;
                 while o < ow {
                     let (at, to) = ([z, y, o], to.offset(o as isize * of.y.strides[2]));
                     o += if M == 1 && o >= lo && o + 2 * SIDE <= hi {
-                        windows::<V, M, { 2 * SIDE }, PART>(of, at, &lines, 0..w.kernel[2], x, weights, &bias, to, part)
+                        windows::<V, M, { 2 * SIDE }, PART>(of, at, &taps, 0..w.kernel[2], x, weights, &bias, to, part)
                     } else if o >= lo && o + SIDE <= hi {
-                        windows::<V, M, SIDE, PART>(of, at, &lines, 0..w.kernel[2], x, weights, &bias, to, part)
+                        windows::<V, M, SIDE, PART>(of, at, &taps, 0..w.kernel[2], x, weights, &bias, to, part)
                     } else if o >= lo && o < hi {
-                        windows::<V, M, 1, PART>(of, at, &lines, 0..w.kernel[2], x, weights, &bias, to, part)
+                        windows::<V, M, 1, PART>(of, at, &taps, 0..w.kernel[2], x, weights, &bias, to, part)
                     } else {
-                        windows::<V, M, 1, PART>(of, at, &lines, inside(w, 2, o), x, weights, &bias, to, part)
+                        windows::<V, M, 1, PART>(of, at, &taps, inside(w, 2, o), x, weights, &bias, to, part)
                     };
                 }
                 line += 1;

@@ -1,10 +1,10 @@
 //! `x * scale + shift` with numbers of each channel, in the strides of operand and result.
 
-use super::Scaled;
+use super::{Factor, Scaled};
 use crate::norm::softmax::{rows_room, rowwise};
 use crate::support::isa;
 use crate::support::number::Real;
-use crate::support::pack::{Compute, Stored, is_compute, with_compute};
+use crate::support::pack::{Compute, Stored, is_compute};
 use crate::support::par;
 use crate::support::rows::Rows;
 use restride_tensor::{Dims, Layout, PerDim, View, ViewMut};
@@ -36,44 +36,46 @@ pub(super) fn scale_room(x: Stored<'_>, out: Stored<'_>) -> usize {
 }
 
 /// `x * scale[channel] + shift[channel]` with channels in dimension 1. The result may share the memory of `x` index by index.
-pub(super) fn scale_channels(
+pub(super) fn scale_channels<T: Real + Compute, N: Factor<T>>(
     x: &View<'_>,
-    scale: &[f64],
-    shift: &[f64],
+    scale: &[N],
+    shift: &[N],
     out: &ViewMut<'_>,
     threads: usize,
-) -> Result<(), String> {
+) {
     if out.numel() == 0 {
-        return Ok(());
+        return;
     }
-    with_compute!(float out.dtype(), T => {
-        if is_by_position((x.dtype(), x.layout()), (out.dtype(), out.layout())) {
-            by_position::<T>(x, (scale, shift), out, threads);
-            return Ok(());
+    if is_by_position((x.dtype(), x.layout()), (out.dtype(), out.layout())) {
+        by_position(x, (scale, shift), out, threads);
+        return;
+    }
+    // With the channels last in memory, rows run over them.
+    match (channels_last(x.layout()), channels_last(out.layout())) {
+        // A single channel is one row.
+        (Some(lx), Some(lo)) if scale.len() > 1 => {
+            // SAFETY: the same cells in another order.
+            let (x, out) = unsafe { (x.with_layout(&lx), out.with_layout(&lo)) };
+            rowwise::<T>(&x, &out, scale.len(), threads, &|_, row| {
+                isa::run(Scaled::Each(row, scale, shift));
+            });
         }
-        // With the channels last in memory, rows run over them.
-        match (channels_last(x.layout()), channels_last(out.layout())) {
-            // A single channel is one row.
-            (Some(lx), Some(lo)) if scale.len() > 1 => {
-                // SAFETY: the same cells in another order.
-                let (x, out) = unsafe { (x.with_layout(&lx), out.with_layout(&lo)) };
-                rowwise::<T>(&x, &out, scale.len(), threads, &|_, row| {
-                    isa::run(Scaled::Each(row, scale, shift));
-                });
-            }
-            _ => {
-                let inner: usize = out.sizes()[2..].iter().map(|&n| n as usize).product();
-                rowwise::<T>(x, out, inner, threads, &|i, row| {
-                    isa::run(Scaled::One(row, scale[i % scale.len()], shift[i % shift.len()]));
-                });
-            }
+        _ => {
+            let inner: usize = out.sizes()[2..].iter().map(|&n| n as usize).product();
+            rowwise::<T>(x, out, inner, threads, &|i, row| {
+                isa::run(Scaled::One(row, scale[i % scale.len()], shift[i % shift.len()]));
+            });
         }
-    });
-    Ok(())
+    }
 }
 
 /// As [`scale_channels`], of elements of the compute type whose channels are side by side.
-fn by_position<T: Real + Compute>(x: &View<'_>, numbers: (&[f64], &[f64]), out: &ViewMut<'_>, threads: usize) {
+fn by_position<T: Real + Compute, N: Factor<T>>(
+    x: &View<'_>,
+    numbers: (&[N], &[N]),
+    out: &ViewMut<'_>,
+    threads: usize,
+) {
     debug_assert!(x.dtype() == T::DTYPE && out.dtype() == T::DTYPE, "elements are of the compute type");
     let channels = numbers.0.len();
     assert!(x.sizes() == out.sizes() && x.sizes()[1] as usize == channels, "numbers are those of the channels");
@@ -111,34 +113,34 @@ fn by_position<T: Real + Compute>(x: &View<'_>, numbers: (&[f64], &[f64]), out: 
 }
 
 /// Some positions: all channels of each are side by side. Made by [`by_position`], which has the right to these cells.
-struct PositionRows<'a, T> {
+struct PositionRows<'a, T, N> {
     to: *mut T,
     from: *const T,
     /// From a position to the next, in the result and in the operand.
     steps: [isize; 2],
     count: usize,
-    numbers: (&'a [f64], &'a [f64]),
+    numbers: (&'a [N], &'a [N]),
 }
 
-impl<T: Real> PositionRows<'_, T> {
-    /// `N` channels from `c` on, of a range of positions.
+impl<T: Real, N: Factor<T>> PositionRows<'_, T, N> {
+    /// `C` channels from `c` on, of a range of positions.
     #[inline(always)]
-    fn channels<const N: usize>(&self, c: usize, first: usize, last: usize) {
-        let part = |of: &[f64]| std::array::from_fn::<f64, N, _>(|i| of[c + i]);
+    fn channels<const C: usize>(&self, c: usize, first: usize, last: usize) {
+        let part = |of: &[N]| std::array::from_fn::<N, C, _>(|i| of[c + i]);
         let (scale, shift) = (part(self.numbers.0), part(self.numbers.1));
         for p in first as isize..last as isize {
-            let from = self.from.wrapping_offset(p * self.steps[1]).wrapping_add(c).cast::<[T; N]>();
-            let to = self.to.wrapping_offset(p * self.steps[0]).wrapping_add(c).cast::<[T; N]>();
-            // SAFETY: `N` channels of a position, read before they are written.
+            let from = self.from.wrapping_offset(p * self.steps[1]).wrapping_add(c).cast::<[T; C]>();
+            let to = self.to.wrapping_offset(p * self.steps[0]).wrapping_add(c).cast::<[T; C]>();
+            // SAFETY: `C` channels of a position, read before they are written.
             unsafe {
                 let x = from.read_unaligned();
-                to.write_unaligned(std::array::from_fn(|i| Scaled::map(x[i], scale[i], shift[i])));
+                to.write_unaligned(std::array::from_fn(|i| N::map(x[i], scale[i], shift[i])));
             }
         }
     }
 }
 
-impl<T: Real> isa::Work for PositionRows<'_, T> {
+impl<T: Real, N: Factor<T>> isa::Work for PositionRows<'_, T, N> {
     type Out = ();
     const WIDEST: bool = size_of::<T>() == 4;
     #[inline(always)]

@@ -109,30 +109,46 @@ impl<T: Real> isa::Work for RmsRow<'_, T> {
     }
 }
 
-/// `x * scale + shift`: of one channel, or of the channels in turn.
-enum Scaled<'a, T> {
-    One(&'a mut [T], f64, f64),
-    Each(&'a mut [T], &'a [f64], &'a [f64]),
-    Narrow(&'a mut [T], T, T),
+/// The type of a scale and a shift of elements of type `T`.
+trait Factor<T>: Copy + Sync {
+    /// `x * scale + shift`.
+    fn map(x: T, scale: Self, shift: Self) -> T;
 }
-impl<T: Real> Scaled<'_, T> {
-    /// In `f64`: with a mean far from zero, `b` takes away most of `x * a`, and a training network of small batches makes much of
-    /// what is left.
+/// As PyTorch does with given statistics.
+impl Factor<f32> for f32 {
     #[inline(always)]
-    fn map(x: T, a: f64, b: f64) -> T {
-        T::of(x.wide() * a + b)
+    fn map(x: f32, scale: f32, shift: f32) -> f32 {
+        x * scale + shift
     }
 }
-impl<T: Real> isa::Work for Scaled<'_, T> {
+/// In double precision: with a mean far from zero, the shift takes away most of the product, and a training network of small
+/// batches makes much of what is left.
+impl Factor<f32> for f64 {
+    #[inline(always)]
+    fn map(x: f32, scale: f64, shift: f64) -> f32 {
+        (f64::from(x) * scale + shift) as f32
+    }
+}
+impl Factor<f64> for f64 {
+    #[inline(always)]
+    fn map(x: f64, scale: f64, shift: f64) -> f64 {
+        x * scale + shift
+    }
+}
+
+/// `x * scale + shift`: of one channel, or of the channels in turn.
+enum Scaled<'a, T, N> {
+    One(&'a mut [T], N, N),
+    Each(&'a mut [T], &'a [N], &'a [N]),
+}
+impl<T: Real, N: Factor<T>> isa::Work for Scaled<'_, T, N> {
     type Out = ();
     const WIDEST: bool = size_of::<T>() == 4;
     #[inline(always)]
     fn run(self) {
-        let map = Self::map;
         match self {
-            Scaled::One(row, a, b) => row.iter_mut().for_each(|x| *x = map(*x, a, b)),
-            Scaled::Each(row, a, b) => row.iter_mut().zip(a).zip(b).for_each(|((x, &a), &b)| *x = map(*x, a, b)),
-            Scaled::Narrow(row, a, b) => row.iter_mut().for_each(|x| *x = *x * a + b),
+            Scaled::One(row, a, b) => row.iter_mut().for_each(|x| *x = N::map(*x, a, b)),
+            Scaled::Each(row, a, b) => row.iter_mut().zip(a).zip(b).for_each(|((x, &a), &b)| *x = N::map(*x, a, b)),
         }
     }
 }
@@ -170,13 +186,13 @@ pub struct Affine<'a> {
 }
 
 /// What batch normalisation with given statistics multiplies by and adds, for each channel.
-pub fn batch_factors(
+pub fn batch_factors<N: Real>(
     mean: &View<'_>,
     var: &View<'_>,
     affine_: Affine<'_>,
     eps: f64,
-    scale: &mut [f64],
-    shift: &mut [f64],
+    scale: &mut [N],
+    shift: &mut [N],
 ) -> Result<(), String> {
     let channels = mean.numel();
     let vectors = [Some(mean), Some(var), affine_.weight.as_ref(), affine_.bias.as_ref()];
@@ -205,35 +221,34 @@ pub fn batch_factors(
         }
         for i in 0..n {
             let factor = 1.0 / (v[i] + eps).sqrt() * w[i];
-            scale[first + i] = factor;
-            shift[first + i] = b[i] - m[i] * factor;
+            scale[first + i] = N::of(factor);
+            shift[first + i] = N::of(b[i] - m[i] * factor);
         }
     }
     Ok(())
 }
 
-/// `x * scale + shift` in double precision, with one number each or as many as elements: a row of [`batch_norm_with`].
+/// `x * scale + shift` with one number each or as many as elements: a row of [`batch_norm_with`].
 ///
 /// # Panics
 /// If the lengths differ.
-pub fn scale_row(x: &[f32], scale: &[f64], shift: &[f64], out: &mut [f32]) {
+pub fn scale_row(x: &[f32], scale: &[f32], shift: &[f32], out: &mut [f32]) {
     assert!(x.len() == out.len() && scale.len() == shift.len(), "rows are of one length");
     isa::run(ScaledTo(x, scale, shift, out));
 }
 
-struct ScaledTo<'a>(&'a [f32], &'a [f64], &'a [f64], &'a mut [f32]);
+struct ScaledTo<'a>(&'a [f32], &'a [f32], &'a [f32], &'a mut [f32]);
 impl isa::Work for ScaledTo<'_> {
     type Out = ();
     const WIDEST: bool = true;
     #[inline(always)]
     fn run(self) {
         let ScaledTo(x, scale, shift, out) = self;
-        let map = |x: f32, a: f64, b: f64| f32::of(x.wide() * a + b);
         match (scale, shift) {
-            (&[a], &[b]) => out.iter_mut().zip(x).for_each(|(y, x)| *y = map(*x, a, b)),
+            (&[a], &[b]) => out.iter_mut().zip(x).for_each(|(y, x)| *y = Factor::map(*x, a, b)),
             _ => {
                 assert!(scale.len() == x.len(), "rows are of one length");
-                out.iter_mut().zip(x).zip(scale).zip(shift).for_each(|(((y, x), a), b)| *y = map(*x, *a, *b));
+                out.iter_mut().zip(x).zip(scale).zip(shift).for_each(|(((y, x), a), b)| *y = Factor::map(*x, *a, *b));
             }
         }
     }
@@ -250,15 +265,19 @@ pub fn batch_norm_with(
     threads: usize,
 ) -> Result<(), String> {
     let channels = mean.numel();
-    let (mut scale, mut shift) = (Temp::filled(channels, 0.0f64), Temp::filled(channels, 0.0f64));
-    batch_factors(mean, var, affine_, eps, &mut scale, &mut shift)?;
-    scale_channels(x, &scale, &shift, out, threads)
+    with_compute!(float out.dtype(), T => {
+        let (mut scale, mut shift) = (Temp::<T>::filled(channels, 0.0), Temp::<T>::filled(channels, 0.0));
+        batch_factors(mean, var, affine_, eps, &mut scale, &mut shift)?;
+        scale_channels::<T, T>(x, &scale, &shift, out, threads);
+    });
+    Ok(())
 }
 
 /// Scratch bytes of [`batch_norm_with`].
 pub fn batch_norm_room(x: Stored<'_>, out: Stored<'_>) -> usize {
     let channels = x.1.sizes.get(1).map_or(0, |&n| n as usize);
-    2 * scratch::room::<f64>(channels) + scale_room(x, out)
+    let factors = if out.0 == DType::F64 { scratch::room::<f64>(channels) } else { scratch::room::<f32>(channels) };
+    2 * factors + scale_room(x, out)
 }
 
 /// Statistics that batch normalisation writes besides its result.
@@ -319,7 +338,8 @@ pub fn batch_norm_train(
         put(Some(r.new.1), unbiased.zip(&old_var).map(|(n, &o)| blend(n, o)));
     }
     let (scale, shift) = affine(&mean, &invstd, w.as_deref(), b.as_deref());
-    scale_channels(x, &scale, &shift, out, threads)
+    with_compute!(float out.dtype(), T => scale_channels::<T, f64>(x, &scale, &shift, out, threads));
+    Ok(())
 }
 
 /// Scratch bytes of [`batch_norm_train`].
@@ -401,7 +421,7 @@ pub fn group_norm(
             let (g, c) = (i / per, i % channels);
             let scale = found[g].rstd(len, eps) * w.as_ref().map_or(1.0, |w| w[c]);
             let shift = b.as_ref().map_or(0.0, |b| b[c]) - found[g].mean * scale;
-            isa::run(Scaled::Narrow(row, T::of(scale), T::of(shift)));
+            isa::run(Scaled::One(row, T::of(scale), T::of(shift)));
         });
         put(stats.0, found.iter().map(|m| m.mean));
         put(stats.1, found.iter().map(|m| m.rstd(len, eps)));

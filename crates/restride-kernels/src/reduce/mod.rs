@@ -210,14 +210,13 @@ fn parts<T: Copy, A: Copy, const N: usize>(row: &[T], unit: A, f: impl Fn(T) -> 
     let rest = &row[chunks.len() * 4 * N..];
     // Parts of a short row without elements do not count.
     let used = if chunks.is_empty() { rest.len().next_power_of_two() } else { 4 * N };
-    if !rest.is_empty() {
-        // Other arrays, so that the first ones can be registers.
-        let mut all = [first, second, third, fourth];
-        for (l, &x) in all.as_flattened_mut().iter_mut().zip(rest) {
-            *l = join(*l, f(x));
-        }
-        [first, second, third, fourth] = all;
+    let mut all = [first, second, third, fourth];
+    // The compiler would choose the loop's registers by what follows, and shuffle them in each round.
+    std::hint::black_box(&mut all);
+    for (l, &x) in all.as_flattened_mut().iter_mut().zip(rest) {
+        *l = join(*l, f(x));
     }
+    let [mut first, mut second, third, fourth] = all;
     if used > 2 * N {
         for i in 0..N {
             (first[i], second[i]) = (join(first[i], third[i]), join(second[i], fourth[i]));
@@ -228,15 +227,23 @@ fn parts<T: Copy, A: Copy, const N: usize>(row: &[T], unit: A, f: impl Fn(T) -> 
             first[i] = join(first[i], second[i]);
         }
     }
-    let mut n = used.min(N);
+    // Each half by a loop of constant length: `N` is 16 at most.
     let mut all = first;
-    while n > 1 {
-        n /= 2;
+    halve(&mut all, N / 2, used, &join);
+    halve(&mut all, N / 4, used, &join);
+    halve(&mut all, N / 8, used, &join);
+    halve(&mut all, N / 16, used, &join);
+    all[0]
+}
+
+/// Joins the first `n` parts with the next `n`, if so many are used.
+#[inline(always)]
+fn halve<A: Copy>(all: &mut [A], n: usize, used: usize, join: &impl Fn(A, A) -> A) {
+    if used > n {
         for i in 0..n {
             all[i] = join(all[i], all[i + n]);
         }
     }
-    all[0]
 }
 
 /// Writes `f` of elements, for [`fold_terms`].

@@ -251,7 +251,7 @@ fn channel_rows(a: &Args<'_, Meta>) -> Option<RowForm> {
     if GENERAL.trains(a).ok()? || x.rank() < 2 || x.dtype != DType::F32 {
         return None;
     }
-    let numbers: fn(&Args<'_, View<'_>>, &mut [f64], &mut [f64]) -> Result<()> = |a, scale, shift| {
+    let numbers: fn(&Args<'_, View<'_>>, &mut [f32], &mut [f32]) -> Result<()> = |a, scale, shift| {
         let affine = Affine { weight: a.opt_tensor(1)?.copied(), bias: a.opt_tensor(2)?.copied() };
         ran(norm::batch_factors(a.tensor(3)?, a.tensor(4)?, affine, a.float(GENERAL.eps)?, scale, shift))
     };

@@ -114,7 +114,7 @@ impl<'c> BoundFused<'c> {
     // By itself: its frame is several pages.
     #[inline(never)]
     unsafe fn in_rows(&self, rows: &RowProgram, ctx: &Ctx) -> TileResult {
-        let mut factors = Stack::<f64, FACTORS>::new();
+        let mut factors = Stack::<f32, FACTORS>::new();
         let factors = factors.filled(rows.factor_count(), 0.0);
         rows.factors(&self.scales, factors)?;
         match &self.step.head {
@@ -130,7 +130,7 @@ impl<'c> BoundFused<'c> {
 
     /// # Safety
     /// As [`BoundFused::run`].
-    unsafe fn all_rows(&self, rows: &RowProgram, factors: &[f64], ctx: &Ctx) {
+    unsafe fn all_rows(&self, rows: &RowProgram, factors: &[f32], ctx: &Ctx) {
         let shared = TileShare(self);
         // SAFETY: as promised by the caller.
         unsafe { rows.all(&|source| shared.bound().base(source), factors, ctx) }
@@ -149,7 +149,7 @@ impl<'c> BoundFused<'c> {
     ///
     /// # Safety
     /// As [`BoundFused::run`].
-    unsafe fn headed(&self, head: &HeadCall, rows: Option<(&RowProgram, &[f64])>, ctx: &Ctx) -> TileResult {
+    unsafe fn headed(&self, head: &HeadCall, rows: Option<(&RowProgram, &[f32])>, ctx: &Ctx) -> TileResult {
         let last = self.writes[self.writes.len() - 1];
         // SAFETY: the head's result is where the last output will be.
         let outs = [unsafe { ViewMut::from_raw(last, head.dtype, &head.layout) }];
@@ -233,7 +233,7 @@ impl<'c> BoundFused<'c> {
         &self,
         head: &HeadCall,
         (rows, columns): (Range<usize>, Range<usize>),
-        in_rows: Option<(&RowProgram, &[f64])>,
+        in_rows: Option<(&RowProgram, &[f32])>,
         ctx: &Ctx,
     ) -> TileResult {
         let (first, second) = head.layout.sizes.split_at(head.rows);

@@ -21,9 +21,9 @@ const PART: usize = 2048;
 /// Most buffers.
 const MOST: usize = 256;
 /// Most scales and shifts of a body.
-pub(super) const FACTORS: usize = 4096;
+pub(super) const FACTORS: usize = 8192;
 /// Elements of a row that repeats channels.
-const TIMES: usize = 512;
+const TIMES: usize = 1024;
 /// Elements times calls from which on a second thread pays.
 const SHARED: usize = if cfg!(miri) { 64 } else { 1 << 16 };
 
@@ -57,7 +57,7 @@ struct RowCall {
 enum RowWork {
     Map(fn(&[&[f32]], &mut [f32]), SmallVec<[RowSource; 4]>),
     /// With the factors of this number.
-    Scale(fn(&[f32], &[f64], &[f64], &mut [f32]), RowSource, usize),
+    Scale(fn(&[f32], &[f32], &[f32], &mut [f32]), RowSource, usize),
 }
 
 #[derive(Clone, Copy, PartialEq)]
@@ -82,7 +82,7 @@ pub(super) struct ChannelFactors {
     times: usize,
     /// The first scale; shifts follow the scales.
     first: usize,
-    numbers: fn(&Args<'_, View<'_>>, &mut [f64], &mut [f64]) -> Result<(), OpError>,
+    numbers: fn(&Args<'_, View<'_>>, &mut [f32], &mut [f32]) -> Result<(), OpError>,
     /// Arguments, tensors by their position among the operands; without the one that is scaled.
     pub args: Vec<Arg<usize, Scalar>>,
 }
@@ -93,11 +93,11 @@ impl ChannelFactors {
     }
 
     /// Scales and shifts.
-    fn of<'a>(&self, all: &'a [f64]) -> (&'a [f64], &'a [f64]) {
+    fn of<'a>(&self, all: &'a [f32]) -> (&'a [f32], &'a [f32]) {
         all[self.first..][..self.len()].split_at(self.count * self.times)
     }
 
-    fn of_mut<'a>(&self, all: &'a mut [f64]) -> (&'a mut [f64], &'a mut [f64]) {
+    fn of_mut<'a>(&self, all: &'a mut [f32]) -> (&'a mut [f32], &'a mut [f32]) {
         all[self.first..][..self.len()].split_at_mut(self.count * self.times)
     }
 }
@@ -157,7 +157,7 @@ impl RowProgram {
     }
 
     /// Computes scales and shifts; `args` has the arguments of each.
-    pub fn factors(&self, args: &[Vec<Arg<View<'_>, Scalar>>], to: &mut [f64]) -> Result<(), OpError> {
+    pub fn factors(&self, args: &[Vec<Arg<View<'_>, Scalar>>], to: &mut [f32]) -> Result<(), OpError> {
         for (scale, args) in self.scales.iter().zip(args) {
             let (scales, shifts) = scale.of_mut(to);
             (scale.numbers)(&Args(args), &mut scales[..scale.count], &mut shifts[..scale.count])?;
@@ -184,7 +184,7 @@ impl RowProgram {
     /// # Safety
     /// The addresses are valid as far as the places reach; no one else uses the results' cells, and where results share cells with
     /// operands, the body has a licence for it.
-    pub unsafe fn all(&self, base: &(dyn Fn(TileSource) -> *mut u8 + Sync), factors: &[f64], ctx: &Ctx) {
+    pub unsafe fn all(&self, base: &(dyn Fn(TileSource) -> *mut u8 + Sync), factors: &[f32], ctx: &Ctx) {
         let none: SmallVec<[isize; 6]> = SmallVec::from_elem(0, self.sizes.len());
         let elements = self.sizes.iter().product::<i64>() as usize;
         let parts = match ctx.threads {
@@ -212,7 +212,7 @@ impl RowProgram {
     ///
     /// # Safety
     /// As [`RowProgram::all`], for the box.
-    pub unsafe fn run(&self, base: &dyn Fn(TileSource) -> *mut u8, factors: &[f64], origin: &[isize], sizes: &[i64]) {
+    pub unsafe fn run(&self, base: &dyn Fn(TileSource) -> *mut u8, factors: &[f32], origin: &[isize], sizes: &[i64]) {
         if sizes.contains(&0) {
             return;
         }
@@ -226,7 +226,7 @@ impl RowProgram {
     /// As [`RowProgram::run`].
     // By itself: its frame is several pages.
     #[inline(never)]
-    unsafe fn walked(&self, walk: &RowWalk, bases: &[*mut f32], factors: &[f64]) {
+    unsafe fn walked(&self, walk: &RowWalk, bases: &[*mut f32], factors: &[f32]) {
         // The buffers: one to spare, what calls hand on, numbers, tensors that are not read where they are.
         let first_constant = 1 + self.slots;
         let mut count = first_constant + self.constants.len();
