@@ -141,6 +141,8 @@ struct Grouping<'a> {
     rules: Table<NodeId, Option<TileRule>>,
     /// Whether a node is a function of rows.
     in_rows: Table<NodeId, bool>,
+    /// Nodes before each position that are no views.
+    computing: Vec<usize>,
     /// The group that a node is in.
     taken: Table<NodeId, Option<NodeId>>,
     groups: Vec<Vec<usize>>,
@@ -152,8 +154,14 @@ impl<'a> Grouping<'a> {
         let mut rules = Table::new();
         graph.ordered().for_each(|(id, node)| rules.set(id, TileRule::of(graph, node)));
         let (uses, taken, mut in_rows) = (ValueUses::of(graph), Table::new(), Table::new());
-        graph.ordered().for_each(|(id, node)| in_rows.set(id, RowForm::of(graph, node).is_some()));
-        Grouping { graph, options: *options, uses, rules, in_rows, taken, groups: Vec::new(), declined: Vec::new() }
+        let (mut computing, mut count) = (vec![0], 0);
+        for (id, node) in graph.ordered() {
+            in_rows.set(id, RowForm::of(graph, node).is_some());
+            count += usize::from(node.op.def().view.is_none());
+            computing.push(count);
+        }
+        let (options, groups, declined) = (*options, Vec::new(), Vec::new());
+        Grouping { graph, options, uses, rules, in_rows, computing, taken, groups, declined }
     }
 
     fn run(mut self) -> Self {
@@ -244,6 +252,7 @@ impl<'a> Grouping<'a> {
             nodes: Vec::new(),
             tiling: Tiling::new(first, &sizes),
             values: Vec::new(),
+            frame: 0,
             operands: 0,
             results: 0,
             head: None,
@@ -287,7 +296,7 @@ impl<'a> Grouping<'a> {
             return Err(None);
         }
         let grown = shape.with(self, id, root).ok_or(Some(Reason::SizesDiffer))?;
-        if self.costs_memory(&grown, id, root) {
+        if self.costs_memory(shape, id, root) {
             return Err(Some(Reason::InTheWay));
         }
         Ok(grown)
@@ -321,23 +330,25 @@ impl<'a> Grouping<'a> {
         if Tiling::of(&body).is_err() {
             return Err(Some(Reason::SizesDiffer));
         }
-        if self.costs_memory(&grown, id, root) {
+        if self.costs_memory(shape, id, root) {
             return Err(Some(Reason::InTheWay));
         }
         Ok(grown)
     }
 
     /// Whether operands that end with a producer would live on, with more bytes than its results, while other nodes run.
-    fn costs_memory(&self, grown: &GroupShape, id: NodeId, root: NodeId) -> bool {
+    fn costs_memory(&self, shape: &GroupShape, id: NodeId, root: NodeId) -> bool {
         let (from, to) = (self.uses.at[id], self.uses.at[root]);
         // A view's base lives on with the view.
         if self.is_view(id) {
             return false;
         }
-        if grown.nodes.len() == to - from + 1 {
+        let graph = self.graph;
+        // Views take no memory where they run.
+        let own = shape.nodes.iter().filter(|p| !self.is_view(graph.order[**p])).count();
+        if self.computing[to + 1] - self.computing[from + 1] == own {
             return false;
         }
-        let graph = self.graph;
         let last = |v: ValueId| self.uses.readers[v].iter().map(|r| self.uses.at[*r]).max();
         let ends = |v: &ValueId| self.uses.makers[*v].is_some() && !self.uses.returned[*v] && last(*v) == Some(from);
         let operands: BTreeSet<ValueId> = graph.nodes[id].operands().filter(ends).collect();
@@ -369,6 +380,8 @@ struct GroupShape {
     tiling: Tiling,
     /// Values that only the group's calls read, and their element sizes.
     values: Vec<(ValueId, i64)>,
+    /// Bytes that these take in the smallest tile.
+    frame: i64,
     /// At most as many operands from outside.
     operands: usize,
     results: usize,
@@ -391,19 +404,21 @@ impl GroupShape {
             }
         }
         grown.operands += node.operands().count();
-        let mut frame = 0i64;
-        for (v, size) in &grown.values {
+        // Tiles of the values so far change with the dimensions that are cut.
+        let known = if grown.tiling.cut == self.tiling.cut { self.values.len() } else { 0 };
+        grown.frame = if known > 0 { self.frame } else { 0 };
+        for (v, size) in &grown.values[known..] {
             let sizes = known_meta(graph, *v).ok()?.layout.sizes;
             let cut = grown.tiling.cut_of(*v);
             let whole = cut.iter().zip(&sizes).filter(|(cut, _)| cut.is_none()).map(|(_, n)| *n);
             let elements = whole.fold(1i64, |n, size| n.saturating_mul(size));
-            frame = frame.saturating_add(elements.saturating_mul(*size).saturating_add(63) / 64 * 64);
+            grown.frame = grown.frame.saturating_add(elements.saturating_mul(*size).saturating_add(63) / 64 * 64);
         }
         let whole = (0..grown.tiling.sizes.len()).any(|d| !grown.tiling.cut[d] && grown.tiling.sizes[d] > 1);
         if whole && (grown.head.is_some() || !grouping.options.tiles) {
             return None;
         }
-        (frame <= FRAME && grown.operands + grown.results <= OPERANDS).then_some(grown)
+        (grown.frame <= FRAME && grown.operands + grown.results <= OPERANDS).then_some(grown)
     }
 }
 

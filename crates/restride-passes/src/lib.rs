@@ -2,6 +2,7 @@
 #![forbid(unsafe_code)]
 
 pub mod aliases;
+mod arena_floor;
 mod args;
 mod build;
 mod chains;
@@ -29,6 +30,7 @@ mod symbolic_shapes;
 mod symbols;
 pub mod waits;
 
+pub use arena_floor::arena_floor;
 pub use chains::nested;
 pub use dce::dce;
 pub use functionalize::functionalize;

@@ -1,6 +1,7 @@
 //! All tests of whole programs that need no process of their own: one binary is linked instead of 21.
 
 mod alias;
+mod arena_floor;
 mod autograd;
 mod budget;
 mod constants;

@@ -5,9 +5,9 @@ use crate::progress::Doing;
 use restride_ir::{Binding, Plan, Program, Result};
 use restride_passes::constants::{Constants, constants};
 use restride_passes::place::{PlaceOptions, Placed, cost};
-use restride_passes::plan::plan_memories;
+use restride_passes::plan::{PlanOptions, SearchOptions, plan_memories};
 use restride_passes::waits::started;
-use restride_passes::{lower, order, place, plan::plan, simplify, specialize};
+use restride_passes::{lower, place, plan::plan, simplify, specialize};
 use std::time::{Duration, Instant};
 
 /// A program for certain sizes, all operators with kernels.
@@ -68,22 +68,54 @@ pub fn attempt_in(
     options.progress.tell(Doing::Placing);
     let placed = timed(&mut times.place, || place(&program, layouts))?;
     options.progress.tell(Doing::Planning);
+    let plan = planned(&program, &placed, options, times)?;
+    Ok(Attempt { program, placed, plan })
+}
+
+fn planned(program: &Program, placed: &Placed, options: &CompileOptions, times: &mut Times) -> Result<Plan> {
     let (graph, placement) = (program.graph(), &placed.placement);
-    let plan = timed(&mut times.plan, || match &options.memories[..] {
+    timed(&mut times.plan, || match &options.memories[..] {
         [] => Ok(plan(graph, placement, &options.plan)),
         memories => plan_memories(graph, placement, &options.plan, memories),
-    })?;
-    Ok(Attempt { program, placed, plan })
+    })
+}
+
+/// Places a program, and plans it without a search, if there is one memory.
+pub fn unsearched(
+    program: Program,
+    layouts: &PlaceOptions,
+    options: &CompileOptions,
+    times: &mut Times,
+) -> Result<Attempt> {
+    if !options.memories.is_empty() {
+        return attempt_in(program, layouts, options, times);
+    }
+    let search = SearchOptions { budget: 0, ..options.plan.search.clone() };
+    let quick = CompileOptions { plan: PlanOptions { search, ..options.plan.clone() }, ..options.clone() };
+    attempt_in(program, layouts, &quick, times)
+}
+
+impl Attempt {
+    /// With a plan that was searched for, if there may be a smaller one.
+    pub fn searched(self, options: &CompileOptions, times: &mut Times) -> Result<Attempt> {
+        if self.plan.optimal || !options.memories.is_empty() {
+            return Ok(self);
+        }
+        let plan = planned(&self.program, &self.placed, options, times)?;
+        Ok(Attempt { plan, ..self })
+    }
 }
 
 /// Places and plans a program as it is, and in another order of nodes, which is taken if the arena is smaller in it and no more
 /// bytes are moved. The order is that of the steps.
-pub fn smallest(program: &Program, options: &CompileOptions, times: &mut Times) -> Result<Attempt> {
+pub fn smallest(
+    program: &Program,
+    other: Option<Program>,
+    options: &CompileOptions,
+    times: &mut Times,
+) -> Result<Attempt> {
     let first = attempt(program.clone(), options, times)?;
-    if !options.order || first.plan.arena_bytes == 0 {
-        return Ok(first);
-    }
-    let Some(other) = order(program) else { return Ok(first) };
+    let Some(other) = other.filter(|_| first.plan.arena_bytes > 0) else { return Ok(first) };
     let second = attempt(other, options, times)?;
     let better = needs(&second) < needs(&first) && moved(&second) <= moved(&first);
     Ok(if better { second } else { first })

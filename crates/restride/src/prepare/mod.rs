@@ -14,11 +14,12 @@ pub use upper_bound::UpperBound;
 use crate::compile::{CompileOptions, Times};
 use crate::progress::Doing;
 use attempt::{Attempt, Lowered, attempt, lowered, smallest, timed};
-use fused::fused;
+use fused::{EarlyFused, FusedAttempt, early_fused, fused};
 use restride_exec::run::Runnable;
 use restride_ir::{Binding, Error, ErrorKind, NodeId, Placement, Plan, Program, Remark, Result, Table};
 use restride_passes::constants::Constants;
 use restride_passes::fuse::{FuseOptions, FusedGroups, apply};
+use restride_passes::order;
 use restride_passes::place::Placed;
 use restride_passes::recompute::{Again, again};
 use restride_pt2::placed::SavedPlan;
@@ -170,14 +171,26 @@ impl Made {
 
     /// With the fused form of an attempt, if that is no larger.
     fn fused(attempt: Attempt, options: &CompileOptions, times: &mut Times) -> Result<Made> {
-        Ok(match fused(&attempt, options, times)? {
+        Made::fused_or(attempt, None, options, times)
+    }
+
+    /// As [`Made::fused`], with the first fused form, if it was placed before.
+    fn fused_or(
+        attempt: Attempt,
+        early: Option<FusedAttempt>,
+        options: &CompileOptions,
+        times: &mut Times,
+    ) -> Result<Made> {
+        Ok(match fused(&attempt, early, options, times)? {
             None => Made::plain(attempt),
-            Some(fused) => {
-                let made = Made::plain(fused.attempt);
-                let remarks = made.remarks.into_iter().chain(fused.remarks).collect();
-                Made { unfused: Some(attempt.program), groups: fused.groups, remarks, ..made }
-            }
+            Some(fused) => Made::of_fused(fused, attempt.program),
         })
+    }
+
+    fn of_fused(fused: FusedAttempt, unfused: Program) -> Made {
+        let made = Made::plain(fused.attempt);
+        let remarks = made.remarks.into_iter().chain(fused.remarks).collect();
+        Made { unfused: Some(unfused), groups: fused.groups, remarks, ..made }
     }
 }
 
@@ -198,9 +211,19 @@ fn taken_over(saved: &SavedPlan, segment: usize, program: Program) -> Result<Mad
 }
 
 fn made(program: Program, options: &CompileOptions, times: &mut Times) -> Result<Made> {
-    let best = smallest(&program, options, times)?;
+    let within = |f: &FusedAttempt| options.budget.is_none_or(|most| f.attempt.plan.arena_bytes <= most);
+    // Another order of nodes may need less than any placement in this one.
+    let other = options.order.then(|| order(&program)).flatten();
+    let early = if other.is_none() { early_fused(&program, options, times)? } else { EarlyFused::None };
+    let early = match early {
+        EarlyFused::AtFloor(fused) if within(&fused) => return Ok(Made::of_fused(fused, program)),
+        EarlyFused::AtFloor(fused) | EarlyFused::Open(fused) => Some(fused),
+        EarlyFused::None => None,
+    };
+    let best = smallest(&program, other, options, times)?;
     let sequence = another_order(&program, &best.program);
-    let first = Made { sequence, ..Made::fused(best.clone(), options, times)? };
+    let early = early.filter(|_| sequence.is_none());
+    let first = Made { sequence, ..Made::fused_or(best.clone(), early, options, times)? };
     match options.budget {
         Some(most) if first.plan.arena_bytes > most => {
             let within = budget::within(&best.program, first, most, options, times)?;
