@@ -31,7 +31,7 @@ pub enum RowForm {
 /// An operand of [`RowForm::Map`].
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub enum RowOperand {
-    /// The tensor at this argument position.
+    /// The tensor at this argument position: of singles, or a 0-d one of any real type, converted to a single.
     Tensor(u8),
     /// A number.
     Number(f32),

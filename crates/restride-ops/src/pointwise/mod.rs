@@ -135,7 +135,10 @@ pub(crate) fn row_form_with(
     let mut operands: SmallVec<[RowOperand; 4]> = SmallVec::new();
     for &i in at {
         operands.push(match a.as_tensor(i) {
-            Some(t) if t.dtype == DType::F32 => RowOperand::Tensor(u8::try_from(i).ok()?),
+            // A 0-d tensor of another type does not decide the type, and is converted once.
+            Some(t) if t.dtype == DType::F32 || (t.rank() == 0 && !t.dtype.is_complex()) => {
+                RowOperand::Tensor(u8::try_from(i).ok()?)
+            }
             Some(_) => return None,
             None => RowOperand::Number(round_scalar(DType::F32, a.scalar(i).ok()?)),
         });

@@ -7,6 +7,7 @@
 use super::{BodyTypes, TileSource};
 use crate::run::memory::TypedPlace;
 use restride_ir::{Arg, Args, Ctx, FusedHead, Graph, OpError, RowForm, RowOperand, Scalar, Tiling, ValueId, view_dims};
+use restride_kernels::support::convert::load_row;
 use restride_kernels::support::par;
 use restride_kernels::support::stack::Stack;
 use restride_tensor::{DType, Layout, View};
@@ -44,6 +45,8 @@ pub(super) struct RowProgram {
 struct RowTensor {
     source: TileSource,
     read: bool,
+    /// Of another type: the type and the byte of the only element.
+    converted: Option<(DType, isize)>,
     /// First element, and distances of elements along the dimensions of the space.
     offset: isize,
     strides: SmallVec<[isize; 6]>,
@@ -232,7 +235,7 @@ impl RowProgram {
         let mut count = first_constant + self.constants.len();
         let mut gathered: SmallVec<[Option<usize>; 8]> = SmallVec::new();
         for (k, t) in self.tensors.iter().enumerate() {
-            let apart = t.read && walk.strides[k] != 1;
+            let apart = t.read && (walk.strides[k] != 1 || t.converted.is_some());
             gathered.push(apart.then_some(count));
             count += usize::from(apart);
         }
@@ -257,6 +260,12 @@ impl RowProgram {
                     // SAFETY: cells of the tensor's place; one of the buffers.
                     unsafe {
                         let to = std::slice::from_raw_parts_mut(buffer(to), n);
+                        if let Some((dtype, at)) = self.tensors[k].converted {
+                            let mut x = [0f32];
+                            load_row(dtype, bases[k].cast::<u8>().wrapping_offset(at), 0, 1, &mut x);
+                            to.fill(x[0]);
+                            continue;
+                        }
                         match step {
                             0 if start > 0 => {}
                             0 => to.fill(from.read()),
@@ -463,7 +472,7 @@ struct RowMaker<'a> {
 }
 
 impl RowMaker<'_> {
-    /// Adds a tensor of these cells; `None` if it is used as a whole, or not of singles.
+    /// Adds a tensor of these cells; `None` if it is used as a whole, or is neither of singles nor read and 0-d.
     fn tensor(
         &mut self,
         v: ValueId,
@@ -472,7 +481,13 @@ impl RowMaker<'_> {
         place: TypedPlace,
         read: bool,
     ) -> Option<usize> {
-        let sizes = &self.metas.get(v).ok().filter(|m| m.dtype == DType::F32)?.layout.sizes;
+        let meta = self.metas.get(v).ok()?;
+        let sizes = &meta.layout.sizes;
+        let converted = match meta.dtype {
+            DType::F32 => None,
+            dtype if read && sizes.is_empty() => Some((dtype, layout.offset as isize * dtype.size() as isize)),
+            _ => return None,
+        };
         let mut strides: SmallVec<[isize; 6]> = SmallVec::from_elem(0, self.tiling.sizes.len());
         for ((d, n), stride) in self.tiling.cut_of(v).iter().zip(sizes).zip(&layout.strides) {
             match d {
@@ -481,7 +496,8 @@ impl RowMaker<'_> {
                 None => return None,
             }
         }
-        self.program.tensors.push(RowTensor { source, read, offset: layout.offset as isize, strides });
+        let offset = if converted.is_some() { 0 } else { layout.offset as isize };
+        self.program.tensors.push(RowTensor { source, read, converted, offset, strides });
         self.places.push(place);
         Some(self.program.tensors.len() - 1)
     }
