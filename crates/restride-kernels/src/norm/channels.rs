@@ -142,7 +142,7 @@ impl<T: Real, N: Factor<T>> PositionRows<'_, T, N> {
 
 impl<T: Real, N: Factor<T>> isa::Work for PositionRows<'_, T, N> {
     type Out = ();
-    const WIDEST: bool = size_of::<T>() == 4;
+    const WIDEST: bool = false;
     #[inline(always)]
     fn run(self) {
         let channels = self.numbers.0.len();

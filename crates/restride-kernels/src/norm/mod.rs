@@ -143,7 +143,7 @@ enum Scaled<'a, T, N> {
 }
 impl<T: Real, N: Factor<T>> isa::Work for Scaled<'_, T, N> {
     type Out = ();
-    const WIDEST: bool = size_of::<T>() == 4;
+    const WIDEST: bool = false;
     #[inline(always)]
     fn run(self) {
         match self {
@@ -240,7 +240,7 @@ pub fn scale_row(x: &[f32], scale: &[f32], shift: &[f32], out: &mut [f32]) {
 struct ScaledTo<'a>(&'a [f32], &'a [f32], &'a [f32], &'a mut [f32]);
 impl isa::Work for ScaledTo<'_> {
     type Out = ();
-    const WIDEST: bool = true;
+    const WIDEST: bool = false;
     #[inline(always)]
     fn run(self) {
         let ScaledTo(x, scale, shift, out) = self;
