@@ -99,11 +99,12 @@ class Reader:
         return " ".join(parts)
 
     def atom(self):
-        """A number, a symbol or a parenthesised expression, as Python text."""
-        first = self.next()[1]
-        if first != "(":
-            return first
-        parts, depth = ["("], 1
+        """A number, a symbol, a parenthesised expression or a function of such, as Python text."""
+        parts, depth = [self.next()[1]], 1
+        if parts[0] != "(":
+            if not self.take("("):
+                return parts[0]
+            parts.append("(")
         while depth:
             kind, text = self.next()
             if kind == "end":
@@ -344,7 +345,9 @@ class Run:
         if type is None:
             return
         if type[0] == "Sym":
-            if re.fullmatch(r"[A-Za-z_]\w*", type[1]) and type[1] not in self.symbols:
+            # A body learns its number in each iteration.
+            learnt = re.fullmatch(r"u\d+", type[1]) is not None
+            if learnt or (re.fullmatch(r"[A-Za-z_]\w*", type[1]) and type[1] not in self.symbols):
                 self.symbols[type[1]] = int(value)
             return
         if type[0] not in DTYPES:
