@@ -275,9 +275,8 @@ pub fn batch_norm_with(
 
 /// Scratch bytes of [`batch_norm_with`].
 pub fn batch_norm_room(x: Stored<'_>, out: Stored<'_>) -> usize {
-    let channels = x.1.sizes.get(1).map_or(0, |&n| n as usize);
-    let factors = if out.0 == DType::F64 { scratch::room::<f64>(channels) } else { scratch::room::<f32>(channels) };
-    2 * factors + scale_room(x, out)
+    let channels = x.1.sizes.get(1).copied().unwrap_or(0);
+    2 * compute_room(out.0, channels) + scale_room(x, out)
 }
 
 /// Statistics that batch normalisation writes besides its result.

@@ -236,7 +236,7 @@ fn parts<T: Copy, A: Copy, const N: usize>(row: &[T], unit: A, f: impl Fn(T) -> 
     all[0]
 }
 
-/// Joins the first `n` parts with the next `n`, if so many are used.
+/// Joins each of the first `n` parts with the part `n` places after it, if more than `n` parts have elements.
 #[inline(always)]
 fn halve<A: Copy>(all: &mut [A], n: usize, used: usize, join: &impl Fn(A, A) -> A) {
     if used > n {

@@ -116,17 +116,14 @@ impl Evaluator<'_, '_> {
         // The condition.
         self.rec.enter("while_loop_cond_graph")?;
         let inputs: Vec<TensorRef> = initial.iter().map(|t| self.rec.carried(t)).collect();
-        let flag = {
-            let mut inside = self.inside(env, &carried, &inputs, false)?;
-            let value = self.expression(&mut inside, at)?;
-            match self.truth(value)? {
-                Truth::Known(b) => self.rec.condition_tensor(&Expr::Bool(b)),
-                Truth::Number(e) => self.rec.condition_tensor(&e),
-                Truth::Data(t) => Ok(t),
-            }
+        let mut inside = self.inside(env, &carried, &inputs, false)?;
+        let value = self.expression(&mut inside, at)?;
+        let flag = match self.truth(value)? {
+            Truth::Known(b) => self.rec.condition_tensor(&Expr::Bool(b))?,
+            Truth::Number(e) => self.rec.condition_tensor(&e)?,
+            Truth::Data(t) => t,
         };
         let condition = self.rec.leave();
-        let flag = flag?;
         // The body.
         self.rec.enter("while_loop_body_graph")?;
         let inputs: Vec<TensorRef> = initial.iter().map(|t| self.rec.carried(t)).collect();
@@ -182,8 +179,7 @@ impl Evaluator<'_, '_> {
         let condition = self.rec.leave();
         let results = self.rec.while_loop((condition, flag?), (left, outcome.outputs), &initial)?;
         self.loop_results(env, &carried, &results)?;
-        let lists = growing.iter().filter_map(|g| if let GrowingPlace::List(l) = &g.place { Some(l) } else { None });
-        for (list, rows) in lists.zip(&results[carried.len()..]) {
+        for (list, rows) in growing.iter().filter_map(Growing::list).zip(&results[carried.len()..]) {
             self.note_list(list);
             list.borrow_mut().push(PyValue::Rows(rows.clone()));
         }
@@ -201,12 +197,8 @@ impl Evaluator<'_, '_> {
         self.rec.enter("while_loop_body_graph")?;
         let inputs: Vec<TensorRef> = initial.iter().map(|t| self.rec.carried(t)).collect();
         // In the body, a list has the items of the iterations before.
-        let lists: Vec<(ListRef, Vec<PyValue>)> = growing
-            .iter()
-            .filter_map(
-                |g| if let GrowingPlace::List(l) = &g.place { Some((l.clone(), l.borrow().clone())) } else { None },
-            )
-            .collect();
+        let lists: Vec<(ListRef, Vec<PyValue>)> =
+            growing.iter().filter_map(Growing::list).map(|l| (l.clone(), l.borrow().clone())).collect();
         let outcome = self.loop_body(env, code.body, carried, &inputs, Some(code.target), growing);
         for (list, items) in lists {
             *list.borrow_mut() = items;
@@ -347,7 +339,7 @@ impl Evaluator<'_, '_> {
             outcome.outputs.push(out);
         }
         for (list, item) in &appended {
-            let known = growing.iter().position(|g| matches!(&g.place, GrowingPlace::List(l) if Rc::ptr_eq(l, list)));
+            let known = growing.iter().position(|g| g.list().is_some_and(|l| Rc::ptr_eq(l, list)));
             match (known, &counter) {
                 (Some(g), Some(counter)) => {
                     let one = vec![Arg::Value(item.clone()), Arg::Scalar(Expr::Int(0))];
@@ -425,11 +417,20 @@ struct CountedLoop<'a> {
 /// A tensor or list that each iteration of a loop adds one row to.
 struct Growing {
     place: GrowingPlace,
-    /// Rows before the loop; of a list, those that the loop did not append are not among them.
+    /// Rows that a tensor has before the loop; 0 for a list, whose earlier items stay items.
     first: Expr,
     /// Sizes of one row.
     row: Vec<Expr>,
     dtype: DType,
+}
+
+impl Growing {
+    fn list(&self) -> Option<&ListRef> {
+        match &self.place {
+            GrowingPlace::List(list) => Some(list),
+            GrowingPlace::Variable(_) => None,
+        }
+    }
 }
 
 enum GrowingPlace {

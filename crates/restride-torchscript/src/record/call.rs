@@ -400,7 +400,7 @@ impl Recorder<'_> {
 }
 
 /// Whether data decides a size of the type.
-fn has_learnt_size(ty: &TensorType) -> bool {
+pub(super) fn has_learnt_size(ty: &TensorType) -> bool {
     ty.layout.sizes.iter().any(Expr::is_learnt)
 }
 

@@ -1,6 +1,6 @@
 //! Types of results whose sizes data decides. Exported programs record them; here each such size is a fresh symbol.
 
-use super::call::{CallArg, contiguous};
+use super::call::{CallArg, contiguous, has_learnt_size};
 use super::{Recorder, TensorRef};
 use restride_ir::{Arg, Args, DType, Dim, Error, Expr, ExprFn, Op, Result, Scalar, TensorType};
 
@@ -101,14 +101,15 @@ pub(super) fn types(
 
 /// Whether data decides a size, and the elements are in row-major order.
 fn is_learnt_row_major(t: &TensorType) -> bool {
-    t.layout.sizes.iter().any(Expr::is_learnt) && is_row_major(t)
+    has_learnt_size(t) && is_row_major(t)
 }
 
 fn is_row_major(t: &TensorType) -> bool {
     t.rank() < 4 || t.layout.strides == contiguous(t.dtype, &t.layout.sizes).layout.strides
 }
 
-/// `cat` of tensors of which data decides sizes: the sum is no expression that values of the symbols would show.
+/// The result type of `cat` for tensors with sizes that data decides: the sizes along `dim` are added. The general rule tries values
+/// of the symbols, and does not find such a sum.
 fn joined(args: &[Arg<TensorType, Expr>]) -> Option<Vec<TensorType>> {
     let [Arg::Values(parts), Arg::Scalar(Expr::Int(dim)), ..] = args else { return None };
     let parts: Vec<&TensorType> = parts.iter().map(Option::as_ref).collect::<Option<_>>()?;
@@ -139,7 +140,7 @@ fn made_of_sizes(op: Op, args: &[Arg<TensorType, Expr>]) -> Option<Vec<TensorTyp
     Some(vec![contiguous(ty.dtype, sizes)])
 }
 
-/// `constant_pad_nd` of a tensor of which data decides sizes.
+/// The result type of `constant_pad_nd` for a tensor or a padding with sizes that data decides.
 fn padded(args: &[Arg<TensorType, Expr>]) -> Option<Vec<TensorType>> {
     let [Arg::Value(x), Arg::Scalars(pads), ..] = args else { return None };
     if !(is_learnt_row_major(x) || is_row_major(x) && pads.iter().any(Expr::is_learnt)) || pads.len() > 2 * x.rank() {

@@ -12,7 +12,7 @@ struct GraphLines {
 /// The text with one graph; lines of others are empty, so that numbers stay. `chosen` is a number from 1.
 ///
 /// # Errors
-/// Several graphs of which none is chosen, or another number.
+/// The text has several graphs and `chosen` is `None`, or `chosen` is not the number of a graph.
 pub(super) fn one(text: String, form: GraphForm, chosen: Option<&str>) -> Result<String> {
     let lines: Vec<&str> = text.lines().collect();
     let graphs = match form {
