@@ -6,7 +6,7 @@
 //! copied): it runs each row in turn with this one, and the row gives both times and their ratio.
 
 use restride_kernels::conv::window::Window;
-use restride_kernels::conv::{Gradients, conv, conv_backward};
+use restride_kernels::conv::{Gradients, conv, conv_backward, conv_packed, filled_channels, filter_order, pack_filter};
 use restride_kernels::matmul::{Added, packed, product};
 use restride_kernels::movement::copy::same_order;
 use restride_kernels::pointwise::{Input, Pointwise, compute};
@@ -63,6 +63,25 @@ fn convolution(c: i64, size: i64, window: i64, o: i64, groups: i64, stride: i64,
         Box::new(move || {
             let (x, weight, mut y) = (x.read(), weight.read(), y.write());
             conv(&x.view(), &weight.view(), None, &w, groups as usize, &y.view_mut(), threads).unwrap();
+        })
+    })
+}
+
+/// As [`convolution`] of one group, with a packed filter.
+fn convolution_packed(c: i64, size: i64, window: i64, o: i64, stride: i64, last: bool) -> Row {
+    let name = format!("conv2d {c} × {size}², {window}², {o}, stride {stride}, packed{}", last_of(last));
+    row(name, move |threads| {
+        let (w, out) = window_of(size, window, stride);
+        let x = image(&[1, c, size, size], last, 1);
+        let weight = dense(&[o, c, window, window], DType::F32, 2);
+        let by_taps = filter_order(DType::F32, &weight.layout().sizes, &w, 1).expect("it is worth packing");
+        let filled = filled_channels(DType::F32, o as usize) as i64;
+        let filter = RawTensor::zeros(DType::F32, Layout::contiguous(&[filled, c, window, window]));
+        pack_filter(&weight.read().view(), 1, by_taps, &filter.write().view_mut()).unwrap();
+        let y = image(&[1, o, out, out], last, 3);
+        Box::new(move || {
+            let (x, filter, mut y) = (x.read(), filter.read(), y.write());
+            conv_packed(&x.view(), &filter.view(), None, &w, (1, o as usize), &y.view_mut(), threads).unwrap();
         })
     })
 }
@@ -214,6 +233,9 @@ fn rows() -> Vec<Row> {
             (16, 112, 3, 16, 16, 1),
         ] {
             rows.push(convolution(c, size, window, o, groups, stride, last));
+            if window > 1 && groups == 1 {
+                rows.push(convolution_packed(c, size, window, o, stride, last));
+            }
         }
         rows.extend([(240, 14, 14), (576, 7, 7), (128, 56, 2)].map(|(c, size, kernel)| mean(c, size, kernel, last)));
     }

@@ -67,18 +67,21 @@ fn what_would_cost_memory_stays() {
 }
 
 #[test]
-fn convolutions_read_filters_in_order() {
-    // More windows than result channels: the sums go tap by tap, over all channels of each.
+fn convolutions_read_packed_filters() {
+    // More windows than result channels: the sums go tap by tap, over all channels of each; else channel by channel.
     let nodes = "%y: f32[1, 8, 12, 12] = aten.conv2d.default(%x, %w, None, [1, 1], [1, 1])\nreturn %y";
     let text = |w: &str| graph(&format!("%w: {w}, %x: f32[1, 4, 12, 12]"), nodes);
-    let given = "restride.order_filter.default(Value(%0),Scalar(Int(1)))";
-    check(&text("f32[8, 4, 3, 3]"), 1, &["restride.conv_ordered.default"], &[given]);
+    let given = "restride.pack_filter.default(Value(%0),Scalar(Int(1)),Scalar(Int(1)))";
+    check(&text("f32[8, 4, 3, 3]"), 1, &["restride.conv_packed.default"], &[given]);
     check(&text("f32[8, 4, 3, 3]"), 0, &["aten.conv2d.default"], &[]);
-    // Windows of one element, filters of one channel, and fewer windows than result channels read filters where they are.
+    let nodes = "%y: f32[1, 64, 4, 4] = aten.conv2d.default(%x, %w, None, [1, 1], [1, 1])\nreturn %y";
+    let given = "restride.pack_filter.default(Value(%0),Scalar(Int(1)),Scalar(Int(0)))";
+    let few = graph("%w: f32[64, 4, 3, 3], %x: f32[1, 4, 4, 4]", nodes);
+    check(&few, 1, &["restride.conv_packed.default"], &[given]);
+    // Windows of one element and filters of one channel are read where they are.
     for (w, x, y, rest) in [
         ("f32[8, 4, 1, 1]", "f32[1, 4, 12, 12]", "f32[1, 8, 12, 12]", "[1, 1], [0, 0]"),
         ("f32[4, 1, 3, 3]", "f32[1, 4, 12, 12]", "f32[1, 4, 12, 12]", "[1, 1], [1, 1], [1, 1], 4"),
-        ("f32[64, 4, 3, 3]", "f32[1, 4, 4, 4]", "f32[1, 64, 4, 4]", "[1, 1], [1, 1]"),
     ] {
         let nodes = format!("%y: {y} = aten.conv2d.default(%x, %w, None, {rest})\nreturn %y");
         check(&graph(&format!("%w: {w}, %x: {x}"), &nodes), 1, &["aten.conv2d.default"], &[]);

@@ -54,7 +54,7 @@ pub fn conv_backward(
             && out.numel() > 0
         {
             if transposed {
-                forward::<T>(grad, weight, None, &s, out, threads)?;
+                forward::<T>(grad, weight, false, None, &s, out, threads)?;
             } else {
                 transpose::<T>(grad, weight, None, &Shape { cin: s.cout, cout: s.cin, ..s }, out, threads)?;
             }

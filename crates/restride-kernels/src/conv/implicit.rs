@@ -4,9 +4,11 @@
 //! channels-last. The order of `k` depends on sizes alone ([`Order::of`]), so both have the same bits. The result starts with the bias.
 
 use crate::conv::frame::{Planes, evens};
+use crate::conv::packed::group_len;
 use crate::conv::window::Window;
 use crate::conv::{Number, Shape};
 use crate::matmul::blocked::DEPTH;
+use crate::matmul::packed::InPlace;
 use crate::matmul::panels::{Panels, Rows, Strided, pack, widen};
 use crate::support::epilogue::Epilogue;
 use crate::support::par;
@@ -291,13 +293,13 @@ pub(crate) fn terms_step<P>(weight: &Planes<P>, w: &Window, cin: usize, order: O
 }
 
 /// Weights of a group: cout × `k` as [`Rows`], `k` × cout as [`Panels`].
-struct Weights<'a, T> {
-    at: Planes<*const T>,
+pub(super) struct Weights<'a, T> {
+    pub at: Planes<*const T>,
     /// Distance of result channels.
-    out: isize,
-    w: &'a Window,
-    cin: usize,
-    order: Order,
+    pub out: isize,
+    pub w: &'a Window,
+    pub cin: usize,
+    pub order: Order,
 }
 // SAFETY: elements are read only, and whoever makes it promises that they are readable meanwhile.
 unsafe impl<T: Sync> Sync for Weights<'_, T> {}
@@ -416,6 +418,8 @@ pub(crate) struct Implicit<'a, T> {
     pub weight: Planes<*const T>,
     /// Distance of result channels.
     pub weight_out: isize,
+    /// The filter in panels, read instead of `weight`.
+    pub packed: Option<*const T>,
     /// A number for each result channel.
     pub bias: Option<&'a [T]>,
     /// The result: its first element, the distances of samples, of channels and of windows.
@@ -476,6 +480,11 @@ impl<T: Number> Implicit<'_, T> {
                 start(&bias[group * m..][..m], y, (self.y.2, self.y.3), n);
             }
             let add = self.bias.is_some();
+            if let Some(at) = self.packed {
+                let panels = InPlace::new((k, m), at.add(group * group_len::<T>(s)));
+                let image = Part { of: Windows { x: Planes { base, ..self.x }, w, cin, order }, first: windows.start };
+                return T::product_of((n, m, k), &image, &panels, (y, self.y.3, self.y.2), add, threads);
+            }
             let c = if last { (y, self.y.3, self.y.2) } else { (y, self.y.2, self.y.3) };
             let weights = Weights { at: Planes { base: weight, ..self.weight }, out: self.weight_out, w, cin, order };
             let flat = weights.step();

@@ -4,16 +4,19 @@
 //! and then the taps in order. Otherwise it has blocks of 256 terms, each summed from zero and added to the bias (to nothing without
 //! one); the terms are channel by channel of each tap where there are more windows than result channels of a group, else tap by tap of
 //! each channel (`implicit.rs`). A single window of one element is a product with a vector. Layouts choose the loops, not the order:
-//! tiles over framed planes (`direct.rs`), or products whose panels are made of the input. Padding is multiplied, as zeros, but for
+//! tiles over framed planes (`direct.rs`), products whose panels are made of the input, or tiles over a copy of the input with filters
+//! that were packed once (`packed.rs`). Padding is multiplied, as zeros, but for
 //! depthwise windows: PyTorch does the same, which infinite weights show.
 
 mod backward;
+mod boxes;
 mod depthwise;
 mod direct;
 pub(crate) mod frame;
 mod implicit;
 pub mod in_place;
 pub(crate) mod lanes;
+mod packed;
 mod transposed;
 pub mod window;
 
@@ -22,6 +25,8 @@ use crate::conv::depthwise::Depthwise;
 use crate::conv::direct::{Boxes, Direct};
 use crate::conv::frame::Planes;
 use crate::conv::implicit::Implicit;
+use crate::conv::packed::PackedConv;
+pub use crate::conv::packed::{filled_channels, filter_order, pack_filter};
 use crate::conv::transposed::{TransposedConv, transposed_room};
 use crate::conv::window::Window;
 use crate::matmul::Gemm;
@@ -84,13 +89,43 @@ pub fn conv(
     let (o, c) = (weight.sizes()[0] as usize, weight.sizes()[1] as usize);
     let shape = Shape { batch: batch(x, weight), groups, cin: c, cout: o / groups, w: *w };
     shape.holds(x.numel(), weight.numel(), out.numel())?;
-    with_compute!(any out.dtype(), T => forward::<T>(x, weight, bias, &shape, out, threads)?);
+    with_compute!(any out.dtype(), T => forward::<T>(x, weight, false, bias, &shape, out, threads)?);
+    Ok(())
+}
+
+/// As [`conv`] with a filter that [`pack_filter`] packed, for a result of `channels`: the same bits.
+///
+/// # Errors
+/// As [`conv`]; other operands than of one real type.
+#[allow(clippy::too_many_arguments)] // those of a convolution
+pub fn conv_packed(
+    x: &View<'_>,
+    weight: &View<'_>,
+    bias: Option<&View<'_>>,
+    w: &Window,
+    (groups, channels): (usize, usize),
+    out: &ViewMut<'_>,
+    threads: usize,
+) -> Result<(), String> {
+    if out.numel() == 0 {
+        return Ok(());
+    }
+    let (cout, dtype) = (channels / groups, out.dtype());
+    let s = Shape { batch: batch(x, weight), groups, cin: weight.sizes()[1] as usize, cout, w: *w };
+    let terms = s.cin * w.taps();
+    s.holds(x.numel(), channels * terms, out.numel())?;
+    let filled = groups * filled_channels(dtype, cout) * terms;
+    if weight.numel() != filled || !weight.layout().is_contiguous() || weight.dtype() != dtype || x.dtype() != dtype {
+        return Err("a packed filter has other elements than its convolution".into());
+    }
+    with_compute!(float dtype, T => forward::<T>(x, weight, true, bias, &s, out, threads)?);
     Ok(())
 }
 
 fn forward<T: Number>(
     x: &View<'_>,
     weight: &View<'_>,
+    packed: bool,
     bias: Option<&View<'_>>,
     s: &Shape,
     out: &ViewMut<'_>,
@@ -104,7 +139,7 @@ fn forward<T: Number>(
         let trails = x.dtype() == T::DTYPE
             && out.dtype() == T::DTYPE
             && std::ptr::eq(x.ptr::<T>().wrapping_add(x.numel()), out.ptr::<T>().wrapping_add(out.numel()));
-        if !s.w.is_identity() || s.batch * s.groups != 1 || s.cout > s.cin || !trails {
+        if packed || !s.w.is_identity() || s.batch * s.groups != 1 || s.cout > s.cin || !trails {
             return Err(
                 "the result of a convolution shares memory with its input, which every element of the result reads"
                     .into(),
@@ -126,7 +161,7 @@ fn forward<T: Number>(
     let batched = x.sizes().len() == weight.sizes().len();
     if !is_plane(x.sizes(), batched, &s.w.input, s.groups * s.cin)
         || !is_plane(out.sizes(), batched, &s.w.output, s.groups * s.cout)
-        || !is_plane(weight.sizes(), true, &s.w.kernel, s.cin)
+        || !packed && !is_plane(weight.sizes(), true, &s.w.kernel, s.cin)
     {
         return Err("planes do not have the sizes of the windows".into());
     }
@@ -139,8 +174,9 @@ fn forward<T: Number>(
     };
     let (y, y_sample) = planes(y, &y_layout, batched);
     let (x, x_sample) = planes(x.1, &x.2, batched);
+    let packed = packed.then_some(weight.1);
     let (weight, weight_out) = planes(weight.1, &weight.2, true);
-    let of = StridedConv { s, x, x_sample, weight, weight_out, bias: bias.as_deref(), y, y_sample };
+    let of = StridedConv { s, x, x_sample, weight, weight_out, packed, bias: bias.as_deref(), y, y_sample };
     let run = |done: Option<Epilogue<'_>>| {
         // Parts are finished where they are written.
         let done = done.filter(|_| in_strides);
@@ -161,6 +197,8 @@ struct StridedConv<'a, T> {
     x_sample: isize,
     weight: Planes<*const T>,
     weight_out: isize,
+    /// The filter in panels, read instead of `weight`.
+    packed: Option<*const T>,
     bias: Option<&'a [T]>,
     y: Planes<*mut T>,
     y_sample: isize,
@@ -173,7 +211,7 @@ impl<T: Number> StridedConv<'_, T> {
     /// All elements that sizes and strides reach are readable, those of `y` writable, different cells that no other thread uses and that
     /// are none of an operand.
     unsafe fn run(self, threads: usize, done: Option<Epilogue<'_>>) {
-        let StridedConv { s, x, x_sample, weight, weight_out, bias, y, y_sample } = self;
+        let StridedConv { s, x, x_sample, weight, weight_out, packed, bias, y, y_sample } = self;
         // SAFETY: the caller's promise.
         unsafe {
             if is_depthwise(s) && T::DTYPE == DType::F32 {
@@ -192,16 +230,24 @@ impl<T: Number> StridedConv<'_, T> {
                 return of.run(threads, done);
             }
             let window = y.line(s.w.output).expect("other results are computed elsewhere");
+            let implicit =
+                Implicit { s, x, x_sample, weight, weight_out, packed, bias, y: (y.base, y_sample, y.channel, window) };
+            let bias = bias.map(|b| std::slice::from_raw_parts(b.as_ptr().cast(), b.len()));
+            if let Some(filter) = packed {
+                let (x, y) = (x.cast(), y.cast_mut());
+                let of = PackedConv { s, x, x_sample, filter: filter.cast(), bias, y, y_sample, done };
+                let boxes = if T::DTYPE == DType::F32 { of.boxes(threads) } else { None };
+                return match boxes {
+                    None => implicit.run(threads, done),
+                    Some(boxes) => of.run(&boxes, threads),
+                };
+            }
             // Tiles are planes: for single elements that are channels-last there is more to move than to compute.
             let planar = T::DTYPE == DType::F32 && (window == 1 && y.channel != 1 || s.w.taps() > 1);
             let boxes = if planar { Boxes::of(s, &x.cast(), &weight.cast(), &y.cast_mut(), threads) } else { None };
             match boxes {
-                None => {
-                    let y = (y.base, y_sample, y.channel, window);
-                    Implicit { s, x, x_sample, weight, weight_out, bias, y }.run(threads, done)
-                }
+                None => implicit.run(threads, done),
                 Some(boxes) => {
-                    let bias = bias.map(|b| std::slice::from_raw_parts(b.as_ptr().cast(), b.len()));
                     let (x, weight, y) = (x.cast(), weight.cast(), y.cast_mut());
                     Direct { s, x, x_sample, weight, weight_out, bias, y, y_sample, done }.run(&boxes, threads)
                 }
@@ -346,26 +392,6 @@ fn transpose<T: Number>(
         t.finish();
     }
     Ok(())
-}
-
-/// The layout in which a filter's terms follow each other in memory in the order of its sums; `None` where they do in `weight`, or
-/// where no kernel gains by it. `weight` is O × C/groups × ….
-pub fn filter_layout(dtype: DType, weight: &Layout, w: &Window, groups: usize) -> Option<Layout> {
-    let (o, cin) = (weight.sizes[0] as usize, weight.sizes[1] as usize);
-    if !matches!(dtype, DType::F32 | DType::F64) || cin == 1 || w.taps() == 1 || weight.numel() == 0 {
-        return None;
-    }
-    let order = implicit::Order::of(&Shape { batch: 1, groups, cin, cout: o / groups, w: *w });
-    if implicit::terms_step(&planes((), weight, true).0, w, cin, order).is_some() {
-        return None;
-    }
-    Some(match order {
-        implicit::Order::Channels => Layout::contiguous(&weight.sizes),
-        implicit::Order::Taps => {
-            let last: Vec<usize> = [0].into_iter().chain(2..weight.rank()).chain([1]).collect();
-            Layout::permuted(&weight.sizes, &last)
-        }
-    })
 }
 
 /// Whether a tensor has these planes of these channels.

@@ -59,6 +59,12 @@ fn convolutions_are_their_definition() {
             let out = RawTensor::zeros(DType::F64, Layout::contiguous(&sy));
             conv(&tx.read().view(), &tw.read().view(), None, &s.w, s.groups, &out.write().view_mut(), threads).unwrap();
             assert_eq!(out.to_elements::<f64>(), want);
+            if let Some(filter) = packed(&tw, &s) {
+                let out = RawTensor::zeros(DType::F64, Layout::contiguous(&sy));
+                let (x, filter, channels) = (tx.read(), filter.read(), (s.groups, s.groups * s.cout));
+                conv_packed(&x.view(), &filter.view(), None, &s.w, channels, &out.write().view_mut(), threads).unwrap();
+                assert_eq!(out.to_elements::<f64>(), want);
+            }
         }
         // The transposed convolution and the gradients are transposes of the same linear map.
         let g = numbers(want.len(), 3);
@@ -121,6 +127,16 @@ fn laid(data: &[f64], sizes: &[i64], order: &[usize]) -> RawTensor {
     t
 }
 
+/// A filter in panels, if it is worth that.
+fn packed(weight: &RawTensor, s: &Shape) -> Option<RawTensor> {
+    let mut sizes = weight.layout().sizes.to_vec();
+    let by_taps = filter_order(weight.dtype(), &sizes, &s.w, s.groups)?;
+    sizes[0] = (s.groups * filled_channels(weight.dtype(), s.cout)) as i64;
+    let out = RawTensor::zeros(weight.dtype(), Layout::contiguous(&sizes));
+    pack_filter(&weight.read().view(), s.groups, by_taps, &out.write().view_mut()).unwrap();
+    Some(out)
+}
+
 /// Kernel, stride, padding, dilation and input; groups, input and output channels of a group; samples.
 type Drawn = ([[usize; 3]; 5], [usize; 3], usize);
 
@@ -145,6 +161,13 @@ const DRAWN: &[Drawn] = &[
     ([[1, 1, 5], [1, 1, 3], [0, 0, 4], [1, 1, 2], [1, 1, 2000]], [1, 6, 40], 1),
     ([[1, 7, 7], [1, 2, 2], [0, 3, 3], [1, 1, 1], [1, 40, 40]], [1, 3, 16], 1),
     ([[1, 4, 4], [1, 1, 1], [0, 0, 0], [1, 1, 1], [1, 4, 4]], [1, 9, 30], 1),
+    // Few input channels, and result channels for vectors.
+    ([[1, 3, 3], [1, 2, 2], [0, 1, 1], [1, 1, 1], [1, 29, 35]], [1, 3, 16], 2),
+    ([[1, 3, 3], [1, 1, 1], [0, 1, 1], [1, 2, 2], [1, 12, 70]], [1, 3, 27], 1),
+    ([[2, 3, 3], [1, 1, 2], [1, 1, 0], [1, 1, 1], [3, 12, 40]], [1, 2, 12], 1),
+    ([[1, 3, 1], [1, 2, 1], [0, 2, 0], [1, 1, 1], [1, 64, 5]], [2, 3, 9], 2),
+    ([[1, 1, 1], [1, 2, 2], [0, 0, 0], [1, 1, 1], [1, 40, 25]], [1, 7, 40], 1),
+    ([[1, 7, 7], [1, 1, 1], [0, 3, 2], [1, 1, 1], [1, 30, 40]], [1, 10, 24], 1),
 ];
 
 impl Shape {
@@ -211,11 +234,26 @@ fn layouts_threads_and_instruction_sets_of_f32() {
                     }
                     let bits: Vec<u32> = got.into_iter().map(f32::to_bits).collect();
                     assert!(same.get_or_insert(bits.clone()) == &bits, "{d:?} {i} {threads}");
+                    let Some(filter) = packed(&tw, &s) else { continue };
+                    let out = RawTensor::zeros(DType::F32, Layout::permuted(&sy, &oy));
+                    let channels = (s.groups, s.groups * s.cout);
+                    let (x, filter) = (tx.read(), filter.read());
+                    conv_packed(
+                        &x.view(),
+                        &filter.view(),
+                        Some(&bias.view()),
+                        &s.w,
+                        channels,
+                        &out.write().view_mut(),
+                        threads,
+                    )
+                    .unwrap();
+                    let bits: Vec<u32> = out.to_elements::<f32>().into_iter().map(f32::to_bits).collect();
+                    assert!(same.as_ref() == Some(&bits), "{d:?} {i} {threads}, packed");
                 }
             }
         };
-        // Products use the widest vectors, which multiply and add at once.
-        if s.cin == 1 && s.groups > 1 { on_each(|_| each()) } else { each() }
+        on_each(|_| each());
     }
 }
 

@@ -203,7 +203,7 @@ impl<T: Number> TransposedConv<'_, T> {
             }
             if let Some(line) = line {
                 let y = (y.base, self.y_sample, y.channel, line);
-                return Implicit { s, x, x_sample, weight, weight_out, bias, y }.run(threads, None);
+                return Implicit { s, x, x_sample, weight, weight_out, packed: None, bias, y }.run(threads, None);
             }
             let (n, m) = (w.windows(), s.cout);
             let wide = wide(m, n);
@@ -218,7 +218,7 @@ impl<T: Number> TransposedConv<'_, T> {
                 // The strip's results, channel by channel.
                 let to = (own.as_mut_ptr().wrapping_sub(first), 0, wide as isize, 1);
                 let &(x, weight, ref y) = all.get();
-                let of = Implicit { s, x, x_sample, weight, weight_out, bias, y: to };
+                let of = Implicit { s, x, x_sample, weight, weight_out, packed: None, bias, y: to };
                 of.strip((sample, 0), windows.clone(), inner);
                 let base = y.base.offset(sample as isize * self.y_sample);
                 let [_, oh, ow] = w.output;

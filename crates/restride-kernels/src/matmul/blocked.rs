@@ -172,7 +172,7 @@ unsafe fn serial<T: Copy + Zero, A: Rows<T> + ?Sized, B: Panels<T> + ?Sized>(
 }
 
 /// Bytes of a part of the result that an epilogue works on.
-const PART: usize = 1 << 18;
+pub(super) const PART: usize = 1 << 18;
 
 /// The columns in parts that are finished one after the other for an epilogue, else all at once: parts of the last block of sums, so
 /// that blocks of the left operand are read once.

@@ -1,6 +1,6 @@
 //! Products of all rows of an operand, of any number of dimensions, with one matrix.
 
-use super::blocked::Matrix;
+use super::blocked::{self, Matrix};
 use super::panels::{Panels, Strided};
 use super::{Added, Gemm, blend, cells, is_vector, packed};
 use crate::support::epilogue::{self, Epilogue};
@@ -112,8 +112,10 @@ pub(super) fn by_rows<T: Gemm>(
             }
         })
     };
+    let large = added.c.is_some() && m * n * size_of::<T>() > blocked::PART;
     let left = epilogue::take(|done| match (&parts, done) {
         (Some(parts), Some(done)) => parts.run(done, product).map(|whole| !whole),
+        (Some(parts), None) if large => parts.run(&|_, _| {}, product).map(|whole| !whole),
         _ => {
             product();
             Ok(true)

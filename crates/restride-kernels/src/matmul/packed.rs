@@ -34,18 +34,26 @@ pub fn pack(b: &View<'_>, transposed: bool, out: &ViewMut<'_>) -> Result<(), Str
     }
     with_compute!(float dtype, T => {
         let right = Right::<T>::of(b, transposed);
-        let at = (out.base() as *mut T).wrapping_offset(out.layout().offset as isize);
-        let width = T::width();
-        for start in (0..k).step_by(DEPTH) {
-            let depth = start..k.min(start + DEPTH);
-            for first in (0..n).step_by(width) {
-                let (offset, wide) = place::<T>(k, n, start, first, width);
-                // SAFETY: the panel is inside the result, which has all elements of all panels.
-                unsafe { right.panels().fill(depth.clone(), first..n.min(first + wide), wide, at.add(offset)) }
-            }
-        }
+        // SAFETY: the result has all elements of all panels.
+        unsafe { write::<T>(right.panels(), (k, n), out.ptr::<T>()) }
     });
     Ok(())
+}
+
+/// Writes all panels of a `k` × `n` operand.
+///
+/// # Safety
+/// `to` has [`packed_len`] elements to write; else as [`Panels::fill`].
+pub(crate) unsafe fn write<T: Gemm>(from: &dyn Panels<T>, (k, n): (usize, usize), to: *mut T) {
+    let width = T::width();
+    for start in (0..k).step_by(DEPTH) {
+        let depth = start..k.min(start + DEPTH);
+        for first in (0..n).step_by(width) {
+            let (offset, wide) = place::<T>(k, n, start, first, width);
+            // SAFETY: the panel is one of the operand's.
+            unsafe { from.fill(depth.clone(), first..n.min(first + wide), wide, to.add(offset)) }
+        }
+    }
 }
 
 /// The type in which products with panels are computed.
@@ -58,12 +66,12 @@ pub fn compute(dtype: DType) -> Option<DType> {
 }
 
 /// Columns with zeros after them.
-fn columns(n: usize, size: usize) -> usize {
+pub(crate) fn columns(n: usize, size: usize) -> usize {
     if n == 1 { 1 } else { n.next_multiple_of(64 / size) }
 }
 
-/// Where the panel of a block that has row `depth` and column `column` begins, and its width.
-fn place<T>(k: usize, n: usize, depth: usize, column: usize, width: usize) -> (usize, usize) {
+/// Where the panel of a block that has row `depth` and column `column` begins, and its width; panels have `width` columns at most.
+pub(crate) fn place<T>(k: usize, n: usize, depth: usize, column: usize, width: usize) -> (usize, usize) {
     let all = columns(n, size_of::<T>());
     let start = depth / DEPTH * DEPTH;
     let len = DEPTH.min(k - start);
@@ -72,7 +80,7 @@ fn place<T>(k: usize, n: usize, depth: usize, column: usize, width: usize) -> (u
 }
 
 /// The panels of a packed operand, where they are.
-pub(super) struct InPlace<'a, T> {
+pub(crate) struct InPlace<'a, T> {
     k: usize,
     n: usize,
     at: *const T,
@@ -81,6 +89,16 @@ pub(super) struct InPlace<'a, T> {
 }
 // SAFETY: elements are read only.
 unsafe impl<T: Sync> Sync for InPlace<'_, T> {}
+
+impl<T: Gemm> InPlace<'_, T> {
+    /// A packed `k` × `n` operand.
+    ///
+    /// # Safety
+    /// Its elements are readable while this value is in use.
+    pub(crate) unsafe fn new((k, n): (usize, usize), at: *const T) -> Self {
+        InPlace { k, n, at, width: T::width(), memory: PhantomData }
+    }
+}
 
 impl<T: Copy + Send + Sync + num_traits::Zero> Panels<T> for InPlace<'_, T> {
     unsafe fn fill(&self, depth: Range<usize>, columns: Range<usize>, width: usize, panel: *mut T) {
@@ -152,7 +170,8 @@ pub fn product_packed(
     let added = Added { c, ..*added };
     with_compute!(float b.dtype(), T => {
         let at = (b.base() as *const T).wrapping_offset(b.layout().offset as isize);
-        let right = Right::Packed(InPlace { k, n, at, width: T::width(), memory: PhantomData });
+        // SAFETY: the operand's elements, which its view keeps.
+        let right = Right::Packed(unsafe { InPlace::new((k, n), at) });
         by_rows::<T>(&a, &right, n, &added, &out, threads)
     })
 }

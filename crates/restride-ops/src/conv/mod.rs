@@ -263,23 +263,30 @@ fn scratch(a: &Args<'_, Meta>, outs: &[Meta], p: &Positions) -> Result<usize> {
 
 /// Multiply-adds: each element of the result sums the products of a filter, each element of a transposed convolution's input meets
 /// all filters of its channel.
-fn macs(a: &Args<'_, Meta>, outs: &[Meta], p: &Positions) -> Result<i64> {
-    let (x, w) = (a.tensor(0)?, a.tensor(1)?);
-    let each = if Conv::read(a, p, x.sizes(), w.sizes())?.transposed { x } else { &outs[0] };
-    Ok(each.layout.numel().saturating_mul(w.layout.numel() / w.sizes()[0].max(1)))
+fn macs(a: &Args<'_, Meta>, outs: &[Meta], p: &Positions, w: &[i64]) -> Result<i64> {
+    let x = a.tensor(0)?;
+    let each = if Conv::read(a, p, x.sizes(), w)?.transposed { x } else { &outs[0] };
+    Ok(each.layout.numel().saturating_mul(w[1..].iter().product()))
 }
 
 /// Picoseconds of a convolution by the layouts of input and result, as `cargo bench -p restride-kernels -- conv2d` has them on AVX2.
-/// Channels-last products write lines of few channels and put windows in order; channels-first depthwise windows are framed.
-fn time(a: &Args<'_, Meta>, outs: &[Meta], p: &Positions) -> Result<i64> {
-    let (x, w) = (a.tensor(0)?, a.tensor(1)?);
-    let conv = Conv::read(a, p, x.sizes(), w.sizes())?;
+/// Channels-last products write lines of few channels and put windows in order; channels-first depthwise windows are framed. Packed
+/// filters have one kernel for all layouts.
+fn time(a: &Args<'_, Meta>, outs: &[Meta], p: &Positions, w: &[i64], packed: bool) -> Result<i64> {
+    let x = a.tensor(0)?;
+    let conv = Conv::read(a, p, x.sizes(), w)?;
     let last = [is_channels_last(x, conv.spatial), is_channels_last(&outs[0], conv.spatial)];
-    let (macs, results) = (macs(a, outs, p)?, outs[0].layout.numel());
+    let (macs, results) = (macs(a, outs, p, w)?, outs[0].layout.numel());
     let mixed = if last[0] == last[1] { 0 } else { x.layout.numel().saturating_add(results).saturating_mul(MIXED) };
-    let taps: i64 = w.sizes()[2..].iter().product();
-    let (cin, cout) = (w.sizes()[1], w.sizes()[0] / conv.groups);
+    let taps: i64 = w[2..].iter().product();
+    let (cin, cout) = (w[1], w[0] / conv.groups);
     let channels_last = last == [true, true];
+    if packed {
+        // The input is copied from either layout, planes in more steps; results that are planes are turned.
+        let copied = if last[0] { 0 } else { x.layout.numel().saturating_mul(400) };
+        let turned = if last[1] { 0 } else { results.saturating_mul(100) };
+        return Ok(macs.saturating_mul(21).saturating_add(copied).saturating_add(turned));
+    }
     // Terms that are put in order for the result's channels.
     let terms = if taps > 1 { macs / cout.max(1) } else { 0 };
     let time = match () {
@@ -296,10 +303,9 @@ fn time(a: &Args<'_, Meta>, outs: &[Meta], p: &Positions) -> Result<i64> {
 }
 
 /// Samples and channels are rows of finished parts, windows the columns.
-fn finished(a: &Args<'_, Meta>, outs: &[Meta], p: &Positions) -> Option<usize> {
-    let (x, w) = (a.tensor(0).ok()?, a.tensor(1).ok()?);
-    let conv = Conv::read(a, p, x.sizes(), w.sizes()).ok()?;
-    (!conv.transposed).then(|| outs[0].rank() + 2 - w.rank())
+fn finished(a: &Args<'_, Meta>, outs: &[Meta], p: &Positions, w: &[i64]) -> Option<usize> {
+    let conv = Conv::read(a, p, a.tensor(0).ok()?.sizes(), w).ok()?;
+    (!conv.transposed).then(|| outs[0].rank() + 2 - w.len())
 }
 
 /// Scratch bytes with which the result may take over the input's memory; `None` if it may not.
@@ -326,9 +332,9 @@ macro_rules! convolution {
                 samples!($samples),
             )
             .reusing(&[Reuse { arg: 0, result: 0, kind: ReuseKind::Trailing }])
-            .counted(|a, outs| macs(a, outs, &$positions))
-            .timed(|a, outs| time(a, outs, &$positions))
-            .finishing(|a, outs| finished(a, outs, &$positions))
+            .counted(|a, outs| macs(a, outs, &$positions, a.tensor(1)?.sizes()))
+            .timed(|a, outs| time(a, outs, &$positions, a.tensor(1)?.sizes(), false))
+            .finishing(|a, outs| finished(a, outs, &$positions, a.tensor(1).ok()?.sizes()))
         }
     };
 }

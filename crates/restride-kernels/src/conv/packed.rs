@@ -1,0 +1,475 @@
+//! Convolutions with filters that were packed once, in the panels that products read: terms × result channels of each group.
+//!
+//! Of `f32` there is no matrix of windows: tiles of neighbouring windows by result channels read the padded input under a box of
+//! windows, which is copied once for all taps ([`Frame`], [`Pixels`]). The sums are those of `implicit.rs`, term by term: blocks of
+//! [`DEPTH`] terms, each from zero and then added to the bias. Where boxes do not fit, and of `f64`, it is a product.
+
+use crate::conv::boxes::{Boxed, COLUMNS};
+use crate::conv::frame::Planes;
+use crate::conv::implicit::{Order, Weights};
+use crate::conv::lanes::{Lanes, Task, copy};
+use crate::conv::window::Window;
+use crate::conv::{Number, Shape, planes};
+use crate::matmul::Gemm;
+use crate::matmul::blocked::DEPTH;
+use crate::matmul::packed::{columns, packed_len, place, write};
+use crate::matmul::panels::pack;
+use crate::support::epilogue::Epilogue;
+use crate::support::isa::{Isa, isa};
+use crate::support::pack::with_compute;
+use crate::support::par;
+use restride_tensor::{DType, View, ViewMut};
+use std::mem::MaybeUninit;
+use std::ops::Range;
+
+/// Elements of the input under a box, on the stack.
+pub(super) const FRAME: usize = 1 << 15;
+/// Most terms of a sum.
+const TERMS: usize = 1 << 13;
+/// Elements of results that are computed before they are put into planes.
+const SIDE: usize = COLUMNS * 32;
+/// Windows of a tile.
+const WINDOWS: usize = 6;
+/// Multiplications that are worth a thread.
+const SHARED: usize = 1 << 16;
+
+/// Whether a filter, O × C/groups × …, is worth packing, and in which order of terms: true for channel by channel of each tap.
+pub fn filter_order(dtype: DType, weight: &[i64], w: &Window, groups: usize) -> Option<bool> {
+    let (o, cin) = (weight[0] as usize, weight[1] as usize);
+    let worth = matches!(dtype, DType::F32 | DType::F64) && cin > 1 && w.taps() > 1 && weight.iter().all(|&n| n > 0);
+    let s = Shape { batch: 1, groups, cin, cout: o / groups.max(1), w: *w };
+    worth.then(|| Order::of(&s) == Order::Taps)
+}
+
+/// Result channels of a packed filter's group, with those that fill up its panels.
+pub fn filled_channels(dtype: DType, channels: usize) -> usize {
+    columns(channels, dtype.size())
+}
+
+/// Packs a filter, O × C/groups × …: O filled up group by group, terms in order, channel by channel of each tap where `by_taps`.
+///
+/// # Errors
+/// A result of another type or size, or not row-major.
+pub fn pack_filter(weight: &View<'_>, groups: usize, by_taps: bool, out: &ViewMut<'_>) -> Result<(), String> {
+    let (o, cin) = (weight.sizes()[0] as usize / groups, weight.sizes()[1] as usize);
+    let spatial = &weight.sizes()[2..];
+    let ones = vec![1; spatial.len()];
+    let w = Window::new(spatial, spatial, &ones, &ones, &vec![0; spatial.len()], &ones);
+    let k = cin * w.taps();
+    let len = packed_len(weight.dtype(), k, o).filter(|n| n.checked_mul(groups) == Some(out.numel()));
+    let (Some(len), true) = (len, out.dtype() == weight.dtype() && out.layout().is_contiguous()) else {
+        return Err("a filter is packed into as many elements as its panels have".into());
+    };
+    if !matches!(weight.dtype(), DType::F32 | DType::F64) {
+        return Err(format!("filters of {} are not packed", weight.dtype().torch_name()));
+    }
+    with_compute!(float weight.dtype(), T => {
+        let (at, each) = planes(weight.ptr::<T>(), weight.layout(), true);
+        let order = if by_taps { Order::Taps } else { Order::Channels };
+        for g in 0..groups {
+            let base = at.base.wrapping_offset((g * o) as isize * each);
+            let of = Weights { at: Planes { base, ..at }, out: each, w: &w, cin, order };
+            // SAFETY: the filters of a group, and the group's part of the result.
+            unsafe { write::<T>(&of, (k, o), out.ptr::<T>().wrapping_add(g * len)) }
+        }
+    });
+    Ok(())
+}
+
+/// Elements of a group of a packed filter.
+pub(super) fn group_len<T: Number>(s: &Shape) -> usize {
+    s.cin * s.w.taps() * columns(s.cout, size_of::<T>())
+}
+
+/// A convolution of `f32` with a packed filter.
+pub(super) struct PackedConv<'a> {
+    pub s: &'a Shape,
+    pub x: Planes<*const f32>,
+    pub x_sample: isize,
+    pub filter: *const f32,
+    /// A number for each result channel.
+    pub bias: Option<&'a [f32]>,
+    pub y: Planes<*mut f32>,
+    pub y_sample: isize,
+    /// Called for finished parts.
+    pub done: Option<Epilogue<'a>>,
+}
+// SAFETY: threads read the operands and write each their own elements of the result.
+unsafe impl Sync for PackedConv<'_> {}
+
+impl PackedConv<'_> {
+    /// How it is computed with boxes; `None` where they do not fit.
+    pub(super) fn boxes(&self, threads: usize) -> Option<Boxed> {
+        let s = self.s;
+        let terms = s.cin * s.w.taps();
+        // Few windows read many weights: threads have channels of their own.
+        let weights = s.cout * terms > s.cin * s.w.volume();
+        let channels = if weights || s.w.windows() <= WINDOWS * threads { threads } else { 1 };
+        let rows = if channels > 1 { 1 } else { threads };
+        (terms <= TERMS).then(|| Boxed::of(s, &self.x, channels, rows)).flatten()
+    }
+
+    /// Runs it.
+    ///
+    /// # Safety
+    /// All elements that sizes and strides reach are readable, those of the result writable, different cells that no other thread uses
+    /// and that are none of an operand.
+    pub(super) unsafe fn run(&self, boxes: &Boxed, threads: usize) {
+        let s = self.s;
+        let width = f32::width();
+        let part = s.cout.div_ceil(width).div_ceil(boxes.parts) * width;
+        let parts = s.cout.div_ceil(part);
+        let items = s.batch * s.groups * s.w.output[0] * boxes.down * boxes.across * parts;
+        let macs = s.batch * s.groups * s.cout * s.w.windows() * s.cin * s.w.taps();
+        let threads = if macs < SHARED { 1 } else { threads };
+        let share = par::part(items, threads);
+        let set = isa();
+        par::each(threads, items.div_ceil(share), &|i| {
+            let items = i * share..items.min((i + 1) * share);
+            // SAFETY: the caller's promise; items share no elements of the result.
+            unsafe { set.run(&Part { of: self, boxes, items, channels: (part, parts), set }) }
+        });
+    }
+}
+
+/// A task's range of boxes, each of some channels: how many, and parts of them in all.
+struct Part<'a> {
+    of: &'a PackedConv<'a>,
+    boxes: &'a Boxed,
+    items: Range<usize>,
+    channels: (usize, usize),
+    set: Isa,
+}
+
+impl Task for Part<'_> {
+    #[inline(always)]
+    unsafe fn run<V: Lanes<T = f32>>(&self) {
+        let Part { of, boxes, items, channels: (part, parts), set } = self;
+        let s = of.s;
+        let (cin, all) = (s.cin, s.cin * s.w.taps());
+        let mut memory = MaybeUninit::<[f32; FRAME]>::uninit();
+        let buffer = memory.as_mut_ptr().cast::<f32>();
+        let mut terms = [0u32; TERMS];
+        let order = Order::of(s);
+        boxes.input.taps(|t, at| {
+            let step = boxes.input.channel();
+            (0..cin).for_each(|c| terms[order.term(c, t, cin, s.w.taps()).0] = (at + c * step) as u32);
+        });
+        let [od, oh, ow] = s.w.output;
+        let (last, len) = (of.y.channel == 1, group_len::<f32>(s));
+        let mut here = None;
+        let mut item = items.start;
+        // SAFETY: the caller's promise; the input under a box fits the buffer, with what is read beyond it.
+        unsafe {
+            while item < items.end {
+                let (at, first) = (item / parts, item % parts * part);
+                let (image, cell) = (at / (od * boxes.down * boxes.across), at % (od * boxes.down * boxes.across));
+                let (z, y, x) = (
+                    cell / (boxes.down * boxes.across),
+                    cell / boxes.across % boxes.down * boxes.rows,
+                    cell % boxes.across * boxes.columns,
+                );
+                let (n, group) = (image / s.groups, image % s.groups);
+                if here.replace(at) != Some(at) {
+                    let from = of.x.base.offset(n as isize * of.x_sample + (group * cin) as isize * of.x.channel);
+                    boxes.fill::<V>(&of.x, from, cin, [z, y, x], buffer);
+                }
+                let (rows, columns) = (boxes.rows.min(oh - y), boxes.columns.min(ow - x));
+                let [by_z, by_y, by_x] = of.y.strides;
+                let cells = z as isize * by_z + y as isize * by_y + x as isize * by_x;
+                let out = of.y.base.offset(n as isize * of.y_sample + cells);
+                let sweep = Block {
+                    terms: &terms[..all],
+                    filter: of.filter.add(group * len),
+                    channels: s.cout,
+                    from: buffer,
+                    row: boxes.input.row(),
+                    near: boxes.input.near(),
+                    size: (rows, columns),
+                    bias: of.bias.map(|b| b[group * s.cout..].as_ptr()),
+                    to: out.offset((group * s.cout) as isize * of.y.channel),
+                    strides: (of.y.channel, by_y, by_x),
+                    set: *set,
+                };
+                let end = s.cout.min(first + part);
+                if last {
+                    sweep.in_rows::<V>(first..end)
+                } else {
+                    sweep.aside::<V>(first..end)
+                }
+                if let Some(done) = of.done {
+                    let channels = image * s.cout + first..image * s.cout + end;
+                    let line = z * oh + y;
+                    if columns == ow {
+                        done(channels, line * ow..(line + rows) * ow);
+                    } else {
+                        for row in line..line + rows {
+                            done(channels.clone(), row * ow + x..row * ow + x + columns);
+                        }
+                    }
+                }
+                item += 1;
+            }
+        }
+    }
+}
+
+/// The windows of a box, and a group's filter.
+struct Block<'a> {
+    /// Position of each term for the first window, from `from` on.
+    terms: &'a [u32],
+    filter: *const f32,
+    channels: usize,
+    from: *const f32,
+    /// Distances of rows and of windows there.
+    row: usize,
+    near: usize,
+    size: (usize, usize),
+    bias: Option<*const f32>,
+    /// The first window's result of channel 0; distances of channels, of rows and of windows.
+    to: *mut f32,
+    strides: (isize, isize, isize),
+    set: Isa,
+}
+
+impl Block<'_> {
+    /// The sums of the channels from `first` on of one panel, of some rows, where channels are side by side.
+    ///
+    /// # Safety
+    /// As [`PackedConv::run`]; `to` has the panel's channels of these windows, `step` and `apart` their distances.
+    #[inline(always)]
+    unsafe fn panel<V: Lanes<T = f32>>(
+        &self,
+        first: usize,
+        rows: Range<usize>,
+        (to, step, apart): (*mut f32, isize, isize),
+    ) {
+        let all = self.terms.len();
+        let wide = (2 * V::LANES).min(self.channels - first);
+        let mut start = 0;
+        while start < all {
+            let (at, pitch) = place::<f32>(all, self.channels, start, first, 2 * V::LANES);
+            let end = all.min(start + DEPTH);
+            // SAFETY: the caller's promise.
+            unsafe {
+                self.set.run(&Sweep {
+                    terms: &self.terms[start..end],
+                    panel: self.filter.add(at),
+                    pitch,
+                    from: self.from.add(rows.start * self.row),
+                    row: self.row,
+                    near: self.near,
+                    size: (rows.len(), self.size.1),
+                    to,
+                    step,
+                    apart,
+                    wide,
+                    before: match self.bias {
+                        _ if start > 0 => Before::Sums,
+                        Some(bias) => Before::Bias(bias.add(first)),
+                        None => Before::Nothing,
+                    },
+                });
+            }
+            start = end;
+        }
+    }
+
+    /// Channels that are side by side in the result, of one block of terms.
+    ///
+    /// # Safety
+    /// As [`PackedConv::run`].
+    #[inline(always)]
+    unsafe fn in_rows<V: Lanes<T = f32>>(&self, channels: Range<usize>) {
+        let (_, by_y, by_x) = self.strides;
+        let mut first = channels.start;
+        while first < channels.end {
+            // SAFETY: the caller's promise.
+            unsafe { self.panel::<V>(first, 0..self.size.0, (self.to.add(first), by_y, by_x)) }
+            first += 2 * V::LANES;
+        }
+    }
+
+    /// Channels whose results are computed in memory of their own, then put where they belong: sums of several blocks stay in the first
+    /// cache, and planes are written in runs.
+    ///
+    /// # Safety
+    /// As [`PackedConv::run`].
+    #[inline(always)]
+    unsafe fn aside<V: Lanes<T = f32>>(&self, channels: Range<usize>) {
+        let mut memory = MaybeUninit::<[f32; SIDE]>::uninit();
+        let own = memory.as_mut_ptr().cast::<f32>();
+        let (by_channel, by_y, by_x) = self.strides;
+        let (rows, columns) = self.size;
+        let pitch = 2 * V::LANES;
+        let some = SIDE / pitch / columns;
+        let dense = by_x == 1 && by_y == columns as isize;
+        let mut first = channels.start;
+        while first < channels.end {
+            let wide = pitch.min(channels.end - first);
+            let mut row = 0;
+            while row < rows {
+                let high = some.min(rows - row);
+                // SAFETY: the caller's promise; the memory has all channels of the rows.
+                unsafe {
+                    self.panel::<V>(first, row..row + high, (own, (columns * pitch) as isize, pitch as isize));
+                    let to = self.to.offset(first as isize * by_channel + row as isize * by_y);
+                    let (lines, len) = if dense { (1, high * columns) } else { (high, columns) };
+                    let mut line = 0;
+                    while line < lines {
+                        let from = own.add(line * columns * pitch);
+                        let to = to.offset(line as isize * by_y);
+                        if by_channel == 1 {
+                            let mut i = 0;
+                            while i < len {
+                                copy::<V>(from.add(i * pitch), to.offset(i as isize * by_x), wide);
+                                i += 1;
+                            }
+                        } else if by_x == 1 && by_channel > 0 {
+                            let from = (from.cast_const(), 1, pitch as isize);
+                            pack(f32::turn(), to, by_channel as usize, from, wide, len);
+                        } else {
+                            let mut i = 0;
+                            while i < len * wide {
+                                let (window, o) = ((i / wide) as isize, i % wide);
+                                let cell = to.offset(o as isize * by_channel + window * by_x);
+                                cell.write(from.add(i / wide * pitch + o).read());
+                                i += 1;
+                            }
+                        }
+                        line += 1;
+                    }
+                }
+                row += high;
+            }
+            first += pitch;
+        }
+    }
+}
+
+/// What a block of terms is added to.
+#[derive(Clone, Copy)]
+enum Before {
+    Nothing,
+    /// Numbers of the channels.
+    Bias(*const f32),
+    /// The sums so far.
+    Sums,
+}
+
+/// A block of terms of the channels of one panel, for the windows of a box: a function of its own for each instruction set.
+struct Sweep<'a> {
+    terms: &'a [u32],
+    panel: *const f32,
+    pitch: usize,
+    from: *const f32,
+    row: usize,
+    near: usize,
+    size: (usize, usize),
+    to: *mut f32,
+    step: isize,
+    apart: isize,
+    wide: usize,
+    before: Before,
+}
+
+impl Task for Sweep<'_> {
+    #[inline(always)]
+    unsafe fn run<V: Lanes<T = f32>>(&self) {
+        let (rows, columns) = self.size;
+        let all = rows * columns;
+        // Tiles of one size, or one window less.
+        let tiles = all.div_ceil(WINDOWS);
+        let (size, more) = (all / tiles, all % tiles);
+        let two = self.wide > V::LANES;
+        let (mut row, mut column) = (0, 0);
+        let mut tile = 0;
+        while tile < tiles {
+            let n = size + usize::from(tile < more);
+            let mut of = Tile { from: [self.from; WINDOWS], to: [self.to; WINDOWS] };
+            let mut i = 0;
+            while i < n {
+                of.from[i] = self.from.wrapping_add(row * self.row + column * self.near);
+                of.to[i] = self.to.wrapping_offset(row as isize * self.step + column as isize * self.apart);
+                column += 1;
+                if column == columns {
+                    (row, column) = (row + 1, 0);
+                }
+                i += 1;
+            }
+            // SAFETY: the caller's promise.
+            unsafe {
+                match (n, two) {
+                    (6, true) => self.tile::<V, 6, 2>(&of),
+                    (5, true) => self.tile::<V, 5, 2>(&of),
+                    (4, true) => self.tile::<V, 4, 2>(&of),
+                    (3, true) => self.tile::<V, 3, 2>(&of),
+                    (2, true) => self.tile::<V, 2, 2>(&of),
+                    (_, true) => self.tile::<V, 1, 2>(&of),
+                    (6, false) => self.tile::<V, 6, 1>(&of),
+                    (5, false) => self.tile::<V, 5, 1>(&of),
+                    (4, false) => self.tile::<V, 4, 1>(&of),
+                    (3, false) => self.tile::<V, 3, 1>(&of),
+                    (2, false) => self.tile::<V, 2, 1>(&of),
+                    (_, false) => self.tile::<V, 1, 1>(&of),
+                }
+            }
+            tile += 1;
+        }
+    }
+}
+
+/// Windows of a tile: where they begin in the input, and their results.
+struct Tile {
+    from: [*const f32; WINDOWS],
+    to: [*mut f32; WINDOWS],
+}
+
+impl Sweep<'_> {
+    /// The first `W` windows, `M` vectors of channels.
+    ///
+    /// # Safety
+    /// The terms of the windows are readable, their results writable.
+    #[allow(clippy::needless_range_loop)] // windows by vectors
+    #[inline(always)]
+    unsafe fn tile<V: Lanes<T = f32>, const W: usize, const M: usize>(&self, of: &Tile) {
+        // SAFETY: the caller's promise.
+        unsafe {
+            let mut sums = [[V::splat(0.0); M]; W];
+            let windows: [*const f32; W] = std::array::from_fn(|i| of.from[i]);
+            let mut panel = self.panel;
+            let mut term = self.terms.as_ptr();
+            let stop = term.add(self.terms.len());
+            while term < stop {
+                let at = term.read() as usize;
+                let weights: [V; M] = std::array::from_fn(|j| V::load(panel.add(j * V::LANES)));
+                for i in 0..W {
+                    let x = V::splat(windows[i].add(at).read());
+                    for j in 0..M {
+                        sums[i][j] = sums[i][j].plus_product(weights[j], x);
+                    }
+                }
+                panel = panel.add(self.pitch);
+                term = term.add(1);
+            }
+            let rest = self.wide - (M - 1) * V::LANES;
+            for i in 0..W {
+                for j in 0..M {
+                    let (to, sum) = (of.to[i].add(j * V::LANES), sums[i][j]);
+                    let before = match self.before {
+                        Before::Nothing => std::ptr::null(),
+                        Before::Bias(bias) => bias.add(j * V::LANES),
+                        Before::Sums => to.cast_const(),
+                    };
+                    let full = j + 1 < M || rest == V::LANES;
+                    match (before.is_null(), full) {
+                        (true, true) => sum.store(to),
+                        (true, false) => sum.store_first(to, rest),
+                        (false, true) => V::load(before).plus(sum).store(to),
+                        (false, false) => V::load_first(before, rest).plus(sum).store_first(to, rest),
+                    }
+                }
+            }
+        }
+    }
+}
