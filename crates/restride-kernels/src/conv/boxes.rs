@@ -9,8 +9,6 @@ use crate::conv::window::Window;
 
 /// Pixels of a multiple of these elements would compete for sets of the first cache.
 const APART: usize = 128;
-/// Elements that are read beyond the windows of a box, at most.
-const BEYOND: usize = 64;
 
 /// Most windows of a row of a box: their results have a place on the stack.
 pub(super) const COLUMNS: usize = 256;
@@ -146,7 +144,7 @@ impl Boxed {
                 (all <= FRAME).then_some((Input::Pixels(pixels), 0))
             } else {
                 let frame = Frame::new(w, rows, columns);
-                let slack = frame.slack(BEYOND);
+                let slack = frame.slack(0);
                 let all = frame.channel.checked_mul(s.cin)?.checked_add(slack)?;
                 (all <= FRAME).then_some((Input::Planes(frame), slack))
             }

@@ -28,16 +28,19 @@ pub(super) const FRAME: usize = 1 << 15;
 const TERMS: usize = 1 << 13;
 /// Elements of results that are computed before they are put into planes.
 const SIDE: usize = COLUMNS * 32;
+/// Tasks for each thread, where there are as many boxes: they differ in size.
+const TASKS: usize = 8;
 /// Windows of a tile.
 const WINDOWS: usize = 6;
 /// Multiplications that are worth a thread.
 const SHARED: usize = 1 << 16;
 
-/// Whether a filter, O × C/groups × …, is worth packing, and in which order of terms: true for channel by channel of each tap.
+/// Whether a filter, O × C/groups × …, of several input and result channels a group, is worth packing, and in which order of terms: true for channel by channel of each tap.
 pub fn filter_order(dtype: DType, weight: &[i64], w: &Window, groups: usize) -> Option<bool> {
     let (o, cin) = (weight[0] as usize, weight[1] as usize);
-    let worth = matches!(dtype, DType::F32 | DType::F64) && cin > 1 && w.taps() > 1 && weight.iter().all(|&n| n > 0);
     let s = Shape { batch: 1, groups, cin, cout: o / groups.max(1), w: *w };
+    let channels = cin > 1 && s.cout > 1;
+    let worth = matches!(dtype, DType::F32 | DType::F64) && channels && w.taps() > 1 && weight.iter().all(|&n| n > 0);
     worth.then(|| Order::of(&s) == Order::Taps)
 }
 
@@ -122,7 +125,7 @@ impl PackedConv<'_> {
         let items = s.batch * s.groups * s.w.output[0] * boxes.down * boxes.across * parts;
         let macs = s.batch * s.groups * s.cout * s.w.windows() * s.cin * s.w.taps();
         let threads = if macs < SHARED { 1 } else { threads };
-        let share = par::part(items, threads);
+        let share = if threads > 1 { items.div_ceil(threads * TASKS) } else { items };
         let set = isa();
         par::each(threads, items.div_ceil(share), &|i| {
             let items = i * share..items.min((i + 1) * share);
