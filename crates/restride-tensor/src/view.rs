@@ -1,5 +1,6 @@
 //! Operands of kernels: typed, strided windows on memory, without ownership.
 
+use crate::storage::no_bytes;
 use crate::{C32, C64, DType, Element, Layout, Scalar, bf16, f16};
 use std::marker::PhantomData;
 
@@ -67,12 +68,20 @@ macro_rules! described {
 described!(View);
 described!(ViewMut);
 
+/// The address of a view's cells. A view without cells gets one that is aligned for all elements, wherever it is said to be:
+/// kernels may make slices at it.
+fn address(ptr: *mut u8, layout: &Layout) -> *mut u8 {
+    if layout.sizes.contains(&0) { no_bytes() } else { ptr }
+}
+
 impl<'a> View<'a> {
+    /// A view on memory. The address of a view without cells does not matter.
+    ///
     /// # Safety
     /// Every cell of `layout`, in elements of `dtype` from `ptr`, is initialised memory that lives for `'a`
     /// and is aligned for the element type.
     pub unsafe fn from_raw(ptr: *const u8, dtype: DType, layout: &'a Layout) -> Self {
-        View { ptr, dtype, layout, life: PhantomData }
+        View { ptr: address(ptr.cast_mut(), layout), dtype, layout, life: PhantomData }
     }
     /// Address of cell 0 (not of the first element).
     pub fn base(&self) -> *const u8 {
@@ -145,7 +154,7 @@ impl<'a> ViewMut<'a> {
     /// # Safety
     /// As [`View::from_raw`], and the cells may be written during `'a`.
     pub unsafe fn from_raw(ptr: *mut u8, dtype: DType, layout: &'a Layout) -> Self {
-        ViewMut { ptr, dtype, layout, life: PhantomData }
+        ViewMut { ptr: address(ptr, layout), dtype, layout, life: PhantomData }
     }
     /// The same window for reading, while nothing is written through this one.
     ///

@@ -206,6 +206,34 @@ fn read_only_and_overlapping_memory_is_refused_where_it_is_written() {
     assert_eq!(cache(part(0, 128, false)).storage().try_write(&[1]), Err(AccessError::ReadOnly));
 }
 
+/// A view of no elements needs no alignment: neither of a view of bytes, nor of memory of none.
+#[test]
+fn no_elements_may_be_anywhere() {
+    let text = "graph(%x: u8[7], %y: f64[0]) {
+  %none: u8[0] = aten.slice.Tensor(%x, 0, 0, 0)
+  %larger: f32[0] = aten.view.dtype(%none, f32)
+  %sum: f32[] = aten.sum.default(%larger)
+  %product: f64[] = aten.prod.default(%y)
+  return %sum, %product
+}
+";
+    let (compiled, _) = of_text(text);
+    let odd = |bytes: usize| {
+        let mut owner = vec![0u64; 2];
+        let start: *mut u8 = owner.as_mut_ptr().cast();
+        // SAFETY: as in `foreign`; at most 15 bytes follow the first one.
+        unsafe { Storage::foreign(start.wrapping_add(1), bytes, true, move || drop(owner)) }
+    };
+    for empty in [0, 7] {
+        let x = RawTensor::new(odd(7), DType::U8, Layout::contiguous(&[7])).unwrap();
+        let y = RawTensor::new(odd(empty), DType::F64, Layout::contiguous(&[0])).unwrap();
+        let inputs = Inputs::new(vec![RunValue::Tensor(x), RunValue::Tensor(y)]);
+        let out = compiled.instance().unwrap().run(&inputs, &RunOptions::default()).unwrap();
+        let numbers: Vec<f64> = out.values.iter().map(|v| v.tensor().unwrap().get(&[]).as_f64()).collect();
+        assert_eq!(numbers, [0.0, 1.0]);
+    }
+}
+
 #[test]
 fn programs_are_opened_from_bytes_and_readers() {
     let path = fixture("pt2/kv_cache.pt2");

@@ -2,7 +2,7 @@
 
 use super::caller_position;
 use super::fused::FusedStep;
-use super::memory::{CallerMemory, TypedPlace, align};
+use super::memory::{CallerMemory, TypedPlace};
 use restride_ir::{
     ARENA_ALIGN, Arg, Args, BufferId, Call, Error, Exchange, Expr, Graph, GraphId, HopCall, Id, Kernel, LoopFrame,
     Meta, Node, NodeId, Op, OpError, Place, Placement, Plan, Program, Result, Scalar, Step, Type, ValueId,
@@ -257,7 +257,6 @@ impl Maker<'_> {
                     let ty = output_meta(self.graph, out)?.ok_or_else(|| Error::invalid("a buffer of a number"))?;
                     let ty = Meta { layout: border_layout(&ty), dtype: ty.dtype };
                     too_large(restride_ir::layout_bytes(&ty.layout, ty.dtype.size())).map_or(Ok(()), Err)?;
-                    self.output_align[i] = align(ty.dtype);
                     if outputs[i].replace(ty).is_some() {
                         return Err(Error::invalid("two buffers for one output"));
                     }
@@ -298,8 +297,11 @@ impl Maker<'_> {
                     memory.touch(ty.dtype, layout, written);
                 }
             }
-            Some((false, i)) => self.output_align[i] = self.output_align[i].max(align(ty.dtype)),
-            None => {}
+            // A value without elements may be anywhere.
+            Some((false, i)) if !range.is_empty() => {
+                self.output_align[i] = self.output_align[i].max(ty.dtype.align());
+            }
+            _ => {}
         }
         Ok(TypedPlace { buffer: place.buffer.index(), dtype: ty.dtype, layout: layout.clone() })
     }

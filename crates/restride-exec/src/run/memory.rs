@@ -28,11 +28,6 @@ impl TypedPlace {
     }
 }
 
-/// Alignment of an element.
-pub(super) fn align(dtype: DType) -> usize {
-    if dtype.is_complex() { dtype.size() / 2 } else { dtype.size() }
-}
-
 /// The part of the caller's memory that steps use.
 #[derive(Clone, Debug)]
 pub(super) struct CallerMemory {
@@ -42,23 +37,22 @@ pub(super) struct CallerMemory {
     pub used: Range<i64>,
     /// Whether a step writes it.
     pub written: bool,
-    /// Largest alignment that a step needs.
+    /// Largest alignment of an element that a step uses.
     pub align: usize,
 }
 
 impl CallerMemory {
     pub fn new(ty: Meta) -> CallerMemory {
-        let align = align(ty.dtype);
-        CallerMemory { ty, used: 0..0, written: false, align }
+        CallerMemory { ty, used: 0..0, written: false, align: 1 }
     }
 
     /// A step uses it.
     pub fn touch(&mut self, dtype: DType, layout: &Layout, written: bool) {
-        self.align = self.align.max(align(dtype));
         let cells = layout.cell_range();
         if cells.is_empty() {
             return;
         }
+        self.align = self.align.max(dtype.align());
         self.written |= written;
         let size = dtype.size() as i64;
         let bytes = cells.start.saturating_mul(size)..cells.end.saturating_mul(size);

@@ -7,7 +7,7 @@ use std::ptr::NonNull;
 pub(super) const ALIGN: usize = 64;
 
 /// The address of memory without bytes, which is never accessed: aligned for the elements of an empty tensor.
-pub(super) fn no_bytes() -> *mut u8 {
+pub(crate) fn no_bytes() -> *mut u8 {
     std::ptr::without_provenance_mut(ALIGN)
 }
 

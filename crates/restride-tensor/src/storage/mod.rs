@@ -6,7 +6,9 @@ mod foreign;
 
 pub use bytes::Bytes;
 
-use aligned::{Aligned, no_bytes};
+pub(crate) use aligned::no_bytes;
+
+use aligned::Aligned;
 use foreign::Release;
 use std::cell::UnsafeCell;
 use std::fmt;
