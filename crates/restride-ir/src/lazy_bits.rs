@@ -18,6 +18,11 @@ impl LazyBits {
         self == LazyBits::default()
     }
 
+    /// The maps of both, one after the other.
+    pub fn then(self, other: LazyBits) -> LazyBits {
+        LazyBits { conj: self.conj != other.conj, neg: self.neg != other.neg }
+    }
+
     /// Lazy bits of a view of a tensor with these bits; `None` if the result is a resolved copy (`resolve_conj`).
     ///
     /// # Errors

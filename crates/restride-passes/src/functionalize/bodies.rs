@@ -3,15 +3,15 @@
 use super::histories::Root;
 use super::rewrite::{Halt, NewValue, Rewrite, Rewriter, op, open_sharing};
 use super::storages::{Alias, StorageId};
-use restride_ir::{Arg, Error, ErrorKind, GraphId, Id, Node, TensorType, Type, ValueId};
+use restride_ir::{Arg, Error, ErrorKind, GraphId, Id, LazyBits, Node, TensorType, Type, ValueId};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
 /// An operand as a body sees it.
 #[derive(Clone)]
 pub(super) enum BodyOperand {
-    /// By value.
-    Value(ValueId, Type),
+    /// By value: its elements, and the lazy bits that eager PyTorch's tensor has.
+    Value(ValueId, LazyBits),
     /// As a region of the base with this position among the bases, of this outer tensor object.
     Region { base: usize, ty: TensorType, conj: bool, neg: bool, history: SeenHistory, object: usize },
 }
@@ -60,6 +60,8 @@ pub(super) struct RewrittenBody {
     pub graph: GraphId,
     /// For each old output, the outer storage and region that it is, if it is one.
     pub returned: Vec<Option<Returned>>,
+    /// The lazy bits of eager PyTorch's tensor for each old output.
+    pub bits: Vec<LazyBits>,
     /// The final bases, as values of the new body.
     pub bases: Vec<ValueId>,
 }
@@ -124,8 +126,11 @@ impl Rewriter<'_> {
                 return Ok(BodyOperand::Region { base, ty, conj, neg, history, object });
             }
         }
-        let value = self.read(node, v)?;
-        Ok(BodyOperand::Value(value, self.new.values[value].ty.clone()))
+        let bits = match self.map[v] {
+            Some(NewValue::Object(_)) => self.bits(v)?,
+            _ => LazyBits::default(),
+        };
+        Ok(BodyOperand::Value(self.read(node, v)?, bits))
     }
 
     /// Rewrites a body. Its new inputs are the operands by value, in order, with the bases put in before operand
@@ -164,10 +169,13 @@ impl Rewriter<'_> {
                 add_bases(&mut inner);
             }
             match o {
-                BodyOperand::Value(_, _) => {
+                BodyOperand::Value(_, bits) => {
                     let name = inner.names.fresh(&old.values[v].name);
                     let new = inner.new.add_input(name, old.values[v].ty.clone());
                     inner.bind_given(v, new, bases.len() + i);
+                    if let Ok(alias) = inner.alias(v) {
+                        inner.storages.set_applied(alias, *bits);
+                    }
                 }
                 BodyOperand::Region { base, ty, conj, neg, history, object } => {
                     regions.push((v, *base, ty.clone(), *conj, *neg, *history, *object));
@@ -199,7 +207,7 @@ impl Rewriter<'_> {
             .iter()
             .zip(&old.inputs)
             .enumerate()
-            .filter(|(_, (o, _))| matches!(o, BodyOperand::Value(_, Type::Tensor(_))))
+            .filter(|(_, (o, _))| matches!(o, BodyOperand::Value(..)))
             .filter_map(|(i, (_, v))| Some((inner.storages[inner.alias(*v).ok()?].storage, i)))
             .collect();
         inner.nodes().map_err(|stop| match stop {
@@ -215,13 +223,15 @@ impl Rewriter<'_> {
             origin: Arc::default(),
         };
         let mut outputs = Vec::new();
-        let mut returned = Vec::new();
+        let (mut returned, mut bits) = (Vec::new(), Vec::new());
         for arg in &old.outputs {
             let Arg::Value(v) = arg else {
                 outputs.push(arg.clone());
                 returned.push(None);
+                bits.push(LazyBits::default());
                 continue;
             };
+            bits.push(inner.bits(*v).unwrap_or_default());
             let mut from = None;
             if let Ok(alias) = inner.alias(*v) {
                 let a = inner.storages[alias].clone();
@@ -279,7 +289,51 @@ impl Rewriter<'_> {
         self.graphs = inner.graphs;
         self.graphs.push(inner.new);
         // The main graph is graph 0.
-        Ok(RewrittenBody { graph: GraphId::new(self.graphs.len()), returned, bases: last })
+        Ok(RewrittenBody { graph: GraphId::new(self.graphs.len()), returned, bits, bases: last })
+    }
+
+    /// Refuses a loop whose bodies refuse the lazy bits that their operands have in a later iteration: those that the body
+    /// `rewritten` returns for carried operands, and `later` for the others.
+    pub(super) fn refuse_later_bits(
+        &mut self,
+        node: &Node,
+        graphs: &[GraphId],
+        (operands, later): (&[BodyOperand], &[LazyBits]),
+        (carried, bases): (usize, &[WrittenBase]),
+        rewritten: &RewrittenBody,
+    ) -> Rewrite<()> {
+        let bits = |operands: &[BodyOperand]| -> Vec<Option<LazyBits>> {
+            let of = |o: &BodyOperand| if let BodyOperand::Value(_, bits) = o { Some(*bits) } else { None };
+            operands.iter().map(of).collect()
+        };
+        let (mut tried, mut returned) = (vec![bits(operands)], rewritten.bits.clone());
+        loop {
+            let mut next = operands.to_vec();
+            for (i, o) in next.iter_mut().enumerate() {
+                let now = if i < carried { returned.get(i) } else { later.get(i - carried) };
+                if let (BodyOperand::Value(_, bits), Some(now)) = (o, now) {
+                    *bits = *now;
+                }
+            }
+            if tried.contains(&bits(&next)) {
+                return Ok(());
+            }
+            tried.push(bits(&next));
+            for &graph in graphs {
+                // The rewritten body is the same but for what it refuses.
+                let made = self.graphs.len();
+                let body = self.body(graph, &next, &[], bases, carried).map_err(|stop| match stop {
+                    Halt::Error(e) => Halt::Error(Error {
+                        kind: ErrorKind::Unsupported,
+                        what: format!("{} in a later iteration: {}", node.op.name(), e.what),
+                        ..e
+                    }),
+                    other => other,
+                })?;
+                self.graphs.truncate(made);
+                returned = body.bits;
+            }
+        }
     }
 
     /// The error for a body that reaches beyond its operands: a base that may be passed with its whole storage, or an

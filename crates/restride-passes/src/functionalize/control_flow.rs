@@ -3,12 +3,12 @@
 //! Operands on storages that no body writes go in as the values that they are. The storages that one writes go in as
 //! their bases, and the body sees the operands as regions of them. A loop carries those bases along.
 
-use super::bodies::{Returned, WrittenBase, storages_of, values_of};
+use super::bodies::{BodyOperand, Returned, WrittenBase, storages_of, values_of};
 use super::histories::SavedOperand;
 use super::rewrite::{Halt, NewValue, Rewrite, Rewriter, op};
 use super::storages::{AliasId, StorageId};
 use crate::input_effects::{output_roots, placed_inputs, result_roots, written_inputs};
-use restride_ir::{Arg, Dim, Error, GraphId, Hop, HopCall, Id, Node, NodeId, Type, ValueId};
+use restride_ir::{Arg, Dim, Error, GraphId, Hop, HopCall, Id, LazyBits, Node, NodeId, Type, ValueId};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
@@ -109,12 +109,15 @@ impl Rewriter<'_> {
         }
         let written = self.refuse_shared(node, *body, &operands, (n, n), written)?;
         let outer: Vec<ValueId> = Vec::new();
+        let test_graph = test;
         let test = self.body(*test, &seen, &outer, &bases, n)?;
         // The condition only gives its verdict: the bases it was given come back unchanged.
         let outputs = &mut self.graphs[test.graph.index() - 1].outputs;
         let verdict = outputs.iter().position(|o| !matches!(o, Arg::Value(v) if test.bases.contains(v))).unwrap_or(0);
         *outputs = vec![outputs.swap_remove(verdict)];
+        let old_bodies = [*test_graph, *body];
         let body = self.body(*body, &seen, &outer, &bases, n)?;
+        self.refuse_later_bits(node, &old_bodies, (&seen, &[]), (n, &bases), &body)?;
         let (carried_values, additional_values): (Vec<_>, Vec<_>) = (values_of(&seen[..n]), values_of(&seen[n..]));
         let mut first = carried_values;
         first.extend(self.base_values(node, &bases));
@@ -298,9 +301,20 @@ impl Rewriter<'_> {
         outer_written[..m].fill(false);
         let bases = self.written_storages(&operands, &outer_written)?;
         self.refuse_typed(node, combine, (n, xs.len()), &operands, &storages_of(&bases))?;
-        let seen = self.operands(node, &operands, m, &bases)?;
+        let mut seen = self.operands(node, &operands, m, &bases)?;
+        // A scan copies the first slices, which applies their lazy bits.
+        let mut later = Vec::new();
+        for o in &mut seen[n..m] {
+            if let BodyOperand::Value(_, bits) = o {
+                later.push(*bits);
+                *bits = if node.op.def().hop == Some(Hop::Scan) { LazyBits::default() } else { *bits };
+            }
+        }
         let written = self.refuse_shared(node, combine, &operands, (n, m), written)?;
         let body = self.body(combine, &seen, &[], &bases, n)?;
+        if self.trips(&xs)? != Some(1) {
+            self.refuse_later_bits(node, &[combine], (&seen, &later), (n, &bases), &body)?;
+        }
         let mut first = values_of(&seen[..n]);
         first.extend(self.base_values(node, &bases));
         let args = vec![

@@ -346,7 +346,7 @@ impl<'a> Rewriter<'a> {
         };
         let parent = self.alias(*base)?;
         let own = &self.storages[parent];
-        let bits = LazyBits { conj: own.conj, neg: own.neg };
+        let bits = own.eager_bits();
         if let ([one], [result], true) = (&types[..], &node.results[..], node.op.def().itself)
             && *one == own.ty
             && bits.of_view(node.op, &own.ty, one)? == Some(bits)
@@ -388,10 +388,9 @@ impl<'a> Rewriter<'a> {
         Ok(types.into_iter().zip(&node.results).map(spell).collect())
     }
 
-    /// The lazy bits of a tensor.
+    /// The lazy bits of eager PyTorch's tensor.
     pub(super) fn bits(&self, v: ValueId) -> Rewrite<LazyBits> {
-        let alias = &self.storages[self.alias(v)?];
-        Ok(LazyBits { conj: alias.conj, neg: alias.neg })
+        Ok(self.storages[self.alias(v)?].eager_bits())
     }
 
     /// The current elements of a tensor as `clone` lays them.
@@ -454,14 +453,13 @@ impl<'a> Rewriter<'a> {
             ))
             .into());
         }
-        let mut bits: SmallVec<[LazyBits; 1]> = SmallVec::with_capacity(types.len());
+        let mut bits: SmallVec<[(LazyBits, LazyBits); 1]> = SmallVec::with_capacity(types.len());
         for ty in types {
             let from = &self.storages[parent];
-            let own = LazyBits { conj: from.conj, neg: from.neg };
-            match own.of_view(node.op, &from.ty, ty)? {
-                Some(b) => bits.push(b),
-                None => return Ok(None),
-            }
+            let Some(eager) = from.eager_bits().of_view(node.op, &from.ty, ty)? else { return Ok(None) };
+            // Bits that eager's tensor does not have are those of a second map of an operand of a body: no view resolves them.
+            let own = from.bits().of_view(node.op, &from.ty, ty).map_err(|e| Error::unsupported(e.what))?;
+            bits.push((own.unwrap_or(from.bits()), eager));
         }
         let mut args = Vec::with_capacity(node.args.len());
         for (i, a) in node.args.iter().enumerate() {
@@ -496,7 +494,7 @@ impl<'a> Rewriter<'a> {
                 origin: node.origin.clone(),
             });
             let from = || AliasView { parent, call: call.clone(), replay };
-            made.extend(results.map(|i| self.storages.view(from(), types[i].clone(), bits[i])));
+            made.extend(results.map(|i| self.storages.view(from(), types[i].clone(), bits[i].0, bits[i].1)));
             call.results.set(made[made.len() - each..].into()).expect("a new call has no results yet");
         }
         Ok(Some(made))

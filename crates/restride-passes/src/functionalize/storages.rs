@@ -97,6 +97,8 @@ pub struct Alias {
     pub conj: bool,
     /// Elements are read and written negated.
     pub neg: bool,
+    /// Lazy bits of eager PyTorch's tensor that the storage's content has applied: an operand enters a body as its elements.
+    pub applied: LazyBits,
     /// The autograd history that reads and writes go through: one of its storage's.
     pub root: Root,
     /// A view made under `no_grad`: values read through it are constants, whatever their history.
@@ -112,7 +114,17 @@ pub struct Alias {
 impl Alias {
     /// Whether a call of the operator takes a copy of the alias, with its lazy bits applied.
     pub fn is_copied_for(&self, op: Op) -> bool {
-        !op.def().maps_bits && (self.conj || self.neg)
+        !op.def().maps_bits && !self.eager_bits().is_clear()
+    }
+
+    /// The maps that reads and writes apply to the storage's content.
+    pub fn bits(&self) -> LazyBits {
+        LazyBits { conj: self.conj, neg: self.neg }
+    }
+
+    /// The lazy bits of eager PyTorch's tensor.
+    pub fn eager_bits(&self) -> LazyBits {
+        self.bits().then(self.applied)
     }
 }
 
@@ -171,6 +183,7 @@ impl VersionedStorages {
             ty,
             conj: false,
             neg: false,
+            applied: LazyBits::default(),
             root: Root::OWN,
             constant: false,
             from: None,
@@ -189,12 +202,18 @@ impl VersionedStorages {
 
     /// An alias of a region that is read and written as another alias is; of the same storage, with its history.
     pub fn region_like(&mut self, of: AliasId, storage: StorageId, ty: impl Into<SharedRegion>) -> AliasId {
-        let (conj, neg) = (self[of].conj, self[of].neg);
+        let Alias { conj, neg, applied, .. } = self[of];
         let id = self.region_as(storage, ty, conj, neg);
+        self.aliases[id.0].applied = applied;
         if self[of].storage == storage {
             self.set_history(id, self[of].root, self[of].constant);
         }
         id
+    }
+
+    /// Notes that the content shows the elements of a tensor with these lazy bits.
+    pub fn set_applied(&mut self, alias: AliasId, bits: LazyBits) {
+        self.aliases[alias.0].applied = bits;
     }
 
     /// Gives an alias one of its storage's histories; `constant` for a view made under `no_grad`.
@@ -233,8 +252,8 @@ impl VersionedStorages {
         self.storages.iter().flat_map(|s| s.readings.overwritten().iter().copied())
     }
 
-    /// An alias made by a view call.
-    pub fn view(&mut self, from: AliasView, ty: impl Into<SharedRegion>, bits: LazyBits) -> AliasId {
+    /// An alias made by a view call, with its own lazy bits and those of eager PyTorch's tensor.
+    pub fn view(&mut self, from: AliasView, ty: impl Into<SharedRegion>, bits: LazyBits, eager: LazyBits) -> AliasId {
         let ty = ty.into();
         let storage = self[from.parent].storage;
         let LazyBits { conj, neg } = bits;
@@ -242,7 +261,8 @@ impl VersionedStorages {
         let parent = &self[from.parent];
         let (root, constant) = (parent.root, parent.constant || from.call.origin.no_grad);
         let born = self[storage].version;
-        let view = Alias { storage, ty, conj, neg, root, constant, from: Some(from), born, current: None };
+        let applied = bits.then(eager);
+        let view = Alias { storage, ty, conj, neg, applied, root, constant, from: Some(from), born, current: None };
         self.aliases.push(view);
         let id = AliasId(self.aliases.len() - 1);
         if detaches {
@@ -302,7 +322,7 @@ impl VersionedStorages {
 
     /// Whether two aliases show the same cells in the same way, with one history.
     pub fn equal(&self, a: AliasId, b: AliasId) -> bool {
-        let shows = |a: &Alias| (a.storage, a.conj, a.neg, a.root, a.constant);
+        let shows = |a: &Alias| (a.storage, a.conj, a.neg, a.applied, a.root, a.constant);
         let (a, b) = (&self[a], &self[b]);
         shows(a) == shows(b) && a.ty == b.ty
     }

@@ -63,7 +63,7 @@ impl Rewriter<'_> {
     }
 
     /// How often the body runs, if it does and that is known.
-    fn trips(&self, xs: &[ValueId]) -> Rewrite<Option<i64>> {
+    pub(super) fn trips(&self, xs: &[ValueId]) -> Rewrite<Option<i64>> {
         let mut trips = None;
         for v in xs {
             let alias = self.alias(*v)?;

@@ -7,10 +7,11 @@ use super::storages::AliasId;
 use super::write_order::WriteOrder;
 use crate::args::symbolic_views;
 use restride_ir::{
-    Arg, Args, Binding, Dim, Dims, Error, ErrorKind, Expr, Graph, Kernel, LazyBits, Node, Op, OpError, OperandMemory,
-    Scalar, TensorType, Twin, TwinReturn, ValueId, refuse_cast, refuse_overlap,
+    Arg, Args, Binding, Dim, Dims, Error, ErrorKind, Expr, Graph, Kernel, Node, Op, OpError, OperandMemory, Scalar,
+    Symbol, TensorType, Twin, TwinReturn, ValueId, refuse_cast, refuse_overlap,
 };
 use smallvec::{SmallVec, smallvec};
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 impl Rewriter<'_> {
@@ -144,8 +145,7 @@ impl Rewriter<'_> {
     fn memory(&self, v: &ValueId) -> Option<OperandMemory> {
         let Some(NewValue::Object(o)) = self.map[*v] else { return None };
         let a = &self.storages[self.objects[o]];
-        let bits = LazyBits { conj: a.conj, neg: a.neg };
-        Some(OperandMemory::new(&a.ty, a.storage.0, o).with_bits(bits))
+        Some(OperandMemory::new(&a.ty, a.storage.0, o).with_bits(a.eager_bits()))
     }
 
     fn twin_call(&mut self, node: &Node, twin: &Twin, args: Vec<Arg>) -> Rewrite<()> {
@@ -316,7 +316,8 @@ pub struct Inferred {
 }
 
 /// Types of a call's results. With symbolic sizes the rule runs at a witness binding: element types do not depend on
-/// sizes, and the sizes are those of the operand that has the same at the witness.
+/// sizes, and the sizes are those of the operand that has the same at the witness. Where the rule refuses the sizes of the
+/// witness, those that a run learns from data fit or not only then: they are 1 here, which all others broadcast with.
 fn infer_types<'b>(
     graph: &Graph,
     op: Op,
@@ -327,33 +328,47 @@ fn infer_types<'b>(
     if matches!(op.def().kernel, Kernel::Dynamic(_) | Kernel::Scalar(_)) {
         return Ok(None);
     }
+    let learnt = |e: &Expr| {
+        let mut symbols = BTreeSet::new();
+        e.symbols(&mut symbols);
+        symbols.iter().any(Symbol::is_unbacked)
+    };
     let number = |e: &Expr| -> Result<i64, Halt> {
         e.eval(witness()).map(Scalar::as_i64).map_err(|why| Error::unsupported(why).into())
     };
-    let mut known_sizes: Vec<(Dims<i64>, Dims<Expr>)> = Vec::new();
-    let mut metas = Vec::with_capacity(args.len());
-    for a in args {
-        metas.push(a.try_map(
-            |v| {
-                let ty = graph.tensor(*v);
-                if let Some(known) = ty.known() {
-                    return Ok(known);
-                }
-                let mut layout = restride_ir::Layout::contiguous(&[]);
-                layout.sizes = ty.layout.sizes.iter().map(number).collect::<Result<_, _>>()?;
-                layout.strides = ty.layout.strides.iter().map(number).collect::<Result<_, _>>()?;
-                if ty.layout.sizes.iter().any(|n| n.known().is_none()) {
-                    known_sizes.push((layout.sizes.clone(), ty.layout.sizes.clone()));
-                }
-                Ok::<_, Halt>(TensorType::new(ty.dtype, layout))
-            },
-            |e| match e.constant() {
-                Some(known) => Ok(known),
-                None => e.eval(witness()).map_err(|why| Error::unsupported(why).into()),
-            },
-        )?);
+    let at_witness = |fitting: bool| -> Rewrite<_> {
+        let mut known_sizes: Vec<(Dims<i64>, Dims<Expr>)> = Vec::new();
+        let mut metas = Vec::with_capacity(args.len());
+        let size = |e: &Expr| if fitting && learnt(e) { Ok(1) } else { number(e) };
+        for a in args {
+            metas.push(a.try_map(
+                |v| {
+                    let ty = graph.tensor(*v);
+                    if let Some(known) = ty.known() {
+                        return Ok(known);
+                    }
+                    let mut layout = restride_ir::Layout::contiguous(&[]);
+                    layout.sizes = ty.layout.sizes.iter().map(size).collect::<Result<_, _>>()?;
+                    layout.strides = ty.layout.strides.iter().map(number).collect::<Result<_, _>>()?;
+                    if ty.layout.sizes.iter().any(|n| n.known().is_none()) {
+                        known_sizes.push((layout.sizes.clone(), ty.layout.sizes.clone()));
+                    }
+                    Ok::<_, Halt>(TensorType::new(ty.dtype, layout))
+                },
+                |e| match e.constant() {
+                    Some(known) => Ok(known),
+                    None => e.eval(witness()).map_err(|why| Error::unsupported(why).into()),
+                },
+            )?);
+        }
+        Ok((rule(&Args(&metas)), known_sizes))
+    };
+    let (mut metas, mut known_sizes) = at_witness(false)?;
+    let sizes = || args.iter().flat_map(Arg::values).flat_map(|v| &graph.tensor(*v).layout.sizes);
+    if metas.is_err() && sizes().any(learnt) {
+        (metas, known_sizes) = at_witness(true)?;
     }
-    let metas = rule(&Args(&metas))?;
+    let metas = metas?;
     Ok(Some(
         metas
             .into_iter()
