@@ -26,6 +26,11 @@ pub fn verify(program: &Program) -> Result<()> {
     Ok(())
 }
 
+/// Verifies the types of the main graph's values, where they are known: sizes that a run learnt from data may not fit.
+pub fn verify_types(program: &Program) -> Result<()> {
+    types::check(program, program.graph())
+}
+
 /// Verifies a program's form: all rules but the types of results.
 pub fn verify_form(program: &Program) -> Result<()> {
     let graphs = {

@@ -95,6 +95,10 @@ fn as_at_largest(
 fn make(segment: &Unprepared<'_>, symbols: &Binding, options: &CompileOptions) -> Result<PreparedSegment> {
     let mut times = Times::default();
     options.progress.tell(Doing::Simplifying);
+    if !symbols.is_empty() {
+        // Simplifying may drop a call that eager PyTorch refuses for these sizes.
+        restride_ir::verify_types(&restride_passes::specialize(segment.program, symbols))?;
+    }
     let Lowered { program, constants } =
         timed(&mut times.simplify, || lowered(segment.program, symbols, segment.constant))?;
     let fits = |s: &&Arc<SavedPlan>| options.budget.is_none_or(|most| s.arena_bytes() <= most);
