@@ -17,6 +17,7 @@ pub mod lower;
 pub mod materialize;
 mod memory_model;
 mod order;
+mod outer_numbers;
 mod peephole;
 pub mod place;
 pub mod plan;

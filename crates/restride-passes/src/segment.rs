@@ -1,9 +1,10 @@
 //! Segments: a program is cut where a size or number is learnt from data, so that each piece is placed with sizes
 //! that are known when it starts. A number that is only checked decides nothing: its piece learns it as it runs.
 
+use crate::outer_numbers::as_symbols;
 use restride_ir::{
-    Arg, Graph, GraphId, InputKind, InputSpec, Node, NodeId, OutputKind, OutputSpec, Program, Symbol, Table, Type,
-    ValueId,
+    Arg, Graph, GraphId, InputKind, InputSpec, Node, NodeId, OutputKind, OutputSpec, Program, Result, Symbol, Table,
+    Type, ValueId,
 };
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -49,8 +50,25 @@ pub struct Segment {
     pub learn: Option<Learn>,
 }
 
-/// Cuts a functional program. A program without data-dependent sizes is one segment.
-pub fn segments(program: &Program) -> Vec<Segment> {
+/// Cuts a functional program; gives the program too, whose bodies the learning nodes call. A program without data-dependent sizes is
+/// one segment. In others, bodies read numbers that are learnt from data as symbols.
+///
+/// # Errors
+/// A body takes a number that is learnt from data, under another name.
+pub fn segments(program: Program) -> Result<(Program, Vec<Segment>)> {
+    let (cuts, deciding) = cuts(&program);
+    if cuts.is_empty() {
+        let inputs = (0..program.graph().inputs.len()).map(SegmentInput::Input).collect();
+        let whole = Segment { program: program.clone(), inputs, live: Vec::new(), learn: None };
+        return Ok((program, vec![whole]));
+    }
+    let program = as_symbols(program)?;
+    let segments = Cutter::new(&program, &cuts, deciding).run(&cuts);
+    Ok((program, segments))
+}
+
+/// The positions of the nodes at which a program is cut, and the symbols that a piece must know before it runs.
+fn cuts(program: &Program) -> (Vec<usize>, BTreeSet<Symbol>) {
     let graph = program.graph();
     let mut given: BTreeSet<Symbol> = BTreeSet::new();
     for &v in &graph.inputs {
@@ -58,7 +76,7 @@ pub fn segments(program: &Program) -> Vec<Segment> {
     }
     let mut deciding = deciding(program);
     let mut rounds = 0;
-    let cuts = loop {
+    loop {
         let mut known = given.clone();
         let mut cuts: Vec<usize> = Vec::new();
         // For each number that is only checked: the piece that learns it, and whether a later one reads it.
@@ -80,19 +98,14 @@ pub fn segments(program: &Program) -> Vec<Segment> {
             known.extend(own);
         }
         if later.is_empty() {
-            break cuts;
+            return (cuts, deciding);
         }
         deciding.extend(later);
         rounds += 1;
         if rounds == MAX_ROUNDS {
             deciding.extend(program.symbols.values().cloned());
         }
-    };
-    if cuts.is_empty() {
-        let inputs = (0..graph.inputs.len()).map(SegmentInput::Input).collect();
-        return vec![Segment { program: program.clone(), inputs, live: Vec::new(), learn: None }];
     }
-    Cutter::new(program, &cuts, deciding).run(&cuts)
 }
 
 /// Symbols that a piece must know before it runs: sizes of tensors, numbers that tensors are computed from, and returned

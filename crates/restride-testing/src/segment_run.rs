@@ -30,7 +30,8 @@ impl SegmentRun {
         let functional = compiled.functional().clone();
         let state = State::new(&functional).ok()?;
         let symbols = bind(&functional, &sample.inputs, &state, Strides::AsDeclared).ok()?.symbols;
-        let [segment] = &segments(&functional)[..] else { return None };
+        let (functional, all) = segments(functional).ok()?;
+        let [segment] = &all[..] else { return None };
         let program = started(&simplify(&lower(&specialize(&segment.program, &symbols)).ok()?).ok()?);
         Some(SegmentRun { functional, program, inputs: sample.inputs.clone() })
     }

@@ -3,8 +3,9 @@
 use restride::{CompileOptions, Equivalence, OpenOptions, RunOptions};
 use restride_exec::{Inputs, RunValue};
 use restride_ir::Program;
-use restride_tensor::RawTensor;
-use restride_testing::{WaysVerdict, differential};
+use restride_pt2::export::export_bytes;
+use restride_tensor::{Bytes, RawTensor};
+use restride_testing::{Leftovers, WaysVerdict, difference, differential};
 use std::path::Path;
 
 fn fixture(name: &str) -> Program {
@@ -103,4 +104,26 @@ fn an_assignment_to_data_is_refused() {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../fixtures/hostile/assigned-data.pt2");
     let error = restride::open(&path, &OpenOptions::default()).expect_err("torch.export lost the assignment");
     assert!(error.to_string().contains("x.data"), "{error}");
+}
+
+/// A body that reads a number from outside is written with an operand for it, as PyTorch's exporter does, and reads back.
+#[test]
+fn numbers_from_outside_are_operands_in_a_file() {
+    let path =
+        Path::new(env!("CARGO_MANIFEST_DIR")).join("filetests/functionalize/loop_reads_a_number_from_outside.fx");
+    let text = std::fs::read_to_string(&path).expect("a filetest");
+    let program = restride_ir::text::parse(&text, &restride_ops::lookup).expect("a program");
+    let compiled = restride::Compiled::new(program.clone(), None, &CompileOptions::default()).expect("compiles");
+    let bytes = export_bytes(compiled.functional()).expect("an archive");
+    let back = restride::open_bytes(&Bytes::copy_of(&bytes), &OpenOptions::default()).expect("reads back");
+    let printed = restride_ir::text::print(&back);
+    assert!(printed.contains("[%x, %item])"), "{printed}");
+    assert_eq!(printed.matches("%u0: Sym(u0)").count(), 2, "{printed}");
+    let x = RawTensor::from_slice(&(0..12).map(|i| i as f32).collect::<Vec<_>>(), &[4, 3]);
+    for n in [-3i64, 0, 1] {
+        let inputs = Inputs::new(vec![RunValue::Tensor(x.clone()), RunValue::Tensor(RawTensor::from_slice(&[n], &[]))]);
+        assert_eq!(verdict(&back, &inputs), WaysVerdict::Agree);
+        let of = |p: &Program| Leftovers::interp(p, &inputs, &Default::default()).expect("it runs");
+        assert_eq!(difference(&of(&program), &of(&back)), None);
+    }
 }

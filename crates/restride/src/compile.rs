@@ -159,7 +159,7 @@ impl Compiled {
             options.progress.tell(Doing::Checking);
             restride_check::functional(&functional).map_err(|f| restride_check::error(&functional, &f))?;
         }
-        let segments = segments(&functional);
+        let (functional, segments) = segments(functional)?;
         let unchanged = segments.iter().map(|s| unchanged_inputs(&functional, s, options.fold)).collect();
         Ok(Compiled(Arc::new(CompiledShared {
             imported,

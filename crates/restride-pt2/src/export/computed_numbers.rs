@@ -55,6 +55,9 @@ impl GraphWriter<'_> {
         };
         let found = self.sizes.iter().find_map(|(e, t, d)| Some((e.clone(), t.clone(), *d, linear(e)?)));
         let Some((e, tensor, dim, (a, b))) = found else {
+            if let Some(name) = self.ask(s)? {
+                return Ok(name);
+            }
             return Err(Error::unsupported(format!(
                 "the number {} is needed where no tensor has it as a size",
                 s.name()

@@ -5,12 +5,12 @@ use crate::dtype::FileDType;
 use crate::import::triton::NAMESPACE;
 use crate::import::{HISTORY, MARKS, OVERWRITTEN};
 use crate::model::{
-    self, Argument, Device, GraphArgument, NamedArgument, NumberArgument, OptionalTensorArgument, ScalarType,
-    TensorArgument, TensorMeta,
+    self, Argument, Device, NamedArgument, NumberArgument, OptionalTensorArgument, ScalarType, TensorArgument,
+    TensorMeta,
 };
 use restride_ir::{
-    Arg, ArgType, Binding, DType, Effects, Error, Expr, Graph, GraphId, Hop, MemoryFormat, Node, Op, Origin, Program,
-    Result, Stage, Symbol, Table, TensorType, Type, ValueId,
+    Arg, ArgType, Binding, DType, Effects, Error, Expr, Graph, MemoryFormat, Node, Op, Origin, Program, Result, Stage,
+    Symbol, Table, TensorType, Type, ValueId,
 };
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::sync::Arc;
@@ -58,6 +58,8 @@ pub struct GraphWriter<'a> {
     pub pinned: BTreeMap<Symbol, Expr>,
     /// Unbacked symbols that nodes so far produced.
     pub learnt: BTreeSet<Symbol>,
+    /// Of a body: the numbers that it needs of the graph outside, and their names here.
+    pub(super) asked: Option<Vec<(Symbol, Arc<str>)>>,
 }
 
 fn file_dtype(d: DType) -> Result<ScalarType> {
@@ -129,6 +131,7 @@ impl<'a> GraphWriter<'a> {
                 .flat_map(|v| super::range_asserts::named(&source.values[*v].ty))
                 .map(|(s, _)| s)
                 .collect(),
+            asked: None,
         }
     }
 
@@ -390,57 +393,6 @@ impl<'a> GraphWriter<'a> {
         Ok(out)
     }
 
-    fn hop_inputs(&mut self, node: &Node) -> Result<Vec<NamedArgument>> {
-        let mut out = Vec::new();
-        let mut graphs = 0;
-        for arg in &node.args {
-            let written = match arg {
-                Arg::Graph(g) => {
-                    graphs += 1;
-                    // The condition of a loop returns a bare tensor, not a tuple.
-                    self.subgraph(*g, node.op.def().hop == Some(Hop::WhileLoop) && graphs == 1)?
-                }
-                other => self.argument(other, None)?,
-            };
-            out.push(NamedArgument::positional("", written));
-        }
-        if matches!(node.op.def().hop, Some(Hop::WhileLoop | Hop::Scan)) {
-            let body = node.args.iter().filter_map(|a| if let Arg::Graph(g) = a { Some(*g) } else { None }).next_back();
-            let written: Vec<String> = body
-                .map(|b| self.ctx.effects.graph(b).writes.iter().map(|i| i.to_string()).collect())
-                .unwrap_or_default();
-            if !written.is_empty() {
-                out.push(NamedArgument::keyword("mutated_arg_indices", Argument::AsString(written.join(","))));
-            }
-        }
-        Ok(out)
-    }
-
-    fn subgraph(&self, id: GraphId, bare: bool) -> Result<Argument> {
-        let source = &self.ctx.program.graphs[id];
-        let mut inner = GraphWriter::new(self.ctx, source);
-        inner.learnt.extend(self.learnt.iter().cloned());
-        for &v in &source.inputs {
-            let arg = inner.declare(v, false)?;
-            inner.out.inputs.push(arg);
-        }
-        for (node, n) in source.ordered() {
-            inner.node(n).map_err(|e| e.at(source, node))?;
-        }
-        inner.origin = Arc::default();
-        for arg in &source.outputs {
-            let arg = inner.argument(arg, None)?;
-            inner.out.outputs.push(arg);
-        }
-        inner.out.is_single_tensor_return = bare;
-        let name = if source.name.is_empty() {
-            format!("graph_{}", restride_ir::Id::index(id))
-        } else {
-            source.name.to_string()
-        };
-        Ok(Argument::AsGraph(GraphArgument { name, graph: Box::new(inner.out) }))
-    }
-
     /// An argument, typed by the schema where there is one.
     pub fn argument(&mut self, arg: &Arg, ty: Option<ArgType>) -> Result<Argument> {
         let tensor = |name: Arc<str>| TensorArgument { name: name.to_string() };
@@ -500,7 +452,7 @@ impl<'a> GraphWriter<'a> {
                 MemoryFormat::ChannelsLast => model::MemoryFormat::ChannelsLast,
                 MemoryFormat::ChannelsLast3d => model::MemoryFormat::ChannelsLast3d,
             }),
-            Arg::Graph(g) => self.subgraph(*g, false)?,
+            Arg::Graph(_) => return Err(Error::invalid("a graph as an argument of an operator that has no bodies")),
             Arg::Op(op) => Argument::AsOperator(target(*op)),
         })
     }

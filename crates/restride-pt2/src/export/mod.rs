@@ -4,6 +4,7 @@
 //! they take is rebuilt from the inputs stored in it, and its new contents are written back to those inputs.
 
 mod auto_functionalized;
+mod bodies;
 mod computed_numbers;
 mod graph;
 mod range_asserts;
