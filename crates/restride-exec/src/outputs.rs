@@ -65,14 +65,17 @@ fn on_root(
     view_of(program, alias, root, symbols)
 }
 
-/// The declared view of a tensor's memory. Where an input has another offset than the program was made for, its views move with
-/// it.
+/// The declared view of a tensor's memory. Where an input or a base has another offset than the program declares, its views move
+/// with it.
 fn view_of(program: &Program, alias: &OutputAlias, root: &RawTensor, symbols: &Binding) -> Result<RawTensor> {
     let unknown = |what| Error::invalid(format!("the layout {what} of an output has unknown symbols"));
     let mut layout = evaluate(&alias.layout, symbols).ok_or_else(|| unknown(alias.layout.to_string()))?;
-    if let AliasRoot::Input(i) = alias.root
-        && let Some(ty) = program.graph().values[program.signature.inputs[i].value].ty.tensor()
-    {
+    let graph = program.graph();
+    let declared = match alias.root {
+        AliasRoot::Input(i) => Some(program.signature.inputs[i].value),
+        AliasRoot::Base(i) => graph.outputs.get(i).and_then(|a| a.values().next().copied()),
+    };
+    if let Some(ty) = declared.and_then(|v| graph.values[v].ty.tensor()) {
         let declared = evaluate(&ty.layout, symbols).ok_or_else(|| unknown(ty.layout.to_string()))?;
         let (from, to) = (ty.dtype.size() as i64, alias.dtype.size() as i64);
         let shift = (root.layout().offset - declared.offset) * from;

@@ -104,3 +104,25 @@ fn shared_outputs_are_kept_before_they_are_written_over() {
         assert_eq!(metamorphic(&sample.program, &sample.inputs, &CompileOptions::default()), Ok(()), "seed {seed}");
     }
 }
+
+/// Programs whose strides, offsets or views of bytes one of the ways had otherwise than eager.
+#[test]
+fn strides_and_offsets_are_eager_s() {
+    // Windows of a negated input; a copy of windows; an output on a base with an offset; bytes of a column; the offset of no elements.
+    for seed in [2023425, 7006667, 2022940, 2016738, 2010092, 300783] {
+        let sample = generate(seed);
+        assert_eq!(verdict(&sample), WaysVerdict::Agree, "seed {seed}");
+        assert_eq!(metamorphic(&sample.program, &sample.inputs, &CompileOptions::default()), Ok(()), "seed {seed}");
+    }
+    // A region by strides with gaps, of a base whose memory has none.
+    for seed in [2010460, 5008737] {
+        let sample = generate(seed);
+        let placed = differential(&sample.program, &sample.inputs, &by_chance(seed));
+        assert_eq!(placed, WaysVerdict::Agree, "seed {seed}");
+    }
+    // A negated operand of a body is viewed as another type, in the first iteration or in a later one.
+    for seed in [2763, 207878512] {
+        let found = verdict(&generate(seed));
+        assert!(matches!(found, WaysVerdict::Rejected(_) | WaysVerdict::Refused(..)), "seed {seed}: {found:?}");
+    }
+}

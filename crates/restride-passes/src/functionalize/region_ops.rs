@@ -4,7 +4,7 @@ use super::region::{Extent, Relation, relate};
 use super::shared_region::SharedRegion;
 use super::storages::Alias;
 use crate::build::Builder;
-use restride_ir::{Arg, DType, Dim, Dims, Error, Expr, Layout, Origin, Result, TensorType, ValueId};
+use restride_ir::{Arg, DType, Dim, Dims, Error, Expr, Layout, MemoryFormat, Origin, Result, TensorType, ValueId};
 use std::sync::Arc;
 
 /// A value as its alias shows it, or back.
@@ -76,11 +76,18 @@ pub fn as_cells(
     region: &Layout<Expr>,
     dtype: DType,
 ) -> Option<(ValueId, Layout<Expr>)> {
-    let own = b.graph.tensor(value).clone();
+    let mut value = value;
+    let mut own = b.graph.tensor(value).clone();
     let (from, to) = (own.dtype.size() as i64, dtype.size() as i64);
     let whole = |l: &Layout<Expr>| l.known().is_some() && rows_fit(l, from, to);
     if from != to && !(whole(region) && whole(&own.layout)) {
         return None;
+    }
+    if from != to && own.layout.sizes.last().is_some_and(|n| n.is(1)) {
+        // PyTorch asks for the stride of this dimension, which the value may have another one of than it is declared with.
+        own = TensorType::contiguous(own.dtype, &own.layout.sizes);
+        let format = Arg::MemoryFormat(MemoryFormat::Contiguous);
+        value = b.call("aten.clone.default", vec![Arg::Value(value), format], own.clone());
     }
     let ty = TensorType::new(dtype, rescale(&own.layout, from, to));
     let value = bits(b, value, ty);

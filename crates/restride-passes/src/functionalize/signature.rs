@@ -7,8 +7,8 @@ use super::{FunctionalizeOptions, Share};
 use crate::dce::dce;
 use crate::input_effects::written_inputs;
 use restride_ir::{
-    AliasRoot, Arg, DType, Error, ErrorKind, Expr, InputKind, InputSpec, Node, OutputAlias, OutputKind, OutputSpec,
-    Program, Signature, Stage, TensorType, Type, ValueId,
+    AliasRoot, Arg, DType, Error, ErrorKind, Expr, InputKind, InputSpec, Layout, Node, OutputAlias, OutputKind,
+    OutputSpec, Program, Signature, Stage, TensorType, Type, ValueId, border_layout,
 };
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -346,7 +346,12 @@ fn finish(
         let arg = match (arg, of, &alias) {
             // Memory of its own is laid as eager PyTorch lays it, which the value may not be declared to be.
             (Arg::Value(v), Some(a), None) => {
-                let ty = scope.storages[*a].ty.clone();
+                let a = &scope.storages[*a];
+                let mut ty = TensorType::clone(&a.ty);
+                // The elements of a lazily mapped tensor are resolved: no two of them are in one cell.
+                if let (false, Some(known)) = (a.bits().is_clear(), ty.known()) {
+                    ty.layout = Layout { offset: ty.layout.offset, ..border_layout(&known).map(|n| Expr::Int(*n)) };
+                }
                 Arg::Value(scope.build(&node, |b, _| b.declare(*v, &ty)))
             }
             (other, _, _) => other.clone(),

@@ -137,8 +137,8 @@ impl Materializer<'_> {
         {
             return Ok(copy);
         }
-        // A tensor that shows cells several times is copied to a cell for each index.
-        let ty = match ty.known().filter(|_| self.facts[v].sure) {
+        // A tensor that shows cells several times, or not all of them, is copied to a cell for each index.
+        let ty = match ty.known() {
             Some(known) => Meta::new(known.dtype, dense_like(&known.layout)).into(),
             None => ty,
         };

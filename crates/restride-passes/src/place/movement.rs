@@ -3,9 +3,9 @@
 use super::Placer;
 use super::assemble::is_at;
 use super::overwrite::Write;
-use super::places::default_layout;
 use restride_ir::{
     Arg, Error, Layout, Meta, Movement, NodeId, Place, Reason, RemarkKind, Result, ValueId, ViewOutcome, ViewRule,
+    border_layout,
 };
 use restride_tensor::{Overlap, overlap_bytes, self_overlaps};
 
@@ -120,8 +120,9 @@ impl Placer<'_> {
         // The base is carried over to memory of the result's own, then the region is replaced.
         let mut to = self.moved_place(&Write::moved(at, id), r)?;
         if self.region_of(id, base, &rule, &to.layout)?.is_none() {
-            // The region is given by strides of eager PyTorch's base.
-            to = self.places.fresh(default_layout(ty), ty.dtype);
+            // The region is given by strides of eager PyTorch's base, be they with gaps.
+            let eager = border_layout(self.facts.ty(base)?);
+            to = self.places.fresh(eager, ty.dtype);
         }
         let Some(layout) = self.region_of(id, base, &rule, &to.layout)? else {
             return Err(Error::unsupported("a scatter by strides that its base does not have"));

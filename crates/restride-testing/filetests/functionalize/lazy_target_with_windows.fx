@@ -26,7 +26,8 @@ graph(%x: f32[4], %y: f32[3, 2]) {
 //   %v_14: f32[4] = aten.slice_scatter.default(%v_9, %v_13, 0, 2, 4)
 //   %v_15: f32[3, 2][1, 1] = aten.as_strided.default(%v_14, [3, 2], [1, 1], 0)
 //   %v_16: f32[3, 2][1, 1] = aten.neg.default(%v_15)
-//   return %v_14, %v_16
+//   %v_17: f32[3, 2] = aten.clone.default(%v_16)
+//   return %v_14, %v_17
 // }
 
 // == run

@@ -22,11 +22,12 @@ graph(%x: f32[2, 3][4, 1]) {
 //   %e: i64[1]+2 = aten.select.int(%v, 0, 1)
 //   %w_1: i64[1]+2 = aten.fill.Scalar(%e, 0)
 //   %w_2: f32[7] = aten.detach.default(%storage_x)
-//   %w_3: f32[2]+4 = aten.view.dtype(%w_1, f32)
-//   %w_4: f32[7] = aten.slice_scatter.default(%w_2, %w_3, 0, 4, 6)
-//   %v_1: f32[7] = restride.with_history.default(%w_4, %storage_x)
+//   %w_3: i64[1] = aten.clone.default(%w_1, memory_format=contiguous_format)
+//   %w_4: f32[2] = aten.view.dtype(%w_3, f32)
+//   %w_5: f32[7] = aten.slice_scatter.default(%w_2, %w_4, 0, 4, 6)
+//   %v_1: f32[7] = restride.with_history.default(%w_5, %storage_x)
 //   %v_2: f32[2, 3][4, 1] = aten.as_strided.default(%v_1, [2, 3], [4, 1], 0)
-//   return %w_4, %v_2
+//   return %w_5, %v_2
 // }
 
 // == run
