@@ -1,7 +1,7 @@
 //! Numbers that bodies are given under the names that they have outside. PyTorch passes them as operands; a body may read the symbol
 //! itself as well, and needs no operand then.
 
-use restride_ir::{Arg, Error, Expr, Graph, GraphId, HopCall, HopItem, Id, NodeId, Program, Result, Type, ValueId};
+use restride_ir::{Arg, Error, Expr, Graph, GraphId, HopCall, HopItem, NodeId, Program, Result, Type, ValueId};
 use std::collections::BTreeMap;
 
 /// A functional program whose bodies read such numbers as symbols.

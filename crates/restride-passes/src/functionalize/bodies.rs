@@ -2,6 +2,7 @@
 
 use super::histories::Root;
 use super::rewrite::{Halt, NewValue, Rewrite, Rewriter, op, open_sharing};
+use super::shared_region::SharedRegion;
 use super::storages::{Alias, StorageId};
 use restride_ir::{Arg, Error, ErrorKind, GraphId, Id, LazyBits, Node, TensorType, Type, ValueId};
 use std::collections::BTreeMap;
@@ -13,7 +14,7 @@ pub(super) enum BodyOperand {
     /// By value: its elements, and the lazy bits that eager PyTorch's tensor has.
     Value(ValueId, LazyBits),
     /// As a region of the base with this position among the bases, of this outer tensor object.
-    Region { base: usize, ty: TensorType, conj: bool, neg: bool, history: SeenHistory, object: usize },
+    Region { base: usize, ty: SharedRegion, conj: bool, neg: bool, history: SeenHistory, object: usize },
 }
 
 /// The history that a body sees of a region of a base.
@@ -122,7 +123,7 @@ impl Rewriter<'_> {
                     (true, true) => SeenHistory::Constant,
                     (false, _) => SeenHistory::Detached,
                 };
-                let (ty, conj, neg) = ((*a.ty).clone(), a.conj, a.neg);
+                let (ty, conj, neg) = (a.ty.clone(), a.conj, a.neg);
                 return Ok(BodyOperand::Region { base, ty, conj, neg, history, object });
             }
         }
