@@ -13,7 +13,7 @@ use crate::conv::{Number, Shape, planes};
 use crate::matmul::Gemm;
 use crate::matmul::blocked::DEPTH;
 use crate::matmul::packed::{columns, packed_len, place, write};
-use crate::matmul::panels::pack;
+use crate::matmul::panels::{pack, prefetch};
 use crate::support::epilogue::Epilogue;
 use crate::support::isa::{Isa, isa};
 use crate::support::pack::with_compute;
@@ -32,6 +32,10 @@ const SIDE: usize = COLUMNS * 32;
 const TASKS: usize = 8;
 /// Windows of a tile.
 const WINDOWS: usize = 6;
+/// Weights of a filter that is read from memory anew in each run.
+const LARGE: usize = 1 << 20;
+/// Elements of a line of the cache.
+const LINE: usize = 16;
 /// Multiplications that are worth a thread.
 const SHARED: usize = 1 << 16;
 
@@ -255,10 +259,16 @@ impl Block<'_> {
             let end = all.min(start + DEPTH);
             // SAFETY: the caller's promise.
             unsafe {
+                let (next, later) = if end < all { (end, first) } else { (0, first + 2 * V::LANES) };
+                let next = match all * self.channels >= LARGE && later < self.channels {
+                    true => self.filter.add(place::<f32>(all, self.channels, next, later, 2 * V::LANES).0),
+                    false => std::ptr::null(),
+                };
                 self.set.run(&Sweep {
                     terms: &self.terms[start..end],
                     panel: self.filter.add(at),
                     pitch,
+                    next,
                     from: self.from.add(rows.start * self.row),
                     row: self.row,
                     near: self.near,
@@ -365,6 +375,8 @@ struct Sweep<'a> {
     terms: &'a [u32],
     panel: *const f32,
     pitch: usize,
+    /// The panel that is read after this one, fetched meanwhile; null for small filters, which stay in a cache.
+    next: *const f32,
     from: *const f32,
     row: usize,
     near: usize,
@@ -385,6 +397,7 @@ impl Task for Sweep<'_> {
         let tiles = all.div_ceil(WINDOWS);
         let (size, more) = (all / tiles, all % tiles);
         let two = self.wide > V::LANES;
+        let share = (self.terms.len() * self.pitch).div_ceil(tiles).next_multiple_of(LINE);
         let (mut row, mut column) = (0, 0);
         let mut tile = 0;
         while tile < tiles {
@@ -400,21 +413,27 @@ impl Task for Sweep<'_> {
                 }
                 i += 1;
             }
+            if !self.next.is_null() {
+                let mut line = 0;
+                while line < share {
+                    prefetch(self.next.wrapping_add(tile * share + line));
+                    line += LINE;
+                }
+            }
             // SAFETY: the caller's promise.
             unsafe {
-                match (n, two) {
-                    (6, true) => self.tile::<V, 6, 2>(&of),
-                    (5, true) => self.tile::<V, 5, 2>(&of),
-                    (4, true) => self.tile::<V, 4, 2>(&of),
-                    (3, true) => self.tile::<V, 3, 2>(&of),
-                    (2, true) => self.tile::<V, 2, 2>(&of),
-                    (_, true) => self.tile::<V, 1, 2>(&of),
-                    (6, false) => self.tile::<V, 6, 1>(&of),
-                    (5, false) => self.tile::<V, 5, 1>(&of),
-                    (4, false) => self.tile::<V, 4, 1>(&of),
-                    (3, false) => self.tile::<V, 3, 1>(&of),
-                    (2, false) => self.tile::<V, 2, 1>(&of),
-                    (_, false) => self.tile::<V, 1, 1>(&of),
+                let mut at = 0;
+                while at < n {
+                    at += match (n - at, two) {
+                        (6.., true) => self.tile::<V, 6, 2>(&of, at),
+                        (5, true) => self.tile::<V, 5, 2>(&of, at),
+                        (2.., true) => self.tile::<V, 2, 2>(&of, at),
+                        (_, true) => self.tile::<V, 1, 2>(&of, at),
+                        (6.., false) => self.tile::<V, 6, 1>(&of, at),
+                        (5, false) => self.tile::<V, 5, 1>(&of, at),
+                        (2.., false) => self.tile::<V, 2, 1>(&of, at),
+                        (_, false) => self.tile::<V, 1, 1>(&of, at),
+                    };
                 }
             }
             tile += 1;
@@ -429,17 +448,17 @@ struct Tile {
 }
 
 impl Sweep<'_> {
-    /// The first `W` windows, `M` vectors of channels.
+    /// `W` windows from one on, `M` vectors of channels.
     ///
     /// # Safety
     /// The terms of the windows are readable, their results writable.
     #[allow(clippy::needless_range_loop)] // windows by vectors
     #[inline(always)]
-    unsafe fn tile<V: Lanes<T = f32>, const W: usize, const M: usize>(&self, of: &Tile) {
+    unsafe fn tile<V: Lanes<T = f32>, const W: usize, const M: usize>(&self, of: &Tile, first: usize) -> usize {
         // SAFETY: the caller's promise.
         unsafe {
             let mut sums = [[V::splat(0.0); M]; W];
-            let windows: [*const f32; W] = std::array::from_fn(|i| of.from[i]);
+            let windows: [*const f32; W] = std::array::from_fn(|i| of.from[first + i]);
             let mut panel = self.panel;
             let mut term = self.terms.as_ptr();
             let stop = term.add(self.terms.len());
@@ -458,7 +477,7 @@ impl Sweep<'_> {
             let rest = self.wide - (M - 1) * V::LANES;
             for i in 0..W {
                 for j in 0..M {
-                    let (to, sum) = (of.to[i].add(j * V::LANES), sums[i][j]);
+                    let (to, sum) = (of.to[first + i].add(j * V::LANES), sums[i][j]);
                     let before = match self.before {
                         Before::Nothing => std::ptr::null(),
                         Before::Bias(bias) => bias.add(j * V::LANES),
@@ -474,5 +493,6 @@ impl Sweep<'_> {
                 }
             }
         }
+        W
     }
 }
