@@ -25,6 +25,7 @@ mod movement;
 mod norm;
 mod pointwise;
 mod pool;
+mod prims;
 mod random;
 mod reduce;
 mod registry;
@@ -76,5 +77,6 @@ static FAMILIES: &[&Family] = &[
     &fft::FAMILY,
     &linalg::FAMILY,
     &collective::FAMILY,
+    &prims::FAMILY,
     &gradient::FAMILY,
 ];

@@ -4,6 +4,7 @@
 
 mod grad;
 
+use crate::support::composite::composite;
 use crate::support::scratch::{opt_stored, stored};
 use crate::support::*;
 use restride_ir::{Arg, Args, ByBatch, Call, DType, Emit, Layout, Meta, OpDef, Scalar, Val};
@@ -289,6 +290,76 @@ fn macs(a: &Args<'_, Meta>, outs: &[Meta]) -> Result<i64> {
     Ok(q.layout.numel().saturating_add(outs[0].layout.numel()).saturating_mul(keys))
 }
 
+/// `_scaled_dot_product_flash_attention_for_cpu_backward(grad_out, query, key, value, out, logsumexp, dropout_p, is_causal,
+/// attn_mask, scale)`: computes the weights again from the logarithms of the sums.
+fn flash_backward(e: &mut dyn Emit, a: &ValArgs<'_>) -> Vals {
+    let [g, q, k, v, out, sums] = [0, 1, 2, 3, 4, 5].map(|i| a.tensor(i).copied());
+    let (g, q, k, v, out, sums) = (g?, q?, k?, v?, out?, sums?);
+    let own = e.meta(q).dtype;
+    let what = "scaled_dot_product_attention_flash_attention";
+    for t in [g, q, k, v, out] {
+        ensure!(e.meta(t).rank() == 4 && e.meta(t).dtype == own, "{what}: Accept only 4 dims inputs of one type");
+    }
+    ensure!(a.float(6)? == 0.0, "{what}: Currently do not support dropout > 0");
+    let (heads, groups) = (sizes(e, q)[1], sizes(e, k)[1]);
+    ensure!(groups > 0 && heads % groups == 0 && groups == sizes(e, v)[1], "{what}: {heads} heads for {groups}");
+    let times = heads / groups;
+    let dtype = if own == DType::F64 { own } else { DType::F32 };
+    let wide =
+        |e: &mut dyn Emit, t: Val| if own == dtype { Ok(t) } else { emit!(e, "aten._to_copy.default", t, dtype) };
+    let all = |e: &mut dyn Emit, t: Val| {
+        let t = wide(e, t)?;
+        if times == 1 { Ok(t) } else { emit!(e, "aten.repeat_interleave.self_int", t, times, 1) }
+    };
+    let (g, q, out, k, v) = (wide(e, g)?, wide(e, q)?, wide(e, out)?, all(e, k)?, all(e, v)?);
+    let scale = a.opt_float(9)?.unwrap_or_else(|| 1.0 / (sizes(e, q)[3] as f64).sqrt());
+    let turned = |e: &mut dyn Emit, t: Val| emit!(e, "aten.transpose.int", t, -2, -1);
+    let keys = turned(e, k)?;
+    let scaled = emit!(e, "aten.mul.Scalar", q, scale)?;
+    let mut scores = emit!(e, "aten.matmul.default", scaled, keys)?;
+    if let Some(mask) = a.opt_tensor(8)?.copied() {
+        let mask = wide(e, mask)?;
+        scores = emit!(e, "aten.add.Tensor", scores, mask)?;
+    }
+    if a.bool(7)? {
+        let shape = sizes(e, scores)[2..].to_vec();
+        let ones = emit!(e, "aten.full.default", shape, true, DType::Bool)?;
+        let later = emit!(e, "aten.triu.default", ones, 1)?;
+        scores = emit!(e, "aten.masked_fill.Scalar", scores, later, f64::NEG_INFINITY)?;
+    }
+    let sums = emit!(e, "aten.unsqueeze.default", sums, -1)?;
+    let weights = emit!(e, "aten.sub.Tensor", scores, sums)?;
+    let weights = emit!(e, "aten.exp.default", weights)?;
+    let values = turned(e, v)?;
+    let by_weight = emit!(e, "aten.matmul.default", g, values)?;
+    let mean = emit!(e, "aten.mul.Tensor", g, out)?;
+    let mean = emit!(e, "aten.sum.dim_IntList", mean, [-1], true)?;
+    let by_score = emit!(e, "aten.sub.Tensor", by_weight, mean)?;
+    let by_score = emit!(e, "aten.mul.Tensor", weights, by_score)?;
+    let by_score = emit!(e, "aten.mul.Scalar", by_score, scale)?;
+    let (columns, weights) = (turned(e, by_score)?, turned(e, weights)?);
+    let grads = [
+        (emit!(e, "aten.matmul.default", by_score, k)?, 1),
+        (emit!(e, "aten.matmul.default", columns, q)?, times),
+        (emit!(e, "aten.matmul.default", weights, g)?, times),
+    ];
+    let mut results = smallvec![];
+    for (mut t, times) in grads {
+        if times > 1 {
+            let mut shape = sizes(e, t);
+            shape.splice(1..2, [groups, times]);
+            t = emit!(e, "aten.view.default", t, shape)?;
+            t = emit!(e, "aten.sum.dim_IntList", t, [2])?;
+        }
+        // In PyTorch's layout: the heads of a place are side by side.
+        let t = emit!(e, "aten._to_copy.default", t, own)?;
+        let t = emit!(e, "aten.transpose.int", t, 1, 2)?;
+        let t = emit!(e, "aten.contiguous.default", t)?;
+        results.push(emit!(e, "aten.transpose.int", t, 1, 2)?);
+    }
+    Ok(results)
+}
+
 /// The schema of attention without dropout.
 const ATTENTION: &str = "restride::attention(Tensor query, Tensor key, Tensor value, Tensor? attn_mask=None, \
     float dropout_p=0., bool is_causal=False, *, float? scale=None, bool enable_gqa=False) -> Tensor";
@@ -325,6 +396,7 @@ pub(crate) static OPS: &[OpDef] = &[
     .noted("scaled_dot_product_attention without dropout: its gradient computes the weights again"),
     attention!("_scaled_dot_product_flash_attention_for_cpu", flash_infer, FLASH, Some(1), NONE, flash_samples)
         .noted("Attention with the logarithms of the sums of exponentials"),
+    composite!(flash_backward, flash_backward_samples(), "_scaled_dot_product_flash_attention_for_cpu_backward"),
     OpDef {
         composed: Some(drops),
         decompose: Some(math_decompose),
@@ -423,6 +495,20 @@ pub(crate) mod samples {
         ] {
             let [q, k, v] = of(q, k, v);
             out.push(sample![&q, &k, &v, (), 0.0, true, (), true]);
+        }
+        out
+    }
+
+    pub(crate) fn flash_backward_samples() -> Samples {
+        let mut out = Vec::new();
+        for (d, keys) in [(DType::F32, 4), (DType::F64, 4), (DType::F32, 2), (DType::BF16, 4)] {
+            let [q, g, o] = [1, 2, 3].map(|s| tensor(d, &[2, 4, 5, 8], s));
+            let [k, v] = [4, 5].map(|s| tensor(d, &[2, keys, 6, 8], s));
+            let wide = if d == DType::F64 { d } else { DType::F32 };
+            let sums = in_range(wide, Layout::contiguous(&[2, 4, 5]), 6, 2.0, 4.0);
+            out.push(sample![&g, &q, &k, &v, &o, &sums, 0.0, false]);
+            out.push(sample![&g, &q, &k, &v, &o, &sums, 0.0, true, (), 0.2]);
+            out.push(sample![&g, &q, &k, &v, &o, &sums, 0.0, false, tensor(wide, &[5, 6], 5)]);
         }
         out
     }

@@ -91,6 +91,46 @@ fn pdist_scratch(a: &Args<'_, Meta>, outs: &[Meta]) -> Result<usize> {
     Ok(room(&[stored(a.tensor(0)?)], stored(&outs[0])))
 }
 
+/// `_pdist_backward(grad, self, p, pdist)`: each pair of rows adds its part to one row and takes it from the other.
+fn pdist_backward(e: &mut dyn Emit, a: &ValArgs<'_>) -> Vals {
+    let (g, x, p, d) = (*a.tensor(0)?, *a.tensor(1)?, order(a.float(2)?)?, *a.tensor(3)?);
+    let (n, dtype) = (sizes(e, x)[0], e.meta(x).dtype);
+    let zero = emit!(e, "aten.full.default", sizes(e, x), 0, dtype)?;
+    if p == 0.0 || n < 2 {
+        return Ok(smallvec![zero]);
+    }
+    let pairs = emit!(e, "aten.triu_indices.default", n, n, 1)?;
+    let ends = [0, 1].map(|k| emit!(e, "aten.select.int", pairs, 0, k));
+    let [i, j] = [ends[0].clone()?, ends[1].clone()?];
+    let (own, other) =
+        (emit!(e, "aten.index_select.default", x, 0, i)?, emit!(e, "aten.index_select.default", x, 0, j)?);
+    let diff = emit!(e, "aten.sub.Tensor", own, other)?;
+    let (g, d) = (emit!(e, "aten.unsqueeze.default", g, 1)?, emit!(e, "aten.unsqueeze.default", d, 1)?);
+    let sign = emit!(e, "aten.sign.default", diff)?;
+    let size = emit!(e, "aten.abs.default", diff)?;
+    let part = if p == 1.0 {
+        emit!(e, "aten.mul.Tensor", sign, g)?
+    } else if p.is_infinite() {
+        // The largest differences are those that equal the distance.
+        let is = emit!(e, "aten.eq.Tensor", size, d)?;
+        let part = emit!(e, "aten.mul.Tensor", sign, g)?;
+        emit!(e, "aten.mul.Tensor", part, is)?
+    } else {
+        let power = emit!(e, "aten.pow.Tensor_Scalar", size, p - 1.0)?;
+        let power = emit!(e, "aten.mul.Tensor", sign, power)?;
+        let power = if p == 2.0 { diff } else { power };
+        let power = emit!(e, "aten.mul.Tensor", power, g)?;
+        let below = emit!(e, "aten.pow.Tensor_Scalar", d, p - 1.0)?;
+        let below = if p == 2.0 { d } else { below };
+        let part = emit!(e, "aten.div.Tensor", power, below)?;
+        // A difference of zero has no direction.
+        let none = emit!(e, "aten.eq.Scalar", if p < 1.0 { size } else { d }, 0)?;
+        emit!(e, "aten.masked_fill.Scalar", part, none, 0)?
+    };
+    let out = emit!(e, "aten.index_add.default", zero, 0, i, part)?;
+    Ok(smallvec![emit!(e, "aten.index_add.default", out, 0, j, part, -1)?])
+}
+
 /// `dist`: norm of a difference.
 fn dist(e: &mut dyn Emit, a: &ValArgs<'_>) -> Vals {
     let d = emit!(e, "aten.sub.Tensor", *a.tensor(0)?, *a.tensor(1)?)?;
@@ -250,6 +290,7 @@ pub(crate) static OPS: &[OpDef] = &[
     kernel!("_cdist_forward", infer_cdist, run_cdist, cdist_scratch, || distance_samples("forward")),
     kernel!("pdist", infer_pdist, run_pdist, pdist_scratch, pair_samples),
     kernel!("_pdist_forward", infer_pdist_forward, run_pdist, pdist_scratch, pair_samples),
+    composite!(pdist_backward, pair_backward(), "_pdist_backward"),
     composite!(dist, dist_samples(), "dist"),
     composite!(linalg_norm, norm_samples(), "linalg_norm"),
     composite!(linalg_norm_named, named_samples(), "linalg_norm.ord_str"),
@@ -292,6 +333,27 @@ pub(crate) mod samples {
             out.push(sample![transposed(F, &[4, 3], 1), p]);
             out.push(sample![tensor(DType::F64, &[1, 3], 1), p]);
         }
+        out
+    }
+
+    pub(crate) fn pair_backward() -> Vec<Sample> {
+        let mut out = Vec::new();
+        let x = tensor(F, &[4, 3], 1);
+        for p in [2.0, 1.0, 0.0, 0.5, 1.5, 3.0] {
+            let distances = in_range(F, Layout::contiguous(&[6]), 3, 0.5, 2.0);
+            out.push(sample![transposed(F, &[1, 6], 2).alias(F, Layout::contiguous(&[6])).unwrap(), &x, p, distances]);
+        }
+        // Distances that largest differences equal, and rows that are equal.
+        let rows = RawTensor::from_slice(&[1.0f32, 2.0, 3.0, 1.0, 2.0, 3.0, 5.0, 2.0, 1.0], &[3, 3]);
+        let most = RawTensor::from_slice(&[0.0f32, 4.0, 4.0], &[3]);
+        out.push(sample![tensor(F, &[3], 1), &rows, f64::INFINITY, &most]);
+        out.push(sample![tensor(F, &[3], 1), &rows, 2.0, &most]);
+        out.push(sample![
+            tensor(DType::F64, &[0], 1),
+            tensor(DType::F64, &[1, 3], 1),
+            2.0,
+            tensor(DType::F64, &[0], 1)
+        ]);
         out
     }
 

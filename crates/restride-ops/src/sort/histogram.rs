@@ -198,49 +198,108 @@ fn counts_by_edges(e: &mut dyn Emit, a: &ValArgs<'_>) -> Vals {
     Ok(smallvec![counted(e, *a.tensor(0)?, &edges, a.opt_tensor(2)?.copied(), a.bool(3)?)?])
 }
 
+/// Segments of a dimension, bounded by lengths or offsets, separately for each index of the leading dimensions.
+struct Segments {
+    axis: usize,
+    /// Number of segments.
+    runs: i64,
+    /// For each element its segment; elements behind the last segment are in one more.
+    at: Val,
+    /// For each segment its end.
+    bounds: Val,
+}
+
+impl Segments {
+    fn of(e: &mut dyn Emit, x: Val, lengths: Option<Val>, offsets: Option<Val>, axis: i64) -> Result<Segments> {
+        let m = e.meta(x);
+        ensure!(m.dtype.is_float(), "\"segment_reduce\" not implemented for '{}'", name(m.dtype));
+        ensure!(m.rank() > 0, "segment_reduce: data must have at least one dimension");
+        let axis = m.layout.dim(axis)?;
+        let bounds = match (lengths, offsets) {
+            // PyTorch prefers the offsets if both are given.
+            (_, Some(o)) => {
+                let n = sizes(e, o).last().copied().unwrap_or(0);
+                ensure!(n >= 1, "segment_reduce(): offsets must not be empty");
+                emit!(e, "aten.slice.Tensor", o, -1, 1, n, 1)?
+            }
+            (Some(l), None) => {
+                ensure!(e.meta(l).rank() > 0, "segment_reduce(): lengths must have at least one dimension");
+                emit!(e, "aten.cumsum.default", l, -1)?
+            }
+            _ => return fail("segment_reduce(): Either lengths or offsets must be defined."),
+        };
+        let mb = e.meta(bounds);
+        ensure!(
+            mb.rank() == axis + 1 && mb.sizes()[..axis] == m.sizes()[..axis],
+            "segment_reduce(): the bounds {:?} do not fit data {:?} along dimension {axis}",
+            mb.sizes(),
+            m.sizes()
+        );
+        let (runs, n) = (mb.sizes()[axis], m.sizes()[axis]);
+        // An element's segment is the number of segments that end at or before it.
+        let bounds = emit!(e, "aten.contiguous.default", bounds)?;
+        let places = emit!(e, "aten.arange.default", n, DType::I64)?;
+        let mut rows: Vec<i64> = m.sizes()[..axis].to_vec();
+        rows.push(n);
+        let places = emit!(e, "aten.expand.default", places, rows.clone())?;
+        let places = emit!(e, "aten.contiguous.default", places)?;
+        let at = emit!(e, "aten.searchsorted.Tensor", bounds, places, false, true)?;
+        rows.resize(m.rank(), 1);
+        let at = emit!(e, "aten.view.default", at, rows)?;
+        let at = emit!(e, "aten.expand.default", at, m.sizes())?;
+        Ok(Segments { axis, runs, at, bounds })
+    }
+
+    /// The sum, product or extreme of the elements of each segment, and of the one behind.
+    fn reduced(&self, e: &mut dyn Emit, x: Val, reduce: &str, start: f64) -> Result<Val> {
+        let m = e.meta(x);
+        let mut shape = m.sizes().to_vec();
+        shape[self.axis] = self.runs + 1;
+        let first = emit!(e, "aten.full.default", shape, start, m.dtype)?;
+        emit!(e, "aten.scatter_reduce.two", first, self.axis as i64, self.at, x, reduce)
+    }
+
+    /// Without the segment behind.
+    fn bounded(&self, e: &mut dyn Emit, x: Val) -> Result<Val> {
+        emit!(e, "aten.slice.Tensor", x, self.axis as i64, 0, self.runs, 1)
+    }
+
+    /// For each element a number of its segment.
+    fn spread(&self, e: &mut dyn Emit, x: Val) -> Result<Val> {
+        emit!(e, "aten.gather.default", x, self.axis as i64, self.at)
+    }
+
+    /// For each element a number of its segment, zero behind the last segment.
+    fn spread_bounded(&self, e: &mut dyn Emit, x: Val) -> Result<Val> {
+        let m = e.meta(x);
+        let mut shape = m.sizes().to_vec();
+        shape[self.axis] = 1;
+        let behind = emit!(e, "aten.full.default", shape, 0, m.dtype)?;
+        let all = emit!(e, "aten.cat.default", vec![x, behind], self.axis as i64)?;
+        self.spread(e, all)
+    }
+
+    /// The number of elements of each segment, in the rank of the data.
+    fn lengths(&self, e: &mut dyn Emit, rank: usize) -> Result<Val> {
+        let mb = e.meta(self.bounds);
+        let before = emit!(e, "aten.slice.Tensor", self.bounds, -1, 0, (self.runs - 1).max(0), 1)?;
+        let mut shape = mb.sizes().to_vec();
+        shape[self.axis] = 1.min(self.runs);
+        let zero = emit!(e, "aten.full.default", shape, 0, mb.dtype)?;
+        let before = emit!(e, "aten.cat.default", vec![zero, before], -1)?;
+        let length = emit!(e, "aten.sub.Tensor", self.bounds, before)?;
+        let mut wide = mb.sizes().to_vec();
+        wide.resize(rank, 1);
+        emit!(e, "aten.view.default", length, wide)
+    }
+}
+
 /// `segment_reduce(data, reduce, lengths, indices, offsets, axis, unsafe, initial)`: reduces each segment of a dimension.
-/// Lengths or offsets bound the segments, separately for each index of the leading dimensions.
 fn segments(e: &mut dyn Emit, a: &ValArgs<'_>) -> Vals {
     let x = *a.tensor(0)?;
-    let m = e.meta(x);
-    ensure!(m.dtype.is_float(), "\"segment_reduce\" not implemented for '{}'", name(m.dtype));
-    ensure!(m.rank() > 0, "segment_reduce: data must have at least one dimension");
     ensure!(a.is_none(3), "segment_reduce(): indices based reduction is not supported yet.");
-    let axis = m.layout.dim(a.int(5)?)?;
-    let how = a.str(1)?;
-    let bounds = match (a.opt_tensor(2)?, a.opt_tensor(4)?) {
-        // PyTorch prefers the offsets if both are given.
-        (_, Some(&o)) => {
-            let n = sizes(e, o).last().copied().unwrap_or(0);
-            ensure!(n >= 1, "segment_reduce(): offsets must not be empty");
-            emit!(e, "aten.slice.Tensor", o, -1, 1, n, 1)?
-        }
-        (Some(&l), None) => {
-            ensure!(e.meta(l).rank() > 0, "segment_reduce(): lengths must have at least one dimension");
-            emit!(e, "aten.cumsum.default", l, -1)?
-        }
-        _ => return fail("segment_reduce(): Either lengths or offsets must be defined."),
-    };
-    let mb = e.meta(bounds);
-    ensure!(
-        mb.rank() == axis + 1 && mb.sizes()[..axis] == m.sizes()[..axis],
-        "segment_reduce(): the bounds {:?} do not fit data {:?} along dimension {axis}",
-        mb.sizes(),
-        m.sizes()
-    );
-    let (runs, n) = (mb.sizes()[axis], m.sizes()[axis]);
-    let lead = m.sizes()[..axis].to_vec();
-    // An element's segment is the number of segments that end at or before it. One extra segment takes the trailing elements.
-    let bounds = emit!(e, "aten.contiguous.default", bounds)?;
-    let places = emit!(e, "aten.arange.default", n, DType::I64)?;
-    let rows: Vec<i64> = lead.iter().copied().chain([n]).collect();
-    let places = emit!(e, "aten.expand.default", places, rows.clone())?;
-    let places = emit!(e, "aten.contiguous.default", places)?;
-    let at = emit!(e, "aten.searchsorted.Tensor", bounds, places, false, true)?;
-    let mut wide = rows;
-    wide.resize(m.rank(), 1);
-    let at = emit!(e, "aten.view.default", at, wide)?;
-    let at = emit!(e, "aten.expand.default", at, m.sizes())?;
+    let own = Segments::of(e, x, a.opt_tensor(2)?.copied(), a.opt_tensor(4)?.copied(), a.int(5)?)?;
+    let (how, rank) = (a.str(1)?, e.meta(x).rank());
     let initial = a.opt_scalar(7)?.map(|s| s.as_f64());
     let (reduce, start) = match how {
         "sum" => ("sum", initial.unwrap_or(0.0)),
@@ -250,27 +309,80 @@ fn segments(e: &mut dyn Emit, a: &ValArgs<'_>) -> Vals {
         "min" => ("amin", initial.unwrap_or(f64::INFINITY)),
         other => return fail(format!("segment_reduce: unsupported reduction {other}")),
     };
-    let mut shape = m.sizes().to_vec();
-    shape[axis] = runs + 1;
-    let first = emit!(e, "aten.full.default", shape, start, m.dtype)?;
-    let out = emit!(e, "aten.scatter_reduce.two", first, axis as i64, at, x, reduce)?;
-    let out = emit!(e, "aten.slice.Tensor", out, axis as i64, 0, runs, 1)?;
+    let out = own.reduced(e, x, reduce, start)?;
+    let out = own.bounded(e, out)?;
     if how != "mean" {
         return Ok(smallvec![emit!(e, "aten.contiguous.default", out)?]);
     }
-    let before = emit!(e, "aten.slice.Tensor", bounds, -1, 0, (runs - 1).max(0), 1)?;
-    let zero_shape: Vec<i64> = lead.iter().copied().chain([1.min(runs)]).collect();
-    let zero = emit!(e, "aten.full.default", zero_shape, 0, mb.dtype)?;
-    let before = emit!(e, "aten.cat.default", vec![zero, before], -1)?;
-    let length = emit!(e, "aten.sub.Tensor", bounds, before)?;
-    let mut wide: Vec<i64> = lead.iter().copied().chain([runs]).collect();
-    wide.resize(m.rank(), 1);
-    let length = emit!(e, "aten.view.default", length, wide)?;
+    let length = own.lengths(e, rank)?;
     let empty = emit!(e, "aten.eq.Scalar", length, 0)?;
     let some = emit!(e, "aten.clamp_min.default", length, 1)?;
     let mean = emit!(e, "aten.div.Tensor", out, some)?;
     let none = initial.unwrap_or(f64::NAN);
     Ok(smallvec![emit!(e, "aten.masked_fill.Scalar", mean, empty, none)?])
+}
+
+/// `_segment_reduce_backward(grad, output, data, reduce, lengths, offsets, axis, initial)`
+fn segments_backward(e: &mut dyn Emit, a: &ValArgs<'_>) -> Vals {
+    let (g, out, x, how) = (*a.tensor(0)?, *a.tensor(1)?, *a.tensor(2)?, a.str(3)?);
+    let own = Segments::of(e, x, a.opt_tensor(4)?.copied(), a.opt_tensor(5)?.copied(), a.int(6)?)?;
+    let (m, dtype) = (e.meta(x), e.meta(g).dtype);
+    let count = |e: &mut dyn Emit, mask: Val| -> Result<Val> {
+        let ones = emit!(e, "aten._to_copy.default", mask, dtype)?;
+        let counts = own.reduced(e, ones, "sum", 0.0)?;
+        own.spread(e, counts)
+    };
+    let grad = match how {
+        "sum" => own.spread_bounded(e, g)?,
+        "mean" => {
+            let length = own.lengths(e, m.rank())?;
+            let some = emit!(e, "aten.clamp_min.default", length, 1)?;
+            let g = emit!(e, "aten.div.Tensor", g, some)?;
+            own.spread_bounded(e, g)?
+        }
+        "max" | "min" => {
+            // Equal extremes share the gradient; NaN is one.
+            let (g, best) = (own.spread_bounded(e, g)?, own.spread_bounded(e, out)?);
+            let same = emit!(e, "aten.eq.Tensor", x, best)?;
+            let unordered = emit!(e, "aten.ne.Tensor", x, x)?;
+            let nan = emit!(e, "aten.ne.Tensor", best, best)?;
+            let nan = emit!(e, "aten.logical_and.default", unordered, nan)?;
+            let chosen = emit!(e, "aten.logical_or.default", same, nan)?;
+            let n = count(e, chosen)?;
+            let n = emit!(e, "aten.clamp_min.default", n, 1)?;
+            let g = emit!(e, "aten.div.Tensor", g, n)?;
+            let others = emit!(e, "aten.logical_not.default", chosen)?;
+            emit!(e, "aten.masked_fill.Scalar", g, others, 0)?
+        }
+        "prod" => {
+            let whole = emit!(e, "aten.mul.Tensor", g, out)?;
+            let whole = own.spread_bounded(e, whole)?;
+            let divided = emit!(e, "aten.div.Tensor", whole, x)?;
+            // The product of the others, for elements that cannot be divided out.
+            let zero = emit!(e, "aten.eq.Scalar", x, 0)?;
+            let nan = emit!(e, "aten.ne.Tensor", x, x)?;
+            let special = emit!(e, "aten.logical_or.default", zero, nan)?;
+            let plain = emit!(e, "aten.masked_fill.Scalar", x, special, 1)?;
+            let initial = a.opt_scalar(7)?.map_or(1.0, |s| s.as_f64());
+            let product = own.reduced(e, plain, "prod", initial)?;
+            let mut product = own.spread(e, product)?;
+            for (mask, becomes) in [(zero, 0.0), (nan, f64::NAN)] {
+                let others = count(e, mask)?;
+                let one = emit!(e, "aten._to_copy.default", mask, dtype)?;
+                let others = emit!(e, "aten.sub.Tensor", others, one)?;
+                let some = emit!(e, "aten.gt.Scalar", others, 0)?;
+                product = emit!(e, "aten.masked_fill.Scalar", product, some, becomes)?;
+            }
+            let g = own.spread_bounded(e, g)?;
+            let without = emit!(e, "aten.mul.Tensor", g, product)?;
+            let out = emit!(e, "aten.where.self", special, without, divided)?;
+            // Elements behind the last segment have no gradient, whatever they are.
+            let behind = emit!(e, "aten.eq.Scalar", own.at, own.runs)?;
+            emit!(e, "aten.masked_fill.Scalar", out, behind, 0)?
+        }
+        other => return fail(format!("segment_reduce: unsupported reduction {other}")),
+    };
+    Ok(smallvec![emit!(e, "aten.contiguous.default", grad)?])
 }
 
 pub(crate) static OPS: &[OpDef] = &[
@@ -283,6 +395,7 @@ pub(crate) static OPS: &[OpDef] = &[
     composite!(counts_alone, many(), "_histogramdd_from_bin_cts"),
     composite!(counts_by_edges, many_edged(), "_histogramdd_from_bin_tensors"),
     composite!(segments, segment_samples(), "segment_reduce"),
+    composite!(segments_backward, segment_backward_samples(), "_segment_reduce_backward"),
 ];
 
 #[cfg(feature = "samples")]
@@ -342,6 +455,22 @@ pub(crate) mod samples {
 
     pub(crate) fn many_edged() -> Samples {
         vec![sample![tensor(F, &[6, 2], 1), vec![edges(), edges()]]]
+    }
+
+    pub(crate) fn segment_backward_samples() -> Samples {
+        let mut out = Samples::new();
+        let (g, x) = (
+            tensor(F, &[3, 2], 1),
+            RawTensor::from_slice(&[1.0f32, 2.0, 3.0, 0.0, 3.0, 2.0, -1.0, 0.0, 9.0, 9.0], &[5, 2]),
+        );
+        let best = RawTensor::from_slice(&[3.0f32, 2.0, 0.0, 0.0, 3.0, 2.0], &[3, 2]);
+        for how in ["sum", "mean", "prod", "max", "min"] {
+            out.push(sample![&g, &best, &x, how, ints(&[2, 0, 2], &[3])]);
+            out.push(sample![&g, &best, &x, how, (), ints(&[0, 2, 2, 5], &[4]), 0, 0.5]);
+            let (g, y) = (tensor(DType::F64, &[2, 2, 3], 1), tensor(DType::F64, &[2, 2, 3], 3));
+            out.push(sample![g, y, transposed(DType::F64, &[2, 5, 3], 2), how, ints(&[1, 4, 3, 2], &[2, 2]), (), 1]);
+        }
+        out
     }
 
     pub(crate) fn segment_samples() -> Samples {
