@@ -86,6 +86,8 @@ enum OutputForm {
     Fresh { sizes: Py<PyTuple>, strides: Py<PyTuple>, dtype: Py<PyAny>, layout: Layout, own: restride::DType },
     /// A view of an argument.
     View { argument: usize },
+    /// A view of an argument in another element type.
+    Retyped { argument: usize, dtype: Py<PyAny>, own: restride::DType },
     /// A number, `None`, or memory of restride.
     Other,
 }
@@ -222,23 +224,29 @@ impl Graph {
             .filter(|i| !matches!(signature.inputs[*i].kind, InputKind::Storage(_)))
             .collect();
         let mut outputs = Vec::new();
+        let dtype = |d: restride::DType| {
+            let known = self.dtypes.get(d.torch_name()).map(|d| d.clone_ref(py));
+            known.ok_or_else(|| PyRuntimeError::new_err(format!("PyTorch has no element type {d}")))
+        };
         let user = signature.outputs.iter().filter(|o| matches!(o.kind, OutputKind::User | OutputKind::Loss));
         for (spec, value) in user.zip(&session.outputs().values) {
             outputs.push(match (&spec.alias, value) {
-                (None, RunValue::Tensor(t)) => {
-                    OutputForm::Fresh {
-                        sizes: PyTuple::new(py, t.layout().sizes.iter())?.unbind(),
-                        strides: PyTuple::new(py, t.layout().strides.iter())?.unbind(),
-                        dtype: self.dtypes.get(t.dtype().torch_name()).map(|d| d.clone_ref(py)).ok_or_else(|| {
-                            PyRuntimeError::new_err(format!("PyTorch has no element type {}", t.dtype()))
-                        })?,
-                        layout: t.layout().clone(),
-                        own: t.dtype(),
-                    }
-                }
-                (Some(alias), RunValue::Tensor(_)) => match alias.root {
+                (None, RunValue::Tensor(t)) => OutputForm::Fresh {
+                    sizes: PyTuple::new(py, t.layout().sizes.iter())?.unbind(),
+                    strides: PyTuple::new(py, t.layout().strides.iter())?.unbind(),
+                    dtype: dtype(t.dtype())?,
+                    layout: t.layout().clone(),
+                    own: t.dtype(),
+                },
+                (Some(alias), RunValue::Tensor(t)) => match alias.root {
                     AliasRoot::Input(i) if is_user(i) || bound.loose || taken.contains(&i) => {
-                        OutputForm::View { argument: taken.iter().position(|t| *t == i).unwrap_or(i) }
+                        let argument = taken.iter().position(|t| *t == i).unwrap_or(i);
+                        let base = compiled.functional().graph().values[signature.inputs[i].value].ty.tensor();
+                        if base.is_some_and(|b| b.dtype == t.dtype()) {
+                            OutputForm::View { argument }
+                        } else {
+                            OutputForm::Retyped { argument, dtype: dtype(t.dtype())?, own: t.dtype() }
+                        }
                     }
                     _ => OutputForm::Other,
                 },
@@ -485,6 +493,17 @@ impl Graph {
                     let strides = PyTuple::new(py, layout.strides.iter())?;
                     self.as_strided.bind(py).call1((base, sizes, strides, own + layout.offset))?
                 }
+                (OutputForm::Retyped { argument, dtype, own }, _, RunValue::Tensor(t)) => {
+                    let (layout, base) = (t.layout(), &arguments[*argument]);
+                    let storage = base.call_method0(intern!(py, "untyped_storage"))?;
+                    let skipped: i64 = base.call_method0(intern!(py, "storage_offset"))?.extract()?;
+                    let size: i64 = base.call_method0(intern!(py, "element_size"))?.extract()?;
+                    let offset = skipped * size / own.size() as i64 + layout.offset;
+                    let sizes = PyTuple::new(py, layout.sizes.iter())?;
+                    let strides = PyTuple::new(py, layout.strides.iter())?;
+                    let fresh = self.empty.bind(py).call1(((0,), (1,), dtype.bind(py)))?;
+                    fresh.call_method1(intern!(py, "set_"), (storage, offset, sizes, strides))?
+                }
                 (_, _, RunValue::Tensor(t)) => object(py, t, self.api)?,
                 (_, _, RunValue::Scalar(s)) => scalar(py, *s)?,
                 _ => py.None().into_bound(py),
@@ -547,11 +566,10 @@ fn unfit(compiled: &restride::Compiled) -> Option<Error> {
         if let Some(alias) = &output.alias
             && let AliasRoot::Input(i) = alias.root
         {
-            let ty = program.graph().values[program.signature.inputs[i].value].ty.tensor();
-            if ty.is_none_or(|t| t.dtype != alias.dtype)
-                || matches!(program.signature.inputs[i].kind, InputKind::Storage(_))
+            let input = &program.signature.inputs[i];
+            if program.graph().values[input.value].ty.tensor().is_none() || matches!(input.kind, InputKind::Storage(_))
             {
-                return refuse("an output that is a view of an argument in another element type");
+                return refuse("an output that is a view of memory that several arguments share");
             }
         }
     }

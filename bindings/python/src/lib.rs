@@ -21,6 +21,12 @@ fn ops() -> String {
     restride_cli::ops_json(&restride::coverage()).to_string()
 }
 
+/// Whether restride runs an operator of a full name, such as `aten.add_.Tensor`.
+#[pyfunction]
+fn runs(name: &str) -> bool {
+    restride::runs(name)
+}
+
 /// Carries out a command line, and returns the exit status.
 #[pyfunction]
 fn cli(py: Python<'_>, args: Vec<OsString>) -> u8 {
@@ -41,7 +47,7 @@ mod _restride {
     #[pymodule_export]
     use super::program::{Program, models, open, open_bytes};
     #[pymodule_export]
-    use super::{cli, ops};
+    use super::{cli, ops, runs};
 
     #[pymodule_export]
     #[allow(non_upper_case_globals)]

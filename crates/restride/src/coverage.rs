@@ -65,6 +65,15 @@ pub fn coverage() -> Vec<Coverage> {
     restride_ops::ops().iter().map(|op| row(*op)).collect()
 }
 
+/// Whether restride runs an operator of a full name, forms that follow from PyTorch's schemas included.
+///
+/// ```
+/// assert!(restride::runs("aten.add_.Tensor") && !restride::runs("demo.unknown.default"));
+/// ```
+pub fn runs(name: &str) -> bool {
+    restride_ops::lookup(name).is_some_and(Op::can_run)
+}
+
 fn row(op: Op) -> Coverage {
     let def = op.def();
     let how = match () {

@@ -35,7 +35,7 @@ mod verify;
 
 pub use compile::{CompileOptions, Compiled, Times};
 pub use counts::Counts;
-pub use coverage::{Coverage, Differentiated, How, coverage};
+pub use coverage::{Coverage, Differentiated, How, coverage, runs};
 pub use describe::{DeclaredSize, DescribedValue, Description, ValueKind, describe, named_inputs};
 pub use inspect::Prepared;
 pub use inspect::exchanges::{ExchangeCounts, Rates, SimulatedRank};

@@ -195,9 +195,12 @@ def _(x):
     return torch.empty_like(x)
 
 
+_unknown.register_autograd(lambda context, g: torch.ops.demo.unknown(g))
+
+
 def test_what_restride_cannot_run_is_left_to_eager_by_name():
     x = torch.randn(4)
-    with pytest.warns(UserWarning, match=r"eager PyTorch.*demo\.unknown"):
+    with pytest.warns(UserWarning, match=r"operator to eager PyTorch.*demo\.unknown"):
         assert torch.allclose(compiled(unknown)(x), unknown(x))
     torch._dynamo.reset()
     assert torch.allclose(compiled(unknown)(x), unknown(x))  # warned once
@@ -206,6 +209,116 @@ def test_what_restride_cannot_run_is_left_to_eager_by_name():
         with pytest.raises(Exception, match=r"demo\.unknown") as e:
             compiled(unknown, **options)(x)
         assert isinstance(e.value.__cause__ or e.value.inner_exception, restride.Error)
+
+
+@pytest.fixture
+def pieces(monkeypatch):
+    """The pieces of each graph: whose they are, and their operators."""
+    from restride.torch import backend
+
+    found = []
+    cut = backend.cut
+
+    def noted(gm, eager):
+        made = cut(gm, eager)
+        calls = lambda p: [str(n.target).removesuffix(".default") for n in p.gm.graph.nodes if n.op == "call_function"]
+        found.append([("restride" if p.own else "eager", *calls(p)) for p in made])
+        return made
+
+    monkeypatch.setattr(backend, "cut", noted)
+    # What is left to eager PyTorch has been named.
+    monkeypatch.setattr(backend, "_tell", lambda *a: None)
+    return found
+
+
+def test_one_operator_leaves_the_others_to_restride(pieces):
+    def f(x):
+        u = torch.ops.demo.unknown
+        return u(x.sin()).cos() + u(x.cos()).sin()
+
+    x = torch.randn(4)
+    assert torch.allclose(compiled(f)(x), f(x))
+    # Independent calls share a piece.
+    assert pieces == [
+        [
+            ("restride", "aten.sin", "aten.cos"),
+            ("eager", "demo.unknown", "demo.unknown"),
+            ("restride", "aten.cos", "aten.sin", "aten.add.Tensor"),
+        ]
+    ]
+
+
+def test_pieces_have_gradients_and_weights(pieces):
+    m = nn.Sequential(nn.Linear(4, 4), nn.Linear(4, 2))
+
+    def f(x):
+        return m[1](torch.ops.demo.unknown(m[0](x)))
+
+    x = torch.randn(3, 4)
+    c = compiled(f)
+    with torch.no_grad():
+        for _ in range(3):
+            assert torch.allclose(c(x), f(x), atol=1e-5)
+            m[0].weight.mul_(2)
+    x.requires_grad_()
+    c(x).square().sum().backward()
+    have = [x.grad, *(p.grad for p in m.parameters())]
+    x.grad = None
+    m.zero_grad()
+    f(x).square().sum().backward()
+    for a, b in zip(have, [x.grad, *(p.grad for p in m.parameters())], strict=True):
+        assert torch.allclose(a, b, atol=1e-3)
+    assert {kind for graph in pieces for kind, *_ in graph} == {"restride", "eager"}
+
+
+def test_writes_stay_in_order_between_pieces(pieces):
+    def f(x, y):
+        z = torch.ops.demo.unknown(x) + 1
+        before = x.t()
+        x.add_(z.sin())
+        y.mul_(torch.ops.demo.unknown(x))
+        return x + y, z.view(-1), before, before * 2
+
+    given = [torch.randn(3, 3), torch.randn(3, 3)]
+    eager = [t.clone() for t in given]
+    got, want = compiled(f)(*given), f(*eager)
+    for a, b in zip([*given, *got], [*eager, *want], strict=True):
+        assert torch.allclose(a, b)
+    assert got[2]._base is given[0]
+
+
+def test_pieces_of_changing_sizes(pieces):
+    def f(x):
+        y = torch.ops.demo.unknown(x.sin().reshape(-1))
+        return y.reshape(x.shape) * x.shape[0], x.shape[0] + 1
+
+    c = compiled(f, dynamic=True)
+    for n in (3, 5, 7, 3):
+        x = torch.randn(n, 4)
+        (a, n), (b, m) = c(x), f(x)
+        assert torch.allclose(a, b) and n == m
+    assert len(pieces) == 1
+
+
+def test_sizes_that_data_decide_are_left_to_eager(pieces):
+    def f(x):
+        return (x > 0).nonzero()[:, 0].float().sin() * 2
+
+    with torch._dynamo.config.patch(capture_dynamic_output_shape_ops=True):
+        c = compiled(f)
+        for n in (4, 6):
+            x = torch.randn(n, 5)
+            assert torch.equal(c(x), f(x))
+    assert [kind for kind, *_ in pieces[0]] == ["restride", "eager", "restride"]
+
+
+def test_a_view_in_another_element_type():
+    x = torch.randn(3, 2)
+    c = compiled(lambda x: (torch.view_as_complex(x)[1:], x * 2), fullgraph=True)
+    view, _ = c(x)
+    assert view.dtype == torch.complex64
+    x.fill_(7)
+    assert torch.equal(view, torch.view_as_complex(x)[1:])
 
 
 def test_errors_of_operators_are_raised():

@@ -16,12 +16,13 @@ import torch
 from torch import fx
 from torch._ops import HigherOrderOperator, OpOverload
 
-__all__ = ["archive", "describe_node", "lift_constants", "random_node"]
+__all__ = ["archive", "describe_node", "draws", "is_symbolic", "lift_constants", "random_node", "refusal", "unwritable"]
 
 _MODEL = "models/model.json"
 
 
-def _refuse(what: str, node: fx.Node | None = None) -> UnsupportedError:
+def refusal(what: str, node: fx.Node | None = None) -> UnsupportedError:
+    """What is not supported, at a node."""
     if node is None:
         return UnsupportedError(what)
     place, source = _place(node), _source(node)
@@ -47,6 +48,14 @@ def random_node(gm: fx.GraphModule) -> fx.Node | None:
             if torch.Tag.nondeterministic_seeded in getattr(node.target, "tags", ()):
                 return node
     return None
+
+
+def draws(gm: fx.GraphModule, node: fx.Node) -> bool:
+    """Whether a call draws random numbers, in its bodies too."""
+    if torch.Tag.nondeterministic_seeded in getattr(node.target, "tags", ()):
+        return True
+    bodies = (getattr(gm, str(n.target), None) for n in node.all_input_nodes if n.op == "get_attr")
+    return any(isinstance(b, fx.GraphModule) and random_node(b) is not None for b in bodies)
 
 
 def _source(node: fx.Node) -> str | None:
@@ -153,7 +162,7 @@ class _Writer:
                 self.single = isinstance(given, fx.Node)
                 self.outputs = [self.argument(a) for a in ([given] if self.single else given)]
             elif node.op != "get_attr":
-                raise _refuse(f"a call of {node.op}", node)
+                raise refusal(f"a call of {node.op}", node)
         return {
             "inputs": self.inputs,
             "outputs": self.outputs,
@@ -190,13 +199,13 @@ class _Writer:
 
     def tensor(self, name: str, value: torch.Tensor) -> dict[str, Any]:
         if value.device.type != "cpu":
-            raise _refuse(f"a tensor on {value.device.type}", self.at)
+            raise refusal(f"a tensor on {value.device.type}", self.at)
         if value.layout != torch.strided or value.is_quantized or value.is_nested:
-            raise _refuse("a tensor that is sparse, nested or quantized", self.at)
+            raise refusal("a tensor that is sparse, nested or quantized", self.at)
         if value.is_conj() or value.is_neg():
-            raise _refuse("a lazy conjugate or negative view", self.at)
+            raise refusal("a lazy conjugate or negative view", self.at)
         if value.dtype not in self.codes.dtypes:
-            raise _refuse(f"a tensor of {value.dtype}", self.at)
+            raise refusal(f"a tensor of {value.dtype}", self.at)
         self.tensors[name] = {
             "dtype": self.codes.dtypes[value.dtype],
             "sizes": [self.size(s) for s in value.shape],
@@ -222,7 +231,7 @@ class _Writer:
         if isinstance(value, (float, torch.SymFloat)):
             self.floats[name] = {"as_float": value} if isinstance(value, float) else self.expr(value)
             return {"as_sym_float": {"as_name": name}}
-        raise _refuse(f"a result that is a {type(value).__name__}", self.at)
+        raise refusal(f"a result that is a {type(value).__name__}", self.at)
 
     # Arguments.
 
@@ -232,7 +241,7 @@ class _Writer:
             return self.argument(value)
         if isinstance(value, (torch.Tensor, torch.SymInt, torch.SymFloat, torch.SymBool)):
             return self.result(node.name, value)
-        raise _refuse(f"an argument that is a {type(value).__name__}", node)
+        raise refusal(f"an argument that is a {type(value).__name__}", node)
 
     def name(self, node: fx.Node) -> str:
         return self.same.get(str(node.name), str(node.name))
@@ -242,7 +251,7 @@ class _Writer:
             value = getattr(self.gm, str(node.target))
             if isinstance(value, fx.GraphModule):
                 return {"as_graph": {"name": str(node.target), "graph": _Writer(value).write()}}
-            raise _refuse(f"an attribute that is a {type(value).__name__}", node)
+            raise refusal(f"an attribute that is a {type(value).__name__}", node)
         value = node.meta.get("val")
         if isinstance(value, (bool, torch.SymBool)):
             return {"as_sym_bool": {"as_name": self.name(node)}}
@@ -254,7 +263,7 @@ class _Writer:
             return {"as_tensor": {"name": self.name(node)}}
         if isinstance(value, (list, tuple)) and all(isinstance(v, torch.Tensor) for v in value):
             return {"as_tensors": [{"name": n} for n in self.part_names(node)]}
-        raise _refuse(f"an argument that is a {type(value).__name__}", node)
+        raise refusal(f"an argument that is a {type(value).__name__}", node)
 
     def argument(self, arg: Any, kind: Any = None) -> dict[str, Any]:
         if isinstance(arg, fx.Node):
@@ -275,11 +284,11 @@ class _Writer:
             return self.sequence(arg, kind)
         if isinstance(arg, torch.dtype):
             if arg not in self.codes.dtypes:
-                raise _refuse(f"the element type {arg}", self.at)
+                raise refusal(f"the element type {arg}", self.at)
             return {"as_scalar_type": self.codes.dtypes[arg]}
         if isinstance(arg, torch.device):
             if arg.type not in ("cpu", "meta"):
-                raise _refuse(f"the device {arg}", self.at)
+                raise refusal(f"the device {arg}", self.at)
             return {"as_device": {"type": arg.type, "index": arg.index}}
         if isinstance(arg, torch.memory_format):
             return {"as_memory_format": self.codes.formats[arg]}
@@ -290,8 +299,8 @@ class _Writer:
         if isinstance(arg, dict):
             return {"as_string_to_argument": {str(k): self.argument(v) for k, v in arg.items()}}
         if _is_symbolic(arg):
-            raise _refuse("a symbolic number that no node computes", self.at)
-        raise _refuse(f"an argument that is a {type(arg).__name__}", self.at)
+            raise refusal("a symbolic number that no node computes", self.at)
+        raise refusal(f"an argument that is a {type(arg).__name__}", self.at)
 
     def sequence(self, args: Sequence[Any], kind: Any) -> dict[str, Any]:
         if not args:
@@ -323,7 +332,7 @@ class _Writer:
             return {"as_int_lists": parts}
         if keys == {"as_floats"}:
             return {"as_float_lists": parts}
-        raise _refuse(f"a list of {', '.join(sorted(keys))}", self.at)
+        raise refusal(f"a list of {', '.join(sorted(keys))}", self.at)
 
     # Calls.
 
@@ -344,7 +353,7 @@ class _Writer:
             out["outputs"] = self.of_body(node, value)
             out["is_hop_single_tensor_return"] = isinstance(value, torch.Tensor)
         else:
-            raise _refuse(f"the Python function {_target(target)}", node)
+            raise refusal(f"the Python function {_target(target)}", node)
         return out
 
     def symbolic(self, target: Any, node: fx.Node) -> list[Any]:
@@ -464,6 +473,27 @@ def _ranges(gm: fx.GraphModule) -> dict[str, Any]:
                     if str(symbol) not in out and bounds is not None:
                         out[str(symbol)] = {"min_val": _bound(bounds.lower), "max_val": _bound(bounds.upper)}
     return out
+
+
+def unwritable(gm: fx.GraphModule, node: fx.Node) -> UnsupportedError | None:
+    """Why a file cannot hold a call or its operands."""
+    writer = _Writer(gm)
+    writer.at = node
+    try:
+        for operand in node.all_input_nodes:
+            value = operand.meta.get("val")
+            for one in value if isinstance(value, (list, tuple)) else [value]:
+                if isinstance(one, torch.Tensor):
+                    writer.tensor(operand.name, one)
+        writer.call(node)
+    except UnsupportedError as error:
+        return error
+    return None
+
+
+def is_symbolic(node: fx.Node) -> bool:
+    """Whether a node computes numbers from sizes."""
+    return node.target in _codes().symbolic or _is_symbolic(node.meta.get("val"))
 
 
 def _bound(value: Any) -> int | None:

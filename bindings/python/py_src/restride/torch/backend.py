@@ -12,6 +12,7 @@ from typing import Any
 from restride import _restride
 from restride._errors import Error, LimitError, UnsupportedError
 from restride.torch._graphs import archive, lift_constants, random_node
+from restride.torch._pieces import cut, joined, named, unfit
 
 import torch
 from torch import fx
@@ -33,8 +34,9 @@ def restride(
 
     Options (``torch.compile(..., options={...})``):
 
-    - ``fallback``: leave what restride cannot run to eager PyTorch, with a warning (default); ``False`` raises, as ``fullgraph=True`` does.
-    - ``fallback_random``: leave graphs with random operators to eager PyTorch, which then draws the same numbers as without
+    - ``fallback``: leave operators that restride cannot run to eager PyTorch, with a warning (default), and compile the rest of the
+      graph; ``False`` raises, as ``fullgraph=True`` does.
+    - ``fallback_random``: leave random operators to eager PyTorch, which then draws the same numbers as without
       ``torch.compile``. By default they draw from restride's generator, seeded by PyTorch's: ``torch.manual_seed`` makes them
       reproducible, and the numbers are others than eager's.
     - ``static_weights``: pack the weights of inference once (default). Changes that PyTorch counts, which are all but writes
@@ -142,23 +144,19 @@ def _written(gm: fx.GraphModule) -> set[fx.Node]:
     return out
 
 
-def _static_positions(gm: fx.GraphModule) -> list[int]:
-    """Positions of the weights among the arguments: those that TorchDynamo knows as static, and that the graph does not write."""
+def _static_nodes(gm: fx.GraphModule) -> set[fx.Node]:
+    """The arguments that are weights: those that TorchDynamo knows as static, and that the graph does not write."""
     context = torch._guards.TracingContext.try_get()
     metadata = getattr(context, "fw_metadata", None)
     static = getattr(metadata, "static_input_indices", None) or []
     places = [n for n in gm.graph.nodes if n.op == "placeholder"]
-    written = _written(gm)
-    good = []
-    for i in static:
-        if i < len(places) and places[i] not in written and isinstance(places[i].meta.get("val"), torch.Tensor):
-            good.append(int(i))
-    return good
+    tensors = {places[i] for i in static if i < len(places) and isinstance(places[i].meta.get("val"), torch.Tensor)}
+    return tensors - _written(gm)
 
 
-def _tell(error: Error) -> None:
-    """Warn once that a graph is left to eager PyTorch."""
-    text = f"restride leaves a graph to eager PyTorch: {error}"
+def _tell(error: Error, left: str = "a graph") -> None:
+    """Warn once that a graph, or an operator of it, is left to eager PyTorch."""
+    text = f"restride leaves {left} to eager PyTorch: {error}"
     if error.what not in _warned:
         _warned.add(error.what)
         warnings.warn(text, UserWarning, stacklevel=2)
@@ -166,10 +164,12 @@ def _tell(error: Error) -> None:
 
 
 def _eager(gm: fx.GraphModule) -> Callable[[list[Any]], Any]:
+    forward = gm.forward
+
     def run(args: list[Any]) -> Any:
         given = list(args)
         args.clear()
-        return gm(*given)
+        return forward(*given)
 
     run._boxed_call = True  # type: ignore[attr-defined]
     run._restride_eager = True  # type: ignore[attr-defined]
@@ -178,25 +178,37 @@ def _eager(gm: fx.GraphModule) -> Callable[[list[Any]], Any]:
 
 def _compile(gm: fx.GraphModule, example_inputs: Sequence[Any], *, settings: _Settings, static: bool) -> Any:
     """A callable for a graph of ATen operators, as AOTAutograd's compilers give it."""
+    if not any(n.op == "call_function" for n in gm.graph.nodes):
+        return _eager(gm)
+    weights = _static_nodes(gm) if static else set()
     try:
         random = random_node(gm)
         if random is not None and settings.fallback_random:
             raise UnsupportedError(f"the random operator {random.target} (option fallback_random)")
-        if not any(n.op == "call_function" for n in gm.graph.nodes):
-            return _eager(gm)
-        lifted, constants = lift_constants(gm)
-        data = archive(lifted)
-        weights = _static_positions(gm) if static else []
-        count = sum(1 for n in gm.graph.nodes if n.op == "placeholder")
-        if static:
-            weights += range(count, count + len(constants))
-        graph = _restride.Graph(data, weights, settings.threads, fold=static, check=settings.check)
+        places = [n for n in gm.graph.nodes if n.op == "placeholder"]
+        return _own(gm, [n in weights for n in places], settings, static)
     except Error as error:
         if not settings.fallback:
             raise
-        _tell(error)
-        return _eager(gm)
-    if random is None and not constants and not graph.symbolic:
+        run = _in_pieces(gm, error, weights, settings, static)
+        if run is None:
+            _tell(error)
+        return run or _eager(gm)
+
+
+def _own(gm: fx.GraphModule, weights: list[bool], settings: _Settings, static: bool) -> Callable[[list[Any]], Any]:
+    """A callable that restride runs. ``weights`` tells which arguments stay the same from call to call.
+
+    Raises:
+        Error: restride cannot run it.
+    """
+    lifted, constants = lift_constants(gm)
+    positions = [i for i, weight in enumerate(weights) if weight]
+    if static:
+        positions += range(len(weights), len(weights) + len(constants))
+    graph = _restride.Graph(archive(lifted), positions, settings.threads, fold=static, check=settings.check)
+    random = random_node(gm) is not None
+    if not random and not constants and not graph.symbolic:
 
         def call(args: list[Any]) -> Any:
             return graph(args)
@@ -204,9 +216,44 @@ def _compile(gm: fx.GraphModule, example_inputs: Sequence[Any], *, settings: _Se
         call._boxed_call = True  # type: ignore[attr-defined]
         run: Callable[[list[Any]], Any] = call
     else:
-        run = _call(gm, graph, constants, random is not None, settings)
+        run = _call(gm, graph, constants, random, settings)
     tokens = _tokens(gm)
     return _with_tokens(run, tokens) if tokens else run
+
+
+def _in_pieces(
+    gm: fx.GraphModule, first: Error, weights: set[fx.Node], settings: _Settings, static: bool
+) -> Callable[[list[Any]], Any] | None:
+    """A callable of which restride runs what it can, and eager PyTorch the rest; ``None`` where nothing is left to restride."""
+    eager = unfit(gm, settings.fallback_random)
+    node = named(gm, first)
+    if node is not None:
+        eager.setdefault(node, first)
+    if not eager:
+        return None
+    # Each round leaves at least one more call to eager PyTorch.
+    while True:
+        pieces = cut(gm, eager)
+        if pieces is None or not any(p.own for p in pieces):
+            return None
+        runs = []
+        for piece in pieces:
+            if not piece.own:
+                runs.append(_eager(piece.gm))
+                continue
+            try:
+                runs.append(_own(piece.gm, [n in weights for n in piece.inputs], settings, static))
+            except Error as error:
+                node = named(piece.gm, error)
+                calls = {n.name: n for n in gm.graph.nodes if n.op == "call_function"}
+                inside = [node] if node is not None else [n for n in piece.gm.graph.nodes if n.name in calls]
+                for n in inside:
+                    eager.setdefault(calls[n.name], error)
+                break
+        else:
+            for error in eager.values():
+                _tell(error, "an operator")
+            return joined(gm, pieces, runs)
 
 
 def _tokens(gm: fx.GraphModule) -> list[int]:
