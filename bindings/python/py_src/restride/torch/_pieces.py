@@ -69,7 +69,7 @@ def named(gm: fx.GraphModule, error: Error) -> fx.Node | None:
         if node.op != "call_function":
             continue
         if node.name == name:
-            return node.args[0] if node.target is operator.getitem else node  # type: ignore[return-value]
+            return node.args[0] if node.target is operator.getitem else node
         bodies = [getattr(gm, str(n.target), None) for n in node.all_input_nodes if n.op == "get_attr"]
         inner = [m for b in bodies if isinstance(b, fx.GraphModule) for m in b.modules()]
         if any(n.name == name for m in inner if isinstance(m, fx.GraphModule) for n in m.graph.nodes):
@@ -134,7 +134,7 @@ def cut(gm: fx.GraphModule, eager: Iterable[fx.Node]) -> list[Piece] | None:
     for node, stage in stages.items():
         members.setdefault(stage, []).append(node)
     # Symbols of sizes are arguments of every piece that has them.
-    sources = {}
+    sources: dict[Any, fx.Node] = {}
     for node in gm.graph.nodes:
         value = node.meta.get("val")
         if isinstance(value, torch.SymInt) and value.node.expr.is_Symbol:

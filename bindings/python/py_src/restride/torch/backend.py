@@ -251,8 +251,8 @@ def _in_pieces(
                     eager.setdefault(calls[n.name], error)
                 break
         else:
-            for error in eager.values():
-                _tell(error, "an operator")
+            for reason in eager.values():
+                _tell(reason, "an operator")
             return joined(gm, pieces, runs)
 
 
