@@ -4,7 +4,7 @@
 use crate::conv::Shape;
 use crate::conv::frame::{Frame, Planes, TAPS};
 use crate::conv::lanes::{Lanes, clear, copy};
-use crate::conv::packed::FRAME;
+use crate::conv::tiled::FRAME;
 use crate::conv::window::Window;
 
 /// Pixels of a multiple of these elements would compete for sets of the first cache.

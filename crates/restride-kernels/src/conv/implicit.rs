@@ -306,7 +306,7 @@ unsafe impl<T: Sync> Sync for Weights<'_, T> {}
 
 impl<T: Number> Weights<'_, T> {
     /// The distance of terms, where it is one for all of them.
-    fn step(&self) -> Option<isize> {
+    pub(super) fn step(&self) -> Option<isize> {
         terms_step(&self.at, self.w, self.cin, self.order)
     }
 

@@ -4,33 +4,32 @@
 //! and then the taps in order. Otherwise it has blocks of 256 terms, each summed from zero and added to the bias (to nothing without
 //! one); the terms are channel by channel of each tap where there are more windows than result channels of a group, else tap by tap of
 //! each channel (`implicit.rs`). A single window of one element is a product with a vector. Layouts choose the loops, not the order:
-//! tiles over framed planes (`direct.rs`), products whose panels are made of the input, or tiles over a copy of the input with filters
-//! that were packed once (`packed.rs`). Padding is multiplied, as zeros, but for
+//! tiles over a copy of the input (`tiled.rs`), or products whose panels are made of the input. Padding is multiplied, as zeros, but for
 //! depthwise windows: PyTorch does the same, which infinite weights show.
 
 mod backward;
 mod boxes;
 mod depthwise;
-mod direct;
 pub(crate) mod frame;
 mod implicit;
 pub mod in_place;
 pub(crate) mod lanes;
 mod packed;
+mod tiled;
 mod transposed;
 pub mod window;
 
 pub use crate::conv::backward::{Gradients, conv_backward, conv_backward_room};
 use crate::conv::depthwise::Depthwise;
-use crate::conv::direct::{Boxes, Direct};
 use crate::conv::frame::Planes;
 use crate::conv::implicit::Implicit;
-use crate::conv::packed::PackedConv;
 pub use crate::conv::packed::{filled_channels, filter_order, pack_filter};
+use crate::conv::tiled::{Filter, TiledConv};
 use crate::conv::transposed::{TransposedConv, transposed_room};
 use crate::conv::window::Window;
 use crate::matmul::Gemm;
 use crate::support::epilogue::{self, Epilogue};
+use crate::support::isa::{Isa, isa};
 use crate::support::pack::{
     Packed, Stored, Target, compute_room, is_compute, pack, packed_room, packed_rooms, with_compute,
 };
@@ -38,6 +37,9 @@ use crate::support::par;
 use num_traits::Zero;
 use restride_tensor::{DType, Layout, View, ViewMut};
 use std::ops::{AddAssign, Mul};
+
+/// Fewest input channels for which windows of one element in planes are products.
+const FEW: usize = 16;
 
 /// A type that convolutions compute in.
 pub trait Number: Gemm + Zero + Mul<Output = Self> + AddAssign {}
@@ -233,25 +235,22 @@ impl<T: Number> StridedConv<'_, T> {
             let window = y.line(s.w.output).expect("other results are computed elsewhere");
             let implicit =
                 Implicit { s, x, x_sample, weight, weight_out, packed, bias, y: (y.base, y_sample, y.channel, window) };
-            let bias = bias.map(|b| std::slice::from_raw_parts(b.as_ptr().cast(), b.len()));
-            if let Some(filter) = packed {
-                let (x, y) = (x.cast(), y.cast_mut());
-                let of = PackedConv { s, x, x_sample, filter: filter.cast(), bias, y, y_sample, done };
-                let boxes = if T::DTYPE == DType::F32 { of.boxes(threads) } else { None };
-                return match boxes {
-                    None => implicit.run(threads, done),
-                    Some(boxes) => of.run(&boxes, threads),
+            // Windows of one element are read where they are, but in planes of few channels and for the widest vectors.
+            let planar = window == 1 && y.channel != 1 && (isa() == Isa::Avx512 || s.cin < FEW);
+            let boxes = if T::DTYPE == DType::F32 && (s.w.taps() > 1 || planar) {
+                let filter = match packed {
+                    Some(filter) => Filter::Packed(filter.cast()),
+                    None => Filter::InStrides(weight.cast(), weight_out),
                 };
-            }
-            // Tiles are planes: for single elements that are channels-last there is more to move than to compute.
-            let planar = T::DTYPE == DType::F32 && (window == 1 && y.channel != 1 || s.w.taps() > 1);
-            let boxes = if planar { Boxes::of(s, &x.cast(), &weight.cast(), &y.cast_mut(), threads) } else { None };
+                let bias = bias.map(|b| std::slice::from_raw_parts(b.as_ptr().cast(), b.len()));
+                let of = TiledConv { s, x: x.cast(), x_sample, filter, bias, y: y.cast_mut(), y_sample, done };
+                of.boxes(threads).map(|boxes| (of, boxes))
+            } else {
+                None
+            };
             match boxes {
                 None => implicit.run(threads, done),
-                Some(boxes) => {
-                    let (x, weight, y) = (x.cast(), weight.cast(), y.cast_mut());
-                    Direct { s, x, x_sample, weight, weight_out, bias, y, y_sample, done }.run(&boxes, threads)
-                }
+                Some((of, boxes)) => of.run(&boxes, threads),
             }
         }
     }

@@ -5,9 +5,9 @@
 //! taps. Results of a phase without taps are the bias.
 
 use crate::conv::depthwise::Depthwise;
-use crate::conv::direct::{Boxes, Direct};
 use crate::conv::frame::Planes;
 use crate::conv::implicit::Implicit;
+use crate::conv::tiled::{Filter, TiledConv};
 use crate::conv::window::Window;
 use crate::conv::{Number, Shape};
 use crate::support::pack::compute_room;
@@ -186,20 +186,18 @@ impl<T: Number> TransposedConv<'_, T> {
         let planar = T::DTYPE == DType::F32 && (y.channel != 1 && y.strides[2] != 1 || line == Some(1) || w.taps() > 1);
         // SAFETY: the caller's promise.
         unsafe {
-            if planar && let Some(boxes) = Boxes::of(s, &x.cast(), &weight.cast(), &y.cast_mut(), threads) {
-                let (bias, y) = (bias.map(|b| std::slice::from_raw_parts(b.as_ptr().cast(), b.len())), y.cast_mut());
-                return Direct {
-                    s,
-                    x: x.cast(),
-                    x_sample,
-                    weight: weight.cast(),
-                    weight_out,
-                    bias,
-                    y,
-                    y_sample: self.y_sample,
-                    done: None,
-                }
-                .run(&boxes, threads);
+            let tiled = TiledConv {
+                s,
+                x: x.cast(),
+                x_sample,
+                filter: Filter::InStrides(weight.cast(), weight_out),
+                bias: bias.map(|b| std::slice::from_raw_parts(b.as_ptr().cast(), b.len())),
+                y: y.cast_mut(),
+                y_sample: self.y_sample,
+                done: None,
+            };
+            if planar && let Some(boxes) = tiled.boxes(threads) {
+                return tiled.run(&boxes, threads);
             }
             if let Some(line) = line {
                 let y = (y.base, self.y_sample, y.channel, line);

@@ -1,0 +1,503 @@
+//! Convolutions of `f32` without a matrix of windows: tiles of neighbouring windows by result channels, which read the padded input
+//! under a box of windows. It is copied once for all taps ([`Frame`](crate::conv::frame::Frame), [`Boxed`]).
+//!
+//! The sums are those of `implicit.rs`, term by term: blocks of [`DEPTH`] terms, each from zero and then added to the bias. Filters are in
+//! panels: packed once, or put there for each box.
+
+use crate::conv::Shape;
+use crate::conv::boxes::{Boxed, COLUMNS};
+use crate::conv::frame::Planes;
+use crate::conv::implicit::{Order, Weights};
+use crate::conv::lanes::{Lanes, Task, copy};
+use crate::conv::packed::group_len;
+use crate::matmul::Gemm;
+use crate::matmul::blocked::DEPTH;
+use crate::matmul::packed::place;
+use crate::matmul::panels::{Panels, Strided, pack, prefetch};
+use crate::support::epilogue::Epilogue;
+use crate::support::isa::{Isa, isa};
+use crate::support::par;
+use std::mem::MaybeUninit;
+use std::ops::Range;
+
+/// Elements of the input under a box, on the stack.
+pub(super) const FRAME: usize = 1 << 15;
+/// Most terms of a sum.
+const TERMS: usize = 1 << 13;
+/// Elements of results that are computed before they are put into planes.
+const SIDE: usize = COLUMNS * WIDE;
+/// Tasks for each thread, where there are as many boxes: they differ in size.
+const TASKS: usize = 8;
+/// Windows of a tile.
+const WINDOWS: usize = 6;
+/// Channels of the widest tile.
+const WIDE: usize = 32;
+/// Weights of a filter that is read from memory anew in each run.
+const LARGE: usize = 1 << 20;
+/// Elements of a line of the cache.
+const LINE: usize = 16;
+/// Fewest windows of a box for which a filter in strides is put into panels.
+const MANY: usize = 128;
+/// Multiplications that are worth a thread.
+const SHARED: usize = 1 << 16;
+
+/// A filter: in panels, or the first weight and the distances of a weight's neighbours and of result channels.
+#[derive(Clone, Copy)]
+pub(super) enum Filter {
+    Packed(*const f32),
+    InStrides(Planes<*const f32>, isize),
+}
+
+/// A convolution of `f32`.
+pub(super) struct TiledConv<'a> {
+    pub s: &'a Shape,
+    pub x: Planes<*const f32>,
+    pub x_sample: isize,
+    pub filter: Filter,
+    /// A number for each result channel.
+    pub bias: Option<&'a [f32]>,
+    pub y: Planes<*mut f32>,
+    pub y_sample: isize,
+    /// Called for finished parts.
+    pub done: Option<Epilogue<'a>>,
+}
+// SAFETY: threads read the operands and write each their own elements of the result.
+unsafe impl Sync for TiledConv<'_> {}
+
+impl TiledConv<'_> {
+    /// The boxes; `None` where they do not fit, or where a product is faster.
+    pub(super) fn boxes(&self, threads: usize) -> Option<Boxed> {
+        let s = self.s;
+        let terms = s.cin * s.w.taps();
+        // Few windows read many weights: threads have channels of their own.
+        let weights = s.cout * terms > s.cin * s.w.volume();
+        let channels = if weights || s.w.windows() <= WINDOWS * threads { threads } else { 1 };
+        let rows = if channels > 1 { 1 } else { threads };
+        let boxes = (terms <= TERMS).then(|| Boxed::of(s, &self.x, channels, rows)).flatten()?;
+        // A filter in strides is put into panels for each box.
+        let few = !matches!(self.filter, Filter::Packed(_)) && boxes.rows * boxes.columns < MANY;
+        (!few).then_some(boxes)
+    }
+
+    /// Runs it.
+    ///
+    /// # Safety
+    /// All elements that sizes and strides reach are readable, those of the result writable, different cells that no other thread uses
+    /// and that are none of an operand.
+    pub(super) unsafe fn run(&self, boxes: &Boxed, threads: usize) {
+        let s = self.s;
+        let width = f32::width();
+        let part = s.cout.div_ceil(width).div_ceil(boxes.parts) * width;
+        let parts = s.cout.div_ceil(part);
+        let items = s.batch * s.groups * s.w.output[0] * boxes.down * boxes.across * parts;
+        let macs = s.batch * s.groups * s.cout * s.w.windows() * s.cin * s.w.taps();
+        let threads = if macs < SHARED { 1 } else { threads };
+        let share = if threads > 1 { items.div_ceil(threads * TASKS) } else { items };
+        let set = isa();
+        par::each(threads, items.div_ceil(share), &|i| {
+            let items = i * share..items.min((i + 1) * share);
+            // SAFETY: the caller's promise; items share no elements of the result.
+            unsafe { set.run(&Part { of: self, boxes, items, channels: (part, parts), set }) }
+        });
+    }
+}
+
+/// A task's range of boxes, each of some channels: how many, and parts of them in all.
+struct Part<'a> {
+    of: &'a TiledConv<'a>,
+    boxes: &'a Boxed,
+    items: Range<usize>,
+    channels: (usize, usize),
+    set: Isa,
+}
+
+impl Task for Part<'_> {
+    #[inline(always)]
+    unsafe fn run<V: Lanes<T = f32>>(&self) {
+        let Part { of, boxes, items, channels: (part, parts), set } = self;
+        let s = of.s;
+        let (cin, all) = (s.cin, s.cin * s.w.taps());
+        let mut memory = MaybeUninit::<[f32; FRAME]>::uninit();
+        let buffer = memory.as_mut_ptr().cast::<f32>();
+        let mut terms = [0u32; TERMS];
+        let order = Order::of(s);
+        boxes.input.taps(|t, at| {
+            let step = boxes.input.channel();
+            (0..cin).for_each(|c| terms[order.term(c, t, cin, s.w.taps()).0] = (at + c * step) as u32);
+        });
+        let [od, oh, ow] = s.w.output;
+        let (last, len) = (of.y.channel == 1, group_len::<f32>(s));
+        let mut here = None;
+        let mut item = items.start;
+        // SAFETY: the caller's promise; the input under a box fits the buffer, with what is read beyond it.
+        unsafe {
+            while item < items.end {
+                let (at, first) = (item / parts, item % parts * part);
+                let (image, cell) = (at / (od * boxes.down * boxes.across), at % (od * boxes.down * boxes.across));
+                let (z, y, x) = (
+                    cell / (boxes.down * boxes.across),
+                    cell / boxes.across % boxes.down * boxes.rows,
+                    cell % boxes.across * boxes.columns,
+                );
+                let (n, group) = (image / s.groups, image % s.groups);
+                if here.replace(at) != Some(at) {
+                    let from = of.x.base.offset(n as isize * of.x_sample + (group * cin) as isize * of.x.channel);
+                    boxes.fill::<V>(&of.x, from, cin, [z, y, x], buffer);
+                }
+                let (rows, columns) = (boxes.rows.min(oh - y), boxes.columns.min(ow - x));
+                let [by_z, by_y, by_x] = of.y.strides;
+                let cells = z as isize * by_z + y as isize * by_y + x as isize * by_x;
+                let out = of.y.base.offset(n as isize * of.y_sample + cells);
+                let (matrix, weights);
+                let filter = match of.filter {
+                    Filter::Packed(at) => Panel::Packed(at.add(group * len)),
+                    Filter::InStrides(at, out) => {
+                        let base = at.base.offset((group * s.cout) as isize * out);
+                        weights = Weights { at: Planes { base, ..at }, out, w: &s.w, cin, order };
+                        match weights.step() {
+                            Some(step) => {
+                                matrix = Strided::new((base, step, out));
+                                Panel::InStrides(&matrix)
+                            }
+                            None => Panel::InStrides(&weights),
+                        }
+                    }
+                };
+                let sweep = Block {
+                    terms: &terms[..all],
+                    filter: &filter,
+                    channels: s.cout,
+                    from: buffer,
+                    row: boxes.input.row(),
+                    near: boxes.input.near(),
+                    size: (rows, columns),
+                    bias: of.bias.map(|b| b[group * s.cout..].as_ptr()),
+                    to: out.offset((group * s.cout) as isize * of.y.channel),
+                    strides: (of.y.channel, by_y, by_x),
+                    set: *set,
+                };
+                let end = s.cout.min(first + part);
+                if last {
+                    sweep.in_rows::<V>(first..end)
+                } else {
+                    sweep.aside::<V>(first..end)
+                }
+                if let Some(done) = of.done {
+                    let channels = image * s.cout + first..image * s.cout + end;
+                    let line = z * oh + y;
+                    if columns == ow {
+                        done(channels, line * ow..(line + rows) * ow);
+                    } else {
+                        for row in line..line + rows {
+                            done(channels.clone(), row * ow + x..row * ow + x + columns);
+                        }
+                    }
+                }
+                item += 1;
+            }
+        }
+    }
+}
+
+/// A group's filter, terms × result channels.
+enum Panel<'a> {
+    Packed(*const f32),
+    InStrides(&'a dyn Panels<f32>),
+}
+
+/// The windows of a box, and a group's filter.
+struct Block<'a> {
+    /// Position of each term for the first window, from `from` on.
+    terms: &'a [u32],
+    filter: &'a Panel<'a>,
+    channels: usize,
+    from: *const f32,
+    /// Distances of rows and of windows there.
+    row: usize,
+    near: usize,
+    size: (usize, usize),
+    bias: Option<*const f32>,
+    /// The first window's result of channel 0; distances of channels, of rows and of windows.
+    to: *mut f32,
+    strides: (isize, isize, isize),
+    set: Isa,
+}
+
+impl Block<'_> {
+    /// The sums of the channels from `first` on of one panel, of some rows, where channels are side by side.
+    ///
+    /// # Safety
+    /// As [`TiledConv::run`]; `to` has the panel's channels of these windows, `step` and `apart` their distances; `own` has room for a
+    /// block of a panel, and keeps it from one call to the next with further rows.
+    #[inline(always)]
+    unsafe fn panel<V: Lanes<T = f32>>(
+        &self,
+        first: usize,
+        rows: Range<usize>,
+        (to, step, apart): (*mut f32, isize, isize),
+        own: *mut f32,
+    ) {
+        let all = self.terms.len();
+        let wide = (2 * V::LANES).min(self.channels - first);
+        let mut start = 0;
+        while start < all {
+            let end = all.min(start + DEPTH);
+            // SAFETY: the caller's promise; the memory has a block of all channels of a panel.
+            unsafe {
+                let (panel, pitch, next) = match self.filter {
+                    Panel::Packed(filter) => {
+                        let (at, pitch) = place::<f32>(all, self.channels, start, first, 2 * V::LANES);
+                        let (next, later) = if end < all { (end, first) } else { (0, first + 2 * V::LANES) };
+                        let next = match all * self.channels >= LARGE && later < self.channels {
+                            true => filter.add(place::<f32>(all, self.channels, next, later, 2 * V::LANES).0),
+                            false => std::ptr::null(),
+                        };
+                        (filter.add(at), pitch, next)
+                    }
+                    Panel::InStrides(weights) => {
+                        // A single block is still there for further rows.
+                        if rows.start == 0 || all > DEPTH {
+                            weights.fill(start..end, first..first + wide, 2 * V::LANES, own);
+                        }
+                        (own.cast_const(), 2 * V::LANES, std::ptr::null())
+                    }
+                };
+                self.set.run(&Sweep {
+                    terms: &self.terms[start..end],
+                    panel,
+                    pitch,
+                    next,
+                    from: self.from.add(rows.start * self.row),
+                    row: self.row,
+                    near: self.near,
+                    size: (rows.len(), self.size.1),
+                    to,
+                    step,
+                    apart,
+                    wide,
+                    before: match self.bias {
+                        _ if start > 0 => Before::Sums,
+                        Some(bias) => Before::Bias(bias.add(first)),
+                        None => Before::Nothing,
+                    },
+                });
+            }
+            start = end;
+        }
+    }
+
+    /// Channels that are side by side in the result, of one block of terms.
+    ///
+    /// # Safety
+    /// As [`TiledConv::run`].
+    #[inline(always)]
+    unsafe fn in_rows<V: Lanes<T = f32>>(&self, channels: Range<usize>) {
+        let (_, by_y, by_x) = self.strides;
+        let mut block = MaybeUninit::<[f32; DEPTH * WIDE]>::uninit();
+        let block = block.as_mut_ptr().cast::<f32>();
+        let mut first = channels.start;
+        while first < channels.end {
+            // SAFETY: the caller's promise.
+            unsafe { self.panel::<V>(first, 0..self.size.0, (self.to.add(first), by_y, by_x), block) }
+            first += 2 * V::LANES;
+        }
+    }
+
+    /// Channels whose results are computed in memory of their own, then put where they belong: sums of several blocks stay in the first
+    /// cache, and planes are written in runs.
+    ///
+    /// # Safety
+    /// As [`TiledConv::run`].
+    #[inline(always)]
+    unsafe fn aside<V: Lanes<T = f32>>(&self, channels: Range<usize>) {
+        let mut memory = MaybeUninit::<[f32; SIDE]>::uninit();
+        let own = memory.as_mut_ptr().cast::<f32>();
+        let mut block = MaybeUninit::<[f32; DEPTH * WIDE]>::uninit();
+        let block = block.as_mut_ptr().cast::<f32>();
+        let (by_channel, by_y, by_x) = self.strides;
+        let (rows, columns) = self.size;
+        let pitch = 2 * V::LANES;
+        let some = SIDE / pitch / columns;
+        let dense = by_x == 1 && by_y == columns as isize;
+        let mut first = channels.start;
+        while first < channels.end {
+            let wide = pitch.min(channels.end - first);
+            let mut row = 0;
+            while row < rows {
+                let high = some.min(rows - row);
+                // SAFETY: the caller's promise; the memory has all channels of the rows.
+                unsafe {
+                    self.panel::<V>(first, row..row + high, (own, (columns * pitch) as isize, pitch as isize), block);
+                    let to = self.to.offset(first as isize * by_channel + row as isize * by_y);
+                    let (lines, len) = if dense { (1, high * columns) } else { (high, columns) };
+                    let mut line = 0;
+                    while line < lines {
+                        let from = own.add(line * columns * pitch);
+                        let to = to.offset(line as isize * by_y);
+                        if by_channel == 1 {
+                            let mut i = 0;
+                            while i < len {
+                                copy::<V>(from.add(i * pitch), to.offset(i as isize * by_x), wide);
+                                i += 1;
+                            }
+                        } else if by_x == 1 && by_channel > 0 {
+                            let from = (from.cast_const(), 1, pitch as isize);
+                            pack(f32::turn(), to, by_channel as usize, from, wide, len);
+                        } else {
+                            let mut o = 0;
+                            while o < wide {
+                                let mut i = 0;
+                                while i < len {
+                                    let cell = to.offset(o as isize * by_channel + i as isize * by_x);
+                                    cell.write(from.add(i * pitch + o).read());
+                                    i += 1;
+                                }
+                                o += 1;
+                            }
+                        }
+                        line += 1;
+                    }
+                }
+                row += high;
+            }
+            first += pitch;
+        }
+    }
+}
+
+/// What a block of terms is added to.
+#[derive(Clone, Copy)]
+enum Before {
+    Nothing,
+    /// Numbers of the channels.
+    Bias(*const f32),
+    /// The sums so far.
+    Sums,
+}
+
+/// A block of terms of the channels of one panel, for the windows of a box: a function of its own for each instruction set.
+struct Sweep<'a> {
+    terms: &'a [u32],
+    panel: *const f32,
+    pitch: usize,
+    /// The panel that is read after this one, fetched meanwhile; null for small filters, which stay in a cache.
+    next: *const f32,
+    from: *const f32,
+    row: usize,
+    near: usize,
+    size: (usize, usize),
+    to: *mut f32,
+    step: isize,
+    apart: isize,
+    wide: usize,
+    before: Before,
+}
+
+impl Task for Sweep<'_> {
+    #[inline(always)]
+    unsafe fn run<V: Lanes<T = f32>>(&self) {
+        let (rows, columns) = self.size;
+        let all = rows * columns;
+        // Tiles of one size, or one window less.
+        let tiles = all.div_ceil(WINDOWS);
+        let (size, more) = (all / tiles, all % tiles);
+        let two = self.wide > V::LANES;
+        let share = (self.terms.len() * self.pitch).div_ceil(tiles).next_multiple_of(LINE);
+        let (mut row, mut column) = (0, 0);
+        let mut tile = 0;
+        while tile < tiles {
+            let n = size + usize::from(tile < more);
+            let mut of = Tile { from: [self.from; WINDOWS], to: [self.to; WINDOWS] };
+            let mut i = 0;
+            while i < n {
+                of.from[i] = self.from.wrapping_add(row * self.row + column * self.near);
+                of.to[i] = self.to.wrapping_offset(row as isize * self.step + column as isize * self.apart);
+                column += 1;
+                if column == columns {
+                    (row, column) = (row + 1, 0);
+                }
+                i += 1;
+            }
+            if !self.next.is_null() {
+                let mut line = 0;
+                while line < share {
+                    prefetch(self.next.wrapping_add(tile * share + line));
+                    line += LINE;
+                }
+            }
+            // SAFETY: the caller's promise.
+            unsafe {
+                let mut at = 0;
+                while at < n {
+                    at += match (n - at, two) {
+                        (6.., true) => self.tile::<V, 6, 2>(&of, at),
+                        (5, true) => self.tile::<V, 5, 2>(&of, at),
+                        (2.., true) => self.tile::<V, 2, 2>(&of, at),
+                        (_, true) => self.tile::<V, 1, 2>(&of, at),
+                        (6.., false) => self.tile::<V, 6, 1>(&of, at),
+                        (5, false) => self.tile::<V, 5, 1>(&of, at),
+                        (2.., false) => self.tile::<V, 2, 1>(&of, at),
+                        (_, false) => self.tile::<V, 1, 1>(&of, at),
+                    };
+                }
+            }
+            tile += 1;
+        }
+    }
+}
+
+/// Windows of a tile: where they begin in the input, and their results.
+struct Tile {
+    from: [*const f32; WINDOWS],
+    to: [*mut f32; WINDOWS],
+}
+
+impl Sweep<'_> {
+    /// `W` windows from one on, `M` vectors of channels.
+    ///
+    /// # Safety
+    /// The terms of the windows are readable, their results writable.
+    #[allow(clippy::needless_range_loop)] // windows by vectors
+    #[inline(always)]
+    unsafe fn tile<V: Lanes<T = f32>, const W: usize, const M: usize>(&self, of: &Tile, first: usize) -> usize {
+        // SAFETY: the caller's promise.
+        unsafe {
+            let mut sums = [[V::splat(0.0); M]; W];
+            let windows: [*const f32; W] = std::array::from_fn(|i| of.from[first + i]);
+            let mut panel = self.panel;
+            let mut term = self.terms.as_ptr();
+            let stop = term.add(self.terms.len());
+            while term < stop {
+                let at = term.read() as usize;
+                let weights: [V; M] = std::array::from_fn(|j| V::load(panel.add(j * V::LANES)));
+                for i in 0..W {
+                    let x = V::splat(windows[i].add(at).read());
+                    for j in 0..M {
+                        sums[i][j] = sums[i][j].plus_product(weights[j], x);
+                    }
+                }
+                panel = panel.add(self.pitch);
+                term = term.add(1);
+            }
+            let rest = self.wide - (M - 1) * V::LANES;
+            for i in 0..W {
+                for j in 0..M {
+                    let (to, sum) = (of.to[first + i].add(j * V::LANES), sums[i][j]);
+                    let before = match self.before {
+                        Before::Nothing => std::ptr::null(),
+                        Before::Bias(bias) => bias.add(j * V::LANES),
+                        Before::Sums => to.cast_const(),
+                    };
+                    let full = j + 1 < M || rest == V::LANES;
+                    match (before.is_null(), full) {
+                        (true, true) => sum.store(to),
+                        (true, false) => sum.store_first(to, rest),
+                        (false, true) => V::load(before).plus(sum).store(to),
+                        (false, false) => V::load_first(before, rest).plus(sum).store_first(to, rest),
+                    }
+                }
+            }
+        }
+        W
+    }
+}
