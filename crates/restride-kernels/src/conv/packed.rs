@@ -2,17 +2,19 @@
 
 use crate::conv::frame::Planes;
 use crate::conv::implicit::{Order, Weights};
+use crate::conv::tiled::FEWEST;
 use crate::conv::window::Window;
 use crate::conv::{Number, Shape, planes};
 use crate::matmul::packed::{columns, packed_len, write};
 use crate::support::pack::with_compute;
 use restride_tensor::{DType, View, ViewMut};
 
-/// Whether a filter, O × C/groups × …, of several input and result channels a group, is worth packing, and in which order of terms: true for channel by channel of each tap.
+/// The order of terms in which a filter, O × C/groups × …, is worth packing: true for channel by channel of each tap. `None` if it is not:
+/// one of few result channels a group would grow.
 pub fn filter_order(dtype: DType, weight: &[i64], w: &Window, groups: usize) -> Option<bool> {
     let (o, cin) = (weight[0] as usize, weight[1] as usize);
     let s = Shape { batch: 1, groups, cin, cout: o / groups.max(1), w: *w };
-    let channels = cin > 1 && s.cout > 1;
+    let channels = cin > 1 && s.cout >= FEWEST;
     let worth = matches!(dtype, DType::F32 | DType::F64) && channels && w.taps() > 1 && weight.iter().all(|&n| n > 0);
     worth.then(|| Order::of(&s) == Order::Taps)
 }

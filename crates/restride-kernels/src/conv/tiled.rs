@@ -8,7 +8,7 @@ use crate::conv::Shape;
 use crate::conv::boxes::{Boxed, COLUMNS};
 use crate::conv::frame::Planes;
 use crate::conv::implicit::{Order, Weights};
-use crate::conv::lanes::{Lanes, Task, copy};
+use crate::conv::lanes::{Lanes, Task};
 use crate::conv::packed::group_len;
 use crate::matmul::Gemm;
 use crate::matmul::blocked::DEPTH;
@@ -36,6 +36,8 @@ const WIDE: usize = 32;
 const LARGE: usize = 1 << 20;
 /// Elements of a line of the cache.
 const LINE: usize = 16;
+/// Fewest result channels of a group: tiles would have more room than channels.
+pub(super) const FEWEST: usize = 8;
 /// Fewest windows of a box for which a filter in strides is put into panels.
 const MANY: usize = 128;
 /// Multiplications that are worth a thread.
@@ -73,7 +75,8 @@ impl TiledConv<'_> {
         let weights = s.cout * terms > s.cin * s.w.volume();
         let channels = if weights || s.w.windows() <= WINDOWS * threads { threads } else { 1 };
         let rows = if channels > 1 { 1 } else { threads };
-        let boxes = (terms <= TERMS).then(|| Boxed::of(s, &self.x, channels, rows)).flatten()?;
+        let fits = terms <= TERMS && s.cout >= FEWEST;
+        let boxes = fits.then(|| Boxed::of(s, &self.x, channels, rows)).flatten()?;
         // A filter in strides is put into panels for each box.
         let few = !matches!(self.filter, Filter::Packed(_)) && boxes.rows * boxes.columns < MANY;
         (!few).then_some(boxes)
@@ -119,12 +122,17 @@ impl Task for Part<'_> {
         let (cin, all) = (s.cin, s.cin * s.w.taps());
         let mut memory = MaybeUninit::<[f32; FRAME]>::uninit();
         let buffer = memory.as_mut_ptr().cast::<f32>();
-        let mut terms = [0u32; TERMS];
-        let order = Order::of(s);
+        let mut positions = MaybeUninit::<[u32; TERMS]>::uninit();
+        let positions = positions.as_mut_ptr().cast::<u32>();
+        let (order, step) = (Order::of(s), boxes.input.channel());
         boxes.input.taps(|t, at| {
-            let step = boxes.input.channel();
-            (0..cin).for_each(|c| terms[order.term(c, t, cin, s.w.taps()).0] = (at + c * step) as u32);
+            for c in 0..cin {
+                // SAFETY: all terms, each once, and no more than there is room for.
+                unsafe { positions.add(order.term(c, t, cin, s.w.taps()).0).write((at + c * step) as u32) }
+            }
         });
+        // SAFETY: they were written.
+        let terms = unsafe { std::slice::from_raw_parts(positions, all) };
         let [od, oh, ow] = s.w.output;
         let (last, len) = (of.y.channel == 1, group_len::<f32>(s));
         let mut here = None;
@@ -164,7 +172,7 @@ impl Task for Part<'_> {
                     }
                 };
                 let sweep = Block {
-                    terms: &terms[..all],
+                    terms,
                     filter: &filter,
                     channels: s.cout,
                     from: buffer,
@@ -286,7 +294,7 @@ impl Block<'_> {
         }
     }
 
-    /// Channels that are side by side in the result, of one block of terms.
+    /// Channels that are side by side in the result.
     ///
     /// # Safety
     /// As [`TiledConv::run`].
@@ -303,8 +311,7 @@ impl Block<'_> {
         }
     }
 
-    /// Channels whose results are computed in memory of their own, then put where they belong: sums of several blocks stay in the first
-    /// cache, and planes are written in runs.
+    /// Channels that are not: computed side by side in memory of their own, then turned.
     ///
     /// # Safety
     /// As [`TiledConv::run`].
@@ -334,13 +341,7 @@ impl Block<'_> {
                     while line < lines {
                         let from = own.add(line * columns * pitch);
                         let to = to.offset(line as isize * by_y);
-                        if by_channel == 1 {
-                            let mut i = 0;
-                            while i < len {
-                                copy::<V>(from.add(i * pitch), to.offset(i as isize * by_x), wide);
-                                i += 1;
-                            }
-                        } else if by_x == 1 && by_channel > 0 {
+                        if by_x == 1 && by_channel > 0 {
                             let from = (from.cast_const(), 1, pitch as isize);
                             pack(f32::turn(), to, by_channel as usize, from, wide, len);
                         } else {
