@@ -103,9 +103,12 @@ fn bind_inputs(
         }
         let needs_whole = types.iter().any(|(i, _)| whole.contains_key(i));
         // Inputs that meet in no cell stay apart, unless the program reaches further than one of them shows.
-        let all_read = !types.iter().any(|(i, _)| written[*i]);
-        for types in if needs_whole || all_read { vec![types] } else { clusters(types) } {
-            let any_written = types.iter().any(|(i, _)| written[*i]);
+        let is_written = |types: &[(usize, SharedRegion)]| types.iter().any(|(i, _)| written[*i]);
+        let parts = clusters(types.clone());
+        // A flat storage is all of the memory, and has the others' cells as well.
+        let flat = parts.len() > 1 && parts.iter().any(|types| types.len() > 1 && is_written(types));
+        for types in if needs_whole || flat || !is_written(&types) { vec![types] } else { parts } {
+            let any_written = is_written(&types);
             let same = share.is_none() && types.windows(2).all(|w| w[0].1 == w[1].1);
             if !needs_whole && (types.len() <= 1 || !any_written) {
                 for (i, ty) in types {
