@@ -13,7 +13,7 @@ use crate::conv::packed::group_len;
 use crate::matmul::Gemm;
 use crate::matmul::blocked::DEPTH;
 use crate::matmul::packed::place;
-use crate::matmul::panels::{Panels, Strided, pack, prefetch};
+use crate::matmul::panels::{Panels, Strided, pack};
 use crate::support::epilogue::Epilogue;
 use crate::support::isa::{Isa, isa};
 use crate::support::par;
@@ -32,10 +32,6 @@ const TASKS: usize = 8;
 const WINDOWS: usize = 6;
 /// Channels of the widest tile.
 const WIDE: usize = 32;
-/// Weights of a filter that is read from memory anew in each run.
-const LARGE: usize = 1 << 20;
-/// Elements of a line of the cache.
-const LINE: usize = 16;
 /// Fewest result channels of a group: tiles would have more room than channels.
 pub(super) const FEWEST: usize = 8;
 /// Fewest windows of a box for which a filter in strides is put into panels.
@@ -252,29 +248,23 @@ impl Block<'_> {
             let end = all.min(start + DEPTH);
             // SAFETY: the caller's promise; the memory has a block of all channels of a panel.
             unsafe {
-                let (panel, pitch, next) = match self.filter {
+                let (panel, pitch) = match self.filter {
                     Panel::Packed(filter) => {
                         let (at, pitch) = place::<f32>(all, self.channels, start, first, 2 * V::LANES);
-                        let (next, later) = if end < all { (end, first) } else { (0, first + 2 * V::LANES) };
-                        let next = match all * self.channels >= LARGE && later < self.channels {
-                            true => filter.add(place::<f32>(all, self.channels, next, later, 2 * V::LANES).0),
-                            false => std::ptr::null(),
-                        };
-                        (filter.add(at), pitch, next)
+                        (filter.add(at), pitch)
                     }
                     Panel::InStrides(weights) => {
                         // A single block is still there for further rows.
                         if rows.start == 0 || all > DEPTH {
                             weights.fill(start..end, first..first + wide, 2 * V::LANES, own);
                         }
-                        (own.cast_const(), 2 * V::LANES, std::ptr::null())
+                        (own.cast_const(), 2 * V::LANES)
                     }
                 };
                 self.set.run(&Sweep {
                     terms: &self.terms[start..end],
                     panel,
                     pitch,
-                    next,
                     from: self.from.add(rows.start * self.row),
                     row: self.row,
                     near: self.near,
@@ -381,8 +371,6 @@ struct Sweep<'a> {
     terms: &'a [u32],
     panel: *const f32,
     pitch: usize,
-    /// The panel that is read after this one, fetched meanwhile; null for small filters, which stay in a cache.
-    next: *const f32,
     from: *const f32,
     row: usize,
     near: usize,
@@ -403,7 +391,6 @@ impl Task for Sweep<'_> {
         let tiles = all.div_ceil(WINDOWS);
         let (size, more) = (all / tiles, all % tiles);
         let two = self.wide > V::LANES;
-        let share = (self.terms.len() * self.pitch).div_ceil(tiles).next_multiple_of(LINE);
         let (mut row, mut column) = (0, 0);
         let mut tile = 0;
         while tile < tiles {
@@ -418,13 +405,6 @@ impl Task for Sweep<'_> {
                     (row, column) = (row + 1, 0);
                 }
                 i += 1;
-            }
-            if !self.next.is_null() {
-                let mut line = 0;
-                while line < share {
-                    prefetch(self.next.wrapping_add(tile * share + line));
-                    line += LINE;
-                }
             }
             // SAFETY: the caller's promise.
             unsafe {
