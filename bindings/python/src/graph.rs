@@ -84,6 +84,8 @@ struct BoundSession {
 enum OutputForm {
     /// Memory that PyTorch makes: arguments of `empty`, and where a result of restride is.
     Fresh { sizes: Py<PyTuple>, strides: Py<PyTuple>, dtype: Py<PyAny>, layout: Layout, own: restride::DType },
+    /// An argument as it is.
+    Argument { argument: usize },
     /// A view of an argument.
     View { argument: usize },
     /// A view of an argument in another element type.
@@ -217,7 +219,8 @@ impl Graph {
         let session = session.or_raise().inspect_err(|e| {
             let _ = e.value(py).setattr("unprepared", true);
         })?;
-        let signature = &compiled.functional().signature;
+        let program = compiled.functional();
+        let signature = &program.signature;
         let is_user = |i: usize| matches!(signature.inputs[i].kind, InputKind::User(_));
         // Positions of the program's inputs among the arguments.
         let taken: Vec<usize> = (0..signature.inputs.len())
@@ -228,8 +231,9 @@ impl Graph {
             let known = self.dtypes.get(d.torch_name()).map(|d| d.clone_ref(py));
             known.ok_or_else(|| PyRuntimeError::new_err(format!("PyTorch has no element type {d}")))
         };
-        let user = signature.outputs.iter().filter(|o| matches!(o.kind, OutputKind::User | OutputKind::Loss));
-        for (spec, value) in user.zip(&session.outputs().values) {
+        let given = signature.outputs.iter().zip(&program.graph().outputs);
+        let user = given.filter(|(o, _)| matches!(o.kind, OutputKind::User | OutputKind::Loss));
+        for ((spec, result), value) in user.zip(&session.outputs().values) {
             outputs.push(match (&spec.alias, value) {
                 (None, RunValue::Tensor(t)) => OutputForm::Fresh {
                     sizes: PyTuple::new(py, t.layout().sizes.iter())?.unbind(),
@@ -241,11 +245,11 @@ impl Graph {
                 (Some(alias), RunValue::Tensor(t)) => match alias.root {
                     AliasRoot::Input(i) if is_user(i) || bound.loose || taken.contains(&i) => {
                         let argument = taken.iter().position(|t| *t == i).unwrap_or(i);
-                        let base = compiled.functional().graph().values[signature.inputs[i].value].ty.tensor();
-                        if base.is_some_and(|b| b.dtype == t.dtype()) {
-                            OutputForm::View { argument }
-                        } else {
-                            OutputForm::Retyped { argument, dtype: dtype(t.dtype())?, own: t.dtype() }
+                        let base = signature.inputs[i].value;
+                        match program.graph().values[base].ty.tensor() {
+                            _ if result.values().any(|v| *v == base) => OutputForm::Argument { argument },
+                            Some(b) if b.dtype == t.dtype() => OutputForm::View { argument },
+                            _ => OutputForm::Retyped { argument, dtype: dtype(t.dtype())?, own: t.dtype() },
                         }
                     }
                     _ => OutputForm::Other,
@@ -485,6 +489,7 @@ impl Graph {
             let result = &one.session.outputs().values[position];
             out.append(match (form, fresh, result) {
                 (_, Some(fresh), _) => fresh,
+                (OutputForm::Argument { argument }, ..) => arguments[*argument].clone(),
                 (OutputForm::View { argument }, _, RunValue::Tensor(t)) => {
                     let layout = t.layout();
                     let base = &arguments[*argument];

@@ -2,7 +2,8 @@
 
 use crate::symbols::{Unified, range_text, same_number, unify};
 use restride_ir::{
-    AliasRoot, Arg, Binding, Error, ErrorKind, InputKind, OutputKind, Program, Result, SampleInput, TensorType, Type,
+    AliasRoot, Arg, Binding, Error, ErrorKind, InputKind, OutputKind, OutputSpec, Program, Result, SampleInput,
+    TensorType, Type, ValueId,
 };
 use restride_tensor::{Bytes, Layout, Overlap, RawTensor, Scalar, Storage, overlap_bytes};
 use std::collections::BTreeMap;
@@ -519,10 +520,16 @@ pub fn check_sharing(program: &Program, bound: &BoundInputs, written: &[usize]) 
     Ok(())
 }
 
-/// For each input of the main graph, whether a node reads it or it is returned.
+/// For each input of the main graph, whether a node reads it, or its content is returned elsewhere than in its own memory.
 fn used_inputs(program: &Program) -> Vec<bool> {
-    let graph = program.graph();
+    let (graph, signature) = (program.graph(), &program.signature);
+    let itself = |o: &OutputSpec, v: ValueId| match o.alias.as_ref().map(|a| &a.root) {
+        Some(AliasRoot::Input(i)) => signature.inputs[*i].value == v,
+        _ => false,
+    };
+    let outputs = graph.outputs.iter().zip(&signature.outputs);
+    let returned = outputs.flat_map(|(a, o)| a.values().copied().filter(move |v| !itself(o, *v)));
     let read: std::collections::BTreeSet<_> =
-        graph.ordered().flat_map(|(_, n)| n.operands().collect::<Vec<_>>()).chain(graph.output_values()).collect();
-    program.signature.inputs.iter().map(|i| read.contains(&i.value)).collect()
+        graph.ordered().flat_map(|(_, n)| n.operands().collect::<Vec<_>>()).chain(returned).collect();
+    signature.inputs.iter().map(|i| read.contains(&i.value)).collect()
 }

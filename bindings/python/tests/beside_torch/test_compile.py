@@ -114,6 +114,28 @@ def test_aliased_inputs():
     assert torch.equal(compiled(f)(base[:4], base[2:]), f(other[:4], other[2:])) and torch.equal(base, other)
 
 
+def test_returned_arguments_share_memory_with_written_ones():
+    def f(a, b):
+        a[0] = 2
+        return b
+
+    a = torch.ones(1)
+    b = a.squeeze()
+    got = compiled(f, fullgraph=True)(a, b)
+    assert got.data_ptr() == a.data_ptr() and got.item() == 2
+
+    # Here PyTorch gives the graph both, although they share memory.
+    def g():
+        a = torch.tensor([1])
+        b = a.squeeze()
+        a[0] = 0
+        torch._dynamo.graph_break()
+        a[0] = 2
+        return b
+
+    assert compiled(g)().item() == 2
+
+
 def test_dynamic_shapes():
     def f(x):
         return (x.sin() + x.shape[0]).sum(0), x.reshape(-1), x.shape[0] * 2
