@@ -68,6 +68,9 @@ const REFUSALS: &[(&str, &str)] = &[
     ("aten.special_gammainc.default", "the derivative for 'igamma: input'"),
     ("aten.igammac.default", "the derivative for 'igammac: input'"),
     ("aten.special_gammaincc.default", "the derivative for 'igammac: input'"),
+    ("prims.igamma.default", "the derivative for 'igamma: input'"),
+    ("prims.igammac.default", "the derivative for 'igammac: input'"),
+    ("prims.zeta.default", "the derivative for 'zeta'"),
     ("aten.special_zeta.default", "the derivative for 'zeta'"),
     ("aten.special_zeta.other_scalar", "the derivative for 'zeta'"),
     ("aten.linalg_qr.default", "QR decomposition with mode="),
@@ -79,9 +82,14 @@ const REFUSALS: &[(&str, &str)] = &[
 fn constant(op: Op) -> bool {
     let name = op.name();
     name.contains("_polynomial_")
-        || ["aten.special_airy_ai", "aten.special_scaled_modified_bessel", "aten.special_spherical_bessel"]
-            .iter()
-            .any(|start| name.starts_with(start))
+        || [
+            "aten.special_airy_ai",
+            "aten.special_scaled_modified_bessel",
+            "aten.special_spherical_bessel",
+            "prims.spherical_bessel",
+        ]
+        .iter()
+        .any(|start| name.starts_with(start))
 }
 
 /// Whether results are determined but for phases: singular vectors of complex matrices.

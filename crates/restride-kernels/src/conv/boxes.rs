@@ -80,45 +80,45 @@ impl Pixels {
 }
 
 /// The input under a box.
-pub(super) enum Input {
+pub(super) enum BoxInput {
     Pixels(Pixels),
     Planes(Frame),
 }
 
-impl Input {
+impl BoxInput {
     /// Distance of channels.
     pub(super) fn channel(&self) -> usize {
         match self {
-            Input::Pixels(_) => 1,
-            Input::Planes(frame) => frame.channel,
+            BoxInput::Pixels(_) => 1,
+            BoxInput::Planes(frame) => frame.channel,
         }
     }
     /// Distance of rows of windows.
     pub(super) fn row(&self) -> usize {
         match self {
-            Input::Pixels(p) => p.w.stride[1] * p.wide * p.pixel,
-            Input::Planes(frame) => frame.pitch,
+            BoxInput::Pixels(p) => p.w.stride[1] * p.wide * p.pixel,
+            BoxInput::Planes(frame) => frame.pitch,
         }
     }
     /// Distance of windows of a row.
     pub(super) fn near(&self) -> usize {
         match self {
-            Input::Pixels(p) => p.w.stride[2] * p.pixel,
-            Input::Planes(_) => 1,
+            BoxInput::Pixels(p) => p.w.stride[2] * p.pixel,
+            BoxInput::Planes(_) => 1,
         }
     }
     /// Position of each tap of channel 0 for window 0.
     pub(super) fn taps(&self, put: impl FnMut(usize, usize)) {
         match self {
-            Input::Pixels(p) => p.taps(put),
-            Input::Planes(frame) => frame.taps(put),
+            BoxInput::Pixels(p) => p.taps(put),
+            BoxInput::Planes(frame) => frame.taps(put),
         }
     }
 }
 
 /// Boxes of a convolution's windows.
-pub(super) struct Boxed {
-    pub input: Input,
+pub(super) struct WindowBoxes {
+    pub input: BoxInput,
     /// Windows of a box, and boxes of an image.
     pub rows: usize,
     pub columns: usize,
@@ -130,9 +130,9 @@ pub(super) struct Boxed {
     slack: usize,
 }
 
-impl Boxed {
+impl WindowBoxes {
     /// Boxes whose input fits, of at most `parts` parts of the channels and with rows for this number of threads.
-    pub(super) fn of(s: &Shape, x: &Planes<*const f32>, parts: usize, threads: usize) -> Option<Boxed> {
+    pub(super) fn of(s: &Shape, x: &Planes<*const f32>, parts: usize, threads: usize) -> Option<WindowBoxes> {
         let w = &s.w;
         if w.taps() > TAPS || (0..3).any(|d| w.pad[d] > FRAME || w.dilation[d] * w.kernel[d] > FRAME) {
             return None;
@@ -141,12 +141,12 @@ impl Boxed {
         let fits = |rows: usize, columns: usize| {
             if last {
                 let (pixels, all) = Pixels::new(w, s.cin, rows, columns)?;
-                (all <= FRAME).then_some((Input::Pixels(pixels), 0))
+                (all <= FRAME).then_some((BoxInput::Pixels(pixels), 0))
             } else {
                 let frame = Frame::new(w, rows, columns);
                 let slack = frame.slack(0);
                 let all = frame.channel.checked_mul(s.cin)?.checked_add(slack)?;
-                (all <= FRAME).then_some((Input::Planes(frame), slack))
+                (all <= FRAME).then_some((BoxInput::Planes(frame), slack))
             }
         };
         let [_, oh, ow] = w.output;
@@ -166,7 +166,7 @@ impl Boxed {
             }
         };
         let (input, slack) = fits(rows, columns)?;
-        Some(Boxed { input, rows, columns, down: oh.div_ceil(rows), across: ow.div_ceil(columns), parts, slack })
+        Some(WindowBoxes { input, rows, columns, down: oh.div_ceil(rows), across: ow.div_ceil(columns), parts, slack })
     }
 
     /// Copies the input under the box whose first window is `at`.
@@ -185,8 +185,8 @@ impl Boxed {
         // SAFETY: the caller's promise.
         unsafe {
             match &self.input {
-                Input::Pixels(pixels) => pixels.fill::<V>(from, x.strides, at, to),
-                Input::Planes(frame) => {
+                BoxInput::Pixels(pixels) => pixels.fill::<V>(from, x.strides, at, to),
+                BoxInput::Planes(frame) => {
                     let mut c = 0;
                     while c < cin {
                         let from = from.offset(c as isize * x.channel);

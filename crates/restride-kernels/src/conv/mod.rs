@@ -24,7 +24,7 @@ use crate::conv::depthwise::Depthwise;
 use crate::conv::frame::Planes;
 use crate::conv::implicit::Implicit;
 pub use crate::conv::packed::{filled_channels, filter_order, pack_filter};
-use crate::conv::tiled::{Filter, TiledConv};
+use crate::conv::tiled::{ConvFilter, TiledConv};
 use crate::conv::transposed::{TransposedConv, transposed_room};
 use crate::conv::window::Window;
 use crate::matmul::Gemm;
@@ -239,8 +239,8 @@ impl<T: Number> StridedConv<'_, T> {
             let planar = window == 1 && y.channel != 1 && (isa() == Isa::Avx512 || s.cin < FEW);
             let boxes = if T::DTYPE == DType::F32 && (s.w.taps() > 1 || planar) {
                 let filter = match packed {
-                    Some(filter) => Filter::Packed(filter.cast()),
-                    None => Filter::InStrides(weight.cast(), weight_out),
+                    Some(filter) => ConvFilter::Packed(filter.cast()),
+                    None => ConvFilter::InStrides(weight.cast(), weight_out),
                 };
                 let bias = bias.map(|b| std::slice::from_raw_parts(b.as_ptr().cast(), b.len()));
                 let of = TiledConv { s, x: x.cast(), x_sample, filter, bias, y: y.cast_mut(), y_sample, done };

@@ -1,11 +1,11 @@
 //! Convolutions of `f32` without a matrix of windows: tiles of neighbouring windows by result channels, which read the padded input
-//! under a box of windows. It is copied once for all taps ([`Frame`](crate::conv::frame::Frame), [`Boxed`]).
+//! under a box of windows. It is copied once for all taps ([`Frame`](crate::conv::frame::Frame), [`WindowBoxes`]).
 //!
 //! The sums are those of `implicit.rs`, term by term: blocks of [`DEPTH`] terms, each from zero and then added to the bias. Filters are in
 //! panels: packed once, or put there for each box.
 
 use crate::conv::Shape;
-use crate::conv::boxes::{Boxed, COLUMNS};
+use crate::conv::boxes::{COLUMNS, WindowBoxes};
 use crate::conv::frame::Planes;
 use crate::conv::implicit::{Order, Weights};
 use crate::conv::lanes::{Lanes, Task};
@@ -41,7 +41,7 @@ const SHARED: usize = 1 << 16;
 
 /// A filter: in panels, or the first weight and the distances of a weight's neighbours and of result channels.
 #[derive(Clone, Copy)]
-pub(super) enum Filter {
+pub(super) enum ConvFilter {
     Packed(*const f32),
     InStrides(Planes<*const f32>, isize),
 }
@@ -51,7 +51,7 @@ pub(super) struct TiledConv<'a> {
     pub s: &'a Shape,
     pub x: Planes<*const f32>,
     pub x_sample: isize,
-    pub filter: Filter,
+    pub filter: ConvFilter,
     /// A number for each result channel.
     pub bias: Option<&'a [f32]>,
     pub y: Planes<*mut f32>,
@@ -64,7 +64,7 @@ unsafe impl Sync for TiledConv<'_> {}
 
 impl TiledConv<'_> {
     /// The boxes; `None` where they do not fit, or where a product is faster.
-    pub(super) fn boxes(&self, threads: usize) -> Option<Boxed> {
+    pub(super) fn boxes(&self, threads: usize) -> Option<WindowBoxes> {
         let s = self.s;
         let terms = s.cin * s.w.taps();
         // Few windows read many weights: threads have channels of their own.
@@ -72,9 +72,9 @@ impl TiledConv<'_> {
         let channels = if weights || s.w.windows() <= WINDOWS * threads { threads } else { 1 };
         let rows = if channels > 1 { 1 } else { threads };
         let fits = terms <= TERMS && s.cout >= FEWEST;
-        let boxes = fits.then(|| Boxed::of(s, &self.x, channels, rows)).flatten()?;
+        let boxes = fits.then(|| WindowBoxes::of(s, &self.x, channels, rows)).flatten()?;
         // A filter in strides is put into panels for each box.
-        let few = !matches!(self.filter, Filter::Packed(_)) && boxes.rows * boxes.columns < MANY;
+        let few = !matches!(self.filter, ConvFilter::Packed(_)) && boxes.rows * boxes.columns < MANY;
         (!few).then_some(boxes)
     }
 
@@ -83,7 +83,7 @@ impl TiledConv<'_> {
     /// # Safety
     /// All elements that sizes and strides reach are readable, those of the result writable, different cells that no other thread uses
     /// and that are none of an operand.
-    pub(super) unsafe fn run(&self, boxes: &Boxed, threads: usize) {
+    pub(super) unsafe fn run(&self, boxes: &WindowBoxes, threads: usize) {
         let s = self.s;
         let width = f32::width();
         let part = s.cout.div_ceil(width).div_ceil(boxes.parts) * width;
@@ -104,7 +104,7 @@ impl TiledConv<'_> {
 /// A task's range of boxes, each of some channels: how many, and parts of them in all.
 struct Part<'a> {
     of: &'a TiledConv<'a>,
-    boxes: &'a Boxed,
+    boxes: &'a WindowBoxes,
     items: Range<usize>,
     channels: (usize, usize),
     set: Isa,
@@ -154,8 +154,8 @@ impl Task for Part<'_> {
                 let out = of.y.base.offset(n as isize * of.y_sample + cells);
                 let (matrix, weights);
                 let filter = match of.filter {
-                    Filter::Packed(at) => Panel::Packed(at.add(group * len)),
-                    Filter::InStrides(at, out) => {
+                    ConvFilter::Packed(at) => Panel::Packed(at.add(group * len)),
+                    ConvFilter::InStrides(at, out) => {
                         let base = at.base.offset((group * s.cout) as isize * out);
                         weights = Weights { at: Planes { base, ..at }, out, w: &s.w, cin, order };
                         match weights.step() {
@@ -167,7 +167,7 @@ impl Task for Part<'_> {
                         }
                     }
                 };
-                let sweep = Block {
+                let sweep = BoxSums {
                     terms,
                     filter: &filter,
                     channels: s.cout,
@@ -210,7 +210,7 @@ enum Panel<'a> {
 }
 
 /// The windows of a box, and a group's filter.
-struct Block<'a> {
+struct BoxSums<'a> {
     /// Position of each term for the first window, from `from` on.
     terms: &'a [u32],
     filter: &'a Panel<'a>,
@@ -227,7 +227,7 @@ struct Block<'a> {
     set: Isa,
 }
 
-impl Block<'_> {
+impl BoxSums<'_> {
     /// The sums of the channels from `first` on of one panel, of some rows, where channels are side by side.
     ///
     /// # Safety
@@ -395,7 +395,7 @@ impl Task for Sweep<'_> {
         let mut tile = 0;
         while tile < tiles {
             let n = size + usize::from(tile < more);
-            let mut of = Tile { from: [self.from; WINDOWS], to: [self.to; WINDOWS] };
+            let mut of = WindowTile { from: [self.from; WINDOWS], to: [self.to; WINDOWS] };
             let mut i = 0;
             while i < n {
                 of.from[i] = self.from.wrapping_add(row * self.row + column * self.near);
@@ -428,7 +428,7 @@ impl Task for Sweep<'_> {
 }
 
 /// Windows of a tile: where they begin in the input, and their results.
-struct Tile {
+struct WindowTile {
     from: [*const f32; WINDOWS],
     to: [*mut f32; WINDOWS],
 }
@@ -440,7 +440,7 @@ impl Sweep<'_> {
     /// The terms of the windows are readable, their results writable.
     #[allow(clippy::needless_range_loop)] // windows by vectors
     #[inline(always)]
-    unsafe fn tile<V: Lanes<T = f32>, const W: usize, const M: usize>(&self, of: &Tile, first: usize) -> usize {
+    unsafe fn tile<V: Lanes<T = f32>, const W: usize, const M: usize>(&self, of: &WindowTile, first: usize) -> usize {
         // SAFETY: the caller's promise.
         unsafe {
             let mut sums = [[V::splat(0.0); M]; W];

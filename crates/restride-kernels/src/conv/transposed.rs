@@ -7,7 +7,7 @@
 use crate::conv::depthwise::Depthwise;
 use crate::conv::frame::Planes;
 use crate::conv::implicit::Implicit;
-use crate::conv::tiled::{Filter, TiledConv};
+use crate::conv::tiled::{ConvFilter, TiledConv};
 use crate::conv::window::Window;
 use crate::conv::{Number, Shape};
 use crate::support::pack::compute_room;
@@ -190,7 +190,7 @@ impl<T: Number> TransposedConv<'_, T> {
                 s,
                 x: x.cast(),
                 x_sample,
-                filter: Filter::InStrides(weight.cast(), weight_out),
+                filter: ConvFilter::InStrides(weight.cast(), weight_out),
                 bias: bias.map(|b| std::slice::from_raw_parts(b.as_ptr().cast(), b.len())),
                 y: y.cast_mut(),
                 y_sample: self.y_sample,
