@@ -25,7 +25,6 @@ import functools
 import importlib
 import inspect
 import json
-import logging
 import multiprocessing
 import os
 import re
@@ -42,6 +41,9 @@ SITE = Path(os.environ.get("RESTRIDE_SITE") or Path(os.environ.get("CARGO_TARGET
 if SITE.exists():
     sys.path.insert(0, str(SITE))
 os.environ.update(OMP_NUM_THREADS="1", CUDA_VISIBLE_DEVICES="")
+
+sys.path.insert(0, str(ROOT / "scripts"))
+from lib.left_to_eager import Watch
 
 import torch
 from torch.utils import _pytree as pytree
@@ -91,17 +93,6 @@ def loaded(path):
         Gone.loading = False
         return module
     raise SystemExit(f"{path} asks for too many names that this PyTorch has not")
-
-
-class Watch(logging.Handler):
-    """What the backend left to eager PyTorch."""
-
-    def __init__(self):
-        super().__init__()
-        self.left = []
-
-    def emit(self, record):
-        self.left.append(record.getMessage().partition("eager PyTorch: ")[2])
 
 
 class Compiler:
@@ -234,9 +225,7 @@ def work(cases, compiler, name, pipe):
     os.dup2(null, 2)
     warnings.simplefilter("ignore")
     torch.set_num_threads(1)
-    watch = Watch()
-    backend.log.setLevel(logging.INFO)
-    backend.log.handlers, backend.log.propagate = [watch], False
+    watch = Watch(backend.log)
     # Tests ask for whole graphs; what restride leaves to eager PyTorch is counted instead.
     backend._whole_graph = lambda: False
     try:

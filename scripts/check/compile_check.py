@@ -32,6 +32,9 @@ if "restride" not in sys.modules and SITE.exists():
     sys.path.insert(0, str(SITE))
 os.environ.setdefault("OMP_NUM_THREADS", "1")
 
+sys.path.insert(0, str(ROOT / "scripts"))
+from lib.left_to_eager import Watch
+
 import torch
 from restride.torch import backend
 from restride.torch._verify import difference
@@ -121,17 +124,6 @@ def outcome(function, args, kwargs, gradients):
     return out + [("input after the run", t) for t in leaves]
 
 
-class Watch(logging.Handler):
-    """Counts what the backend left to eager PyTorch."""
-
-    def __init__(self):
-        super().__init__()
-        self.left = []
-
-    def emit(self, record):
-        self.left.append(record.getMessage().partition("eager PyTorch: ")[2])
-
-
 def compare(function, args, kwargs, gradients, watch, tolerant):
     """The kind of a sample's end, and what is to be said of it."""
     try:
@@ -182,10 +174,7 @@ def work(job):
     torch.set_num_threads(1)
     torch._dynamo.config.cache_size_limit = 64
     logging.getLogger("torch").setLevel(logging.CRITICAL)
-    watch = Watch()
-    backend.log.setLevel(logging.INFO)
-    backend.log.handlers = [watch]
-    backend.log.propagate = False
+    watch = Watch(backend.log)
     out = []
     for found, make in cases(database, [f"^{re.escape(name)}$"], samples):
         try:

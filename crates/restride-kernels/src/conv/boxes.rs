@@ -126,8 +126,6 @@ pub(super) struct WindowBoxes {
     pub across: usize,
     /// Parts of the result channels.
     pub parts: usize,
-    /// Elements after a frame that are read with its last windows.
-    slack: usize,
 }
 
 impl WindowBoxes {
@@ -141,12 +139,11 @@ impl WindowBoxes {
         let fits = |rows: usize, columns: usize| {
             if last {
                 let (pixels, all) = Pixels::new(w, s.cin, rows, columns)?;
-                (all <= FRAME).then_some((BoxInput::Pixels(pixels), 0))
+                (all <= FRAME).then_some(BoxInput::Pixels(pixels))
             } else {
                 let frame = Frame::new(w, rows, columns);
-                let slack = frame.slack(0);
-                let all = frame.channel.checked_mul(s.cin)?.checked_add(slack)?;
-                (all <= FRAME).then_some((BoxInput::Planes(frame), slack))
+                let all = frame.channel.checked_mul(s.cin)?.checked_add(frame.slack(0))?;
+                (all <= FRAME).then_some(BoxInput::Planes(frame))
             }
         };
         let [_, oh, ow] = w.output;
@@ -165,8 +162,8 @@ impl WindowBoxes {
                 (1, even(ow, columns))
             }
         };
-        let (input, slack) = fits(rows, columns)?;
-        Some(WindowBoxes { input, rows, columns, down: oh.div_ceil(rows), across: ow.div_ceil(columns), parts, slack })
+        let input = fits(rows, columns)?;
+        Some(WindowBoxes { input, rows, columns, down: oh.div_ceil(rows), across: ow.div_ceil(columns), parts })
     }
 
     /// Copies the input under the box whose first window is `at`.
@@ -193,7 +190,8 @@ impl WindowBoxes {
                         frame.fill::<V>(from, x.strides, at, to.add(c * frame.channel), true);
                         c += 1;
                     }
-                    clear::<V>(to.add(cin * frame.channel), self.slack);
+                    // Its last windows read beyond it.
+                    clear::<V>(to.add(cin * frame.channel), frame.slack(0));
                 }
             }
         }

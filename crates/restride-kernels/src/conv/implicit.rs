@@ -281,17 +281,6 @@ impl<T: Number> Panels<T> for WindowTerms<'_, T> {
     }
 }
 
-/// The distance of the terms of a filter in this order, where it is one for all of them.
-pub(crate) fn terms_step<P>(weight: &Planes<P>, w: &Window, cin: usize, order: Order) -> Option<isize> {
-    let [kd, kh, kw] = w.kernel;
-    let [z, y, x] = weight.strides;
-    let mut sizes = [(kd, z), (kh, y), (kw, x), (cin, weight.channel)];
-    if order == Order::Channels {
-        sizes.rotate_right(1);
-    }
-    uniform(&sizes)
-}
-
 /// Weights of a group: cout × `k` as [`Rows`], `k` × cout as [`Panels`].
 pub(super) struct Weights<'a, T> {
     pub at: Planes<*const T>,
@@ -307,7 +296,13 @@ unsafe impl<T: Sync> Sync for Weights<'_, T> {}
 impl<T: Number> Weights<'_, T> {
     /// The distance of terms, where it is one for all of them.
     pub(super) fn step(&self) -> Option<isize> {
-        terms_step(&self.at, self.w, self.cin, self.order)
+        let [kd, kh, kw] = self.w.kernel;
+        let [z, y, x] = self.at.strides;
+        let mut sizes = [(kd, z), (kh, y), (kw, x), (self.cin, self.at.channel)];
+        if self.order == Order::Channels {
+            sizes.rotate_right(1);
+        }
+        uniform(&sizes)
     }
 
     /// The terms `depth` of result channel `o`.

@@ -104,20 +104,19 @@ impl Rewriter<'_> {
         }
         let seen = self.operands(node, &operands, n, &bases)?;
         self.refuse_placed(node, *body, &carried)?;
-        for graph in [*test, *body] {
+        let graphs = [*test, *body];
+        for graph in graphs {
             self.refuse_typed(node, graph, (n, 0), &operands, &storages_of(&bases))?;
         }
         let written = self.refuse_shared(node, *body, &operands, (n, n), written)?;
         let outer: Vec<ValueId> = Vec::new();
-        let test_graph = test;
         let test = self.body(*test, &seen, &outer, &bases, n)?;
         // The condition only gives its verdict: the bases it was given come back unchanged.
         let outputs = &mut self.graphs[test.graph.index() - 1].outputs;
         let verdict = outputs.iter().position(|o| !matches!(o, Arg::Value(v) if test.bases.contains(v))).unwrap_or(0);
         *outputs = vec![outputs.swap_remove(verdict)];
-        let old_bodies = [*test_graph, *body];
         let body = self.body(*body, &seen, &outer, &bases, n)?;
-        self.refuse_later_bits(node, &old_bodies, (&seen, &[]), (n, &bases), &body)?;
+        self.refuse_later_bits(node, &graphs, (&seen, &[]), (n, &bases), &body)?;
         let (carried_values, additional_values): (Vec<_>, Vec<_>) = (values_of(&seen[..n]), values_of(&seen[n..]));
         let mut first = carried_values;
         first.extend(self.base_values(node, &bases));
