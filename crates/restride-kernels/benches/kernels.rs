@@ -9,6 +9,7 @@ use restride_kernels::conv::window::Window;
 use restride_kernels::conv::{Gradients, conv, conv_backward, conv_packed, filled_channels, filter_order, pack_filter};
 use restride_kernels::matmul::{Added, packed, product};
 use restride_kernels::movement::copy::same_order;
+use restride_kernels::norm::softmax::{Softmax, softmax};
 use restride_kernels::pointwise::{Input, Pointwise, compute};
 use restride_kernels::reduce::cumulative::{Scan, scan};
 use restride_kernels::reduce::{Reduction, reduce};
@@ -276,6 +277,12 @@ fn rows() -> Vec<Row> {
             Box::new(move || {
                 scan(&x.read().view(), dim, Scan::Sum, DType::F32, &y.write().view_mut(), threads).unwrap()
             })
+        }));
+    }
+    for (n, len) in [(1024, 768), (16384, 49), (65536, 7)] {
+        rows.push(row(format!("softmax {n} × {len}"), move |threads| {
+            let (x, y) = (dense(&[n, len], DType::F32, 1), dense(&[n, len], DType::F32, 2));
+            Box::new(move || softmax(&x.read().view(), 1, Softmax::Plain, &y.write().view_mut(), threads).unwrap())
         }));
     }
     rows.push(row("copy into columns".into(), |_| {

@@ -2,10 +2,11 @@
 //! operand's memory index by index.
 
 use crate::reduce::lanes;
+use crate::support::convert::{copy_convert, copy_run};
 use crate::support::isa;
 use crate::support::number::Real;
 use crate::support::pack::{
-    Compute, Packed, Stored, compute_room, is_compute, pack, pack_owned, pack_to, unpack, with_compute,
+    Compute, Packed, Stored, compute_room, is_compute, pack, pack_owned, pack_to, with_compute,
 };
 use crate::support::par;
 use crate::support::rows::may_share;
@@ -33,6 +34,19 @@ pub(crate) fn rowwise<T: Compute>(
     threads: usize,
     f: &(dyn Fn(usize, &mut [T]) + Sync),
 ) {
+    blockwise(x, out, len, threads, &|first, block| {
+        block.chunks_mut(len.max(1)).enumerate().for_each(|(i, row)| f(first + i, row));
+    });
+}
+
+/// As [`rowwise`], with `f(index of the first row, rows)` of several short rows at a time.
+pub(crate) fn blockwise<T: Compute>(
+    x: &View<'_>,
+    out: &ViewMut<'_>,
+    len: usize,
+    threads: usize,
+    f: &(dyn Fn(usize, &mut [T]) + Sync),
+) {
     assert_eq!(x.sizes(), out.sizes(), "rows are computed between equal sizes");
     let n = out.numel();
     if n == 0 {
@@ -40,27 +54,27 @@ pub(crate) fn rowwise<T: Compute>(
     }
     if !(dense::<T>(x.dtype(), x.layout()) && dense::<T>(out.dtype(), out.layout())) {
         // Some rows at a time, each in order.
-        let (first, many) = chunk(out.sizes(), len);
-        let outer = out.sizes()[..first].iter().map(|&n| n as usize).product();
-        let part = |l: &Layout, at: usize| {
-            let (mut offset, mut rest) = (l.offset, at);
-            for (&n, &s) in l.sizes[..first].iter().zip(&l.strides[..first]).rev() {
-                offset += (rest % n as usize) as i64 * s;
-                rest /= n as usize;
-            }
-            Layout::strided(&l.sizes[first..], &l.strides[first..], offset)
-        };
-        let own = || Temp::filled(many, T::default());
+        let cut = Boxes::of(out.sizes(), len);
+        let sizes = out.sizes();
+        let own = || Temp::filled(cut.elements, T::default());
         // SAFETY: each part of the result, and of an operand in the same memory, is one thread's.
         let both = unsafe { par::Across::new((*x, out)) };
-        return par::each_with(threads, outer, &own, &|own, at| {
+        return par::each_with(threads, cut.count(sizes), &own, &|own, at| {
             let (x, out) = both.get();
-            let (from, to) = (part(x.layout(), at), part(out.layout(), at));
+            let (from, to) = (cut.part(x.layout(), at), cut.part(out.layout(), at));
             // SAFETY: parts of the views' cells, and no two parts of the result share any.
             let (x, out) = unsafe { (x.with_layout(&from), out.with_layout(&to)) };
-            pack_to(&x, own);
-            own.chunks_mut(len.max(1)).enumerate().for_each(|(i, row)| f(at * (many / len.max(1)) + i, row));
-            unpack(own, &out);
+            let own = &mut own[..out.numel()];
+            let dense = Layout::contiguous(&to.sizes);
+            if x.dtype() == T::DTYPE {
+                // SAFETY: as many elements of the thread's own.
+                copy_convert(x, &unsafe { ViewMut::from_raw(own.as_mut_ptr().cast(), T::DTYPE, &dense) });
+            } else {
+                pack_to(&x, own);
+            }
+            f(cut.first_row(sizes, at, len), own);
+            // SAFETY: as above.
+            copy_convert(unsafe { View::from_raw(own.as_ptr().cast(), T::DTYPE, &dense) }, &out);
         });
     }
     let (src, dst) = (x.ptr::<T>(), out.ptr::<T>());
@@ -69,14 +83,16 @@ pub(crate) fn rowwise<T: Compute>(
     let src = unsafe { par::Across::new(src) };
     // Less work than it takes to wake a thread is one thread's.
     let threads = if n < 1 << 14 { 1 } else { threads };
+    let len = len.max(1);
+    let some = (DENSE / len).max(1);
     // SAFETY: the result's elements, writable, and used by this kernel alone.
-    par::pieces(threads, unsafe { std::slice::from_raw_parts_mut(dst, n) }, len, &|i, row| {
+    par::pieces(threads, unsafe { std::slice::from_raw_parts_mut(dst, n) }, some * len, &|i, block| {
         if apart {
             // SAFETY: a part of the operand's `n` elements; the result overlaps them only index by index, which the addresses
             // say it does not.
-            unsafe { row.as_mut_ptr().copy_from_nonoverlapping(src.get().add(i * len.max(1)), row.len()) };
+            unsafe { copy_run(src.get().add(i * some * len), block.as_mut_ptr(), block.len()) };
         }
-        f(i, row);
+        f(i * some, block);
     });
 }
 
@@ -87,17 +103,64 @@ fn dense<T: Compute>(dtype: DType, layout: &Layout) -> bool {
 /// Elements that are worth putting in order together.
 const CHUNK: usize = 4096;
 
-/// How rows of `len` elements, the last dimensions, are taken together: from which dimension on, and how many elements these are.
-fn chunk(sizes: &[i64], len: usize) -> (usize, usize) {
-    let (mut first, mut many) = (sizes.len(), 1);
-    while first > 0 && (many < CHUNK || many % len.max(1) != 0) {
-        let next = many * sizes[first - 1] as usize;
-        if next > CHUNK && many >= len && many % len.max(1) == 0 {
-            break;
+/// Elements of contiguous rows that are computed together.
+const DENSE: usize = 2048;
+
+/// How rows of `len` elements, the last dimensions, are taken together: boxes of some indices of one dimension and of all of those
+/// after it.
+struct Boxes {
+    /// That dimension; none of a single box.
+    cut: Option<usize>,
+    /// Indices of it in a box, but the last.
+    some: usize,
+    /// Elements of the largest box.
+    elements: usize,
+}
+
+impl Boxes {
+    fn of(sizes: &[i64], len: usize) -> Boxes {
+        let (mut first, mut each) = (sizes.len(), 1);
+        // Whole rows, then whole dimensions, then a part of one.
+        while first > 0 && (each < len || !each.is_multiple_of(len.max(1)) || each * sizes[first - 1] as usize <= CHUNK)
+        {
+            first -= 1;
+            each *= sizes[first] as usize;
         }
-        (first, many) = (first - 1, next);
+        let Some(cut) = first.checked_sub(1) else { return Boxes { cut: None, some: 1, elements: each } };
+        let some = (CHUNK / each.max(1)).clamp(1, (sizes[cut] as usize).max(1));
+        Boxes { cut: Some(cut), some, elements: some * each }
     }
-    (first, many)
+
+    /// Boxes along the dimension that is cut.
+    fn along(&self, sizes: &[i64]) -> usize {
+        self.cut.map_or(1, |d| (sizes[d] as usize).div_ceil(self.some))
+    }
+
+    fn count(&self, sizes: &[i64]) -> usize {
+        self.along(sizes) * sizes[..self.cut.unwrap_or(0)].iter().map(|&n| n as usize).product::<usize>()
+    }
+
+    /// The index of a box's first row.
+    fn first_row(&self, sizes: &[i64], at: usize, len: usize) -> usize {
+        let Some(d) = self.cut else { return 0 };
+        let (along, size) = (self.along(sizes), sizes[d] as usize);
+        let index = at / along * size + at % along * self.some;
+        index * (self.elements / self.some) / len.max(1)
+    }
+
+    /// A box's cells.
+    fn part(&self, l: &Layout, at: usize) -> Layout {
+        let Some(d) = self.cut else { return l.clone() };
+        let along = self.along(&l.sizes);
+        let (start, mut rest) = ((at % along * self.some) as i64, at / along);
+        let mut own = Layout::strided(&l.sizes[d..], &l.strides[d..], l.offset + start * l.strides[d]);
+        own.sizes[0] = (l.sizes[d] - start).min(self.some as i64);
+        for (&n, &s) in l.sizes[..d].iter().zip(&l.strides[..d]).rev() {
+            own.offset += (rest % n as usize) as i64 * s;
+            rest /= n as usize;
+        }
+        own
+    }
 }
 
 /// Scratch bytes of a kernel on rows of `len` elements.
@@ -106,7 +169,7 @@ pub fn rows_room(x: Stored<'_>, len: usize, out: Stored<'_>) -> usize {
     if x.0 == out.0 && dense(x) && dense(out) || out.1.numel() == 0 {
         return 0;
     }
-    compute_room(out.0, chunk(&out.1.sizes, len).1 as i64)
+    compute_room(out.0, Boxes::of(&out.1.sizes, len).elements as i64)
 }
 
 /// Which function of a row.
@@ -126,7 +189,7 @@ pub fn softmax(x: &View<'_>, dim: usize, what: Softmax, out: &ViewMut<'_>, threa
     let inner: usize = out.sizes().iter().skip(dim + 1).map(|&n| n as usize).product();
     with_compute!(float out.dtype(), T => {
         if inner == 1 {
-            rowwise::<T>(x, out, n, threads, &|_, row| softmax_row(row, what));
+            blockwise::<T>(x, out, n, threads, &|_, rows| softmax_rows(rows, n, what));
         } else {
             rowwise::<T>(x, out, n * inner, threads, &|_, block| columns(block, inner, what));
         }
@@ -174,6 +237,76 @@ fn softmax_here<T: Real>(row: &mut [T], what: Softmax) {
     let total = sum(row, |x| x);
     let scale = T::one() / total;
     row.iter_mut().for_each(|x| *x *= scale);
+}
+
+/// Contiguous rows of `len` elements.
+fn softmax_rows<T: Real>(rows: &mut [T], len: usize, what: Softmax) {
+    if len <= SHORT && what != Softmax::Log {
+        isa::run(ShortRows(rows, len, what));
+    } else {
+        rows.chunks_mut(len).for_each(|row| softmax_row(row, what));
+    }
+}
+
+/// Elements of the longest of [`ShortRows`].
+const SHORT: usize = 256;
+/// Rows that go through each step of [`ShortRows`] together.
+const ROWS: usize = 16;
+
+/// Rows of up to [`SHORT`] elements. Exponentials are of several rows in one run: vectors are full, however short a row is.
+struct ShortRows<'a, T>(&'a mut [T], usize, Softmax);
+impl<T: Real> isa::Work for ShortRows<'_, T> {
+    type Out = ();
+    const WIDEST: bool = size_of::<T>() == 4;
+    #[inline(always)]
+    fn run(self) {
+        let ShortRows(rows, len, what) = self;
+        for rows in rows.chunks_mut(ROWS * len) {
+            let mut kept = [T::zero(); ROWS];
+            for (row, max) in rows.chunks_exact(len).zip(&mut kept) {
+                // NaN is left out here, and makes the sum NaN.
+                *max = in_eighths(row, T::neg_infinity(), |a, b| if b > a { b } else { a });
+                if what == Softmax::Safe && *max == T::neg_infinity() {
+                    *max = T::zero();
+                }
+            }
+            for (row, &max) in rows.chunks_exact_mut(len).zip(&kept) {
+                row.iter_mut().for_each(|x| *x -= max);
+            }
+            rows.iter_mut().for_each(|x| *x = x.exp_down());
+            for (row, scale) in rows.chunks_exact(len).zip(&mut kept) {
+                let total = in_eighths(row, T::zero(), |a, b| a + b);
+                *scale = if what == Softmax::Safe && total == T::zero() { T::zero() } else { T::one() / total };
+            }
+            for (row, &scale) in rows.chunks_exact_mut(len).zip(&kept) {
+                row.iter_mut().for_each(|x| *x *= scale);
+            }
+        }
+    }
+}
+
+/// A short row in eight interleaved parts, and what is left of its length after them.
+#[inline(always)]
+fn in_eighths<T: Copy>(row: &[T], unit: T, join: impl Fn(T, T) -> T) -> T {
+    let mut parts = [unit; 8];
+    let (runs, rest) = row.as_chunks::<8>();
+    for x in runs {
+        for i in 0..8 {
+            parts[i] = join(parts[i], x[i]);
+        }
+    }
+    let mut last = unit;
+    for &x in rest {
+        last = join(last, x);
+    }
+    let mut n = 4;
+    while n > 0 {
+        for i in 0..n {
+            parts[i] = join(parts[i], parts[i + n]);
+        }
+        n /= 2;
+    }
+    join(parts[0], last)
 }
 
 /// Over the first dimension of a block, `inner` columns at a time.
@@ -332,6 +465,51 @@ mod tests {
         assert_eq!(out.to_elements::<f32>(), [0.0; 3]);
         softmax(&x.read().view(), 0, Softmax::Safe, &out.write().view_mut(), 1).unwrap();
         assert_eq!(out.to_elements::<f32>(), [0.0; 3]);
+    }
+
+    #[test]
+    fn short_rows_agree_with_the_definition_and_with_each_other_in_any_strides() {
+        for len in [1, 2, 7, 8, 9, 49, 96, 200, 256] {
+            let sizes = [3, 37, len];
+            let data: Vec<f32> = (0..3 * 37 * len).map(|i| ((i * 37) % 101) as f32 * 0.11 - 5.0).collect();
+            let x = RawTensor::from_slice(&data, &sizes);
+            let out = RawTensor::zeros(DType::F32, Layout::contiguous(&sizes));
+            softmax(&x.read().view(), 2, Softmax::Plain, &out.write().view_mut(), 1).unwrap();
+            for (x, y) in data.chunks(len as usize).zip(out.to_elements::<f32>().chunks(len as usize)) {
+                let total: f64 = x.iter().map(|&x| f64::from(x).exp()).sum();
+                for (&x, &y) in x.iter().zip(y) {
+                    let want = f64::from(x).exp() / total;
+                    assert!((f64::from(y) - want).abs() <= 3e-6 * want, "{len}: {y} {want}");
+                }
+            }
+            for order in [[2, 0, 1], [1, 2, 0], [2, 1, 0]] {
+                let turned = RawTensor::zeros(DType::F32, Layout::permuted(&sizes, &order));
+                copy_convert(x.read().view(), &turned.write().view_mut());
+                for threads in [1, 3] {
+                    let to = RawTensor::zeros(DType::F32, Layout::permuted(&sizes, &order));
+                    softmax(&turned.read().view(), 2, Softmax::Plain, &to.write().view_mut(), threads).unwrap();
+                    assert_eq!(to.to_elements::<f32>(), out.to_elements::<f32>(), "{len} {order:?} {threads}");
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn boxes_of_rows_are_all_rows_in_order() {
+        for (sizes, len) in
+            [(&[5i64, 70, 96][..], 96), (&[2, 3, 5000], 5000), (&[3, 9, 41, 8], 328), (&[7], 7), (&[], 1)]
+        {
+            let l = Layout::permuted(sizes, &(0..sizes.len()).rev().collect::<Vec<_>>());
+            let (all, cut) = (l.cells(), Boxes::of(sizes, len));
+            let mut got = Vec::new();
+            for at in 0..cut.count(sizes) {
+                assert_eq!(cut.first_row(sizes, at, len), got.len() / len);
+                let part = cut.part(&l, at);
+                assert!(part.numel() as usize <= cut.elements && part.numel() as usize % len == 0);
+                got.extend(part.cells());
+            }
+            assert_eq!(got, all, "{sizes:?}");
+        }
     }
 
     #[test]

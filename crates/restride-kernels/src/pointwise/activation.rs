@@ -42,7 +42,7 @@ pointwise! {
     }
     LEAKY_RELU(x, slope) "`x`, times `slope` below 0" { real: if x > 0.0 { x } else { x * slope } }
     ELU(x, alpha, scale, input_scale) "`x`, an exponential below 0" { elementary: elu(x, alpha, scale, input_scale) }
-    GELU(x) "`x` times the normal distribution function" { elementary: x * x.normal_cdf() }
+    GELU(x) "`x` times the normal distribution function" { elementary: x * x.gelu_factor() }
     GELU_TANH(x) "`gelu` by the hyperbolic tangent" { elementary: 0.5 * x * (1.0 + gelu_tanh_inner(x)) }
     SILU(x) "`x * sigmoid(x)`" { elementary: x / (1.0 + (-x).exp_fast()), complex: x * x.by(m::sigmoid) }
     MISH(x) "`x * tanh(softplus(x))`" { elementary: x * x.tanh_softplus() }

@@ -8,7 +8,7 @@ const NORMAL_DENSITY: f64 = std::f64::consts::FRAC_2_SQRT_PI * std::f64::consts:
 
 #[inline(always)]
 fn gelu<T: Real>(x: T) -> T {
-    x.normal_cdf() + x * T::of(NORMAL_DENSITY) * (T::of(-0.5) * x * x).exp_fast()
+    x.gelu_factor() + x * T::of(NORMAL_DENSITY) * (T::of(-0.5) * x * x).exp_fast()
 }
 
 #[inline(always)]

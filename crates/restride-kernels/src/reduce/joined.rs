@@ -3,7 +3,7 @@
 //! A row is joined in blocks of [`block`] elements, each in [`side`] interleaved parts, and blocks pairwise: the order depends on
 //! the length of a row alone. Strides choose what is computed together: elements of one row, or neighbouring rows.
 
-use super::{Tree, cast, fold, fold_on};
+use super::{Tree, cast, fold, fold_on, lanes};
 use crate::matmul::panels::prefetch;
 use crate::support::convert::{Compute, load_row, round_through};
 use crate::support::isa;
@@ -132,8 +132,21 @@ impl<T: Compute, J: Fn(T, T) -> T + Copy + Sync> JoinedRows<T, J> {
                 // A single row is shared between the threads itself.
                 let within = if results == 1 { threads } else { 1 };
                 let some = SHARED.div_ceil(2 * len.max(1));
+                // Short rows that are equally far apart are joined one after the other.
+                let apart = match dims[..] {
+                    [(_, apart, _)] if here && (1..=block::<T>()).contains(&len) => Some(apart as isize),
+                    _ => None,
+                };
                 par::each(threads, results.div_ceil(some), &|i| {
-                    for i in i * some..results.min((i + 1) * some) {
+                    let range = i * some..results.min((i + 1) * some);
+                    if let Some(apart) = apart {
+                        // SAFETY: the positions of results, which are this item's alone.
+                        let to = unsafe { std::slice::from_raw_parts_mut(to.at(range.start), range.len()) };
+                        let from = source.base().cast::<T>().wrapping_offset(start(range.start));
+                        isa::run(RowByRow { to, from, apart, len, unit: self.unit, join: self.join });
+                        return to.iter_mut().for_each(|sum| *sum = finish(*sum));
+                    }
+                    for i in range {
                         let cell = start(i);
                         let sum = if len == 0 {
                             self.unit
@@ -282,6 +295,32 @@ impl ReducedElements<'_> {
         unsafe { load_row(self.x.dtype(), self.x.base(), cell, step, to) };
         if self.read != self.x.dtype() {
             round_through(self.read, to);
+        }
+    }
+}
+
+/// Joins rows of one block each, which are runs.
+struct RowByRow<'a, T, J> {
+    to: &'a mut [T],
+    from: *const T,
+    /// Elements from a row to the next.
+    apart: isize,
+    len: usize,
+    unit: T,
+    join: J,
+}
+
+impl<T: Compute, J: Fn(T, T) -> T + Copy> isa::Work for RowByRow<'_, T, J> {
+    type Out = ();
+    const VECTORS: bool = is_real::<T>();
+    const WIDEST: bool = false;
+    #[inline(always)]
+    fn run(self) {
+        let RowByRow { to, from, apart, len, unit, join } = self;
+        for (i, to) in to.iter_mut().enumerate() {
+            // SAFETY: the elements of a row.
+            let row = unsafe { std::slice::from_raw_parts(from.wrapping_offset(i as isize * apart), len) };
+            *to = lanes(row, unit, |x| x, join);
         }
     }
 }

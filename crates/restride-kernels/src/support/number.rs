@@ -188,6 +188,8 @@ pub trait Real: Float + NumAssign + Ordered + Inexact<Abs = Self> {
     fn sigmoid(self) -> Self;
     /// Distribution function of the normal distribution.
     fn normal_cdf(self) -> Self;
+    /// The same, as `gelu` needs it: singles below -5.5 give 0.
+    fn gelu_factor(self) -> Self;
     /// `tanh(ln(1 + exp(x)))`.
     fn tanh_softplus(self) -> Self;
 }
@@ -236,6 +238,7 @@ real! { f32, libm::erfcf, libm::lgammaf, libm::nextafterf;
     erf(x) math::erf(x);
     sigmoid(x) math::sigmoid(x);
     normal_cdf(x) math::normal_cdf(x);
+    gelu_factor(x) math::gelu_factor(x);
     tanh_softplus(x) math::tanh_softplus(x);
 }
 real! { f64, libm::erfc, libm::lgamma, libm::nextafter;
@@ -251,6 +254,7 @@ real! { f64, libm::erfc, libm::lgamma, libm::nextafter;
     pow_fast(x, y) x.powf(y);
     erf(x) libm::erf(x);
     sigmoid(x) 1.0 / (1.0 + (-x).exp());
+    gelu_factor(x) x.normal_cdf();
     normal_cdf(x) 0.5 * (1.0 + libm::erf(x * std::f64::consts::FRAC_1_SQRT_2));
     tanh_softplus(x) x.exp().ln_1p().tanh();
 }
