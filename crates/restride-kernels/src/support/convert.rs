@@ -473,25 +473,6 @@ fn copy_as<C: Compute>(src: View<'_>, dst: &ViewMut<'_>) {
     });
 }
 
-/// Copies a run of elements in parts that the C library copies with vectors: what it does with longer ones (`rep movsb`) takes three
-/// times as long where the two addresses are not equally aligned.
-///
-/// # Safety
-/// As [`std::ptr::copy`].
-#[inline(always)]
-pub(crate) unsafe fn copy_run<W: Copy>(from: *const W, to: *mut W, n: usize) {
-    const PART: usize = 2048;
-    let apart = from.addr().abs_diff(to.addr()) >= n * size_of::<W>();
-    let part = if apart { PART / size_of::<W>() } else { n };
-    let mut done = 0;
-    while done < n {
-        let some = part.min(n - done);
-        // SAFETY: the caller's promise.
-        unsafe { std::ptr::copy(from.add(done), to.add(done), some) };
-        done += some;
-    }
-}
-
 fn copy_same(src: View<'_>, dst: &ViewMut<'_>) {
     with_word!(src.dtype(), W => copy_words::<W>(src, dst))
 }
@@ -517,8 +498,8 @@ fn copy_words<W: Copy>(src: View<'_>, dst: &ViewMut<'_>) {
         match (to_step, from_step) {
             (1, 1) => {
                 // SAFETY: every element of both rows is a cell of its view, of `W`'s size and at least `W`'s alignment.
-                // A row that is copied onto itself stays.
-                unsafe { copy_run(from, to, rows.len()) };
+                // `copy` also takes a row that is copied onto itself.
+                unsafe { std::ptr::copy(from, to, rows.len()) };
             }
             (1, 0) => {
                 // SAFETY: as above.
