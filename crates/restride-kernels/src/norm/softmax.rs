@@ -517,7 +517,7 @@ mod tests {
             for at in 0..cut.count(sizes) {
                 assert_eq!(cut.first_row(sizes, at, len), got.len() / len);
                 let part = cut.part(&l, at);
-                assert!(part.numel() as usize <= cut.elements && part.numel() as usize % len == 0);
+                assert!(part.numel() as usize <= cut.elements && (part.numel() as usize).is_multiple_of(len));
                 got.extend(part.cells());
             }
             assert_eq!(got, all, "{sizes:?}");

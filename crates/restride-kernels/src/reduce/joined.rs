@@ -134,7 +134,7 @@ impl<T: Compute, J: Fn(T, T) -> T + Copy + Sync> JoinedRows<T, J> {
                 let some = SHARED.div_ceil(2 * len.max(1));
                 // Short rows that are equally far apart are joined one after the other.
                 let apart = match dims[..] {
-                    [(_, apart, _)] if here && (1..=block::<T>()).contains(&len) => Some(apart as isize),
+                    [(_, apart, _)] if here && (1..=block::<T>()).contains(&len) => Some(apart),
                     _ => None,
                 };
                 par::each(threads, results.div_ceil(some), &|i| {
