@@ -1,12 +1,13 @@
 //! One input channel per group, in `f32`: each result is a sum over the taps of its window, from the bias on, in the order of the taps.
 //!
-//! Channels-first planes are framed ([`Frame`]): lanes are neighbouring windows, and padding is read as zeros. Channels-last planes are
-//! read as they are: lanes are channels, and taps in the padding are skipped. A term of zero changes a sum of finite terms at most in
+//! Channels-first planes are framed ([`Frame`]): lanes are neighbouring windows, and padding is read as zeros. Of channels-last planes
+//! lanes are channels (`depthwise_last.rs`); taps in the padding are skipped or read as zeros. A term of zero changes a sum of finite terms at most in
 //! the sign of a zero, and all sums end with `+ 0`, so their bits are the same. Infinite weights and NaNs take [`skip_padding`] in
 //! every layout: like PyTorch's, these results have no terms of padding.
 //!
 //! [`skip_padding`]: Depthwise::skip_padding
 
+use crate::conv::depthwise_last::{Last, MOST, is_framed};
 use crate::conv::frame::{Frame, Planes, TAPS, spread};
 use crate::conv::lanes::{Lanes, Task};
 use crate::conv::window::Window;
@@ -14,16 +15,13 @@ use crate::support::epilogue::Epilogue;
 use crate::support::isa::isa;
 use crate::support::par;
 use std::mem::MaybeUninit;
-use std::ops::Range;
 
 /// Elements of a frame and of its results, on the stack.
-const FRAME: usize = 8192;
-/// Elements of the vectors of any tile.
-const MOST: usize = 64;
-/// Windows of a row that are computed together, channels-last.
-const SIDE: usize = 4;
+pub(super) const FRAME: usize = 8192;
 /// Most vectors of results at a time, channels-first.
 const VECTORS: usize = 8;
+/// Channels of a vector, at most.
+const SOME: usize = 16;
 /// Bytes of a part of the result that an epilogue works on.
 const PART: usize = 1 << 17;
 /// Multiplications that are worth a thread.
@@ -91,12 +89,15 @@ impl Depthwise<'_> {
                     }
                     // Weights are put in order for each part: it has many lines of some channels rather than few lines of all. The
                     // last channels are never fewer than a vector.
-                    let blocks = if threads > 1 { (self.channels / MOST).max(1) } else { 1 };
+                    // Copied lines are shared by lines that follow: blocks are then of fewer channels.
+                    let few = self.channels / (threads * 4).max(1) / SOME * SOME;
+                    let wide = if is_framed(w) { few.clamp(SOME, MOST) } else { MOST };
+                    let blocks = if threads > 1 { (self.channels / wide).max(1) } else { 1 };
                     let part = lines.min(part * blocks).max(1);
                     par::each(threads, blocks * lines.div_ceil(part), &|i| {
                         let (block, first) = (i % blocks, i / blocks * part);
-                        let end = if block + 1 == blocks { self.channels } else { (block + 1) * MOST };
-                        set.run(&Last(self, first..lines.min(first + part), block * MOST..end));
+                        let end = if block + 1 == blocks { self.channels } else { (block + 1) * wide };
+                        set.run(&Last(self, first..lines.min(first + part), block * wide..end));
                     });
                 }
                 Some(frame) => {
@@ -125,7 +126,7 @@ impl Depthwise<'_> {
 
     /// Where the taps of a weight are, from its first element on.
     #[inline(always)]
-    fn offsets(&self) -> [isize; TAPS] {
+    pub(super) fn offsets(&self) -> [isize; TAPS] {
         let mut all = [0; TAPS];
         self.w.each_tap(|t, tap| all[t] = (0..3).map(|d| tap[d] as isize * self.weight.strides[d]).sum());
         all
@@ -144,6 +145,12 @@ impl Depthwise<'_> {
     /// Whether all weights are finite.
     unsafe fn is_finite(&self) -> bool {
         let taps = &self.offsets()[..self.w.taps()];
+        if self.is_dense(taps) {
+            let mut finite = false;
+            // SAFETY: the caller's promise: these are all weights.
+            unsafe { isa().run(&Finite(self.weight.base, self.channels * self.each * taps.len(), &raw mut finite)) };
+            return finite;
+        }
         (0..self.channels * self.each).all(|o| {
             let at = self.weight.base.wrapping_offset(o as isize * self.weight.channel);
             // SAFETY: the caller's promise.
@@ -151,8 +158,13 @@ impl Depthwise<'_> {
         })
     }
 
+    /// Whether the weights are a run, channel by channel, with these offsets of taps.
+    fn is_dense(&self, taps: &[isize]) -> bool {
+        self.weight.channel == taps.len() as isize && taps.iter().enumerate().all(|(i, &t)| t == i as isize)
+    }
+
     #[inline(always)]
-    unsafe fn bias(&self, o: usize) -> f32 {
+    pub(super) unsafe fn bias(&self, o: usize) -> f32 {
         // SAFETY: the caller's promise.
         self.bias.map_or(0.0, |b| unsafe { b.add(o).read() })
     }
@@ -178,6 +190,37 @@ impl Depthwise<'_> {
                 let cell: isize = (0..3).map(|d| at[d] as isize * self.y.strides[d]).sum();
                 y.offset(cell).write(sum + 0.0);
             }
+        }
+    }
+}
+
+/// Whether all of a run of numbers are finite: where the answer goes.
+struct Finite(*const f32, usize, *mut bool);
+
+impl Task for Finite {
+    #[inline(always)]
+    unsafe fn run<V: Lanes<T = f32>>(&self) {
+        let Finite(from, n, to) = *self;
+        let mut nothing = [0f32; MOST];
+        // SAFETY: the caller's promise.
+        unsafe {
+            let zero = V::splat(0.0);
+            // Zero times an infinity or a NaN is a NaN, which stays one.
+            let mut sums = [zero; 4];
+            let mut i = 0;
+            while i + 4 * V::LANES <= n {
+                for (j, sum) in sums.iter_mut().enumerate() {
+                    *sum = sum.plus_product(V::load(from.add(i + j * V::LANES)), zero);
+                }
+                i += 4 * V::LANES;
+            }
+            while i < n {
+                sums[0] = sums[0].plus_product(V::load_first(from.add(i), V::LANES.min(n - i)), zero);
+                i += V::LANES;
+            }
+            let sum = sums[0].plus(sums[1]).plus(sums[2].plus(sums[3]));
+            sum.store(nothing.as_mut_ptr());
+            to.write(nothing[..V::LANES].iter().all(|x| !x.is_nan()));
         }
     }
 }
@@ -325,159 +368,4 @@ unsafe fn run<V: Lanes<T = f32>, const M: usize>(
         }
     }
     M
-}
-
-/// Lines of the result, channels-last, and channels: the task's ranges of them.
-struct Last<'a>(&'a Depthwise<'a>, Range<usize>, Range<usize>);
-
-impl Task for Last<'_> {
-    #[inline(always)]
-    unsafe fn run<V: Lanes<T = f32>>(&self) {
-        let Last(_, _, channels) = self;
-        let mut c = channels.start;
-        // SAFETY: the caller's promise.
-        unsafe {
-            while c < channels.end {
-                let left = channels.end - c;
-                c += if left >= 4 * V::LANES {
-                    self.channels::<V, 4, false>(c, V::LANES)
-                } else if left >= 2 * V::LANES {
-                    self.channels::<V, 2, false>(c, V::LANES)
-                } else if left >= V::LANES {
-                    self.channels::<V, 1, false>(c, V::LANES)
-                } else if channels.len() >= V::LANES {
-                    // Some channels twice: whole vectors are faster than parts of one.
-                    self.channels::<V, 1, false>(channels.end - V::LANES, V::LANES)
-                } else {
-                    self.channels::<V, 1, true>(c, left)
-                };
-            }
-        }
-    }
-}
-
-impl Last<'_> {
-    /// `M` vectors of channels from `c` on; of the last one, `part` lanes where `PART`.
-    #[inline(always)]
-    unsafe fn channels<V: Lanes<T = f32>, const M: usize, const PART: bool>(&self, c: usize, part: usize) -> usize {
-        let Last(of, lines, _) = self;
-        let w = of.w;
-        let wide = if PART { part } else { M * V::LANES };
-        let mut memory = MaybeUninit::<[f32; FRAME]>::uninit();
-        let weights = memory.as_mut_ptr().cast::<f32>();
-        let mut bias = [0f32; MOST];
-        // SAFETY: the caller's promise; taps × vectors fit the memory.
-        unsafe {
-            for (t, &at) in of.offsets()[..w.taps()].iter().enumerate() {
-                let from = of.weight.base.offset(c as isize * of.weight.channel + at);
-                for i in 0..M * V::LANES {
-                    let x = if i < wide { from.offset(i as isize * of.weight.channel).read() } else { 0.0 };
-                    weights.add(t * M * V::LANES + i).write(x);
-                }
-            }
-            for (i, b) in bias[..wide].iter_mut().enumerate() {
-                *b = of.bias(c + i);
-            }
-            let [od, oh, ow] = w.output;
-            // Windows of a row that have no padding.
-            let (lo, hi) = (w.inside(2, 0).0, w.inside(2, w.kernel[2] - 1).1);
-            let mut line = lines.start;
-            while line < lines.end {
-                let (n, z, y) = ((line / (od * oh)) as isize, line / oh % od, line % oh);
-                let x = of.x.base.offset(n * of.x_sample + c as isize);
-                let to = of
-                    .y
-                    .base
-                    .offset(n * of.y_sample + z as isize * of.y.strides[0] + y as isize * of.y.strides[1] + c as isize);
-                let taps = [inside(w, 0, z), inside(w, 1, y)];
-                let mut o = 0;
-                while o < ow {
-                    let (at, to) = ([z, y, o], to.offset(o as isize * of.y.strides[2]));
-                    o += if M == 1 && o >= lo && o + 2 * SIDE <= hi {
-                        windows::<V, M, { 2 * SIDE }, PART>(of, at, &taps, 0..w.kernel[2], x, weights, &bias, to, part)
-                    } else if o >= lo && o + SIDE <= hi {
-                        windows::<V, M, SIDE, PART>(of, at, &taps, 0..w.kernel[2], x, weights, &bias, to, part)
-                    } else if o >= lo && o < hi {
-                        windows::<V, M, 1, PART>(of, at, &taps, 0..w.kernel[2], x, weights, &bias, to, part)
-                    } else {
-                        windows::<V, M, 1, PART>(of, at, &taps, inside(w, 2, o), x, weights, &bias, to, part)
-                    };
-                }
-                line += 1;
-            }
-        }
-        wide
-    }
-}
-
-/// The taps of window `o` that are inside of the input in a dimension.
-#[inline(always)]
-fn inside(w: &Window, d: usize, o: usize) -> Range<usize> {
-    let at = o * w.stride[d];
-    let lo = w.pad[d].saturating_sub(at).div_ceil(w.dilation[d]).min(w.kernel[d]);
-    let hi = (w.input[d] + w.pad[d]).saturating_sub(at).div_ceil(w.dilation[d]).min(w.kernel[d]);
-    lo..hi.max(lo)
-}
-
-/// Computes `S` neighbouring windows of a row, the first at `at`. Their taps `depth`, `rows` and `columns` are inside of the input;
-/// the others read padding and are left out.
-#[allow(clippy::needless_range_loop)] // windows by vectors
-#[inline(always)]
-unsafe fn windows<V: Lanes<T = f32>, const M: usize, const S: usize, const PART: bool>(
-    of: &Depthwise<'_>,
-    at: [usize; 3],
-    [depth, rows]: &[Range<usize>; 2],
-    columns: Range<usize>,
-    x: *const f32,
-    weights: *const f32,
-    bias: &[f32; MOST],
-    to: *mut f32,
-    part: usize,
-) -> usize {
-    let w = of.w;
-    let [_, kh, kw] = w.kernel;
-    let tap = w.dilation[2] as isize * of.x.strides[2];
-    let apart: [isize; S] = std::array::from_fn(|j| (j * w.stride[2]) as isize * of.x.strides[2]);
-    let cell = |d: usize, k: usize| (at[d] * w.stride[d] + k * w.dilation[d] - w.pad[d]) as isize * of.x.strides[d];
-    // SAFETY: the caller's promise; the taps are inside of the input.
-    unsafe {
-        let mut sums = [[V::splat(0.0); M]; S];
-        for sum in &mut sums {
-            for (i, s) in sum.iter_mut().enumerate() {
-                *s = V::load(bias.as_ptr().add(i * V::LANES));
-            }
-        }
-        let mut kz = depth.start;
-        while kz < depth.end && columns.start < columns.end {
-            let mut ky = rows.start;
-            while ky < rows.end {
-                let mut weight = weights.add(((kz * kh + ky) * kw + columns.start) * M * V::LANES);
-                let mut from = x.offset(cell(0, kz) + cell(1, ky) + cell(2, columns.start));
-                let mut left = columns.end - columns.start;
-                while left > 0 {
-                    for i in 0..M {
-                        let weight = V::load(weight.add(i * V::LANES));
-                        for j in 0..S {
-                            let from = from.offset(apart[j]).add(i * V::LANES);
-                            let v = if PART { V::load_first(from, part) } else { V::load(from) };
-                            sums[j][i] = sums[j][i].plus_product(v, weight);
-                        }
-                    }
-                    weight = weight.add(M * V::LANES);
-                    from = from.wrapping_offset(tap);
-                    left -= 1;
-                }
-                ky += 1;
-            }
-            kz += 1;
-        }
-        for (j, sum) in sums.into_iter().enumerate() {
-            let to = to.offset(j as isize * of.y.strides[2]);
-            for (i, s) in sum.into_iter().enumerate() {
-                let s = s.plus(V::splat(0.0));
-                if PART { s.store_first(to.add(i * V::LANES), part) } else { s.store(to.add(i * V::LANES)) }
-            }
-        }
-    }
-    S
 }

@@ -338,19 +338,27 @@ impl<T: Number> Rows<T> for Weights<'_, T> {
 
 impl<T: Number> Panels<T> for Weights<'_, T> {
     unsafe fn fill(&self, depth: Range<usize>, columns: Range<usize>, width: usize, panel: *mut T) {
-        let wide = columns.len();
-        let mut memory = MaybeUninit::<[T; SOME * STEP]>::uninit();
-        let runs: *mut T = memory.as_mut_ptr().cast();
-        for first in (0..wide).step_by(SOME) {
-            let some = SOME.min(wide - first);
-            // SAFETY: the caller's promise; the memory has a run for each of these columns.
+        let (cin, all) = (self.cin, self.w.taps());
+        let [_, kh, kw] = self.w.kernel;
+        let taps = if self.order == Order::Taps { depth.start / cin..depth.end.div_ceil(cin) } else { 0..all };
+        for t in taps {
+            let channels = self.order.channels(&depth, t, cin, all);
+            if channels.is_empty() {
+                continue;
+            }
+            let (k, next) = self.order.term(channels.start, t, cin, all);
+            let tap = [t / (kh * kw), t / kw % kh, t % kw];
+            let cell: isize = (0..3).map(|d| tap[d] as isize * self.at.strides[d]).sum();
+            // SAFETY: the caller's promise; rows are those of the tap's terms.
             unsafe {
-                (0..some).for_each(|j| self.terms(columns.start + first + j, &depth, runs.add(j * STEP)));
-                pack(T::turn(), panel.add(first), width, (runs, 1, STEP as isize), depth.len(), some);
+                let first = columns.start as isize * self.out + channels.start as isize * self.at.channel + cell;
+                let (from, to) = (self.at.base.offset(first), panel.add((k - depth.start) * width));
+                let matrix = (from, self.at.channel, self.out);
+                pack(T::turn(), to, next * width, matrix, channels.len(), columns.len());
             }
         }
         // SAFETY: the caller's promise.
-        unsafe { widen(panel, width, depth.len(), wide) }
+        unsafe { widen(panel, width, depth.len(), columns.len()) };
     }
 }
 

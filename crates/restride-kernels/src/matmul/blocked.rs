@@ -27,7 +27,7 @@ pub type MatrixMut<T> = (*mut T, isize, isize);
 /// Bytes of a panel of the widest kernels.
 const PANEL: usize = DEPTH * 128;
 /// Bytes of copied rows of the left operand.
-const BLOCK: usize = 1 << 17;
+const BLOCK: usize = 1 << 18;
 /// Bytes of the sums of a few rows.
 const SUMS: usize = 1 << 14;
 /// Bytes of the largest tile.

@@ -191,8 +191,9 @@ pub(crate) unsafe fn pack<T: Copy + Zero>(
             (0..whole.0).for_each(|p| (whole.1..wide).for_each(|j| rest(p, j)));
             (whole.0..len).for_each(|p| (0..wide).for_each(|j| rest(p, j)));
         } else {
-            for (p, j) in (0..len).flat_map(|p| (0..wide).map(move |j| (p, j))) {
-                panel.add(p * width + j).write(b.0.offset(p as isize * b.1 + j as isize * b.2).read());
+            for p in 0..len {
+                let (to, from) = (panel.add(p * width), b.0.offset(p as isize * b.1));
+                (0..wide).for_each(|j| to.add(j).write(from.offset(j as isize * b.2).read()));
             }
         }
     }

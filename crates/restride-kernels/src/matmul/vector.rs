@@ -26,7 +26,7 @@ pub unsafe fn vector<T: Copy + Zero + Send + Sync + Add<Output = T> + Mul<Output
     add: bool,
     threads: usize,
 ) {
-    let threads = if n * k < SHARED { 1 } else { threads };
+    let threads = if n * k < SHARED_VECTOR { 1 } else { threads };
     let most = if b.2 == 1 { WIDE } else { SIDE };
     let part = n.div_ceil(threads).next_multiple_of(16).clamp(1, most);
     let shared = Shared((a, b, c));
@@ -56,6 +56,8 @@ impl<T: Copy + Zero + Add<Output = T> + Mul<Output = T>> isa::Work for Columns<T
     }
 }
 
+/// Products with a vector of fewer multiplications are not worth sharing: they take as long as memory does.
+const SHARED_VECTOR: usize = 1 << 16;
 /// Columns at a time that are side by side: runs of them are pages, and their sums stay in a cache.
 const WIDE: usize = 2048;
 /// Such columns that are made piece by piece.
@@ -89,21 +91,24 @@ unsafe fn across<T: Copy + Add<Output = T> + Mul<Output = T>>(
     b: (*const T, isize),
 ) {
     assert!(sums.len() == LANES * n, "each lane has a sum for each column");
+    let b_row = |p: usize| b.0.wrapping_offset(p as isize * b.1);
     // SAFETY: `n` elements of a row of the matrix.
-    let row = |p: usize| unsafe { std::slice::from_raw_parts(b.0.wrapping_offset(p as isize * b.1), n) };
-    let whole = k / (2 * LANES) * (2 * LANES);
-    for p in (0..whole).step_by(2 * LANES) {
+    let row = |p: usize| unsafe { std::slice::from_raw_parts(b_row(p), n) };
+    // Several terms of a lane at a time: its sums are read and written once for them.
+    let whole = k / (4 * LANES) * (4 * LANES);
+    for p in (0..whole).step_by(4 * LANES) {
         for (l, sums) in sums.chunks_exact_mut(n).enumerate() {
-            let (x, y) = (factor(p + l), factor(p + LANES + l));
+            let x: [T; 4] = std::array::from_fn(|i| factor(p + i * LANES + l));
+            let [a, b, c, d] = std::array::from_fn(|i| row(p + i * LANES + l));
             if n <= MADE {
                 // Short rows that come next.
-                for ahead in [2 * LANES, 3 * LANES] {
-                    let next = b.0.wrapping_offset((p + l + ahead) as isize * b.1);
+                for ahead in 4..8 {
+                    let next = b_row(p + l + ahead * LANES);
                     (0..n).step_by((64 / size_of::<T>()).max(1)).for_each(|j| prefetch(next.wrapping_add(j)));
                 }
             }
-            for ((sum, a), b) in sums.iter_mut().zip(row(p + l)).zip(row(p + LANES + l)) {
-                *sum = (*sum + x * *a) + y * *b;
+            for ((((sum, a), b), c), d) in sums.iter_mut().zip(a).zip(b).zip(c).zip(d) {
+                *sum = (((*sum + x[0] * *a) + x[1] * *b) + x[2] * *c) + x[3] * *d;
             }
         }
     }

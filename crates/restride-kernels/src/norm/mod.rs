@@ -219,13 +219,29 @@ pub fn batch_factors<N: Real>(
         if let Some(bias) = &affine_.bias {
             read(bias, first, &mut b[..n]);
         }
+        isa::run(ChannelNumbers([&mut m[..n], &mut v[..n], &mut w[..n], &mut b[..n]], eps));
         for i in 0..n {
-            let factor = 1.0 / (v[i] + eps).sqrt() * w[i];
-            scale[first + i] = N::of(factor);
-            shift[first + i] = N::of(b[i] - m[i] * factor);
+            scale[first + i] = N::of(w[i]);
+            shift[first + i] = N::of(b[i]);
         }
     }
     Ok(())
+}
+
+/// Mean, variance, weight and bias of some channels, which become what these are multiplied by, and what is added: the last two.
+/// Roots and quotients take longer than all else, unless they are those of vectors.
+struct ChannelNumbers<'a>([&'a mut [f64]; 4], f64);
+impl isa::Work for ChannelNumbers<'_> {
+    type Out = ();
+    const WIDEST: bool = false;
+    #[inline(always)]
+    fn run(self) {
+        let ChannelNumbers([mean, var, weight, bias], eps) = self;
+        for (((m, v), w), b) in mean.iter().zip(var.iter()).zip(weight).zip(bias) {
+            *w *= 1.0 / (v + eps).sqrt();
+            *b -= m * *w;
+        }
+    }
 }
 
 /// `x * scale + shift` with one number each or as many as elements: a row of [`batch_norm_with`].
