@@ -23,6 +23,21 @@ pub fn replace(op: Op, args: &[Arg], graph: &Graph) -> Option<ValueId> {
     }
 }
 
+/// A call with one result that equals the first result of a call of which nothing else is read, and that is cheaper: its
+/// operator, with its arguments.
+pub fn first_alone(op: Op, args: &[Arg]) -> Option<(&'static str, Vec<Arg>)> {
+    match (op.name(), args) {
+        ("aten.max_pool2d_with_indices.default", _) => Some(("aten.max_pool2d.default", args.to_vec())),
+        ("aten.max_pool3d_with_indices.default", _) => Some(("aten.max_pool3d.default", args.to_vec())),
+        ("aten._native_batch_norm_legit_no_training.default", [statistics @ .., momentum, eps]) => {
+            let no = || Arg::Scalar(Expr::from(Scalar::Bool(false)));
+            let more = [no(), momentum.clone(), eps.clone(), no()];
+            Some(("aten.batch_norm.default", statistics.iter().cloned().chain(more).collect()))
+        }
+        _ => None,
+    }
+}
+
 /// Whether a call copies its first operand as it is: a padding of nothing.
 pub fn copies(node: &Node) -> bool {
     match (node.op.name(), node.args.get(1)) {

@@ -61,19 +61,31 @@ pub fn simplify(program: &Program) -> Result<Program> {
 }
 
 /// A copy that is only read in another shape becomes a reshape: decomposed programs have `clone`, then `_unsafe_view`. A
-/// `copy` with its target's sizes is such a copy.
+/// `copy` with its target's sizes is such a copy. An operator of which only the first result is read becomes one that makes
+/// no others: decomposed programs have `max_pool2d_with_indices`.
 fn reshapes(program: &Program) -> Result<Program> {
     let uses: BTreeMap<GraphId, Uses> = program.graphs.iter().map(|(id, g)| (id, Uses::of(g))).collect();
     let found = |id: GraphId, graph: &Graph| {
-        graph
-            .ordered()
-            .any(|(_, n)| uses[&id].copy_seen(graph, n).is_some() || peephole::replace(n.op, &n.args, graph).is_some())
+        graph.ordered().any(|(_, n)| {
+            uses[&id].copy_seen(graph, n).is_some()
+                || peephole::replace(n.op, &n.args, graph).is_some()
+                || uses[&id].alone(n).is_some()
+        })
     };
     if !program.graphs.iter().any(|(id, graph)| found(id, graph)) {
         return Ok(program.clone());
     }
     let mut out = rebuild(program, |new, node| {
         let args = new.args(node);
+        if uses[&new.id].alone(node).is_some()
+            && let Some((op, args)) = peephole::first_alone(node.op, &args)
+        {
+            let r = node.results[0];
+            let ty = new.old.tensor(r).clone();
+            let made = new.builder(node, r).call(op, args, ty);
+            new.map.set(r, Some(made));
+            return Ok(());
+        }
         match uses[&new.id].copy_seen(new.old, node) {
             Some(x) => {
                 let (x, r) = (new.map[x].expect("operands come first"), node.results[0]);
@@ -162,6 +174,12 @@ impl Uses {
                 None => view = maker,
             }
         }
+    }
+
+    /// The cheaper call that gives the first result of a node, where no other one is read.
+    fn alone(&self, node: &Node) -> Option<(&'static str, Vec<Arg>)> {
+        let (_, others) = node.results.split_first()?;
+        others.iter().all(|r| self.count[*r] == 0).then(|| peephole::first_alone(node.op, &node.args))?
     }
 
     /// The one reader of a value.

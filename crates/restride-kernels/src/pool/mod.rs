@@ -130,30 +130,44 @@ fn with_indices<T: Ordered>(of: &Pooling<'_, T, Greatest>, indices: &ViewMut<'_>
             let x = of.x.base.offset(n * of.x_sample + c * of.x.channel);
             let y = of.y.base.offset(n * of.y_sample + c * of.y.channel);
             let places_of = places.base.offset(n * places_sample + c * places.channel);
-            let [_, h, w] = s.windows.each_ref().map(|w| w.len());
-            s.each(|at, span| {
-                let first = (span[0].start * s.input[1] + span[1].start) * s.input[2] + span[2].start;
-                let element = |i: usize| {
-                    let at = [i / (s.input[1] * s.input[2]), i / s.input[2] % s.input[1], i % s.input[2]];
-                    let cell: isize = (0..3).map(|d| at[d] as isize * of.x.strides[d]).sum();
-                    x.offset(cell).read()
-                };
-                let (mut best, mut place) = (T::LEAST, first);
-                s.lines(span, |line| {
-                    for i in (span[2].start..span[2].end).step_by(span[2].step) {
-                        let v = element(line + i);
-                        if v.beats(best) {
-                            (best, place) = (v, line + i);
+            let cell =
+                |at: [usize; 3], strides: &[isize; 3]| (0..3).map(|d| at[d] as isize * strides[d]).sum::<isize>();
+            let element = |i: usize| {
+                let at = [i / (s.input[1] * s.input[2]), i / s.input[2] % s.input[1], i % s.input[2]];
+                x.offset(cell(at, &of.x.strides)).read()
+            };
+            for (i, z) in s.windows[0].iter().enumerate() {
+                for (j, y_span) in s.windows[1].iter().enumerate() {
+                    for (k, x_span) in s.windows[2].iter().enumerate() {
+                        let first = (z.start * s.input[1] + y_span.start) * s.input[2] + x_span.start;
+                        let (mut best, mut place, mut found) = (T::LEAST, first, false);
+                        let mut at = [z.start, y_span.start, x_span.start];
+                        while at[0] < z.end {
+                            at[1] = y_span.start;
+                            while at[1] < y_span.end {
+                                let line = (at[0] * s.input[1] + at[1]) * s.input[2];
+                                let from = x.offset(cell([at[0], at[1], 0], &of.x.strides));
+                                at[2] = x_span.start;
+                                while at[2] < x_span.end {
+                                    let v = from.offset(at[2] as isize * of.x.strides[2]).read();
+                                    if v.beats(best) {
+                                        (best, place, found) = (v, line + at[2], true);
+                                    }
+                                    at[2] += x_span.step;
+                                }
+                                at[1] += y_span.step;
+                            }
+                            at[0] += z.step;
                         }
+                        if !found && place < s.volume() {
+                            // Nothing is greater than the least number; a window without elements has no maximum.
+                            best = element(place);
+                        }
+                        y.offset(cell([i, j, k], &of.y.strides)).write(best);
+                        places_of.offset(cell([i, j, k], &places.strides)).write(place as i64);
                     }
-                });
-                // A window without elements has no maximum.
-                let value = if place < s.volume() { element(place) } else { T::LEAST };
-                let at = [at / (h * w), at / w % h, at % w];
-                let cell = |strides: &[isize; 3]| (0..3).map(|d| at[d] as isize * strides[d]).sum::<isize>();
-                y.offset(cell(&of.y.strides)).write(value);
-                places_of.offset(cell(&places.strides)).write(place as i64);
-            });
+                }
+            }
         }
     });
 }
