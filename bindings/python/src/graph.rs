@@ -36,6 +36,8 @@ pub struct Graph {
     threads: usize,
     /// Arguments that are weights, by position, with their names in the program.
     weights: Vec<(usize, Arc<str>)>,
+    /// Whether the argument at each position is a weight; those behind the last are none.
+    is_weight: Vec<bool>,
     /// `torch.Tensor`'s functions of DLPack.
     api: &'static ExchangeApi,
     tensor: Py<PyAny>,
@@ -358,6 +360,8 @@ impl Graph {
                 .ok_or_else(|| PyRuntimeError::new_err(format!("there is no argument {position}")))
         };
         let weights = weights.into_iter().map(named).collect::<PyResult<Vec<_>>>()?;
+        let mut is_weight = vec![false; weights.iter().map(|w| w.0 + 1).max().unwrap_or(0)];
+        weights.iter().for_each(|w| is_weight[w.0] = true);
         let mut dtypes = BTreeMap::new();
         for name in [
             "bool",
@@ -384,6 +388,7 @@ impl Graph {
             options,
             threads,
             weights,
+            is_weight,
             api,
             tensor: tensor.unbind(),
             empty,
@@ -422,7 +427,7 @@ impl Graph {
                 bound.sessions.clear();
             }
         }
-        let is_weight = |i: usize| !bound.loose && self.weights.iter().any(|w| w.0 == i);
+        let is_weight = |i: usize| !bound.loose && self.is_weight.get(i) == Some(&true);
         let mut chosen = None;
         let arguments: Vec<Bound<'py, PyAny>> = args.iter().collect();
         let given: Vec<(usize, &Bound<'py, PyAny>)> =
