@@ -403,3 +403,30 @@ def test_errors_of_factorisations_are_raised():
     assert torch.allclose(inverse(x), torch.linalg.inv(x))
     with pytest.raises(restride.Error, match="singular"):
         inverse(torch.zeros(2, 2))
+
+
+@pytest.mark.parametrize("masked", [False, True])
+def test_attention_is_one_operator_in_training(masked):
+    from restride.torch import backend
+
+    graphs = []
+    made = backend.archive
+
+    def seen(gm):
+        graphs.append(str(gm.graph))
+        return made(gm)
+
+    def attend(q, k, v, mask):
+        return nn.functional.scaled_dot_product_attention(q, k, v, mask)
+
+    mask = torch.randn(5, 7) if masked else None
+    qkv = [torch.randn(2, 3, n, 4, requires_grad=True) for n in (5, 7, 7)]
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(backend, "archive", seen)
+        have = torch.autograd.grad(compiled(attend)(*qkv, mask).square().sum(), qkv)
+    want = torch.autograd.grad(attend(*qkv, mask).square().sum(), qkv)
+    assert len(graphs) == 2
+    assert "_scaled_dot_product_flash_attention_for_cpu" in graphs[0]
+    assert "_scaled_dot_product_flash_attention_for_cpu_backward" in graphs[1]
+    for a, b in zip(have, want, strict=True):
+        assert torch.allclose(a, b, atol=1e-5)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import functools
 import logging
 import warnings
@@ -60,18 +59,7 @@ def restride(
         decompositions=_decompositions(),
         keep_inference_input_mutations=True,
     )
-    with _attention(example_inputs):
-        return compiler(gm, example_inputs)
-
-
-def _attention(example_inputs: Sequence[Any]) -> contextlib.AbstractContextManager[Any]:
-    """Where gradients are asked for, attention is traced as products and a softmax: restride has no backward of the fused operator."""
-    if torch.is_grad_enabled() and any(isinstance(x, torch.Tensor) and x.requires_grad for x in example_inputs):
-        from torch.nn.attention import SDPBackend, sdpa_kernel
-
-        made: contextlib.AbstractContextManager[Any] = sdpa_kernel(SDPBackend.MATH)
-        return made
-    return contextlib.nullcontext()
+    return compiler(gm, example_inputs)
 
 
 def _partition(joint: fx.GraphModule, inputs: Sequence[Any], **kwargs: Any) -> tuple[fx.GraphModule, fx.GraphModule]:
