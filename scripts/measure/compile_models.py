@@ -65,9 +65,16 @@ def copies(value):
     return pytree.tree_map_only(torch.Tensor, lambda t: t.detach().clone(), value)
 
 
+def without_gradients(run, args, kwargs):
+    with torch.no_grad():
+        return run(*args, **kwargs)
+
+
 def step(run, model, args, kwargs):
     """The gradients of a loss over all floating results."""
     model.zero_grad()
+    for buffer in model.buffers():
+        buffer.detach_()
     results = [v for v in leaves(run(*args, **kwargs)) if v.is_floating_point() and v.requires_grad]
     sum(r.float().square().mean() for r in results).backward()
     return [p.grad for p in model.parameters() if p.grad is not None]
@@ -118,7 +125,6 @@ def work(job):
     runs = {"eager": model}
 
     def compiled(backend):
-        torch._dynamo.reset()
         own = copy.deepcopy(model)
         start = time.perf_counter()
         run = torch.compile(own, backend=backend)
@@ -128,8 +134,7 @@ def work(job):
         return own, run
 
     try:
-        own, run = compiled("restride")
-        runs["restride"] = run
+        _, runs["restride"] = compiled("restride")
         fresh, other = copy.deepcopy(model), copy.deepcopy(model)
         torch._dynamo.reset()
         run = torch.compile(other, backend="restride")
@@ -160,20 +165,19 @@ def work(job):
     row["left"] = len(left)
     row["why"] = sorted({one.split(" (at")[0][:100] for one in left})
     if times and "restride" in runs:
+        torch._dynamo.reset()
         _, runs["inductor"] = compiled("inductor")
         _, runs["restride"] = compiled("restride")
-        with torch.no_grad():
-            best = fastest({kind: lambda run=run: run(*args, **kwargs) for kind, run in runs.items()}, times)
-        row.update({f"ms_{k}": v * 1e3 for k, v in best.items()})
-        if row["training"] == "right":
-            steps = {}
-            for kind in runs:
-                torch._dynamo.reset()
-                own = copy.deepcopy(model)
-                run = own if kind == "eager" else torch.compile(own, backend=kind)
-                steps[kind] = lambda run=run, own=own: step(run, own, args, kwargs)
-                steps[kind]()
-            row.update({f"step_{k}": v * 1e3 for k, v in fastest(steps, times).items()})
+        calls = {kind: lambda run=run: without_gradients(run, args, kwargs) for kind, run in runs.items()}
+        steps = {}
+        for kind in runs if row["training"] == "right" else ():
+            own = copy.deepcopy(model)
+            run = own if kind == "eager" else torch.compile(own, backend=kind)
+            steps[kind] = lambda run=run, own=own: step(run, own, args, kwargs)
+        for run in (*steps.values(), *calls.values()):
+            run()
+        row.update({f"ms_{k}": v * 1e3 for k, v in fastest(calls, times).items()})
+        row.update({f"step_{k}": v * 1e3 for k, v in fastest(steps, times).items()} if steps else {})
     return row
 
 
