@@ -71,7 +71,7 @@ def measured(name, backend):
             "TORCHINDUCTOR_COMPILE_THREADS": "1",
         }
         command = [sys.executable, __file__, "--work", name, backend]
-        done = subprocess.run(command, env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+        done = subprocess.run(command, env=environment, capture_output=True, text=True)
         if done.returncode:
             sys.exit(f"{name} with {backend}: {done.stderr.strip().splitlines()[-1:]}")
         return json.loads(done.stdout.splitlines()[-1])
