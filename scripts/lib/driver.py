@@ -24,6 +24,8 @@ OPTIONS = {
     "--timeout": dict(type=float, default=60.0, help="seconds for one command"),
     "--jobs": dict(type=int, default=1, help="how many to run at a time"),
     "--json": dict(metavar="F", help="write the results as JSON"),
+    "--rounds": dict(type=int, default=3, help="how often each way is timed, in turn"),
+    "--write-docs": dict(action="store_true", help="put the tables into the page of docs"),
     "--seeds": dict(type=seeds, metavar="FROM..TO", help="which programs to draw"),
     "--seconds": dict(type=float, help="start nothing after this many seconds"),
     "--show": dict(type=int, metavar="SEED", help="one program, printed with its differences"),

@@ -60,10 +60,9 @@ def table(rows, failed):
 
 
 def main():
-    p = parser(__doc__, "--binary", "--jobs", "--timeout", "--json", jobs=os.cpu_count(), timeout=300.0)
+    p = parser(__doc__, "--binary", "--jobs", "--timeout", "--json", "--write-docs", jobs=os.cpu_count(), timeout=300.0)
     p.add_argument("dir", nargs="?", type=Path, default=Path("~/.cache/restride/zoo").expanduser())
     p.add_argument("--only", default="", metavar="REGEX")
-    p.add_argument("--write-docs", action="store_true")
     o = p.parse_args()
     restride = Restride(o.binary, o.timeout)
     programs = [f for f in sorted(o.dir.glob("*.pt2"), key=lambda f: f.stem) if re.search(o.only, f.name)]

@@ -12,7 +12,6 @@ docs/convolutions.md.
 import json
 import os
 import sys
-import time
 from collections import Counter
 from pathlib import Path
 
@@ -56,15 +55,6 @@ def layers(name):
     return found, count
 
 
-def fastest(run, seconds):
-    best, end = float("inf"), time.perf_counter() + seconds
-    while time.perf_counter() < end:
-        start = time.perf_counter()
-        run()
-        best = min(best, time.perf_counter() - start)
-    return best * 1e6
-
-
 def measured(conv, sizes, threads, rounds, restride, folder):
     """Microseconds by way."""
     import latency_worker
@@ -82,7 +72,7 @@ def measured(conv, sizes, threads, rounds, restride, folder):
             raise SystemExit(f"bench: {done.line}")
         times.setdefault("restride", []).append(json.loads(out.read_text())["time_us"]["plan"]["fastest"])
         for way, run in ways.items():
-            times.setdefault(way, []).append(fastest(run, SECONDS))
+            times.setdefault(way, []).append(latency_worker.timed(run, SECONDS)[0] * 1e3)
     return {way: min(each) for way, each in times.items()}
 
 
@@ -108,11 +98,9 @@ def table(rows):
 
 
 def main():
-    p = parser(__doc__, "--binary", "--timeout", "--json", timeout=120.0)
+    p = parser(__doc__, "--binary", "--timeout", "--rounds", "--json", "--write-docs", timeout=120.0, rounds=2)
     p.add_argument("models", nargs="*")
     p.add_argument("--threads", type=int, default=1)
-    p.add_argument("--rounds", type=int, default=2)
-    p.add_argument("--write-docs", action="store_true")
     o = p.parse_intermixed_args()
     torch_env = torch_python()
     python, missing = environment("executorch", torch_env)

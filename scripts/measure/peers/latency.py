@@ -160,13 +160,11 @@ def text_of(rows, ways, said):
 
 
 def main():
-    p = parser(__doc__, "--binary", "--timeout", "--json", timeout=600.0)
+    p = parser(__doc__, "--binary", "--timeout", "--rounds", "--json", "--write-docs", timeout=600.0)
     p.add_argument("models", nargs="*")
     p.add_argument("--threads", default="1,2")
     p.add_argument("--ways", default=",".join(WAYS))
-    p.add_argument("--rounds", type=int, default=3)
     p.add_argument("--rows", nargs="+", type=Path, default=[])
-    p.add_argument("--write-docs", action="store_true")
     o = p.parse_intermixed_args()
     restride, torch = Restride(o.binary, o.timeout), torch_python()
     listed = model_names(torch)

@@ -233,12 +233,11 @@ def peer_of(o, torch):
 
 
 def main():
-    p = parser(__doc__, "--binary", "--timeout", "--json", timeout=900.0)
+    p = parser(__doc__, "--binary", "--timeout", "--json", "--write-docs", timeout=900.0)
     p.add_argument("models", nargs="*")
     p.add_argument("--no-peer", action="store_true", help="leave ExecuTorch out")
     p.add_argument("--peer-from", metavar="F", help="ExecuTorch's side from an earlier run's --json")
     p.add_argument("--keep", type=Path, metavar="DIR", help="leave programs and reports there")
-    p.add_argument("--write-docs", action="store_true")
     o = p.parse_intermixed_args()
     restride, torch = Restride(o.binary, o.timeout), torch_python()
     listed = model_names(torch)

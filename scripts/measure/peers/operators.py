@@ -314,11 +314,9 @@ def text_of(rows):
 
 
 def main():
-    p = parser(__doc__, "--binary", "--timeout", "--json", timeout=120.0)
+    p = parser(__doc__, "--binary", "--timeout", "--rounds", "--json", "--write-docs", timeout=120.0)
     p.add_argument("patterns", nargs="*")
     p.add_argument("--threads", type=int, default=1)
-    p.add_argument("--rounds", type=int, default=3)
-    p.add_argument("--write-docs", action="store_true")
     o = p.parse_intermixed_args()
     restride = Restride(o.binary, o.timeout)
     torch.set_num_threads(o.threads)

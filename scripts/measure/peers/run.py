@@ -169,12 +169,11 @@ def tried(target, o, folder, names, refused, torch):
 
 
 def main():
-    p = parser(__doc__, "--binary", "--timeout", "--json", timeout=300.0)
+    p = parser(__doc__, "--binary", "--timeout", "--json", "--write-docs", timeout=300.0)
     p.add_argument("targets", nargs="*")
     p.add_argument("--program", action="append", help="only this one")
     p.add_argument("--keep", type=Path, metavar="DIR", help="leave programs, logs and results there")
     p.add_argument("--resume", action="store_true", help="do not repeat what an earlier run left in --keep DIR")
-    p.add_argument("--write-docs", action="store_true")
     o = p.parse_intermixed_args()
     if unknown := set(o.targets) - TARGETS.keys():
         p.error(f"no target {', '.join(sorted(unknown))}")
