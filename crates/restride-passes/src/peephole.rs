@@ -23,8 +23,8 @@ pub fn replace(op: Op, args: &[Arg], graph: &Graph) -> Option<ValueId> {
     }
 }
 
-/// A call with one result that equals the first result of a call of which nothing else is read, and that is cheaper: its
-/// operator, with its arguments.
+/// The operator and the arguments of a cheaper call, which makes the first result of this call and no other one. It may replace this
+/// call where the program reads no other result.
 pub fn first_alone(op: Op, args: &[Arg]) -> Option<(&'static str, Vec<Arg>)> {
     match (op.name(), args) {
         ("aten.max_pool2d_with_indices.default", _) => Some(("aten.max_pool2d.default", args.to_vec())),

@@ -61,8 +61,8 @@ pub fn simplify(program: &Program) -> Result<Program> {
 }
 
 /// A copy that is only read in another shape becomes a reshape: decomposed programs have `clone`, then `_unsafe_view`. A
-/// `copy` with its target's sizes is such a copy. An operator of which only the first result is read becomes one that makes
-/// no others: decomposed programs have `max_pool2d_with_indices`.
+/// `copy` with its target's sizes is such a copy. Where the program reads the first result of a call alone, an operator that makes
+/// only this result replaces the call's: decomposed programs have `max_pool2d_with_indices`.
 fn reshapes(program: &Program) -> Result<Program> {
     let uses: BTreeMap<GraphId, Uses> = program.graphs.iter().map(|(id, g)| (id, Uses::of(g))).collect();
     let found = |id: GraphId, graph: &Graph| {

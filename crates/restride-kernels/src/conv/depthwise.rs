@@ -160,7 +160,7 @@ impl Depthwise<'_> {
 
     /// Whether the weights are a run, channel by channel, with these offsets of taps.
     fn is_dense(&self, taps: &[isize]) -> bool {
-        self.weight.channel == taps.len() as isize && taps.iter().enumerate().all(|(i, &t)| t == i as isize)
+        self.weight.channel == taps.len() as isize && is_run(taps)
     }
 
     #[inline(always)]
@@ -192,6 +192,12 @@ impl Depthwise<'_> {
             }
         }
     }
+}
+
+/// Whether taps are neighbours in memory, the first one at 0.
+#[inline(always)]
+pub(super) fn is_run(taps: &[isize]) -> bool {
+    taps.iter().enumerate().all(|(i, &t)| t == i as isize)
 }
 
 /// Whether all of a run of numbers are finite: where the answer goes.

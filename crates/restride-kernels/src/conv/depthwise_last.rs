@@ -4,7 +4,7 @@
 //! they have not: the padded plane of a vector of channels is copied into a frame, which holds zeros for the padding, and all windows
 //! are computed alike. The copy is small beside the sums, and its vectors are a run.
 
-use crate::conv::depthwise::{Depthwise, FRAME};
+use crate::conv::depthwise::{Depthwise, FRAME, is_run};
 use crate::conv::frame::TAPS;
 use crate::conv::lanes::{Lanes, Task};
 use crate::conv::window::Window;
@@ -27,11 +27,11 @@ impl Task for Last<'_> {
     #[inline(always)]
     unsafe fn run<V: Lanes<T = f32>>(&self) {
         let Last(of, _, channels) = self;
-        let mut c = channels.start;
         if let Some(rows) = framed(of.w, V::LANES) {
             // SAFETY: the caller's promise.
             return unsafe { self.frames::<V>(rows) };
         }
+        let mut c = channels.start;
         // SAFETY: the caller's promise.
         unsafe {
             while c < channels.end {
@@ -53,7 +53,7 @@ impl Task for Last<'_> {
     }
 }
 
-/// Rows of windows whose padded input is copied at a time, for vectors of so many lanes; `None` if planes are read as they are.
+/// How many rows of windows share one copy of their padded input, which is of vectors with `lanes` lanes. `None` if planes are not copied.
 fn framed(w: &Window, lanes: usize) -> Option<usize> {
     let [_, oh, ow] = w.output;
     let (lo, hi) = (w.inside(2, 0).0, w.inside(2, w.kernel[2] - 1).1);
@@ -78,8 +78,9 @@ struct Bounds {
     pitch: usize,
     /// Columns are dealt out by their remainder to the stride: vectors of each.
     phase: usize,
-    /// Columns.
+    /// Columns, and those that are not padding.
     wide: usize,
+    inside: Range<usize>,
 }
 
 impl Bounds {
@@ -87,7 +88,8 @@ impl Bounds {
         let span = |d: usize, n: usize| (n - 1) * w.stride[d] + (w.kernel[d] - 1) * w.dilation[d] + 1;
         let wide = span(2, w.output[2]);
         let phase = wide.div_ceil(w.stride[2]);
-        Bounds { high: span(1, rows), pitch: phase * w.stride[2], phase, wide }
+        let inside = w.pad[2].min(wide)..(w.pad[2] + w.input[2]).min(wide);
+        Bounds { high: span(1, rows), pitch: phase * w.stride[2], phase, wide, inside }
     }
     /// Where a column is in its row.
     #[inline(always)]
@@ -104,7 +106,7 @@ impl Last<'_> {
         // SAFETY: the caller's promise.
         unsafe {
             let from = of.weight.base.offset(c as isize * of.weight.channel);
-            if wide == all && taps.iter().enumerate().all(|(i, &t)| t == i as isize) {
+            if wide == all && is_run(taps) {
                 return pack(f32::turn(), to, all, (from, 1, of.weight.channel), taps.len(), wide);
             }
             for (t, &at) in taps.iter().enumerate() {
@@ -135,7 +137,6 @@ impl Last<'_> {
         let taps = &taps[..w.taps()];
         // Tiles of a row, as even as possible: some windows twice.
         let tile = ow.div_ceil(ow.div_ceil(ROW));
-        let (left, right) = (w.pad[2].min(bounds.wide), (w.pad[2] + w.input[2]).min(bounds.wide));
         // Rows of padding are the same for all channels where the frame holds a whole plane.
         let whole = rows == oh && lines.start % oh == 0 && lines.end % oh == 0;
         let mut c = channels.start;
@@ -143,7 +144,7 @@ impl Last<'_> {
         unsafe {
             // So are the columns of padding.
             let zero = V::splat(0.0);
-            for j in (0..left).chain(right..bounds.wide) {
+            for j in (0..bounds.inside.start).chain(bounds.inside.end..bounds.wide) {
                 let at = bounds.column(w, j);
                 for i in 0..bounds.high {
                     zero.store(frame.add((i * bounds.pitch + at) * V::LANES));
@@ -229,7 +230,7 @@ impl Last<'_> {
     ) {
         let Last(of, _, _) = self;
         let w = of.w;
-        let (left, right) = (w.pad[2].min(bounds.wide), (w.pad[2] + w.input[2]).min(bounds.wide));
+        let left = bounds.inside.start;
         let start = (left % w.stride[2], left / w.stride[2]);
         // SAFETY: the caller's promise.
         unsafe {
@@ -247,7 +248,7 @@ impl Last<'_> {
                 }
                 let mut from = x.offset(at as isize * of.x.strides[1]);
                 let (mut phase, mut at) = start;
-                for _ in left..right {
+                for _ in bounds.inside.clone() {
                     let v = if part < V::LANES { V::load_first(from, part) } else { V::load(from) };
                     v.store(row.add((phase * bounds.phase + at) * V::LANES));
                     from = from.wrapping_offset(of.x.strides[2]);

@@ -37,6 +37,14 @@ impl Order {
         if s.w.windows() <= s.cout { Order::Channels } else { Order::Taps }
     }
 
+    /// Taps that have terms in `depth`.
+    fn taps(self, depth: &Range<usize>, cin: usize, taps: usize) -> Range<usize> {
+        match self {
+            Order::Taps => depth.start / cin..depth.end.div_ceil(cin),
+            Order::Channels => 0..taps,
+        }
+    }
+
     /// The channels of tap `t` whose terms are in `depth`.
     fn channels(self, depth: &Range<usize>, t: usize, cin: usize, taps: usize) -> Range<usize> {
         match self {
@@ -71,14 +79,6 @@ struct Windows<'a, T> {
 unsafe impl<T: Sync> Sync for Windows<'_, T> {}
 
 impl<T: Number> Windows<'_, T> {
-    /// Taps that have terms in `depth`.
-    fn taps(&self, depth: &Range<usize>) -> Range<usize> {
-        match self.order {
-            Order::Taps => depth.start / self.cin..depth.end.div_ceil(self.cin),
-            Order::Channels => 0..self.w.taps(),
-        }
-    }
-
     fn tap(&self, t: usize) -> [usize; 3] {
         let [_, kh, kw] = self.w.kernel;
         [t / (kh * kw), t / kw % kh, t % kw]
@@ -163,7 +163,7 @@ impl<T: Number> Panels<T> for Windows<'_, T> {
         let (cin, all) = (self.cin, self.w.taps());
         let step = self.x.strides[2] * self.w.stride[2] as isize;
         assert!(columns.len() <= RUNS && columns.len() <= width, "a panel is too wide");
-        for t in self.taps(&depth) {
+        for t in self.order.taps(&depth, cin, all) {
             let mut runs = [(0, 0, 0); RUNS];
             let mut count = 0;
             let full = self.runs(&columns, t, |at, len, from| {
@@ -203,7 +203,7 @@ impl<T: Number> Rows<T> for Windows<'_, T> {
                 unsafe { self.lines(at, &depth, to.add(i * step)) }
                 continue;
             }
-            for t in self.taps(&depth) {
+            for t in self.order.taps(&depth, cin, all) {
                 let channels = self.order.channels(&depth, t, cin, all);
                 if channels.is_empty() {
                     continue;
@@ -305,24 +305,21 @@ impl<T: Number> Weights<'_, T> {
         uniform(&sizes)
     }
 
-    /// The terms `depth` of result channel `o`.
-    unsafe fn terms(&self, o: usize, depth: &Range<usize>, to: *mut T) {
+    /// Calls `f` for each tap that has terms in `depth`, with four numbers: how many of its channels have one there; the place of the first
+    /// channel's term, from the start of `depth`; the distance to the next channel's term; the distance of the first channel's weight
+    /// from a result channel's first weight.
+    fn each_tap(&self, depth: &Range<usize>, mut f: impl FnMut(usize, usize, usize, isize)) {
         let (cin, all) = (self.cin, self.w.taps());
         let [_, kh, kw] = self.w.kernel;
-        let taps = if self.order == Order::Taps { depth.start / cin..depth.end.div_ceil(cin) } else { 0..all };
-        for t in taps {
+        for t in self.order.taps(depth, cin, all) {
             let channels = self.order.channels(depth, t, cin, all);
+            if channels.is_empty() {
+                continue;
+            }
             let (k, next) = self.order.term(channels.start, t, cin, all);
             let tap = [t / (kh * kw), t / kw % kh, t % kw];
             let cell: isize = (0..3).map(|d| tap[d] as isize * self.at.strides[d]).sum();
-            if !channels.is_empty() {
-                // SAFETY: the caller's promise.
-                unsafe {
-                    let from =
-                        self.at.base.offset(o as isize * self.out + channels.start as isize * self.at.channel + cell);
-                    gather(from, self.at.channel, to.add(k - depth.start), next, channels.len());
-                }
-            }
+            f(channels.len(), k - depth.start, next, cell + channels.start as isize * self.at.channel);
         }
     }
 }
@@ -330,33 +327,27 @@ impl<T: Number> Weights<'_, T> {
 impl<T: Number> Rows<T> for Weights<'_, T> {
     unsafe fn fill(&self, rows: Range<usize>, depth: Range<usize>, step: usize, to: *mut T) {
         for (i, o) in rows.enumerate() {
-            // SAFETY: the caller's promise.
-            unsafe { self.terms(o, &depth, to.add(i * step)) }
+            self.each_tap(&depth, |channels, k, next, cell| {
+                // SAFETY: the caller's promise; the terms are the tap's.
+                unsafe {
+                    let from = self.at.base.offset(o as isize * self.out + cell);
+                    gather(from, self.at.channel, to.add(i * step + k), next, channels);
+                }
+            });
         }
     }
 }
 
 impl<T: Number> Panels<T> for Weights<'_, T> {
     unsafe fn fill(&self, depth: Range<usize>, columns: Range<usize>, width: usize, panel: *mut T) {
-        let (cin, all) = (self.cin, self.w.taps());
-        let [_, kh, kw] = self.w.kernel;
-        let taps = if self.order == Order::Taps { depth.start / cin..depth.end.div_ceil(cin) } else { 0..all };
-        for t in taps {
-            let channels = self.order.channels(&depth, t, cin, all);
-            if channels.is_empty() {
-                continue;
-            }
-            let (k, next) = self.order.term(channels.start, t, cin, all);
-            let tap = [t / (kh * kw), t / kw % kh, t % kw];
-            let cell: isize = (0..3).map(|d| tap[d] as isize * self.at.strides[d]).sum();
-            // SAFETY: the caller's promise; rows are those of the tap's terms.
+        self.each_tap(&depth, |channels, k, next, cell| {
+            // SAFETY: the caller's promise; rows of the panel are the tap's terms.
             unsafe {
-                let first = columns.start as isize * self.out + channels.start as isize * self.at.channel + cell;
-                let (from, to) = (self.at.base.offset(first), panel.add((k - depth.start) * width));
+                let from = self.at.base.offset(columns.start as isize * self.out + cell);
                 let matrix = (from, self.at.channel, self.out);
-                pack(T::turn(), to, next * width, matrix, channels.len(), columns.len());
+                pack(T::turn(), panel.add(k * width), next * width, matrix, channels, columns.len());
             }
-        }
+        });
         // SAFETY: the caller's promise.
         unsafe { widen(panel, width, depth.len(), columns.len()) };
     }
