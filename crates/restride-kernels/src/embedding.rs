@@ -5,6 +5,7 @@ use crate::support::pack::{
     Compute, Packed, Stored, Target, compute_room, pack, packed_room, packed_rooms, unpack, with_compute,
 };
 use crate::support::par;
+use crate::support::runs;
 use crate::support::scratch::{Temp, room};
 use restride_tensor::{Layout, View, ViewMut};
 
@@ -40,11 +41,9 @@ pub fn rows(table: &View<'_>, indices: &View<'_>, out: &ViewMut<'_>, threads: us
         let (base, layout) = (unsafe { par::Across::new(table.base()) }, table.layout());
         par::pieces(threads, bytes, width * size, &|i, row| {
             let cell = layout.offset + indices[i] * layout.strides[0];
+            let from = base.get().wrapping_offset(cell as isize * size as isize);
             // SAFETY: the row's index was checked, and its elements are adjacent.
-            let from = unsafe {
-                std::slice::from_raw_parts(base.get().wrapping_offset(cell as isize * size as isize), row.len())
-            };
-            row.copy_from_slice(from);
+            unsafe { runs::copy(from, row.as_mut_ptr(), row.len()) };
         });
         return Ok(());
     }

@@ -12,6 +12,7 @@ use crate::matmul::packed::InPlace;
 use crate::matmul::panels::{Panels, Rows, Strided, pack, widen};
 use crate::support::epilogue::Epilogue;
 use crate::support::par;
+use crate::support::runs;
 use std::mem::MaybeUninit;
 use std::ops::Range;
 
@@ -376,7 +377,7 @@ unsafe fn gather<T: Copy>(from: *const T, step: isize, to: *mut T, apart: usize,
     unsafe {
         if step == 1 && apart == 1 {
             if n >= 64 {
-                return std::ptr::copy_nonoverlapping(from, to, n);
+                return runs::copy(from, to, n);
             }
             // In eights, without a call; the last ones twice.
             let eight =

@@ -6,6 +6,7 @@ use crate::support::convert::{Compute, load_row, store_row, with_word};
 use crate::support::number::Number;
 use crate::support::pack::{compute_room, with_compute};
 use crate::support::rows::{Rows, cells};
+use crate::support::runs;
 use crate::support::scratch::{Temp, room};
 use restride_tensor::{DType, Dims, Layout, PerDim, View, ViewMut};
 use smallvec::SmallVec;
@@ -134,7 +135,7 @@ pub fn take_at(src: &View<'_>, axes: &Axes, out: &ViewMut<'_>) -> Result<(), Str
             if s == 1 && t == 1 {
                 // SAFETY: both rows are cells of their views: indices were checked against the sizes. The result is
                 // memory of its own.
-                unsafe { std::ptr::copy_nonoverlapping(from, to, n as usize) };
+                unsafe { runs::copy(from, to, n as usize) };
                 return;
             }
             for i in 0..n {

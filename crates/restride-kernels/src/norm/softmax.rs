@@ -10,6 +10,7 @@ use crate::support::pack::{
 };
 use crate::support::par;
 use crate::support::rows::may_share;
+use crate::support::runs;
 use crate::support::scratch::Temp;
 use restride_tensor::{DType, Layout, View, ViewMut};
 
@@ -90,22 +91,10 @@ pub(crate) fn blockwise<T: Compute>(
         if apart {
             // SAFETY: a part of the operand's `n` elements; the result overlaps them only index by index, which the addresses
             // say it does not.
-            unsafe { copy_block(src.get().add(i * some * len), block) };
+            unsafe { runs::copy(src.get().add(i * some * len), block.as_mut_ptr(), block.len()) };
         }
         f(i * some, block);
     });
-}
-
-/// Copies a block in parts that the C library copies with vectors: what it does with longer ones (`rep movsb`) takes three times as
-/// long at some distances of the two addresses.
-///
-/// # Safety
-/// As [`std::ptr::copy_nonoverlapping`].
-unsafe fn copy_block<T>(from: *const T, to: &mut [T]) {
-    for (i, part) in to.chunks_mut(2048 / size_of::<T>()).enumerate() {
-        // SAFETY: the caller's promise.
-        unsafe { part.as_mut_ptr().copy_from_nonoverlapping(from.add(i * (2048 / size_of::<T>())), part.len()) };
-    }
 }
 
 fn dense<T: Compute>(dtype: DType, layout: &Layout) -> bool {

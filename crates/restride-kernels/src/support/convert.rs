@@ -11,6 +11,7 @@ use half::slice::{HalfBitsSliceExt as _, HalfFloatSliceExt as _};
 use restride_tensor::{C32, C64, DType, Element, Scalar, View, ViewMut, bf16, f16};
 
 use crate::support::rows::{Rows, may_share};
+use crate::support::runs;
 use crate::support::stack::Stack;
 use std::mem::MaybeUninit;
 
@@ -268,7 +269,7 @@ pub unsafe fn store_row<C: Compute>(dtype: DType, base: *mut u8, offset: isize, 
 }
 
 /// A row of the compute type `f32`, if it is one.
-fn singles_mut<C: Compute>(row: &mut [C]) -> Option<&mut [f32]> {
+pub(crate) fn singles_mut<C: Compute>(row: &mut [C]) -> Option<&mut [f32]> {
     // SAFETY: the compute type of this kind is `f32`.
     (C::KIND == Kind::F32).then(|| unsafe { &mut *(std::ptr::from_mut(row) as *mut [f32]) })
 }
@@ -499,7 +500,7 @@ fn copy_words<W: Copy>(src: View<'_>, dst: &ViewMut<'_>) {
             (1, 1) => {
                 // SAFETY: every element of both rows is a cell of its view, of `W`'s size and at least `W`'s alignment.
                 // `copy` also takes a row that is copied onto itself.
-                unsafe { std::ptr::copy(from, to, rows.len()) };
+                unsafe { runs::copy(from, to, rows.len()) };
             }
             (1, 0) => {
                 // SAFETY: as above.

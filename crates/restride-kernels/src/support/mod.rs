@@ -8,6 +8,7 @@ pub mod number;
 pub mod pack;
 pub mod par;
 pub mod rows;
+pub(crate) mod runs;
 pub mod scratch;
 pub mod stack;
 pub mod threads;
