@@ -2,7 +2,7 @@
 
 use crate::support::scratch::Own;
 use std::any::Any;
-use std::cell::Cell;
+use std::cell::{Cell, UnsafeCell};
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
@@ -20,34 +20,51 @@ struct Job {
     call: *const (dyn Fn(usize) + Sync),
     count: usize,
 }
-// SAFETY: any thread may make the call, and it lives until all threads have left it (see `PoolShared::run`).
-unsafe impl Send for Job {}
 
+/// Apart from others in the cache: threads that write here do not keep those from working that read there.
 #[derive(Default)]
-struct PoolState {
-    job: Option<Job>,
-    /// Threads that wait for `work` in the system.
-    sleeping: usize,
-    /// Whether the thread that brought the job waits for `done` in the system.
-    waiting: bool,
-    stop: bool,
-    panic: Option<Box<dyn Any + Send>>,
-}
+#[repr(align(128))]
+struct Apart<T>(T);
 
-#[derive(Default)]
+/// What a pool's threads share.
+///
+/// A thread comes to a job without a lock: it adds itself to `running`, and takes the job if `turn` is odd after that. Who brought the
+/// job makes `turn` even, and waits until `running` is zero. Either the thread sees that the job is over, or it is waited for; so nobody
+/// reads the job, or calls it, while the next one is written. Only threads that have looked for long enough sleep, and are woken,
+/// under the lock.
 struct PoolShared {
-    state: Mutex<PoolState>,
+    turn: Apart<PoolTurn>,
+    /// Threads that are at the job, or that look whether there is one.
+    running: Apart<AtomicUsize>,
+    /// How many of its own numbers each thread, or another in its place, has taken.
+    taken: Vec<Apart<AtomicUsize>>,
+    lock: Mutex<()>,
     work: Condvar,
     done: Condvar,
-    /// Number of the job, told apart from the last one without the lock.
-    epoch: AtomicU64,
-    next: AtomicUsize,
-    /// Threads of the pool at the job. Grows only under the lock while there is a job.
-    running: AtomicUsize,
-    busy: AtomicBool,
+    /// Threads that wait for `work` in the system.
+    sleeping: AtomicUsize,
+    /// Whether the thread that brought the job waits for `done` in the system.
+    waiting: AtomicBool,
+    /// Whether there is a job. Its own, as only those who bring jobs use it.
+    busy: Apart<AtomicBool>,
+    panic: Mutex<Option<Box<dyn Any + Send>>>,
     /// How often a thread looks before it sleeps.
     spins: usize,
 }
+// SAFETY: the job is written and read in turns, as said above; any thread may make its call, which lives until all threads have left it.
+unsafe impl Sync for PoolShared {}
+// SAFETY: as above.
+unsafe impl Send for PoolShared {}
+
+/// The job and its number: odd while there is one.
+#[derive(Default)]
+struct PoolTurn {
+    number: AtomicU64,
+    job: UnsafeCell<Option<Job>>,
+}
+
+/// The number of the turn in which threads end.
+const STOP: u64 = u64::MAX;
 
 thread_local! {
     /// The pool that the thread's kernels share work with.
@@ -67,11 +84,23 @@ impl Pool {
         // More threads than processors must not keep each other from working.
         let processors = std::thread::available_parallelism().map_or(1, |n| n.get());
         let spins = if threads <= processors { SPINS } else { 0 };
-        let shared = Arc::new(PoolShared { spins, ..PoolShared::default() });
+        let shared = Arc::new(PoolShared {
+            turn: Apart::default(),
+            running: Apart::default(),
+            taken: (0..threads.max(1)).map(|_| Apart::default()).collect(),
+            lock: Mutex::new(()),
+            work: Condvar::new(),
+            done: Condvar::new(),
+            sleeping: AtomicUsize::new(0),
+            waiting: AtomicBool::new(false),
+            busy: Apart::default(),
+            panic: Mutex::new(None),
+            spins,
+        });
         let mut pool = Pool { shared, others: Vec::new() };
         for i in 1..threads {
             let shared = pool.shared.clone();
-            pool.others.push(std::thread::Builder::new().name(format!("restride-{i}")).spawn(move || shared.serve())?);
+            pool.others.push(std::thread::Builder::new().name(format!("restride-{i}")).spawn(move || shared.serve(i))?);
         }
         Ok(pool)
     }
@@ -104,9 +133,8 @@ pub fn within<R>(pool: Option<&Pool>, f: impl FnOnce() -> R) -> R {
 
 impl Drop for Pool {
     fn drop(&mut self) {
-        self.shared.lock().stop = true;
-        self.shared.epoch.fetch_add(1, Ordering::Release);
-        self.shared.work.notify_all();
+        self.shared.turn.0.number.store(STOP, Ordering::SeqCst);
+        self.shared.wake();
         for thread in self.others.drain(..) {
             // A thread never panics outside of a job, whose panic the caller was given.
             let _ = thread.join();
@@ -115,50 +143,69 @@ impl Drop for Pool {
 }
 
 impl PoolShared {
-    fn lock(&self) -> MutexGuard<'_, PoolState> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    fn lock(&self) -> MutexGuard<'_, ()> {
+        self.lock.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Takes numbers that no thread has taken yet, and calls for them.
-    fn work(&self, job: Job) {
-        loop {
-            let i = self.next.fetch_add(1, Ordering::Relaxed);
-            if i >= job.count {
-                return;
-            }
-            // SAFETY: `run` waits for all threads at the job before the closure is dropped.
-            let call = unsafe { &*job.call };
-            if let Err(panic) = catch_unwind(AssertUnwindSafe(|| call(i))) {
-                self.lock().panic.get_or_insert(panic);
+    fn turn(&self) -> u64 {
+        self.turn.0.number.load(Ordering::SeqCst)
+    }
+
+    /// Takes numbers that no thread has taken yet, and calls for them: first those of the thread's own part, so that it finds in its
+    /// cache what it wrote there in the job before; then those of the others.
+    fn work(&self, job: Job, thread: usize) {
+        let threads = self.taken.len();
+        let start = |of: usize| job.count * of / threads;
+        for of in (thread..threads).chain(0..thread) {
+            let (first, taken) = (start(of), &self.taken[of].0);
+            let count = start(of + 1) - first;
+            while taken.load(Ordering::Relaxed) < count
+                && let i = taken.fetch_add(1, Ordering::Relaxed)
+                && i < count
+            {
+                // SAFETY: `run` waits for all threads at the job before the closure is dropped.
+                let call = unsafe { &*job.call };
+                if let Err(panic) = catch_unwind(AssertUnwindSafe(|| call(first + i))) {
+                    self.panic.lock().unwrap_or_else(PoisonError::into_inner).get_or_insert(panic);
+                }
             }
         }
     }
 
     /// The loop of a thread of the pool.
-    fn serve(&self) {
+    fn serve(&self, thread: usize) {
         // Work within work finds the pool busy, and is done where it is.
         CURRENT.set(Some(self));
         let mut own = Own::default();
         let mut seen = 0;
+        let is_new = |turn: u64, seen: u64| turn % 2 == 1 && turn != seen;
         loop {
-            self.spin(|| self.epoch.load(Ordering::Acquire) != seen);
-            let mut state = self.lock();
-            while self.epoch.load(Ordering::Acquire) == seen && !state.stop {
-                state.sleeping += 1;
-                state = self.work.wait(state).unwrap_or_else(PoisonError::into_inner);
-                state.sleeping -= 1;
+            self.spin(|| is_new(self.turn(), seen));
+            if !is_new(self.turn(), seen) {
+                let mut guard = self.lock();
+                self.sleeping.fetch_add(1, Ordering::SeqCst);
+                // Who brings a job looks for sleepers after that.
+                while !is_new(self.turn(), seen) {
+                    guard = self.work.wait(guard).unwrap_or_else(PoisonError::into_inner);
+                }
+                self.sleeping.fetch_sub(1, Ordering::SeqCst);
             }
-            if state.stop {
+            self.running.0.fetch_add(1, Ordering::SeqCst);
+            let turn = self.turn();
+            if turn == STOP {
                 return;
             }
-            seen = self.epoch.load(Ordering::Acquire);
-            let Some(job) = state.job else { continue };
-            self.running.fetch_add(1, Ordering::Relaxed);
-            drop(state);
-            own.lend(|| self.work(job));
-            self.running.fetch_sub(1, Ordering::Release);
-            // Who waits said so under the lock, and counted the threads after that.
-            if self.lock().waiting {
+            if is_new(turn, seen) {
+                seen = turn;
+                // SAFETY: it is this job's turn, which does not end before this thread has left `running`.
+                if let Some(job) = unsafe { *self.turn.0.job.get() } {
+                    own.lend(|| self.work(job, thread));
+                }
+            }
+            self.running.0.fetch_sub(1, Ordering::SeqCst);
+            // Who waits said so first, and counted the threads after that.
+            if self.waiting.load(Ordering::SeqCst) {
+                drop(self.lock());
                 self.done.notify_all();
             }
         }
@@ -174,9 +221,17 @@ impl PoolShared {
         }
     }
 
+    /// Wakes all threads that sleep.
+    fn wake(&self) {
+        if self.sleeping.load(Ordering::SeqCst) > 0 {
+            drop(self.lock());
+            self.work.notify_all();
+        }
+    }
+
     /// Calls `f` for all numbers below `count`, and waits until that is done.
     fn run(&self, count: usize, f: &(dyn Fn(usize) + Sync)) {
-        if self.busy.swap(true, Ordering::Acquire) {
+        if self.busy.0.swap(true, Ordering::Acquire) {
             // Another thread's kernel has the others, or this is a part of one that is being shared.
             return (0..count).for_each(f);
         }
@@ -184,30 +239,26 @@ impl PoolShared {
         let call: *const (dyn Fn(usize) + Sync) =
             unsafe { std::mem::transmute::<&(dyn Fn(usize) + Sync), &'static (dyn Fn(usize) + Sync)>(f) };
         let job = Job { call, count };
-        let asleep = {
-            let mut state = self.lock();
-            state.job = Some(job);
-            self.next.store(0, Ordering::Relaxed);
-            self.epoch.fetch_add(1, Ordering::Release);
-            state.sleeping > 0
-        };
-        if asleep {
-            self.work.notify_all();
-        }
-        self.work(job);
+        // SAFETY: the turn is even, and no thread has been at a job since that was so: none reads this one.
+        unsafe { *self.turn.0.job.get() = Some(job) };
+        self.taken.iter().for_each(|t| t.0.store(0, Ordering::Relaxed));
+        self.turn.0.number.fetch_add(1, Ordering::SeqCst);
+        self.wake();
+        self.work(job, 0);
         // No thread comes to the job from here on.
-        self.lock().job = None;
-        let done = || self.running.load(Ordering::Acquire) == 0;
+        self.turn.0.number.fetch_add(1, Ordering::SeqCst);
+        let done = || self.running.0.load(Ordering::SeqCst) == 0;
         self.spin(done);
-        let mut state = self.lock();
-        state.waiting = true;
-        while !done() {
-            state = self.done.wait(state).unwrap_or_else(PoisonError::into_inner);
+        if !done() {
+            let mut guard = self.lock();
+            self.waiting.store(true, Ordering::SeqCst);
+            while !done() {
+                guard = self.done.wait(guard).unwrap_or_else(PoisonError::into_inner);
+            }
+            self.waiting.store(false, Ordering::SeqCst);
         }
-        state.waiting = false;
-        let panic = state.panic.take();
-        drop(state);
-        self.busy.store(false, Ordering::Release);
+        let panic = self.panic.lock().unwrap_or_else(PoisonError::into_inner).take();
+        self.busy.0.store(false, Ordering::Release);
         if let Some(panic) = panic {
             resume_unwind(panic);
         }
