@@ -93,7 +93,7 @@ impl<T: Compute, R: Answer> AnyRow<T> for RowOf<'_, T, R> {
 }
 
 /// Elements from which on a second thread pays.
-const SHARED: usize = if cfg!(miri) { 64 } else { 1 << 16 };
+const SHARED: usize = if cfg!(miri) { 64 } else { 1 << 15 };
 
 /// Applies a row function with operands of element type `common` gathered as `T`, on up to `threads` threads.
 ///
@@ -109,21 +109,17 @@ pub fn drive<T: Compute, R: Answer>(
     let f = &RowOf(f);
     // More parts than threads: one that is kept from working leaves its parts to the others.
     let parts = if threads > 1 { (4 * threads).min(out.numel() / (SHARED / 2)) } else { 1 };
-    match (parts > 1).then(|| shared_dim(out.layout(), parts)).flatten() {
+    match (parts > 1).then(|| shared_dim(out.layout(), parts, threads)).flatten() {
         None => on_one_thread(common, inputs, out, f),
-        Some(dim) => on_threads(common, inputs, out, (dim, parts), threads, f),
+        Some(cut) => on_threads(common, inputs, out, cut, threads, f),
     }
 }
 
-/// The dimension whose indices are shared between threads: the slowest that is long enough, else the longest. None where indices
-/// may share a cell, because the last one in logical order stays then.
-fn shared_dim(out: &Layout, parts: usize) -> Option<usize> {
-    if !Rows::apart(out) {
-        return None;
-    }
-    let long = |d: &usize| out.sizes[*d] as usize >= 4 * parts;
-    let slowest = (0..out.rank()).filter(long).max_by_key(|&d| out.strides[d].unsigned_abs());
-    slowest.or_else(|| (0..out.rank()).max_by_key(|&d| out.sizes[d])).filter(|&d| out.sizes[d] > 1)
+/// The dimension whose indices are shared between threads, and the number of parts. None where indices may share a cell, because the
+/// last one in logical order stays then.
+fn shared_dim(out: &Layout, parts: usize, threads: usize) -> Option<(usize, usize)> {
+    let order = Rows::apart_by_stride(out)?;
+    par::cut(order.iter().map(|&d| (d, out.sizes[d] as usize)), parts, threads)
 }
 
 fn on_threads<T: Compute>(
@@ -271,6 +267,7 @@ fn on_one_thread<T: Compute>(
                 if let Some(view) = input.view()
                     && (many == 1 || first == 0 || step(k) != 0)
                 {
+                    let n = if joined(k) { count * n } else { n };
                     for (j, row) in row.chunks_exact_mut(n).enumerate() {
                         // SAFETY: the cells are the view's, by the walk over its layout.
                         unsafe { load_row(view.dtype(), view.base(), cell(k, j), rows.stride(k), row) };
@@ -290,7 +287,9 @@ fn on_one_thread<T: Compute>(
             // SAFETY: the buffer has as many results, and the cells are those of the result, by the walk over its layout.
             unsafe {
                 f.compute(&xs, result, count * n)?;
-                for j in 0..count {
+                // Rows that are one run are stored as one.
+                let (stores, n) = if joined(0) { (1, count * n) } else { (count, n) };
+                for j in 0..stores {
                     let to = (out.base(), cell(0, j), rows.stride(0));
                     f.store(out.dtype(), to, result.add(j * n * size), n);
                 }

@@ -25,6 +25,15 @@ pub(crate) fn part(items: usize, threads: usize) -> usize {
     items.div_ceil(if threads > 1 { threads * PARTS } else { 1 }).max(1)
 }
 
+/// The dimension whose indices threads share, and in how many parts: of dimensions with their sizes, slowest in memory first, the first
+/// one that has a few indices for each thread. Parts of a fast one would be short runs in memory.
+pub fn cut(dims: impl Iterator<Item = (usize, usize)> + Clone, parts: usize, threads: usize) -> Option<(usize, usize)> {
+    let first = |least: usize| dims.clone().find(|(_, size)| *size >= least);
+    let found = first(parts.min(2 * threads)).or_else(|| first(threads));
+    let (dim, size) = found.or_else(|| dims.clone().max_by_key(|(_, size)| *size))?;
+    (parts.min(size) > 1).then_some((dim, parts.min(size)))
+}
+
 /// Calls `f` for every index below `count`, on up to `threads` threads.
 pub fn each(threads: usize, count: usize, f: &(dyn Fn(usize) + Sync)) {
     if threads <= 1 || count <= 1 {
@@ -84,6 +93,18 @@ impl<T> Across<T> {
 
 #[cfg(test)]
 mod tests {
+    #[test]
+    fn the_slowest_long_dimension_is_cut() {
+        let cut = |sizes: &[usize], parts| super::cut(sizes.iter().copied().enumerate(), parts, 2);
+        assert_eq!(cut(&[1, 28, 28, 96], 8), Some((1, 8)));
+        assert_eq!(cut(&[1, 7, 7, 576], 8), Some((1, 7)));
+        assert_eq!(cut(&[3, 2, 100], 8), Some((2, 8)));
+        assert_eq!(cut(&[3, 2], 8), Some((0, 3)));
+        assert_eq!(cut(&[1, 1], 8), None);
+        assert_eq!(cut(&[5, 5], 1), None);
+        assert_eq!(cut(&[], 4), None);
+    }
+
     #[test]
     fn every_piece_is_visited_once_with_its_index() {
         for threads in [1, 2, 3, 7] {

@@ -54,6 +54,12 @@ impl Rows {
         apart(layout, &by_stride(layout))
     }
 
+    /// The dimensions, the one of the largest strides first, of a layout of which [`Rows::apart`] is true.
+    pub(crate) fn apart_by_stride(layout: &Layout) -> Option<PerDim<usize>> {
+        let order = by_stride(layout);
+        apart(layout, &order).then_some(order)
+    }
+
     fn ordered(layouts: &[&Layout], order: &[usize]) -> Rows {
         let sizes = &layouts[0].sizes[..];
         for l in &layouts[1..] {

@@ -115,7 +115,7 @@ impl<'c> BoundFused<'c> {
     #[inline(never)]
     unsafe fn in_rows(&self, rows: &RowProgram, ctx: &Ctx) -> TileResult {
         let mut factors = Stack::<f32, FACTORS>::new();
-        let factors = factors.filled(rows.factor_count(), 0.0);
+        let factors = factors.zeroed(rows.factor_count());
         rows.factors(&self.scales, factors)?;
         match &self.step.head {
             // SAFETY: as promised by the caller.

@@ -26,7 +26,7 @@ pub(super) const FACTORS: usize = 8192;
 /// Elements of a row that repeats channels.
 const TIMES: usize = 1024;
 /// Elements times calls from which on a second thread pays.
-const SHARED: usize = if cfg!(miri) { 64 } else { 1 << 16 };
+const SHARED: usize = if cfg!(miri) { 64 } else { 1 << 15 };
 
 /// A body as functions of rows.
 pub(super) struct RowProgram {
@@ -191,12 +191,12 @@ impl RowProgram {
         let none: SmallVec<[isize; 6]> = SmallVec::from_elem(0, self.sizes.len());
         let elements = self.sizes.iter().product::<i64>() as usize;
         let parts = match ctx.threads {
-            threads if threads > 1 => (4 * threads).min(elements * self.calls.len() / (SHARED / 2)),
+            // As many for each thread.
+            threads if threads > 1 => (elements * self.calls.len() / (SHARED / 2) / threads).min(4) * threads,
             _ => 1,
         };
-        let long = |d: &&usize| self.sizes[**d] as usize >= 4 * parts;
-        let dim = self.order.iter().find(long).or_else(|| self.order.iter().max_by_key(|d| self.sizes[**d]));
-        let Some(&dim) = dim.filter(|_| parts > 1) else {
+        let dims = self.order.iter().map(|&d| (d, self.sizes[d] as usize));
+        let Some((dim, parts)) = par::cut(dims, parts, ctx.threads) else {
             // SAFETY: as promised by the caller.
             return unsafe { self.run(base, factors, &none, &self.sizes) };
         };
@@ -245,7 +245,7 @@ impl RowProgram {
             None => (BUFFERS / count / 16 * 16).clamp(16, PART).min(walk.len),
         };
         let mut memory = Stack::<f32, BUFFERS>::new();
-        let memory = memory.filled(count * width, 0.0).as_mut_ptr();
+        let memory = memory.zeroed(count * width).as_mut_ptr();
         let buffer = |k: usize| memory.wrapping_add(k * width);
         for (k, x) in self.constants.iter().enumerate() {
             // SAFETY: one of the buffers, which nothing else uses now.
