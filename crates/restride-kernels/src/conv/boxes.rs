@@ -126,11 +126,19 @@ pub(super) struct WindowBoxes {
     pub across: usize,
     /// Parts of the result channels.
     pub parts: usize,
+    /// Elements of the input under a box.
+    pub elements: usize,
 }
 
 impl WindowBoxes {
-    /// Boxes whose input fits, of at most `parts` parts of the channels and with rows for this number of threads.
-    pub(super) fn of(s: &Shape, x: &Planes<*const f32>, parts: usize, threads: usize) -> Option<WindowBoxes> {
+    /// Boxes whose input has at most `room` elements, of at most `parts` parts of the channels and with rows for this number of threads.
+    pub(super) fn of(
+        s: &Shape,
+        x: &Planes<*const f32>,
+        parts: usize,
+        threads: usize,
+        room: usize,
+    ) -> Option<WindowBoxes> {
         let w = &s.w;
         if w.taps() > TAPS || (0..3).any(|d| w.pad[d] > FRAME || w.dilation[d] * w.kernel[d] > FRAME) {
             return None;
@@ -139,11 +147,11 @@ impl WindowBoxes {
         let fits = |rows: usize, columns: usize| {
             if last {
                 let (pixels, all) = Pixels::new(w, s.cin, rows, columns)?;
-                (all <= FRAME).then_some(BoxInput::Pixels(pixels))
+                (all <= room).then_some((BoxInput::Pixels(pixels), all))
             } else {
                 let frame = Frame::new(w, rows, columns);
                 let all = frame.channel.checked_mul(s.cin)?.checked_add(frame.slack(0))?;
-                (all <= FRAME).then_some(BoxInput::Planes(frame))
+                (all <= room).then_some((BoxInput::Planes(frame), all))
             }
         };
         let [_, oh, ow] = w.output;
@@ -162,14 +170,15 @@ impl WindowBoxes {
                 (1, even(ow, columns))
             }
         };
-        let input = fits(rows, columns)?;
-        Some(WindowBoxes { input, rows, columns, down: oh.div_ceil(rows), across: ow.div_ceil(columns), parts })
+        let (input, elements) = fits(rows, columns)?;
+        let (down, across) = (oh.div_ceil(rows), ow.div_ceil(columns));
+        Some(WindowBoxes { input, rows, columns, down, across, parts, elements })
     }
 
     /// Copies the input under the box whose first window is `at`.
     ///
     /// # Safety
-    /// `from` is the first element of a group's input in the planes of `x`, `to` has [`FRAME`] elements to write.
+    /// `from` is the first element of a group's input in the planes of `x`, `to` has [`WindowBoxes::elements`] to write.
     #[inline(always)]
     pub(super) unsafe fn fill<V: Lanes<T = f32>>(
         &self,

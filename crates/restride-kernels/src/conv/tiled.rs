@@ -22,6 +22,10 @@ use std::ops::Range;
 
 /// Elements of the input under a box, on the stack.
 pub(super) const FRAME: usize = 1 << 15;
+/// Those under a box of a large filter in strides: it is put into panels for each box, so that few large ones take less time.
+const LARGE_FRAME: usize = 5 << 14;
+/// Elements of a filter from which on it is a large one.
+const LARGE_FILTER: usize = 1 << 16;
 /// Most terms of a sum.
 const TERMS: usize = 1 << 13;
 /// Elements of results that are computed before they are put into planes.
@@ -72,9 +76,12 @@ impl TiledConv<'_> {
         let channels = if weights || s.w.windows() <= WINDOWS * threads { threads } else { 1 };
         let rows = if channels > 1 { 1 } else { threads };
         let fits = terms <= TERMS && s.cout >= FEWEST;
-        let boxes = fits.then(|| WindowBoxes::of(s, &self.x, channels, rows)).flatten()?;
+        let packed = matches!(self.filter, ConvFilter::Packed(_));
+        let large = !packed && s.cout * terms >= LARGE_FILTER;
+        let room = if large { LARGE_FRAME } else { FRAME };
+        let boxes = fits.then(|| WindowBoxes::of(s, &self.x, channels, rows, room)).flatten()?;
         // A filter in strides is put into panels for each box.
-        let few = !matches!(self.filter, ConvFilter::Packed(_)) && boxes.rows * boxes.columns < MANY;
+        let few = !packed && boxes.rows * boxes.columns < MANY;
         (!few).then_some(boxes)
     }
 
@@ -95,29 +102,43 @@ impl TiledConv<'_> {
         let set = isa();
         par::each(threads, items.div_ceil(share), &|i| {
             let items = i * share..items.min((i + 1) * share);
-            // SAFETY: the caller's promise; items share no elements of the result.
-            unsafe { set.run(&Part { of: self, boxes, items, channels: (part, parts), set }) }
+            with_frame(boxes.elements, &mut |buffer| {
+                let part = Part { of: self, boxes, items: items.clone(), channels: (part, parts), set, buffer };
+                // SAFETY: the caller's promise; items share no elements of the result.
+                unsafe { set.run(&part) }
+            });
         });
     }
 }
 
-/// A task's range of boxes, each of some channels: how many, and parts of them in all.
+/// Calls `f` with memory on the stack for the input under a box, whose pages are touched at every call: no more of it than needed.
+fn with_frame(elements: usize, f: &mut dyn FnMut(*mut f32)) {
+    #[inline(never)]
+    fn of<const N: usize>(f: &mut dyn FnMut(*mut f32)) {
+        let mut memory = MaybeUninit::<[f32; N]>::uninit();
+        f(memory.as_mut_ptr().cast())
+    }
+    assert!(elements <= LARGE_FRAME, "the input under a box fits");
+    if elements <= FRAME { of::<FRAME>(f) } else { of::<LARGE_FRAME>(f) }
+}
+
+/// A task's range of boxes, each of some channels: how many, and parts of them in all. The input under a box goes to `buffer`.
 struct Part<'a> {
     of: &'a TiledConv<'a>,
     boxes: &'a WindowBoxes,
     items: Range<usize>,
     channels: (usize, usize),
     set: Isa,
+    buffer: *mut f32,
 }
 
 impl Task for Part<'_> {
     #[inline(always)]
     unsafe fn run<V: Lanes<T = f32>>(&self) {
-        let Part { of, boxes, items, channels: (part, parts), set } = self;
+        let Part { of, boxes, items, channels: (part, parts), set, buffer } = self;
         let s = of.s;
         let (cin, all) = (s.cin, s.cin * s.w.taps());
-        let mut memory = MaybeUninit::<[f32; FRAME]>::uninit();
-        let buffer = memory.as_mut_ptr().cast::<f32>();
+        let buffer = *buffer;
         let mut positions = MaybeUninit::<[u32; TERMS]>::uninit();
         let positions = positions.as_mut_ptr().cast::<u32>();
         let (order, step) = (Order::of(s), boxes.input.channel());
