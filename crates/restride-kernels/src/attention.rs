@@ -2,16 +2,31 @@
 //! are never all in memory at once.
 
 use crate::matmul::blocked::Matrix;
+use crate::matmul::packed::{InPlace, packed_len, write};
+use crate::matmul::panels::Strided;
 use crate::matmul::{Gemm, Matrices};
 use crate::norm::softmax::{Softmax, softmax_row};
+use crate::support::isa;
 use crate::support::number::Real;
 use crate::support::pack::{Compute, Packed, Stored, compute_room, pack_owned, unpack, with_compute};
 use crate::support::par;
 use crate::support::scratch::Temp;
 use restride_tensor::{DType, Dims, Layout, View, ViewMut};
 
-/// Queries that are computed at a time.
-const TILE: usize = 64;
+/// Most queries that are computed at a time: whole tiles of a product.
+const TILE: usize = 72;
+/// Rows of the tiles of a product.
+const ROWS: usize = 6;
+
+/// Queries that are computed at a time, of `l`.
+fn tile(l: usize) -> usize {
+    l.div_ceil(l.div_ceil(TILE).max(1)).next_multiple_of(ROWS).min(l.max(1))
+}
+
+/// Elements of an entry's keys in panels, which several tiles of queries read; none where there is one.
+fn packed_keys(dtype: DType, l: usize, e: usize, s: usize) -> usize {
+    if l > TILE { packed_len(dtype, e, s).unwrap_or(0) } else { 0 }
+}
 
 /// Mask and scale of attention.
 #[derive(Clone, Copy)]
@@ -108,7 +123,8 @@ pub fn attention_room(
     let copied = |(d, l): Stored<'_>| if d == compute { 0 } else { room(unrepeated(l).numel() as usize) };
     operands.into_iter().flatten().map(copied).sum::<usize>()
         + if out.0 == compute { 0 } else { room(out.1.numel() as usize) }
-        + room(TILE.min(queries) * keys)
+        + room(tile(queries) * keys)
+        + operands[0].map_or(0, |q| room(packed_keys(compute, queries, q.1.sizes[q.1.rank() - 1] as usize, keys)))
         + if logsumexp { room(rows) } else { 0 }
         + if weights { room(rows * keys) } else { 0 }
 }
@@ -170,13 +186,15 @@ fn run<T: Gemm + Real>(
     };
     let mut sums = Temp::filled(if results.logsumexp.is_some() { rows } else { 0 }, T::zero());
     let mut weights = Temp::filled(if results.weights.is_some() { rows * s } else { 0 }, T::zero());
-    let tiles = l.div_ceil(TILE);
+    let tile = tile(l);
+    let tiles = l.div_ceil(tile);
+    let packed = packed_keys(T::DTYPE, l, e, s);
     let (sums_at, weights_at) = (par::Shared::new(&mut sums), par::Shared::new(&mut weights));
     let (causal, wants_sums, wants_weights) = (settings.causal, results.logsumexp.is_some(), results.weights.is_some());
-    let scratch = || Temp::filled(TILE.min(l) * s, T::zero());
-    par::each_with(threads, entries * tiles, &scratch, &|scores, item| {
-        let (entry, first) = (item / tiles, item % tiles * TILE);
-        let len = TILE.min(l - first);
+    let scratch = || (Temp::filled(tile * s, T::zero()), Temp::filled(packed, T::zero()), None);
+    par::each_with(threads, entries * tiles, &scratch, &|(scores, keys, here), item| {
+        let (entry, first) = (item / tiles, item % tiles * tile);
+        let len = tile.min(l - first);
         let row = entry * l + first;
         let scores = &mut scores[..len * s];
         // Keys that the last of these queries sees, and so all others see at most.
@@ -185,15 +203,25 @@ fn run<T: Gemm + Real>(
             scores.fill(T::zero());
         } else {
             let (q, k) = (down(q.at(entry), first), k.at(entry));
-            let to = (scores.as_mut_ptr(), s as isize, 1);
-            // SAFETY: `len` rows of queries from the first, keys as columns, and scores for them.
-            unsafe { T::product((len, shown, e), len == 1 || s == 1, q, (k.0, k.2, k.1), to, false, 1) }
+            let (k, to) = ((k.0, k.2, k.1), (scores.as_mut_ptr(), s as isize, 1));
+            // SAFETY: `len` rows of queries from the first, keys as columns, and scores for them; packed keys are the entry's.
+            unsafe {
+                if packed == 0 {
+                    T::product((len, shown, e), len == 1 || s == 1, q, k, to, false, 1)
+                } else {
+                    if here.replace(entry) != Some(entry) {
+                        write(&Strided::new(k), (e, s), keys.as_mut_ptr());
+                    }
+                    let keys = InPlace::new((e, s), keys.as_ptr());
+                    T::product_of((len, shown, e), &Strided::new(q), &keys, to, false, 1)
+                }
+            }
         }
         for i in 0..len {
             let seen = if causal { (first + i + 1).min(s) } else { s };
             let (line, hidden) = scores[i * s..][..s].split_at_mut(seen);
             hidden.fill(T::zero());
-            line.iter_mut().for_each(|x| *x *= scale);
+            isa::run(Times(line, scale));
             if let Some(m) = &mask {
                 let line_of = down(m.at(entry), if thin[0] { 0 } else { first + i });
                 for (j, x) in line.iter_mut().enumerate() {
@@ -242,6 +270,17 @@ fn run<T: Gemm + Real>(
     Ok(())
 }
 
+/// A row times a number.
+struct Times<'a, T>(&'a mut [T], T);
+impl<T: Real> isa::Work for Times<'_, T> {
+    type Out = ();
+    const WIDEST: bool = size_of::<T>() == 4;
+    #[inline(always)]
+    fn run(self) {
+        self.0.iter_mut().for_each(|x| *x *= self.1);
+    }
+}
+
 /// The matrix from a row on.
 fn down<T>((p, row, col): Matrix<T>, by: usize) -> Matrix<T> {
     (p.wrapping_offset(by as isize * row), row, col)
@@ -270,7 +309,7 @@ mod tests {
     #[test]
     fn is_the_softmax_of_scores_times_values() {
         // More queries than a tile, heads in groups, a mask that hides a row completely.
-        let (b, h, kh, l, s, e, ev) = (2i64, 4i64, 2i64, 70i64, 9i64, 5i64, 3i64);
+        let (b, h, kh, l, s, e, ev) = (2i64, 4i64, 2i64, 80i64, 9i64, 5i64, 3i64);
         let (q, k, v) = (tensor(&[b, h, l, e], 1), tensor(&[b, kh, s, e], 2), tensor(&[b, kh, s, ev], 3));
         let mask: Vec<u8> = (0..l * s).map(|i| ((i / s) != 3 && i % 5 != 2) as u8).collect();
         let bits = RawTensor::zeros(DType::Bool, Layout::contiguous(&[l, s]));
