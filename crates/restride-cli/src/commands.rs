@@ -244,15 +244,15 @@ fn run_program(screen: &Screen, args: &Run) -> Result<()> {
             let saved = restride::saved_plan(&source.file, &source.options)?.map(Arc::new);
             let compiled = Compiled::new(program.clone(), Some(&inputs), &CompileOptions { saved, ..making })?;
             let mut instance = compiled.instance()?;
-            let old = instance.state().deep_clone();
+            // What is not written stays the file's own bytes, which nobody has to compare.
+            let old = State::new(compiled.functional())?;
             given_state(screen, args, instance.state_mut())?;
             (instance.run(&inputs, &options)?, instance.into_state(), old)
         }
         Via::Interp | Via::Functional => {
             let functional = args.via == Via::Functional;
             let compiled = functional.then(|| Compiled::new(program.clone(), Some(&inputs), &making)).transpose()?;
-            let mut state = State::new(&program)?;
-            let old = state.deep_clone();
+            let (mut state, old) = (State::new(&program)?, State::new(&program)?);
             given_state(screen, args, &mut state)?;
             screen.doing(if functional { Doing::InterpretingFunctional } else { Doing::Interpreting });
             let stage = compiled.as_ref().map_or(&program, Compiled::functional);
