@@ -1,6 +1,6 @@
 //! Declarations built from others: `exact(…).reusing(…).graded(…)`.
 
-use crate::{EpilogueFn, Exactness, Grad, MacsFn, OpDef, Reuse, RowFormFn, TileFn, TimeFn};
+use crate::{EpilogueFn, Exactness, Grad, MacsFn, OpDef, Prepacked, Reuse, RowFormFn, TileFn, TimeFn, TrailingFn};
 
 impl OpDef {
     /// The declaration with results as close to PyTorch's as given.
@@ -14,6 +14,14 @@ impl OpDef {
     /// The declaration with licences for results to take over the memory of arguments.
     pub const fn reusing(self, reuse: &'static [Reuse]) -> OpDef {
         OpDef { reuse, ..self }
+    }
+    /// The declaration with a condition and scratch bytes of [`crate::ReuseKind::Trailing`].
+    pub const fn trailing(self, room: TrailingFn) -> OpDef {
+        OpDef { trailing: Some(room), ..self }
+    }
+    /// The declaration with a form of calls whose operand was packed once.
+    pub const fn packing(self, form: Prepacked) -> OpDef {
+        OpDef { prepacked: Some(form), ..self }
     }
     /// The declaration of an operator whose calls can be computed in tiles.
     pub const fn tiled(self, tiles: TileFn) -> OpDef {

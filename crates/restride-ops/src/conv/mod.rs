@@ -322,31 +322,29 @@ fn trailing(a: &Args<'_, Meta>, p: &Positions) -> Option<usize> {
 
 macro_rules! convolution {
     ($schema:literal, $positions:expr, $samples:expr) => {
-        OpDef {
-            trailing: Some(|a| trailing(a, &$positions)),
-            ..close(
-                $schema,
-                |a| infer(a, &$positions),
-                |c| run(c, &$positions),
-                |a, outs| scratch(a, outs, &$positions),
-                samples!($samples),
-            )
-            .reusing(&[Reuse { arg: 0, result: 0, kind: ReuseKind::Trailing }])
-            .counted(|a, outs| macs(a, outs, &$positions, a.tensor(1)?.sizes()))
-            .timed(|a, outs| time(a, outs, &$positions, a.tensor(1)?.sizes(), false))
-            .finishing(|a, outs| finished(a, outs, &$positions, a.tensor(1).ok()?.sizes()))
-        }
+        close(
+            $schema,
+            |a| infer(a, &$positions),
+            |c| run(c, &$positions),
+            |a, outs| scratch(a, outs, &$positions),
+            samples!($samples),
+        )
+        .reusing(&[Reuse { arg: 0, result: 0, kind: ReuseKind::Trailing }])
+        .trailing(|a| trailing(a, &$positions))
+        .counted(|a, outs| macs(a, outs, &$positions, a.tensor(1)?.sizes()))
+        .timed(|a, outs| time(a, outs, &$positions, a.tensor(1)?.sizes(), false))
+        .finishing(|a, outs| finished(a, outs, &$positions, a.tensor(1).ok()?.sizes()))
     };
 }
 
 pub(crate) static OPS: &[OpDef] = &[
-    OpDef { prepacked: packed::PLAIN_FORM, ..convolution!("conv2d", PLAIN, conv2d_samples) },
-    OpDef { prepacked: packed::GENERAL_FORM, ..convolution!("convolution", GENERAL, general_samples) },
-    OpDef { prepacked: packed::NAMED_FORM, ..convolution!("conv2d.padding", PLAIN, padding2d_samples) },
-    OpDef { prepacked: packed::PLAIN_FORM, ..convolution!("conv1d", PLAIN, conv1d_samples) },
-    OpDef { prepacked: packed::NAMED_FORM, ..convolution!("conv1d.padding", PLAIN, padding1d_samples) },
-    OpDef { prepacked: packed::PLAIN_FORM, ..convolution!("conv3d", PLAIN, conv3d_samples) },
-    OpDef { prepacked: packed::NAMED_FORM, ..convolution!("conv3d.padding", PLAIN, padding3d_samples) },
+    convolution!("conv2d", PLAIN, conv2d_samples).packing(packed::PLAIN_FORM),
+    convolution!("convolution", GENERAL, general_samples).packing(packed::GENERAL_FORM),
+    convolution!("conv2d.padding", PLAIN, padding2d_samples).packing(packed::NAMED_FORM),
+    convolution!("conv1d", PLAIN, conv1d_samples).packing(packed::PLAIN_FORM),
+    convolution!("conv1d.padding", PLAIN, padding1d_samples).packing(packed::NAMED_FORM),
+    convolution!("conv3d", PLAIN, conv3d_samples).packing(packed::PLAIN_FORM),
+    convolution!("conv3d.padding", PLAIN, padding3d_samples).packing(packed::NAMED_FORM),
     convolution!("_convolution_mode", PLAIN, s_convolution_mode),
     convolution!("_convolution", GENERAL, underscore_samples),
     convolution!("conv_transpose2d.input", TRANSPOSED, transpose2d_samples),

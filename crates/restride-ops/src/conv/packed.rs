@@ -20,14 +20,13 @@ fn numbers(a: &Args<'_, Meta>, p: &Positions) -> Option<(Vec<i64>, Vec<i64>)> {
     Some((vec![conv.groups, by_taps as i64], vec![conv.channels_last(x, w).ok()? as i64, w.sizes()[0]]))
 }
 
-const fn form(call: &'static str, numbers: restride_ir::PrepackFn) -> Option<Prepacked> {
-    Some(Prepacked { operand: 1, pack: "restride.pack_filter.default", call, numbers })
+const fn form(call: &'static str, numbers: restride_ir::PrepackFn) -> Prepacked {
+    Prepacked { operand: 1, pack: "restride.pack_filter.default", call, numbers }
 }
 
-pub(super) const PLAIN_FORM: Option<Prepacked> = form("restride.conv_packed.default", |a| numbers(a, &PLAIN));
-pub(super) const NAMED_FORM: Option<Prepacked> = form("restride.conv_packed.padding", |a| numbers(a, &PLAIN));
-pub(super) const GENERAL_FORM: Option<Prepacked> =
-    form("restride.convolution_packed.default", |a| numbers(a, &GENERAL));
+pub(super) const PLAIN_FORM: Prepacked = form("restride.conv_packed.default", |a| numbers(a, &PLAIN));
+pub(super) const NAMED_FORM: Prepacked = form("restride.conv_packed.padding", |a| numbers(a, &PLAIN));
+pub(super) const GENERAL_FORM: Prepacked = form("restride.convolution_packed.default", |a| numbers(a, &GENERAL));
 
 /// The filter of argument 0, its result channels filled up group by group.
 fn packing(a: &Args<'_, Meta>) -> Metas {

@@ -101,12 +101,13 @@ fn dropout_scratch(_: &Args<'_, Meta>, outs: &[Meta]) -> Result<usize> {
 
 macro_rules! dropout {
     ($schema:literal, $what:expr) => {
-        OpDef {
-            view: Some(rule::<Dropped>()),
-            itself: true,
-            ..random!($schema, |a| infer_dropout(a, $what), |c| run_dropout(c, $what), dropout_scratch, dropouts)
-        }
+        dropping(random!($schema, |a| infer_dropout(a, $what), |c| run_dropout(c, $what), dropout_scratch, dropouts))
     };
+}
+
+/// An operator that returns its operand where it drops nothing.
+const fn dropping(def: OpDef) -> OpDef {
+    OpDef { view: Some(rule::<Dropped>()), itself: true, ..def }
 }
 
 pub(crate) static OPS: &[OpDef] = &[
