@@ -10,6 +10,7 @@ use restride_ir::{
     Arg, Args, Binding, Conditions, Expr, Layout, Meta, Op, OpError, Scalar, TensorType, ValueId, ViewOutcome,
 };
 use restride_ops::types as types_of;
+use restride_tensor::by_stride;
 
 type Result<T> = std::result::Result<T, OpError>;
 
@@ -87,6 +88,6 @@ fn strides(sizes: &[Expr], known: &Layout) -> Layout<Expr> {
         return Layout::contiguous(sizes);
     }
     let mut order: Vec<usize> = (0..sizes.len()).collect();
-    order.sort_by_key(|d| std::cmp::Reverse(known.strides[*d]));
+    by_stride(&mut order, |d| known.strides[d]);
     Layout::permuted(sizes, &order)
 }

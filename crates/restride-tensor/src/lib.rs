@@ -36,7 +36,7 @@ mod tensor;
 mod view;
 
 pub use dtype::{DType, Element};
-pub use layout::{Dim, Dims, Layout, LayoutError, PerDim};
+pub use layout::{Dim, Dims, Layout, LayoutError, PerDim, by_stride};
 pub use overlap::{Overlap, index_by_index, nested, overlap, overlap_bytes, self_overlaps};
 pub use scalar::Scalar;
 pub use storage::{AccessError, Bytes, Contents, Lock, Storage};

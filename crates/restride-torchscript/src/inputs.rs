@@ -7,7 +7,7 @@ use crate::value::{PyKey, PyValue};
 use indexmap::IndexMap;
 use restride_ir::{Arg, Error, ErrorKind, Expr, InputKind, Result, Scalar, Symbol, TensorType, Type};
 use restride_pt2::pytree::{Container, TreeSpec};
-use restride_tensor::Layout;
+use restride_tensor::{Layout, by_stride};
 use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::rc::Rc;
@@ -338,7 +338,7 @@ impl Leaves<'_, '_, '_, '_> {
             return Ok(Layout::contiguous(&sizes));
         }
         let mut order: Vec<usize> = (0..sizes.len()).collect();
-        order.sort_by_key(|d| std::cmp::Reverse(layout.strides[*d]));
+        by_stride(&mut order, |d| layout.strides[d]);
         Ok(Layout::permuted(&sizes, &order))
     }
 

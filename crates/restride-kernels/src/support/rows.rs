@@ -1,7 +1,7 @@
 //! Walks over several layouts of equal sizes at once, a row at a time.
 
 use crate::support::scratch::Temp;
-use restride_tensor::{Layout, PerDim, View, ViewMut};
+use restride_tensor::{Layout, PerDim, View, ViewMut, by_stride};
 use smallvec::SmallVec;
 
 /// One for each layout.
@@ -42,7 +42,7 @@ impl Rows {
     /// As [`Rows::logical`].
     pub fn any_order(layouts: &[&Layout]) -> Rows {
         let written = layouts[0];
-        let order = by_stride(written);
+        let order = slowest_first(written);
         if !apart(written, &order) {
             return Rows::logical(layouts);
         }
@@ -51,7 +51,7 @@ impl Rows {
 
     /// Whether no two indices of a layout share a cell, as far as its strides tell at a glance.
     pub(crate) fn apart(layout: &Layout) -> bool {
-        apart(layout, &by_stride(layout))
+        apart(layout, &slowest_first(layout))
     }
 
     /// The dimensions, the one of the largest strides first, of a layout of which [`Rows::apart`] is true.
@@ -184,9 +184,9 @@ impl Rows {
 }
 
 /// Dimensions, the one of the largest strides first.
-fn by_stride(layout: &Layout) -> PerDim<usize> {
+fn slowest_first(layout: &Layout) -> PerDim<usize> {
     let mut order: PerDim<usize> = (0..layout.rank()).collect();
-    order.sort_by_key(|&d| std::cmp::Reverse(layout.strides[d].unsigned_abs()));
+    by_stride(&mut order, |d| layout.strides[d]);
     order
 }
 

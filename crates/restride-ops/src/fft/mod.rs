@@ -8,6 +8,7 @@ use crate::support::scratch::stored;
 use crate::support::*;
 use restride_ir::{Args, Call, DType, Emit, Layout, Meta, OpDef, Val};
 use restride_kernels::fft::{self, FftDims, Transform};
+use restride_tensor::by_stride;
 use smallvec::smallvec;
 
 /// The transformed dimensions as distinct positions.
@@ -56,7 +57,7 @@ fn result(dtype: DType, input: &Layout, sizes: &[i64], transformed: &[usize]) ->
         order.swap(first, last);
         first += 1;
     }
-    order[..first].sort_by_key(|&d| std::cmp::Reverse(input.strides[d]));
+    by_stride(&mut order[..first], |d| input.strides[d]);
     order.truncate(first);
     order.extend(transformed);
     Meta::new(dtype, Layout::permuted(sizes, &order))
@@ -66,7 +67,7 @@ fn result(dtype: DType, input: &Layout, sizes: &[i64], transformed: &[usize]) ->
 fn sorted(dims: &[usize], l: &Layout, keep_last: bool) -> Vec<usize> {
     let mut out = dims.to_vec();
     let n = out.len() - (keep_last && !out.is_empty()) as usize;
-    out[..n].sort_by_key(|&d| std::cmp::Reverse(l.strides[d]));
+    by_stride(&mut out[..n], |d| l.strides[d]);
     out
 }
 

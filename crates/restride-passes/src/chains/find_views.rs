@@ -3,6 +3,7 @@
 use crate::functionalize::region::{Extent, Relation, relate, starts};
 use crate::functionalize::region_ops::read_steps;
 use restride_ir::{Dim, Dims, Expr, Layout};
+use restride_tensor::by_stride;
 use smallvec::SmallVec;
 
 /// A view of the whole base that comes before the indices are taken.
@@ -137,7 +138,7 @@ fn under_other_sizes(base: &Layout<Expr>, region: &Layout<Expr>) -> Option<Chain
 fn sorted(l: &Layout<Expr>) -> Option<Dims<i64>> {
     let mut order: Dims<i64> = (0..l.rank() as i64).collect();
     let known: Vec<i64> = l.strides.iter().map(Dim::known).collect::<Option<_>>()?;
-    order.sort_by_key(|d| std::cmp::Reverse(known[*d as usize]));
+    by_stride(&mut order, |d| known[d as usize]);
     (!order.is_sorted()).then_some(order)
 }
 

@@ -4,7 +4,7 @@
 //! the same for any layout of the base. Regions without a relation are read and written by `as_strided` and
 //! `as_strided_scatter`, in terms of the base's eager layout.
 
-use restride_tensor::{Dim, Dims, Layout, PerDim};
+use restride_tensor::{Dim, Dims, Layout, PerDim, by_stride};
 use smallvec::SmallVec;
 
 /// The part of one base dimension that a region takes.
@@ -147,7 +147,7 @@ pub fn starts<D: Dim>(base: &Layout<D>, region: &Layout<D>, source: &[Option<usi
     if let (Some(known), Some(_)) = (base.known(), shift.known()) {
         // Digits of the shift over the strides, largest first; unique as the strides nest.
         let mut order: PerDim<usize> = (0..rank).filter(|&d| known.sizes[d] > 1).collect();
-        order.sort_by_key(|&d| std::cmp::Reverse(known.strides[d]));
+        by_stride(&mut order, |d| known.strides[d]);
         let mut reach = 0;
         for &d in order.iter().rev() {
             if known.strides[d] <= reach {

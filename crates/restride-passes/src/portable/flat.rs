@@ -2,7 +2,7 @@
 
 use crate::build::Builder;
 use restride_ir::{Arg, DType, Dim, Dims, Expr, Layout, TensorType, ValueId};
-use restride_tensor::self_overlaps;
+use restride_tensor::{by_stride, self_overlaps};
 
 /// The base with the region's cells replaced, if its cells are dense and the region has none of them twice.
 pub(super) fn put(b: &mut Builder<'_>, base: ValueId, region: &Layout<Expr>, value: ValueId) -> Option<ValueId> {
@@ -40,7 +40,7 @@ fn in_order(l: &Layout<Expr>) -> Option<Dims<i64>> {
     let mut order: Dims<i64> = (0..l.rank() as i64).collect();
     if !l.is_contiguous() {
         let known = l.known()?;
-        order.sort_by_key(|d| std::cmp::Reverse(known.strides[*d as usize]));
+        by_stride(&mut order, |d| known.strides[d as usize]);
     }
     l.permute(&order).ok()?.is_contiguous().then_some(order)
 }

@@ -48,6 +48,18 @@ fn row_major<D: Dim>(sizes: &[D]) -> Dims<D> {
     strides
 }
 
+/// Sorts dimensions by the distance between their cells, the largest first; equal ones keep their order. By insertion: a tensor has
+/// few dimensions, and a general sort is five kilobytes of code for each caller.
+pub fn by_stride<D: Copy>(dims: &mut [D], stride: impl Fn(D) -> i64) {
+    for end in 1..dims.len() {
+        let mut at = end;
+        while at > 0 && stride(dims[at - 1]).unsigned_abs() < stride(dims[at]).unsigned_abs() {
+            dims.swap(at - 1, at);
+            at -= 1;
+        }
+    }
+}
+
 impl<D: Dim> Layout<D> {
     /// A row-major layout from cell 0.
     pub fn contiguous(sizes: &[D]) -> Self {

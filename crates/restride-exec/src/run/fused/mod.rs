@@ -20,10 +20,9 @@ use restride_ir::{
 };
 use restride_kernels::support::stack::Stack;
 use restride_kernels::support::{epilogue, par, scratch};
-use restride_tensor::{DType, Fitted, View, ViewMut};
+use restride_tensor::{DType, Fitted, View, ViewMut, by_stride};
 use rows::{FACTORS, RowProgram};
 use smallvec::SmallVec;
-use std::cmp::Reverse;
 use std::mem::MaybeUninit;
 use std::ops::Range;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -284,7 +283,7 @@ impl BodyParts {
             Ok(inside <= TEMPORARIES && touched.fold(inside, usize::saturating_add) <= TOUCHED)
         };
         let mut order: SmallVec<[usize; 6]> = (0..region.len()).filter(|d| tiling.cut[*d] && region[*d] > 1).collect();
-        order.sort_by_key(|d| Reverse(last.layout.strides[*d].unsigned_abs()));
+        by_stride(&mut order, |d| last.layout.strides[d]);
         let (mut tile, mut cuts) = (SmallVec::from(region), SmallVec::new());
         for dim in order {
             if fits(&tile)? {
@@ -370,7 +369,7 @@ fn dense_along(tiling: &Tiling, v: ValueId, sizes: &[i64], like: &Layout) -> Lay
     let along = tiling.cut_of(v);
     let mut order: SmallVec<[usize; 6]> = (0..sizes.len()).collect();
     if like.rank() == sizes.len() && along.iter().enumerate().all(|(i, d)| d.is_none_or(|d| d == i)) {
-        order.sort_by_key(|d| Reverse(like.strides[*d].unsigned_abs()));
+        by_stride(&mut order, |d| like.strides[d]);
     }
     let mut out = Layout::contiguous(sizes);
     let mut stride = 1;

@@ -10,9 +10,8 @@ use restride_ir::{Arg, Args, Ctx, FusedHead, Graph, OpError, RowForm, RowOperand
 use restride_kernels::support::convert::load_row;
 use restride_kernels::support::par;
 use restride_kernels::support::stack::Stack;
-use restride_tensor::{DType, Layout, View};
+use restride_tensor::{DType, Layout, View, by_stride};
 use smallvec::SmallVec;
-use std::cmp::Reverse;
 use std::ops::Range;
 
 /// Elements of all buffers of a row's part: half of a first cache.
@@ -119,7 +118,7 @@ impl RowProgram {
         }
         let last = &writes.last()?.layout;
         let mut order: SmallVec<[usize; 6]> = (0..tiling.sizes.len()).collect();
-        order.sort_by_key(|d| Reverse(last.strides[*d].unsigned_abs()));
+        by_stride(&mut order, |d| last.strides[d]);
         let (tensors, calls, constants, scales) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
         let program = RowProgram { sizes: tiling.sizes.clone(), order, tensors, calls, constants, slots: 0, scales };
         let mut maker = RowMaker { body, tiling, metas, program, places: Vec::new(), values: Vec::new() };
