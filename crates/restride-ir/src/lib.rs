@@ -23,6 +23,7 @@ mod op;
 mod placement;
 mod program;
 mod refusal;
+mod registered_op;
 mod remark;
 mod row_form;
 mod schema;
@@ -55,9 +56,9 @@ pub use limits::{Limits, beyond};
 pub use liveness::{Live, lives};
 pub use op::{
     AssemblyPart, AssertsFn, ByBatch, Call, Ctx, DecomposeFn, Emit, EpilogueFn, Exactness, Hop, InferFn, Kernel,
-    MacsFn, MathView, Member, MemberArg, Movement, Op, OpDef, OverlapCheck, PrepackFn, Prepacked, Reuse, ReuseKind,
-    RngKey, Sample, SampleArg, SampleFn, ScratchFn, TimeFn, TrailingFn, Twin, TwinDecl, TwinReturn, Val, ViewArgs,
-    ViewOutcome, ViewRule, view_args,
+    MacsFn, MathView, Member, MemberArg, Movement, OpDef, OverlapCheck, PrepackFn, Prepacked, Reuse, ReuseKind, RngKey,
+    Sample, SampleArg, SampleFn, ScratchFn, TimeFn, TrailingFn, Twin, TwinDecl, TwinReturn, Val, ViewArgs, ViewOutcome,
+    ViewRule, view_args,
 };
 pub use placement::{Buffer, BufferId, BufferKind, MemorySpace, Place, Placement, Plan, Step, carried_over};
 pub use program::{
@@ -65,6 +66,7 @@ pub use program::{
     Signature, Stage, Weight, Weights,
 };
 pub use refusal::{OperandMemory, refuse_cast, refuse_overlap};
+pub use registered_op::Op;
 pub use remark::{Reason, Remark, RemarkKind};
 pub use restride_tensor::{DType, Dim, Dims, Layout, Scalar};
 pub use row_form::{RowForm, RowFormFn, RowOperand};

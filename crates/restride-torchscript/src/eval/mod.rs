@@ -17,6 +17,7 @@ mod loops;
 mod methods;
 mod module_table;
 mod modules;
+mod names;
 pub(crate) mod numbers;
 mod prims;
 mod statements;

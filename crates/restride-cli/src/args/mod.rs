@@ -1,10 +1,17 @@
 //! The command line: every command and option, declared once.
 
+mod memory;
+mod values;
+
 use clap::builder::Styles;
 use clap::builder::styling::AnsiColor;
 use clap::{Args, ColorChoice, Parser, Subcommand, ValueEnum};
 use restride::Limits;
 use std::path::PathBuf;
+use values::{bytes, dynamic, group, keep, limit, loss, random};
+
+pub use memory::MemoryArgs;
+pub use values::{Dynamics, RandomArg};
 
 const STYLES: Styles = Styles::styled()
     .header(AnsiColor::Green.on_default().bold())
@@ -19,7 +26,6 @@ const OPENING: &str = "Opening FILE";
 const GIVEN: &str = "Inputs and checks";
 const RUNNING: &str = "Running";
 const RANKS: &str = "Ranks";
-const MEMORY: &str = "Memory";
 
 const OVERVIEW: &str = "\
 Start with:
@@ -526,14 +532,6 @@ pub struct RankArgs {
     pub group: Vec<(String, Vec<Vec<usize>>)>,
 }
 
-/// Reads `NAME=0,1/2,3`.
-fn group(text: &str) -> Result<(String, Vec<Vec<usize>>), String> {
-    let (name, lists) = text.split_once('=').ok_or("give it as NAME=0,1/2,3")?;
-    let rank = |r: &str| r.trim().parse::<usize>().map_err(|_| format!("`{r}` is no rank"));
-    let list = |l: &str| l.split(',').map(rank).collect::<Result<Vec<_>, _>>();
-    Ok((name.to_string(), lists.split('/').map(list).collect::<Result<_, _>>()?))
-}
-
 impl Command {
     /// The ranks of a command that runs a program.
     pub fn ranks(&self) -> Option<&RankArgs> {
@@ -545,169 +543,11 @@ impl Command {
     }
 }
 
-/// How memory is placed and planned.
-#[derive(Args)]
-pub struct MemoryArgs {
-    /// Largest arena (as 4000000, 10MB or 4GiB): cheap values are recomputed instead of kept.
-    #[arg(help_heading = MEMORY, long, value_name = "BYTES", value_parser = bytes)]
-    pub budget: Option<i64>,
-    /// Keep the nodes in the order of the program.
-    #[arg(help_heading = MEMORY, long)]
-    pub no_reorder: bool,
-    /// Compute nothing once for all runs, and read weights where they are: less memory, slower products.
-    #[arg(help_heading = MEMORY, long)]
-    pub no_fold: bool,
-    /// Run every operator as a step of its own, which writes its results.
-    #[arg(help_heading = MEMORY, long, conflicts_with_all = ["fuse_limit", "fuse_heads", "fuse_tiles"])]
-    pub no_fuse: bool,
-    /// Most operators that are fused into one step; 1 is `--no-fuse` [default: 32].
-    #[arg(help_heading = MEMORY, long, value_name = "N")]
-    pub fuse_limit: Option<usize>,
-    /// Let the operators behind a product or a convolution work on each part of its result as soon as it is finished.
-    #[arg(help_heading = MEMORY, long)]
-    pub fuse_heads: bool,
-    /// Fuse reductions and normalisations of rows too, and operators of other types than f32.
-    #[arg(help_heading = MEMORY, long)]
-    pub fuse_tiles: bool,
-    /// Memories of the arena, fastest first, each with its capacity (as fast=512kB,slow).
-    ///
-    /// Buffers with the most traffic go into the first ones; buffers that do not fit spill to the next.
-    #[arg(help_heading = MEMORY, long, value_name = "NAME[=BYTES],…", value_delimiter = ',', value_parser = memory)]
-    pub memories: Vec<(String, Option<i64>)>,
-    /// Store a value in one of the memories, by its name in the placed program; may be given several times.
-    #[arg(help_heading = MEMORY, long, value_name = "VALUE=MEMORY", requires = "memories", value_parser = pin)]
-    pub pin: Vec<(String, String)>,
-    /// Alignment of buffers in the arena: a power of two, 64 or more.
-    #[arg(help_heading = MEMORY, long, value_name = "BYTES", value_parser = alignment)]
-    pub align: Option<i64>,
-    /// Plan user inputs in the arena and copy them into it: `alloc_graph_input` of ExecuTorch.
-    #[arg(help_heading = MEMORY, long)]
-    pub alloc_graph_input: bool,
-    /// Plan outputs in the arena and copy them to the caller: `alloc_graph_output` of ExecuTorch.
-    #[arg(help_heading = MEMORY, long)]
-    pub alloc_graph_output: bool,
-    /// Copy instead of viewing: store no view in the memory of its base.
-    #[arg(help_heading = MEMORY, long)]
-    pub no_views: bool,
-    /// Steps of the search for the smallest plan; 0 for best fit alone.
-    #[arg(help_heading = MEMORY, long, value_name = "N")]
-    pub search_steps: Option<u64>,
-}
-
-impl MemoryArgs {
-    /// The first of these options that is given.
-    pub fn given(&self) -> Option<&'static str> {
-        let options = [
-            (self.budget.is_some(), "--budget"),
-            (self.no_reorder, "--no-reorder"),
-            (self.no_fold, "--no-fold"),
-            (self.no_fuse, "--no-fuse"),
-            (self.fuse_limit.is_some(), "--fuse-limit"),
-            (self.fuse_heads, "--fuse-heads"),
-            (self.fuse_tiles, "--fuse-tiles"),
-            (!self.memories.is_empty(), "--memories"),
-            (self.align.is_some(), "--align"),
-            (self.alloc_graph_input, "--alloc-graph-input"),
-            (self.alloc_graph_output, "--alloc-graph-output"),
-            (self.no_views, "--no-views"),
-            (self.search_steps.is_some(), "--search-steps"),
-        ];
-        options.iter().find(|(given, _)| *given).map(|(_, name)| *name)
-    }
-}
-
-/// Sizes of one `--dynamic`.
-#[derive(Clone)]
-pub struct Dynamics(pub Vec<restride::Dynamic>);
-
-/// A seed, or types of inputs.
-#[derive(Clone)]
-pub enum RandomArg {
-    /// A seed.
-    Seed(u64),
-    /// Types, by name or in order.
-    Types(Vec<(Option<std::sync::Arc<str>>, restride::GivenValue)>),
-}
-
 impl GivenArgs {
     /// The seed of random inputs, if any are drawn.
     pub fn seed(&self) -> Option<u64> {
         let seed = self.random.iter().find_map(|r| if let RandomArg::Seed(s) = r { Some(*s) } else { None });
         seed.or((!self.random.is_empty()).then_some(0))
-    }
-}
-
-fn random(text: &str) -> Result<RandomArg, String> {
-    match text.parse() {
-        Ok(seed) => Ok(RandomArg::Seed(seed)),
-        Err(_) => restride::GivenInputs::parse_types(text).map(RandomArg::Types).map_err(|e| e.what),
-    }
-}
-
-fn dynamic(text: &str) -> Result<Dynamics, String> {
-    restride::GivenInputs::parse_dynamic(text).map(Dynamics).map_err(|e| e.what)
-}
-
-/// `output.I`: its position.
-fn loss(text: &str) -> Result<usize, String> {
-    let position = text.strip_prefix("output.").and_then(|i| i.parse().ok());
-    position.ok_or_else(|| "outputs are called output.0, output.1, …".into())
-}
-
-/// `NAME=N`.
-fn limit(text: &str) -> Result<(String, u64), String> {
-    let (name, most) = text.split_once('=').ok_or("NAME=N is expected")?;
-    let most = bytes(most)?.unsigned_abs();
-    Limits::default().set(name, most).map_err(|e| e.what)?;
-    Ok((name.to_string(), most))
-}
-
-fn keep(text: &str) -> Result<restride::Keep, String> {
-    match text {
-        "all" => Ok(restride::Keep::All),
-        "auto" => Ok(restride::Keep::Auto),
-        "none" => Ok(restride::Keep::None),
-        _ => bytes(text).map(restride::Keep::Bytes).map_err(|e| format!("auto, all, none or bytes: {e}")),
-    }
-}
-
-fn memory(text: &str) -> Result<(String, Option<i64>), String> {
-    let (name, size) = text.split_once('=').map_or((text, None), |(name, size)| (name, Some(size)));
-    if name.is_empty() {
-        return Err("a memory needs a name, as in fast=512kB".into());
-    }
-    Ok((name.to_string(), size.map(bytes).transpose()?))
-}
-
-fn pin(text: &str) -> Result<(String, String), String> {
-    let (value, memory) = text.split_once('=').ok_or("a value and a memory, as in add_1=fast")?;
-    Ok((value.to_string(), memory.to_string()))
-}
-
-fn alignment(text: &str) -> Result<i64, String> {
-    match bytes(text)? {
-        n if (64..=1 << 30).contains(&n) && n.count_ones() == 1 => Ok(n),
-        _ => Err("an alignment is a power of two from 64 (which kernels expect) to 1GiB".into()),
-    }
-}
-
-/// Bytes with a decimal or binary unit.
-fn bytes(text: &str) -> Result<i64, String> {
-    let end = text.find(|c: char| !c.is_ascii_digit() && c != '.').unwrap_or(text.len());
-    let (number, unit) = (&text[..end], text[end..].trim().to_ascii_lowercase());
-    let units = ["b", "kb", "mb", "gb", "tb", "b", "kib", "mib", "gib", "tib"];
-    let unit = match units.iter().position(|u| *u == unit) {
-        None if unit.is_empty() => 1.0,
-        None => return Err("bytes are a number, then B, kB, MB, GB, TB, KiB, MiB, GiB or TiB".into()),
-        Some(decimal @ 0..5) => 1e3_f64.powi(decimal as i32),
-        Some(binary) => 1024_f64.powi(binary as i32 - 5),
-    };
-    if let (Ok(whole), true) = (number.parse::<i64>(), unit == 1.0) {
-        return Ok(whole);
-    }
-    match number.parse::<f64>() {
-        Ok(n) if (n * unit) < 9e18 => Ok((n * unit) as i64),
-        _ => Err("not a number of bytes".into()),
     }
 }
 
