@@ -5,7 +5,7 @@ use restride_ops::lookup;
 use restride_pt2::placed::SavedPlan;
 use restride_tensor::Bytes;
 use restride_torchscript::GivenInputs;
-use restride_torchscript::text::GraphForm;
+use restride_torchscript::text::{GraphForm, PastedGraph, import_graph};
 use std::path::Path;
 use std::sync::Arc;
 
@@ -106,13 +106,10 @@ fn of_bytes(bytes: &Bytes, name: &str, options: &OpenOptions) -> Result<Program>
     }
     let text = std::str::from_utf8(bytes)
         .map_err(|_| Error::new(ErrorKind::File, "these bytes are neither an archive (a zip) nor a text"))?;
-    if restride_torchscript::text::form(text).is_some() {
-        return of_graph(text, name, options);
+    match PastedGraph::find(text)? {
+        Some(graph) => of_graph(graph, name, options),
+        None => of_text(text, options),
     }
-    if let Some(e) = restride_torchscript::text::refused_form(text) {
-        return Err(e);
-    }
-    of_text(text, options)
 }
 
 /// The form of a pasted graph in a file; `None` for a file of another kind.
@@ -121,11 +118,12 @@ fn of_bytes(bytes: &Bytes, name: &str, options: &OpenOptions) -> Result<Program>
 /// A file that is not there.
 pub fn graph_form(path: &Path, options: &OpenOptions) -> Result<Option<GraphForm>> {
     let bytes = options.bytes(path)?;
-    Ok(std::str::from_utf8(&bytes).ok().and_then(restride_torchscript::text::form))
+    let graph = std::str::from_utf8(&bytes).ok().and_then(|text| PastedGraph::find(text).ok().flatten());
+    Ok(graph.map(|g| g.form))
 }
 
 /// A graph that was pasted as text.
-fn of_graph(text: &str, name: &str, options: &OpenOptions) -> Result<Program> {
+fn of_graph(graph: PastedGraph, name: &str, options: &OpenOptions) -> Result<Program> {
     let import = restride_torchscript::RecordOptions {
         method: options.model.as_deref(),
         lookup: &lookup,
@@ -133,7 +131,7 @@ fn of_graph(text: &str, name: &str, options: &OpenOptions) -> Result<Program> {
         inputs: &options.inputs,
     };
     let weights = given_weights(options)?;
-    let program = restride_torchscript::text::import(text, name, weights.as_deref(), &import)?;
+    let program = import_graph(graph, name, weights.as_deref(), &import)?;
     restride_ir::verify(&program)?;
     Ok(program)
 }

@@ -39,21 +39,30 @@ pub enum GraphForm {
     JitIr,
 }
 
-/// The form of a pasted graph; `None` for a text that is none, such as a `.fx`.
-pub fn form(text: &str) -> Option<GraphForm> {
-    form_of(&plain::plain(text))
+/// A pasted graph without its surroundings.
+pub struct PastedGraph {
+    /// How it was printed.
+    pub form: GraphForm,
+    text: String,
 }
 
-/// The refusal of a printed graph in a form that is not read; `None` for another text.
-pub fn refused_form(text: &str) -> Option<Error> {
-    let table = |line: &str| {
-        let mut words = line.split_whitespace();
-        ["opcode", "name", "target", "args", "kwargs"].iter().all(|w| words.next() == Some(w)) && words.next().is_none()
-    };
-    plain::plain(text).lines().any(table).then(|| {
-        Error::unsupported("a graph as the table of `print_tabular()` or `TORCH_LOGS=graph`")
-            .help("print it by print(gm), print(gm.graph), gm.print_readable() or TORCH_LOGS=graph_code")
-    })
+impl PastedGraph {
+    /// The graph in a text; `None` for a text that is none, such as a `.fx`.
+    ///
+    /// # Errors
+    /// A graph in a form that is not read.
+    pub fn find(text: &str) -> Result<Option<PastedGraph>> {
+        let text = plain::plain(text);
+        if let Some(form) = form_of(&text) {
+            return Ok(Some(PastedGraph { form, text }));
+        }
+        let columns = ["opcode", "name", "target", "args", "kwargs"];
+        match text.lines().any(|line| line.split_whitespace().eq(columns)) {
+            true => Err(Error::unsupported("a graph as the table of `print_tabular()` or `TORCH_LOGS=graph`")
+                .help("print it by print(gm), print(gm.graph), gm.print_readable() or TORCH_LOGS=graph_code")),
+            false => Ok(None),
+        }
+    }
 }
 
 /// The form of a text without its surroundings.
@@ -117,14 +126,27 @@ impl Library for TextLibrary {
     }
 }
 
+/// Reads a graph from a text, as [`import_graph`].
+///
+/// # Errors
+/// As [`PastedGraph::find`] and [`import_graph`]; a text of no known form.
+pub fn import(text: &str, name: &str, weights: Option<&Weights>, options: &RecordOptions<'_>) -> Result<Program> {
+    let graph = PastedGraph::find(text)?.ok_or_else(|| Error::new(ErrorKind::File, "the text is no printed graph"))?;
+    import_graph(graph, name, weights, options)
+}
+
 /// Reads a pasted graph. Attributes of the module are `weights` by name.
 ///
 /// # Errors
-/// A text of no known form; operators that are not known; inputs without types.
-pub fn import(text: &str, name: &str, weights: Option<&Weights>, options: &RecordOptions<'_>) -> Result<Program> {
-    let plain = plain::plain(text);
-    let form = form_of(&plain).ok_or_else(|| Error::new(ErrorKind::File, "the text is no printed graph"))?;
-    let source = SourceText::new("text", several::one(plain, form, options.method)?);
+/// Operators that are not known; inputs without types.
+pub fn import_graph(
+    graph: PastedGraph,
+    name: &str,
+    weights: Option<&Weights>,
+    options: &RecordOptions<'_>,
+) -> Result<Program> {
+    let form = graph.form;
+    let source = SourceText::new("text", several::one(graph.text, form, options.method)?);
     let parsed = match form {
         GraphForm::Nodes => nodes::parse(&source)?,
         GraphForm::Code | GraphForm::Exported => python::parse(&source)?,
