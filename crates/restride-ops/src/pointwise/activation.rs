@@ -86,18 +86,22 @@ fn prelu(e: &mut dyn Emit, a: &Args<'_, Val>) -> Result<SmallVec<[Val; 1]>> {
     e.call("aten._prelu_kernel.default", &[Arg::Value(x), Arg::Value(shaped)])
 }
 
-/// `glu`: multiplies one half by the sigmoid of the other.
-fn glu(e: &mut dyn Emit, a: &Args<'_, Val>) -> Result<SmallVec<[Val; 1]>> {
-    let x = *a.tensor(0)?;
+/// The halves of `glu`'s operand, the second one as its sigmoid, and their dimension counted from the front.
+pub(super) fn gated(e: &mut dyn Emit, x: Val, dim: i64) -> Result<(Val, Val, i64)> {
     let t = e.meta(x);
     ensure!(t.rank() != 0, "glu does not support 0-dimensional tensors");
-    let dim = t.layout.dim(a.int(1)?)?;
+    let dim = t.layout.dim(dim)?;
     let size = t.sizes()[dim];
     ensure!(size % 2 == 0, "Halving dimension must be even, but dimension {dim} is size {size}");
     let d = dim as i64;
     let first = emit!(e, "aten.slice.Tensor", x, d, 0, size / 2, 1)?;
     let second = emit!(e, "aten.slice.Tensor", x, d, size / 2, size, 1)?;
-    let gate = emit!(e, "aten.sigmoid.default", second)?;
+    Ok((first, emit!(e, "aten.sigmoid.default", second)?, d))
+}
+
+/// `glu`: multiplies one half by the sigmoid of the other.
+fn glu(e: &mut dyn Emit, a: &Args<'_, Val>) -> Result<SmallVec<[Val; 1]>> {
+    let (first, gate, _) = gated(e, *a.tensor(0)?, a.int(1)?)?;
     Ok(smallvec![emit!(e, "aten.mul.Tensor", first, gate)?])
 }
 

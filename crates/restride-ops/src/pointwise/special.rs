@@ -1,5 +1,6 @@
 //! Derivatives with several results, drawn activations, windows, and other compositions of pointwise operators.
 
+use crate::pointwise::activation::gated;
 use crate::pointwise::{Metas, Promotion, Result, compute, infer, input, layout, not_for, op, operands, own, run};
 use crate::support::composite::composite;
 use crate::support::promote::name;
@@ -70,15 +71,7 @@ fn dropout_backward(e: &mut dyn Emit, a: &ValArgs<'_>) -> Vals {
 /// `glu`'s derivative: `g * s` for the first half and `g * a * s * (1 - s)` for the second.
 fn glu_backward(e: &mut dyn Emit, a: &ValArgs<'_>) -> Vals {
     let (g, x) = (*a.tensor(0)?, *a.tensor(1)?);
-    let t = e.meta(x);
-    ensure!(t.rank() != 0, "glu does not support 0-dimensional tensors");
-    let dim = t.layout.dim(a.int(2)?)?;
-    let size = t.sizes()[dim];
-    ensure!(size % 2 == 0, "Halving dimension must be even, but dimension {dim} is size {size}");
-    let d = dim as i64;
-    let first = emit!(e, "aten.slice.Tensor", x, d, 0, size / 2, 1)?;
-    let second = emit!(e, "aten.slice.Tensor", x, d, size / 2, size, 1)?;
-    let gate = emit!(e, "aten.sigmoid.default", second)?;
+    let (first, gate, d) = gated(e, x, a.int(2)?)?;
     let for_first = emit!(e, "aten.mul.Tensor", g, gate)?;
     let for_gate = emit!(e, "aten.mul.Tensor", g, first)?;
     let for_second = emit!(e, "aten.sigmoid_backward.default", for_gate, gate)?;
