@@ -226,3 +226,32 @@ fn a_type_name_has_one_meaning() {
     let twice: Vec<_> = twice.collect();
     assert!(twice.is_empty(), "declared in several files: {twice:#?}");
 }
+
+/// Most lines of a source file. A longer one has parts with names of their own: make them files.
+const MOST_LINES: usize = 640;
+
+/// Adds the sources below a folder with their lines.
+fn lengths(dir: &Path, out: &mut Vec<(PathBuf, usize)>) {
+    for entry in std::fs::read_dir(dir).into_iter().flatten() {
+        let path = entry.expect("an entry").path();
+        if path.is_dir() {
+            lengths(&path, out);
+        } else if path.extension().is_some_and(|e| e == "rs") {
+            let text = std::fs::read_to_string(&path).expect("a source file");
+            out.push((path, text.lines().count()));
+        }
+    }
+}
+
+#[test]
+fn files_stay_short() {
+    let mut files = Vec::new();
+    for entry in std::fs::read_dir(crates()).expect("crates/") {
+        let folder = entry.expect("a crate").path();
+        ["src", "tests", "benches", "examples"].iter().for_each(|part| lengths(&folder.join(part), &mut files));
+    }
+    lengths(&crates().join("../bindings/python/src"), &mut files);
+    assert!(files.len() > 500, "only {} files found", files.len());
+    let long: Vec<_> = files.iter().filter(|(_, lines)| *lines > MOST_LINES).collect();
+    assert!(long.is_empty(), "more than {MOST_LINES} lines: {long:#?}");
+}
