@@ -5,7 +5,7 @@
 
 use crate::FaultKind;
 use crate::placement::PlacementWalk;
-use restride_ir::{Arg, Graph, GraphId, Kernel, Node, NodeId, Place, Program, ValueId};
+use restride_ir::{Graph, GraphId, Kernel, Node, NodeId, Place, Program, ValueId};
 use restride_tensor::{Overlap, overlap_bytes};
 use std::collections::VecDeque;
 
@@ -18,8 +18,7 @@ fn exchanges(program: &Program, node: &Node, depth: usize) -> bool {
         let graph = program.graphs.get(id).filter(|_| depth < DEEPEST);
         graph.is_some_and(|g| g.ordered().any(|(_, n)| exchanges(program, n, depth + 1)))
     };
-    let inside = |a: &Arg| if let Arg::Graph(id) = a { body(*id) } else { false };
-    matches!(node.op.def().kernel, Kernel::Collective(_)) || node.args.iter().any(inside)
+    matches!(node.op.def().kernel, Kernel::Collective(_)) || node.bodies().any(body)
 }
 
 /// Nodes of a graph that exchange elements with other ranks, in the program's order.

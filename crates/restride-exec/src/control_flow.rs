@@ -54,9 +54,9 @@ pub(crate) trait Bodies {
 
 /// Runs a higher-order call.
 pub(crate) fn run_call<B: Bodies>(bodies: &mut B, node: &Node, hop: Hop) -> Result<Vec<B::Value>> {
-    let body = |i: usize| match node.args.get(i) {
-        Some(Arg::Graph(g)) => Ok(*g),
-        _ => Err(Error::invalid(format!("argument {i} of {} is not a graph", node.op))),
+    let body = |i: usize| {
+        let graph = node.args.get(i).and_then(Arg::graph);
+        graph.ok_or_else(|| Error::invalid(format!("argument {i} of {} is not a graph", node.op)))
     };
     let list = |bodies: &B, i: usize| match node.args.get(i) {
         Some(Arg::Values(vs)) => vs.iter().map(|v| v.map_or(Ok(B::none()), |v| bodies.operand(v))).collect(),

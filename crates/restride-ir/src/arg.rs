@@ -63,6 +63,11 @@ impl<V, S> Arg<V, S> {
         one.into_iter().chain(many.iter().flatten())
     }
 
+    /// The subgraph that this argument is.
+    pub fn graph(&self) -> Option<GraphId> {
+        if let Arg::Graph(g) = self { Some(*g) } else { None }
+    }
+
     /// The numbers in this argument, in order.
     pub fn scalars(&self) -> &[S] {
         match self {

@@ -69,9 +69,8 @@ impl Effects {
             return Ok(effect);
         }
         // An undeclared operator with subgraphs may do anything to all of its operands.
-        let bodies = node.args.iter().filter_map(|a| if let Arg::Graph(g) = a { Some(*g) } else { None });
         let operands = 0..node.operands().count();
-        for body in bodies {
+        for body in node.bodies() {
             if !self.summaries[body].writes.is_empty() {
                 effect.writes = operands.clone().collect();
             }
@@ -255,8 +254,7 @@ pub fn callees_first(program: &Program) -> Result<Vec<GraphId>> {
         // The verifier calls this before ids are checked.
         let nodes = graph.order.iter().filter_map(|n| graph.nodes.get(*n));
         let args = nodes.flat_map(|n| &n.args).chain(&graph.outputs);
-        let called = args.filter_map(|a| if let Arg::Graph(g) = a { Some(*g) } else { None });
-        called
+        args.filter_map(Arg::graph)
             .map(|g| match program.graphs.get(g) {
                 Some(_) => Ok(g),
                 None => Err(Error::invalid(format!("undefined subgraph number {}", g.index()))),

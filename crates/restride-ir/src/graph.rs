@@ -100,6 +100,10 @@ impl Node {
     pub fn operands(&self) -> impl Iterator<Item = ValueId> + '_ {
         self.args.iter().flat_map(|a| a.values().copied())
     }
+    /// Subgraphs among the arguments, in order.
+    pub fn bodies(&self) -> impl DoubleEndedIterator<Item = GraphId> + '_ {
+        self.args.iter().filter_map(Arg::graph)
+    }
 }
 
 /// Nodes and values in append-only arenas; `order` is the execution order.

@@ -95,9 +95,9 @@ impl HopCall {
         let Some(hop) = node.op.def().hop else { return Ok(None) };
         let mut operand = 0;
         let items = node.args.iter().map(|arg| items(graph, arg, &mut operand)).collect::<Result<Vec<_>>>()?;
-        let body = |i: usize| match node.args.get(i) {
-            Some(Arg::Graph(g)) => Ok(*g),
-            _ => Err(OpError::new(format!("argument {i} is not a graph"))),
+        let body = |i: usize| {
+            let graph = node.args.get(i).and_then(Arg::graph);
+            graph.ok_or_else(|| OpError::new(format!("argument {i} is not a graph")))
         };
         let list = |i: usize| items.get(i).cloned().unwrap_or_default();
         let call = HopCall { hop, bodies: vec![], pred: None, carried: vec![], xs: vec![], rest: vec![] };

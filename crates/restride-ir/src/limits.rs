@@ -1,6 +1,6 @@
 //! Limits on what an untrusted program may ask for. Large counts and sizes cost nothing to write in a file.
 
-use crate::{Arg, Error, ErrorKind, GraphId, Node, Program, Result, Table, callees_first, fused_body};
+use crate::{Error, ErrorKind, GraphId, Node, Program, Result, Table, callees_first, fused_body};
 use std::collections::BTreeSet;
 
 /// Bounds that are checked before memory or time is spent. A program beyond one is refused with [`ErrorKind::Limit`]. No
@@ -120,9 +120,8 @@ fn nesting(program: &Program) -> Result<(u64, u64)> {
     let mut known: Table<GraphId, (u64, u64)> = Table::new();
     for id in callees_first(program)? {
         let leaf = |n: &Node| fused_body(n).is_some_and(|body| known[body] == (0, 1));
-        let args = program.graphs[id].ordered().filter(|(_, n)| !leaf(n)).flat_map(|(_, n)| &n.args);
-        let called: BTreeSet<GraphId> =
-            args.filter_map(|a| if let Arg::Graph(g) = a { Some(*g) } else { None }).collect();
+        let calls = program.graphs[id].ordered().filter(|(_, n)| !leaf(n));
+        let called: BTreeSet<GraphId> = calls.flat_map(|(_, n)| n.bodies()).collect();
         let (mut depth, mut count) = (0, 1u64);
         for body in called {
             let (below, bodies) = known[body];

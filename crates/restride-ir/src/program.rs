@@ -258,6 +258,14 @@ impl Program {
     pub fn graph_mut(&mut self) -> &mut Graph {
         &mut self.graphs[self.main]
     }
+    /// How many arguments of calls each subgraph is.
+    pub fn call_counts(&self) -> BTreeMap<GraphId, usize> {
+        let mut calls = BTreeMap::new();
+        for body in self.graphs.iter().flat_map(|(_, g)| g.ordered()).flat_map(|(_, n)| n.bodies()) {
+            *calls.entry(body).or_default() += 1;
+        }
+        calls
+    }
     /// Name of a weight input, if it is one.
     pub fn weight_name(&self, input: usize) -> Option<&Arc<str>> {
         match &self.signature.inputs[input].kind {

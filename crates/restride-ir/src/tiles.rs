@@ -379,10 +379,7 @@ fn head(body: &Graph, node: &Node, tiling: &Tiling) -> Result<FusedHead, OpError
 
 /// The body of a fused node.
 pub fn fused_body(node: &Node) -> Option<GraphId> {
-    match node.args.first() {
-        Some(Arg::Graph(body)) if node.op.def().fused => Some(*body),
-        _ => None,
-    }
+    node.args.first()?.graph().filter(|_| node.op.def().fused)
 }
 
 /// Holds a fused node against its body: as many inputs as operands, as many outputs as results, of their types, and a tiling.

@@ -26,11 +26,7 @@ fn body_symbols(program: &Program, body: GraphId) -> BTreeSet<Symbol> {
         graph.values.iter().for_each(|(_, v)| type_symbols(&v.ty, &mut out));
         for arg in graph.ordered().flat_map(|(_, n)| &n.args).chain(&graph.outputs) {
             arg_symbols(arg, &mut out);
-            if let Arg::Graph(g) = arg
-                && seen.insert(*g)
-            {
-                open.push(*g);
-            }
+            open.extend(arg.graph().filter(|g| seen.insert(*g)));
         }
     }
     out.retain(Symbol::is_unbacked);
@@ -78,10 +74,8 @@ fn sweep(graph: &mut Graph, bodies: &BTreeMap<GraphId, BTreeSet<Symbol>>, writes
         }
         for arg in &node.args {
             arg_symbols(arg, &mut symbols);
-            if let Arg::Graph(g) = arg {
-                symbols.extend(bodies.get(g).into_iter().flatten().cloned());
-            }
         }
+        symbols.extend(node.bodies().filter_map(|body| bodies.get(&body)).flatten().cloned());
         for r in &node.results {
             type_symbols(&graph.values[*r].ty, &mut symbols);
         }

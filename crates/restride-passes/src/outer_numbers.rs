@@ -1,31 +1,27 @@
 //! Numbers that bodies are given under the names that they have outside. PyTorch passes them as operands; a body may read the symbol
 //! itself as well, and needs no operand then.
 
-use restride_ir::{Arg, Error, Expr, Graph, GraphId, HopCall, HopItem, NodeId, Program, Result, Type, ValueId};
-use std::collections::BTreeMap;
+use restride_ir::{Arg, Error, GraphId, HopCall, HopItem, NodeId, Program, Result, Type, ValueId, callees_first};
+use std::collections::{BTreeMap, BTreeSet};
 
 /// A functional program whose bodies read such numbers as symbols.
 ///
 /// # Errors
 /// A body is given a number, computed in the main graph, under another name.
 pub(crate) fn as_symbols(mut out: Program) -> Result<Program> {
-    let mut calls: BTreeMap<GraphId, usize> = BTreeMap::new();
-    for (_, node) in out.graphs.iter().flat_map(|(_, g)| g.ordered()) {
-        node.args.iter().for_each(|a| {
-            if let Arg::Graph(g) = a {
-                *calls.entry(*g).or_default() += 1;
+    let calls = out.call_counts();
+    // An operand of a body goes once the calls in the body do not take it any more: bodies come before their callers.
+    for id in callees_first(&out)? {
+        for at in out.graphs[id].order.clone() {
+            let Some((bodies, first, items)) = passed(&out, &calls, id, at)? else { continue };
+            for item in items.into_iter().rev() {
+                for body in &bodies {
+                    out.graphs[*body].inputs.remove(first + item);
+                }
+                if let Some(Arg::Values(rest)) = out.graphs[id].nodes[at].args.last_mut() {
+                    rest.remove(item);
+                }
             }
-        });
-    }
-    // An operand of a body goes once the calls in the body do not take it any more.
-    while let Some((graph, node, item)) = passed(&out, &calls)? {
-        let call = HopCall::of(&out.graphs[graph], &out.graphs[graph].nodes[node])?.expect("it was one");
-        let first = call.carried.len() + call.xs.len();
-        for body in call.bodies {
-            out.graphs[body].inputs.remove(first + item);
-        }
-        if let Some(Arg::Values(rest)) = out.graphs[graph].nodes[node].args.last_mut() {
-            rest.remove(item);
         }
     }
     let graph = out.graph();
@@ -39,31 +35,34 @@ pub(crate) fn as_symbols(mut out: Program) -> Result<Program> {
     Ok(out)
 }
 
-/// A call with the position, among its operands that bodies take whole, of a number that every body has under the same name and
-/// reads as a symbol alone.
-fn passed(program: &Program, calls: &BTreeMap<GraphId, usize>) -> Result<Option<(GraphId, NodeId, usize)>> {
-    for (id, graph) in program.graphs.iter() {
-        for (at, node) in graph.ordered() {
-            let (Some(call), Some(Arg::Values(_))) = (HopCall::of(graph, node)?, node.args.last()) else { continue };
-            let first = call.carried.len() + call.xs.len();
-            let found = call.rest.iter().enumerate().find(|(i, item)| {
-                let HopItem::Number(e) = item else { return false };
-                call.bodies.iter().all(|b| calls.get(b) == Some(&1) && reads_symbol(&program.graphs[*b], first + i, e))
-            });
-            if let Some((i, _)) = found {
-                return Ok(Some((id, at, i)));
-            }
-        }
+/// The bodies of a call; the input of each body that is the first one that all bodies take whole; and which of these are numbers that
+/// every body has under the same name and reads as a symbol alone.
+fn passed(
+    program: &Program,
+    calls: &BTreeMap<GraphId, usize>,
+    graph: GraphId,
+    node: NodeId,
+) -> Result<Option<(Vec<GraphId>, usize, Vec<usize>)>> {
+    let graph = &program.graphs[graph];
+    let node = &graph.nodes[node];
+    let (Some(call), Some(Arg::Values(_))) = (HopCall::of(graph, node)?, node.args.last()) else { return Ok(None) };
+    let number = |item: &HopItem| matches!(item, HopItem::Number(_));
+    if !call.rest.iter().any(number) || call.bodies.iter().any(|b| calls.get(b) != Some(&1)) {
+        return Ok(None);
     }
-    Ok(None)
-}
-
-/// Whether a body's input is this number, and no node or output of the body takes it as a value.
-fn reads_symbol(body: &Graph, input: usize, e: &Expr) -> bool {
-    let Some(&v) = body.inputs.get(input) else { return false };
-    body.values[v].ty == Type::Scalar(e.clone())
-        && !body.ordered().any(|(_, n)| n.operands().any(|o| o == v))
-        && !body.output_values().any(|o| o == v)
+    let first = call.carried.len() + call.xs.len();
+    let bodies: Vec<_> = call.bodies.iter().map(|b| &program.graphs[*b]).collect();
+    let read: Vec<BTreeSet<ValueId>> =
+        bodies.iter().map(|b| b.ordered().flat_map(|(_, n)| n.operands()).chain(b.output_values()).collect()).collect();
+    let symbol = |(i, item): &(usize, &HopItem)| {
+        let HopItem::Number(e) = item else { return false };
+        bodies.iter().zip(&read).all(|(body, read)| {
+            let input = body.inputs.get(first + i);
+            input.is_some_and(|v| body.values[*v].ty == Type::Scalar(e.clone()) && !read.contains(v))
+        })
+    };
+    let items = call.rest.iter().enumerate().filter(symbol).map(|(i, _)| i).collect();
+    Ok(Some((call.bodies, first, items)))
 }
 
 #[cfg(test)]

@@ -136,16 +136,13 @@ fn deciding(program: &Program) -> BTreeSet<Symbol> {
 
 /// Whether a body of a call, or a body in it, learns a number that tensors in it are computed from: no plan knows it.
 fn bodies_learn(program: &Program, node: &Node, known: &BTreeSet<Symbol>) -> bool {
-    let bodies = |node: &Node| -> Vec<GraphId> {
-        node.args.iter().filter_map(|a| if let Arg::Graph(g) = a { Some(*g) } else { None }).collect()
-    };
-    let mut open = bodies(node);
+    let mut open: Vec<GraphId> = node.bodies().collect();
     let mut seen: BTreeSet<GraphId> = open.iter().copied().collect();
     while let Some(id) = open.pop() {
         let Some(graph) = program.graphs.get(id) else { continue };
         let mut read = BTreeSet::new();
         for (_, inner) in graph.ordered() {
-            open.extend(bodies(inner).into_iter().filter(|g| seen.insert(*g)));
+            open.extend(inner.bodies().filter(|g| seen.insert(*g)));
             let tensors = inner.results.iter().filter(|r| graph.values[**r].ty.tensor().is_some());
             tensors.for_each(|r| symbols_of(&graph.values[*r].ty, &mut read));
             if !checks_numbers(graph, inner) {
@@ -372,10 +369,7 @@ fn drop_bodies(program: &mut Program) {
     let mut called: BTreeSet<GraphId> = BTreeSet::from([program.main]);
     let mut open = vec![program.main];
     while let Some(id) = open.pop() {
-        let bodies = program.graphs[id].ordered().flat_map(|(_, n)| n.args.iter()).filter_map(|a| match a {
-            Arg::Graph(g) => Some(*g),
-            _ => None,
-        });
+        let bodies = program.graphs[id].ordered().flat_map(|(_, n)| n.bodies());
         open.extend(bodies.filter(|g| called.insert(*g)));
     }
     for id in program.graphs.ids().collect::<Vec<_>>() {

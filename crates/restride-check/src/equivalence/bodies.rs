@@ -222,12 +222,11 @@ fn placed(program: &Program, graph: GraphId, depth: usize) -> bool {
     let g = &program.graphs[graph];
     let size = |v: &ValueId| g.values[*v].ty.tensor().map_or(0, |t| t.dtype.size());
     g.ordered().any(|(_, n)| {
-        let mut bodies = n.args.iter().filter_map(|a| if let Arg::Graph(g) = a { Some(*g) } else { None });
         let larger = match (n.args.first(), n.results.first()) {
             (Some(Arg::Value(from)), Some(to)) => n.op.is_view() && size(to) > size(from),
             _ => false,
         };
-        n.op.def().strided || larger || depth > 64 || bodies.any(|g| placed(program, g, depth + 1))
+        n.op.def().strided || larger || depth > 64 || n.bodies().any(|g| placed(program, g, depth + 1))
     })
 }
 

@@ -43,14 +43,12 @@ fn sequences(program: &Program, symbols: &Binding) -> BTreeMap<String, Sequence>
 fn collect(program: &Program, id: GraphId, symbols: &Binding, out: &mut BTreeMap<String, Sequence>, depth: usize) {
     let Some(graph) = program.graphs.get(id).filter(|_| depth < 64) else { return };
     for (_, node) in graph.ordered() {
-        for arg in &node.args {
-            if let Arg::Graph(body) = arg {
-                let mut inner = BTreeMap::new();
-                collect(program, *body, symbols, &mut inner, depth + 1);
-                for (group, sequence) in inner {
-                    let text = format!("{} {sequence:?}", node.op);
-                    out.entry(group).or_default().add(&text);
-                }
+        for body in node.bodies() {
+            let mut inner = BTreeMap::new();
+            collect(program, body, symbols, &mut inner, depth + 1);
+            for (group, sequence) in inner {
+                let text = format!("{} {sequence:?}", node.op);
+                out.entry(group).or_default().add(&text);
             }
         }
         let op = node.op.twin().map_or(node.op, |t| t.op);

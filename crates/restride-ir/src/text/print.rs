@@ -59,14 +59,8 @@ pub(crate) fn reachable(program: &Program) -> Vec<GraphId> {
         next += 1;
         let graph = &program.graphs[id];
         let args = graph.ordered().flat_map(|(_, n)| &n.args).chain(&graph.outputs);
-        for arg in args {
-            if let Arg::Graph(g) = arg
-                && program.graphs.get(*g).is_some()
-                && seen.insert(*g)
-            {
-                order.push(*g);
-            }
-        }
+        let called = args.filter_map(Arg::graph).filter(|g| program.graphs.get(*g).is_some());
+        order.extend(called.filter(|g| seen.insert(*g)));
     }
     order
 }

@@ -148,11 +148,7 @@ impl<'a> MaterializeContext<'a> {
     /// Makes the bodies, those that are called first. In a program that stays functional they stay as they are.
     fn new(program: &'a Program, form: ExportForm) -> Result<Self> {
         let (effects, witness) = (Effects::new(program)?, crate::symbols::witness(program));
-        let nodes = program.graphs.iter().flat_map(|(_, g)| g.ordered().flat_map(|(_, n)| &n.args));
-        let mut calls = BTreeMap::new();
-        for called in nodes.filter_map(|a| if let Arg::Graph(g) = a { Some(*g) } else { None }) {
-            *calls.entry(called).or_default() += 1;
-        }
+        let calls = program.call_counts();
         let (bodies, regions) = (BTreeMap::new(), BTreeSet::new());
         let mut ctx = MaterializeContext { program, effects, witness, bodies, calls, regions };
         if form == ExportForm::Views {
@@ -176,9 +172,7 @@ impl<'a> MaterializeContext<'a> {
         // From the callers on: a caller may have let a body write.
         let (mut bodies, mut todo) = (self.bodies, vec![(out.main, main)]);
         while let Some((id, mut made)) = todo.pop() {
-            let args = made.graph.ordered().flat_map(|(_, n)| &n.args);
-            let called: Vec<GraphId> =
-                args.filter_map(|a| if let Arg::Graph(g) = a { Some(*g) } else { None }).collect();
+            let called: Vec<GraphId> = made.graph.ordered().flat_map(|(_, n)| n.bodies()).collect();
             for body in called {
                 let own = made.writing.remove(&body).or_else(|| bodies.remove(&body));
                 todo.extend(own.map(|own| (body, own)));

@@ -10,13 +10,11 @@ impl<'a> GraphWriter<'a> {
     /// The arguments of a higher-order call, with its bodies.
     pub(super) fn hop_inputs(&mut self, node: &Node) -> Result<Vec<NamedArgument>> {
         let mut bodies = Vec::new();
-        for arg in &node.args {
-            if let Arg::Graph(g) = arg {
-                let mut body = self.body(*g)?;
-                // The condition of a loop returns a bare tensor, not a tuple.
-                body.out.is_single_tensor_return = node.op.def().hop == Some(Hop::WhileLoop) && bodies.is_empty();
-                bodies.push(body);
-            }
+        for graph in node.bodies() {
+            let mut body = self.body(graph)?;
+            // The condition of a loop returns a bare tensor, not a tuple.
+            body.out.is_single_tensor_return = node.op.def().hop == Some(Hop::WhileLoop) && bodies.is_empty();
+            bodies.push(body);
         }
         let asked = given_to_all(&mut bodies)?;
         let mut bodies = bodies.into_iter();
@@ -40,8 +38,9 @@ impl<'a> GraphWriter<'a> {
             }
         }
         if matches!(node.op.def().hop, Some(Hop::WhileLoop | Hop::Scan)) {
-            let body = node.args.iter().filter_map(|a| if let Arg::Graph(g) = a { Some(*g) } else { None }).next_back();
-            let written: Vec<String> = body
+            let written: Vec<String> = node
+                .bodies()
+                .next_back()
                 .map(|b| self.ctx.effects.graph(b).writes.iter().map(|i| i.to_string()).collect())
                 .unwrap_or_default();
             if !written.is_empty() {

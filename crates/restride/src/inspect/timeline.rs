@@ -5,8 +5,8 @@ use super::report::Report;
 use super::{Prepared, bytes_of, graph_name, memory_name, only_moves, site, spans};
 use crate::prepare::PreparedSegment;
 use restride_ir::{
-    Arg, BufferKind, Graph, GraphId, Id, InputKind, Live, NodeId, Place, Placement, Plan, Program, Remark, RemarkKind,
-    Step, ValueId, aligned, lives,
+    BufferKind, Graph, GraphId, Id, InputKind, Live, NodeId, Place, Placement, Plan, Program, Remark, RemarkKind, Step,
+    ValueId, aligned, lives,
 };
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -440,10 +440,8 @@ fn add_segment(parts: &mut Vec<TimelinePart>, number: usize, segment: &PreparedS
         let mut calls: BTreeMap<GraphId, Vec<usize>> = BTreeMap::new();
         for (at, step) in placement.steps.iter().enumerate() {
             let Step::Run { node, .. } = step else { continue };
-            for arg in &program.graphs[id].nodes[*node].args {
-                if let Arg::Graph(body) = arg {
-                    calls.entry(*body).or_default().push(at);
-                }
+            for body in program.graphs[id].nodes[*node].bodies() {
+                calls.entry(body).or_default().push(at);
             }
         }
         // Taken from the back: the first body comes first.
