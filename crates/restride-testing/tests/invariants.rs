@@ -228,7 +228,7 @@ fn a_type_name_has_one_meaning() {
 }
 
 /// Most lines of a source file. A longer one has parts with names of their own: make them files.
-const MOST_LINES: usize = 640;
+const MOST_LINES: usize = 620;
 
 /// Adds the sources below a folder with their lines.
 fn lengths(dir: &Path, out: &mut Vec<(PathBuf, usize)>) {
