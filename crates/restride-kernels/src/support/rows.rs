@@ -56,7 +56,7 @@ impl Rows {
 
     /// The dimensions, the one of the largest strides first, of a layout of which [`Rows::apart`] is true.
     pub(crate) fn apart_by_stride(layout: &Layout) -> Option<PerDim<usize>> {
-        let order = by_stride(layout);
+        let order = slowest_first(layout);
         apart(layout, &order).then_some(order)
     }
 
