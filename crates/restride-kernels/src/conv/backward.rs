@@ -1,6 +1,7 @@
 //! Gradients of convolutions: of the input by transposed convolutions, of the weight by products with windows that are made panel by
 //! panel.
 
+use crate::conv::depthwise_backward::DepthwiseGradient;
 use crate::conv::frame::Planes;
 use crate::conv::implicit::WindowTerms;
 use crate::conv::window::Window;
@@ -10,7 +11,7 @@ use crate::conv::{
 use crate::matmul::panels::Strided;
 use crate::reduce::{Reduction, reduce, reduce_room};
 use crate::support::pack::{Packed, Stored, Target, pack, packed_room, with_compute};
-use restride_tensor::{Layout, PerDim, View, ViewMut};
+use restride_tensor::{DType, Layout, PerDim, View, ViewMut};
 
 /// Gradients of a convolution that are asked for.
 pub struct Gradients<'a> {
@@ -97,6 +98,24 @@ fn weight_gradient<T: Number>(
         return Ok(());
     }
     let wide = operand::<T>(wide);
+    if s.cin == 1 && T::DTYPE == DType::F32 {
+        let narrow = operand::<T>(narrow);
+        let cast = |(planes, sample): (Planes<*const T>, isize)| (planes.cast(), sample);
+        let of = DepthwiseGradient {
+            w,
+            batch: s.batch,
+            channels: s.groups,
+            each: s.cout,
+            wide: cast(planes(wide.1, &wide.2, batched)),
+            narrow: cast(planes(narrow.1, &narrow.2, batched)),
+            y: y.as_mut_ptr().cast(),
+        };
+        // SAFETY: the sizes are those of a convolution; the result meets no operand.
+        if unsafe { of.run(threads) } {
+            target.finish();
+            return Ok(());
+        }
+    }
     // Windows of the narrow side have one distance, where it is or in order.
     let narrow = if is_line(narrow.layout(), w, batched) { operand::<T>(narrow) } else { ordered::<T>(narrow) };
     let (x, x_sample) = planes(wide.1, &wide.2, batched);

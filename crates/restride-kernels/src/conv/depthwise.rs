@@ -232,7 +232,7 @@ impl Task for Finite {
 }
 
 /// The boxes in which planes are computed; `None` if a window is too large.
-fn boxes(w: &Window) -> Option<Frame> {
+pub(super) fn boxes(w: &Window) -> Option<Frame> {
     let fits = |f: &Frame| {
         let most = f.flat(f.rows).max(f.channel).checked_add(f.slack(VECTORS * MOST));
         most.is_some_and(|n| n <= FRAME)

@@ -1,6 +1,7 @@
 //! Loops over vectors of `f32`, compiled for each instruction set.
 //!
-//! A loop is written once, as a [`Task`] that is generic over [`Lanes`]. [`Isa::run`] compiles it for each instruction set. Lanes are outputs, never terms of one sum.
+//! A loop is written once, as a [`Task`] that is generic over [`Lanes`]. [`Isa::run`] compiles it for each instruction set. Lanes are
+//! outputs, or parts of one sum whose number is the same for each instruction set.
 
 pub(crate) use crate::matmul::lanes::Lanes;
 use crate::matmul::lanes::Plain;

@@ -10,6 +10,7 @@
 mod backward;
 mod boxes;
 mod depthwise;
+mod depthwise_backward;
 mod depthwise_last;
 pub(crate) mod frame;
 mod implicit;

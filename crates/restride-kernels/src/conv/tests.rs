@@ -347,3 +347,27 @@ fn depthwise_windows_have_no_terms_of_padding() {
         assert_eq!([out[0], out[1], out[14], out[15]], [4.0, 6.0, 6.0, f32::INFINITY]);
     }
 }
+
+#[test]
+fn an_infinite_element_is_a_term_of_the_taps_that_read_it() {
+    let s = Shape::drawn(([[1, 3, 3], [1, 1, 1], [0, 1, 1], [1, 1, 1], [1, 5, 6]], [2, 1, 1], 2));
+    let [sx, sw, sy] = s.sizes();
+    let count = |s: &[i64]| s.iter().product::<i64>() as usize;
+    let (mut x, g) = (fractions(count(&sx), 1), vec![1.0; count(&sy)]);
+    // At the end of a row, which gaps of the gradient's frame meet as well.
+    (x[0], x[11]) = (f64::INFINITY, f64::INFINITY);
+    let (_, want) = naive_gradients(&x, &vec![0.0; count(&sw)], &g, &s);
+    for order in [FIRST, LAST] {
+        let (tx, tw, tg) = (laid(&x, &sx, &order), laid(&want, &sw, &FIRST), laid(&g, &sy, &order));
+        let out = RawTensor::zeros(DType::F32, tw.layout().clone());
+        let mut weight = out.write();
+        let grads = Gradients { input: None, weight: Some(&weight.view_mut()), bias: None };
+        let (x, w, g) = (tx.read(), tw.read(), tg.read());
+        conv_backward(&g.view(), &x.view(), &w.view(), &s.w, false, s.groups, &grads, 1).unwrap();
+        drop(weight);
+        for (got, want) in out.to_elements::<f32>().into_iter().zip(&want) {
+            assert!(f64::from(got) == *want || (f64::from(got) - want).abs() < 1e-4, "{got} {want}");
+        }
+    }
+    assert!(want.iter().any(|v| v.is_finite()) && want.iter().any(|v| v.is_infinite()));
+}
