@@ -11,6 +11,7 @@ from typing import Any
 from restride import _restride
 from restride._errors import Error, LimitError, UnsupportedError
 from restride.torch._graphs import archive, lift_constants, random_node
+from restride.torch._handover import lighten
 from restride.torch._pieces import cut, joined, named, unfit
 
 import torch
@@ -66,6 +67,7 @@ def _partition(joint: fx.GraphModule, inputs: Sequence[Any], **kwargs: Any) -> t
     """Forward and backward. The simple partition keeps what backward reads: recomputation costs time where nothing is fused."""
     from torch._functorch.partitioners import default_partition, min_cut_rematerialization_partition
 
+    lighten(joint, kwargs["num_fwd_outputs"])
     try:
         parts = default_partition(joint, inputs, **kwargs)
     except AssertionError:
