@@ -7,6 +7,7 @@ use crate::arrays::{foreign, scalar};
 use crate::dlpack::{DLTensor, ExchangeApi, exchange_api, memory_of, object};
 use crate::engine::as_rank;
 use crate::errors::{OrRaise, raise};
+use crate::results::{LEAST, ResultMemory};
 use pyo3::exceptions::{PyRuntimeError, PyTypeError};
 use pyo3::ffi;
 use pyo3::intern;
@@ -47,6 +48,8 @@ pub struct Graph {
     as_strided: Py<PyAny>,
     /// PyTorch's element types, by their names.
     dtypes: BTreeMap<String, Py<PyAny>>,
+    /// Memory of large results, where calls follow on one another as training steps do.
+    results: Option<ResultMemory>,
     bound: Mutex<BoundGraph>,
 }
 
@@ -394,6 +397,7 @@ impl Graph {
             empty,
             as_strided,
             dtypes,
+            results: (!fold).then(ResultMemory::default),
             bound: Mutex::default(),
         };
         let compiled = py.detach(|| graph.compiled(graph.weights.is_empty())).or_raise()?;
@@ -472,11 +476,24 @@ impl Graph {
                 memory.push(None);
                 continue;
             };
-            let fresh = self.empty.bind(py).call1((sizes.bind(py), strides.bind(py), dtype.bind(py)))?;
-            let lent = self.lend(&fresh)?;
             let bytes = layout.byte_range(own.size()).map_or(0, |r| r.end);
-            let raw = RawTensor::new(foreign(lent.start(), bytes, true, Vec::new()), *own, layout.clone());
-            memory.push(Some(raw.ok_or_else(|| PyRuntimeError::new_err("PyTorch made memory that is not aligned"))?));
+            let on = |storage| {
+                let raw = RawTensor::new(storage, *own, layout.clone());
+                raw.ok_or_else(|| PyRuntimeError::new_err("PyTorch made memory that is not aligned"))
+            };
+            // The session holds no memory of PyTorch's: a tensor that is gone gives it back.
+            let (fresh, start) = match &self.results {
+                Some(results) if bytes >= LEAST => {
+                    let (storage, start) = results.take(bytes);
+                    (object(py, &on(storage)?, self.api)?, start)
+                }
+                _ => {
+                    let fresh = self.empty.bind(py).call1((sizes.bind(py), strides.bind(py), dtype.bind(py)))?;
+                    let start = self.lend(&fresh)?.start();
+                    (fresh, start)
+                }
+            };
+            memory.push(Some(on(foreign(start, bytes, true, Vec::new()))?));
             made.push(Some(fresh));
         }
         let inputs = Inputs::new(values);
@@ -535,6 +552,12 @@ impl Graph {
     #[getter]
     fn sessions(&self) -> usize {
         self.bound.lock().unwrap_or_else(PoisonError::into_inner).sessions.len()
+    }
+
+    /// Bytes of results that PyTorch has given back, kept for the next call.
+    #[getter]
+    fn kept(&self) -> usize {
+        self.results.as_ref().map_or(0, ResultMemory::kept)
     }
 
     /// The imported program as text.

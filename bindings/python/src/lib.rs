@@ -11,6 +11,7 @@ mod given;
 mod graph;
 mod options;
 mod program;
+mod results;
 
 use pyo3::prelude::*;
 use std::ffi::OsString;
