@@ -1,11 +1,12 @@
 //! The one place where operators are recognised by name: calls that another value, or a cheaper call, stands for.
 
 use crate::args::known;
-use crate::build::Rebuilt;
+use crate::build::{Builder, Rebuilt};
 use crate::simplify::{meta, seen};
 use restride_ir::{
     Arg, DType, Dim, Expr, Graph, Layout, Movement, Node, NodeId, Op, Scalar, TensorType, ValueId, ViewOutcome,
 };
+use restride_ops::lookup;
 
 /// A value that equals the result of a call about to be made.
 pub fn replace(op: Op, args: &[Arg], graph: &Graph) -> Option<ValueId> {
@@ -201,6 +202,84 @@ pub fn cat_of_views(new: &mut Rebuilt<'_>, node: &Node, chain: &[NodeId]) -> boo
         new.map.set(old.nodes[*id].results[0], Some(made));
     }
     true
+}
+
+/// Bytes of the smallest sum that becomes part of a product: a pass over a small one costs little, and less where it is fused.
+const LARGE: i64 = 1 << 16;
+
+/// Replaces the sum of a matrix and a product, or a transposed one, by a product with an addend, which is added to each part of the
+/// result as it is finished: the same bits. `made` gives the maker of a value that has no other reader. False for other nodes.
+pub fn added_product(new: &mut Rebuilt<'_>, node: &Node, made: &dyn Fn(ValueId) -> Option<NodeId>) -> bool {
+    let old = new.old;
+    let ("aten.add.Tensor", [Arg::Value(x), Arg::Value(y), alpha], &[r]) =
+        (node.op.name(), &node.args[..], &node.results[..])
+    else {
+        return false;
+    };
+    let Some(to) = meta(old, r) else { return false };
+    let large = matches!(to.dtype, DType::F32 | DType::F64) && to.layout.numel() * to.dtype.size() as i64 >= LARGE;
+    if !large || alpha.scalars().first().and_then(Expr::constant) != Some(Scalar::Int(1)) {
+        return false;
+    }
+    // The result's own layout is that of the new product, or of its transpose.
+    let turned = is_transpose(&to.layout);
+    if !turned && !to.layout.is_contiguous() {
+        return false;
+    }
+    let plan = |product: ValueId, addend: ValueId| {
+        let other = meta(old, addend)?;
+        if other.dtype != to.dtype || other.layout.sizes != to.layout.sizes {
+            return None;
+        }
+        let (mut v, mut flips) = (product, turned);
+        loop {
+            let maker = &old.nodes[made(v)?];
+            if let ("aten.mm.default", [Arg::Value(a), Arg::Value(b)]) = (maker.op.name(), &maker.args[..]) {
+                return Some((addend, *a, *b, flips));
+            }
+            let (base, layout) = seen(old, maker)?;
+            flips ^= match layout.is_contiguous() {
+                true if layout.sizes == meta(old, base)?.layout.sizes => false,
+                false if is_transpose(&layout) => true,
+                _ => return None,
+            };
+            v = base;
+        }
+    };
+    let Some((addend, a, b, flips)) = plan(*y, *x).or_else(|| plan(*x, *y)) else { return false };
+    let [addend, a, b] = [addend, a, b].map(|v| new.map[v].expect("operands come first"));
+    let want = old.tensor(r).clone();
+    let mut builder = new.builder(node, r);
+    let t = |builder: &mut Builder<'_>, v: ValueId| {
+        let args = vec![Arg::Value(v)];
+        let ty = viewed(builder.graph, lookup("aten.t.default")?, &args)?;
+        Some(builder.call("aten.t.default", args, ty))
+    };
+    let build = |builder: &mut Builder<'_>| {
+        let (a, b) = if flips { (t(builder, b)?, t(builder, a)?) } else { (a, b) };
+        let addend = if turned { t(builder, addend)? } else { addend };
+        let mut sizes = want.layout.sizes.clone();
+        if turned {
+            sizes.reverse();
+        }
+        let args = vec![Arg::Value(addend), Arg::Value(a), Arg::Value(b)];
+        let sum = builder.call("aten.addmm.default", args, TensorType::contiguous(want.dtype, &sizes));
+        let sum = if turned { t(builder, sum)? } else { sum };
+        Some(builder.declare(sum, &want))
+    };
+    let Some(sum) = build(&mut builder) else { return false };
+    new.map.set(r, Some(sum));
+    true
+}
+
+/// Whether a matrix is stored column by column, without gaps, and not row by row as well.
+fn is_transpose(layout: &Layout) -> bool {
+    layout.rank() == 2 && !layout.is_contiguous() && layout.transpose(0, 1).is_ok_and(|t| t.is_contiguous())
+}
+
+/// Whether a call adds values.
+pub fn adds(node: &Node) -> bool {
+    node.op.name() == "aten.add.Tensor"
 }
 
 /// Type of a view.

@@ -13,8 +13,8 @@
 //! read as they are repeated, without a copy of the cache.
 //!
 //! The operand of a padding is made in the middle of its border (`peephole.rs`). A copied view of a `cat` becomes a `cat`
-//! of views, whose operands can be made in the copy (`peephole.rs`: PyTorch's channel shuffle). Every result keeps its
-//! bits.
+//! of views, whose operands can be made in the copy (`peephole.rs`: PyTorch's channel shuffle). The sum of a product and another
+//! matrix becomes a product with an addend (`peephole.rs`): one pass less over large gradients. Every result keeps its bits.
 
 use crate::args::known;
 use crate::build::{Rebuilt, rebuild};
@@ -46,6 +46,7 @@ pub fn simplify(program: &Program) -> Result<Program> {
             || rows_after(new, node, uses)
             || batches(new, node, uses)
             || padding(new, node, uses)
+            || peephole::added_product(new, node, &|v| uses.maker[v].filter(|_| uses.count[v] == 1))
             || {
                 let chain = cat_chain(old, node, uses);
                 chain.is_some_and(|chain| peephole::cat_of_views(new, node, &chain))
@@ -133,7 +134,7 @@ struct Uses {
     count: Table<ValueId, u32>,
     /// A reader.
     by: Table<ValueId, Option<NodeId>>,
-    /// Whether the program has a copy or an assembled result at all.
+    /// Whether the program has a copy, a sum or an assembled result at all.
     something: bool,
 }
 
@@ -148,6 +149,7 @@ impl Uses {
             node.results.iter().for_each(|r| uses.maker.set(*r, Some(id)));
             uses.something |= matches!(node.op.def().movement, Some(Movement::Assemble(_)))
                 || peephole::pads(node)
+                || peephole::adds(node)
                 || reshaped(graph, node).is_some();
         }
         graph.output_values().for_each(|v| *uses.count.entry(v) += 1);
