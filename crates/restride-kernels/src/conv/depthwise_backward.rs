@@ -209,24 +209,26 @@ unsafe fn add_block<V: Lanes<T = f32>, const M: usize, const N: usize>(
     unsafe {
         let mut from = [x; N];
         let mut parts = [[V::splat(0.0); M]; N];
-        for t in 0..N {
-            from[t] = x.add(taps[t]);
-            for v in 0..M {
-                parts[t][v] = V::load(sums.add(t * PARTS + v * V::LANES));
+        for (from, &tap) in from.iter_mut().zip(taps) {
+            *from = x.add(tap);
+        }
+        for (t, part) in parts.iter_mut().enumerate() {
+            for (v, part) in part.iter_mut().enumerate() {
+                *part = V::load(sums.add(t * PARTS + v * V::LANES));
             }
         }
         for i in 0..chunks {
             for v in 0..M {
                 let at = i * PARTS + v * V::LANES;
                 let g = V::load(g.add(at));
-                for t in 0..N {
-                    parts[t][v] = parts[t][v].plus_product(V::load(from[t].add(at)), g);
+                for (part, from) in parts.iter_mut().zip(&from) {
+                    part[v] = part[v].plus_product(V::load(from.add(at)), g);
                 }
             }
         }
-        for t in 0..N {
-            for v in 0..M {
-                parts[t][v].store(sums.add(t * PARTS + v * V::LANES));
+        for (t, part) in parts.iter().enumerate() {
+            for (v, part) in part.iter().enumerate() {
+                part.store(sums.add(t * PARTS + v * V::LANES));
             }
         }
     }
