@@ -124,7 +124,7 @@ class _Changes:
             for view in reversed(chain):
                 if view not in again:
                     of = view.all_input_nodes[0]
-                    again[view] = self.add(True, view.target, again.get(of, of), *view.args[1:])  # type: ignore[arg-type]
+                    again[view] = self.add(True, view.target, again.get(of, of), *view.args[1:])
             for user in users:
                 user.replace_input_with(node, again[node])
 
@@ -136,7 +136,10 @@ class _Changes:
             value = _value(node)
             if value is None or node in returned or not self.saved(node) or not _computes(node):
                 continue
-            order = sorted(range(value.dim()), key=lambda d: (-value.stride(d), -value.shape[d], d))
+            keys = [
+                (-stride, -size, d) for d, (stride, size) in enumerate(zip(value.stride(), value.shape, strict=True))
+            ]
+            order = [d for *_, d in sorted(keys)]
             bytes = value.numel() * value.element_size()
             if not 0 < bytes <= _VALUE or not value.permute(order).is_contiguous():
                 continue
