@@ -20,7 +20,7 @@ const ROWS: usize = 6;
 
 /// Queries that are computed at a time, of `l`.
 fn tile(l: usize) -> usize {
-    l.div_ceil(l.div_ceil(TILE).max(1)).next_multiple_of(ROWS).min(l.max(1))
+    l.div_ceil(l.div_ceil(TILE).max(1)).next_multiple_of(ROWS).clamp(1, l.max(1))
 }
 
 /// Elements of an entry's keys in panels, which several tiles of queries read; none where there is one.
