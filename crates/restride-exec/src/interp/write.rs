@@ -56,13 +56,7 @@ impl Interp<'_> {
                     // A lazily mapped target is read and computed as copies: its own sizes count nowhere.
                     let read = !lazy(twin, target) && given().any(|a| a.values().any(|s| is_object(s, target)));
                     let at = target.borrow().layout().clone();
-                    let overlaps = aside(target) && self_overlaps(&at) != Some(false);
-                    if overlaps && carries(twin, *arg, *result) {
-                        // PyTorch writes some of the elements, which a copy of all would not leave like that.
-                        let what = format!("{op} into a lazily mapped tensor with several elements in one cell");
-                        return Err(Error::unsupported(what).help("clone the tensor before writing it"));
-                    }
-                    if overlaps && at.sizes == value.layout().sizes {
+                    if aside(target) && at.sizes == value.layout().sizes && self_overlaps(&at) != Some(false) {
                         check_store(&value, &target.borrow()).map_err(|e| detail(e, op, *arg))?;
                         self.copy_back(target, value, key)?;
                         continue;
@@ -111,12 +105,12 @@ impl Interp<'_> {
         let def = twin.op.def();
         let t = target.borrow().clone();
         // A kernel that carries its operand over only writes what changes, element by element.
-        if carries(twin, arg, result)
-            && matches!(def.kernel, Kernel::Fixed(_))
-            && !t.conj
-            && !t.neg
-            && twin.writes.len() == 1
-        {
+        let carried = def.reuse.iter().any(|r| {
+            r.kind == ReuseKind::Carried
+                && r.result as usize == result
+                && twin.args.get(r.arg as usize).is_some_and(|&a| a as usize == arg)
+        });
+        if carried && matches!(def.kernel, Kernel::Fixed(_)) && !t.conj && !t.neg && twin.writes.len() == 1 {
             let mut reads = resolved(own)?;
             let metas = infer(twin.op, &reads)?;
             if metas.len() == 1 && metas[0].dtype == t.dtype() && metas[0].layout.sizes == t.layout().sizes {
@@ -177,15 +171,6 @@ impl Interp<'_> {
         }
         Ok(vec![Slot::Tensor(target.clone())])
     }
-}
-
-/// Whether the functional form's result is its operand, for this argument, with some elements written.
-fn carries(twin: &Twin, arg: usize, result: usize) -> bool {
-    twin.op.def().reuse.iter().any(|r| {
-        r.kind == ReuseKind::Carried
-            && r.result as usize == result
-            && twin.args.get(r.arg as usize).is_some_and(|&a| a as usize == arg)
-    })
 }
 
 /// Whether a write goes to a copy of the target, with lazy bits applied or converted, which is copied back.
