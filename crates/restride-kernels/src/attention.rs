@@ -221,7 +221,7 @@ fn run<T: Gemm + Real>(
             let seen = if causal { (first + i + 1).min(s) } else { s };
             let (line, hidden) = scores[i * s..][..s].split_at_mut(seen);
             hidden.fill(T::zero());
-            isa::run(Times(line, scale));
+            isa::run(ScaledScores(line, scale));
             if let Some(m) = &mask {
                 let line_of = down(m.at(entry), if thin[0] { 0 } else { first + i });
                 for (j, x) in line.iter_mut().enumerate() {
@@ -270,9 +270,9 @@ fn run<T: Gemm + Real>(
     Ok(())
 }
 
-/// A row times a number.
-struct Times<'a, T>(&'a mut [T], T);
-impl<T: Real> isa::Work for Times<'_, T> {
+/// A row of scores times their scale.
+struct ScaledScores<'a, T>(&'a mut [T], T);
+impl<T: Real> isa::Work for ScaledScores<'_, T> {
     type Out = ();
     const WIDEST: bool = size_of::<T>() == 4;
     #[inline(always)]
