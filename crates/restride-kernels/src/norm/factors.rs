@@ -55,6 +55,13 @@ pub fn batch_factors<N: Real>(
     Ok(())
 }
 
+/// What a channel is multiplied by, and what is added to it, from its mean, variance, weight and bias.
+#[inline(always)]
+fn channel_factors([mean, var, weight, bias]: [f64; 4], eps: f64) -> (f64, f64) {
+    let scale = weight * (1.0 / (var + eps).sqrt());
+    (scale, bias - mean * scale)
+}
+
 /// Mean, variance, weight and bias of some channels, which become what these are multiplied by, and what is added: the last two.
 /// Roots and quotients take longer than all else, unless they are those of vectors.
 struct ChannelNumbers<'a>([&'a mut [f64]; 4], f64);
@@ -65,8 +72,7 @@ impl isa::Work for ChannelNumbers<'_> {
     fn run(self) {
         let ChannelNumbers([mean, var, weight, bias], eps) = self;
         for (((m, v), w), b) in mean.iter().zip(var.iter()).zip(weight).zip(bias) {
-            *w *= 1.0 / (v + eps).sqrt();
-            *b -= m * *w;
+            (*w, *b) = channel_factors([*m, *v, *w, *b], eps);
         }
     }
 }
@@ -93,9 +99,8 @@ impl isa::Work for SingleNumbers<'_> {
         let SingleNumbers { of: [mean, var, weight, bias], eps, scale, shift } = self;
         let numbers = mean.iter().zip(var).zip(weight).zip(bias);
         for ((scale, shift), (((&m, &v), &w), &b)) in scale.iter_mut().zip(shift).zip(numbers) {
-            let by = f64::from(w) * (1.0 / (f64::from(v) + eps).sqrt());
-            *scale = by as f32;
-            *shift = (f64::from(b) - f64::from(m) * by) as f32;
+            let (by, add) = channel_factors([m, v, w, b].map(f64::from), eps);
+            (*scale, *shift) = (by as f32, add as f32);
         }
     }
 }

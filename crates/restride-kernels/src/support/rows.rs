@@ -51,10 +51,10 @@ impl Rows {
 
     /// Whether no two indices of a layout share a cell, as far as its strides tell at a glance.
     pub(crate) fn apart(layout: &Layout) -> bool {
-        apart(layout, &slowest_first(layout))
+        Rows::apart_by_stride(layout).is_some()
     }
 
-    /// The dimensions, the one of the largest strides first, of a layout of which [`Rows::apart`] is true.
+    /// The dimensions, the one with the largest stride first. `None` where [`Rows::apart`] is false.
     pub(crate) fn apart_by_stride(layout: &Layout) -> Option<PerDim<usize>> {
         let order = slowest_first(layout);
         apart(layout, &order).then_some(order)

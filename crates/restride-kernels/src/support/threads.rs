@@ -28,10 +28,10 @@ struct Apart<T>(T);
 
 /// What a pool's threads share.
 ///
-/// A thread comes to a job without a lock: it adds itself to `running`, and takes the job if `turn` is odd after that. Who brought the
-/// job makes `turn` even, and waits until `running` is zero. Either the thread sees that the job is over, or it is waited for; so nobody
-/// reads the job, or calls it, while the next one is written. Only threads that have looked for long enough sleep, and are woken,
-/// under the lock.
+/// A thread comes to a job without a lock: it adds itself to `running`, and takes the job if `turn` is odd after that. The thread that
+/// brought the job makes `turn` even, and waits until `running` is zero. A thread that comes too late sees an even turn and leaves; the
+/// bringer waits for all others. So no thread reads or calls a job while the next one is written. A thread takes the lock only to sleep
+/// and to wake others.
 struct PoolShared {
     turn: Apart<PoolTurn>,
     /// Threads that are at the job, or that look whether there is one.
