@@ -4,7 +4,7 @@ use std::path::PathBuf;
 use std::process::{Command, Stdio};
 use std::{env, fs};
 
-/// Folds functions of equal code, of which kernels over element types of one size have many.
+/// Keeps one copy of functions with equal machine code: kernels over element types of one size compile to many such functions.
 const FOLD: &str = "-Wl,--icf=all";
 /// Writes the addresses that the loader moves as bits, not as 24 bytes each; for glibc 2.36 and later.
 const PACK: &str = "-Wl,-z,pack-relative-relocs";

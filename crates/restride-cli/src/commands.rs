@@ -244,7 +244,7 @@ fn run_program(screen: &Screen, args: &Run) -> Result<()> {
             let saved = restride::saved_plan(&source.file, &source.options)?.map(Arc::new);
             let compiled = Compiled::new(program.clone(), Some(&inputs), &CompileOptions { saved, ..making })?;
             let mut instance = compiled.instance()?;
-            // What is not written stays the file's own bytes, which nobody has to compare.
+            // A fresh state shares the file's bytes: the comparison after the run skips every tensor that the run did not write.
             let old = State::new(compiled.functional())?;
             given_state(screen, args, instance.state_mut())?;
             (instance.run(&inputs, &options)?, instance.into_state(), old)
