@@ -45,7 +45,7 @@ impl Block {
         Block { start, layout }
     }
 
-    /// Whether a result of so many bytes takes most of it.
+    /// Whether a result of `bytes` fits in this block and fills at least seven eighths of it.
     fn fits(&self, bytes: usize) -> bool {
         let own = self.layout.size();
         bytes <= own && own - bytes <= own / 8
@@ -62,13 +62,10 @@ impl Drop for Block {
 impl Pool {
     fn take(&mut self, bytes: usize) -> Block {
         let block = match self.kept.iter().rposition(|b| b.fits(bytes)) {
-            Some(at) => self.kept.remove(at),
+            Some(at) => self.no_longer_kept(at),
             None => Block::new(bytes),
         };
-        let size = block.layout.size();
-        // A block that was kept is lent again; a new one may be too much beside the others.
-        self.kept_bytes = self.kept.iter().map(|b| b.layout.size()).sum();
-        self.lent_bytes += size;
+        self.lent_bytes += block.layout.size();
         self.most = self.most.max(self.lent_bytes);
         self.shrink();
         block
@@ -84,13 +81,19 @@ impl Pool {
     /// Frees the oldest blocks that are too much.
     fn shrink(&mut self) {
         while self.kept_bytes + self.lent_bytes > self.most && !self.kept.is_empty() {
-            self.kept_bytes -= self.kept.remove(0).layout.size();
+            self.no_longer_kept(0);
         }
+    }
+
+    fn no_longer_kept(&mut self, at: usize) -> Block {
+        let block = self.kept.remove(at);
+        self.kept_bytes -= block.layout.size();
+        block
     }
 }
 
 impl ResultMemory {
-    /// Memory of so many bytes, and its address. It comes back when the storage is dropped.
+    /// A storage of `bytes`, and its address. Dropping the storage gives the memory back.
     pub fn take(&self, bytes: usize) -> (Storage, *mut u8) {
         let block = self.0.lock().unwrap_or_else(PoisonError::into_inner).take(bytes);
         let (start, home) = (block.start, Arc::downgrade(&self.0));
