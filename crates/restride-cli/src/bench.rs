@@ -1,5 +1,5 @@
-//! `restride bench`: times of runs, both ways in turn, so that other load on the machine slows both alike; and where the time
-//! goes, beside what a plain product and a plain copy reach.
+//! `restride bench`: times of runs, some of each way in turn, so that other load on the machine slows both alike; and where the
+//! time goes, beside what a plain product and a plain copy reach.
 
 use crate::screen::{HEAD, styled};
 use restride::{
@@ -10,10 +10,13 @@ use serde_json::{Value, json};
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 
-/// Rounds go on for this long, and for at least [`FEWEST`].
+/// Turns go on for this long, and until each way has run [`FEWEST`] times.
 const TIME: Duration = Duration::from_secs(2);
 const FEWEST: usize = 5;
-const MOST: usize = 10_000;
+/// One way runs for this long, and at most [`MOST`] times, before the other one does: as in a program that does nothing else, its
+/// memory is in the processor's caches.
+const TURN: Duration = Duration::from_millis(50);
+const MOST: usize = 1000;
 /// Runs whose steps are timed, at most.
 const PROFILED: usize = 50;
 
@@ -127,9 +130,9 @@ pub fn measure(program: &Program, compiled: &Compiled, inputs: &Inputs, options:
         profile: None,
     };
     let start = Instant::now();
-    while out.plan.len() < FEWEST || (start.elapsed() < TIME && out.plan.len() < MOST) {
-        out.plan.push(timed(&mut planned)?);
-        out.interp.push(timed(&mut interp)?);
+    while out.plan.len().min(out.interp.len()) < FEWEST || start.elapsed() < TIME {
+        turn(&mut planned, &mut out.plan)?;
+        turn(&mut interp, &mut out.interp)?;
     }
     out.plan.sort_unstable();
     out.interp.sort_unstable();
@@ -138,10 +141,16 @@ pub fn measure(program: &Program, compiled: &Compiled, inputs: &Inputs, options:
     Ok(out)
 }
 
-fn timed(run: &mut dyn FnMut() -> Result<()>) -> Result<Duration> {
-    let start = Instant::now();
-    run()?;
-    Ok(start.elapsed())
+/// Times some runs.
+fn turn(run: &mut dyn FnMut() -> Result<()>, times: &mut Vec<Duration>) -> Result<()> {
+    let (first, mut total) = (times.len(), Duration::ZERO);
+    while total < TURN && times.len() - first < MOST {
+        let start = Instant::now();
+        run()?;
+        times.push(start.elapsed());
+        total += times[times.len() - 1];
+    }
+    Ok(())
 }
 
 fn median(sorted: &[Duration]) -> Duration {
@@ -167,10 +176,11 @@ pub fn text(b: &Bench, steps: bool) -> String {
     let head = styled(HEAD, format!("{:<10} {:>14} {:>14} {:>14}", "", "fastest", "median", "slowest"));
     let (plan, interp) = (row("plan", &b.plan), row("interp", &b.interp));
     format!(
-        "{}: {} runs of each in turn, {} steps, {kind}\n\n{head}\n{plan}{interp}\nplan is {ratio:.2} times as fast as interp \
-         (medians)\n{profile}",
+        "{}: {} runs as planned and {} of the interpreter, some of each in turn, {} steps, {kind}\n\n{head}\n{plan}{interp}\nplan \
+         is {ratio:.2} times as fast as interp (medians)\n{profile}",
         b.program,
         b.plan.len(),
+        b.interp.len(),
         b.steps,
     )
 }
