@@ -156,7 +156,7 @@ unsafe fn serial<T: Copy + Zero, A: Rows<T> + ?Sized, B: Panels<T> + ?Sized>(
         }
         if let Some((left, step)) = in_place {
             for rows in even(rows, ROWS) {
-                for depth in depths(k) {
+                for depth in depths(k, kernels.depth) {
                     let left = (left.offset(rows.start as isize * step + depth.start as isize), step);
                     let done = done.filter(|_| depth.end == k);
                     for columns in finished::<T>(rows.len(), &columns, kernels.width(), done) {
@@ -208,7 +208,7 @@ unsafe fn few<T: Copy + Zero>(
     let sums: *mut T = sums.start();
     let step = SUMS / size_of::<T>() / rows.len() / kernels.lanes * kernels.lanes;
     for columns in even(columns, step) {
-        for depth in depths(k) {
+        for depth in depths(k, kernels.depth) {
             let right = b.0.wrapping_offset(depth.start as isize * b.1 + columns.start as isize);
             let left = a.0.wrapping_offset(rows.start as isize * a.1 + depth.start as isize);
             // SAFETY: the sums fit; else the caller's promise.
@@ -249,10 +249,10 @@ unsafe fn copied<T: Copy + Zero, A: Rows<T> + ?Sized, B: Panels<T> + ?Sized>(
     let mut block = Lines::<BLOCK>::new();
     let block: *mut T = block.start();
     // Rows start in different sets of the first cache.
-    let step = k.min(DEPTH).next_multiple_of(16) + 16;
+    let step = k.min(kernels.depth).next_multiple_of(16) + 16;
     let most = BLOCK / (step * size_of::<T>());
     for rows in even(rows, most.min(ROWS)) {
-        for depth in depths(k) {
+        for depth in depths(k, kernels.depth) {
             // SAFETY: the block holds the rows; else the caller's promise.
             unsafe { a.fill(rows.clone(), depth.clone(), step, block) };
             let done = done.filter(|_| depth.end == k);
@@ -276,8 +276,8 @@ fn even(range: Range<usize>, most: usize) -> impl Iterator<Item = Range<usize>> 
 }
 
 /// The blocks of the sums.
-fn depths(k: usize) -> impl Iterator<Item = Range<usize>> {
-    (0..k).step_by(DEPTH).map(move |first| first..k.min(first + DEPTH))
+fn depths(k: usize, each: usize) -> impl Iterator<Item = Range<usize>> {
+    (0..k).step_by(each).map(move |first| first..k.min(first + each))
 }
 
 /// One block of the sums of all columns: the left operand's rows are an address and a distance.
@@ -295,7 +295,7 @@ unsafe fn band<T: Copy + Zero, B: Panels<T> + ?Sized>(
     let mut panel = Lines::<PANEL>::new();
     let panel: *mut T = panel.start();
     let (lanes, width) = (kernels.lanes, kernels.width());
-    assert!(DEPTH * width * size_of::<T>() <= PANEL, "a panel is too wide");
+    assert!(kernels.depth * width * size_of::<T>() <= PANEL, "a panel is too wide");
     let add = add || depth.start > 0;
     for first in columns.clone().step_by(width) {
         let wide = width.min(columns.end - first);

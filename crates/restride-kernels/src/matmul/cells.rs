@@ -54,9 +54,16 @@ impl Cells {
         }
         cell
     }
+    /// As [`Panels::brain_row`].
+    fn brain(&self, row: usize) -> Option<(*const u16, isize)> {
+        (self.dtype == DType::BF16).then(|| (self.base.cast::<u16>().wrapping_offset(self.row(row)), self.column))
+    }
 }
 
 impl<T: Compute> Rows<T> for Cells {
+    fn brain_row(&self, row: usize) -> Option<(*const u16, isize)> {
+        self.brain(row)
+    }
     unsafe fn fill(&self, rows: Range<usize>, depth: Range<usize>, step: usize, to: *mut T) {
         for (at, i) in rows.enumerate() {
             let cell = self.row(i) + depth.start as isize * self.column;
@@ -126,6 +133,9 @@ impl<T: Gemm> Panels<T> for Cells {
     fn runs(&self) -> bool {
         self.column != 1
     }
+    fn brain_row(&self, row: usize) -> Option<(*const u16, isize)> {
+        self.brain(row)
+    }
     fn brain_runs(&self) -> Option<(*const u16, isize)> {
         let runs = self.dtype == DType::BF16 && self.rows.len() == 1 && self.rows[0].1 == 1 && self.column != 1;
         runs.then(|| (self.base.cast::<u16>().wrapping_offset(self.start), self.column))
@@ -182,5 +192,8 @@ impl<T> Rows<T> for From<'_, T> {
     }
     fn in_place(&self, columns: usize) -> Option<(*const T, isize)> {
         self.0.in_place(columns).map(|(at, step)| (at.wrapping_offset(self.1 as isize * step), step))
+    }
+    fn brain_row(&self, row: usize) -> Option<(*const u16, isize)> {
+        self.0.brain_row(self.1 + row)
     }
 }

@@ -92,6 +92,9 @@ impl<T: Scalar, const N: usize> Lanes for Plain<T, N> {
 }
 
 #[cfg(target_arch = "x86_64")]
+pub use x86::Pairs;
+
+#[cfg(target_arch = "x86_64")]
 mod x86 {
     use super::Lanes;
     use std::arch::x86_64::*;
@@ -252,4 +255,53 @@ mod x86 {
         _mm256_add_pd,
         _mm256_fmadd_pd
     );
+
+    /// Sums of singles, and operands that are pairs of `bf16`, given as the single of their bits: the term in the upper half comes
+    /// first. Sums have the bits of [`__m512`]'s, as far as [`pairs`](super::super::pairs) says.
+    #[derive(Clone, Copy)]
+    #[repr(transparent)]
+    pub struct Pairs(__m512);
+
+    impl Lanes for Pairs {
+        type T = f32;
+        const LANES: usize = 16;
+        #[inline(always)]
+        unsafe fn splat(x: f32) -> Self {
+            // SAFETY: the caller's promise.
+            Pairs(unsafe { _mm512_set1_ps(x) })
+        }
+        #[inline(always)]
+        unsafe fn load(from: *const f32) -> Self {
+            // SAFETY: the caller's promise.
+            Pairs(unsafe { _mm512_loadu_ps(from) })
+        }
+        #[inline(always)]
+        unsafe fn store(self, to: *mut f32) {
+            // SAFETY: the caller's promise.
+            unsafe { _mm512_storeu_ps(to, self.0) }
+        }
+        #[inline(always)]
+        unsafe fn load_first(from: *const f32, n: usize) -> Self {
+            // SAFETY: the caller's promise: other lanes are not read.
+            Pairs(unsafe { _mm512_maskz_loadu_ps(__mmask16::first(n), from) })
+        }
+        #[inline(always)]
+        unsafe fn store_first(self, to: *mut f32, n: usize) {
+            // SAFETY: the caller's promise: other lanes are not written.
+            unsafe { _mm512_mask_storeu_ps(to, __mmask16::first(n), self.0) }
+        }
+        #[inline(always)]
+        unsafe fn plus(self, other: Self) -> Self {
+            // SAFETY: the caller's promise.
+            Pairs(unsafe { _mm512_add_ps(self.0, other.0) })
+        }
+        #[inline(always)]
+        unsafe fn plus_product(self, x: Self, y: Self) -> Self {
+            // SAFETY: the caller's promise; all bits are pairs.
+            Pairs(unsafe {
+                let pairs = |v: Pairs| std::mem::transmute::<__m512, __m512bh>(v.0);
+                _mm512_dpbf16_ps(self.0, pairs(x), pairs(y))
+            })
+        }
+    }
 }

@@ -6,6 +6,7 @@ mod cells;
 pub mod grouped;
 pub(crate) mod lanes;
 pub mod packed;
+mod pairs;
 pub(crate) mod panels;
 mod tile;
 mod vector;
@@ -68,6 +69,10 @@ pub trait Gemm: Compute + num_traits::Zero {
         // SAFETY: the caller's promise.
         unsafe { Self::product_of(size, a, b, c, add, threads) }
     }
+    /// The kernels of pairs of `bf16`.
+    fn pairs() -> Option<&'static tile::Kernels<Self>> {
+        None
+    }
     /// Columns of a panel.
     fn width() -> usize;
     /// Transposes columns that are runs.
@@ -94,7 +99,7 @@ macro_rules! blend {
 }
 
 macro_rules! real {
-    ($($t:ty, $kernels:ident, |$s:ident| $cast:expr;)*) => {$(
+    ($($t:ty, $kernels:ident, $pairs:expr, |$s:ident| $cast:expr;)*) => {$(
         impl Gemm for $t {
             unsafe fn product(
                 (m, n, k): (usize, usize, usize),
@@ -149,9 +154,13 @@ macro_rules! real {
                 unsafe {
                     match vector && (size.0 == 1 || size.1 == 1) {
                         true => vector::vector_of(size, Self::width(), a, b, c, add, threads),
+                        false if pairs::product(size, a, b, c, add, threads) => {}
                         false => Self::product_of(size, a, b, c, add, threads),
                     }
                 }
+            }
+            fn pairs() -> Option<&'static tile::Kernels<Self>> {
+                $pairs
             }
             fn width() -> usize {
                 tile::$kernels().width()
@@ -164,8 +173,8 @@ macro_rules! real {
     )*};
 }
 real! {
-    f32, kernels_f32, |s| s.as_f64() as f32;
-    f64, kernels_f64, |s| s.as_f64();
+    f32, kernels_f32, tile::kernels_pairs(), |s| s.as_f64() as f32;
+    f64, kernels_f64, None, |s| s.as_f64();
 }
 
 /// Whether a product is computed as its transpose, with the same sums: vectors run along rows of the result, so along its columns

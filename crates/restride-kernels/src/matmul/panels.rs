@@ -42,6 +42,11 @@ pub trait Panels<T>: Sync {
     fn brain_runs(&self) -> Option<(*const u16, isize)> {
         None
     }
+    /// The address of the first element of a row and the distance of columns, of a matrix of `bf16`, given by their bits.
+    fn brain_row(&self, row: usize) -> Option<(*const u16, isize)> {
+        let _ = row;
+        None
+    }
     /// Fetches rows `depth` of columns `columns` towards the processor: they are read soon.
     fn prefetch(&self, depth: Range<usize>, columns: Range<usize>) {
         let _ = (depth, columns);
@@ -60,6 +65,11 @@ pub trait Rows<T>: Sync {
     /// there instead. `columns` is the number of columns of the result that read them.
     fn in_place(&self, columns: usize) -> Option<(*const T, isize)> {
         let _ = columns;
+        None
+    }
+    /// As [`Panels::brain_row`].
+    fn brain_row(&self, row: usize) -> Option<(*const u16, isize)> {
+        let _ = row;
         None
     }
 }
@@ -182,18 +192,28 @@ pub(crate) unsafe fn pack<T: Copy + Zero>(
                 std::ptr::copy_nonoverlapping(b.0.offset(p as isize * b.1), panel.add(p * width), wide);
             }
         } else if b.1 == 1 {
-            // Columns are runs: blocks of eight by eight, so that each cache line is used once.
-            let whole = (len / 8 * 8, wide / 8 * 8);
-            turn(panel, width, (b.0, b.2), whole);
+            // Columns are runs: blocks of eight by eight, so that each cache line is used once. The last blocks go over elements of
+            // those before where less than eight are left.
+            let starts = |n: usize| [(0, n / 8 * 8), (n.saturating_sub(8), if n % 8 > 0 && n > 8 { 8 } else { 0 })];
+            for (p, rows) in starts(len) {
+                for (j, columns) in starts(wide) {
+                    let from = b.0.offset(p as isize + j as isize * b.2);
+                    turn(panel.add(p * width + j), width, (from, b.2), (rows, columns));
+                }
+            }
+            let done = |n: usize| if n < 8 { 0 } else { n };
             let rest = |p: usize, j: usize| {
                 panel.add(p * width + j).write(b.0.offset(p as isize + j as isize * b.2).read());
             };
-            (0..whole.0).for_each(|p| (whole.1..wide).for_each(|j| rest(p, j)));
-            (whole.0..len).for_each(|p| (0..wide).for_each(|j| rest(p, j)));
+            (0..done(len)).for_each(|p| (done(wide)..wide).for_each(|j| rest(p, j)));
+            (done(len)..len).for_each(|p| (0..wide).for_each(|j| rest(p, j)));
         } else {
-            for p in 0..len {
-                let (to, from) = (panel.add(p * width), b.0.offset(p as isize * b.1));
-                (0..wide).for_each(|j| to.add(j).write(from.offset(j as isize * b.2).read()));
+            // A few columns at a time: what they read stays in the first cache.
+            for first in (0..wide).step_by(8) {
+                for p in 0..len {
+                    let (to, from) = (panel.add(p * width), b.0.offset(p as isize * b.1));
+                    (first..wide.min(first + 8)).for_each(|j| to.add(j).write(from.offset(j as isize * b.2).read()));
+                }
             }
         }
     }

@@ -187,6 +187,34 @@ fn other_types_are_converted_as_they_are_read() {
     }
 }
 
+/// Numbers so small that products of them have no exact place among singles, infinities and NaN, where pairs of `bf16` are not added.
+#[test]
+fn small_and_infinite_halves_have_the_sums_of_singles() {
+    let (m, n, k) = (33, 40, 301);
+    // With the second scale all products are below the least normal number.
+    let odd = [1e-17f32, -3e-20, 1e-39, 2e-38, f32::INFINITY, f32::NAN, 3e38];
+    for (scale, odd) in odd.map(|odd| (1e-15, odd)).into_iter().chain([(1e-20, 1.0)]) {
+        for at in [(Some(5), None), (None, Some(700)), (Some(2000), Some(11))] {
+            let of = |sizes: [i64; 2], seed, at: Option<usize>| {
+                let mut data: Vec<f32> =
+                    noise((sizes[0] * sizes[1]) as usize, seed).iter().map(|x| x * scale).collect();
+                data.iter_mut().filter(|x| x.abs() < 0.1 * scale).for_each(|x| *x = 0.0);
+                at.into_iter().for_each(|i| data[i] = odd);
+                let [half, single] = [DType::BF16, DType::F32].map(|d| RawTensor::zeros(d, Layout::contiguous(&sizes)));
+                unpack_into(&half, &data);
+                unpack_into(&single, &crate::support::pack::pack::<f32>(&half.read().view()));
+                (half, single)
+            };
+            let ((a, wide_a), (b, wide_b)) = (of([m, k], 3, at.0), of([n, k], 4, at.1));
+            let number = |bits: Vec<u32>| -> Vec<Option<u32>> {
+                bits.into_iter().map(|b| (!f32::from_bits(b).is_nan()).then_some(b)).collect()
+            };
+            let (got, want) = (singles(&a, &b, true, &[m, n]), singles(&wide_a, &wide_b, true, &[m, n]));
+            assert!(number(got) == number(want), "{scale} {odd} {at:?}");
+        }
+    }
+}
+
 #[test]
 fn rows_of_any_dimensions_are_one_product() {
     let (b, l, k, n) = (3, 70, 40, 50);

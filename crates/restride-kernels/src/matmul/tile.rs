@@ -2,6 +2,7 @@
 //!
 //! Chosen once for the processor: AVX-512, AVX2 with FMA, or vectors that the compiler makes of plain numbers (NEON on 64-bit ARM).
 
+use super::blocked::DEPTH;
 use super::lanes::{Lanes, Plain};
 #[cfg(all(target_arch = "x86_64", not(miri)))]
 use crate::support::isa::{Isa, isa};
@@ -30,6 +31,8 @@ pub struct Kernels<T: 'static> {
     pub tiles: [&'static [Tile<T>]; 2],
     /// By number of rows, less one.
     pub few: &'static [Few<T>],
+    /// Terms of a block of sums.
+    pub depth: usize,
     /// Numbers in a vector.
     pub lanes: usize,
     /// Makes rows of columns.
@@ -148,6 +151,10 @@ unsafe fn add_columns<V: Lanes, const R: usize, const Q: usize>(
 /// The kernels of a kind of vector, compiled for processors with the features.
 macro_rules! kernels {
     ($name:ident, $t:ty, $vector:ty, $turn:expr, [$($feature:literal)?], [$($one:literal)*], [$($two:literal)*]) => {
+        kernels!(@ $name, $t, $vector, ($turn, FEW, DEPTH), [$($feature)?], [$($one)*], [$($two)*]);
+    };
+    (@ $name:ident, $t:ty, $vector:ty, ($turn:expr, $few:expr, $depth:expr), [$($feature:literal)?], [$($one:literal)*],
+     [$($two:literal)*]) => {
         mod $name {
             use super::*;
             $(#[target_feature(enable = $feature)])?
@@ -178,7 +185,8 @@ macro_rules! kernels {
                     few::<$vector, R, 1>(k - done, a, b, sums, wide)
                 }
             }
-            static FEW: &[Few<$t>] = &[
+            #[allow(dead_code)] // not every kind has them
+            const FEW: &[Few<$t>] = &[
                 own_few::<1, 8>,
                 own_few::<2, 8>,
                 own_few::<3, 4>,
@@ -192,7 +200,8 @@ macro_rules! kernels {
             static TWO: &[Tile<$t>] = &[$(own::<$two, 2>),*];
             pub static KERNELS: Kernels<$t> = Kernels {
                 tiles: [ONE, TWO],
-                few: FEW,
+                few: $few,
+                depth: $depth,
                 lanes: <$vector as Lanes>::LANES,
                 turn: $turn,
             };
@@ -206,6 +215,10 @@ kernels!(avx512_f32, f32, std::arch::x86_64::__m512, turn_avx, ["avx512f,avx512v
 #[cfg(target_arch = "x86_64")]
 kernels!(avx512_f64, f64, std::arch::x86_64::__m512d, turn_plain::<f64>, ["avx512f,avx512vl,avx512dq,avx2,fma"],
     [1 2 3 4 5 6 7 8 9 10 11 12], [1 2 3 4 5 6 7 8 9 10 11 12]);
+#[cfg(target_arch = "x86_64")]
+kernels!(@ avx512_pairs, f32, crate::matmul::lanes::Pairs, (turn_avx, &[], DEPTH / 2),
+    ["avx512f,avx512vl,avx512dq,avx512bf16,avx2,fma"],
+    [1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19 20 21 22 23 24], [1 2 3 4 5 6 7 8 9 10 11 12]);
 #[cfg(target_arch = "x86_64")]
 kernels!(avx2_f32, f32, std::arch::x86_64::__m256, turn_avx, ["avx2,fma"],
     [1 2 3 4 5 6 7 8 9 10 11 12], [1 2 3 4 5 6]);
@@ -232,6 +245,16 @@ macro_rules! choose {
 }
 choose!(kernels_f32, f32, avx512_f32, avx2_f32, plain_f32);
 choose!(kernels_f64, f64, avx512_f64, avx2_f64, plain_f64);
+
+/// The kernels whose elements are pairs of `bf16` ([`pairs`](super::pairs)), if this processor has them.
+#[inline]
+pub fn kernels_pairs() -> Option<&'static Kernels<f32>> {
+    #[cfg(all(target_arch = "x86_64", not(miri)))]
+    if isa() == Isa::Avx512 && super::pairs::has_instruction() {
+        return Some(&avx512_pairs::KERNELS);
+    }
+    None
+}
 
 /// As [`Turn`], for any processor.
 ///
