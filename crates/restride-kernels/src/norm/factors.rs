@@ -6,8 +6,21 @@ use crate::support::isa;
 use crate::support::number::Real;
 use restride_tensor::{DType, View};
 
-/// What batch normalisation with given statistics multiplies by and adds, for each channel.
-pub fn batch_factors<N: Real>(
+/// What batch normalisation with given statistics multiplies by and adds, for each channel: those of [`scale_row`](super::scale_row).
+// No type is left open: other crates would compile the loop, and without vectors.
+pub fn row_factors(
+    mean: &View<'_>,
+    var: &View<'_>,
+    affine: Affine<'_>,
+    eps: f64,
+    scale: &mut [f32],
+    shift: &mut [f32],
+) -> Result<(), String> {
+    batch_factors(mean, var, affine, eps, scale, shift)
+}
+
+/// As [`row_factors`], of any type.
+pub(super) fn batch_factors<N: Real>(
     mean: &View<'_>,
     var: &View<'_>,
     affine_: Affine<'_>,

@@ -6,13 +6,13 @@ mod factors;
 pub mod softmax;
 
 use crate::norm::channels::{scale_channels, scale_room};
-pub use crate::norm::factors::batch_factors;
 use crate::norm::softmax::{rows_room, rowwise, sum};
 use crate::support::isa;
 use crate::support::number::Real;
 use crate::support::pack::{Compute, Stored, Target, compute_room, pack, packed_room, packed_rooms, with_compute};
 use crate::support::par;
 use crate::support::scratch::{self, Temp};
+pub use factors::row_factors;
 use restride_tensor::{DType, View, ViewMut};
 
 /// Mean and sum of squared deviations.
@@ -186,10 +186,10 @@ pub struct Affine<'a> {
     pub bias: Option<View<'a>>,
 }
 
-/// `x * scale + shift` with one number each or as many as elements: a row of [`batch_norm_with`].
+/// `x * scale + shift`, a row of [`batch_norm_with`]: where the numbers are fewer than elements, they begin anew.
 ///
 /// # Panics
-/// If the lengths differ.
+/// If `x` and `out`, or `scale` and `shift`, have different lengths, or no number is given.
 pub fn scale_row(x: &[f32], scale: &[f32], shift: &[f32], out: &mut [f32]) {
     assert!(x.len() == out.len() && scale.len() == shift.len(), "rows are of one length");
     isa::run(ScaledTo(x, scale, shift, out));
@@ -205,8 +205,10 @@ impl isa::Work for ScaledTo<'_> {
         match (scale, shift) {
             (&[a], &[b]) => out.iter_mut().zip(x).for_each(|(y, x)| *y = Factor::map(*x, a, b)),
             _ => {
-                assert!(scale.len() == x.len(), "rows are of one length");
-                out.iter_mut().zip(x).zip(scale).zip(shift).for_each(|(((y, x), a), b)| *y = Factor::map(*x, *a, *b));
+                for (out, x) in out.chunks_mut(scale.len()).zip(x.chunks(scale.len())) {
+                    let numbers = scale.iter().zip(shift);
+                    out.iter_mut().zip(x).zip(numbers).for_each(|((y, x), (a, b))| *y = Factor::map(*x, *a, *b));
+                }
             }
         }
     }
@@ -225,7 +227,7 @@ pub fn batch_norm_with(
     let channels = mean.numel();
     with_compute!(float out.dtype(), T => {
         let (mut scale, mut shift) = (Temp::<T>::filled(channels, 0.0), Temp::<T>::filled(channels, 0.0));
-        batch_factors(mean, var, affine_, eps, &mut scale, &mut shift)?;
+        factors::batch_factors(mean, var, affine_, eps, &mut scale, &mut shift)?;
         scale_channels::<T, T>(x, &scale, &shift, out, threads);
     });
     Ok(())

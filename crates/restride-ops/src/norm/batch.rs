@@ -253,7 +253,7 @@ fn channel_rows(a: &Args<'_, Meta>) -> Option<RowForm> {
     }
     let numbers: fn(&Args<'_, View<'_>>, &mut [f32], &mut [f32]) -> Result<()> = |a, scale, shift| {
         let affine = Affine { weight: a.opt_tensor(1)?.copied(), bias: a.opt_tensor(2)?.copied() };
-        ran(norm::batch_factors(a.tensor(3)?, a.tensor(4)?, affine, a.float(GENERAL.eps)?, scale, shift))
+        ran(norm::row_factors(a.tensor(3)?, a.tensor(4)?, affine, a.float(GENERAL.eps)?, scale, shift))
     };
     Some(RowForm::Scale { dim: 1, count: usize::try_from(x.sizes()[1]).ok()?, numbers, row: norm::scale_row })
 }

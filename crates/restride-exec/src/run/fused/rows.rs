@@ -239,8 +239,11 @@ impl RowProgram {
             count += usize::from(apart);
         }
         let width = match walk.period {
-            // Whole periods.
-            Some((channels, times)) => (BUFFERS / count / channels).clamp(1, times) * channels,
+            // Whole periods, as many as factors stand one after the other, or that several times.
+            Some((channels, times)) => {
+                let periods = ((BUFFERS / count).min(PART) / channels).max(1);
+                if periods > times { periods / times * times * channels } else { periods * channels }
+            }
             None => (BUFFERS / count / 16 * 16).clamp(16, PART).min(walk.len),
         };
         let mut memory = Stack::<f32, BUFFERS>::new();
@@ -304,7 +307,10 @@ impl RowProgram {
                             let first = at[layout] as usize;
                             match (walk.strides[layout], walk.period, walk.unit) {
                                 (0, ..) => row(x, &scales[first..][..1], &shifts[first..][..1], out),
-                                (_, Some(_), _) => row(x, &scales[..n], &shifts[..n], out),
+                                (_, Some(_), _) => {
+                                    let some = n.min(scales.len());
+                                    row(x, &scales[..some], &shifts[..some], out);
+                                }
                                 (_, None, None) => {
                                     let first = first + start;
                                     row(x, &scales[first..][..n], &shifts[first..][..n], out);
@@ -381,7 +387,7 @@ impl RowWalk {
             let size = sizes[d] as usize;
             if !first && at + 1 == dims.len() && origin[d] == 0 {
                 // Factors of channels that are neighbours in memory begin anew with each slower index.
-                let anew = |s: &ChannelFactors| s.dim == d && s.count == size && s.times > 1;
+                let anew = |s: &ChannelFactors| s.dim == d && s.count == size;
                 let fits = |k: usize| match k.checked_sub(tensors).map(|k| &program.scales[k]) {
                     None => step(k, d) * size as isize == walk.strides[k],
                     Some(scale) => walk.strides[k] == 0 && (scale.dim != d || anew(scale)),
