@@ -113,9 +113,10 @@ def replace_between(path, begin, end, text):
     """Write the text between two marks of a file."""
     path = Path(path)
     whole = path.read_text()
-    if begin not in whole or end not in whole:
+    if begin not in whole or end not in whole[whole.index(begin) :]:
         raise SystemExit(f"{path} has no marks {begin} and {end}")
-    path.write_text(whole[: whole.index(begin) + len(begin)] + "\n" + text + whole[whole.index(end) :])
+    first = whole.index(begin) + len(begin)
+    path.write_text(whole[:first] + "\n" + text + whole[whole.index(end, first) :])
 
 
 def print_table(header, rows):

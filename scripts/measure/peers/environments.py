@@ -35,6 +35,11 @@ def torch_version(torch):
     return output_of(torch, "import torch; print(torch.__version__.partition('+')[0])")
 
 
+def vectors(capability):
+    """The vectors of this processor, as docs name them, from what torch.backends.cpu.get_cpu_capability() says."""
+    return {"AVX512": "AVX-512"}.get(capability, capability)
+
+
 def model_names(torch):
     """The names of models.py, which needs torch."""
     here = str(HERE)

@@ -20,7 +20,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-from environments import HERE, environment, model_names, torch_python, torch_version, versions
+from environments import HERE, environment, model_names, output_of, torch_python, torch_version, vectors, versions
 from memory import size
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
@@ -28,7 +28,8 @@ from lib.command import ROOT, Restride
 from lib.driver import finish, markdown, parser, replace_between, scratch
 
 DOCS = ROOT / "docs/speed.md"
-BEGIN, END = "<!-- begin: written by scripts/measure/peers/latency.py --write-docs -->", "<!-- end -->"
+# Each kind of vectors has tables of its own.
+BEGIN, END = "<!-- begin: written by scripts/measure/peers/latency.py --write-docs, {} -->", "<!-- end -->"
 # Title, name of the environment.
 WAYS = {
     "eager": ("PyTorch eager", ""),
@@ -146,14 +147,14 @@ def profile_table(rows):
     return markdown(["model", "operators with the largest shares", "a plain product"], lines)
 
 
-def text_of(rows, ways, said):
-    out = [said, ""]
+def text_of(rows, ways, said, kind):
+    out = [f"### {kind}", "", said, ""]
     for threads in sorted({r["threads"] for r in rows}):
         these = [r for r in rows if r["threads"] == threads]
-        out += [f"### Milliseconds a run, {threads} thread{'s' * (threads > 1)}", "", *latency_table(these, ways)]
+        out += [f"#### Milliseconds a run, {threads} thread{'s' * (threads > 1)}", "", *latency_table(these, ways)]
     first = [r for r in rows if r["threads"] == rows[0]["threads"]]
-    out += ["### Peak memory of the process", "", *memory_table(first, ways)]
-    out += ["### Where restride's time goes", "", *profile_table(first)]
+    out += ["#### Peak memory of the process", "", *memory_table(first, ways)]
+    out += ["#### Where restride's time goes", "", *profile_table(first)]
     if notes := sorted({n for r in rows for n in r["notes"]}):
         out += ["Left out:", "", *(f"- {n}" for n in notes), ""]
     return "\n".join(out).rstrip() + "\n"
@@ -191,10 +192,11 @@ def main():
     rows.sort(key=lambda r: (r["threads"], listed.index(r["name"])))
     installed = ", ".join(versions(pythons[w], WAYS[w][1]) for w in pythons if WAYS[w][1])
     said = f"PyTorch {torch_version(torch)}{', ' + installed if installed else ''}; f32, batch 1, on {os.cpu_count()} cores."
-    text = text_of(rows, list(pythons), said)
+    kind = vectors(output_of(torch, "import torch; print(torch.backends.cpu.get_cpu_capability())"))
+    text = text_of(rows, list(pythons), said, kind)
     print(text)
     if o.write_docs:
-        replace_between(DOCS, BEGIN, END, f"\n{text}\n")
+        replace_between(DOCS, BEGIN.format(kind), END, f"\n{text}\n")
     return finish(len(rows), 0, o.json, ran=True, rows=rows)
 
 

@@ -15,13 +15,16 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import torch
+from environments import vectors
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 from lib.command import ROOT, Restride
 from lib.driver import finish, markdown, parser, replace_between, scratch
 
 DOCS = ROOT / "docs/speed.md"
-BEGIN, END = "<!-- begin: written by scripts/measure/peers/operators.py --write-docs -->", "<!-- end of operators -->"
+# Each kind of vectors has a table of its own.
+BEGIN = "<!-- begin: written by scripts/measure/peers/operators.py --write-docs, {} -->"
+END = "<!-- end of operators -->"
 SECONDS = 0.3
 TYPES = {"f32": torch.float32, "bf16": torch.bfloat16, "f64": torch.float64}
 
@@ -335,8 +338,11 @@ def main():
     text = text_of(rows)
     print(text)
     if o.write_docs:
-        said = f"PyTorch {torch.__version__.partition('+')[0]}, {o.threads} thread{'s' * (o.threads > 1)}."
-        replace_between(DOCS, BEGIN, END, f"\n{said} {text}\n")
+        kind = vectors(torch.backends.cpu.get_cpu_capability())
+        said = (
+            f"### {kind}\n\nPyTorch {torch.__version__.partition('+')[0]}, {o.threads} thread{'s' * (o.threads > 1)}."
+        )
+        replace_between(DOCS, BEGIN.format(kind), END, f"\n{said} {text}\n")
     return finish(len(rows), 0, o.json, ran=True, rows=rows)
 
 
