@@ -25,11 +25,13 @@ pub(super) const FRAME: usize = 1 << 15;
 /// Those under a box of a large filter in strides: it is put into panels for each box, so that few large ones take less time.
 const LARGE_FRAME: usize = 5 << 14;
 /// Elements of a filter from which on it is a large one.
-const LARGE_FILTER: usize = 1 << 16;
+const LARGE_FILTER: usize = 1 << 15;
 /// Most terms of a sum.
 const TERMS: usize = 1 << 13;
 /// Elements of results that are computed before they are put into planes.
 const SIDE: usize = COLUMNS * WIDE;
+/// Those of a filter of several blocks that is in strides: for each of them all blocks are put into panels.
+const LARGE_SIDE: usize = 5 * SIDE;
 /// Tasks for each thread, where there are as many boxes: they differ in size.
 const TASKS: usize = 8;
 /// Windows of a tile.
@@ -328,14 +330,29 @@ impl BoxSums<'_> {
     /// As [`TiledConv::run`].
     #[inline(always)]
     unsafe fn aside<V: Lanes<T = f32>>(&self, channels: Range<usize>) {
-        let mut memory = MaybeUninit::<[f32; SIDE]>::uninit();
+        // SAFETY: the caller's promise.
+        unsafe {
+            match self.filter {
+                Panel::InStrides(_) if self.terms.len() > DEPTH => self.aside_of::<V, LARGE_SIDE>(channels),
+                _ => self.aside_of::<V, SIDE>(channels),
+            }
+        }
+    }
+
+    /// As [`aside`](BoxSums::aside), `N` elements at a time. By itself: its frame is many pages.
+    ///
+    /// # Safety
+    /// As [`TiledConv::run`].
+    #[inline(never)]
+    unsafe fn aside_of<V: Lanes<T = f32>, const N: usize>(&self, channels: Range<usize>) {
+        let mut memory = MaybeUninit::<[f32; N]>::uninit();
         let own = memory.as_mut_ptr().cast::<f32>();
         let mut block = MaybeUninit::<[f32; DEPTH * WIDE]>::uninit();
         let block = block.as_mut_ptr().cast::<f32>();
         let (by_channel, by_y, by_x) = self.strides;
         let (rows, columns) = self.size;
         let pitch = 2 * V::LANES;
-        let some = SIDE / pitch / columns;
+        let some = N / pitch / columns;
         let dense = by_x == 1 && by_y == columns as isize;
         let mut first = channels.start;
         while first < channels.end {
