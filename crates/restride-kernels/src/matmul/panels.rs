@@ -194,7 +194,10 @@ pub(crate) unsafe fn pack<T: Copy + Zero>(
         } else if b.1 == 1 {
             // Columns are runs: blocks of eight by eight, so that each cache line is used once. The last blocks go over elements of
             // those before where less than eight are left.
-            let starts = |n: usize| [(0, n / 8 * 8), (n.saturating_sub(8), if n % 8 > 0 && n > 8 { 8 } else { 0 })];
+            let starts = |n: usize| {
+                let rest = if n > 8 && !n.is_multiple_of(8) { 8 } else { 0 };
+                [(0, n / 8 * 8), (n.saturating_sub(8), rest)]
+            };
             for (p, rows) in starts(len) {
                 for (j, columns) in starts(wide) {
                     let from = b.0.offset(p as isize + j as isize * b.2);
