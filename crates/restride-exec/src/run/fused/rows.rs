@@ -4,6 +4,8 @@
 //! A box of the iteration space is walked row by row, in the order in which the last output lies in memory. What calls hand on to
 //! each other is in buffers on the stack; so are operands whose elements are not neighbours along a row, and numbers.
 
+mod walk;
+
 use super::{BodyTypes, TileSource};
 use crate::run::memory::TypedPlace;
 use restride_ir::{Arg, Args, Ctx, FusedHead, Graph, OpError, RowForm, RowOperand, Scalar, Tiling, ValueId, view_dims};
@@ -13,6 +15,7 @@ use restride_kernels::support::stack::Stack;
 use restride_tensor::{DType, Layout, View, by_stride};
 use smallvec::SmallVec;
 use std::ops::Range;
+use walk::RowWalk;
 
 /// Elements of all buffers of a row's part: half of a first cache.
 const BUFFERS: usize = 6144;
@@ -242,7 +245,7 @@ impl RowProgram {
             // Whole periods, as many as factors stand one after the other, or that several times.
             Some((channels, times)) => {
                 let periods = ((BUFFERS / count).min(PART) / channels).max(1);
-                if periods > times { periods / times * times * channels } else { periods * channels }
+                channels * if periods > times { periods / times * times } else { periods }
             }
             None => (BUFFERS / count / 16 * 16).clamp(16, PART).min(walk.len),
         };
@@ -307,9 +310,9 @@ impl RowProgram {
                             let first = at[layout] as usize;
                             match (walk.strides[layout], walk.period, walk.unit) {
                                 (0, ..) => row(x, &scales[first..][..1], &shifts[first..][..1], out),
+                                // As many as a row has, or all, which begin anew.
                                 (_, Some(_), _) => {
-                                    let some = n.min(scales.len());
-                                    row(x, &scales[..some], &shifts[..some], out);
+                                    row(x, scales.get(..n).unwrap_or(scales), shifts.get(..n).unwrap_or(shifts), out)
                                 }
                                 (_, None, None) => {
                                     let first = first + start;
@@ -342,126 +345,6 @@ impl RowProgram {
                 }
             }
         });
-    }
-}
-
-/// A walk over the rows of a box: tensors first, then factors.
-struct RowWalk {
-    len: usize,
-    /// Where a row is all channels several times: their number, and how often factors have them one after the other.
-    period: Option<(usize, usize)>,
-    /// Elements of a row that have the same factors, where their channel's number goes up along the row.
-    unit: Option<usize>,
-    strides: SmallVec<[isize; 12]>,
-    start: SmallVec<[isize; 12]>,
-    outer: SmallVec<[usize; 6]>,
-    /// Steps along each outer dimension, in each layout.
-    steps: SmallVec<[isize; 48]>,
-}
-
-impl RowWalk {
-    fn of(program: &RowProgram, origin: &[isize], sizes: &[i64]) -> RowWalk {
-        let mut walk = RowWalk {
-            len: 1,
-            period: None,
-            unit: None,
-            strides: SmallVec::new(),
-            start: SmallVec::new(),
-            outer: SmallVec::new(),
-            steps: SmallVec::new(),
-        };
-        for t in &program.tensors {
-            let along = t.strides.iter().zip(origin).map(|(s, at)| s * at);
-            walk.start.push(t.offset + along.sum::<isize>());
-        }
-        walk.start.extend(program.scales.iter().map(|s| origin[s.dim]));
-        walk.strides.resize(walk.start.len(), 1);
-        let step = |k: usize, d: usize| match program.tensors.get(k) {
-            Some(t) => t.strides[d],
-            None => isize::from(program.scales[k - program.tensors.len()].dim == d),
-        };
-        let mut first = true;
-        let dims: SmallVec<[usize; 6]> = program.order.iter().copied().filter(|d| sizes[*d] != 1).collect();
-        let tensors = program.tensors.len();
-        for (at, &d) in dims.iter().enumerate() {
-            let size = sizes[d] as usize;
-            if !first && at + 1 == dims.len() && origin[d] == 0 {
-                // Factors of channels that are neighbours in memory begin anew with each slower index.
-                let anew = |s: &ChannelFactors| s.dim == d && s.count == size;
-                let fits = |k: usize| match k.checked_sub(tensors).map(|k| &program.scales[k]) {
-                    None => step(k, d) * size as isize == walk.strides[k],
-                    Some(scale) => walk.strides[k] == 0 && (scale.dim != d || anew(scale)),
-                };
-                let times = program.scales.iter().find(|s| anew(s)).map(|s| s.times);
-                if let Some(times) = times.filter(|_| size * program.buffers() <= BUFFERS)
-                    && (0..walk.start.len()).all(fits)
-                {
-                    walk.period = Some((size, times));
-                    walk.len *= size;
-                    (0..walk.start.len()).for_each(|k| walk.strides[k] = step(k, d));
-                    break;
-                }
-            }
-            // The dimensions so far go on in this one where each of their steps is over all of it.
-            let goes_on = !first && (0..walk.start.len()).all(|k| step(k, d) * size as isize == walk.strides[k]);
-            if !first && !goes_on && walk.units(&dims[at..], tensors, sizes, step) {
-                break;
-            }
-            if goes_on {
-                walk.len *= size;
-            } else {
-                if !first {
-                    walk.outer.push(walk.len);
-                    walk.steps.extend_from_slice(&walk.strides);
-                }
-                walk.len = size;
-            }
-            first = false;
-            (0..walk.start.len()).for_each(|k| walk.strides[k] = step(k, d));
-        }
-        walk
-    }
-
-    /// Makes one row of the dimensions so far and all faster ones, if tensors go on in these and factors stay the same along them.
-    fn units(&mut self, rest: &[usize], tensors: usize, sizes: &[i64], step: impl Fn(usize, usize) -> isize) -> bool {
-        let mut strides: SmallVec<[isize; 12]> = self.strides[..tensors].into();
-        for &d in rest {
-            let goes_on = (0..tensors).all(|k| step(k, d) * sizes[d] as isize == strides[k]);
-            if !goes_on || (tensors..self.strides.len()).any(|k| step(k, d) != 0 || self.strides[k] != 1) {
-                return false;
-            }
-            (0..tensors).for_each(|k| strides[k] = step(k, d));
-        }
-        let unit = rest.iter().map(|d| sizes[*d] as usize).product::<usize>();
-        self.strides[..tensors].copy_from_slice(&strides);
-        self.len *= unit;
-        self.unit = Some(unit);
-        true
-    }
-
-    /// Calls `f` for each row with its first element in each layout.
-    fn for_each(&self, mut f: impl FnMut(&[isize])) {
-        let mut at = self.start.clone();
-        let mut index: SmallVec<[usize; 6]> = SmallVec::from_elem(0, self.outer.len());
-        loop {
-            f(&at);
-            let mut d = self.outer.len();
-            loop {
-                if d == 0 {
-                    return;
-                }
-                d -= 1;
-                let steps = &self.steps[d * at.len()..][..at.len()];
-                index[d] += 1;
-                if index[d] < self.outer[d] {
-                    at.iter_mut().zip(steps).for_each(|(a, s)| *a += s);
-                    break;
-                }
-                let back = self.outer[d] as isize - 1;
-                at.iter_mut().zip(steps).for_each(|(a, s)| *a -= s * back);
-                index[d] = 0;
-            }
-        }
     }
 }
 
