@@ -20,8 +20,11 @@ fn infer_where(a: &Args<'_, Meta>) -> Metas {
             crate::support::promote::name(condition.dtype)
         )));
     }
-    let all = operands(a, &[0, 1, 2])?;
-    Ok(smallvec![Meta::new(result_type(&all[1..])?, layout(&all)?)])
+    let mut all = operands(a, &[0, 1, 2])?;
+    let dtype = result_type(&all[1..])?;
+    // The condition stays as it is.
+    all[0] = Operand::Tensor(dtype, &condition.layout);
+    Ok(smallvec![Meta::new(dtype, layout(&all, dtype)?)])
 }
 fn run_where(c: &Call<'_>) -> Result<()> {
     let inputs = [input(&c.args, 0)?, input(&c.args, 1)?, input(&c.args, 2)?];
@@ -118,7 +121,7 @@ fn infer_clamp(a: &Args<'_, Meta>, at: &[usize], lower: usize) -> Metas {
     }
     // Plain numbers are parameters here, not 0-d tensors.
     let tensors: SmallVec<[Operand<'_>; 3]> = all.into_iter().filter(|o| matches!(o, Operand::Tensor(..))).collect();
-    Ok(smallvec![Meta::new(dtype, layout(&tensors)?)])
+    Ok(smallvec![Meta::new(dtype, layout(&tensors, dtype)?)])
 }
 fn run_bounds(c: &Call<'_>, lower: bool, upper: bool) -> Result<()> {
     let at: &[usize] = if lower && upper { &[1, 2] } else { &[1] };

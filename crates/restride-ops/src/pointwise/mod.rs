@@ -61,14 +61,22 @@ pub(crate) fn not_for<T>(dtype: DType) -> Result<T> {
     Err(OpError::new(format!("not implemented for '{}'", promote::name(dtype))))
 }
 
-/// Layout of the result of some operands; plain numbers count as 0-d tensors.
-pub(crate) fn layout(operands: &[Operand<'_>]) -> Result<Layout> {
+/// Layout of the result of some operands; plain numbers count as 0-d tensors. Of an operand of another type than `dtype`
+/// PyTorch first makes a converted copy, whose strides count.
+pub(crate) fn layout(operands: &[Operand<'_>], dtype: DType) -> Result<Layout> {
+    let converted = |o: &Operand<'_>| match o {
+        Operand::Tensor(own, l) if *own != dtype && l.rank() > 1 && !l.is_dense() => Some(strides::dense_like(l)),
+        _ => None,
+    };
+    let copies: SmallVec<[Option<Layout>; 3]> = operands.iter().map(converted).collect();
     let number = Layout::contiguous(&[] as &[i64]);
     let layouts: SmallVec<[&Layout; 3]> = operands
         .iter()
-        .map(|o| match o {
-            Operand::Tensor(_, l) => *l,
-            Operand::Number(_) => &number,
+        .zip(&copies)
+        .map(|(o, copy)| match (o, copy) {
+            (_, Some(copy)) => copy,
+            (Operand::Tensor(_, l), None) => *l,
+            (Operand::Number(_), None) => &number,
         })
         .collect();
     strides::pointwise(&layouts)
@@ -84,7 +92,7 @@ pub(crate) fn infer(args: &Args<'_, Meta>, at: &[usize], params: &[usize], rule:
     for &p in params {
         check_holds(dtype, args.scalar(p)?)?;
     }
-    Ok(smallvec![Meta::new(dtype, layout(&operands)?)])
+    Ok(smallvec![Meta::new(dtype, layout(&operands, dtype)?)])
 }
 
 /// Gives results the strides of `empty_like`, for operators that PyTorch computes without `TensorIterator`.
@@ -177,7 +185,7 @@ pub(crate) fn infer_ask(args: &Args<'_, Meta>, at: &[usize], op: &Predicate) -> 
     if !op.takes(Kind::of(dtype)) {
         return not_for(dtype);
     }
-    Ok(smallvec![Meta::new(DType::Bool, layout(&operands)?)])
+    Ok(smallvec![Meta::new(DType::Bool, layout(&operands, dtype)?)])
 }
 
 /// Kernel of a predicate.

@@ -64,7 +64,7 @@ fn run_pow(c: &Call<'_>) -> Result<()> {
 fn infer_float_power(a: &Args<'_, Meta>) -> Metas {
     let operands = operands(a, &[0, 1])?;
     let dtype = if operands.iter().any(|o| o.dtype().is_complex()) { C128 } else { F64 };
-    Ok(smallvec![Meta::new(dtype, crate::pointwise::layout(&operands)?)])
+    Ok(smallvec![Meta::new(dtype, crate::pointwise::layout(&operands, dtype)?)])
 }
 fn run_float_power(c: &Call<'_>) -> Result<()> {
     compute(c, &k::POW, c.outs[0].dtype(), &inputs(&c.args, &[0, 1])?)
@@ -76,7 +76,7 @@ fn infer_ldexp(a: &Args<'_, Meta>) -> Metas {
     // An integer exponent does not affect the result's type.
     let whole = operands[1].dtype().is_int() || operands[1].dtype() == Bool;
     let dtype = to_float(if whole { operands[0].dtype() } else { result_type(&operands)? });
-    Ok(smallvec![Meta::new(dtype, crate::pointwise::layout(&operands)?)])
+    Ok(smallvec![Meta::new(dtype, crate::pointwise::layout(&operands, dtype)?)])
 }
 fn run_ldexp(c: &Call<'_>) -> Result<()> {
     compute(c, &k::LDEXP, c.outs[0].dtype(), &inputs(&c.args, &[0, 1])?)

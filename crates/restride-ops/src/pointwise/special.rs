@@ -54,7 +54,7 @@ fn infer_masked(a: &Args<'_, Meta>) -> Metas {
     if !g.dtype.is_float() {
         return not_for(g.dtype);
     }
-    Ok(smallvec![Meta::new(g.dtype, layout(&operands(a, &[0, 1])?)?)])
+    Ok(smallvec![Meta::new(g.dtype, layout(&operands(a, &[0, 1])?, g.dtype)?)])
 }
 fn run_masked(c: &Call<'_>) -> Result<()> {
     let scale = c.args.opt_scalar(2)?.unwrap_or(Scalar::Int(1));

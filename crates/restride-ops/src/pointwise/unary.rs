@@ -37,7 +37,7 @@ fn infer_part(a: &Args<'_, Meta>, real: Promotion) -> Metas {
     let operand = Operand::read(a, 0)?;
     let dtype = operand.dtype();
     let dtype = if dtype.is_complex() { dtype.real() } else { common(&[operand], real)? };
-    Ok(smallvec![Meta::new(dtype, layout(&[operand])?)])
+    Ok(smallvec![Meta::new(dtype, layout(&[operand], operand.dtype())?)])
 }
 fn run_part(c: &Call<'_>, which: Part) -> Result<()> {
     k::part(which, *c.args.tensor(0)?, &c.outs[0]).map_err(|e| OpError::new(e.to_string()))
@@ -71,7 +71,7 @@ fn infer_join(a: &Args<'_, Meta>) -> Metas {
             crate::support::promote::name(y.dtype)
         )));
     }
-    Ok(smallvec![Meta::new(x.dtype.complex(), layout(&operands(a, &[0, 1])?)?)])
+    Ok(smallvec![Meta::new(x.dtype.complex(), layout(&operands(a, &[0, 1])?, x.dtype)?)])
 }
 fn run_join(c: &Call<'_>, how: Join) -> Result<()> {
     let (x, y) = (c.args.tensor(0)?, c.args.tensor(1)?);

@@ -54,10 +54,11 @@ pub(crate) fn broadcast(layout: &Layout, sizes: &[i64]) -> Layout {
 /// count as 0-d layouts.
 pub(crate) fn pointwise(operands: &[&Layout]) -> Result<Layout> {
     let sizes = broadcast_sizes(&operands.iter().map(|l| &l.sizes[..]).collect::<SmallVec<[&[i64]; 4]>>())?;
-    // Fast path: fewer than two dimensions, or one row-major operand beside 0-d ones.
+    // Fast path: fewer than two dimensions, or one row-major operand with elements beside 0-d ones.
     let mut orders = operands.iter().filter(|l| l.rank() > 0);
     let row_major = |l: &&&Layout| l.strides == Layout::contiguous(&sizes).strides;
-    if sizes.len() < 2 || orders.next().is_some_and(|l| row_major(&l)) && orders.next().is_none() {
+    let one = !sizes.contains(&0) && orders.next().is_some_and(|l| row_major(&l)) && orders.next().is_none();
+    if sizes.len() < 2 || one {
         return Ok(Layout::contiguous(&sizes));
     }
     if let Some(layout) = same_shape(&sizes, operands) {
