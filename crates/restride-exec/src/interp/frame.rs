@@ -136,7 +136,7 @@ impl Interp<'_> {
                     let def = node.op.def();
                     if self.program.stage == Stage::Functional && (def.strided || def.view.is_some()) {
                         for v in node.operands() {
-                            conform(frame, v, def.strided)?;
+                            conform(frame, v, def.strided, def.detaches)?;
                         }
                     }
                     let args = node.args.iter().map(|a| frame.arg(a)).collect::<Result<Vec<_>>>()?;
@@ -233,7 +233,7 @@ pub(crate) fn numbers_of(graph: &Graph, symbols: &Binding, node: &Node) -> Optio
 /// In a functional program a value's strides are what eager PyTorch's would be, and its elements may lie anywhere.
 /// Operators that ask for strides (`strided`) find them as they are declared; so do other views, as whether `view` can
 /// be one was decided for the declared strides.
-fn conform(frame: &mut GraphFrame<'_, '_>, v: ValueId, strided: bool) -> Result<()> {
+fn conform(frame: &mut GraphFrame<'_, '_>, v: ValueId, strided: bool, typed: bool) -> Result<()> {
     let Slot::Tensor(t) = frame.get(v)? else { return Ok(()) };
     let value = &frame.graph.values[v];
     let Type::Tensor(ty) = &value.ty else { return Ok(()) };
@@ -242,7 +242,16 @@ fn conform(frame: &mut GraphFrame<'_, '_>, v: ValueId, strided: bool) -> Result<
         let name = &value.name;
         return Err(Error::invalid(format!("the strides of %{name} are asked for and are not known: {}", ty.layout)));
     };
-    let there = same_strides(&declared, t.layout()) && (!strided || declared.offset == t.layout().offset);
+    let there = same_strides(&declared, t.layout()) && (!(strided || typed) || declared.offset == t.layout().offset);
+    if there && declared.strides != t.layout().strides {
+        // Strides along which no two elements follow each other decide whether PyTorch views as another type.
+        let layout = Layout { offset: t.layout().offset, ..declared };
+        if let Some(mut same) = t.alias(t.dtype(), layout) {
+            (same.conj, same.neg) = (t.conj, t.neg);
+            frame.set(v, Some(Slot::new(same)));
+        }
+        return Ok(());
+    }
     if there || declared.sizes != t.layout().sizes {
         return Ok(());
     }

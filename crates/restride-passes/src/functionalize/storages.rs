@@ -11,7 +11,7 @@ use super::region::{Relation, relate};
 use super::region_ops::{as_cells, math, read, read_steps, retype, untype, write};
 use super::shared_region::SharedRegion;
 use crate::build::Builder;
-use restride_ir::{Arg, DType, Error, Expr, LazyBits, Op, Origin, Result, TensorType, ValueId};
+use restride_ir::{Arg, DType, Dim, Error, Expr, LazyBits, MemoryFormat, Op, Origin, Result, TensorType, ValueId};
 use smallvec::{SmallVec, smallvec};
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -413,7 +413,7 @@ impl VersionedStorages {
         let ids = call.results.get().expect("a view call knows its results");
         let types = ids.iter().map(|i| TensorType::clone(&self[*i].ty));
         let mut args = call.args.clone();
-        args[0] = Arg::Value(parent);
+        args[0] = Arg::Value(self.in_rows(b, call, parent));
         let values = b.node(call.op, args, call.names.iter().cloned().zip(types), &call.origin);
         for (id, value) in ids.iter().zip(values) {
             let version = self[self[*id].storage].version;
@@ -422,6 +422,22 @@ impl VersionedStorages {
                 self.aliases[id.0].current = Some((value, version));
             }
         }
+    }
+
+    /// The operand of a view call. PyTorch asks for the stride of a last dimension with one index where elements of another size
+    /// are viewed, and the value may have another one than the alias.
+    fn in_rows(&self, b: &mut Builder<'_>, call: &ViewCall, parent: ValueId) -> ValueId {
+        let ids = call.results.get().expect("a view call knows its results");
+        let own = b.graph.tensor(parent);
+        let typed = call.op.def().detaches && ids.iter().any(|i| self[*i].ty.dtype.size() != own.dtype.size());
+        let one =
+            own.layout.sizes.last().is_some_and(|n| n.is(1)) && !own.layout.strides.last().is_some_and(|s| s.is(1));
+        if !typed || !one {
+            return parent;
+        }
+        let dense = TensorType::contiguous(own.dtype, &own.layout.sizes);
+        let format = Arg::MemoryFormat(MemoryFormat::Contiguous);
+        b.call("aten.clone.default", vec![Arg::Value(parent), format], dense)
     }
 
     /// The alias's elements out of the base.
