@@ -1,6 +1,8 @@
 //! Which inputs of a graph may be written, through any chain of views.
 
-use restride_ir::{Arg, Graph, GraphId, Hop, HopCall, HopItem, Node, Program, Table, TwinReturn, ValueId};
+use restride_ir::{
+    Arg, Graph, GraphId, Hop, HopCall, HopItem, MemoryFormat, Node, Program, Table, TwinReturn, ValueId,
+};
 use smallvec::{SmallVec, smallvec};
 
 /// The possible storages of a value, in order; few values have more than one.
@@ -84,18 +86,59 @@ pub fn placed_inputs(program: &Program, graph: GraphId) -> Vec<bool> {
 /// For each input of the graph, the largest elements that it is viewed as where those are of another size than its own, in
 /// bytes, 0 where it is not: such views ask for its strides and where it begins.
 pub fn typed_inputs(program: &Program, graph: GraphId) -> Vec<i64> {
-    let dtype = |g: &Graph, v: &ValueId| g.values[*v].ty.tensor().map(|t| t.dtype);
-    used_inputs(program, graph, &|g, node| {
-        let (Some(Arg::Value(from)), Some(to)) = (node.args.first(), node.results.first()) else { return 0 };
-        match (dtype(g, from), dtype(g, to)) {
-            // The parts of complex numbers can be read in any layout.
-            (Some(from), Some(to)) if from.is_complex() && to == from.real() => 0,
-            (Some(from), Some(to)) if node.op.is_view() && !node.op.def().itself && from.size() != to.size() => {
-                to.size() as i64
-            }
-            _ => 0,
+    used_inputs(program, graph, &typed)
+}
+
+/// Bytes of the elements that a call views its operand as, where those are of another size than the operand's own; else 0.
+fn typed(g: &Graph, node: &Node) -> i64 {
+    let dtype = |v: &ValueId| g.values[*v].ty.tensor().map(|t| t.dtype);
+    let (Some(Arg::Value(from)), Some(to)) = (node.args.first(), node.results.first()) else { return 0 };
+    match (dtype(from), dtype(to)) {
+        // The parts of complex numbers can be read in any layout.
+        (Some(from), Some(to)) if from.is_complex() && to == from.real() => 0,
+        (Some(from), Some(to)) if node.op.is_view() && !node.op.def().itself && from.size() != to.size() => {
+            to.size() as i64
         }
-    })
+        _ => 0,
+    }
+}
+
+/// For each input of the graph, whether a tensor that is computed of it, in strides that may follow the input's, is viewed as
+/// elements of another size.
+pub fn typed_results(program: &Program, graph: GraphId) -> Vec<bool> {
+    let g = &program.graphs[graph];
+    let count = g.inputs.len() as u32;
+    let roots = reach(program, graph).1;
+    // For each value the inputs that it is computed of; a view of an input is computed of none.
+    let mut of: Table<ValueId, Roots> = Table::new();
+    let mut found = vec![false; g.inputs.len()];
+    for (_, node) in g.ordered() {
+        let mut all: Roots = node.operands().flat_map(|v| of[v].clone()).collect();
+        if typed(g, node) > 0 {
+            all.iter().for_each(|r| found[*r as usize] = true);
+        }
+        let given = |v: ValueId| roots[v].iter().copied().filter(|r| *r < count);
+        if let Ok(Some(call)) = HopCall::of(g, node) {
+            for &body in &call.bodies {
+                let inner = typed_inputs(program, body).into_iter().zip(typed_results(program, body));
+                for (item, (direct, computed)) in call.inputs().zip(inner) {
+                    let HopItem::Tensor { value, .. } = item else { continue };
+                    let own = of[*value].iter().copied().filter(|_| direct > 0 || computed);
+                    own.chain(given(*value).filter(|_| computed)).for_each(|r| found[r as usize] = true);
+                }
+            }
+        }
+        // A copy in row-major order follows no operand.
+        let rows = |a: &Arg| matches!(a, Arg::MemoryFormat(MemoryFormat::Contiguous));
+        if !node.op.is_view() && node.args.iter().any(rows) {
+            continue;
+        }
+        if !node.op.is_view() && !node.op.mutates(&node.args) {
+            all.extend(node.operands().flat_map(given));
+        }
+        node.results.iter().for_each(|r| of.set(*r, in_order(all.clone())));
+    }
+    found
 }
 
 /// For each input, the maximum of `by(node)` over the nodes that read it or a possible view of it.

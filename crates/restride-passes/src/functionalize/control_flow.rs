@@ -248,6 +248,9 @@ impl Rewriter<'_> {
         };
         let init: Vec<ValueId> = init.values().copied().collect();
         let written = written_inputs(self.program, *combine);
+        let carried = (init.len(), xs.values().count());
+        let operands: Vec<ValueId> = init.iter().chain(xs.values()).chain(additional.values()).copied().collect();
+        self.refuse_typed_results(node, *combine, carried, &operands)?;
         if self.unrolled(node, *combine, init.len(), xs, additional, &written)? {
             return Ok(());
         }
@@ -259,6 +262,8 @@ impl Rewriter<'_> {
             return Err(Error::invalid("map takes a graph, mapped and additional operands").into());
         };
         let written = written_inputs(self.program, *body);
+        let operands: Vec<ValueId> = xs.values().chain(additional.values()).copied().collect();
+        self.refuse_typed_results(node, *body, (0, xs.values().count()), &operands)?;
         if self.unrolled(node, *body, 0, xs, additional, &written)? {
             return Ok(());
         }
