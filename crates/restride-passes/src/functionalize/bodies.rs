@@ -45,14 +45,18 @@ pub(super) struct Returned {
     pub constant: bool,
     /// The outer tensor object that it is, not only its memory: PyTorch's checks of overlap compare objects first.
     pub object: Option<usize>,
+    /// The objects that it is in one of two branches.
+    pub objects: Vec<usize>,
 }
 
 impl Returned {
     /// What a result is that each of two branches returns.
     pub fn of_both(yes: Self, no: Self) -> Option<Self> {
         let object = yes.object.filter(|_| yes.object == no.object);
-        let (yes, no) = (Returned { object, ..yes }, Returned { object, ..no });
-        (yes == no).then_some(yes)
+        let objects = if object.is_some() { Vec::new() } else { yes.object.into_iter().chain(no.object).collect() };
+        let no = Returned { object, objects: Vec::new(), ..no };
+        let yes = Returned { object, objects: Vec::new(), ..yes };
+        (yes == no).then_some(Returned { objects, ..yes })
     }
 }
 
@@ -242,7 +246,14 @@ impl Rewriter<'_> {
                 let whole_ty = inner.storages[a.storage].ty.clone();
                 if let Some(k) = base_storages.iter().position(|s| *s == Some(a.storage)) {
                     let WrittenBase { storage, root } = bases[k];
-                    from = Some(Returned { storage, ty: (*a.ty).clone(), root, constant: false, object });
+                    from = Some(Returned {
+                        storage,
+                        ty: (*a.ty).clone(),
+                        root,
+                        constant: false,
+                        object,
+                        objects: Vec::new(),
+                    });
                 } else if let Some((_, i)) = value_storages.iter().find(|(s, _)| *s == a.storage)
                     && let Some(&outer_value) = outer.get(*i)
                     && let Ok(outer_alias) = self.alias(outer_value)
@@ -260,6 +271,7 @@ impl Rewriter<'_> {
                         root: o.root,
                         constant: o.constant,
                         object,
+                        objects: Vec::new(),
                     });
                 }
                 if a.conj || a.neg || a.constant || a.root != Root::OWN {

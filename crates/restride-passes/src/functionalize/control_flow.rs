@@ -406,7 +406,7 @@ impl Rewriter<'_> {
                     let same = |o: &usize| self.storages.equal(self.objects[*o], alias);
                     let bound = match r.object.filter(same) {
                         Some(object) => NewValue::Object(object),
-                        None => self.object(alias),
+                        None => self.object_of_branches(alias, &r.objects, node.op),
                     };
                     self.bind(old, bound);
                 }

@@ -66,6 +66,8 @@ pub struct Rewriter<'a> {
     pub map: Table<ValueId, Option<NewValue>>,
     /// The alias of each tensor object.
     pub objects: Vec<AliasId>,
+    /// Pairs of tensor objects that are one if a call takes one of its branches, and the call's operator.
+    pub(super) open_objects: Vec<(usize, usize, Op)>,
     /// New graphs for subgraphs, of the whole program.
     pub graphs: Vec<Graph>,
     /// Values of the program's symbols, once asked for.
@@ -85,6 +87,7 @@ impl<'a> Rewriter<'a> {
             storages: VersionedStorages::default(),
             map: Table::new(),
             objects: Vec::new(),
+            open_objects: Vec::new(),
             graphs: Vec::new(),
             witness: OnceCell::new(),
             items: 0,
@@ -100,6 +103,29 @@ impl<'a> Rewriter<'a> {
     pub fn object(&mut self, alias: AliasId) -> NewValue {
         self.objects.push(alias);
         NewValue::Object(self.objects.len() - 1)
+    }
+
+    /// A new tensor object that is one of `others` if a call takes one of its branches.
+    pub(super) fn object_of_branches(&mut self, alias: AliasId, others: &[usize], call: Op) -> NewValue {
+        let new = self.objects.len();
+        self.open_objects.extend(others.iter().map(|o| (new, *o, call)));
+        self.object(alias)
+    }
+
+    /// The other objects that may be the same as this one, with the call that leaves it open.
+    pub(super) fn maybe_objects(&self, object: usize) -> Vec<(usize, Op)> {
+        let mut found: Vec<(usize, Op)> = Vec::new();
+        let mut todo = vec![object];
+        while let Some(o) = todo.pop() {
+            for &(a, b, call) in &self.open_objects {
+                let other = if a == o { b } else { a };
+                if (a == o || b == o) && other != object && found.iter().all(|f| f.0 != other) {
+                    found.push((other, call));
+                    todo.push(other);
+                }
+            }
+        }
+        found
     }
 
     /// Binds an old value.

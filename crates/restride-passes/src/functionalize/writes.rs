@@ -1,7 +1,7 @@
 //! Mutating calls: the functional twin, and its results written where they belong. Lists are taken apart into their
 //! members.
 
-use super::rewrite::{Halt, NewValue, Rewrite, Rewriter, op};
+use super::rewrite::{Halt, NewValue, Rewrite, Rewriter, op, open_sharing};
 use super::shared_region::SharedRegion;
 use super::storages::AliasId;
 use super::write_order::WriteOrder;
@@ -70,6 +70,7 @@ impl Rewriter<'_> {
     /// A mutating call: its functional twin, and the results written where they belong.
     pub(super) fn mutate(&mut self, node: &Node, twin: &Twin) -> Rewrite<()> {
         refuse_overlap(twin, &node.args, |v| self.memory(v))?;
+        self.refuse_possible_overlap(node, twin)?;
         self.record_through(node, twin)?;
         self.prove_single_cells(node, twin)?;
         if self.copies_itself(node, twin)? {
@@ -136,6 +137,37 @@ impl Rewriter<'_> {
                         }
                     }
                 }
+            }
+        }
+        Ok(())
+    }
+
+    /// Refuses a call that eager PyTorch refuses if an operand is in the target's memory, where an earlier call leaves open
+    /// whether it is.
+    fn refuse_possible_overlap(&self, node: &Node, twin: &Twin) -> Rewrite<()> {
+        for target in twin.writes.iter().filter_map(|w| node.args.get(w.0 as usize)).flat_map(Arg::values) {
+            let Some(NewValue::Object(object)) = self.map[*target] else { continue };
+            let own = &self.storages[self.objects[object]];
+            let (possible, objects) = (self.storages.maybe_same(own.storage), self.maybe_objects(object));
+            if possible.is_empty() && objects.is_empty() {
+                continue;
+            }
+            let see = |v: &ValueId| {
+                let Some(NewValue::Object(o)) = self.map[*v] else { return None };
+                let a = &self.storages[self.objects[o]];
+                // A body that returns what it is given returns the tensor itself.
+                let (call, same) = match objects.iter().find(|p| p.0 == o) {
+                    Some((_, call)) => (*call, object),
+                    None => {
+                        let call = possible.iter().find(|p| p.0 == a.storage).map(|p| p.1)?;
+                        (call, if a.ty.layout == own.ty.layout { object } else { o })
+                    }
+                };
+                Some((call, OperandMemory::new(&a.ty, own.storage.0, same).with_bits(a.eager_bits())))
+            };
+            let Some((call, _)) = node.args.iter().flat_map(Arg::values).find_map(see) else { continue };
+            if refuse_overlap(twin, &node.args, |v| see(v).map(|s| s.1).or_else(|| self.memory(v))).is_err() {
+                return Err(open_sharing(call));
             }
         }
         Ok(())
