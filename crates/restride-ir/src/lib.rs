@@ -55,10 +55,10 @@ pub use licence::{Licence, licences};
 pub use limits::{Limits, beyond};
 pub use liveness::{Live, lives};
 pub use op::{
-    AssemblyPart, AssertsFn, ByBatch, Call, Ctx, DecomposeFn, Emit, EpilogueFn, Exactness, Hop, InferFn, Kernel,
-    MacsFn, MathView, Member, MemberArg, Movement, OpDef, OverlapCheck, PrepackFn, Prepacked, Reuse, ReuseKind, RngKey,
-    Sample, SampleArg, SampleFn, ScratchFn, TimeFn, TrailingFn, Twin, TwinDecl, TwinReturn, Val, ViewArgs, ViewOutcome,
-    ViewRule, view_args,
+    AssemblyPart, AssertsFn, ByBatch, Call, Ctx, DecomposeFn, Emit, EpilogueFn, Exactness, Hop, InPlaceCalls, InferFn,
+    Kernel, MacsFn, MathView, Member, MemberArg, Movement, OpDef, OverlapCheck, PrepackFn, Prepacked, Reuse, ReuseKind,
+    RngKey, Sample, SampleArg, SampleFn, ScratchFn, TimeFn, TrailingFn, Twin, TwinDecl, TwinReturn, Val, ViewArgs,
+    ViewOutcome, ViewRule, view_args,
 };
 pub use placement::{Buffer, BufferId, BufferKind, MemorySpace, Place, Placement, Plan, Step, carried_over};
 pub use program::{

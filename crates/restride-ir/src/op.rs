@@ -230,6 +230,16 @@ pub struct Twin {
     pub when: Option<fn(&Args<'_, (), Expr>) -> bool>,
 }
 
+/// An in-place form that PyTorch composes of calls on views of its target. They write the views' cells alone, also of a target
+/// with lazy bits or with several elements in one cell.
+#[derive(Clone, Copy)]
+pub struct InPlaceCalls {
+    /// The calls, whose result is argument 0.
+    pub calls: DecomposeFn,
+    /// Whether the functional form writes the same elements, for a target whose elements are in cells of their own.
+    pub as_twin: fn(&ViewArgs<'_, Expr>) -> Result<bool>,
+}
+
 /// How close results are to PyTorch's.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub enum Exactness {
@@ -377,6 +387,8 @@ pub struct OpDef {
     // -- Mutation
     /// Functional form, where the name does not give it.
     pub twin: Option<TwinDecl>,
+    /// The calls on views of argument 0 that PyTorch composes the in-place form of (`fill_diagonal_`).
+    pub in_place_calls: Option<InPlaceCalls>,
     /// The operator changes the sizes and strides of argument 0 (`t_`, `squeeze_`, `as_strided_`).
     pub metadata: bool,
     /// The operator may enlarge the storage of argument 0 (`resize_`).
@@ -508,6 +520,7 @@ impl OpDef {
             may_return_operand: false,
             maps_bits: false,
             twin: None,
+            in_place_calls: None,
             reuse: &[],
             movement: None,
             kernel: Kernel::None,

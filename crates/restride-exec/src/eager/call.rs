@@ -9,7 +9,9 @@ use super::probe::{self, lifted};
 use super::tensor::{Tensor, ViewOrigin, at, differentiable, refuse_written_base};
 use super::{object, write};
 use crate::interp::{Slot, call_slots, numbers, plain, run_members};
-use restride_ir::{Arg, ArgType, Args, Error, Expr, Grad, GradCall, Movement, Op, Result, Scalar, Val};
+use restride_ir::{
+    Arg, ArgType, Args, DecomposeFn, Error, Expr, Grad, GradCall, InPlaceCalls, Movement, Op, Result, Scalar, Val,
+};
 use restride_ops::{gradient::kept, view_form};
 use std::cell::RefCell;
 use std::rc::Rc;
@@ -66,6 +68,9 @@ pub(super) fn run(op: Op, args: &EagerArgs) -> Result<Vec<EagerValue>> {
     if def.metadata {
         return object::change(op, args);
     }
+    if let Some(InPlaceCalls { calls, .. }) = def.in_place_calls {
+        return composed_calls(calls, args);
+    }
     if let Some(twin) = op.twin()
         && op.mutates(&plain(args))
     {
@@ -91,14 +96,19 @@ pub(super) fn run(op: Op, args: &EagerArgs) -> Result<Vec<EagerValue>> {
         Some(Grad::Composed) => {
             let decompose = def.decompose.ok_or_else(|| Error::invalid(format!("{op} is composed of nothing")))?;
             let composed = guards::composed(op, args);
-            let mut frame = RuleFrame::default();
-            let given: Vec<Arg<Val, Scalar>> = frame.enter_numbers(args);
-            let made = decompose(&mut frame, &Args(&given)).map(|made| made.into_vec());
-            composed_of(frame.leave(made)?, composed)
+            composed_of(composed_calls(decompose, args)?, composed)
         }
         _ if def.strided && def.view.is_none() => strided_copy(op, args),
         _ => recorded(op, args),
     }
+}
+
+/// The calls of a composition.
+fn composed_calls(decompose: DecomposeFn, args: &EagerArgs) -> Result<Vec<EagerValue>> {
+    let mut frame = RuleFrame::default();
+    let given: Vec<Arg<Val, Scalar>> = frame.enter_numbers(args);
+    let made = decompose(&mut frame, &Args(&given)).map(|made| made.into_vec());
+    frame.leave(made)
 }
 
 /// Results of a call that was run as several.

@@ -24,6 +24,9 @@ impl Interp<'_> {
         if def.metadata {
             return metadata(op, args);
         }
+        if let Some(composed) = def.in_place_calls {
+            return self.decompose(composed.calls, args, key);
+        }
         if let Some(twin) = op.twin()
             && op.mutates(&plain(args))
         {

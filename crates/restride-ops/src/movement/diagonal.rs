@@ -2,7 +2,7 @@
 
 use crate::support::composite::composed;
 use crate::support::*;
-use restride_ir::{Emit, OpDef, OverlapCheck, TwinDecl, TwinReturn};
+use restride_ir::{Dim, Emit, Expr, InPlaceCalls, OpDef, OverlapCheck, TwinDecl, TwinReturn, ViewArgs};
 use smallvec::smallvec;
 
 /// A row-major copy with every `step`-th element replaced.
@@ -27,6 +27,36 @@ fn fill_diagonal(e: &mut dyn Emit, a: &ValArgs<'_>) -> Vals {
     Ok(smallvec![emit!(e, "aten.reshape.default", flat, n)?])
 }
 
+/// PyTorch's calls: the diagonal, and the rest of a wrapped one, are filled through the target's strides.
+fn fill_in_place(e: &mut dyn Emit, a: &ValArgs<'_>) -> Vals {
+    let x = *a.tensor(0)?;
+    let (meta, wrap) = (e.meta(x), a.bool(2)?);
+    let (n, strides) = (&meta.layout.sizes, &meta.layout.strides);
+    ensure!(n.len() >= 2, "dimensions must larger than 1");
+    ensure!(n.len() == 2 || n.iter().all(|s| *s == n[0]), "all dimensions of input must be of equal length");
+    let (count, stride, offset) = (n[0].min(n[1]), strides.iter().sum::<i64>(), meta.layout.offset);
+    let diagonal = emit!(e, "aten.as_strided.default", x, [count], [stride], offset)?;
+    emit_all!(e, "aten.fill_.Scalar", diagonal, pass(a, 1))?;
+    if wrap && n.len() == 2 && n[0] > n[1] + 1 {
+        let step = n[1] + 1;
+        let rest = (n[0] * n[1] + step - 1) / step - count;
+        let diagonal = emit!(e, "aten.as_strided.default", x, [rest], [stride], offset + strides[0] * step)?;
+        emit_all!(e, "aten.fill_.Scalar", diagonal, pass(a, 1))?;
+    }
+    Ok(smallvec![x])
+}
+
+/// Rows that follow each other in memory wrap as elements do.
+fn wraps_as_elements(a: &ViewArgs<'_, Expr>) -> Result<bool> {
+    let layout = &a.tensor(0)?.layout;
+    if layout.rank() != 2 || a.known(2)? == 0 {
+        return Ok(true);
+    }
+    let (n, strides) = (&layout.sizes, &layout.strides);
+    let few = n[0].known().zip(n[1].known()).is_some_and(|(rows, columns)| rows <= columns + 1);
+    Ok(few || strides[0].equals(&n[1].times(&strides[1])) == Some(true))
+}
+
 pub(crate) static OPS: &[OpDef] = &[
     OpDef {
         doc: "The functional form of fill_diagonal_",
@@ -44,6 +74,7 @@ pub(crate) static OPS: &[OpDef] = &[
             returns: &[TwinReturn::Arg(0)],
             when: None,
         }),
+        in_place_calls: Some(InPlaceCalls { calls: fill_in_place, as_twin: wraps_as_elements }),
         samples: samples!(samples),
         ..OpDef::new("fill_diagonal_")
     },

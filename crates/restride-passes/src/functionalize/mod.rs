@@ -12,6 +12,7 @@ mod control_flow;
 mod custom_ops;
 mod dtype_views;
 mod histories;
+mod in_place_calls;
 mod metadata_ops;
 mod overlapping_writes;
 pub(crate) mod region;

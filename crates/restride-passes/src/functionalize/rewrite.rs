@@ -200,6 +200,11 @@ impl<'a> Rewriter<'a> {
         if let Some(form) = restride_ops::custom_form(op) {
             return self.custom(node, form);
         }
+        if let Some(composed) = op.def().in_place_calls
+            && !self.as_twin(node, composed)?
+        {
+            return self.in_place_calls(node, composed);
+        }
         if op.mutates(&node.args) {
             let Some(twin) = op.twin() else {
                 return Err(Error::unsupported(format!("{op} writes an argument and has no functional form"))
@@ -332,7 +337,7 @@ impl<'a> Rewriter<'a> {
     }
 
     /// Types and numbers of a call's arguments as a view rule reads them, with aliases' regions for tensors.
-    fn view_args(&self, node: &Node) -> Rewrite<Vec<Arg<TensorType, Expr>>> {
+    pub(super) fn view_args(&self, node: &Node) -> Rewrite<Vec<Arg<TensorType, Expr>>> {
         let mut args = Vec::with_capacity(node.args.len());
         for a in &node.args {
             args.push(a.try_map(
@@ -436,10 +441,21 @@ impl<'a> Rewriter<'a> {
 
     /// Binds a new value to an id that no old value has.
     pub(super) fn bind_new(&mut self, value: ValueId) -> ValueId {
-        let id = ValueId::new(self.old.values.len() + self.items);
-        self.items += 1;
+        let id = self.unnamed();
         self.bind_fresh(id, value);
         id
+    }
+
+    /// Binds a tensor object to an id that no old value has.
+    pub(super) fn bind_unnamed(&mut self, object: NewValue) -> ValueId {
+        let id = self.unnamed();
+        self.bind(id, object);
+        id
+    }
+
+    fn unnamed(&mut self) -> ValueId {
+        self.items += 1;
+        ValueId::new(self.old.values.len() + self.items - 1)
     }
 
     /// Refuses an alias whose content depends on whether an earlier call copied.
