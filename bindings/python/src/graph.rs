@@ -4,9 +4,10 @@
 //! set of sizes stays bound, so that a call changes addresses only.
 
 use crate::arrays::{foreign, scalar};
-use crate::dlpack::{DLTensor, ExchangeApi, exchange_api, memory_of, object};
+use crate::dlpack::{DLTensor, ExchangeApi, exchange_api, memory_of};
 use crate::engine::as_rank;
 use crate::errors::{OrRaise, raise};
+use crate::held::{Gone, HeldWeight, sample, version};
 use crate::results::{LEAST, ResultMemory};
 use pyo3::exceptions::{PyRuntimeError, PyTypeError};
 use pyo3::ffi;
@@ -29,6 +30,9 @@ const SESSIONS: usize = 8;
 /// Changes of weights after which they are packed no more.
 const REPACKS: usize = 4;
 
+/// Element types of tensors, by PyTorch's names.
+const DTYPES: &str = "bool uint8 int8 int16 int32 int64 float16 bfloat16 float32 float64 complex64 complex128";
+
 /// A graph of `torch.compile`.
 #[pyclass(frozen, module = "restride._restride")]
 pub struct Graph {
@@ -48,8 +52,6 @@ pub struct Graph {
     as_strided: Py<PyAny>,
     /// PyTorch's element types, by their names.
     dtypes: BTreeMap<String, Py<PyAny>>,
-    /// Memory of large results, where calls follow on one another as training steps do.
-    results: Option<ResultMemory>,
     bound: Mutex<BoundGraph>,
 }
 
@@ -61,21 +63,11 @@ struct BoundGraph {
     held: Vec<HeldWeight>,
     state: State,
     sessions: Vec<BoundSession>,
+    /// Memory of large results, where calls follow on one another as training steps do.
+    results: Option<ResultMemory>,
     repacked: usize,
     /// Weights change too often to be packed: they are inputs like all others.
     loose: bool,
-}
-
-/// A weight that packed forms were made of.
-struct HeldWeight {
-    /// The tensor object, for comparisons. It is alive while `gone` is not set.
-    object: usize,
-    gone: Arc<AtomicBool>,
-    _reference: Py<PyAny>,
-    start: usize,
-    version: i64,
-    /// Elements at some places, to notice writes that PyTorch does not count.
-    sample: [u64; 3],
 }
 
 /// A session, with how its outputs are made.
@@ -84,18 +76,31 @@ struct BoundSession {
     /// The inputs that it was bound to last.
     inputs: Vec<RunValue>,
     outputs: Vec<OutputForm>,
+    /// Memory that outputs are views of.
+    bases: Vec<FreshForm>,
+}
+
+/// Memory that PyTorch makes: arguments of `empty`, and where a result of restride is.
+struct FreshForm {
+    sizes: Py<PyTuple>,
+    strides: Py<PyTuple>,
+    dtype: Py<PyAny>,
+    layout: Layout,
+    own: restride::DType,
 }
 
 enum OutputForm {
-    /// Memory that PyTorch makes: arguments of `empty`, and where a result of restride is.
-    Fresh { sizes: Py<PyTuple>, strides: Py<PyTuple>, dtype: Py<PyAny>, layout: Layout, own: restride::DType },
+    /// Memory of its own.
+    Fresh(FreshForm),
+    /// A view of a base, in its own element type.
+    OfBase { base: usize, dtype: Py<PyAny> },
     /// An argument as it is.
     Argument { argument: usize },
     /// A view of an argument.
     View { argument: usize },
     /// A view of an argument in another element type.
     Retyped { argument: usize, dtype: Py<PyAny>, own: restride::DType },
-    /// A number, `None`, or memory of restride.
+    /// A number or `None`.
     Other,
 }
 
@@ -236,18 +241,25 @@ impl Graph {
             let known = self.dtypes.get(d.torch_name()).map(|d| d.clone_ref(py));
             known.ok_or_else(|| PyRuntimeError::new_err(format!("PyTorch has no element type {d}")))
         };
+        let fresh = |t: &RawTensor| {
+            PyResult::Ok(FreshForm {
+                sizes: PyTuple::new(py, t.layout().sizes.iter())?.unbind(),
+                strides: PyTuple::new(py, t.layout().strides.iter())?.unbind(),
+                dtype: dtype(t.dtype())?,
+                layout: t.layout().clone(),
+                own: t.dtype(),
+            })
+        };
         let given = signature.outputs.iter().zip(&program.graph().outputs);
         let user = given.filter(|(o, _)| matches!(o.kind, OutputKind::User | OutputKind::Loss));
         for ((spec, result), value) in user.zip(&session.outputs().values) {
             outputs.push(match (&spec.alias, value) {
-                (None, RunValue::Tensor(t)) => OutputForm::Fresh {
-                    sizes: PyTuple::new(py, t.layout().sizes.iter())?.unbind(),
-                    strides: PyTuple::new(py, t.layout().strides.iter())?.unbind(),
-                    dtype: dtype(t.dtype())?,
-                    layout: t.layout().clone(),
-                    own: t.dtype(),
-                },
+                (None, RunValue::Tensor(t)) => OutputForm::Fresh(fresh(t)?),
                 (Some(alias), RunValue::Tensor(t)) => match alias.root {
+                    AliasRoot::Base(at) => OutputForm::OfBase {
+                        base: signature.outputs[..at].iter().filter(|o| matches!(o.kind, OutputKind::Base)).count(),
+                        dtype: dtype(t.dtype())?,
+                    },
                     AliasRoot::Input(i) if is_user(i) || bound.loose || taken.contains(&i) => {
                         let argument = taken.iter().position(|t| *t == i).unwrap_or(i);
                         let base = signature.inputs[i].value;
@@ -262,25 +274,46 @@ impl Graph {
                 _ => OutputForm::Other,
             });
         }
-        Ok(BoundSession { session, inputs: values, outputs })
+        let bases = session.bases().or_raise()?;
+        let bases = bases.iter().filter_map(RunValue::tensor).map(fresh).collect::<PyResult<Vec<_>>>()?;
+        Ok(BoundSession { session, inputs: values, outputs, bases })
     }
-}
 
-/// How often PyTorch has counted a write; `None` where it does not count.
-fn version(tensor: &Bound<'_, PyAny>) -> Option<i64> {
-    tensor.getattr(intern!(tensor.py(), "_version")).ok()?.extract().ok()
-}
+    /// A tensor for a result, and its memory.
+    fn make<'py>(
+        &self,
+        py: Python<'py>,
+        form: &FreshForm,
+        results: Option<&mut ResultMemory>,
+    ) -> PyResult<(Bound<'py, PyAny>, RawTensor)> {
+        let empty = || self.empty.bind(py).call1((form.sizes.bind(py), form.strides.bind(py), form.dtype.bind(py)));
+        let bytes = form.layout.byte_range(form.own.size()).map_or(0, |r| r.end);
+        let fresh = match results {
+            Some(results) if bytes >= LEAST => results.take(py, (form.own, &form.layout), empty)?,
+            _ => empty()?,
+        };
+        // The session holds no memory of PyTorch's: a tensor that is gone gives it back.
+        let storage = foreign(self.lend(&fresh)?.start(), bytes, true, Vec::new());
+        let raw = RawTensor::new(storage, form.own, form.layout.clone());
+        let raw = raw.ok_or_else(|| PyRuntimeError::new_err("PyTorch made memory that is not aligned"))?;
+        Ok((fresh, raw))
+    }
 
-/// Set once a tensor is gone.
-#[pyclass(frozen, module = "restride._restride")]
-struct Gone {
-    gone: Arc<AtomicBool>,
-}
-
-#[pymethods]
-impl Gone {
-    fn __call__(&self, _reference: &Bound<'_, PyAny>) {
-        self.gone.store(true, Ordering::Release);
+    /// A tensor on a tensor's storage, from a place in it on, in elements of its own type.
+    fn on_storage_of<'py>(
+        &self,
+        base: &Bound<'py, PyAny>,
+        dtype: &Py<PyAny>,
+        layout: &Layout,
+        offset: i64,
+    ) -> PyResult<Bound<'py, PyAny>> {
+        let py = base.py();
+        let storage = base.call_method0(intern!(py, "untyped_storage"))?;
+        let (sizes, strides) = (PyTuple::new(py, layout.sizes.iter())?, PyTuple::new(py, layout.strides.iter())?);
+        let fresh = self.empty.bind(py).call1(((0,), (1,), dtype.bind(py)))?;
+        let set = fresh.call_method1(intern!(py, "set_"), (storage, offset, sizes, strides))?;
+        // Without the write that PyTorch counts.
+        set.getattr(intern!(py, "data"))
     }
 }
 
@@ -301,22 +334,6 @@ fn stands(lent: &DLTensor, t: &RawTensor) -> bool {
         (std::slice::from_raw_parts(lent.shape, layout.rank()), std::slice::from_raw_parts(lent.strides, layout.rank()))
     };
     *sizes == layout.sizes[..] && *strides == layout.strides[..]
-}
-
-/// The bytes at the beginning, in the middle and at the end of a tensor without gaps.
-fn sample(lent: &DLTensor) -> [u64; 3] {
-    let mut out = [0; 3];
-    let Ok((start, bytes, ..)) = memory_of(lent, "a weight") else { return out };
-    if bytes == 0 {
-        return out;
-    }
-    for (at, sampled) in [0, bytes / 2, bytes.saturating_sub(8)].into_iter().zip(&mut out) {
-        for byte in at..(at + 8).min(bytes) {
-            // SAFETY: inside of the tensor's memory, which nobody writes during a call.
-            *sampled = *sampled << 8 | u64::from(unsafe { start.add(byte).read() });
-        }
-    }
-    out
 }
 
 fn number(argument: &Bound<'_, PyAny>, position: usize) -> PyResult<RunValue> {
@@ -351,8 +368,7 @@ impl Graph {
     ) -> PyResult<Graph> {
         let torch = py.import("torch")?;
         let tensor = torch.getattr("Tensor")?;
-        let api = exchange_api(&tensor);
-        let api = api.filter(|a| a.lend.is_some() && a.to_object.is_some());
+        let api = exchange_api(&tensor).filter(|a| a.lend.is_some());
         let api =
             api.ok_or_else(|| PyRuntimeError::new_err("this PyTorch does not lend tensors by DLPack 1: upgrade it"))?;
         let bytes = Bytes::copy_of(data);
@@ -366,20 +382,7 @@ impl Graph {
         let mut is_weight = vec![false; weights.iter().map(|w| w.0 + 1).max().unwrap_or(0)];
         weights.iter().for_each(|w| is_weight[w.0] = true);
         let mut dtypes = BTreeMap::new();
-        for name in [
-            "bool",
-            "uint8",
-            "int8",
-            "int16",
-            "int32",
-            "int64",
-            "float16",
-            "bfloat16",
-            "float32",
-            "float64",
-            "complex64",
-            "complex128",
-        ] {
+        for name in DTYPES.split(' ') {
             dtypes.insert(name.to_string(), torch.getattr(name)?.unbind());
         }
         let own = || torch.getattr("_C")?.getattr("_dynamo")?.getattr("guards")?.getattr("_empty_strided_cpu");
@@ -397,8 +400,10 @@ impl Graph {
             empty,
             as_strided,
             dtypes,
-            results: (!fold).then(ResultMemory::default),
-            bound: Mutex::default(),
+            bound: Mutex::new(BoundGraph {
+                results: if fold { None } else { ResultMemory::new(&torch) },
+                ..BoundGraph::default()
+            }),
         };
         let compiled = py.detach(|| graph.compiled(graph.weights.is_empty())).or_raise()?;
         if let Some(fault) = unfit(&compiled) {
@@ -470,31 +475,21 @@ impl Graph {
         let one = &mut bound.sessions[at];
         let mut made: Vec<Option<Bound<'py, PyAny>>> = Vec::with_capacity(one.outputs.len());
         let mut memory: Vec<Option<RawTensor>> = Vec::with_capacity(one.outputs.len());
-        for form in &one.outputs {
-            let OutputForm::Fresh { sizes, strides, dtype, layout, own } = form else {
-                made.push(None);
-                memory.push(None);
-                continue;
+        let mut results = bound.results.as_mut();
+        if let Some(results) = &mut results {
+            results.look(py)?;
+        }
+        let forms = one.outputs.iter().map(|form| match form {
+            OutputForm::Fresh(form) => Some(form),
+            _ => None,
+        });
+        for form in forms.chain(one.bases.iter().map(Some)) {
+            let (fresh, raw) = match form {
+                Some(form) => Some(self.make(py, form, results.as_deref_mut())?).unzip(),
+                None => (None, None),
             };
-            let bytes = layout.byte_range(own.size()).map_or(0, |r| r.end);
-            let on = |storage| {
-                let raw = RawTensor::new(storage, *own, layout.clone());
-                raw.ok_or_else(|| PyRuntimeError::new_err("PyTorch made memory that is not aligned"))
-            };
-            // The session holds no memory of PyTorch's: a tensor that is gone gives it back.
-            let (fresh, start) = match &self.results {
-                Some(results) if bytes >= LEAST => {
-                    let (storage, start) = results.take(bytes);
-                    (object(py, &on(storage)?, self.api)?, start)
-                }
-                _ => {
-                    let fresh = self.empty.bind(py).call1((sizes.bind(py), strides.bind(py), dtype.bind(py)))?;
-                    let start = self.lend(&fresh)?.start();
-                    (fresh, start)
-                }
-            };
-            memory.push(Some(on(foreign(start, bytes, true, Vec::new()))?));
-            made.push(Some(fresh));
+            made.push(fresh);
+            memory.push(raw);
         }
         let inputs = Inputs::new(values);
         if let Some(seed) = seed {
@@ -507,10 +502,15 @@ impl Graph {
         run.or_raise()?;
         one.inputs = inputs.values;
         let out = PyList::empty(py);
+        let bases = made.split_off(one.outputs.len());
         for (position, (form, fresh)) in one.outputs.iter().zip(made).enumerate() {
             let result = &one.session.outputs().values[position];
             out.append(match (form, fresh, result) {
                 (_, Some(fresh), _) => fresh,
+                (OutputForm::OfBase { base, dtype }, _, RunValue::Tensor(t)) => {
+                    let Some(base) = bases.get(*base).and_then(Option::as_ref) else { return Err(unknown_memory()) };
+                    self.on_storage_of(base, dtype, t.layout(), t.layout().offset)?
+                }
                 (OutputForm::Argument { argument }, ..) => arguments[*argument].clone(),
                 (OutputForm::View { argument }, _, RunValue::Tensor(t)) => {
                     let layout = t.layout();
@@ -522,16 +522,11 @@ impl Graph {
                 }
                 (OutputForm::Retyped { argument, dtype, own }, _, RunValue::Tensor(t)) => {
                     let (layout, base) = (t.layout(), &arguments[*argument]);
-                    let storage = base.call_method0(intern!(py, "untyped_storage"))?;
                     let skipped: i64 = base.call_method0(intern!(py, "storage_offset"))?.extract()?;
                     let size: i64 = base.call_method0(intern!(py, "element_size"))?.extract()?;
-                    let offset = skipped * size / own.size() as i64 + layout.offset;
-                    let sizes = PyTuple::new(py, layout.sizes.iter())?;
-                    let strides = PyTuple::new(py, layout.strides.iter())?;
-                    let fresh = self.empty.bind(py).call1(((0,), (1,), dtype.bind(py)))?;
-                    fresh.call_method1(intern!(py, "set_"), (storage, offset, sizes, strides))?
+                    self.on_storage_of(base, dtype, layout, skipped * size / own.size() as i64 + layout.offset)?
                 }
-                (_, _, RunValue::Tensor(t)) => object(py, t, self.api)?,
+                (_, _, RunValue::Tensor(_)) => return Err(unknown_memory()),
                 (_, _, RunValue::Scalar(s)) => scalar(py, *s)?,
                 _ => py.None().into_bound(py),
             })?;
@@ -550,20 +545,27 @@ impl Graph {
 
     /// The sets of sizes that are bound.
     #[getter]
-    fn sessions(&self) -> usize {
-        self.bound.lock().unwrap_or_else(PoisonError::into_inner).sessions.len()
+    fn sessions(&self, py: Python<'_>) -> usize {
+        self.bound.lock_py_attached(py).unwrap_or_else(PoisonError::into_inner).sessions.len()
     }
 
     /// Bytes of results that PyTorch has given back, kept for the next call.
     #[getter]
-    fn kept(&self) -> usize {
-        self.results.as_ref().map_or(0, ResultMemory::kept)
+    fn kept(&self, py: Python<'_>) -> PyResult<usize> {
+        let mut bound = self.bound.lock_py_attached(py).unwrap_or_else(PoisonError::into_inner);
+        bound.results.as_mut().map_or(Ok(0), |results| results.kept(py))
     }
 
     /// The imported program as text.
     fn text(&self) -> String {
         restride::text::print(&self.program)
     }
+}
+
+fn unknown_memory() -> PyErr {
+    PyRuntimeError::new_err(
+        "a result is on memory of no argument and of no result; this is a fault of restride: report it",
+    )
 }
 
 /// Whether a value can be bound where another one is.

@@ -9,6 +9,7 @@ mod engine;
 mod errors;
 mod given;
 mod graph;
+mod held;
 mod options;
 mod program;
 mod results;

@@ -1,113 +1,160 @@
-//! Memory of results. PyTorch gives it back when a tensor is gone, and a later call takes it again: new memory costs the system a fault
-//! for each page, which is more than many a kernel takes to fill it.
+//! Memory of large results: tensors of PyTorch, lent to results and taken again once nothing else uses their storage. New memory costs
+//! the system a fault for each page, which is more than many a kernel takes to fill it.
 
-use restride::Storage;
-use std::alloc::{Layout, alloc_zeroed, dealloc, handle_alloc_error};
-use std::sync::{Arc, Mutex, PoisonError};
+use pyo3::ffi;
+use pyo3::intern;
+use pyo3::prelude::*;
+use restride::{DType, Layout};
 
 /// Fewest bytes of a result that are kept; PyTorch gets less memory without the system.
 pub const LEAST: usize = 1 << 16;
-/// Alignment, as PyTorch's.
-const ALIGN: usize = 64;
 
 /// Memory for a graph's results, freed with the graph or with the tensors that outlive it.
-#[derive(Default)]
-pub struct ResultMemory(Arc<Mutex<Pool>>);
-
-/// Kept and lent bytes together are at most the bytes that were lent at one time.
-#[derive(Default)]
-struct Pool {
-    /// Blocks that no tensor uses, the oldest first.
-    kept: Vec<Block>,
-    kept_bytes: usize,
-    lent_bytes: usize,
+pub struct ResultMemory {
+    /// PyTorch's count of a storage's owners.
+    count: Py<PyAny>,
+    blocks: Vec<Block>,
+    /// The block behind the one that was lent last, which the next result had in the call before.
+    next: usize,
+    /// Bytes of tensors that are in use and of others, as of the last look.
+    lent: usize,
+    kept: usize,
+    /// The most lent bytes at one time; lent and kept bytes together are never more.
     most: usize,
+    calls: u64,
 }
 
 struct Block {
-    start: *mut u8,
+    dtype: DType,
     layout: Layout,
+    /// Owns the storage; results are other tensors on it.
+    tensor: Py<PyAny>,
+    storage: Py<PyAny>,
+    /// PyTorch's name for the storage.
+    id: Py<PyAny>,
+    start: usize,
+    bytes: usize,
+    /// The storage's owners, in C++ and in Python, while it is lent to nobody.
+    owners: (usize, isize),
+    free: bool,
+    /// The call that took it last.
+    call: u64,
 }
-
-// SAFETY: a block is memory that nothing else points to.
-unsafe impl Send for Block {}
 
 impl Block {
-    fn new(bytes: usize) -> Block {
-        let Ok(layout) = Layout::from_size_align(bytes.max(1), ALIGN) else {
-            unreachable!("results of more bytes than there are addresses are refused before")
-        };
-        // SAFETY: the size is not zero.
-        let start = unsafe { alloc_zeroed(layout) };
-        if start.is_null() {
-            handle_alloc_error(layout)
-        }
-        Block { start, layout }
+    fn owners(&self, count: &Bound<'_, PyAny>) -> PyResult<(usize, isize)> {
+        let py = count.py();
+        // SAFETY: the object is alive.
+        let objects = unsafe { ffi::Py_REFCNT(self.storage.as_ptr()) };
+        Ok((count.call1((self.id.bind(py),))?.extract()?, objects))
     }
 
-    /// Whether a result of `bytes` fits in this block and fills at least seven eighths of it.
-    fn fits(&self, bytes: usize) -> bool {
-        let own = self.layout.size();
-        bytes <= own && own - bytes <= own / 8
-    }
-}
-
-impl Drop for Block {
-    fn drop(&mut self) {
-        // SAFETY: allocated with this layout, and freed once.
-        unsafe { dealloc(self.start, self.layout) }
-    }
-}
-
-impl Pool {
-    fn take(&mut self, bytes: usize) -> Block {
-        let block = match self.kept.iter().rposition(|b| b.fits(bytes)) {
-            Some(at) => self.no_longer_kept(at),
-            None => Block::new(bytes),
-        };
-        self.lent_bytes += block.layout.size();
-        self.most = self.most.max(self.lent_bytes);
-        self.shrink();
-        block
-    }
-
-    fn put(&mut self, block: Block) {
-        self.lent_bytes -= block.layout.size();
-        self.kept_bytes += block.layout.size();
-        self.kept.push(block);
-        self.shrink();
-    }
-
-    /// Frees the oldest blocks that are too much.
-    fn shrink(&mut self) {
-        while self.kept_bytes + self.lent_bytes > self.most && !self.kept.is_empty() {
-            self.no_longer_kept(0);
-        }
-    }
-
-    fn no_longer_kept(&mut self, at: usize) -> Block {
-        let block = self.kept.remove(at);
-        self.kept_bytes -= block.layout.size();
-        block
+    /// Whether the storage is as PyTorch made it. A user may have resized or shared it, or handed it to NumPy, since when it cannot
+    /// be resized.
+    fn is_as_made(&self, py: Python<'_>) -> PyResult<bool> {
+        let storage = self.storage.bind(py);
+        let bytes: usize = storage.call_method0(intern!(py, "nbytes"))?.extract()?;
+        let start: usize = storage.call_method0(intern!(py, "data_ptr"))?.extract()?;
+        let resizable: bool = storage.call_method0(intern!(py, "resizable"))?.extract()?;
+        Ok(bytes == self.bytes && start == self.start && resizable)
     }
 }
 
 impl ResultMemory {
-    /// A storage of `bytes`, and its address. Dropping the storage gives the memory back.
-    pub fn take(&self, bytes: usize) -> (Storage, *mut u8) {
-        let block = self.0.lock().unwrap_or_else(PoisonError::into_inner).take(bytes);
-        let (start, home) = (block.start, Arc::downgrade(&self.0));
-        let back = move || {
-            if let Some(pool) = home.upgrade() {
-                pool.lock().unwrap_or_else(PoisonError::into_inner).put(block);
+    /// `None` where PyTorch does not count a storage's owners.
+    pub fn new(torch: &Bound<'_, PyModule>) -> Option<ResultMemory> {
+        let count = torch.getattr("_C").and_then(|c| c.getattr("_storage_Use_Count")).ok()?.unbind();
+        Some(ResultMemory { count, blocks: Vec::new(), next: 0, lent: 0, kept: 0, most: 0, calls: 0 })
+    }
+
+    /// Sees which memory PyTorch has given back; before the results of a call.
+    pub fn look(&mut self, py: Python<'_>) -> PyResult<()> {
+        (self.next, self.lent, self.kept) = (0, 0, 0);
+        self.calls += 1;
+        let count = self.count.bind(py);
+        for block in &mut self.blocks {
+            block.free = block.owners(count)? == block.owners;
+            match block.free {
+                true => self.kept += block.bytes,
+                false => self.lent += block.bytes,
             }
+        }
+        Ok(())
+    }
+
+    /// A tensor of this element type and layout, on memory that was given back or that `make` makes.
+    pub fn take<'py>(
+        &mut self,
+        py: Python<'py>,
+        (dtype, layout): (DType, &Layout),
+        make: impl FnOnce() -> PyResult<Bound<'py, PyAny>>,
+    ) -> PyResult<Bound<'py, PyAny>> {
+        while let Some(at) = self.find(dtype, layout) {
+            let block = &mut self.blocks[at];
+            self.kept -= block.bytes;
+            if !block.is_as_made(py)? {
+                self.blocks.remove(at);
+                continue;
+            }
+            (block.free, block.call) = (false, self.calls);
+            let (bytes, result) = (block.bytes, on_same_storage(block.tensor.bind(py))?);
+            self.next = at + 1;
+            self.lend(bytes);
+            return Ok(result);
+        }
+        self.lend(layout.byte_range(dtype.size()).map_or(0, |r| r.end));
+        let tensor = make()?;
+        // A tensor of `inference_mode` is not what other calls may return.
+        if tensor.call_method0(intern!(py, "is_inference"))?.extract()? {
+            return Ok(tensor);
+        }
+        let storage = tensor.call_method0(intern!(py, "untyped_storage"))?;
+        let mut block = Block {
+            dtype,
+            layout: layout.clone(),
+            id: storage.getattr(intern!(py, "_cdata"))?.unbind(),
+            start: storage.call_method0(intern!(py, "data_ptr"))?.extract()?,
+            bytes: storage.call_method0(intern!(py, "nbytes"))?.extract()?,
+            tensor: tensor.unbind(),
+            storage: storage.unbind(),
+            owners: (0, 0),
+            free: false,
+            call: self.calls,
         };
-        // SAFETY: the block has these bytes, initialised, and is in no other hands until it comes back.
-        (unsafe { Storage::foreign(start, bytes, true, back) }, start)
+        block.owners = block.owners(self.count.bind(py))?;
+        let result = on_same_storage(block.tensor.bind(py))?;
+        self.blocks.push(block);
+        self.next = self.blocks.len();
+        Ok(result)
+    }
+
+    fn find(&self, dtype: DType, layout: &Layout) -> Option<usize> {
+        let fits = |b: &Block| b.free && b.dtype == dtype && b.layout == *layout;
+        let (before, behind) = self.blocks.split_at(self.next.min(self.blocks.len()));
+        let at = behind.iter().position(fits).map(|at| before.len() + at);
+        at.or_else(|| before.iter().position(fits))
+    }
+
+    /// Counts lent bytes, and frees what was used longest ago while lent and kept bytes are too much.
+    fn lend(&mut self, bytes: usize) {
+        self.lent += bytes;
+        self.most = self.most.max(self.lent);
+        while self.lent + self.kept > self.most {
+            let free = self.blocks.iter().enumerate().filter(|(_, b)| b.free);
+            let Some((oldest, _)) = free.min_by_key(|(_, b)| b.call) else { return };
+            self.kept -= self.blocks.remove(oldest).bytes;
+            self.next -= usize::from(oldest < self.next);
+        }
     }
 
     /// Bytes that no tensor uses.
-    pub fn kept(&self) -> usize {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).kept_bytes
+    pub fn kept(&mut self, py: Python<'_>) -> PyResult<usize> {
+        self.look(py)?;
+        Ok(self.kept)
     }
+}
+
+/// Another tensor on a tensor's storage, which is no view.
+fn on_same_storage<'py>(tensor: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
+    tensor.getattr(intern!(tensor.py(), "data"))
 }

@@ -73,7 +73,38 @@ fn sessions_leave_what_instances_leave() {
     assert!(error.to_string().contains("each run tells anew"), "{error}");
 
     memory_that_is_given();
+    memory_that_outputs_share();
     nothing_is_allocated(&fixtures);
+}
+
+/// Outputs that are views of each other lie in the caller's memory for their base, in other memory after each rebinding.
+fn memory_that_outputs_share() {
+    let text = "program \"shared\"
+graph(%x: f32[3, 2]) {
+  %y: f32[3, 2] = aten.relu.default(%x)
+  %t: f32[2, 3][1, 2] = aten.t.default(%y)
+  return %y, %t
+}
+";
+    let (compiled, inputs) = of_text(text);
+    let base = || RawTensor::zeros(DType::F32, Layout::contiguous(&[3, 2]));
+    let (first, second) = (base(), base());
+    let instance = compiled.instance().expect("an instance");
+    let given = |base: &RawTensor| [None, None, Some(base.clone())];
+    let mut session = instance.session(&inputs, &given(&first), &RunOptions::default()).expect("a session");
+    for memory in [&first, &second] {
+        session.rebind(&inputs, &given(memory)).expect("memory of the base's type");
+        session.run().expect("runs");
+        let bases = session.bases().expect("bases");
+        assert!(bases.len() == 1 && bases[0].tensor().is_some_and(|b| b.storage().same(memory.storage())));
+        for value in &session.outputs().values {
+            assert!(value.tensor().expect("a tensor").storage().same(memory.storage()));
+        }
+        assert!(memory.storage().to_vec().iter().any(|byte| *byte != 0));
+    }
+    let more = [None, None, None, Some(base())];
+    let error = session.rebind(&inputs, &more).expect_err("three outputs with the base");
+    assert!(error.to_string().contains("memory for 4 outputs is given"), "{error}");
 }
 
 /// Outputs lie in the caller's memory, and every run reads what the inputs' memory holds then.

@@ -44,8 +44,9 @@ pub struct Session {
     constants: HeldConstants,
     options: RunOptions,
     runs: u64,
-    /// Positions of the user's inputs among the program's, and of the user's outputs.
+    /// Positions of the user's inputs among the program's, of the user's outputs, and of the bases of outputs.
     user: (Vec<usize>, Vec<usize>),
+    bases: Vec<usize>,
     /// Inputs that a run writes.
     written: Vec<usize>,
     /// Each input and output is memory of its own.
@@ -55,7 +56,8 @@ pub struct Session {
 
 impl Instance {
     /// Binds the instance to inputs and outputs. `outputs` has, by position among the user outputs, memory for outputs that are
-    /// no views of other memory, of their element type, sizes and strides; the others get memory of their own.
+    /// no views of other memory, of their element type, sizes and strides; the others get memory of their own. Behind the user
+    /// outputs, it may have memory for the bases that outputs are views of ([`Session::bases`]).
     ///
     /// # Errors
     /// As [`Instance::run`], and for programs whose sizes, numbers or input metadata a run changes. Memory that is written and
@@ -81,14 +83,9 @@ impl Instance {
         let positions = program.signature.outputs.iter().enumerate();
         let user: Vec<usize> =
             positions.filter(|(_, o)| matches!(o.kind, OutputKind::User | OutputKind::Loss)).map(|(i, _)| i).collect();
-        if outputs.len() > user.len() {
-            let what = format!("memory for {} outputs is given, the program has {}", outputs.len(), user.len());
-            return Err(Error::new(ErrorKind::Inputs, what));
-        }
-        let mut given: Vec<Option<RawTensor>> = vec![None; program.signature.outputs.len()];
-        for (at, t) in user.iter().zip(outputs) {
-            given[*at] = t.clone();
-        }
+        let positions = program.signature.outputs.iter().enumerate();
+        let bases: Vec<usize> = positions.filter(|(_, o)| matches!(o.kind, OutputKind::Base)).map(|(i, _)| i).collect();
+        let given = given_memory(&user, &bases, outputs, program.signature.outputs.len())?;
         // Sizes of a session stay, so the ranks agree once.
         as_rank(engine.as_ref(), || ready(program, &bound.symbols))?;
         let segment = compiled.segment(0, &bound.symbols)?;
@@ -99,6 +96,7 @@ impl Instance {
             && signature.inputs.iter().all(|i| !matches!(i.kind, InputKind::Storage(_)));
         let mut session = Session {
             user: (user_inputs(program).map(|(i, _)| i).collect(), user),
+            bases,
             written: written_inputs(program),
             plain,
             bound: BoundRun::new(segment.runnable.clone(), arena, values, &given)?,
@@ -195,10 +193,7 @@ impl Session {
             (values, symbols) = (bound.values, bound.symbols);
             self.constants.add(&self.segment, compiled.constants(), &mut values)?;
         }
-        let mut given: Vec<Option<RawTensor>> = vec![None; program.signature.outputs.len()];
-        for (at, t) in self.user.1.iter().zip(outputs) {
-            given[*at] = t.clone();
-        }
+        let given = given_memory(&self.user.1, &self.bases, outputs, program.signature.outputs.len())?;
         self.bound.rebase(values, &given)?;
         let results = self.bound.results()?;
         if known {
@@ -250,6 +245,15 @@ impl Session {
         &self.outputs
     }
 
+    /// Fresh memory that outputs are views of, by the order of [`OutputKind::Base`] in the signature.
+    ///
+    /// # Errors
+    /// A number that no run has learnt.
+    pub fn bases(&self) -> Result<Vec<RunValue>> {
+        let results = self.bound.results()?;
+        Ok(self.bases.iter().map(|i| results[*i].clone()).collect())
+    }
+
     /// Parameters, buffers and constants as they are now.
     pub fn state(&self) -> &State {
         &self.state
@@ -260,6 +264,25 @@ impl Session {
         let arena = self.bound.into_arena();
         Instance::from_parts((self.compiled, self.state, arena, self.constants, self.runs, self.engine))
     }
+}
+
+/// Memory that a caller gives, by the position of the output: of the user's outputs first, and of bases behind them.
+fn given_memory(
+    user: &[usize],
+    bases: &[usize],
+    outputs: &[Option<RawTensor>],
+    count: usize,
+) -> Result<Vec<Option<RawTensor>>> {
+    let has = user.len() + bases.len();
+    if outputs.len() > has {
+        let what = format!("memory for {} outputs is given, the program has {has}", outputs.len());
+        return Err(Error::new(ErrorKind::Inputs, what));
+    }
+    let mut given = vec![None; count];
+    for (at, t) in user.iter().chain(bases).zip(outputs) {
+        given[*at] = t.clone();
+    }
+    Ok(given)
 }
 
 /// Whether a value can stand for another one without a look at the program.
