@@ -5,6 +5,7 @@ mod by_rows;
 mod cells;
 pub mod grouped;
 pub(crate) mod lanes;
+mod outer;
 pub mod packed;
 mod pairs;
 pub(crate) mod panels;
@@ -115,6 +116,7 @@ macro_rules! real {
                     match vector {
                         true if m == 1 => vector::vector((n, k), (a.0, a.2), b, (c.0, c.2), add, threads),
                         true => vector::vector((m, k), (b.0, b.1), (a.0, a.2, a.1), (c.0, c.1), add, threads),
+                        false if k == 1 && outer::outer((m, n), a, b, c, add, threads) => {}
                         false => {
                             let (left, right) = (Strided::new(a), Strided::new(b));
                             if flips(tile::$kernels().lanes, (m, n), a, b, c) {
