@@ -91,7 +91,8 @@ pub unsafe fn outer<T: OuterFactor>(
     threads: usize,
 ) -> bool {
     let by_rows = c.2 == 1 && b.2 == 1 && n >= COLUMNS;
-    if !by_rows && !(c.1 == 1 && a.1 == 1 && m >= COLUMNS) {
+    let by_columns = c.1 == 1 && a.1 == 1 && m >= COLUMNS;
+    if !by_rows && !by_columns {
         return false;
     }
     let (rows, columns) = if by_rows { (m, n) } else { (n, m) };
