@@ -24,7 +24,11 @@ impl Interp<'_> {
         if def.metadata {
             return metadata(op, args);
         }
-        if let Some(composed) = def.in_place_calls {
+        // In a body PyTorch's calls find a lazily mapped target already copied: all of the copy is written back.
+        let copied = |t: RawTensor| self.depth > 1 && (t.conj || t.neg);
+        if let Some(composed) = def.in_place_calls
+            && !args.first().is_some_and(|a| matches!(a, Arg::Value(slot) if slot.tensor().is_some_and(copied)))
+        {
             return self.decompose(composed.calls, args, key);
         }
         if let Some(twin) = op.twin()

@@ -15,6 +15,11 @@ impl Rewriter<'_> {
         let Some(Arg::Value(target)) = node.args.first() else { return Ok(true) };
         let same = (composed.as_twin)(&Args(&self.view_args(node)?))?;
         let own = &self.storages[self.alias(*target)?];
+        let main = self.program.graphs.get(self.program.main).is_some_and(|main| std::ptr::eq(main, self.old));
+        if !main && !own.eager_bits().is_clear() {
+            // In a body PyTorch's calls find a lazily mapped target already copied: all of the copy is written back.
+            return Ok(true);
+        }
         match own.ty.known() {
             Some(known) => Ok(same && own.eager_bits().is_clear() && self_overlaps(&known.layout) == Some(false)),
             None if same && own.eager_bits().is_clear() => Ok(true),

@@ -153,3 +153,37 @@ graph @f(%x: f32[8]) {
     assert_ne!(floats(&draw(2, 0), 1), floats(&out, 1));
     assert_ne!(floats(&draw(1, 1), 1), floats(&out, 1));
 }
+
+/// At the top PyTorch fills a diagonal of a negated tensor through a view; in a branch it copies the tensor first, and writes back
+/// all of the copy, so that a cell twice keeps what comes last (both results: PyTorch 2.15).
+#[test]
+fn a_branch_copies_a_lazily_mapped_target() {
+    let calls = "%n: f32[2, 3][1, 1] = aten._neg_view.default(%w)
+  %f: f32[2, 3][1, 1] = aten.fill_diagonal_.default(%n, 2)";
+    let top = format!(
+        "graph(%x: f32[4]) {{
+  %w: f32[2, 3][1, 1] = aten.unfold.default(%x, 0, 3, 1)
+  {calls}
+  return %x
+}}"
+    );
+    let x = f32s(&[9., 5., -6., -1.]);
+    runs(&top, &[&x]);
+    assert_eq!(x.to_elements::<f32>(), [-2., 5., -2., -1.]);
+    let branch = format!(
+        "graph(%x: f32[4], %p: bool[]) {{
+  %w: f32[2, 3][1, 1] = aten.unfold.default(%x, 0, 3, 1)
+  %r: f32[] = higher_order.cond(%p, @filled, @filled, [%w])
+  return %r
+}}
+graph @filled(%w: f32[2, 3][1, 1]) {{
+  {calls}
+  %r: f32[] = aten.sum.default(%w)
+  return %r
+}}"
+    );
+    let p = RawTensor::new(RawTensor::from_slice(&[1u8], &[]).storage().clone(), DType::Bool, Layout::contiguous(&[]));
+    let x = f32s(&[9., 5., -6., -1.]);
+    runs(&branch, &[&x, &p.unwrap()]);
+    assert_eq!(x.to_elements::<f32>(), [-2., 5., -6., -1.]);
+}
