@@ -45,7 +45,7 @@ pub fn sample(lent: &DLTensor) -> [u64; 3] {
     }
     for (at, sampled) in [0, bytes / 2, bytes.saturating_sub(8)].into_iter().zip(&mut out) {
         for byte in at..(at + 8).min(bytes) {
-            // SAFETY: inside of the tensor's memory, which nobody writes during a call.
+            // SAFETY: the byte is inside of the tensor's memory, and no thread writes it during a call.
             *sampled = *sampled << 8 | u64::from(unsafe { start.add(byte).read() });
         }
     }

@@ -34,7 +34,7 @@ struct Block {
     id: Py<PyAny>,
     start: usize,
     bytes: usize,
-    /// The storage's owners, in C++ and in Python, while it is lent to nobody.
+    /// How many owners the storage has in C++, and how many in Python, while no result uses it.
     owners: (usize, isize),
     free: bool,
     /// The call that took it last.

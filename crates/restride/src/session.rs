@@ -80,11 +80,12 @@ impl Instance {
         }
         let bound = bind(program, inputs, &state, Strides::AsDeclared)?;
         check_sharing(program, &bound, &written_inputs(program))?;
-        let positions = program.signature.outputs.iter().enumerate();
-        let user: Vec<usize> =
-            positions.filter(|(_, o)| matches!(o.kind, OutputKind::User | OutputKind::Loss)).map(|(i, _)| i).collect();
-        let positions = program.signature.outputs.iter().enumerate();
-        let bases: Vec<usize> = positions.filter(|(_, o)| matches!(o.kind, OutputKind::Base)).map(|(i, _)| i).collect();
+        let positions = |is: fn(&OutputKind) -> bool| -> Vec<usize> {
+            let outputs = program.signature.outputs.iter().enumerate();
+            outputs.filter(|(_, o)| is(&o.kind)).map(|(i, _)| i).collect()
+        };
+        let user = positions(|kind| matches!(kind, OutputKind::User | OutputKind::Loss));
+        let bases = positions(|kind| matches!(kind, OutputKind::Base));
         let given = given_memory(&user, &bases, outputs, program.signature.outputs.len())?;
         // Sizes of a session stay, so the ranks agree once.
         as_rank(engine.as_ref(), || ready(program, &bound.symbols))?;

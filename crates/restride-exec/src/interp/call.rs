@@ -25,9 +25,9 @@ impl Interp<'_> {
             return metadata(op, args);
         }
         // In a body PyTorch's calls find a lazily mapped target already copied: all of the copy is written back.
-        let copied = |t: RawTensor| self.depth > 1 && (t.conj || t.neg);
+        let lazy = |a: &Arg<Slot, Scalar>| a.values().filter_map(Slot::tensor).any(|t| t.conj || t.neg);
         if let Some(composed) = def.in_place_calls
-            && !args.first().is_some_and(|a| matches!(a, Arg::Value(slot) if slot.tensor().is_some_and(copied)))
+            && !(self.depth > 1 && args.first().is_some_and(lazy))
         {
             return self.decompose(composed.calls, args, key);
         }

@@ -54,7 +54,7 @@ pub unsafe fn product<T: Gemm>(
     exact
 }
 
-/// Whether no element is below 2⁻⁵⁶ but zeros: the address of the first one, and their distance.
+/// Whether each element is zero or at least 2⁻⁵⁶ in size. The operand is the address of the first element, and the distance of elements.
 ///
 /// # Safety
 /// The elements are readable.
@@ -67,7 +67,7 @@ unsafe fn is_exact((first, step): (*const u16, isize), len: usize) -> bool {
         const WIDEST: bool = true;
         #[inline(always)]
         fn run(self) -> bool {
-            // Zero is the largest number less one.
+            // Less one, zero wraps to the largest number.
             let small = |x: &u16| u16::from((x & 0x7fff).wrapping_sub(1) < LEAST_BITS - 1);
             self.0.iter().fold(0, |any, x| any | small(x)) != 0
         }
@@ -175,21 +175,10 @@ impl<T: Gemm> Panels<T> for PairPanels<'_, T> {
 /// Whether this processor has the instruction, and adds as the module says.
 #[cfg(all(target_arch = "x86_64", not(miri)))]
 pub fn has_instruction() -> bool {
-    use std::sync::atomic::{AtomicU8, Ordering};
-    static FOUND: AtomicU8 = AtomicU8::new(0);
-    #[cold]
-    fn find() -> bool {
-        // SAFETY: the processor has the instruction.
-        is_x86_feature_detected!("avx512bf16") && unsafe { adds_in_order() }
-    }
-    match FOUND.load(Ordering::Relaxed) {
-        0 => {
-            let found = find();
-            FOUND.store(1 + u8::from(found), Ordering::Relaxed);
-            found
-        }
-        found => found == 2,
-    }
+    use std::sync::OnceLock;
+    static FOUND: OnceLock<bool> = OnceLock::new();
+    // SAFETY: the processor has the instruction.
+    *FOUND.get_or_init(|| is_x86_feature_detected!("avx512bf16") && unsafe { adds_in_order() })
 }
 
 /// Whether sums are those of the upper products first, rounded after each.
@@ -197,7 +186,7 @@ pub fn has_instruction() -> bool {
 #[target_feature(enable = "avx512f,avx512bf16")]
 fn adds_in_order() -> bool {
     use super::lanes::{Lanes, Pairs};
-    // The sum and two products of which each order and each way of rounding makes another sum.
+    // A sum and two products. Adding them in another order, or rounding otherwise, gives another result.
     let tried: [[f32; 3]; 4] = [
         [1.0, 0.000_000_06, 0.000_000_06],
         [-16_777_216.0, 16_777_216.0, 0.75],
