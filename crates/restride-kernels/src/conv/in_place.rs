@@ -1,37 +1,23 @@
 //! Convolutions with windows of one element whose result takes the place of their input's end: each position of the result needs the
-//! same position of the input alone. A stretch of positions of all channels is put aside, then overwritten.
+//! same position of the input alone. The results of a stretch of positions are computed aside, then put over its input.
 
 use crate::conv::Number;
 use crate::conv::implicit::start;
 use crate::conv::window::Window;
 use crate::matmul::panels::Strided;
-use crate::support::scratch::{self, Temp};
+use crate::support::par;
 use restride_tensor::{DType, Layout, View, ViewMut};
+use std::mem::MaybeUninit;
 
-/// Limit of elements put aside at a time, unless that is fewer than 16 positions.
-const ASIDE: usize = 1 << 13;
+/// Elements of results that are computed aside at a time, on the stack of each thread.
+const ASIDE: usize = 1 << 15;
+/// Multiplications that are worth a thread.
+const SHARED: usize = 1 << 16;
 
-/// Positions put aside at a time, for `k` input and `out` output channels of `n` positions: few beside the result. Sums do
-/// not depend on it.
-fn stretch(k: usize, out: usize, n: usize) -> usize {
-    (ASIDE.min(out * n / 4) / k.max(1) / 16 * 16).max(16).min(n)
-}
-
-/// Bytes of scratch with which a convolution of one sample in `x`, row-major, with as many channels as `channels` has (in,
-/// out), may put its result over its input. `None` where it does not, or where that saves little.
-pub fn room(dtype: DType, channels: (usize, usize), w: &Window, groups: usize) -> Option<usize> {
-    let (k, out) = channels;
-    let n = w.windows();
-    if !w.is_identity() || groups != 1 || out > k {
-        return None;
-    }
-    let aside = k * stretch(k, out, n);
-    let room = match dtype {
-        DType::F32 => scratch::room::<f32>(aside),
-        DType::F64 => scratch::room::<f64>(aside),
-        _ => return None,
-    };
-    (room * 2 <= out * n * dtype.size()).then_some(room)
+/// Whether a convolution of one sample in `x`, row-major, with as many channels as `channels` has (in, out), may put its result over its
+/// input.
+pub fn fits(dtype: DType, (k, out): (usize, usize), w: &Window, groups: usize) -> bool {
+    w.is_identity() && groups == 1 && out <= k && out <= ASIDE && matches!(dtype, DType::F32 | DType::F64)
 }
 
 /// Whether a result shares cells with `x`, both row-major. (Other layouts share none: the operator's `reuse` forbids it.)
@@ -62,27 +48,54 @@ pub(crate) unsafe fn over<T: Number>(
     threads: usize,
 ) {
     let out = weight.len() / k.max(1);
-    let wide = stretch(k, out, n);
-    let mut aside = Temp::filled(k * wide, T::default());
-    for first in (0..n).step_by(wide.max(1)) {
-        let len = wide.min(n - first);
-        for (row, line) in aside.chunks_exact_mut(wide).enumerate() {
-            // SAFETY: the stretch is inside the row, and `aside` is apart from both.
-            unsafe { std::ptr::copy_nonoverlapping(x.add(row * n + first), line.as_mut_ptr(), len) }
+    let threads = if out * n * k < SHARED { 1 } else { threads };
+    // Stretches of whole vectors, as even as possible, a few for each thread.
+    let vector = T::width() / 2;
+    let most = (ASIDE / out.max(1) / vector * vector).max(1);
+    let len = n.div_ceil(n.div_ceil(most).next_multiple_of(threads)).next_multiple_of(vector).min(most).min(n);
+    let count = n.div_ceil(len.max(1));
+    let inner = if count == 1 { threads } else { 1 };
+    // SAFETY: the caller's promise; stretches have positions of their own.
+    let at = unsafe { par::Across::new((x, y)) };
+    par::each(threads, count, &|i| {
+        let (x, y) = *at.get();
+        let first = i * len;
+        let positions = len.min(n - first);
+        // SAFETY: a stretch of each row; `y` has the stretch of as many rows as the bias.
+        unsafe { stretch(x.add(first), (k, n), (out, positions), weight, bias, y.add(first), inner) }
+    });
+}
+
+/// As [`over`], of a stretch of positions whose first is that of `x` and `y`.
+///
+/// # Safety
+/// As [`over`].
+unsafe fn stretch<T: Number>(
+    x: *const T,
+    (k, n): (usize, usize),
+    (out, len): (usize, usize),
+    weight: &[T],
+    bias: Option<&[T]>,
+    y: *mut T,
+    threads: usize,
+) {
+    let mut aside = MaybeUninit::<[T; ASIDE]>::uninit();
+    let to = aside.as_mut_ptr().cast::<T>();
+    let c = (to, len as isize, 1);
+    // SAFETY: `weight` is out × k, the stretch of `x` k × len with rows `n` apart; there is room aside for out × len results, which go to
+    // `y` once nothing reads its positions of `x` any more.
+    unsafe {
+        let (a, b) = ((weight.as_ptr(), k as isize, 1), (x, n as isize, 1));
+        if let Some(bias) = bias {
+            start(bias, to, (len as isize, 1), len);
         }
-        // SAFETY: `weight` is out × k, `aside` k × len with rows `wide` apart; of `y` the same stretch of `out` rows is written,
-        // cells of positions that were put aside.
-        unsafe {
-            let (a, b) = ((weight.as_ptr(), k as isize, 1), (aside.as_ptr(), wide as isize, 1));
-            let c = (y.add(first), n as isize, 1);
-            if let Some(bias) = bias {
-                start(bias, c.0, (n as isize, 1), len);
-            }
-            if n == 1 {
-                T::product((out, len, k), true, a, b, c, bias.is_some(), threads);
-            } else {
-                T::product_of((out, len, k), &Strided::new(a), &Strided::new(b), c, bias.is_some(), threads);
-            }
+        if n == 1 {
+            T::product((out, len, k), true, a, b, c, bias.is_some(), threads);
+        } else {
+            T::product_of((out, len, k), &Strided::new(a), &Strided::new(b), c, bias.is_some(), threads);
+        }
+        for row in 0..out {
+            std::ptr::copy_nonoverlapping(to.add(row * len), y.add(row * n), len);
         }
     }
 }
@@ -91,6 +104,7 @@ pub(crate) unsafe fn over<T: Number>(
 mod tests {
     use super::*;
     use crate::conv::conv;
+    use crate::support::scratch;
     use restride_tensor::{Access, RawTensor};
 
     fn drawn(sizes: &[i64], seed: u64) -> RawTensor {
@@ -112,7 +126,7 @@ mod tests {
             [(2, 2, 8, 8), (24, 24, 30, 31), (40, 7, 56, 56), (300, 280, 20, 13), (60, 1, 56, 56), (9, 4, 1, 4000)];
         for (k, out, h, w) in shapes {
             let window = of_one(h, w);
-            let room = room(DType::F32, (k, out), &window, 1).expect("it is worth it");
+            assert!(fits(DType::F32, (k, out), &window, 1));
             let (h, w) = (h as i64, w as i64);
             let x = drawn(&[1, k as i64, h, w], 1);
             let (weight, bias) = (drawn(&[out as i64, k as i64, 1, 1], 2), drawn(&[out as i64], 3));
@@ -121,7 +135,7 @@ mod tests {
                 let apart = RawTensor::zeros(DType::F32, Layout::contiguous(&[1, out as i64, h, w]));
                 conv(&x.read().view(), &weight.read().view(), bias.as_ref(), &window, 1, &apart.write().view_mut(), 1)
                     .unwrap();
-                for threads in [1, 2] {
+                for threads in [1, 2, 3] {
                     let same = drawn(&[1, k as i64, h, w], 1);
                     let offset = same.numel() as i64 - apart.numel() as i64;
                     let lies = Layout { offset, ..Layout::contiguous(&[1, out as i64, h, w]) };
@@ -133,7 +147,7 @@ mod tests {
                     let (done, taken) = scratch::taken(run);
                     done.unwrap();
                     drop(both);
-                    assert!(taken <= room, "{taken} of {room} bytes");
+                    assert_eq!(taken, 0, "bytes of scratch");
                     assert!(same.storage().to_vec().ends_with(&apart.storage().to_vec()), "{k} to {out} channels");
                 }
             }
@@ -149,9 +163,9 @@ mod tests {
         // SAFETY: the kernel compares the addresses of operand and result.
         let (from, to) = unsafe { (both.view(&x), both.view_mut(&over)) };
         assert!(conv(&from, &weight.read().view(), None, &window, 1, &to, 1).is_err());
-        assert_eq!(room(DType::F32, (2, 3), &window, 1), None);
-        assert_eq!(room(DType::F32, (2, 2), &window, 2), None);
+        assert!(!fits(DType::F32, (2, 3), &window, 1));
+        assert!(!fits(DType::F32, (2, 2), &window, 2));
         let strided = Window { stride: [1, 2, 2], output: [1, 4, 4], ..window };
-        assert_eq!(room(DType::F32, (2, 2), &strided, 1), None);
+        assert!(!fits(DType::F32, (2, 2), &strided, 1));
     }
 }

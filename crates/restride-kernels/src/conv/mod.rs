@@ -144,7 +144,7 @@ fn forward<T: Number>(
         let trails = x.dtype() == T::DTYPE
             && out.dtype() == T::DTYPE
             && std::ptr::eq(x.ptr::<T>().wrapping_add(x.numel()), out.ptr::<T>().wrapping_add(out.numel()));
-        if packed || !s.w.is_identity() || s.batch * s.groups != 1 || s.cout > s.cin || !trails {
+        if packed || s.batch != 1 || !trails || !in_place::fits(T::DTYPE, (s.cin, s.cout), &s.w, s.groups) {
             return Err(
                 "the result of a convolution shares memory with its input, which every element of the result reads"
                     .into(),

@@ -317,7 +317,7 @@ fn trailing(a: &Args<'_, Meta>, p: &Positions) -> Option<usize> {
         return None;
     }
     let channels = (w.sizes()[1] as usize, w.sizes()[0] as usize);
-    in_place::room(x.dtype, channels, &conv.window(x.sizes(), w.sizes()), conv.groups as usize)
+    in_place::fits(x.dtype, channels, &conv.window(x.sizes(), w.sizes()), conv.groups as usize).then_some(0)
 }
 
 macro_rules! convolution {
