@@ -73,9 +73,9 @@ impl TiledConv<'_> {
     pub(super) fn boxes(&self, threads: usize) -> Option<WindowBoxes> {
         let s = self.s;
         let terms = s.cin * s.w.taps();
-        // Few windows read many weights: threads have channels of their own.
-        let weights = s.cout * terms > s.cin * s.w.volume();
-        let channels = if weights || s.w.windows() <= WINDOWS * threads { threads } else { 1 };
+        // Few windows read many weights: threads have channels of their own, if each has a panel.
+        let weights = s.cout * terms > s.cin * s.w.volume() || s.w.windows() <= WINDOWS * threads;
+        let channels = if weights && s.cout.div_ceil(f32::width()) >= threads { threads } else { 1 };
         let rows = if channels > 1 { 1 } else { threads };
         let fits = terms <= TERMS && s.cout >= FEWEST;
         let packed = matches!(self.filter, ConvFilter::Packed(_));
