@@ -31,7 +31,6 @@ use crate::conv::transposed::{TransposedConv, transposed_room};
 use crate::conv::window::Window;
 use crate::matmul::Gemm;
 use crate::support::epilogue::{self, Epilogue};
-use crate::support::isa::{Isa, isa};
 use crate::support::pack::{
     Packed, Stored, Target, compute_room, is_compute, pack, packed_room, packed_rooms, with_compute,
 };
@@ -39,9 +38,6 @@ use crate::support::par;
 use num_traits::Zero;
 use restride_tensor::{DType, Layout, View, ViewMut};
 use std::ops::{AddAssign, Mul};
-
-/// Fewest input channels for which windows of one element in planes are products.
-const FEW: usize = 16;
 
 /// A type that convolutions compute in.
 pub trait Number: Gemm + Zero + Mul<Output = Self> + AddAssign {}
@@ -237,9 +233,8 @@ impl<T: Number> StridedConv<'_, T> {
             let window = y.line(s.w.output).expect("other results are computed elsewhere");
             let implicit =
                 Implicit { s, x, x_sample, weight, weight_out, packed, bias, y: (y.base, y_sample, y.channel, window) };
-            // Windows of one element are read where they are, but in planes of few channels and for the widest vectors.
-            let planar = window == 1 && y.channel != 1 && (isa() == Isa::Avx512 || s.cin < FEW);
-            let boxes = if T::DTYPE == DType::F32 && (s.w.taps() > 1 || planar) {
+            // Windows of one element are read where they are.
+            let boxes = if T::DTYPE == DType::F32 && s.w.taps() > 1 {
                 let filter = match packed {
                     Some(filter) => ConvFilter::Packed(filter.cast()),
                     None => ConvFilter::InStrides(weight.cast(), weight_out),
