@@ -155,24 +155,47 @@ pub(crate) unsafe fn gather<V: Lanes<T = f32>>(from: *const f32, step: isize, to
     }
 }
 
+/// Every second element, eight of them.
+///
+/// # Safety
+/// They are readable.
+#[inline(always)]
+pub(crate) unsafe fn eight_evens<T: Copy>(from: *const T) -> [T; 8] {
+    // SAFETY: the caller's promise; the last element that is read is the last one of the eight.
+    let (a, b) = unsafe { (from.cast::<[T; 8]>().read_unaligned(), from.add(7).cast::<[T; 8]>().read_unaligned()) };
+    [a[0], a[2], a[4], a[6], b[1], b[3], b[5], b[7]]
+}
+
 /// Copies every second element, `n` of them.
 ///
 /// # Safety
 /// They are readable and writable, apart from each other.
 #[inline(always)]
 pub(crate) unsafe fn evens<T: Copy>(from: *const T, to: *mut T, n: usize) {
-    let mut i = 0;
-    // SAFETY: the caller's promise; the last element that is read is the last one copied.
+    // SAFETY: the caller's promise; the last element that is read is the last one copied. The last ones may be copied twice.
     unsafe {
-        while i + 8 <= n {
-            let a = from.add(2 * i).cast::<[T; 8]>().read_unaligned();
-            let b = from.add(2 * i + 7).cast::<[T; 8]>().read_unaligned();
-            to.add(i).cast::<[T; 8]>().write_unaligned([a[0], a[2], a[4], a[6], b[1], b[3], b[5], b[7]]);
-            i += 8;
-        }
-        while i < n {
-            to.add(i).write(from.add(2 * i).read());
-            i += 1;
+        if n >= 8 {
+            let mut i = 0;
+            while i < n {
+                i = i.min(n - 8);
+                to.add(i).cast::<[T; 8]>().write_unaligned(eight_evens(from.add(2 * i)));
+                i += 8;
+            }
+        } else if n >= 4 {
+            let mut i = 0;
+            while i < n {
+                i = i.min(n - 4);
+                let a = from.add(2 * i).cast::<[T; 4]>().read_unaligned();
+                let b = from.add(2 * i + 3).cast::<[T; 4]>().read_unaligned();
+                to.add(i).cast::<[T; 4]>().write_unaligned([a[0], a[2], b[1], b[3]]);
+                i += 4;
+            }
+        } else {
+            let mut i = 0;
+            while i < n {
+                to.add(i).write(from.add(2 * i).read());
+                i += 1;
+            }
         }
     }
 }

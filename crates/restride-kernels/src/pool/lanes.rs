@@ -4,7 +4,7 @@
 //! A result is made of the elements of its window in row-major order: element `j` of each line goes to part `j % PARTS`. Layouts only
 //! choose which results are computed together.
 
-use crate::conv::frame::Planes;
+use crate::conv::frame::{Planes, eight_evens};
 use crate::pool::{Span, Spans};
 use crate::support::isa;
 use crate::support::pack::Compute;
@@ -248,13 +248,22 @@ impl<T: Compute, F: Fold<T>> Pooling<'_, T, F> {
         unsafe {
             let from = self.x.base.offset(n as isize * self.x_sample).offset(c as isize * self.x.channel);
             let to = self.y.base.offset(n as isize * self.y_sample).offset(c as isize * self.y.channel);
+            let mut groups = [AlikeWindows::default(); GROUPS];
             for (oz, &z) in z.iter().enumerate() {
                 for (oy, &y) in y.iter().enumerate() {
                     let to = to.offset(oz as isize * self.y.strides[0] + oy as isize * self.y.strides[1]);
                     let step = self.y.strides[2];
-                    let mut i = 0;
+                    let (mut i, mut g) = (0, 0);
                     while i < x.len() {
-                        let (many, apart) = alike(&x[i..]);
+                        // Those of the first line serve for all.
+                        let group = match groups.get(g) {
+                            Some(known) if known.many > 0 => *known,
+                            _ => AlikeWindows::next(x, i, const { is_common::<T>() }),
+                        };
+                        groups.get_mut(g).into_iter().for_each(|to| *to = group);
+                        g += 1;
+                        let AlikeWindows { first, many, apart } = group;
+                        i = first;
                         let (w, to) = ([z, y, x[i]], to.offset(i as isize * step));
                         let long = width == 1 && x[i].step == 1 && x[i].start + 4 <= x[i].end;
                         if const { F::PARTS == 8 && is_common::<T>() } && long && many < SIDE / 2 {
@@ -327,6 +336,64 @@ impl<T: Compute, F: Fold<T>> Pooling<'_, T, F> {
         }
     }
 
+    /// Eight results of one part each: few enough for registers.
+    ///
+    /// # Safety
+    /// As [`block`](Pooling::block).
+    #[inline(always)]
+    unsafe fn eight_of_one_part<const LANE: usize>(&self, w: &[Span; 3], x: *const T, y: *mut T, out: isize) {
+        let (s, divisor) = (&self.x.strides, self.fold.divisor(w));
+        let mut part = [F::START; 8];
+        // SAFETY: the caller's promise.
+        unsafe {
+            let mut i = w[0].start;
+            while i < w[0].end {
+                let mut j = w[1].start;
+                while j < w[1].end {
+                    let mut from = x.offset(i as isize * s[0] + j as isize * s[1] + w[2].start as isize * s[2]);
+                    let mut k = w[2].start;
+                    while k < w[2].end {
+                        let row = eight::<T, LANE>(from);
+                        for l in 0..8 {
+                            part[l] = F::step(part[l], row[l]);
+                        }
+                        k += w[2].step;
+                        from = from.wrapping_offset(w[2].step as isize * s[2]);
+                    }
+                    j += w[1].step;
+                }
+                i += w[0].step;
+            }
+            let finish = |l: usize| {
+                let mut parts = [F::START; 8];
+                parts[0] = part[l];
+                self.fold.finish(parts, divisor)
+            };
+            let results: [T; 8] = std::array::from_fn(finish);
+            if out == 1 {
+                return y.cast::<[T; 8]>().write_unaligned(results);
+            }
+            for (l, x) in results.into_iter().enumerate() {
+                y.offset(l as isize * out).write(x);
+            }
+        }
+    }
+
+    /// A further element of each window, `LANE` apart.
+    ///
+    /// # Safety
+    /// They are readable.
+    #[inline(always)]
+    unsafe fn step_side<const LANE: usize>(parts: &mut [T; SIDE], from: *const T) {
+        for half in [0, 8] {
+            // SAFETY: the caller's promise.
+            let row = unsafe { eight::<T, LANE>(from.add(half * LANE)) };
+            for l in 0..8 {
+                parts[half + l] = F::step(parts[half + l], row[l]);
+            }
+        }
+    }
+
     /// `n` results: their elements `lane` apart (`LANE`, if that is known), their cells `out` apart. All of [`SIDE`] if `FULL`.
     #[inline(always)]
     unsafe fn block<const LANE: usize, const FULL: bool>(
@@ -352,58 +419,128 @@ impl<T: Compute, F: Fold<T>> Pooling<'_, T, F> {
                     let mut j = w[1].start;
                     while j < w[1].end {
                         let line = x.offset(i as isize * s[0] + j as isize * s[1] + w[2].start as isize * s[2]);
-                        for (l, part) in first.iter_mut().enumerate() {
-                            *part = F::step(*part, line.offset(l as isize * lane).read());
-                        }
+                        Self::step_side::<LANE>(&mut first, line);
                         if two {
-                            let line = line.offset(w[2].step as isize * s[2]);
-                            for (l, part) in second.iter_mut().enumerate() {
-                                *part = F::step(*part, line.offset(l as isize * lane).read());
-                            }
+                            Self::step_side::<LANE>(&mut second, line.offset(w[2].step as isize * s[2]));
                         }
                         j += w[1].step;
                     }
                     i += w[0].step;
                 }
-                for l in 0..SIDE {
+                let finish = |l: usize| {
                     let mut parts = [F::START; 8];
                     (parts[0], parts[1]) = (first[l], second[l]);
-                    y.offset(l as isize * out).write(self.fold.finish(parts, divisor));
-                }
+                    self.fold.finish(parts, divisor)
+                };
+                write_side(std::array::from_fn(finish), n, y, out);
+            }
+            return;
+        }
+        if F::PARTS == 1 && FULL {
+            // SAFETY: the caller's promise.
+            unsafe {
+                self.eight_of_one_part::<LANE>(w, x, y, out);
+                self.eight_of_one_part::<LANE>(w, x.add(8 * LANE), y.offset(8 * out), out);
             }
             return;
         }
         let mut parts = [[F::START; SIDE]; 8];
         // SAFETY: the caller's promise.
         unsafe {
-            for i in (w[0].start..w[0].end).step_by(w[0].step) {
-                for j in (w[1].start..w[1].end).step_by(w[1].step) {
+            let mut i = w[0].start;
+            while i < w[0].end {
+                let mut j = w[1].start;
+                while j < w[1].end {
                     let line = x.offset(i as isize * s[0] + j as isize * s[1]);
-                    for (at, k) in (w[2].start..w[2].end).step_by(w[2].step).enumerate() {
+                    let (mut k, mut at) = (w[2].start, 0);
+                    while k < w[2].end {
                         let part = &mut parts[at % F::PARTS];
                         let from = line.offset(k as isize * s[2]);
-                        for (l, part) in part[..n].iter_mut().enumerate() {
-                            *part = F::step(*part, from.offset(l as isize * lane).read());
+                        if FULL {
+                            Self::step_side::<LANE>(part, from);
+                        } else {
+                            for (l, part) in part[..n].iter_mut().enumerate() {
+                                *part = F::step(*part, from.offset(l as isize * lane).read());
+                            }
                         }
+                        (k, at) = (k + w[2].step, at + 1);
                     }
+                    j += w[1].step;
                 }
+                i += w[0].step;
             }
-            for l in 0..n {
+            let finish = |l: usize| {
                 let parts = std::array::from_fn(|p| if p < F::PARTS { parts[p][l] } else { F::START });
-                y.offset(l as isize * out).write(self.fold.finish(parts, divisor));
-            }
+                self.fold.finish(parts, divisor)
+            };
+            write_side(std::array::from_fn(finish), n, y, out);
         }
     }
 }
 
-/// How many of the first windows of a row are alike, up to [`SIDE`], and the distance between them.
+/// Eight elements that are `LANE` apart, 1 or 2.
+///
+/// # Safety
+/// They are readable.
 #[inline(always)]
-fn alike(x: &[Span]) -> (usize, usize) {
-    let shape = |s: &Span| (s.end.wrapping_sub(s.start), s.step, s.size);
-    let Some(second) = x.get(1).filter(|s| shape(s) == shape(&x[0]) && s.start >= x[0].start) else { return (1, 0) };
-    let apart = second.start - x[0].start;
-    let same = |i: &usize| shape(&x[*i]) == shape(&x[0]) && x[*i].start == x[0].start + i * apart;
-    ((2..x.len().min(SIDE)).take_while(same).count() + 2, apart)
+unsafe fn eight<T: Copy, const LANE: usize>(from: *const T) -> [T; 8] {
+    // SAFETY: the caller's promise.
+    unsafe { if LANE == 1 { from.cast::<[T; 8]>().read_unaligned() } else { eight_evens(from) } }
+}
+
+/// Writes the first `n` results, `out` apart.
+///
+/// # Safety
+/// Their cells are writable.
+#[inline(always)]
+unsafe fn write_side<T: Copy>(results: [T; SIDE], n: usize, y: *mut T, out: isize) {
+    // SAFETY: the caller's promise.
+    unsafe {
+        if n == SIDE && out == 1 {
+            return y.cast::<[T; SIDE]>().write_unaligned(results);
+        }
+        for (l, x) in results.into_iter().enumerate().take(n) {
+            y.offset(l as isize * out).write(x);
+        }
+    }
+}
+
+/// Most groups of windows of a line that are looked for once.
+const GROUPS: usize = 16;
+
+/// Neighbouring windows of a line that differ in their place alone, `apart` from each other.
+#[derive(Clone, Copy, Default)]
+struct AlikeWindows {
+    first: usize,
+    many: usize,
+    apart: usize,
+}
+
+impl AlikeWindows {
+    /// Those from window `at` on; where `full`, some before it once more, so that there are [`SIDE`].
+    #[inline(always)]
+    fn next(x: &[Span], at: usize, full: bool) -> AlikeWindows {
+        let found = AlikeWindows::of(x, at);
+        if full && found.many > 1 && found.many < SIDE && at + found.many >= SIDE {
+            let more = AlikeWindows::of(x, at + found.many - SIDE);
+            if more.many == SIDE {
+                return more;
+            }
+        }
+        found
+    }
+
+    #[inline(always)]
+    fn of(x: &[Span], first: usize) -> AlikeWindows {
+        let x = &x[first..];
+        let shape = |s: &Span| (s.end.wrapping_sub(s.start), s.step, s.size);
+        let Some(second) = x.get(1).filter(|s| shape(s) == shape(&x[0]) && s.start >= x[0].start) else {
+            return AlikeWindows { first, many: 1, apart: 0 };
+        };
+        let apart = second.start - x[0].start;
+        let same = |i: &usize| shape(&x[*i]) == shape(&x[0]) && x[*i].start == x[0].start + i * apart;
+        AlikeWindows { first, many: (2..x.len().min(SIDE)).take_while(same).count() + 2, apart }
+    }
 }
 
 /// The elements of a window, from its first one on.

@@ -29,16 +29,14 @@ graph(%x: f32[1, 4, 8, 8], %w: f32[2, 4, 1, 1], %u: f32[2, 2, 1, 1], %b: f32[2],
 // buffer buf5: input %s, 144 bytes
 // buffer buf6: input %d, 2048 bytes
 // buffer buf7: arena, 1024 bytes at 0
-// buffer buf8: arena, 256 bytes at 1024
-// buffer buf9: arena, 128 bytes at 0
-// buffer buf10: arena, 512 bytes at 0
-// buffer buf11: arena, 768 bytes at 3072
-// buffer buf12: arena, 288 bytes at 3840
-// buffer buf13: arena, 2048 bytes at 0
-// buffer buf14: arena, 1024 bytes at 2048
-// buffer buf15: output 0, 4 bytes
-// buffer buf16: output 1, 4 bytes
-// buffer buf17: output 2, 8 bytes
+// buffer buf8: arena, 512 bytes at 0
+// buffer buf9: arena, 768 bytes at 3072
+// buffer buf10: arena, 288 bytes at 3840
+// buffer buf11: arena, 2048 bytes at 0
+// buffer buf12: arena, 1024 bytes at 2048
+// buffer buf13: output 0, 4 bytes
+// buffer buf14: output 1, 4 bytes
+// buffer buf15: output 2, 8 bytes
 //
 // graph(
 //   %x: f32[1, 4, 8, 8] @ buf0[1, 4, 8, 8],
@@ -50,18 +48,18 @@ graph(%x: f32[1, 4, 8, 8], %w: f32[2, 4, 1, 1], %u: f32[2, 2, 1, 1], %b: f32[2],
 //   %d: f32[2, 4, 8, 8] @ buf6[2, 4, 8, 8],
 // ) {
 //   %a @ buf7[1, 4, 8, 8] = aten.relu.default(%x @ buf0[1, 4, 8, 8])
-//   %c @ buf7[1, 2, 8, 8]+128 = aten.conv2d.default(%a @ buf7[1, 4, 8, 8], %w @ buf1[2, 4, 1, 1], %b @ buf3[2]) !scratch buf8
-//   %e @ buf7[1, 2, 8, 8]+128 = aten.conv2d.default(%c @ buf7[1, 2, 8, 8]+128, %u @ buf2[2, 2, 1, 1]) !scratch buf9
-//   %f @ buf10[1, 2, 8, 8] = aten.conv2d.default(%e @ buf7[1, 2, 8, 8]+128, %u @ buf2[2, 2, 1, 1])
-//   %g @ buf10[1, 2, 8, 8] = aten.add.Tensor(%f @ buf10[1, 2, 8, 8], %e @ buf7[1, 2, 8, 8]+128)
-//   %h @ buf11[1, 3, 8, 8] = aten.conv2d.default(%g @ buf10[1, 2, 8, 8], %k @ buf4[3, 2, 1, 1])
-//   %i @ buf12[1, 2, 6, 6] = aten.conv2d.default(%g @ buf10[1, 2, 8, 8], %s @ buf5[2, 2, 3, 3])
-//   %j @ buf13[2, 4, 8, 8] = aten.neg.default(%d @ buf6[2, 4, 8, 8])
-//   %l @ buf14[2, 2, 8, 8] = aten.conv2d.default(%j @ buf13[2, 4, 8, 8], %w @ buf1[2, 4, 1, 1])
-//   %m @ buf15[1] = aten.sum.dim_IntList(%h @ buf11[1, 3, 8, 8], [1, 2, 3])
-//   %n @ buf16[1] = aten.sum.dim_IntList(%i @ buf12[1, 2, 6, 6], [1, 2, 3])
-//   %o @ buf17[2] = aten.sum.dim_IntList(%l @ buf14[2, 2, 8, 8], [1, 2, 3])
-//   return %m @ buf15[1], %n @ buf16[1], %o @ buf17[2]
+//   %c @ buf7[1, 2, 8, 8]+128 = aten.conv2d.default(%a @ buf7[1, 4, 8, 8], %w @ buf1[2, 4, 1, 1], %b @ buf3[2])
+//   %e @ buf7[1, 2, 8, 8]+128 = aten.conv2d.default(%c @ buf7[1, 2, 8, 8]+128, %u @ buf2[2, 2, 1, 1])
+//   %f @ buf8[1, 2, 8, 8] = aten.conv2d.default(%e @ buf7[1, 2, 8, 8]+128, %u @ buf2[2, 2, 1, 1])
+//   %g @ buf8[1, 2, 8, 8] = aten.add.Tensor(%f @ buf8[1, 2, 8, 8], %e @ buf7[1, 2, 8, 8]+128)
+//   %h @ buf9[1, 3, 8, 8] = aten.conv2d.default(%g @ buf8[1, 2, 8, 8], %k @ buf4[3, 2, 1, 1])
+//   %i @ buf10[1, 2, 6, 6] = aten.conv2d.default(%g @ buf8[1, 2, 8, 8], %s @ buf5[2, 2, 3, 3])
+//   %j @ buf11[2, 4, 8, 8] = aten.neg.default(%d @ buf6[2, 4, 8, 8])
+//   %l @ buf12[2, 2, 8, 8] = aten.conv2d.default(%j @ buf11[2, 4, 8, 8], %w @ buf1[2, 4, 1, 1])
+//   %m @ buf13[1] = aten.sum.dim_IntList(%h @ buf9[1, 3, 8, 8], [1, 2, 3])
+//   %n @ buf14[1] = aten.sum.dim_IntList(%i @ buf10[1, 2, 6, 6], [1, 2, 3])
+//   %o @ buf15[2] = aten.sum.dim_IntList(%l @ buf12[2, 2, 8, 8], [1, 2, 3])
+//   return %m @ buf13[1], %n @ buf14[1], %o @ buf15[2]
 // }
 
 // == remarks

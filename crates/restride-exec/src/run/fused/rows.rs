@@ -23,6 +23,8 @@ const BUFFERS: usize = 6144;
 const PART: usize = 2048;
 /// Most buffers.
 const MOST: usize = 256;
+/// Most operands of a call.
+const OPERANDS: usize = 8;
 /// Most scales and shifts of a body.
 pub(super) const FACTORS: usize = 8192;
 /// Elements of a row that repeats channels.
@@ -237,7 +239,7 @@ impl RowProgram {
         let mut count = first_constant + self.constants.len();
         let mut gathered: SmallVec<[Option<usize>; 8]> = SmallVec::new();
         for (k, t) in self.tensors.iter().enumerate() {
-            let apart = t.read && (walk.strides[k] != 1 || t.converted.is_some());
+            let apart = t.read && (walk.strides[k] != 1 || walk.jumps[k].is_some() || t.converted.is_some());
             gathered.push(apart.then_some(count));
             count += usize::from(apart);
         }
@@ -260,7 +262,21 @@ impl RowProgram {
             for start in (0..walk.len).step_by(width) {
                 let n = width.min(walk.len - start);
                 let cell = |k: usize| bases[k].wrapping_offset(at[k] + start as isize * walk.strides[k]);
+                // Copies between a buffer and units that are apart.
+                let units = |k: usize, jump: isize, buffer: *mut f32, read: bool| {
+                    walk.each_unit(start, n, |part, unit, from| {
+                        let cell = bases[k].wrapping_offset(at[k] + unit as isize * jump + from as isize);
+                        let (own, len) = (buffer.wrapping_add(part.start), part.len());
+                        let (from, to) = if read { (cell, own) } else { (own, cell) };
+                        // SAFETY: cells of the tensor's place, which no slice shows now; elements of the buffer.
+                        unsafe { from.copy_to_nonoverlapping(to, len) }
+                    });
+                };
                 for (k, to) in gathered.iter().enumerate().filter_map(|(k, to)| Some((k, (*to)?))) {
+                    if let Some(jump) = walk.jumps[k] {
+                        units(k, jump, buffer(to), true);
+                        continue;
+                    }
                     let (from, step) = (cell(k), walk.strides[k]);
                     // SAFETY: cells of the tensor's place; one of the buffers.
                     unsafe {
@@ -289,7 +305,8 @@ impl RowProgram {
                     unsafe { std::slice::from_raw_parts(from.cast_const(), n) }
                 };
                 for call in &self.calls {
-                    let straight = call.to.tensor.filter(|k| call.to.slot.is_none() && walk.strides[*k] == 1);
+                    let runs = |k: &usize| walk.strides[*k] == 1 && walk.jumps[*k].is_none();
+                    let straight = call.to.tensor.filter(|k| call.to.slot.is_none() && runs(k));
                     let to = match (straight, call.to.slot) {
                         (Some(k), _) => cell(k),
                         (None, Some(slot)) => buffer(1 + slot),
@@ -299,8 +316,10 @@ impl RowProgram {
                     let out = unsafe { std::slice::from_raw_parts_mut(to, n) };
                     match &call.work {
                         RowWork::Map(row, from) => {
-                            let xs: SmallVec<[&[f32]; 6]> = from.iter().map(|s| source(*s)).collect();
-                            row(&xs, out);
+                            // An array: many rows are short.
+                            let mut xs: [&[f32]; OPERANDS] = [&[]; OPERANDS];
+                            xs.iter_mut().zip(from).for_each(|(x, s)| *x = source(*s));
+                            row(&xs[..from.len()], out);
                         }
                         RowWork::Scale(row, x, k) => {
                             let scale = &self.scales[*k];
@@ -318,21 +337,19 @@ impl RowProgram {
                                     let first = first + start;
                                     row(x, &scales[first..][..n], &shifts[first..][..n], out);
                                 }
-                                (_, None, Some(unit)) => {
-                                    let mut done = 0;
-                                    while done < n {
-                                        let channel = (start + done) / unit;
-                                        let end = n.min((channel + 1) * unit - start);
-                                        let at = first + channel;
-                                        let (scale, shift) = (&scales[at..][..1], &shifts[at..][..1]);
-                                        row(&x[done..end], scale, shift, &mut out[done..end]);
-                                        done = end;
-                                    }
-                                }
+                                (_, None, Some(_)) => walk.each_unit(start, n, |part, channel, _| {
+                                    let at = first + channel;
+                                    let (scale, shift) = (&scales[at..][..1], &shifts[at..][..1]);
+                                    row(&x[part.clone()], scale, shift, &mut out[part]);
+                                }),
                             }
                         }
                     }
                     if let Some(k) = call.to.tensor.filter(|_| straight.is_none()) {
+                        if let Some(jump) = walk.jumps[k] {
+                            units(k, jump, to, false);
+                            continue;
+                        }
                         let (cell, step) = (cell(k), walk.strides[k]);
                         // SAFETY: cells of the result's place, which no slice shows now.
                         unsafe {
@@ -411,6 +428,7 @@ impl RowMaker<'_> {
             Some(source)
         };
         let work = match RowForm::of(body, node)? {
+            RowForm::Map { operands, .. } if operands.len() > OPERANDS => return None,
             RowForm::Map { row, operands } => {
                 let mut from = SmallVec::new();
                 for o in operands {

@@ -3,6 +3,10 @@
 
 use super::{BUFFERS, ChannelFactors, RowProgram};
 use smallvec::SmallVec;
+use std::ops::Range;
+
+/// Most elements of units that are copied to be a row.
+const SHORT: usize = 256;
 
 /// A walk over the rows of a box: tensors first, then factors.
 pub struct RowWalk {
@@ -11,6 +15,8 @@ pub struct RowWalk {
     pub period: Option<(usize, usize)>,
     /// Elements of a row that have the same factors, where their channel's number goes up along the row.
     pub unit: Option<usize>,
+    /// Of each tensor whose units are apart from each other, their distance.
+    pub jumps: SmallVec<[Option<isize>; 8]>,
     pub strides: SmallVec<[isize; 12]>,
     start: SmallVec<[isize; 12]>,
     outer: SmallVec<[usize; 6]>,
@@ -25,6 +31,7 @@ impl RowWalk {
             len: 1,
             period: None,
             unit: None,
+            jumps: SmallVec::from_elem(None, program.tensors.len()),
             strides: SmallVec::new(),
             start: SmallVec::new(),
             outer: SmallVec::new(),
@@ -82,21 +89,40 @@ impl RowWalk {
         walk
     }
 
-    /// Makes one row of the dimensions so far and all faster ones, if tensors go on in these and factors stay the same along them.
+    /// Makes one row of the dimensions so far and all faster ones, if factors stay the same along these. Tensors go on from one unit to the
+    /// next, or have short ones that are apart.
     fn units(&mut self, rest: &[usize], tensors: usize, sizes: &[i64], step: impl Fn(usize, usize) -> isize) -> bool {
-        let mut strides: SmallVec<[isize; 12]> = self.strides[..tensors].into();
-        for &d in rest {
-            let goes_on = (0..tensors).all(|k| step(k, d) * sizes[d] as isize == strides[k]);
-            if !goes_on || (tensors..self.strides.len()).any(|k| step(k, d) != 0 || self.strides[k] != 1) {
-                return false;
-            }
-            (0..tensors).for_each(|k| strides[k] = step(k, d));
+        let over = |k: usize, d: usize| step(k, d) * sizes[d] as isize;
+        let (Some(&first), Some(&last)) = (rest.first(), rest.last()) else { return false };
+        let runs = (0..tensors).all(|k| rest.windows(2).all(|d| step(k, d[0]) == over(k, d[1])));
+        let same = |k: usize| self.strides[k] == 1 && rest.iter().all(|d| step(k, *d) == 0);
+        if !runs || !(tensors..self.strides.len()).all(same) {
+            return false;
         }
         let unit = rest.iter().map(|d| sizes[*d] as usize).product::<usize>();
-        self.strides[..tensors].copy_from_slice(&strides);
+        let goes_on = |k: &usize| over(*k, first) == self.strides[*k];
+        if !(0..tensors).all(|k| goes_on(&k) || unit <= SHORT && step(k, last) == 1) {
+            return false;
+        }
+        for k in 0..tensors {
+            self.jumps[k] = (over(k, first) != self.strides[k]).then_some(self.strides[k]);
+            self.strides[k] = step(k, last);
+        }
         self.len *= unit;
         self.unit = Some(unit);
         true
+    }
+
+    /// Calls `f` for each piece of a unit in some elements of a row: where it is among these, the unit, and its first element there.
+    pub fn each_unit(&self, start: usize, n: usize, mut f: impl FnMut(Range<usize>, usize, usize)) {
+        let unit = self.unit.unwrap_or(self.len);
+        let mut done = 0;
+        while done < n {
+            let (number, from) = ((start + done) / unit, (start + done) % unit);
+            let end = n.min(done + unit - from);
+            f(done..end, number, from);
+            done = end;
+        }
     }
 
     /// Calls `f` for each row with its first element in each layout.
