@@ -3,7 +3,7 @@
 use crate::FaultKind;
 use crate::placement::PlacementWalk;
 use restride_ir::{
-    Arg, HopCall, Licence, Meta, NodeId, Place, ReuseKind, Type, ValueId, check_fused, fused_body, trailing_room,
+    Arg, HopCall, Licence, Meta, NodeId, Place, ReuseKind, Type, ValueId, check_fused, fused_body, may_trail,
 };
 use restride_tensor::{Overlap, index_by_index, overlap_bytes, self_overlaps};
 
@@ -164,7 +164,7 @@ impl PlacementWalk<'_> {
                 ReuseKind::ReadsFirst => true,
                 ReuseKind::Trailing => {
                     let licence = Licence { operand: o.operand, result, kind: l.kind };
-                    met.iter().all(|&j| j == i) && trailing_room(self.graph, id, &licence, reads, place).is_some()
+                    met.iter().all(|&j| j == i) && may_trail(self.graph, id, &licence, reads, place)
                 }
             });
             // An operand with the result's cells is covered by the licence of another operand.

@@ -15,9 +15,9 @@ impl OpDef {
     pub const fn reusing(self, reuse: &'static [Reuse]) -> OpDef {
         OpDef { reuse, ..self }
     }
-    /// The declaration with a condition and scratch bytes of [`crate::ReuseKind::Trailing`].
-    pub const fn trailing(self, room: TrailingFn) -> OpDef {
-        OpDef { trailing: Some(room), ..self }
+    /// The declaration with a condition of [`crate::ReuseKind::Trailing`].
+    pub const fn trailing(self, may: TrailingFn) -> OpDef {
+        OpDef { trailing: Some(may), ..self }
     }
     /// The declaration with a form of calls whose operand was packed once.
     pub const fn packing(self, form: Prepacked) -> OpDef {

@@ -71,9 +71,7 @@ pub use remark::{Reason, Remark, RemarkKind};
 pub use restride_tensor::{DType, Dim, Dims, Layout, Scalar};
 pub use row_form::{RowForm, RowFormFn, RowOperand};
 pub use schema::{AliasInfo, ArgType, Default as SchemaDefault, Schema, SchemaArg, SchemaReturn};
-pub use scratch::{
-    call_layout_time, call_scratch, call_trailing_room, macs, placed_args, scratch_bytes, trailing_room,
-};
+pub use scratch::{call_layout_time, call_may_trail, call_scratch, macs, may_trail, placed_args, scratch_bytes};
 pub use tiles::{
     Follows, FusedHead, TileFn, TileRule, Tiling, check_fused, epilogue_rows, fused_body, fused_head, view_dims,
 };

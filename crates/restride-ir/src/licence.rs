@@ -24,7 +24,7 @@ pub fn licences(graphs: &IdArena<GraphId, Graph>, node: &Node) -> SmallVec<[Lice
 }
 
 /// The licences that a node's operator declares.
-pub(crate) fn declared(node: &Node) -> impl Iterator<Item = Licence> {
+fn declared(node: &Node) -> impl Iterator<Item = Licence> {
     let single = |arg: u8| matches!(node.args.get(usize::from(arg)), Some(Arg::Value(_)));
     node.op.def().reuse.iter().filter(move |l| single(l.arg)).map(|l| Licence {
         operand: operands_of(&node.args, usize::from(l.arg)).start,

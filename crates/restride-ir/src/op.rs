@@ -19,8 +19,8 @@ pub type ScratchFn = fn(&Args<'_, Meta>, &[Meta]) -> Result<usize>;
 /// Multiply-adds of a kernel that sums products, for arguments and results of these types.
 pub type MacsFn = fn(&Args<'_, Meta>, &[Meta]) -> Result<i64>;
 
-/// Scratch bytes of a call whose result takes over an operand's last cells ([`ReuseKind::Trailing`]); `None` where it may not.
-pub type TrailingFn = fn(&Args<'_, Meta>) -> Option<usize>;
+/// Whether the result of a call may take over an operand's last cells ([`ReuseKind::Trailing`]).
+pub type TrailingFn = fn(&Args<'_, Meta>) -> bool;
 
 /// Arguments of a kernel.
 pub struct Call<'a> {
@@ -408,7 +408,7 @@ pub struct OpDef {
     pub movement: Option<Movement>,
     /// Scratch bytes that a placement reserves for the kernel. A kernel that gets none, or too few, allocates its own.
     pub scratch: Option<ScratchFn>,
-    /// Condition and scratch bytes of [`ReuseKind::Trailing`], beside `scratch`, by the layouts of the operands.
+    /// Condition of [`ReuseKind::Trailing`], by the layouts of the operands.
     pub trailing: Option<TrailingFn>,
     /// Time of a call by the layouts of operands and results, for an operator that is faster in one than in another.
     pub layout_time: Option<TimeFn>,

@@ -1,6 +1,5 @@
 //! Scratch and multiply-adds of kernels, from the declarations of their operators.
 
-use crate::licence::declared;
 use crate::{
     Arg, Args, Graph, GraphId, IdArena, Kernel, Layout, Licence, Meta, NodeId, OpDef, OpError, Place, ReuseKind,
     Scalar, Tiling, ValueId, aligned, fused_body, fused_head, known_meta,
@@ -41,12 +40,7 @@ pub fn scratch_bytes(
     let outs = node.results.iter().enumerate().map(|(i, v)| placed(graph, *v, writes.get(i)));
     let Ok(outs) = outs.collect::<Result<Vec<Meta>, OpError>>() else { return 0 };
     let Some(bytes) = call_scratch(graphs, node, &args, &outs) else { return 0 };
-    let bytes = bytes.unwrap_or(0);
-    let trailing = declared(node).filter_map(|licence| {
-        let write = writes.get(licence.result)?.as_ref()?;
-        trailing_room(graph, id, &licence, reads, write)
-    });
-    aligned(i64::try_from(trailing.fold(bytes, usize::saturating_add)).unwrap_or(i64::MAX))
+    aligned(i64::try_from(bytes.unwrap_or(0)).unwrap_or(i64::MAX))
 }
 
 /// Scratch bytes of a call with arguments and results of these types and layouts: those of its operator, or of the head of its body.
@@ -112,35 +106,29 @@ pub fn macs(graphs: &IdArena<GraphId, Graph>, graph: &Graph, id: NodeId) -> i64 
     }
 }
 
-/// Scratch bytes of a result at `write` by a licence [`ReuseKind::Trailing`]; `None` if the result is not on the operand's
-/// last cells, or the operator does not allow it.
-pub fn trailing_room(
-    graph: &Graph,
-    id: NodeId,
-    licence: &Licence,
-    reads: &[Option<Place>],
-    write: &Place,
-) -> Option<usize> {
-    if licence.kind != ReuseKind::Trailing {
-        return None;
-    }
+/// Whether a result may be at `write` by a licence [`ReuseKind::Trailing`]: on the operand's last cells, where the operator allows it.
+pub fn may_trail(graph: &Graph, id: NodeId, licence: &Licence, reads: &[Option<Place>], write: &Place) -> bool {
     let node = &graph.nodes[id];
-    let v = node.operands().nth(licence.operand)?;
-    let read = reads.get(licence.operand)?.as_ref()?;
-    let result = node.results.get(licence.result)?;
-    let one_type = graph.values[v].ty.tensor()?.dtype == graph.values[*result].ty.tensor()?.dtype;
+    let dtype = |v: ValueId| graph.values[v].ty.tensor().map(|t| t.dtype);
+    let (Some(v), Some(Some(read)), Some(&result)) =
+        (node.operands().nth(licence.operand), reads.get(licence.operand), node.results.get(licence.result))
+    else {
+        return false;
+    };
     let (from, to) = (&read.layout, &write.layout);
     let end = |l: &Layout| l.offset.saturating_add(l.numel());
     let trails = read.buffer == write.buffer && end(from) == end(to) && to.numel() <= from.numel();
-    if !one_type || !trails || !from.is_contiguous() || !to.is_contiguous() {
-        return None;
-    }
-    call_trailing_room(graph, id, reads)
+    licence.kind == ReuseKind::Trailing
+        && dtype(v).is_some()
+        && dtype(v) == dtype(result)
+        && trails
+        && from.is_contiguous()
+        && to.is_contiguous()
+        && call_may_trail(graph, id, reads)
 }
 
-/// Scratch bytes of a result on the last cells of an operand, with operands in these places; `None` if the operator does
-/// not allow it.
-pub fn call_trailing_room(graph: &Graph, id: NodeId, reads: &[Option<Place>]) -> Option<usize> {
-    let room = graph.nodes[id].op.def().trailing?;
-    room(&Args(&placed_args(graph, id, reads).ok()?))
+/// Whether the operator allows a result on the last cells of an operand, with operands in these places.
+pub fn call_may_trail(graph: &Graph, id: NodeId, reads: &[Option<Place>]) -> bool {
+    let args = placed_args(graph, id, reads).ok();
+    args.zip(graph.nodes[id].op.def().trailing).is_some_and(|(args, may)| may(&Args(&args)))
 }

@@ -11,7 +11,7 @@
 use crate::build::Rebuilt;
 use restride_ir::{
     Arg, Error, Graph, GraphId, Node, NodeId, Program, Reason, Remark, RemarkKind, Result, ReuseKind, RowForm, Table,
-    TileRule, Tiling, Type, ValueId, call_trailing_room, check_fused, epilogue_rows, known_meta,
+    TileRule, Tiling, Type, ValueId, call_may_trail, check_fused, epilogue_rows, known_meta,
 };
 use restride_ops::lookup;
 use std::collections::{BTreeMap, BTreeSet};
@@ -317,7 +317,7 @@ impl<'a> Grouping<'a> {
         grown.head = Some(id);
         // Its result may take over the operand's memory, which the group's result would not.
         let over = |l: &restride_ir::Reuse| l.kind == ReuseKind::Trailing;
-        if node.op.def().reuse.iter().any(over) && call_trailing_room(graph, id, &[]).is_some() {
+        if node.op.def().reuse.iter().any(over) && call_may_trail(graph, id, &[]) {
             return Err(Some(Reason::InTheWay));
         }
         let mut nodes: Vec<usize> = grown.nodes.clone();

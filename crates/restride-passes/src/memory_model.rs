@@ -3,7 +3,7 @@
 //! Views share their bases' memory, results that of dying operands if an operator has a licence for it, and outputs that of
 //! the caller. Placement decides the real places; passes before it use this model.
 
-use restride_ir::{Arg, Graph, Node, NodeId, ReuseKind, Table, Type, ValueId, aligned, call_trailing_room};
+use restride_ir::{Arg, Graph, Node, NodeId, ReuseKind, Table, Type, ValueId, aligned, call_may_trail};
 use std::ops::Range;
 
 /// A node at its position in the program's order.
@@ -185,7 +185,7 @@ pub(crate) fn bytes(graph: &Graph, v: ValueId) -> i64 {
 fn reuses(graph: &Graph, id: NodeId) -> bool {
     let def = graph.nodes[id].op.def();
     let holds = |kind: ReuseKind| match kind {
-        ReuseKind::Trailing => call_trailing_room(graph, id, &[]).is_some(),
+        ReuseKind::Trailing => call_may_trail(graph, id, &[]),
         _ => true,
     };
     def.fused || def.movement.is_some() || def.reuse.iter().any(|l| holds(l.kind))

@@ -305,11 +305,11 @@ impl Model<'_> {
                 let ends = || reads[o].as_ref().is_some_and(|p| p.layout.cells().ends_with(&write.layout.cells()));
                 let copes = || {
                     let args = placed_args(graph, id, reads).ok();
-                    args.zip(node.op.def().trailing).and_then(|(args, room)| room(&Args(&args)))
+                    args.zip(node.op.def().trailing).is_some_and(|(args, may)| may(&Args(&args)))
                 };
                 let trails = licence(o, &|l| l == ReuseKind::Trailing) && met.len() == 1 && ends();
                 let first = licence(o, &|l| l == ReuseKind::ReadsFirst);
-                if !(alike || carried || first || trails && copes().is_some()) {
+                if !(alike || carried || first || trails && copes()) {
                     return Err(format!("{} writes what it reads", node.op).into());
                 }
             }

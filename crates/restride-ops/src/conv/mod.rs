@@ -308,16 +308,16 @@ fn finished(a: &Args<'_, Meta>, outs: &[Meta], p: &Positions, w: &[i64]) -> Opti
     (!conv.transposed).then(|| outs[0].rank() + 2 - w.len())
 }
 
-/// Scratch bytes with which the result may take over the input's memory; `None` if it may not.
-fn trailing(a: &Args<'_, Meta>, p: &Positions) -> Option<usize> {
-    let (x, w, bias) = (a.tensor(0).ok()?, a.tensor(1).ok()?, a.opt_tensor(2).ok()?);
-    let conv = Conv::read(a, p, x.sizes(), w.sizes()).ok()?;
-    let batched = x.rank() == w.rank();
-    if conv.transposed || batched && x.sizes()[0] != 1 || bias.is_some_and(|b| b.dtype != x.dtype) {
-        return None;
-    }
+/// Whether the result may take over the input's memory.
+fn trailing(a: &Args<'_, Meta>, p: &Positions) -> Result<bool> {
+    let (x, w, bias) = (a.tensor(0)?, a.tensor(1)?, a.opt_tensor(2)?);
+    let conv = Conv::read(a, p, x.sizes(), w.sizes())?;
+    let samples = if x.rank() == w.rank() { x.sizes()[0] } else { 1 };
     let channels = (w.sizes()[1] as usize, w.sizes()[0] as usize);
-    in_place::fits(x.dtype, channels, &conv.window(x.sizes(), w.sizes()), conv.groups as usize).then_some(0)
+    Ok(!conv.transposed
+        && samples == 1
+        && bias.is_none_or(|b| b.dtype == x.dtype)
+        && in_place::fits(x.dtype, channels, &conv.window(x.sizes(), w.sizes()), conv.groups as usize))
 }
 
 macro_rules! convolution {
@@ -330,7 +330,7 @@ macro_rules! convolution {
             samples!($samples),
         )
         .reusing(&[Reuse { arg: 0, result: 0, kind: ReuseKind::Trailing }])
-        .trailing(|a| trailing(a, &$positions))
+        .trailing(|a| trailing(a, &$positions).unwrap_or(false))
         .counted(|a, outs| macs(a, outs, &$positions, a.tensor(1)?.sizes()))
         .timed(|a, outs| time(a, outs, &$positions, a.tensor(1)?.sizes(), false))
         .finishing(|a, outs| finished(a, outs, &$positions, a.tensor(1).ok()?.sizes()))

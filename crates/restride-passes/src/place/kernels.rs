@@ -6,7 +6,7 @@ use super::overwrite::Write;
 use super::places::default_layout;
 use restride_ir::{
     Arg, Error, HopCall, Kernel, Layout, Meta, Movement, NodeId, Op, Place, Reason, RemarkKind, Result, ReuseKind,
-    Step, ValueId, call_trailing_room,
+    Step, ValueId, call_may_trail,
 };
 use restride_tensor::index_by_index;
 
@@ -115,8 +115,7 @@ impl Placer<'_> {
         for licence in self.facts.licences(write.id).iter().filter(|l| Some(l.result) == write.result) {
             let Some(v) = node.operands().nth(licence.operand) else { continue };
             // Most calls of such an operator cannot, which is worth no remark.
-            if licence.kind != ReuseKind::Trailing
-                || call_trailing_room(self.facts.graph, write.id, &self.reads(write.id)).is_some()
+            if licence.kind != ReuseKind::Trailing || call_may_trail(self.facts.graph, write.id, &self.reads(write.id))
             {
                 candidates.push((licence.kind, v));
             }

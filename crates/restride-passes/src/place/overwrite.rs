@@ -1,7 +1,7 @@
 //! The one question of placement: may a step write a place now?
 
 use super::Placer;
-use restride_ir::{BufferKind, HopCall, Meta, NodeId, Place, Reason, Result, ReuseKind, ValueId, trailing_room};
+use restride_ir::{BufferKind, HopCall, Meta, NodeId, Place, Reason, Result, ReuseKind, ValueId, may_trail};
 use restride_tensor::{Overlap, index_by_index, overlap_bytes, self_overlaps};
 
 /// A write that a step is about to make.
@@ -107,8 +107,7 @@ impl Placer<'_> {
             let Some(v) = node.operands().nth(licence.operand) else { continue };
             if licence.kind == ReuseKind::Trailing {
                 let alone = matches!(touched[..], [(u, _, _)] if u == v);
-                let room = || trailing_room(self.facts.graph, write.id, licence, &self.reads(write.id), place);
-                if alone && room().is_some() {
+                if alone && may_trail(self.facts.graph, write.id, licence, &self.reads(write.id), place) {
                     return Ok((Reason::Taken, Some(v)));
                 }
                 continue;
