@@ -74,6 +74,7 @@ fn sessions_leave_what_instances_leave() {
 
     memory_that_is_given();
     memory_that_outputs_share();
+    views_of_inputs();
     nothing_is_allocated(&fixtures);
 }
 
@@ -105,6 +106,45 @@ graph(%x: f32[3, 2]) {
     let more = [None, None, None, Some(base())];
     let error = session.rebind(&inputs, &more).expect_err("three outputs with the base");
     assert!(error.to_string().contains("memory for 4 outputs is given"), "{error}");
+}
+
+/// Outputs that are views of inputs follow them to other memory, and to other places in it; a refused rebinding changes nothing.
+fn views_of_inputs() {
+    let text = "program \"views\"
+graph(%x: f32[3, 2]) {
+  %t: f32[2, 3][1, 2] = aten.t.default(%x)
+  %y: f32[3, 2] = aten.neg.default(%x)
+  return %t, %y
+}
+";
+    let (compiled, inputs) = of_text(text);
+    let mut session =
+        compiled.instance().expect("an instance").session(&inputs, &[], &RunOptions::default()).expect("a session");
+    let numbers: Vec<u8> = (0..10u16).flat_map(|n| f32::from(n).to_le_bytes()).collect();
+    let storage = RawTensor::zeros(DType::F32, Layout::contiguous(&[10])).storage().clone();
+    storage.write(&numbers);
+    let at = |offset: i64| {
+        RawTensor::new(storage.clone(), DType::F32, Layout::strided(&[3, 2], &[2, 1], offset)).expect("fits")
+    };
+    for offset in [0, 4, 4, 2] {
+        let x = at(offset);
+        session.rebind(&Inputs::new([RunValue::Tensor(x.clone())]), &[]).expect("the input's type");
+        session.run().expect("runs");
+        let values: Vec<&RawTensor> = session.outputs().values.iter().filter_map(RunValue::tensor).collect();
+        assert!(values[0].storage().same(&storage) && values[0].layout().offset == offset);
+        let [first, fourth] = [0, 3].map(|k| (offset + k) as f32);
+        assert_eq!(values[0].to_elements::<f32>()[0], first);
+        assert_eq!(values[1].to_elements::<f32>()[0], -first);
+        assert_eq!(values[1].to_elements::<f32>()[3], -fourth);
+    }
+    let fresh = inputs.deep_clone();
+    let own = fresh.values[0].tensor().expect("x").clone();
+    let error = session.rebind(&fresh, &[None, Some(own)]).expect_err("the result would be written over its input");
+    assert!(error.to_string().contains("give each memory of its own"), "{error}");
+    session.run().expect("runs as before");
+    let values: Vec<&RawTensor> = session.outputs().values.iter().filter_map(RunValue::tensor).collect();
+    assert!(values[0].storage().same(&storage));
+    assert_eq!(values[1].to_elements::<f32>()[..2], [-2.0, -3.0]);
 }
 
 /// Outputs lie in the caller's memory, and every run reads what the inputs' memory holds then.

@@ -10,7 +10,7 @@ use restride_exec::inputs::{BoundInputs, Strides, bind, check_sharing, same_stri
 use restride_exec::interp::{Outputs, RunOptions, written_inputs};
 use restride_exec::run::{BoundRun, RunCtx};
 use restride_exec::{Inputs, RunValue, State};
-use restride_ir::{Binding, Error, ErrorKind, InputKind, OutputKind, Result};
+use restride_ir::{AliasRoot, Binding, Error, ErrorKind, InputKind, OutputKind, Result};
 use restride_tensor::{AccessError, RawTensor};
 use std::sync::Arc;
 use std::time::Duration;
@@ -49,7 +49,9 @@ pub struct Session {
     bases: Vec<usize>,
     /// Inputs that a run writes.
     written: Vec<usize>,
-    /// Each input and output is memory of its own.
+    /// Outputs that are views, by position among the user's, and what they are views of.
+    views: Vec<(usize, AliasRoot)>,
+    /// Each input is memory of its own, and no gradient is a view.
     plain: bool,
     engine: Option<Arc<dyn Engine>>,
 }
@@ -93,14 +95,18 @@ impl Instance {
         let mut values = bound.values;
         constants.add(&segment, compiled.constants(), &mut values)?;
         let signature = &program.signature;
-        let plain = signature.outputs.iter().all(|o| o.alias.is_none() && !matches!(o.kind, OutputKind::Base))
+        let is_user = |at: usize| matches!(signature.outputs[at].kind, OutputKind::User | OutputKind::Loss);
+        let plain = (0..signature.outputs.len()).all(|at| signature.outputs[at].alias.is_none() || is_user(at))
             && signature.inputs.iter().all(|i| !matches!(i.kind, InputKind::Storage(_)));
+        let alias = |(position, at): (usize, &usize)| Some((position, signature.outputs[*at].alias.as_ref()?.root));
+        let views = user.iter().enumerate().filter_map(alias).collect();
         let mut session = Session {
             user: (user_inputs(program).map(|(i, _)| i).collect(), user),
             bases,
             written: written_inputs(program),
+            views,
             plain,
-            bound: BoundRun::new(segment.runnable.clone(), arena, values, &given)?,
+            bound: BoundRun::new(segment.runnable.clone(), arena, values, given)?,
             constants,
             outputs: Outputs::default(),
             segment,
@@ -168,49 +174,101 @@ impl Session {
     /// # Errors
     /// As [`Instance::session`]; then the session is as before.
     pub fn rebind(&mut self, inputs: &Inputs, outputs: &[Option<RawTensor>]) -> Result<()> {
+        let given =
+            given_memory(&self.user.1, &self.bases, outputs, self.compiled.functional().signature.outputs.len())?;
+        if let Some(changed) = self.moved(inputs, &given) {
+            return self.follow(changed, given, inputs);
+        }
         let compiled = self.compiled.clone();
         let program = compiled.functional();
-        let mut values = self.bound.inputs().to_vec();
-        let known = inputs.values.len() == self.user.0.len()
-            && self.plain
-            && self.user.0.iter().zip(&inputs.values).all(|(i, value)| alike(&values[*i], value));
-        let mut symbols = Binding::new();
-        if known {
-            for (i, value) in self.user.0.iter().zip(&inputs.values) {
-                values[*i] = value.clone();
-            }
-            if meets_written(&values[..program.signature.inputs.len()], &self.written) {
-                let bound =
-                    BoundInputs { values: values[..program.signature.inputs.len()].to_vec(), symbols: Binding::new() };
-                check_sharing(program, &bound, &self.written)?;
-            }
-        } else {
-            let bound = bind(program, inputs, &self.state, Strides::AsDeclared)?;
-            check_sharing(program, &bound, &self.written)?;
-            if !Arc::ptr_eq(&compiled.segment(0, &bound.symbols)?, &self.segment) {
-                let what = "the inputs have other sizes than those of the session";
-                return Err(Error::new(ErrorKind::Inputs, what).help("make a session for these sizes"));
-            }
-            (values, symbols) = (bound.values, bound.symbols);
-            self.constants.add(&self.segment, compiled.constants(), &mut values)?;
+        let bound = bind(program, inputs, &self.state, Strides::AsDeclared)?;
+        check_sharing(program, &bound, &self.written)?;
+        if !Arc::ptr_eq(&compiled.segment(0, &bound.symbols)?, &self.segment) {
+            let what = "the inputs have other sizes than those of the session";
+            return Err(Error::new(ErrorKind::Inputs, what).help("make a session for these sizes"));
         }
-        let given = given_memory(&self.user.1, &self.bases, outputs, program.signature.outputs.len())?;
-        self.bound.rebase(values, &given)?;
+        let (mut values, symbols) = (bound.values, bound.symbols);
+        self.constants.add(&self.segment, compiled.constants(), &mut values)?;
+        self.bound.rebase(values.into_iter().enumerate().collect(), given)?;
         let results = self.bound.results()?;
-        if known {
-            self.outputs.values = self.user.1.iter().map(|i| results[*i].clone()).collect();
-            let gradients = program.signature.outputs.iter().zip(&results);
-            self.outputs.gradients = gradients
-                .filter_map(|(o, r)| match o.kind {
-                    OutputKind::Gradient(i) => Some((i, r.tensor()?.clone())),
-                    _ => None,
-                })
-                .collect();
-            self.outputs.inputs = inputs.values.clone();
-            return Ok(());
-        }
         let own = &self.bound.inputs()[..program.signature.inputs.len()];
         self.outputs = restride_exec::outputs::outputs(program, own, &results, &symbols, &mut self.state)?;
+        Ok(())
+    }
+
+    /// The inputs in other memory than before, where all values are of the types, sizes and strides of the ones before, and views of them
+    /// or of given memory begin at the same places; `None` elsewhere.
+    fn moved(&self, inputs: &Inputs, given: &[Option<RawTensor>]) -> Option<Vec<(usize, RunValue)>> {
+        let known = self.plain && inputs.values.len() == self.user.0.len();
+        let mut changed = Vec::new();
+        for (i, value) in self.user.0.iter().zip(&inputs.values).filter(|_| known) {
+            let old = &self.bound.inputs()[*i];
+            if !alike(old, value) {
+                return None;
+            }
+            if let (Some(a), Some(b)) = (old.tensor(), value.tensor())
+                && (!a.storage().same(b.storage()) || a.layout().offset != b.layout().offset)
+            {
+                changed.push((*i, value.clone()));
+            }
+        }
+        let holds = |new: Option<&RawTensor>, old: Option<&RawTensor>| {
+            let both = new.zip(old);
+            both.is_none_or(|(new, old)| {
+                new.layout().offset == old.layout().offset && new.storage().len() >= old.storage().len()
+            })
+        };
+        let stays = |root: &AliasRoot| match *root {
+            AliasRoot::Input(i) => changed
+                .iter()
+                .filter(|(at, _)| *at == i)
+                .all(|(_, value)| holds(value.tensor(), self.bound.inputs()[i].tensor())),
+            AliasRoot::Base(i) => holds(given[i].as_ref(), self.bound.memory(i)),
+        };
+        (known && self.views.iter().all(|(_, root)| stays(root))).then_some(changed)
+    }
+
+    /// Goes on with inputs and outputs that [`Session::moved`] knows.
+    fn follow(
+        &mut self,
+        changed: Vec<(usize, RunValue)>,
+        given: Vec<Option<RawTensor>>,
+        inputs: &Inputs,
+    ) -> Result<()> {
+        let program = self.compiled.functional();
+        if !self.written.is_empty() {
+            let mut values: Vec<&RunValue> = self.bound.inputs()[..program.signature.inputs.len()].iter().collect();
+            changed.iter().for_each(|(i, value)| values[*i] = value);
+            if meets_written(&values, &self.written) {
+                let values = values.into_iter().cloned().collect();
+                check_sharing(program, &BoundInputs { values, symbols: Binding::new() }, &self.written)?;
+            }
+        }
+        self.bound.rebase(changed, given)?;
+        let results = self.bound.results()?;
+        let own = self.bound.inputs();
+        let Outputs { values, gradients, inputs: user, .. } = &mut self.outputs;
+        for (value, at) in values.iter_mut().zip(&self.user.1) {
+            if program.signature.outputs[*at].alias.is_none() {
+                value.clone_from(&results[*at]);
+            }
+        }
+        for (position, root) in &self.views {
+            let root = match *root {
+                AliasRoot::Input(i) => own[i].tensor(),
+                AliasRoot::Base(i) => results[i].tensor(),
+            };
+            let view = values[*position]
+                .tensor()
+                .zip(root)
+                .and_then(|(old, root)| RawTensor::new(root.storage().clone(), old.dtype(), old.layout().clone()));
+            let outside = || Error::invalid("an output leaves the memory that it is a view of");
+            values[*position] = RunValue::Tensor(view.ok_or_else(outside)?);
+        }
+        let made = program.signature.outputs.iter().zip(&results);
+        let made = made.filter(|(o, _)| matches!(o.kind, OutputKind::Gradient(_))).filter_map(|(_, r)| r.tensor());
+        gradients.iter_mut().zip(made).for_each(|((_, gradient), t)| gradient.clone_from(t));
+        user.clone_from(&inputs.values);
         Ok(())
     }
 
@@ -301,7 +359,7 @@ fn alike(old: &RunValue, new: &RunValue) -> bool {
 }
 
 /// Whether an input that is written shares memory with another one.
-fn meets_written(values: &[RunValue], written: &[usize]) -> bool {
+fn meets_written(values: &[&RunValue], written: &[usize]) -> bool {
     written.iter().filter_map(|w| Some((*w, values.get(*w)?.tensor()?))).any(|(w, a)| {
         let others = values.iter().enumerate().filter(|(i, _)| *i != w).filter_map(|(_, v)| v.tensor());
         others.into_iter().any(|b| a.storage().meets(b.storage()))

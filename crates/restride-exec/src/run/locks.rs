@@ -3,7 +3,6 @@
 
 use restride_ir::{Error, ErrorKind, Result};
 use restride_tensor::{AccessError, RawTensor, Storage};
-use std::collections::BTreeMap;
 
 /// A storage that runs use.
 struct LockedStorage {
@@ -24,24 +23,17 @@ pub(super) enum Name {
     Output(usize),
 }
 
-/// The storages of a run, each once.
+/// The storages of a run, each once as soon as they are locked.
 #[derive(Default)]
 pub(super) struct Locks {
     held: Vec<LockedStorage>,
-    index: BTreeMap<usize, usize>,
 }
 
 impl Locks {
     /// One more tensor that runs use.
     pub fn add(&mut self, t: &RawTensor, write: bool, name: Name) {
-        match self.index.get(&t.storage().id()) {
-            Some(&at) => self.held[at].write |= write,
-            None => {
-                self.index.insert(t.storage().id(), self.held.len());
-                let storage = t.storage().clone();
-                self.held.push(LockedStorage { storage, write, address: std::ptr::null_mut(), name });
-            }
-        }
+        let storage = t.storage().clone();
+        self.held.push(LockedStorage { storage, write, address: std::ptr::null_mut(), name });
     }
 
     /// Locks all, and remembers where their bytes are: addresses may be taken now.
@@ -49,6 +41,13 @@ impl Locks {
     /// # Errors
     /// A storage that is in use, or that is written and read-only, by the name that `named` gives.
     pub fn first(&mut self, named: &dyn Fn(Name) -> String) -> Result<Taken<'_>> {
+        // The sort keeps the order of a storage's tensors: the first one names it.
+        self.held.sort_by_key(|held| held.storage.id());
+        self.held.dedup_by(|later, first| {
+            let same = later.storage.same(&first.storage);
+            first.write |= same && later.write;
+            same
+        });
         for at in 0..self.held.len() {
             let held = &mut self.held[at];
             if let Err(e) = held.storage.acquire(held.write) {

@@ -124,7 +124,7 @@ impl Runnable {
         let (mut symbols, mut locks) = (Binding::new(), self.locks(inputs));
         // Results are fresh memory, which needs no lock.
         let _taken = locks.first(&|name| self.name(name))?;
-        let results = self.results_in(inputs, &[])?;
+        let results = self.results_in(inputs, Vec::new())?;
         let pool = arena.pool(ctx.threads)?;
         // SAFETY: the arena is borrowed and has the bytes that the code was made for, inputs were fitted to the bytes that it uses
         // and are locked, results have its border layouts; all memory lives until this returns.
@@ -259,25 +259,25 @@ impl Runnable {
     }
 
     /// Memory for the outputs that have some: given, by position, or fresh.
-    fn results_in(&self, inputs: &[RunValue], given: &[Option<RawTensor>]) -> Result<Vec<RunValue>> {
+    fn results_in(&self, inputs: &[RunValue], given: Vec<Option<RawTensor>>) -> Result<Vec<RunValue>> {
+        let wrong = |i: usize, what: &str| Err(Error::new(ErrorKind::Inputs, format!("memory for output {i} {what}")));
+        if let Some(i) = shared_output(inputs, &given) {
+            return wrong(i, "is an input's or another output's: give each memory of its own");
+        }
         let mut results = Vec::with_capacity(self.code.outputs.len());
+        let mut given = given.into_iter();
         for (i, ty) in self.code.outputs.iter().enumerate() {
-            let wrong = |what: String| Err(Error::new(ErrorKind::Inputs, format!("memory for output {i} {what}")));
-            results.push(match (ty, given.get(i).and_then(Option::as_ref)) {
+            results.push(match (ty, given.next().flatten()) {
                 (Some(ty), Some(t)) => {
                     let (want, have) = (&ty.layout, t.layout());
                     if t.dtype() != ty.dtype || have.sizes != want.sizes || !same_strides(want, have) || t.conj || t.neg
                     {
-                        return wrong(format!("is {}{have}, and it is {ty}", t.dtype()));
+                        return wrong(i, &format!("is {}{have}, and it is {ty}", t.dtype()));
                     }
-                    let mut others = inputs.iter().chain(&results).filter_map(RunValue::tensor);
-                    if others.any(|o| o.storage().meets(t.storage())) {
-                        return wrong("is an input's or another output's: give each memory of its own".into());
-                    }
-                    RunValue::Tensor(t.clone())
+                    RunValue::Tensor(t)
                 }
                 (Some(ty), None) => RunValue::Tensor(allocate(ty.dtype, ty.layout.clone())?),
-                (None, Some(_)) => return wrong("is not used: the output is in other memory, or is no tensor".into()),
+                (None, Some(_)) => return wrong(i, "is not used: the output is in other memory, or is no tensor"),
                 (None, None) => self.passed_on(i, inputs),
             });
         }
@@ -323,6 +323,38 @@ impl Runnable {
         }
         Ok(results)
     }
+}
+
+/// An output whose given memory is an input's or another output's as well.
+fn shared_output(inputs: &[RunValue], given: &[Option<RawTensor>]) -> Option<usize> {
+    let outputs = given.iter().enumerate().filter_map(|(i, t)| Some((Some(i), t.as_ref()?)));
+    let mut ranges: Vec<(usize, usize, Option<usize>)> = outputs
+        .chain(inputs.iter().filter_map(|v| Some((None, v.tensor()?))))
+        .map(|(output, t)| {
+            let start = t.storage().address().addr();
+            (start, start.saturating_add(t.storage().len()), output)
+        })
+        .filter(|(start, end, _)| start < end)
+        .collect();
+    if ranges.iter().all(|(.., output)| output.is_none()) {
+        return None;
+    }
+    ranges.sort_unstable();
+    // Ends of the memory before: of all, and of an output's.
+    let (mut all, mut last) = (0, (0, None));
+    for (start, end, output) in ranges {
+        if output.is_some() && start < all {
+            return output;
+        }
+        if start < last.0 {
+            return last.1;
+        }
+        all = all.max(end);
+        if output.is_some() {
+            last = (end, output);
+        }
+    }
+    None
 }
 
 /// Buffers that the caller provides, by position.

@@ -34,7 +34,7 @@ impl BoundRun {
         runnable: Arc<Runnable>,
         mut arena: ByteArena,
         inputs: Vec<RunValue>,
-        given: &[Option<RawTensor>],
+        given: Vec<Option<RawTensor>>,
     ) -> Result<BoundRun> {
         let results = runnable.results_in(&inputs, given)?;
         let (locks, steps, symbols) = bound(&runnable, &mut arena, &inputs, &results)?;
@@ -51,22 +51,37 @@ impl BoundRun {
         Ok(())
     }
 
-    /// Moves the steps to other inputs and results of the same types, without binding each anew.
+    /// Moves the steps to other results, and to other inputs at some positions, all of the same types, without binding each anew.
     ///
     /// # Errors
     /// As [`BoundRun::new`]; then the run is as before.
-    pub fn rebase(&mut self, inputs: Vec<RunValue>, given: &[Option<RawTensor>]) -> Result<()> {
-        let BoundRun { runnable, arena, steps, .. } = self;
-        let results = runnable.results_in(&inputs, given)?;
-        let mut locks = all_locks(runnable, &inputs, &results);
+    pub fn rebase(&mut self, mut changed: Vec<(usize, RunValue)>, given: Vec<Option<RawTensor>>) -> Result<()> {
+        self.exchange(&mut changed);
+        let done = self.follow(given);
+        if done.is_err() {
+            self.exchange(&mut changed);
+        }
+        done
+    }
+
+    /// Exchanges inputs.
+    fn exchange(&mut self, with: &mut [(usize, RunValue)]) {
+        with.iter_mut().for_each(|(i, value)| std::mem::swap(&mut self.inputs[*i], value));
+    }
+
+    /// Moves the steps to the inputs as they are now, and to other results.
+    fn follow(&mut self, given: Vec<Option<RawTensor>>) -> Result<()> {
+        let BoundRun { runnable, arena, steps, inputs, .. } = self;
+        let results = runnable.results_in(inputs, given)?;
+        let mut locks = all_locks(runnable, inputs, &results);
         let mut symbols = Binding::new();
         let taken = locks.first(&|name| runnable.name(name))?;
-        let bases = runnable.bases(arena, &inputs, &results, &mut symbols)?;
+        let bases = runnable.bases(arena, inputs, &results, &mut symbols)?;
         // SAFETY: the arena is the one that the steps are bound to, inputs were fitted to the bytes that the code uses, and results have
         // its border layouts; all are kept beside the steps. Their storages are locked here and by each run.
         unsafe { steps.rebase(&bases) };
         drop(taken);
-        (self.locks, self.inputs, self.results, self.symbols) = (locks, inputs, results, symbols);
+        (self.locks, self.results, self.symbols) = (locks, results, symbols);
         Ok(())
     }
 
@@ -101,6 +116,11 @@ impl BoundRun {
     /// A number that no run has learnt.
     pub fn results(&self) -> Result<Vec<RunValue>> {
         self.runnable.numbers(&self.inputs, self.results.clone(), &self.symbols)
+    }
+
+    /// The memory of a graph output, if it has some of its own.
+    pub fn memory(&self, output: usize) -> Option<&RawTensor> {
+        self.results.get(output).and_then(RunValue::tensor)
     }
 
     /// The inputs.

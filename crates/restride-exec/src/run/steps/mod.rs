@@ -141,6 +141,8 @@ pub(super) struct BoundSteps<'c> {
     graph: &'c Graph,
     steps: Vec<BoundStep<'c>>,
     bases: Vec<*mut u8>,
+    /// Per step, during a move to other addresses: whether it uses one of them.
+    stale: Vec<bool>,
     flights: Flights,
     /// Memory of results that no step reads. The steps use it in turn.
     _spare: ByteArena,
@@ -164,7 +166,8 @@ impl<'c> BoundSteps<'c> {
         let step = |at| unsafe { BoundStep::new(program, code, at, &bases, unread, symbols) };
         let steps = (0..code.steps.len()).map(|at| step(at).map_err(|e| blame(code, graph, at, e)));
         let steps = steps.collect::<Result<Vec<_>>>()?;
-        Ok(BoundSteps { code, graph, steps, bases, flights: Flights::default(), _spare: spare })
+        let stale = vec![false; code.steps.len()];
+        Ok(BoundSteps { code, graph, steps, bases, stale, flights: Flights::default(), _spare: spare })
     }
 
     /// Moves the steps to other addresses of the same buffers.
@@ -177,10 +180,12 @@ impl<'c> BoundSteps<'c> {
                 continue;
             }
             self.bases[buffer] = base;
-            for &at in &self.code.uses[buffer] {
-                // SAFETY: as promised by the caller.
-                unsafe { self.steps[at].rebase(&self.code.steps[at].action, &self.bases) };
-            }
+            self.code.uses[buffer].iter().for_each(|at| self.stale[*at] = true);
+        }
+        for (at, stale) in self.stale.iter_mut().enumerate().filter(|(_, stale)| **stale) {
+            *stale = false;
+            // SAFETY: as promised by the caller.
+            unsafe { self.steps[at].rebase(&self.code.steps[at].action, &self.bases) };
         }
     }
 
