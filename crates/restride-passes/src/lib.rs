@@ -18,6 +18,7 @@ pub mod materialize;
 mod memory_model;
 mod order;
 mod outer_numbers;
+mod parts;
 mod peephole;
 pub mod place;
 pub mod plan;

@@ -277,6 +277,11 @@ fn is_transpose(layout: &Layout) -> bool {
     layout.rank() == 2 && !layout.is_contiguous() && layout.transpose(0, 1).is_ok_and(|t| t.is_contiguous())
 }
 
+/// Whether each element of a call's result is one of argument 0, which its other arguments choose.
+pub fn gathers(op: Op) -> bool {
+    matches!(op.name(), "aten.index.Tensor" | "aten.index_select.default")
+}
+
 /// Whether a call adds values.
 pub fn adds(node: &Node) -> bool {
     node.op.name() == "aten.add.Tensor"

@@ -14,11 +14,12 @@
 //!
 //! The operand of a padding is made in the middle of its border (`peephole.rs`). A copied view of a `cat` becomes a `cat`
 //! of views, whose operands can be made in the copy (`peephole.rs`: PyTorch's channel shuffle). The sum of a product and another
-//! matrix becomes a product with an addend (`peephole.rs`): one pass less over large gradients. Every result keeps its bits.
+//! matrix becomes a product with an addend (`peephole.rs`): one pass less over large gradients. Of a value that is read in part alone,
+//! only this part is computed (`parts.rs`). Every result keeps its bits.
 
 use crate::args::known;
 use crate::build::{Rebuilt, rebuild};
-use crate::{dce, peephole, scatters};
+use crate::{dce, parts, peephole, scatters};
 use restride_ir::{
     Arg, DType, Expr, Graph, GraphId, Layout, Meta, Movement, Node, NodeId, Program, Result, Table, TensorType,
     ValueId, ViewOutcome,
@@ -41,12 +42,14 @@ pub fn simplify(program: &Program) -> Result<Program> {
         }
         let uses = &uses[&new.id];
         let old = new.old;
+        let alone = |v: ValueId| uses.maker[v].filter(|_| uses.count[v] == 1);
         let done = copy(new, node)
+            || parts::part(new, node, &alone)
             || rows_before(new, node, uses)
             || rows_after(new, node, uses)
             || batches(new, node, uses)
             || padding(new, node, uses)
-            || peephole::added_product(new, node, &|v| uses.maker[v].filter(|_| uses.count[v] == 1))
+            || peephole::added_product(new, node, &alone)
             || {
                 let chain = cat_chain(old, node, uses);
                 chain.is_some_and(|chain| peephole::cat_of_views(new, node, &chain))
@@ -134,7 +137,7 @@ struct Uses {
     count: Table<ValueId, u32>,
     /// A reader.
     by: Table<ValueId, Option<NodeId>>,
-    /// Whether the program has a copy, a sum or an assembled result at all.
+    /// Whether the program has a copy, a sum, a small part or an assembled result at all.
     something: bool,
 }
 
@@ -150,6 +153,7 @@ impl Uses {
             uses.something |= matches!(node.op.def().movement, Some(Movement::Assemble(_)))
                 || peephole::pads(node)
                 || peephole::adds(node)
+                || parts::takes(graph, node)
                 || reshaped(graph, node).is_some();
         }
         graph.output_values().for_each(|v| *uses.count.entry(v) += 1);
@@ -196,7 +200,7 @@ pub(crate) fn meta(graph: &Graph, v: ValueId) -> Option<Meta> {
 }
 
 /// Operand of a node that only copies, with its type and the result's: the same elements in the same order.
-fn same_order(graph: &Graph, node: &Node) -> Option<(ValueId, Meta, Meta)> {
+pub(crate) fn same_order(graph: &Graph, node: &Node) -> Option<(ValueId, Meta, Meta)> {
     let (Some(Movement::Same), Some(Arg::Value(x)), &[r]) =
         (node.op.def().movement, node.args.first(), &node.results[..])
     else {

@@ -4,5 +4,6 @@ mod constants;
 mod examples;
 mod fusion;
 mod memory;
+mod parts;
 mod ranks;
 mod torchscript;
