@@ -63,6 +63,12 @@ impl Placer<'_> {
                 Built { place, pieces, moved: all }
             }
         };
+        if let Some((place, except)) = self.hints.reserved.get(&r)
+            && *place == built.place
+            && !except.is_empty()
+        {
+            self.places.replaced.insert(r, except.clone());
+        }
         self.settle(r, built.place.clone(), whole.ty.dtype)?;
         for piece in built.pieces {
             let v = whole.operands[piece.operand];

@@ -7,7 +7,7 @@ use super::overwrite::Write;
 use super::places::default_layout;
 use super::views::view_rule;
 use restride_ir::{
-    Arg, Args, AssemblyPart, Layout, Meta, Movement, NodeId, OpError, Place, Reason, RemarkKind, Result, ValueId,
+    Arg, Args, AssemblyPart, Kernel, Layout, Meta, Movement, NodeId, OpError, Place, Reason, RemarkKind, Result, ValueId,
     ViewRule,
 };
 use restride_tensor::self_overlaps;
@@ -160,6 +160,12 @@ impl Placer<'_> {
         let Some((base, use_at)) = self.placed_base(whole, use_at)? else { return Ok(None) };
         let Some(place) = self.places.find(base).cloned() else { return Ok(None) };
         if self.facts.ty(base)?.dtype != ty.dtype {
+            return Ok(None);
+        }
+        // The kernel of a scatter into an overlapping region reads all of the base.
+        let result = self.facts.ty(self.facts.graph.nodes[id].results[0])?;
+        let declared = self.region_of(id, whole, rule, &result.layout)?;
+        if declared.is_some_and(|r| self_overlaps(&r) != Some(false)) {
             return Ok(None);
         }
         // From now on the scatter alone may read the base.
@@ -386,13 +392,28 @@ impl Placer<'_> {
         })
     }
 
+    /// Whether a collective reads a value or one of its views.
+    fn is_exchanged(&self, v: ValueId, depth: usize) -> bool {
+        let graph = self.facts.graph;
+        self.facts.uses[v].iter().any(|at| {
+            let node = &graph.nodes[graph.order[*at]];
+            matches!(node.op.def().kernel, Kernel::Collective(_))
+                || view_rule(node).is_some()
+                    && (depth >= DEPTH || node.results.iter().any(|r| self.is_exchanged(*r, depth + 1)))
+        })
+    }
+
     /// The best hinted place that may be written now, else the hinted layout of a new buffer.
     pub(super) fn preferred(&mut self, write: &Write<'_>, v: ValueId, ty: &Meta) -> Result<HintTarget> {
         let bytes = self.facts.bytes_of(v);
         let mut layout = None;
         // An operator that sets strides puts its result into memory of its own, in the eager layout.
         let eager = write.result.is_some() && self.facts.graph.nodes[write.id].op.def().strided;
-        let hints = if eager || self.revision.avoids(v) { Vec::new() } else { self.hints(write.at, v)? };
+        let mut hints = if eager || self.revision.avoids(v) { Vec::new() } else { self.hints(write.at, v)? };
+        // An operand of an exchange stays until the wait, and could not make way for a source.
+        if hints.iter().any(|h| !h.except.is_empty()) && self.is_exchanged(v, 0) {
+            hints.retain(|h| h.except.is_empty());
+        }
         for hint in hints {
             let (reason, on, target) = match &hint.target {
                 Ok(HintTarget::Fresh(fresh)) => {

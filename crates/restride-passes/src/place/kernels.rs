@@ -140,6 +140,7 @@ impl Placer<'_> {
                     let reason = self.may_write(write, &place, ty, &[])?.0;
                     if reason == Reason::Taken {
                         self.remark(write.id, RemarkKind::ReuseOperand, Reason::Taken, bytes, Some(v));
+                        self.places.inherit(r, v);
                         return Ok(Some(place));
                     }
                     reason

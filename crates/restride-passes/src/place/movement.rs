@@ -3,6 +3,7 @@
 use super::Placer;
 use super::assemble::is_at;
 use super::overwrite::Write;
+use super::places::default_layout;
 use restride_ir::{
     Arg, Error, Layout, Meta, Movement, NodeId, Place, Reason, RemarkKind, Result, ValueId, ViewOutcome, ViewRule,
     border_layout,
@@ -45,6 +46,7 @@ impl Placer<'_> {
         if let Some(layout) = layout.filter(|_| !self.revision.avoids(r)) {
             // A later write to the original may need the copy after all.
             self.revision.chose(r, bytes);
+            self.places.inherit(r, from);
             self.settle(r, Place { buffer: place.buffer, layout }, want.dtype)?;
             self.places.push_free(id);
             self.remark(id, RemarkKind::ViewOnBase, Reason::Taken, bytes, Some(from));
@@ -85,7 +87,7 @@ impl Placer<'_> {
     fn place_scatter(&mut self, at: usize, id: NodeId, base: ValueId, src: ValueId, rule: ViewRule) -> Result<bool> {
         let r = self.facts.graph.nodes[id].results[0];
         let ty = self.facts.ty(r)?;
-        let (place, from) = (self.places.get(base)?, self.places.get(src)?);
+        let (place, mut from) = (self.places.get(base)?, self.places.get(src)?);
         let bytes = self.facts.bytes_of(base);
         if self.region_of(id, base, &rule, &ty.layout)?.is_some_and(|r| self_overlaps(&r) != Some(false)) {
             // The kernel decides which element stays in a cell.
@@ -101,11 +103,13 @@ impl Placer<'_> {
                 true => Reason::Taken,
                 false => self.may_scatter(at, base, src, &place, &to, ty),
             };
+            if reason != Reason::Taken && self.make_way(at, id, base, src, &to)? {
+                reason = Reason::Taken;
+                from = self.places.get(src)?;
+            }
             if reason == Reason::Taken {
                 self.places.set_owner(r, self.places.owner(base));
-                if let Some(gone) = self.places.replaced.get(&base).cloned() {
-                    self.places.replaced.insert(r, gone);
-                }
+                self.places.inherit(r, base);
                 self.settle(r, place, ty.dtype)?;
                 if !is_at(&from, &to) {
                     self.remark_moved(id, src, RemarkKind::SourceInRegion);
@@ -133,6 +137,35 @@ impl Placer<'_> {
         self.places.push_move(base, place, to);
         self.places.push_move(src, from, region);
         self.places.push_free(id);
+        Ok(true)
+    }
+
+    /// Moves the values that are still read out of the region of a scatter, if one of them was made there in place of elements
+    /// of the base: then the base cannot be copied as a whole. False if the base has lost no elements.
+    fn make_way(&mut self, at: usize, id: NodeId, base: ValueId, src: ValueId, region: &Place) -> Result<bool> {
+        let dtype = self.facts.ty(base)?.dtype;
+        let except = self.places.replaced_with(base);
+        let mut inside = self.places.losers(region, dtype, at, at + 1, &except);
+        let from = self.places.get(src)?;
+        let how = overlap_bytes(&from.layout, dtype.size(), &region.layout, dtype.size());
+        if from.buffer == region.buffer && how != Overlap::Disjoint && inside.iter().all(|l| l.0 != src) {
+            inside.push((src, how));
+        }
+        let root = self.places.owner(base);
+        let took = |v: ValueId| {
+            let gone = self.places.replaced.get(&self.places.owner(v));
+            gone.is_some_and(|gone| gone.iter().any(|g| self.places.owner(*g) == root))
+        };
+        if !inside.iter().any(|l| took(l.0)) {
+            return Ok(false);
+        }
+        for (v, _) in inside {
+            let ty = self.facts.ty(v)?;
+            self.remark(id, RemarkKind::LayoutCopy, Reason::InTheWay, self.facts.bytes_of(v), Some(v));
+            let to = self.places.fresh(default_layout(ty), ty.dtype);
+            self.places.push_move(v, self.places.get(v)?, to.clone());
+            self.places.set(v, to, ty.dtype);
+        }
         Ok(true)
     }
 
@@ -175,5 +208,46 @@ impl Placer<'_> {
             Overlap::Unknown => Reason::UnknownOverlap,
             _ => Reason::StillRead { by: self.reader(first, at) },
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::place::{Avoid, PlaceOptions, place_avoiding};
+    use restride_ir::Step;
+
+    /// The values that are moved in the first attempt.
+    fn moved(source: &str) -> Vec<String> {
+        let program = restride_ir::text::parse(source, &restride_ops::lookup).expect("a program");
+        let options = PlaceOptions { revise: false, ..PlaceOptions::default() };
+        let placed = place_avoiding(&program, &options, &Avoid::new()).expect("a placement");
+        let values = &program.graph().values;
+        let moves = placed.placement.steps.iter().filter_map(|s| match s {
+            Step::Move { value, .. } => Some(values[*value].name.to_string()),
+            _ => None,
+        });
+        moves.collect()
+    }
+
+    /// `%z` is made in the region for `%s`, which cannot take over its cells.
+    #[test]
+    fn what_took_a_base_s_elements_makes_way_for_the_source() {
+        let found = moved(
+            "stage: functional
+            graph(%a: f64[1], %b: f64[3]) {
+              %base: f64[3] = aten.sin.default(%b)
+              %z: f64[1] = aten.cos.default(%a)
+              %w: f64[1, 1] = aten.view.default(%z, [1, 1])
+              %s: f64[1, 1] = aten.exp.default(%w)
+              %t: f64[1] = aten.view.default(%s, [1])
+              %c: f64[3] = aten.slice_scatter.default(%base, %t, 0, 1, 2)
+              %n: f64[1] = aten.mul.Tensor(%z, %t)
+              %m: f64[] = aten.sum.default(%n)
+              %d: f64[3] = aten.sin.default(%c)
+              return %d, %m
+            }",
+        );
+        assert!(!found.contains(&"base".to_string()), "{found:?}");
+        assert!(found.contains(&"z".to_string()), "{found:?}");
     }
 }

@@ -143,6 +143,13 @@ impl Places {
         std::iter::once(base).chain(self.replaced.get(&base).into_iter().flatten().copied()).collect()
     }
 
+    /// Notes that a value made in the cells of another one has replaced the same values.
+    pub fn inherit(&mut self, v: ValueId, from: ValueId) {
+        if let Some(gone) = self.replaced.get(&from).or_else(|| self.replaced.get(&self.owner(from))).cloned() {
+            self.replaced.insert(v, gone);
+        }
+    }
+
     /// Values other than `except` that share a cell with `target` and are needed at position `from` or later. Values that no
     /// node from `at` on needs are forgotten.
     pub fn losers(
