@@ -9,6 +9,7 @@ mod control_gradients;
 mod custom_ops;
 mod damage;
 mod explain;
+mod gradient_kinks;
 mod gradients;
 mod imported;
 mod invariants;

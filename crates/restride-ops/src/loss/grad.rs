@@ -1,7 +1,7 @@
 //! Gradients of losses.
 
 use crate::gradient::Rules;
-use crate::gradient::terms::{Cx, T, TermOperand, op, rule};
+use crate::gradient::terms::{Cx, TermOperand, op, rule};
 
 /// `nll_loss_forward(self, target, weight, reduction, ignore_index)`
 fn nll_loss<'c>(c: &'c Cx<'c>, backward: &str) {
@@ -28,8 +28,7 @@ fn bce<'c>(c: &'c Cx<'c>) {
     });
     c.give(1, || {
         let x = c.arg(0);
-        let clamped = |t: T<'c>| op!(c, "aten.clamp_min.default", t.log(), -100);
-        let mut g = (clamped(1.0 - x) - clamped(x)) * c.grad();
+        let mut g = ((-x).unary("aten.log1p.default") - x.log()) * c.grad();
         if let Some(w) = c.opt(2) {
             g = g * w;
         }

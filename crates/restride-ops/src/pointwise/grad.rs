@@ -97,12 +97,11 @@ fn pow<'c>(c: &'c Cx<'c>) {
 /// Gradient of a plain number raised to a tensor.
 fn number_pow<'c>(c: &'c Cx<'c>) {
     let base = c.float(0);
-    // Base 0 has slope 0; at negative exponents the slope is undefined.
-    if base == 0.0 {
-        c.zero(1);
-    } else {
-        c.set(1, c.grad() * (c.result() * base.ln()).conj());
-    }
+    let slope = (c.result() * base.ln()).conj();
+    let exponent = c.arg(1);
+    // The slope of base 0 is 0 at exponents that are not negative.
+    let flat = base == 0.0 && !exponent.dtype().is_complex();
+    c.set(1, c.grad() * if flat { slope.except(exponent.is("ge", 0)) } else { slope });
 }
 
 fn atan2<'c>(c: &'c Cx<'c>) {
@@ -131,7 +130,7 @@ fn xlogy<'c>(c: &'c Cx<'c>) {
     let (x, y) = (c.arg(0), c.arg(1));
     c.give(0, || {
         let out = op!(c, "aten.logical_and.default", x.is("eq", 0), y.is("le", 0));
-        c.grad() * y.log().except(out)
+        op!(c, "aten.xlogy.Tensor", c.grad(), y).except(out)
     });
     c.give(1, || c.grad() * x / y);
 }
@@ -140,7 +139,7 @@ fn xlog1py<'c>(c: &'c Cx<'c>) {
     let (x, y) = (c.arg(0), c.arg(1));
     c.give(0, || {
         let out = op!(c, "aten.logical_and.default", x.is("eq", 0), y.is("le", -1));
-        c.grad() * y.unary("aten.log1p.default").except(out)
+        op!(c, "aten.special_xlog1py.default", c.grad(), y).except(out)
     });
     c.give(1, || c.grad() * x / (y + 1.0));
 }
@@ -153,12 +152,13 @@ fn extreme<'c>(c: &'c Cx<'c>, loses: &str) {
     c.give(1, || half().except(y.than(loses, x)));
 }
 
-/// `fmax` and `fmin`: the first operand wins if both are equal or the second is NaN.
+/// `fmax` and `fmin`: equal elements share the gradient; the first operand takes it if the second is NaN.
 fn fextreme<'c>(c: &'c Cx<'c>, wins: &str) {
     let (x, y) = (c.arg(0), c.arg(1));
+    let half = || op!(c, "aten.where.self", x.than("eq", y), c.grad() * 0.5, c.grad());
     let first = op!(c, "aten.logical_or.default", x.than(wins, y), y.than("ne", y));
-    c.give(0, || c.grad().only(first));
-    c.give(1, || c.grad().except(first));
+    c.give(0, || half().only(op!(c, "aten.logical_or.default", first, x.than("eq", y))));
+    c.give(1, || half().except(first));
 }
 
 fn lerp<'c>(c: &'c Cx<'c>, weight: Option<T<'c>>) {
@@ -195,51 +195,55 @@ fn ldexp<'c>(c: &'c Cx<'c>) {
     c.give(1, || c.grad() * c.result() * LN_2);
 }
 
-/// `clamp` with plain numbers as bounds.
+/// `clamp` with plain numbers as bounds: zero at a bound.
 fn clamp<'c>(c: &'c Cx<'c>) {
     let x = c.arg(0);
-    let low = (!c.is_none(1)).then(|| op!(c, "aten.ge.Scalar", x, c.raw(1)));
-    let high = (!c.is_none(2)).then(|| op!(c, "aten.le.Scalar", x, c.raw(2)));
-    c.set(0, within(c, low, high));
+    let low = (!c.is_none(1)).then(|| op!(c, "aten.gt.Scalar", x, c.raw(1)));
+    let high = (!c.is_none(2)).then(|| op!(c, "aten.lt.Scalar", x, c.raw(2)));
+    c.set(
+        0,
+        match (low, high) {
+            (Some(a), Some(b)) => c.grad().only(op!(c, "aten.logical_and.default", a, b)),
+            (Some(a), None) | (None, Some(a)) => c.grad().only(a),
+            (None, None) => c.grad(),
+        },
+    );
 }
 
-/// The gradient where both conditions hold, zero elsewhere.
-fn within<'c>(c: &'c Cx<'c>, low: Option<T<'c>>, high: Option<T<'c>>) -> T<'c> {
-    match (low, high) {
-        (Some(a), Some(b)) => c.grad().only(op!(c, "aten.logical_and.default", a, b)),
-        (Some(a), None) | (None, Some(a)) => c.grad().only(a),
-        (None, None) => c.grad(),
-    }
-}
-
+/// `clamp` with tensors as bounds: an element and the bound that it equals share the gradient. The upper bound wins over a larger
+/// lower one, and takes nothing where both are equal.
 fn clamp_tensor<'c>(c: &'c Cx<'c>) {
-    let (x, low, high) = (c.arg(0), c.opt(1), c.opt(2));
-    c.give(0, || within(c, low.map(|l| x.than("ge", l)), high.map(|h| x.than("le", h))));
-    if let Some(low) = low {
-        c.give(1, || {
-            let below = x.than("lt", low);
-            let takes = high.map_or(below, |h| op!(c, "aten.logical_and.default", below, low.than("lt", h)));
-            c.grad().only(takes)
-        });
-    }
-    if let Some(high) = high {
-        c.give(2, || {
-            let above = x.than("gt", high);
-            let takes = low.map_or(above, |l| op!(c, "aten.logical_or.default", above, high.than("lt", l)));
-            c.grad().only(takes)
-        });
-    }
+    let (low, high) = match (c.opt(1), c.opt(2)) {
+        (Some(low), Some(high)) => (low, high),
+        (Some(_), None) => return bound_tensor(c, 1, "lt", "gt"),
+        (None, Some(_)) => return bound_tensor(c, 2, "gt", "lt"),
+        (None, None) => return c.set(0, c.grad()),
+    };
+    let x = c.arg(0);
+    let and = |a: T<'c>, b: T<'c>| op!(c, "aten.logical_and.default", a, b);
+    let or = |a: T<'c>, b: T<'c>| op!(c, "aten.logical_or.default", a, b);
+    let apart = low.than("lt", high);
+    let (at_low, at_high) = (and(x.than("eq", low), apart), and(x.than("eq", high), apart));
+    let halved = |tie: T<'c>| op!(c, "aten.where.self", tie, c.grad() * 0.5, c.grad());
+    c.give(0, || halved(or(at_low, at_high)).except(or(x.than("lt", low), x.than("gt", high))));
+    c.give(1, || halved(at_low).only(or(and(x.than("lt", low), low.than("le", high)), at_low)));
+    c.give(2, || {
+        let above = and(x.than("gt", high), low.than("le", high));
+        halved(at_high).only(or(low.than("gt", high), or(above, at_high)))
+    });
 }
 
-/// `clamp_min` and `clamp_max` with a plain number as the bound.
+/// `clamp_min` and `clamp_max` with a plain number as the bound: zero at the bound.
 fn bound<'c>(c: &'c Cx<'c>, keeps: &str) {
     c.set(0, c.grad().only(op!(c, &format!("aten.{keeps}.Scalar"), c.arg(0), c.raw(1))));
 }
 
-fn bound_tensor<'c>(c: &'c Cx<'c>, keeps: &str) {
-    let inside = c.arg(0).than(keeps, c.arg(1));
-    c.give(0, || c.grad().only(inside));
-    c.give(1, || c.grad().except(inside));
+/// `clamp_min` and `clamp_max` with argument `i` as the bound: equal elements share the gradient.
+fn bound_tensor<'c>(c: &'c Cx<'c>, i: usize, loses: &str, wins: &str) {
+    let (x, y) = (c.arg(0), c.arg(i));
+    let half = || op!(c, "aten.where.self", x.than("eq", y), c.grad() * 0.5, c.grad());
+    c.give(0, || half().except(x.than(loses, y)));
+    c.give(i, || half().except(x.than(wins, y)));
 }
 
 /// `where`: the overload decides which operands are tensors.
@@ -367,7 +371,7 @@ pub(crate) static GRADS: Rules = &[
     (
         &["nextafter"],
         rule!(|c| {
-            c.give(0, || c.grad());
+            c.give(0, || c.grad().only(c.arg(0).than("ne", c.arg(1))));
             c.zero(1);
         }),
     ),
@@ -397,8 +401,8 @@ pub(crate) static GRADS: Rules = &[
     ),
     (&["maximum"], rule!(|c| extreme(c, "lt"))),
     (&["minimum"], rule!(|c| extreme(c, "gt"))),
-    (&["fmax"], rule!(|c| fextreme(c, "ge"))),
-    (&["fmin"], rule!(|c| fextreme(c, "le"))),
+    (&["fmax"], rule!(|c| fextreme(c, "gt"))),
+    (&["fmin"], rule!(|c| fextreme(c, "lt"))),
     (&["addcmul"], rule!(addcmul)),
     (&["addcdiv"], rule!(addcdiv)),
     (&["lerp.Scalar"], rule!(|c| lerp(c, None))),
@@ -474,8 +478,8 @@ pub(crate) static GRADS: Rules = &[
     ),
     (&["clamp"], rule!(clamp)),
     (&["clamp.Tensor"], rule!(clamp_tensor)),
-    (&["clamp_min"], rule!(|c| bound(c, "ge"))),
-    (&["clamp_max"], rule!(|c| bound(c, "le"))),
-    (&["clamp_min.Tensor"], rule!(|c| bound_tensor(c, "ge"))),
-    (&["clamp_max.Tensor"], rule!(|c| bound_tensor(c, "le"))),
+    (&["clamp_min"], rule!(|c| bound(c, "gt"))),
+    (&["clamp_max"], rule!(|c| bound(c, "lt"))),
+    (&["clamp_min.Tensor"], rule!(|c| bound_tensor(c, 1, "lt", "gt"))),
+    (&["clamp_max.Tensor"], rule!(|c| bound_tensor(c, 1, "gt", "lt"))),
 ];
