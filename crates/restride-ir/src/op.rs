@@ -268,8 +268,10 @@ pub enum OverlapCheck {
     Pieces,
     /// PyTorch checks nothing and reads operands while it writes (`min.dim_min`, running statistics), so overlaps have no meaning.
     Unseen,
-    /// Any operand that shares a cell with the target (`index_put_`, `index_fill_`).
+    /// Any operand that shares a cell with the target (`index_put_`).
     Operands,
+    /// An index (argument 2) that shares a cell with the target; the value is read first (`index_fill_`).
+    Index,
     /// A target with several elements in one cell (`masked_scatter_`, `flip.out`).
     Target,
     /// A mask (argument 1) that overlaps the target partially (`masked_fill_`).

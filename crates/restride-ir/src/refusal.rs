@@ -136,7 +136,10 @@ pub fn refuse_overlap<V, S: PartialEq + From<Scalar>>(
             continue;
         }
         let filled = check == OverlapCheck::Operands && fills(args, &see);
-        let passes = matches!(check, OverlapCheck::Operands | OverlapCheck::PartialMask | OverlapCheck::Unseen);
+        let passes = matches!(
+            check,
+            OverlapCheck::Operands | OverlapCheck::Index | OverlapCheck::PartialMask | OverlapCheck::Unseen
+        );
         if !passes && target.stretched {
             return Err(Error::new(ErrorKind::Program, INTERNAL));
         }
@@ -158,15 +161,18 @@ pub fn refuse_overlap<V, S: PartialEq + From<Scalar>>(
                 match check {
                     OverlapCheck::Operands if filled && found != Status::Partial => {}
                     OverlapCheck::PartialMask if i != 1 => {}
+                    OverlapCheck::Index if i != 2 => {}
                     OverlapCheck::Partial | OverlapCheck::PartialMask => match found {
                         Status::Partial => return Err(Error::new(ErrorKind::Program, SHARED)),
                         Status::Full | Status::No | Status::TooHard => {}
                     },
-                    OverlapCheck::Any | OverlapCheck::Pieces | OverlapCheck::Operands => match found {
-                        Status::Full | Status::Partial => return Err(Error::new(ErrorKind::Program, SHARED)),
-                        Status::TooHard if meet(&target, &operand) => return Err(Error::unsupported(ORDER)),
-                        Status::No | Status::TooHard => {}
-                    },
+                    OverlapCheck::Any | OverlapCheck::Pieces | OverlapCheck::Operands | OverlapCheck::Index => {
+                        match found {
+                            Status::Full | Status::Partial => return Err(Error::new(ErrorKind::Program, SHARED)),
+                            Status::TooHard if meet(&target, &operand) => return Err(Error::unsupported(ORDER)),
+                            Status::No | Status::TooHard => {}
+                        }
+                    }
                     // `fill_` copies its number first.
                     OverlapCheck::Unseen if share(&target, &operand, false) => return Err(Error::unsupported(ORDER)),
                     OverlapCheck::Unseen => {}

@@ -260,11 +260,11 @@ pub(crate) static OPS: &[OpDef] = &[
     writes(exact("index_copy", infer_copy, run_copy, values_scratch, samples!(s_copy)), OverlapCheck::Any),
     writes(
         exact("index_fill.int_Scalar", infer_fill_scalar, run_fill_scalar, number_scratch, samples!(s_fill)),
-        OverlapCheck::Operands,
+        OverlapCheck::Index,
     ),
     writes(
         exact("index_fill.int_Tensor", infer_fill_tensor, run_fill_tensor, values_scratch, samples!(s_fill_tensor)),
-        OverlapCheck::Operands,
+        OverlapCheck::Index,
     ),
 ];
 
