@@ -85,6 +85,9 @@ impl Replay<'_> {
                         results.push(ReplayValue::new(x));
                         continue;
                     }
+                    if !x.bits.is_clear() || !y.bits.is_clear() {
+                        return skip("a branch returns a conjugate or negative view");
+                    }
                     let q = self.read(&y)?;
                     let p = match i {
                         // The other branch ran last: what the first one left is put aside.
@@ -199,6 +202,11 @@ impl Replay<'_> {
         };
         if outputs.iter().any(of_parameter) {
             return skip("the body of a loop gives back what it is given");
+        }
+        let lazy =
+            |o: &Arg<ReplayValue, Expr>| matches!(o, Arg::Value(ReplayValue::Tensor(t)) if !t.borrow().bits.is_clear());
+        if outputs.iter().any(lazy) {
+            return skip("the body of a loop returns a conjugate or negative view");
         }
         let mut given = Vec::with_capacity(outputs.len());
         for o in &outputs {

@@ -1,6 +1,7 @@
 //! Bodies of higher-order operators, rewritten: operands go in by value, or as regions of storages that the body writes.
 
 use super::histories::Root;
+use super::result_bits::operand_bits;
 use super::rewrite::{Halt, NewValue, Rewrite, Rewriter, op, open_sharing};
 use super::shared_region::SharedRegion;
 use super::storages::{Alias, StorageId};
@@ -14,7 +15,7 @@ pub(super) enum BodyOperand {
     /// By value: its elements, and the lazy bits that eager PyTorch's tensor has.
     Value(ValueId, LazyBits),
     /// As a region of the base with this position among the bases, of this outer tensor object.
-    Region { base: usize, ty: SharedRegion, conj: bool, neg: bool, history: SeenHistory, object: usize },
+    Region { base: usize, ty: SharedRegion, maps: LazyBits, applied: LazyBits, history: SeenHistory, object: usize },
 }
 
 /// The history that a body sees of a region of a base.
@@ -121,14 +122,15 @@ impl Rewriter<'_> {
     fn operand(&mut self, node: &Node, v: ValueId, bases: &[WrittenBase]) -> Rewrite<BodyOperand> {
         if let Some(NewValue::Object(object)) = self.map[v] {
             let a = &self.storages[self.alias(v)?];
+            self.refuse_open(a)?;
             if let Some(base) = bases.iter().position(|b| b.storage == a.storage) {
                 let history = match (a.root == bases[base].root, a.constant) {
                     (true, false) => SeenHistory::Base,
                     (true, true) => SeenHistory::Constant,
                     (false, _) => SeenHistory::Detached,
                 };
-                let (ty, conj, neg) = (a.ty.clone(), a.conj, a.neg);
-                return Ok(BodyOperand::Region { base, ty, conj, neg, history, object });
+                let (ty, maps, applied) = (a.ty.clone(), a.bits(), a.applied);
+                return Ok(BodyOperand::Region { base, ty, maps, applied, history, object });
             }
         }
         let bits = match self.map[v] {
@@ -182,8 +184,8 @@ impl Rewriter<'_> {
                         inner.storages.set_applied(alias, *bits);
                     }
                 }
-                BodyOperand::Region { base, ty, conj, neg, history, object } => {
-                    regions.push((v, *base, ty.clone(), *conj, *neg, *history, *object));
+                BodyOperand::Region { base, ty, maps, applied, history, object } => {
+                    regions.push((v, *base, ty.clone(), (*maps, *applied), *history, *object));
                 }
             }
         }
@@ -192,13 +194,14 @@ impl Rewriter<'_> {
         }
         // An operand that is given twice is one object.
         let mut bound: BTreeMap<usize, NewValue> = BTreeMap::new();
-        for (v, base, ty, conj, neg, history, object) in regions {
+        for (v, base, ty, (maps, applied), history, object) in regions {
             if let Some(&same) = bound.get(&object) {
                 inner.bind(v, same);
                 continue;
             }
             let storage = base_storages[base].expect("bases were added");
-            let alias = inner.storages.region_as(storage, ty, conj, neg);
+            let alias = inner.storages.region_as(storage, ty, maps.conj, maps.neg);
+            inner.storages.set_applied(alias, applied);
             match history {
                 SeenHistory::Base => {}
                 SeenHistory::Constant => inner.storages.set_history(alias, Root::OWN, true),
@@ -239,6 +242,7 @@ impl Rewriter<'_> {
             bits.push(inner.bits(*v).unwrap_or_default());
             let mut from = None;
             if let Ok(alias) = inner.alias(*v) {
+                inner.refuse_open(&inner.storages[alias])?;
                 let a = inner.storages[alias].clone();
                 let own = inner.object_of(*v);
                 let input = old.inputs.iter().position(|input| own.is_some() && inner.object_of(*input) == own);
@@ -305,8 +309,8 @@ impl Rewriter<'_> {
         Ok(RewrittenBody { graph: GraphId::new(self.graphs.len()), returned, bits, bases: last })
     }
 
-    /// Refuses a loop whose bodies refuse the lazy bits that their operands have in a later iteration: those that the body
-    /// `rewritten` returns for carried operands, and `later` for the others.
+    /// The lazy bits of the carried operands before the loop and after any iteration, given those that the body `rewritten` returns
+    /// for carried operands, and `later` for the others. Refuses a loop whose bodies refuse them in a later iteration.
     pub(super) fn refuse_later_bits(
         &mut self,
         node: &Node,
@@ -314,7 +318,9 @@ impl Rewriter<'_> {
         (operands, later): (&[BodyOperand], &[LazyBits]),
         (carried, bases): (usize, &[WrittenBase]),
         rewritten: &RewrittenBody,
-    ) -> Rewrite<()> {
+    ) -> Rewrite<Vec<Vec<LazyBits>>> {
+        let carried_bits = |bits: &[LazyBits]| bits.iter().take(carried).copied().collect();
+        let mut ways = vec![operand_bits(operands, carried), carried_bits(&rewritten.bits)];
         let bits = |operands: &[BodyOperand]| -> Vec<Option<LazyBits>> {
             let of = |o: &BodyOperand| if let BodyOperand::Value(_, bits) = o { Some(*bits) } else { None };
             operands.iter().map(of).collect()
@@ -329,7 +335,7 @@ impl Rewriter<'_> {
                 }
             }
             if tried.contains(&bits(&next)) {
-                return Ok(());
+                return Ok(ways);
             }
             tried.push(bits(&next));
             for &graph in graphs {
@@ -346,6 +352,7 @@ impl Rewriter<'_> {
                 self.graphs.truncate(made);
                 returned = body.bits;
             }
+            ways.push(carried_bits(&returned));
         }
     }
 

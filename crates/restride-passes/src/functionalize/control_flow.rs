@@ -70,9 +70,11 @@ impl Rewriter<'_> {
         args.extend(self.base_values(node, &bases));
         let args = vec![pred, Arg::Graph(yes.graph), Arg::Graph(no.graph), Arg::Values(args)];
         let made = self.call_hop(node, node.op, args, &bases, node.results.len());
+        let ways = [yes.bits, no.bits];
         let returned: Vec<Option<Returned>> =
             yes.returned.into_iter().zip(no.returned).map(|(a, b)| Returned::of_both(a?, b?)).collect();
         self.bind_results(node, &made, &bases, node.results.len(), &returned)?;
+        self.set_result_bits(node, &ways)?;
         // A result that is an operand in one branch alone, or elsewhere in each, may be in the memory of any of them.
         let open: Vec<bool> = (0..node.results.len()).map(|i| returned.get(i).is_none_or(Option::is_none)).collect();
         self.link_returned(node, &operands, &open)
@@ -116,7 +118,7 @@ impl Rewriter<'_> {
         let verdict = outputs.iter().position(|o| !matches!(o, Arg::Value(v) if test.bases.contains(v))).unwrap_or(0);
         *outputs = vec![outputs.swap_remove(verdict)];
         let body = self.body(*body, &seen, &outer, &bases, n)?;
-        self.refuse_later_bits(node, &graphs, (&seen, &[]), (n, &bases), &body)?;
+        let ways = self.refuse_later_bits(node, &graphs, (&seen, &[]), (n, &bases), &body)?;
         let (carried_values, additional_values): (Vec<_>, Vec<_>) = (values_of(&seen[..n]), values_of(&seen[n..]));
         let mut first = carried_values;
         first.extend(self.base_values(node, &bases));
@@ -125,6 +127,7 @@ impl Rewriter<'_> {
         let made = self.call_hop(node, node.op, args, &bases, n);
         self.lose_written(&carried, &written[..n], "while_loop")?;
         self.bind_results(node, &made, &bases, n, &[])?;
+        self.set_result_bits(node, &ways)?;
         // A value that is carried through may be the operand's memory in the end, or a copy if the loop does not run.
         self.link_returned(node, &operands, &vec![true; n])
     }
@@ -316,8 +319,10 @@ impl Rewriter<'_> {
         }
         let written = self.refuse_shared(node, combine, &operands, (n, m), written)?;
         let body = self.body(combine, &seen, &[], &bases, n)?;
+        let mut ways = vec![body.bits.iter().take(n).copied().collect()];
         if self.trips(&xs)? != Some(1) {
-            self.refuse_later_bits(node, &[combine], (&seen, &later), (n, &bases), &body)?;
+            let later = self.refuse_later_bits(node, &[combine], (&seen, &later), (n, &bases), &body)?;
+            ways.extend(later.into_iter().skip(1));
         }
         let mut first = values_of(&seen[..n]);
         first.extend(self.base_values(node, &bases));
@@ -339,6 +344,7 @@ impl Rewriter<'_> {
             }
         }
         self.bind_results(node, &made, &bases, n, &[])?;
+        self.set_result_bits(node, &ways)?;
         self.link_returned(node, &operands, &vec![true; n])
     }
 

@@ -17,6 +17,7 @@ mod metadata_ops;
 mod overlapping_writes;
 pub(crate) mod region;
 pub(crate) mod region_ops;
+mod result_bits;
 pub(crate) mod rewrite;
 pub(crate) mod shared_region;
 mod signature;

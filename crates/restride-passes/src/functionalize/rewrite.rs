@@ -68,6 +68,8 @@ pub struct Rewriter<'a> {
     pub objects: Vec<AliasId>,
     /// Pairs of tensor objects that are one if a call takes one of its branches, and the call's operator.
     pub(super) open_objects: Vec<(usize, usize, Op)>,
+    /// Storages whose lazy bits depend on how a call runs, and the call's operator.
+    pub(super) open_bits: BTreeMap<StorageId, Op>,
     /// New graphs for subgraphs, of the whole program.
     pub graphs: Vec<Graph>,
     /// Values of the program's symbols, once asked for.
@@ -88,6 +90,7 @@ impl<'a> Rewriter<'a> {
             map: Table::new(),
             objects: Vec::new(),
             open_objects: Vec::new(),
+            open_bits: BTreeMap::new(),
             graphs: Vec::new(),
             witness: OnceCell::new(),
             items: 0,
@@ -356,6 +359,9 @@ impl<'a> Rewriter<'a> {
 
     /// Binds the results of a view call to aliases; false if the call copies.
     fn view(&mut self, node: &Node) -> Rewrite<bool> {
+        if let Some(Arg::Value(base)) = node.args.first() {
+            self.refuse_open_view(node, *base)?;
+        }
         if let (true, Some(Arg::Value(base))) = (node.op.def().resolves, node.args.first())
             && !self.bits(*base)?.is_clear()
         {

@@ -71,6 +71,7 @@ impl Rewriter<'_> {
     pub(super) fn mutate(&mut self, node: &Node, twin: &Twin) -> Rewrite<()> {
         refuse_overlap(twin, &node.args, |v| self.memory(v))?;
         self.refuse_possible_overlap(node, twin)?;
+        self.refuse_open_write(node, twin)?;
         self.record_through(node, twin)?;
         self.prove_single_cells(node, twin)?;
         if self.copies_itself(node, twin)? {
