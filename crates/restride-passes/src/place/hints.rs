@@ -7,8 +7,8 @@ use super::overwrite::Write;
 use super::places::default_layout;
 use super::views::view_rule;
 use restride_ir::{
-    Arg, Args, AssemblyPart, Kernel, Layout, Meta, Movement, NodeId, OpError, Place, Reason, RemarkKind, Result, ValueId,
-    ViewRule,
+    Arg, Args, AssemblyPart, Kernel, Layout, Meta, Movement, NodeId, OpError, Place, Reason, RemarkKind, Result,
+    ValueId, ViewRule,
 };
 use restride_tensor::self_overlaps;
 use std::collections::BTreeMap;
