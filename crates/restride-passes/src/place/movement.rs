@@ -162,6 +162,7 @@ impl Placer<'_> {
         for (v, _) in inside {
             let ty = self.facts.ty(v)?;
             self.remark(id, RemarkKind::LayoutCopy, Reason::InTheWay, self.facts.bytes_of(v), Some(v));
+            self.show_early(at, v);
             let to = self.places.fresh(default_layout(ty), ty.dtype);
             self.places.push_move(v, self.places.get(v)?, to.clone());
             self.places.set(v, to, ty.dtype);
@@ -249,5 +250,27 @@ mod tests {
         );
         assert!(!found.contains(&"base".to_string()), "{found:?}");
         assert!(found.contains(&"z".to_string()), "{found:?}");
+    }
+
+    /// `%late` is placed with its base `%z`, and is moved before its turn.
+    #[test]
+    fn a_view_that_makes_way_before_its_turn_is_shown_first() {
+        let found = moved(
+            "stage: functional
+            graph(%a: f64[1], %b: f64[3]) {
+              %base: f64[3] = aten.sin.default(%b)
+              %z: f64[1] = aten.cos.default(%a)
+              %w: f64[1, 1] = aten.view.default(%z, [1, 1])
+              %s: f64[1, 1] = aten.exp.default(%w)
+              %t: f64[1] = aten.view.default(%s, [1])
+              %c: f64[3] = aten.slice_scatter.default(%base, %t, 0, 1, 2)
+              %late: f64[] = aten.view.default(%z, [])
+              %m: f64[] = aten.sin.default(%late)
+              %d: f64[3] = aten.sin.default(%c)
+              return %d, %m
+            }",
+        );
+        assert_eq!(found.iter().filter(|v| *v == "late").count(), 1, "{found:?}");
+        assert!(!found.contains(&"base".to_string()), "{found:?}");
     }
 }

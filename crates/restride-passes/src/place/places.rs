@@ -25,6 +25,8 @@ pub(super) struct Places {
     pub last_use: Table<ValueId, usize>,
     /// Views that were placed together with their bases.
     pub early_views: BTreeSet<NodeId>,
+    /// Those whose steps are made before their turn.
+    pub shown_early: BTreeSet<NodeId>,
     /// Values that exchanges read until their waits.
     held: BTreeSet<ValueId>,
     /// Memory of each input, as at the start.

@@ -109,8 +109,27 @@ impl Placer<'_> {
         Ok(true)
     }
 
+    /// Makes the step of a view that was placed with its base now, if its node is yet to come: a step may read it then.
+    pub(super) fn show_early(&mut self, at: usize, v: ValueId) {
+        let facts = self.facts;
+        let Some(id) = facts.makers[v].filter(|maker| *maker > at).map(|maker| facts.graph.order[maker]) else {
+            return;
+        };
+        let node = &facts.graph.nodes[id];
+        if let Some((_, position, _)) = view_rule(node)
+            && let Some(&Arg::Value(base)) = node.args.get(position)
+        {
+            self.show_early(at, base);
+        }
+        if self.places.shown_early.insert(id) {
+            self.places.push_free(id);
+        }
+    }
+
     fn view_taken(&mut self, id: NodeId, base: ValueId) {
-        self.places.push_free(id);
+        if !self.places.shown_early.contains(&id) {
+            self.places.push_free(id);
+        }
         self.remark(id, RemarkKind::ViewOnBase, Reason::Taken, self.facts.result_bytes(id), Some(base));
     }
 
