@@ -182,8 +182,6 @@ impl<T: Number> TransposedConv<'_, T> {
         let w = &s.w;
         let (x_sample, weight_out) = (self.x_sample, self.weight_out);
         let line = y.line(w.output);
-        // Tiles are planes: for single elements that are channels-last there is more to move than to compute.
-        let planar = T::DTYPE == DType::F32 && (y.channel != 1 && y.strides[2] != 1 || line == Some(1) || w.taps() > 1);
         // SAFETY: the caller's promise.
         unsafe {
             let tiled = TiledConv {
@@ -196,7 +194,11 @@ impl<T: Number> TransposedConv<'_, T> {
                 y_sample: self.y_sample,
                 done: None,
             };
-            if planar && let Some(boxes) = tiled.boxes(threads) {
+            // Windows of one element are products.
+            if T::DTYPE == DType::F32
+                && w.taps() > 1
+                && let Some(boxes) = tiled.boxes(threads)
+            {
                 return tiled.run(&boxes, threads);
             }
             if let Some(line) = line {
@@ -204,7 +206,10 @@ impl<T: Number> TransposedConv<'_, T> {
                 return Implicit { s, x, x_sample, weight, weight_out, packed: None, bias, y }.run(threads, None);
             }
             let (n, m) = (w.windows(), s.cout);
-            let wide = wide(m, n);
+            let most = wide(m, n);
+            // As many for each thread.
+            let strips = n.div_ceil(most).next_multiple_of(if s.batch == 1 { threads } else { 1 });
+            let wide = n.div_ceil(strips).next_multiple_of(T::width()).min(most);
             let strips = n.div_ceil(wide);
             let items = s.batch * strips;
             let (over, inner) = if items >= threads { (threads, 1) } else { (1, threads) };

@@ -78,7 +78,9 @@ pub unsafe fn product<T: Copy + Zero + Send + Sync, A: Rows<T> + ?Sized, B: Pane
             // SAFETY: the caller's promise.
             return unsafe { serial(kernels, (0..m, 0..n, k), a, b, c, add, done) };
         }
-        let (down, across) = grid((m, n), (kernels.tiles[1].len(), kernels.width()), threads);
+        // Tiles of a few rows less take no longer. Packed panels begin at multiples of their width.
+        let step = (kernels.tiles[1].len().div_ceil(3), if b.padded() { kernels.width() } else { kernels.lanes });
+        let (down, across) = grid((m, n), step, kernels.lanes, threads);
         let c = Shared(c);
         par::each(threads, down.count * across.count, &|i| {
             let (rows, columns) = (down.part(i % down.count), across.part(i / down.count));
@@ -107,14 +109,14 @@ impl Parts {
 
 /// Parts of the rows and of the columns, as many as threads or fewer, whose largest costs least: the tile's sums, and the copies of
 /// both operands.
-fn grid((m, n): (usize, usize), (rows, width): (usize, usize), threads: usize) -> (Parts, Parts) {
+fn grid((m, n): (usize, usize), (rows, columns): (usize, usize), lanes: usize, threads: usize) -> (Parts, Parts) {
     let cost = |down: &Parts, across: &Parts| {
-        let (m, n) = (down.part.min(m), across.part.min(n).next_multiple_of(width / 2));
+        let (m, n) = (down.part.min(m), across.part.min(n).next_multiple_of(lanes));
         m * n + 16 * (m + n)
     };
-    let mut best = (Parts::new(m, rows, 1), Parts::new(n, width, 1));
+    let mut best = (Parts::new(m, rows, 1), Parts::new(n, columns, 1));
     for down in (1..=threads).filter(|d| threads.is_multiple_of(*d)) {
-        let tried = (Parts::new(m, rows, down), Parts::new(n, width, threads / down));
+        let tried = (Parts::new(m, rows, down), Parts::new(n, columns, threads / down));
         if cost(&tried.0, &tried.1) < cost(&best.0, &best.1) {
             best = tried;
         }
