@@ -43,6 +43,10 @@ impl OpDef {
     pub const fn timed(self, time: TimeFn) -> OpDef {
         OpDef { layout_time: Some(time), ..self }
     }
+    /// The declaration of an operator that fails on some elements of integers.
+    pub const fn checking(self) -> OpDef {
+        OpDef { checked: true, ..self }
+    }
     /// The declaration with a gradient.
     pub const fn graded(self, grad: Grad) -> OpDef {
         OpDef { grad: Some(grad), ..self }

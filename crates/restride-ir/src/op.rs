@@ -453,6 +453,8 @@ pub struct OpDef {
     /// Waits for the exchange whose result is argument 0. Argument 1 lists the operands of the exchange, whose memory stays as it
     /// is until then; the call reads none of it.
     pub awaits: bool,
+    /// Fails on some elements of integers (a divisor of zero): a call on fewer elements could miss the error.
+    pub checked: bool,
     /// Conditions on the arguments' numbers that hold after the operator succeeded.
     pub asserts: Option<AssertsFn>,
 
@@ -544,6 +546,7 @@ impl OpDef {
             overlap: OverlapCheck::Partial,
             random: false,
             effectful: false,
+            checked: false,
             awaits: false,
             asserts: None,
             hop: None,

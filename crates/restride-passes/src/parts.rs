@@ -7,7 +7,7 @@ use crate::args::known;
 use crate::build::Rebuilt;
 use crate::peephole;
 use crate::simplify::{meta, same_order};
-use restride_ir::{Arg, Args, Graph, Node, NodeId, Op, OpDef, TensorType, ValueId, ViewOutcome};
+use restride_ir::{Arg, Args, DType, Graph, Node, NodeId, Op, OpDef, TensorType, ValueId, ViewOutcome};
 
 /// Fewest bytes of a value that is not computed as a whole.
 const LARGE: i64 = 1 << 14;
@@ -37,9 +37,11 @@ fn is_plain_view(def: &OpDef) -> bool {
     def.view.is_some() && def.base == 0 && def.math.is_none() && !(def.metadata || def.strided || def.asks_for_strides)
 }
 
-/// Whether a call computes each element by itself.
-fn is_by_element(def: &OpDef) -> bool {
-    def.pointwise && def.infer.is_some() && def.hop.is_none() && !(def.random || def.effectful || def.strided)
+/// Whether a call computes each element by itself, and fails on none: an element that the program does not read may be the one
+/// that fails.
+fn is_by_element(def: &OpDef, to: DType) -> bool {
+    let fails = def.checked && !to.is_float();
+    def.pointwise && def.infer.is_some() && def.hop.is_none() && !(def.random || def.effectful || def.strided || fails)
 }
 
 /// Replaces a gather, or the copy of a view, of a value whose maker works element by element, by the maker's call on the same part of
@@ -83,7 +85,7 @@ fn operands(graph: &Graph, node: NodeId) -> Option<Vec<ValueId>> {
         return (from.layout.sizes == to.layout.sizes).then(|| vec![x]);
     }
     let mut out = Vec::new();
-    for v in node.operands().filter(|_| is_by_element(node.op.def())) {
+    for v in node.operands().filter(|_| is_by_element(node.op.def(), to.dtype)) {
         let from = meta(graph, v)?;
         match from.layout.sizes == to.layout.sizes {
             true => out.push(v),

@@ -1,6 +1,6 @@
 //! Values that are read in part alone: the part has the bits that it has in the whole value, and the whole takes no memory.
 
-use restride::{CompileOptions, Compiled, RunOptions, RunValue};
+use restride::{CompileOptions, Compiled, Inputs, RawTensor, RunOptions, RunValue};
 
 /// A slice of a sum, an index of a product and a row of a difference.
 const PARTS: &str = "graph(%x: f32[1, 8, 64, 16], %y: f32[1, 8, 16, 64], %s: f32[]) {
@@ -35,4 +35,38 @@ fn parts_have_the_bits_of_the_whole() {
     assert_eq!(parts.len(), 3);
     assert_eq!(parts, with_wholes[..3]);
     assert!(arena < 8 * 64 * 16 * 4, "{arena} bytes of arena hold a whole value");
+}
+
+/// A divisor of zero that the program does not read.
+#[test]
+fn an_element_outside_of_the_part_fails() {
+    let text = "graph(%x: i64[64, 64], %y: i64[64, 64]) {
+      %s: i64[64, 64] = aten.add.Scalar(%y, 1)
+      %q: i64[64, 64] = aten.OPERATOR
+      %row: i64[64][1]+128 = aten.select.int(%q, 0, 2)
+      %copied: i64[64] = aten.clone.default(%row)
+      return %copied
+    }";
+    let calls = [
+        "div.Tensor_mode(%x, %s, rounding_mode=\"floor\")",
+        "floor_divide.default(%x, %s)",
+        "remainder.Tensor(%x, %s)",
+        "remainder.Scalar_Tensor(7, %s)",
+        "fmod.Tensor(%x, %s)",
+    ];
+    for call in calls {
+        let text = text.replace("OPERATOR", call);
+        let program = restride::text::parse(&text, &restride_ops::lookup).expect("a program");
+        let run = |last: i64| {
+            let mut divisors = vec![0i64; 4096];
+            divisors[4095] = last;
+            let tensor = |elements: &[i64]| RunValue::Tensor(RawTensor::from_slice(elements, &[64, 64]));
+            let inputs = Inputs::new(vec![tensor(&[5; 4096]), tensor(&divisors)]);
+            let compiled = Compiled::new(program.clone(), Some(&inputs), &CompileOptions::default()).expect("compiles");
+            compiled.instance().expect("an instance").run(&inputs, &RunOptions::default()).map(|_| ())
+        };
+        run(0).expect("all divisors are 1");
+        let error = run(-1).expect_err("a divisor is 0").to_string();
+        assert!(error.contains("ZeroDivisionError"), "{call}: {error}");
+    }
 }

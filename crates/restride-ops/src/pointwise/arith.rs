@@ -194,7 +194,7 @@ pub(crate) static OPS: &[OpDef] = &[
     op!("mul.Scalar", Same(0, 1), k::MUL, || with_number(ALL)),
     op!("div.Tensor", Float(0, 1), k::DIV, || divisions(NUMBERS)),
     op!("div.Scalar", Float(0, 1), k::DIV, || with_number(NUMBERS)),
-    own!("div.Tensor_mode", infer_div_mode, run_div_mode, (0, 1), || with_mode(divisions(NO_BOOL))),
+    own!("div.Tensor_mode", infer_div_mode, run_div_mode, (0, 1), || with_mode(divisions(NO_BOOL))).checking(),
     own!("div.Scalar_mode", infer_div_mode, run_div_mode, (0, 1), || with_mode(with_number(NO_BOOL))),
     op!("floor_divide", NoBool(0, 1), k::DIV_FLOOR, || divisions(NO_BOOL)).graded(Grad::Zero),
     op!("floor_divide.Scalar", NoBool(0, 1), k::DIV_FLOOR, || with_number(NO_BOOL)).graded(Grad::Zero),

@@ -232,6 +232,7 @@ macro_rules! op {
             }),
             reuse: $crate::pointwise::same_index!($($x),+),
             pointwise: true,
+            checked: $f.check.is_some(),
             samples: samples!($samples),
             ..restride_ir::OpDef::new($schema)
         }
