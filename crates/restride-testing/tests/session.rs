@@ -75,6 +75,7 @@ fn sessions_leave_what_instances_leave() {
     memory_that_is_given();
     memory_that_outputs_share();
     views_of_inputs();
+    memory_that_moves();
     nothing_is_allocated(&fixtures);
 }
 
@@ -102,6 +103,18 @@ graph(%x: f32[3, 2]) {
             assert!(value.tensor().expect("a tensor").storage().same(memory.storage()));
         }
         assert!(memory.storage().to_vec().iter().any(|byte| *byte != 0));
+    }
+    // A base that begins inside of its memory, then one that the session makes, which begins at the start of it.
+    let inside = RawTensor::zeros(DType::F32, Layout::contiguous(&[8]));
+    let inside = inside.alias(DType::F32, Layout { offset: 2, ..Layout::contiguous(&[3, 2]) }).expect("fits");
+    for (memory, offset) in [(given(&inside).to_vec(), 2), (Vec::new(), 0), (given(&inside).to_vec(), 2)] {
+        session.rebind(&inputs, &memory).expect("memory of the base's type");
+        session.run().expect("runs");
+        let bases = session.bases().expect("bases");
+        let base = bases[0].tensor().expect("a tensor");
+        for value in session.outputs().values.iter().filter_map(RunValue::tensor) {
+            assert!(value.storage().same(base.storage()) && value.layout().offset == offset);
+        }
     }
     let more = [None, None, None, Some(base())];
     let error = session.rebind(&inputs, &more).expect_err("three outputs with the base");
@@ -145,6 +158,73 @@ graph(%x: f32[3, 2]) {
     let values: Vec<&RawTensor> = session.outputs().values.iter().filter_map(RunValue::tensor).collect();
     assert!(values[0].storage().same(&storage));
     assert_eq!(values[1].to_elements::<f32>()[..2], [-2.0, -3.0]);
+}
+
+/// Inputs at other places, on other storages, exchanged, and on the same cells: a session leaves what a run of an instance leaves.
+fn memory_that_moves() {
+    let views = "graph(%x: f32[3, 2], %y: f32[3, 2]) {
+      %t: f32[2, 3][1, 2] = aten.t.default(%x)
+      %row: f32[2]+2 = aten.select.int(%y, 0, 1)
+      %bits: i32[3, 2] = aten.view.dtype(%y, i32)
+      %sum: f32[3, 2] = aten.add.Tensor(%x, %y)
+      %u: f32[2, 3][1, 2] = aten.t.default(%sum)
+      return %t, %row, %bits, %sum, %u, %x
+    }";
+    let writes = "graph(%x: f32[3, 2], %y: f32[3, 2]) {
+      %row: f32[2]+2 = aten.select.int(%x, 0, 1)
+      %w: f32[2]+2 = aten.mul_.Tensor(%row, 2)
+      %z: f32[3, 2] = aten.add.Tensor(%x, %y)
+      %t: f32[2, 3][1, 2] = aten.t.default(%x)
+      return %t, %z, %w, %y
+    }";
+    let storages: Vec<_> = (0..3u8)
+        .map(|k| {
+            let storage = RawTensor::zeros(DType::F32, Layout::contiguous(&[24])).storage().clone();
+            storage.write(&(0..24u8).flat_map(|n| f32::from(n + 30 * k).to_le_bytes()).collect::<Vec<u8>>());
+            storage
+        })
+        .collect();
+    let mut state = 1u64;
+    let mut drawn = |n: u64| {
+        state = state.wrapping_mul(6364136223846793005).wrapping_add(1442695040888963407);
+        (state >> 33) % n
+    };
+    for text in [views, writes] {
+        let (compiled, inputs) = of_text(text);
+        let instance = compiled.instance().expect("an instance");
+        let mut session = instance.session(&inputs, &[], &RunOptions::default()).expect("a session");
+        let mut refused = 0;
+        for round in 0..200 {
+            let mut tensor = || {
+                let layout = Layout { offset: drawn(4) as i64 * 6, ..Layout::contiguous(&[3, 2]) };
+                RunValue::Tensor(RawTensor::new(storages[drawn(3) as usize].clone(), DType::F32, layout).expect("fits"))
+            };
+            let inputs = Inputs::new([tensor(), tensor()]);
+            let copies = inputs.deep_clone();
+            let made = compiled.instance().expect("an instance").run(&copies, &RunOptions::default());
+            let bound = session.rebind(&inputs, &[]);
+            assert_eq!(made.is_err(), bound.is_err(), "{round}: {bound:?}");
+            let Ok(made) = made else {
+                refused += 1;
+                continue;
+            };
+            session.run().expect("runs");
+            let bytes = |i: &Inputs| -> Vec<Vec<u8>> {
+                i.values.iter().filter_map(RunValue::tensor).map(|t| t.storage().to_vec()).collect()
+            };
+            assert_eq!(bytes(&copies), bytes(&inputs), "{round}");
+            for (own, other) in session.outputs().values.iter().zip(&made.values) {
+                let (own, other) = (own.tensor().expect("a tensor"), other.tensor().expect("a tensor"));
+                assert_eq!(own.layout(), other.layout(), "{round}");
+                assert_eq!(own.storage().to_vec(), other.storage().to_vec(), "{round}");
+                let on = |t: &RawTensor, i: &Inputs| -> Vec<bool> {
+                    i.values.iter().filter_map(RunValue::tensor).map(|x| x.storage().same(t.storage())).collect()
+                };
+                assert_eq!(on(own, &inputs), on(other, &copies), "{round}");
+            }
+        }
+        assert_eq!(refused > 0, text == writes, "{refused} refused");
+    }
 }
 
 /// Outputs lie in the caller's memory, and every run reads what the inputs' memory holds then.

@@ -212,18 +212,18 @@ impl Session {
                 changed.push((*i, value.clone()));
             }
         }
-        let holds = |new: Option<&RawTensor>, old: Option<&RawTensor>| {
-            let both = new.zip(old);
-            both.is_none_or(|(new, old)| {
-                new.layout().offset == old.layout().offset && new.storage().len() >= old.storage().len()
-            })
+        let holds = |new: &RawTensor, old: &RawTensor| {
+            new.layout().offset == old.layout().offset && new.storage().len() >= old.storage().len()
         };
         let stays = |root: &AliasRoot| match *root {
             AliasRoot::Input(i) => changed
                 .iter()
                 .filter(|(at, _)| *at == i)
-                .all(|(_, value)| holds(value.tensor(), self.bound.inputs()[i].tensor())),
-            AliasRoot::Base(i) => holds(given[i].as_ref(), self.bound.memory(i)),
+                .all(|(_, value)| value.tensor().zip(self.bound.inputs()[i].tensor()).is_none_or(|(a, b)| holds(a, b))),
+            AliasRoot::Base(i) => self.bound.memory(i).is_none_or(|old| match &given[i] {
+                Some(new) => holds(new, old),
+                None => self.bound.fresh_offset(i) == Some(old.layout().offset),
+            }),
         };
         (known && self.views.iter().all(|(_, root)| stays(root))).then_some(changed)
     }

@@ -123,6 +123,11 @@ impl BoundRun {
         self.results.get(output).and_then(RunValue::tensor)
     }
 
+    /// The first element of a graph output in fresh memory, if it has memory of its own.
+    pub fn fresh_offset(&self, output: usize) -> Option<i64> {
+        Some(self.runnable.code.outputs.get(output)?.as_ref()?.layout.offset)
+    }
+
     /// The inputs.
     pub fn inputs(&self) -> &[RunValue] {
         &self.inputs
