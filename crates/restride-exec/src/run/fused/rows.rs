@@ -265,11 +265,17 @@ impl RowProgram {
                 // Copies between a buffer and units that are apart.
                 let units = |k: usize, jump: isize, buffer: *mut f32, read: bool| {
                     walk.each_unit(start, n, |part, unit, from| {
-                        let cell = bases[k].wrapping_offset(at[k] + unit as isize * jump + from as isize);
+                        let first = at[k] + unit as isize * jump;
+                        let cell = bases[k].wrapping_offset(first + from as isize * walk.strides[k]);
                         let (own, len) = (buffer.wrapping_add(part.start), part.len());
                         let (from, to) = if read { (cell, own) } else { (own, cell) };
                         // SAFETY: cells of the tensor's place, which no slice shows now; elements of the buffer.
-                        unsafe { from.copy_to_nonoverlapping(to, len) }
+                        unsafe {
+                            match walk.strides[k] {
+                                0 => std::slice::from_raw_parts_mut(own, len).fill(cell.read()),
+                                _ => from.copy_to_nonoverlapping(to, len),
+                            }
+                        }
                     });
                 };
                 for (k, to) in gathered.iter().enumerate().filter_map(|(k, to)| Some((k, (*to)?))) {

@@ -90,7 +90,7 @@ impl RowWalk {
     }
 
     /// Makes one row of the dimensions so far and all faster ones, if factors stay the same along these. Tensors go on from one unit to the
-    /// next, or have short ones that are apart.
+    /// next, or have short ones that are apart or of one cell.
     fn units(&mut self, rest: &[usize], tensors: usize, sizes: &[i64], step: impl Fn(usize, usize) -> isize) -> bool {
         let over = |k: usize, d: usize| step(k, d) * sizes[d] as isize;
         let (Some(&first), Some(&last)) = (rest.first(), rest.last()) else { return false };
@@ -101,7 +101,7 @@ impl RowWalk {
         }
         let unit = rest.iter().map(|d| sizes[*d] as usize).product::<usize>();
         let goes_on = |k: &usize| over(*k, first) == self.strides[*k];
-        if !(0..tensors).all(|k| goes_on(&k) || unit <= SHORT && step(k, last) == 1) {
+        if !(0..tensors).all(|k| goes_on(&k) || unit <= SHORT && matches!(step(k, last), 0 | 1)) {
             return false;
         }
         for k in 0..tensors {
