@@ -11,11 +11,11 @@ use restride_ir::{Arg, Args, DType, Graph, Node, NodeId, Op, OpDef, TensorType, 
 
 /// Fewest bytes of a value that is not computed as a whole.
 const LARGE: i64 = 1 << 14;
-/// How many times larger than its part a value is at least.
+/// Least ratio of the elements of a value to those of its part.
 const TIMES: i64 = 4;
 /// Most calls between a value's maker and its reader: the maker's operands live until the reader runs.
 const NEAR: usize = 32;
-/// Most calls on each other that take parts.
+/// Longest chain of calls that are computed in part.
 const DEPTH: u32 = 16;
 
 /// Whether a call, a view or a gather, gives a small part of a large value.

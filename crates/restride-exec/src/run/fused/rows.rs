@@ -262,7 +262,7 @@ impl RowProgram {
             for start in (0..walk.len).step_by(width) {
                 let n = width.min(walk.len - start);
                 let cell = |k: usize| bases[k].wrapping_offset(at[k] + start as isize * walk.strides[k]);
-                // Copies between a buffer and units that are apart.
+                // Copies between a buffer and units that are apart; a unit of one cell fills its part of the buffer.
                 let units = |k: usize, jump: isize, buffer: *mut f32, read: bool| {
                     walk.each_unit(start, n, |part, unit, from| {
                         let first = at[k] + unit as isize * jump;
