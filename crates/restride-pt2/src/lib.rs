@@ -14,6 +14,7 @@ pub mod export;
 pub mod expressions;
 pub mod import;
 pub mod model;
+pub mod names;
 pub mod pickle;
 pub mod placed;
 pub mod pytree;
@@ -23,19 +24,6 @@ pub mod zip;
 pub use error::{At, FileErrorKind, Pt2Error, Result};
 
 use restride_ir::{Arg, Expr, InputKind, InputSpec, Layout, OutputKind, OutputSpec, Program, SchemaArg};
-use std::collections::HashSet;
-use std::sync::Arc;
-
-/// The hint, or the first `hint_1`, `hint_2`, … that is not taken; takes the name.
-pub fn unique_name(taken: &mut HashSet<Arc<str>>, hint: &str) -> Arc<str> {
-    let mut name: Arc<str> = hint.into();
-    let mut n = 0;
-    while !taken.insert(name.clone()) {
-        n += 1;
-        name = format!("{hint}_{n}").into();
-    }
-    name
-}
 
 /// The inputs that a caller passes.
 fn user_inputs(program: &Program) -> impl Iterator<Item = &InputSpec> {

@@ -8,11 +8,12 @@ use crate::model::{
     self, Argument, Device, NamedArgument, NumberArgument, OptionalTensorArgument, ScalarType, TensorArgument,
     TensorMeta,
 };
+use crate::names::UniqueNames;
 use restride_ir::{
     Arg, ArgType, Binding, DType, Effects, Error, Expr, Graph, MemoryFormat, Node, Op, Origin, Program, Result, Stage,
     Symbol, Table, TensorType, Type, ValueId,
 };
-use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::Arc;
 
 /// Facts that all graphs of a program share.
@@ -41,7 +42,7 @@ pub struct GraphWriter<'a> {
     names: Table<ValueId, Option<Arc<str>>>,
     /// Names that replace values in the arguments of the current node.
     pub instead: BTreeMap<ValueId, Arc<str>>,
-    taken: HashSet<Arc<str>>,
+    taken: UniqueNames,
     /// Numbers that have a name already.
     pub(super) numbers: HashMap<Expr, Arc<str>>,
     /// Symbolic sizes, with a tensor and a dimension that have them.
@@ -106,7 +107,7 @@ fn history_as_copy(node: &Node) -> Result<Node> {
 impl<'a> GraphWriter<'a> {
     /// A writer for a graph.
     pub fn new(ctx: &'a ExportContext<'a>, source: &'a Graph) -> Self {
-        let mut taken: HashSet<Arc<str>> = source.values.iter().map(|(_, v)| v.name.clone()).collect();
+        let mut taken: UniqueNames = source.values.iter().map(|(_, v)| v.name.clone()).collect();
         // A local variable of this name would hide the module.
         taken.insert("self".into());
         let asserted = source.ordered().filter_map(|(_, n)| n.op.def().asserts.map(|asserts| asserts(&n.args)));
@@ -137,7 +138,7 @@ impl<'a> GraphWriter<'a> {
 
     /// A name that no value has.
     pub fn fresh(&mut self, hint: &str) -> Arc<str> {
-        crate::unique_name(&mut self.taken, hint)
+        self.taken.unique(hint)
     }
 
     /// A value's name in the current node.

@@ -5,6 +5,7 @@ use super::origins::{has_history, node_name, origin, short_target};
 use super::predispatch::{self, Batching};
 use super::{args, autocast, default_dtype, pinned_numbers, symbols, unique_consecutive};
 use crate::model::{self, Argument};
+use crate::names::UniqueNames;
 use restride_ir::{
     Arg, ArgType, Args, Error, Expr, Graph, Kernel, Layout, NodeId, Op, Origin, Program, Result, Schema, Symbol,
     TensorType, TwinReturn, Type, ValueId, ViewOutcome,
@@ -22,13 +23,13 @@ pub struct FileWide {
     /// Unbacked symbols that nodes so far produced.
     pub(super) known: BTreeSet<Symbol>,
     /// Names of subgraphs. In a file they are unique only within a module.
-    graphs: HashSet<Arc<str>>,
+    graphs: UniqueNames,
 }
 
 impl FileWide {
     /// A unique name for a subgraph.
     pub(super) fn graph_name(&mut self, name: &str) -> Arc<str> {
-        crate::unique_name(&mut self.graphs, name)
+        self.graphs.unique(name)
     }
 }
 
@@ -42,7 +43,7 @@ pub struct GraphImporter<'a> {
     pub(super) lookup: &'a dyn Fn(&str) -> Option<Op>,
     /// Values by the file's names; those of inlined regions shadow.
     pub(super) names: BTreeMap<String, ValueId>,
-    taken: HashSet<Arc<str>>,
+    taken: UniqueNames,
     pub(super) no_grad: bool,
     pub(super) autocast: Option<restride_ir::DType>,
     pub(super) depth: usize,
@@ -67,7 +68,7 @@ impl<'a> GraphImporter<'a> {
             graph,
             lookup,
             names: BTreeMap::new(),
-            taken: HashSet::new(),
+            taken: UniqueNames::default(),
             no_grad: false,
             autocast: None,
             depth: 0,
@@ -188,7 +189,7 @@ impl<'a> GraphImporter<'a> {
 
     /// A name that no value of the graph has yet.
     pub(super) fn fresh(&mut self, name: &str) -> Arc<str> {
-        crate::unique_name(&mut self.taken, name)
+        self.taken.unique(name)
     }
 
     fn tensor_type(&mut self, name: &str, meta: &model::TensorMeta) -> Result<TensorType> {

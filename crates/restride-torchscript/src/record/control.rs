@@ -9,7 +9,7 @@ pub struct RecordedBody {
     graph: Graph,
     serial: u64,
     captured: Vec<(ValueId, ValueId)>,
-    taken: std::collections::HashSet<Arc<str>>,
+    taken: restride_pt2::names::UniqueNames,
     first_group: u32,
 }
 
@@ -178,14 +178,13 @@ impl Recorder<'_> {
         let inner_of = |v: ValueId| body.captured.iter().find(|c| c.0 == v).map(|c| c.1);
         let first: Vec<ValueId> =
             graph.inputs.iter().copied().filter(|v| body.captured.iter().all(|c| c.1 != *v)).collect();
-        let mut inputs = first;
+        let (mut inputs, mut taken) = (first, body.taken);
         for &v in outer {
             inputs.push(match inner_of(v) {
                 Some(inner) => inner,
                 None => {
                     let value = &frame.graph.values[v];
-                    let mut taken = body.taken.clone();
-                    let name = restride_pt2::unique_name(&mut taken, &value.name);
+                    let name = taken.unique(&value.name);
                     graph.add_value(name, value.ty.clone())
                 }
             });
