@@ -1,7 +1,7 @@
-//! Values of which the program reads a small part alone: only this part is computed.
+//! Computes only the part of a value that the program reads, where this part is small.
 //!
 //! `clone(slice(add(x, y)))` is `add(slice(x), slice(y))`, and an index of a sum is the sum of the indexed operands. In backward programs,
-//! the gradient of a cache is a sum over the whole cache, of which the written rows are read. Every element keeps its bits.
+//! the gradient of a cache is a sum over the whole cache, and the program reads only the rows that it wrote. Every element keeps its bits.
 
 use crate::args::known;
 use crate::build::Rebuilt;
@@ -76,7 +76,8 @@ fn makes(graph: &Graph, node: NodeId, v: ValueId) -> bool {
     graph.nodes[node].results.contains(&v)
 }
 
-/// The operands of a call of which each element needs one element of each operand; `None` for other calls. Single numbers are no operands.
+/// The tensors that a call reads element by element: each element of the result needs one element of each. Single numbers are left out;
+/// `None` for other calls.
 fn operands(graph: &Graph, node: NodeId) -> Option<Vec<ValueId>> {
     let node = &graph.nodes[node];
     let &[r] = &node.results[..] else { return None };
