@@ -7,6 +7,7 @@
 //!
 //! [`skip_padding`]: Depthwise::skip_padding
 
+use crate::conv::SHARED;
 use crate::conv::depthwise_last::{Last, MOST, is_framed};
 use crate::conv::frame::{Frame, Planes, TAPS, spread};
 use crate::conv::lanes::{Lanes, Task};
@@ -24,8 +25,6 @@ const VECTORS: usize = 8;
 const SOME: usize = 16;
 /// Bytes of a part of the result that an epilogue works on.
 const PART: usize = 1 << 17;
-/// Multiplications that are worth a thread.
-const SHARED: usize = 1 << 16;
 
 /// A depthwise convolution; `each` result channels have the same input channel.
 #[derive(Clone, Copy)]

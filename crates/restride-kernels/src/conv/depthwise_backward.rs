@@ -5,6 +5,7 @@
 //! which depends on sizes alone, says which part it is added to. A sum that comes out as NaN may have met an infinity in one of the
 //! gaps: it is computed again window by window. Padding is multiplied, as zeros.
 
+use crate::conv::SHARED;
 use crate::conv::depthwise::boxes;
 use crate::conv::frame::{Frame, Planes, TAPS, gather};
 use crate::conv::lanes::{Lanes, Task, clear};
@@ -19,8 +20,6 @@ const GRADIENT: usize = super::depthwise::FRAME + PARTS;
 const PARTS: usize = 16;
 /// Taps that are summed at a time.
 const MOST: usize = 5;
-/// Multiplications that are worth a thread.
-const SHARED: usize = 1 << 16;
 
 /// Operands and result.
 pub(super) struct DepthwiseGradient<'a> {

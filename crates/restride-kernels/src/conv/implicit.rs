@@ -6,7 +6,7 @@
 use crate::conv::frame::{Planes, evens};
 use crate::conv::packed::group_len;
 use crate::conv::window::Window;
-use crate::conv::{Number, Shape};
+use crate::conv::{Number, SHARED, Shape};
 use crate::matmul::blocked::DEPTH;
 use crate::matmul::packed::InPlace;
 use crate::matmul::panels::{Panels, Rows, Strided, pack, widen};
@@ -20,8 +20,6 @@ use std::ops::Range;
 const STRIP: usize = 1 << 16;
 /// Fewest windows of a strip.
 const WINDOWS: usize = 512;
-/// Multiplications that are worth a thread.
-const SHARED: usize = 1 << 16;
 
 /// The order of the terms of a sum.
 #[derive(Clone, Copy, PartialEq, Debug)]

@@ -1,9 +1,9 @@
 //! Convolutions with windows of one element whose result takes the place of their input's end: each position of the result needs the
 //! same position of the input alone. The results of a stretch of positions are computed aside, then put over its input.
 
-use crate::conv::Number;
 use crate::conv::implicit::start;
 use crate::conv::window::Window;
+use crate::conv::{Number, SHARED};
 use crate::matmul::panels::Strided;
 use crate::support::par;
 use restride_tensor::{DType, Layout, View, ViewMut};
@@ -11,8 +11,6 @@ use std::mem::MaybeUninit;
 
 /// Elements of results that are computed aside at a time, on the stack of each thread.
 const ASIDE: usize = 1 << 15;
-/// Multiplications that are worth a thread.
-const SHARED: usize = 1 << 16;
 
 /// Whether a convolution of one sample in `x`, row-major, with as many channels as `channels` has (in, out), may put its result over its
 /// input.

@@ -39,6 +39,9 @@ use num_traits::Zero;
 use restride_tensor::{DType, Layout, View, ViewMut};
 use std::ops::{AddAssign, Mul};
 
+/// Multiplications that are worth a thread.
+const SHARED: usize = 1 << 16;
+
 /// A type that convolutions compute in.
 pub trait Number: Gemm + Zero + Mul<Output = Self> + AddAssign {}
 impl<T: Gemm + Zero + Mul<Output = T> + AddAssign> Number for T {}

@@ -4,12 +4,12 @@
 //! The sums are those of `implicit.rs`, term by term: blocks of [`DEPTH`] terms, each from zero and then added to the bias. Filters are in
 //! panels: packed once, or put there for each box.
 
-use crate::conv::Shape;
 use crate::conv::boxes::{COLUMNS, WindowBoxes};
 use crate::conv::frame::Planes;
 use crate::conv::implicit::{Order, Weights};
 use crate::conv::lanes::{Lanes, Task};
 use crate::conv::packed::group_len;
+use crate::conv::{SHARED, Shape};
 use crate::matmul::Gemm;
 use crate::matmul::blocked::DEPTH;
 use crate::matmul::packed::place;
@@ -42,8 +42,6 @@ const WIDE: usize = 32;
 pub(super) const FEWEST: usize = 8;
 /// Fewest windows of a box for which a filter in strides is put into panels.
 const MANY: usize = 128;
-/// Multiplications that are worth a thread.
-const SHARED: usize = 1 << 16;
 
 /// A filter: in panels, or the first weight and the distances of a weight's neighbours and of result channels.
 #[derive(Clone, Copy)]

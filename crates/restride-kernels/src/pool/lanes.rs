@@ -260,7 +260,9 @@ impl<T: Compute, F: Fold<T>> Pooling<'_, T, F> {
                             Some(known) if known.many > 0 => *known,
                             _ => AlikeWindows::next(x, i, const { is_common::<T>() }),
                         };
-                        groups.get_mut(g).into_iter().for_each(|to| *to = group);
+                        if let Some(to) = groups.get_mut(g) {
+                            *to = group;
+                        }
                         g += 1;
                         let AlikeWindows { first, many, apart } = group;
                         i = first;
@@ -369,13 +371,7 @@ impl<T: Compute, F: Fold<T>> Pooling<'_, T, F> {
                 parts[0] = part[l];
                 self.fold.finish(parts, divisor)
             };
-            let results: [T; 8] = std::array::from_fn(finish);
-            if out == 1 {
-                return y.cast::<[T; 8]>().write_unaligned(results);
-            }
-            for (l, x) in results.into_iter().enumerate() {
-                y.offset(l as isize * out).write(x);
-            }
+            write_side::<T, 8>(std::array::from_fn(finish), 8, y, out);
         }
     }
 
@@ -432,7 +428,7 @@ impl<T: Compute, F: Fold<T>> Pooling<'_, T, F> {
                     (parts[0], parts[1]) = (first[l], second[l]);
                     self.fold.finish(parts, divisor)
                 };
-                write_side(std::array::from_fn(finish), n, y, out);
+                write_side::<T, SIDE>(std::array::from_fn(finish), n, y, out);
             }
             return;
         }
@@ -473,7 +469,7 @@ impl<T: Compute, F: Fold<T>> Pooling<'_, T, F> {
                 let parts = std::array::from_fn(|p| if p < F::PARTS { parts[p][l] } else { F::START });
                 self.fold.finish(parts, divisor)
             };
-            write_side(std::array::from_fn(finish), n, y, out);
+            write_side::<T, SIDE>(std::array::from_fn(finish), n, y, out);
         }
     }
 }
@@ -493,11 +489,11 @@ unsafe fn eight<T: Copy, const LANE: usize>(from: *const T) -> [T; 8] {
 /// # Safety
 /// Their cells are writable.
 #[inline(always)]
-unsafe fn write_side<T: Copy>(results: [T; SIDE], n: usize, y: *mut T, out: isize) {
+unsafe fn write_side<T: Copy, const N: usize>(results: [T; N], n: usize, y: *mut T, out: isize) {
     // SAFETY: the caller's promise.
     unsafe {
-        if n == SIDE && out == 1 {
-            return y.cast::<[T; SIDE]>().write_unaligned(results);
+        if n == N && out == 1 {
+            return y.cast::<[T; N]>().write_unaligned(results);
         }
         for (l, x) in results.into_iter().enumerate().take(n) {
             y.offset(l as isize * out).write(x);
