@@ -6,6 +6,7 @@ use crate::conv::frame::{Frame, Planes, TAPS};
 use crate::conv::lanes::{Lanes, clear, copy};
 use crate::conv::tiled::FRAME;
 use crate::conv::window::Window;
+use std::ops::Range;
 
 /// Pixels of a multiple of these elements would compete for sets of the first cache.
 const APART: usize = 128;
@@ -119,7 +120,7 @@ impl BoxInput {
 /// Boxes of a convolution's windows.
 pub(super) struct WindowBoxes {
     pub input: BoxInput,
-    /// Windows of a box, and boxes of an image.
+    /// Most rows of windows of a box, its columns, and boxes of an image.
     pub rows: usize,
     pub columns: usize,
     pub down: usize,
@@ -156,23 +157,31 @@ impl WindowBoxes {
         };
         let [_, oh, ow] = w.output;
         let even = |n: usize, most: usize| n.div_ceil(n.div_ceil(most.max(1)));
-        // As many rows as fit and give all threads work, else parts of a row.
+        // As many rows as fit and give all threads the same work, else parts of a row.
         let images = s.batch * s.groups * w.output[0];
-        let most = oh.div_ceil(threads.div_ceil(images));
         let wide = even(ow, COLUMNS);
-        let (rows, columns) = match (1..=most).rev().find(|&rows| fits(rows, wide).is_some()) {
-            Some(rows) => (even(oh, rows), wide),
+        let (down, columns) = match (1..=oh).rev().find(|&rows| fits(rows, wide).is_some()) {
+            Some(rows) => {
+                let boxes = (images * oh.div_ceil(rows)).next_multiple_of(threads);
+                (boxes.div_ceil(images).min(oh), wide)
+            }
             None => {
                 let mut columns = wide;
                 while columns > 1 && fits(1, columns).is_none() {
                     columns = columns.div_ceil(2);
                 }
-                (1, even(ow, columns))
+                (oh, even(ow, columns))
             }
         };
+        let rows = oh.div_ceil(down);
         let (input, elements) = fits(rows, columns)?;
-        let (down, across) = (oh.div_ceil(rows), ow.div_ceil(columns));
+        let across = ow.div_ceil(columns);
         Some(WindowBoxes { input, rows, columns, down, across, parts, elements })
+    }
+
+    /// The rows of windows of a box: those of two boxes differ by one at most.
+    pub(super) fn rows_of(&self, oh: usize, number: usize) -> Range<usize> {
+        oh * number / self.down..oh * (number + 1) / self.down
     }
 
     /// Copies the input under the box whose first window is `at`.

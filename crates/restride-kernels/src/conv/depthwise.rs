@@ -14,7 +14,7 @@ use crate::conv::lanes::{Lanes, Task};
 use crate::conv::window::Window;
 use crate::support::epilogue::Epilogue;
 use crate::support::isa::isa;
-use crate::support::par;
+use crate::support::par::{self, EvenParts};
 use std::mem::MaybeUninit;
 
 /// Elements of a frame and of its results, on the stack.
@@ -70,19 +70,16 @@ impl Depthwise<'_> {
                 }),
                 Some(_) if self.is_last() => {
                     let lines = self.batch * w.output[0] * w.output[1];
-                    let mut part = par::part(lines, threads);
+                    let parts = EvenParts::new(lines, threads);
                     if let Some(done) = done {
                         // A part is of one sample, and stays in the cache.
                         let (each, wide) = (w.output[0] * w.output[1], w.output[2] * self.channels * size_of::<f32>());
-                        part = if self.batch == 1 { part.min((PART / wide).max(1)) } else { part.min(1) };
-                        debug_assert!(part <= each);
-                        par::each(threads, lines.div_ceil(part), &|i| {
-                            let (first, last) = (i * part, lines.min((i + 1) * part));
-                            set.run(&Last(self, first..last, 0..self.channels));
+                        parts.at_most(if self.batch == 1 { PART / wide } else { 1 }).each(&|lines| {
+                            set.run(&Last(self, lines.clone(), 0..self.channels));
                             let ow = w.output[2];
-                            let (n, from) = (first / each, first % each);
+                            let (n, from) = (lines.start / each, lines.start % each);
                             let rows = n * self.channels..(n + 1) * self.channels;
-                            done(rows, from * ow..(from + last - first) * ow);
+                            done(rows, from * ow..(from + lines.len()) * ow);
                         });
                         return;
                     }
@@ -92,24 +89,24 @@ impl Depthwise<'_> {
                     let few = self.channels / (threads * 4).max(1) / SOME * SOME;
                     let wide = if is_framed(w) { few.clamp(SOME, MOST) } else { MOST };
                     let blocks = if threads > 1 { (self.channels / wide).max(1) } else { 1 };
-                    let part = lines.min(part * blocks).max(1);
-                    par::each(threads, blocks * lines.div_ceil(part), &|i| {
-                        let (block, first) = (i % blocks, i / blocks * part);
+                    let parts = parts.at_least(lines.min(lines.div_ceil(parts.count()) * blocks));
+                    par::each(threads, blocks * parts.count(), &|i| {
+                        let block = i % blocks;
                         let end = if block + 1 == blocks { self.channels } else { (block + 1) * wide };
-                        set.run(&Last(self, first..lines.min(first + part), block * wide..end));
+                        set.run(&Last(self, parts.part(i / blocks), block * wide..end));
                     });
                 }
                 Some(frame) => {
                     let planes = self.batch * self.channels;
-                    let mut part = par::part(planes, threads);
+                    let mut parts = EvenParts::new(planes, threads);
                     if done.is_some() {
-                        part = part.min(PART / 2 / (w.windows() * self.each * size_of::<f32>())).max(1);
+                        parts = parts.at_most(PART / 2 / (w.windows() * self.each * size_of::<f32>()));
                     }
-                    par::each(threads, planes.div_ceil(part), &|i| {
-                        let (first, last) = (i * part, planes.min((i + 1) * part));
-                        set.run(&First(self, frame, first, last));
+                    parts.each(&|planes| {
+                        let (start, end) = (planes.start, planes.end);
+                        set.run(&First(self, frame, start, end));
                         if let Some(done) = done {
-                            done(first * self.each..last * self.each, 0..w.windows());
+                            done(start * self.each..end * self.each, 0..w.windows());
                         }
                     });
                 }

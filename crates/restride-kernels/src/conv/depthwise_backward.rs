@@ -11,7 +11,7 @@ use crate::conv::frame::{Frame, Planes, TAPS, gather};
 use crate::conv::lanes::{Lanes, Task, clear};
 use crate::conv::window::Window;
 use crate::support::isa::isa;
-use crate::support::par;
+use crate::support::par::EvenParts;
 use std::mem::MaybeUninit;
 
 /// Elements of a frame of the gradient, with the last chunk.
@@ -49,11 +49,10 @@ impl DepthwiseGradient<'_> {
         let Some(frame) = boxes(w) else { return false };
         let work = self.batch * self.channels * self.each * w.windows() * w.taps();
         let threads = if work < SHARED { 1 } else { threads };
-        let part = par::part(self.channels, threads);
         let set = isa();
-        par::each(threads, self.channels.div_ceil(part), &|i| {
+        EvenParts::new(self.channels, threads).each(&|channels| {
             // SAFETY: the caller's promise; items share no elements of the result.
-            unsafe { set.run(&Channels(self, frame, i * part, self.channels.min((i + 1) * part))) }
+            unsafe { set.run(&Channels(self, frame, channels.start, channels.end)) }
         });
         true
     }

@@ -16,7 +16,7 @@ use crate::matmul::packed::place;
 use crate::matmul::panels::{Panels, Strided, pack};
 use crate::support::epilogue::Epilogue;
 use crate::support::isa::{Isa, isa};
-use crate::support::par;
+use crate::support::par::EvenParts;
 use std::mem::MaybeUninit;
 use std::ops::Range;
 
@@ -32,8 +32,6 @@ const TERMS: usize = 1 << 13;
 const SIDE: usize = COLUMNS * WIDE;
 /// Those of a filter of several blocks that is in strides: for each of them all blocks are put into panels.
 const LARGE_SIDE: usize = 5 * SIDE;
-/// Tasks for each thread, where there are as many boxes: they differ in size.
-const TASKS: usize = 8;
 /// Windows of a tile.
 const WINDOWS: usize = 6;
 /// Channels of the widest tile.
@@ -95,15 +93,14 @@ impl TiledConv<'_> {
         let width = f32::width();
         let part = s.cout.div_ceil(width).div_ceil(boxes.parts) * width;
         let parts = s.cout.div_ceil(part);
-        let items = s.batch * s.groups * s.w.output[0] * boxes.down * boxes.across * parts;
+        let count = s.batch * s.groups * s.w.output[0] * boxes.down * boxes.across;
+        let items = count * parts;
         let macs = s.batch * s.groups * s.cout * s.w.windows() * s.cin * s.w.taps();
         let threads = if macs < SHARED { 1 } else { threads };
-        let share = if threads > 1 { items.div_ceil(threads * TASKS) } else { items };
         let set = isa();
-        par::each(threads, items.div_ceil(share), &|i| {
-            let items = i * share..items.min((i + 1) * share);
+        EvenParts::new(items, threads).each(&|items| {
             with_frame(boxes.elements, &mut |buffer| {
-                let part = Part { of: self, boxes, items: items.clone(), channels: (part, parts), set, buffer };
+                let part = Part { of: self, boxes, items: items.clone(), part, count, set, buffer };
                 // SAFETY: the caller's promise; items share no elements of the result.
                 unsafe { set.run(&part) }
             });
@@ -122,12 +119,14 @@ fn with_frame(elements: usize, f: &mut dyn FnMut(*mut f32)) {
     if elements <= FRAME { of::<FRAME>(f) } else { of::<LARGE_FRAME>(f) }
 }
 
-/// A task's range of boxes, each of some channels: how many, and parts of them in all. The input under a box goes to `buffer`.
+/// A task's range of items: boxes, each of them of a part of the channels. The input under a box goes to `buffer`.
 struct Part<'a> {
     of: &'a TiledConv<'a>,
     boxes: &'a WindowBoxes,
     items: Range<usize>,
-    channels: (usize, usize),
+    /// Channels of a part; boxes of all images.
+    part: usize,
+    count: usize,
     set: Isa,
     buffer: *mut f32,
 }
@@ -135,7 +134,7 @@ struct Part<'a> {
 impl Task for Part<'_> {
     #[inline(always)]
     unsafe fn run<V: Lanes<T = f32>>(&self) {
-        let Part { of, boxes, items, channels: (part, parts), set, buffer } = self;
+        let Part { of, boxes, items, part, count, set, buffer } = self;
         let s = of.s;
         let (cin, all) = (s.cin, s.cin * s.w.taps());
         let buffer = *buffer;
@@ -157,19 +156,17 @@ impl Task for Part<'_> {
         // SAFETY: the caller's promise; the input under a box fits the buffer, with what is read beyond it.
         unsafe {
             while item < items.end {
-                let (at, first) = (item / parts, item % parts * part);
+                // Threads have channels of their own where there are parts of them.
+                let (at, first) = (item % count, item / count * part);
                 let (image, cell) = (at / (od * boxes.down * boxes.across), at % (od * boxes.down * boxes.across));
-                let (z, y, x) = (
-                    cell / (boxes.down * boxes.across),
-                    cell / boxes.across % boxes.down * boxes.rows,
-                    cell % boxes.across * boxes.columns,
-                );
+                let (z, x) = (cell / (boxes.down * boxes.across), cell % boxes.across * boxes.columns);
+                let Range { start: y, end } = boxes.rows_of(oh, cell / boxes.across % boxes.down);
                 let (n, group) = (image / s.groups, image % s.groups);
                 if here.replace(at) != Some(at) {
                     let from = of.x.base.offset(n as isize * of.x_sample + (group * cin) as isize * of.x.channel);
                     boxes.fill::<V>(&of.x, from, cin, [z, y, x], buffer);
                 }
-                let (rows, columns) = (boxes.rows.min(oh - y), boxes.columns.min(ow - x));
+                let (rows, columns) = (end - y, boxes.columns.min(ow - x));
                 let [by_z, by_y, by_x] = of.y.strides;
                 let cells = z as isize * by_z + y as isize * by_y + x as isize * by_x;
                 let out = of.y.base.offset(n as isize * of.y_sample + cells);

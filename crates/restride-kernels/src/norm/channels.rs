@@ -5,7 +5,7 @@ use crate::norm::softmax::{rows_room, rowwise};
 use crate::support::isa;
 use crate::support::number::Real;
 use crate::support::pack::{Compute, Stored, is_compute};
-use crate::support::par;
+use crate::support::par::{self, EvenParts};
 use crate::support::rows::Rows;
 use restride_tensor::{Dims, Layout, PerDim, View, ViewMut};
 
@@ -87,16 +87,16 @@ fn by_position<T: Real + Compute, N: Factor<T>>(
     let rows = Rows::any_order(&[&to, &from]);
     let positions = from.numel() as usize;
     let threads = if positions * channels < SHARED { 1 } else { threads };
-    let part = positions.div_ceil(threads.max(1) * 4).max(1).max(BLOCK / channels);
     let base = (out.base().cast::<T>(), x.base().cast::<T>());
     // SAFETY: each position is one thread's, and an operand in the memory of the result has the same index in each cell.
     let shared = unsafe { par::Across::new((base, rows)) };
-    par::each(threads, positions.div_ceil(part), &|i| {
+    EvenParts::new(positions, threads).at_least(BLOCK / channels).each(&|part| {
         let ((to, from), rows) = shared.get();
-        let (mut at, first, last) = (0, i * part, positions.min((i + 1) * part));
+        let mut at = 0;
         rows.for_each(|cell| {
             // Positions of this row that are of the part.
-            let (lo, hi) = (first.clamp(at, at + rows.len()) - at, last.clamp(at, at + rows.len()) - at);
+            let within = |position: usize| position.clamp(at, at + rows.len()) - at;
+            let (lo, hi) = (within(part.start), within(part.end));
             if lo < hi {
                 let steps = [rows.stride(0), rows.stride(1)];
                 isa::run(PositionRows {

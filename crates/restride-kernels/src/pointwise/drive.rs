@@ -5,7 +5,7 @@
 
 use super::{Input, PointwiseError};
 use crate::support::convert::{CHUNK, Compute, load_row, round_scalar, round_through, store_row};
-use crate::support::par;
+use crate::support::par::{self, EvenParts};
 use crate::support::rows::{Rows, may_share};
 use crate::support::stack::Stack;
 use restride_tensor::{DType, Layout, View, ViewMut};
@@ -111,13 +111,13 @@ pub fn drive<T: Compute, R: Answer>(
     let parts = if threads > 1 { (4 * threads).min(out.numel() / (SHARED / 2)) } else { 1 };
     match (parts > 1).then(|| shared_dim(out.layout(), parts, threads)).flatten() {
         None => on_one_thread(common, inputs, out, f),
-        Some(cut) => on_threads(common, inputs, out, cut, threads, f),
+        Some(cut) => on_threads(common, inputs, out, cut, f),
     }
 }
 
 /// The dimension whose indices are shared between threads, and the number of parts. None where indices may share a cell, because the
 /// last one in logical order stays then.
-fn shared_dim(out: &Layout, parts: usize, threads: usize) -> Option<(usize, usize)> {
+fn shared_dim(out: &Layout, parts: usize, threads: usize) -> Option<(usize, EvenParts)> {
     let order = Rows::apart_by_stride(out)?;
     par::cut(order.iter().map(|&d| (d, out.sizes[d] as usize)), parts, threads)
 }
@@ -126,12 +126,10 @@ fn on_threads<T: Compute>(
     common: DType,
     inputs: &[Input<'_>],
     out: &ViewMut<'_>,
-    (dim, parts): (usize, usize),
-    threads: usize,
+    (dim, parts): (usize, EvenParts),
     f: &dyn AnyRow<T>,
 ) -> Result<(), PointwiseError> {
     let (size, rank) = (out.sizes()[dim], out.sizes().len());
-    let each = (size as usize).div_ceil(parts) as i64;
     // The indices `start..end` of the dimension, counted from the last one of the result.
     let part = |l: &Layout, start: i64, end: i64| {
         let mut own = l.clone();
@@ -147,9 +145,9 @@ fn on_threads<T: Compute>(
     // SAFETY: each part of the result is one thread's, and no other thread reads it: an operand in the same memory has the same
     // index in each cell.
     let shared = unsafe { par::Across::new((inputs, out)) };
-    par::each(threads, (size as usize).div_ceil(each as usize), &|i| {
+    parts.each(&|indices| {
         let (inputs, out) = shared.get();
-        let (start, end) = (i as i64 * each, size.min((i as i64 + 1) * each));
+        let (start, end) = (indices.start as i64, indices.end as i64);
         let layouts: SmallVec<[Layout; 4]> =
             inputs.iter().filter_map(|x| x.view()).map(|v| part(v.layout(), start, end)).collect();
         let mut own = layouts.iter();

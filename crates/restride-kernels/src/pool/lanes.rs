@@ -8,7 +8,7 @@ use crate::conv::frame::{Planes, eight_evens};
 use crate::pool::{Span, Spans};
 use crate::support::isa;
 use crate::support::pack::Compute;
-use crate::support::par;
+use crate::support::par::EvenParts;
 use restride_tensor::DType;
 use std::ops::Range;
 
@@ -64,9 +64,7 @@ impl<T: Compute, F: Fold<T>> Pooling<'_, T, F> {
         let threads = if samples * channels * self.s.volume() < SHARED { 1 } else { threads };
         let last = self.x.channel == 1 && self.y.channel == 1 && channels > 1;
         let items = if last { samples * d * h } else { samples * channels };
-        let part = par::part(items, threads);
-        par::each(threads, items.div_ceil(part), &|i| {
-            let range = i * part..items.min((i + 1) * part);
+        EvenParts::new(items, threads).each(&|range| {
             // Items share no elements of the result.
             if last {
                 isa::run(Items::<_, _, true>(self, range));

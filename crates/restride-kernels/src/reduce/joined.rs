@@ -8,7 +8,7 @@ use crate::matmul::panels::prefetch;
 use crate::support::convert::{Compute, load_row, round_through};
 use crate::support::isa;
 use crate::support::pack::{Target, merged};
-use crate::support::par;
+use crate::support::par::{self, EvenParts};
 use crate::support::rows::Rows;
 use crate::support::stack::Stack;
 use restride_tensor::{DType, Layout, View, ViewMut};
@@ -102,9 +102,9 @@ impl<T: Compute, J: Fn(T, T) -> T + Copy + Sync> JoinedRows<T, J> {
                 let tiles = n.div_ceil(wide);
                 let items = results / n * tiles;
                 let some = SHARED.div_ceil(len * wide);
-                par::each(threads, items.div_ceil(some), &|i| {
+                EvenParts::new(items, threads).at_least(some).each(&|items| {
                     let mut memory = Stack::<T, STACK>::new();
-                    for i in i * some..items.min((i + 1) * some) {
+                    for i in items {
                         let (cell, at) = start(i / tiles);
                         let first = i % tiles * wide;
                         let wide = wide.min(n - first);
@@ -137,8 +137,7 @@ impl<T: Compute, J: Fn(T, T) -> T + Copy + Sync> JoinedRows<T, J> {
                     [(_, apart, _)] if here && (1..=block::<T>()).contains(&len) => Some(apart),
                     _ => None,
                 };
-                par::each(threads, results.div_ceil(some), &|i| {
-                    let range = i * some..results.min((i + 1) * some);
+                EvenParts::new(results, threads).at_least(some).each(&|range| {
                     if let Some(apart) = apart {
                         // SAFETY: the positions of results, which are this item's alone.
                         let to = unsafe { std::slice::from_raw_parts_mut(to.at(range.start), range.len()) };

@@ -196,17 +196,13 @@ impl<'c> BoundFused<'c> {
     unsafe fn all(&self, ctx: &Ctx) -> TileResult {
         let step = self.step;
         let (grid, threads) = (&step.whole, if step.share { ctx.threads.max(1) } else { 1 });
-        // More parts than threads: one that is kept from working leaves its parts to the others.
-        let parts = if threads > 1 { (4 * threads).min(grid.tiles) } else { 1 };
-        let part = grid.tiles.div_ceil(parts);
         // A single tile has the threads for its kernels.
         let inner = Ctx { threads: if grid.tiles > 1 { 1 } else { ctx.threads }, ..ctx.clone() };
         let failed = Mutex::new(None);
         let shared = TileShare(self);
-        par::each(threads, grid.tiles.div_ceil(part), &|p| {
+        EvenParts::new(grid.tiles, threads).each(&|tiles| {
             let bound = shared.bound();
             let mut worker = bound.worker();
-            let tiles = p * part..grid.tiles.min((p + 1) * part);
             // SAFETY: as promised by the caller; the part's tiles are this thread's.
             if let Err(e) = unsafe { bound.tiles(grid, &mut worker.whole, tiles, &[], &inner) } {
                 failed.lock().unwrap_or_else(PoisonError::into_inner).get_or_insert(e);

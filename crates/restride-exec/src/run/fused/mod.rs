@@ -18,8 +18,9 @@ use restride_ir::{
     Arg, Args, Call, Error, Expr, FusedHead, Graph, Kernel, Layout, Meta, NodeId, OpError, Result, Scalar, Tiling,
     ValueId, fused_head, known_meta, view_dims,
 };
+use restride_kernels::support::par::EvenParts;
 use restride_kernels::support::stack::Stack;
-use restride_kernels::support::{epilogue, par, scratch};
+use restride_kernels::support::{epilogue, scratch};
 use restride_tensor::{DType, Fitted, View, ViewMut, by_stride};
 use rows::{FACTORS, RowProgram};
 use smallvec::SmallVec;

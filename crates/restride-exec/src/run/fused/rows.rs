@@ -204,12 +204,10 @@ impl RowProgram {
             // SAFETY: as promised by the caller.
             return unsafe { self.run(base, factors, &none, &self.sizes) };
         };
-        let size = self.sizes[dim] as usize;
-        let each = size.div_ceil(parts);
-        par::each(ctx.threads, size.div_ceil(each), &|i| {
+        parts.each(&|indices| {
             let (mut origin, mut sizes) = (none.clone(), self.sizes.clone());
-            origin[dim] = (i * each) as isize;
-            sizes[dim] = each.min(size - i * each) as i64;
+            origin[dim] = indices.start as isize;
+            sizes[dim] = indices.len() as i64;
             // SAFETY: as promised by the caller; parts share no index of the space.
             unsafe { self.run(base, factors, &origin, &sizes) }
         });
