@@ -9,13 +9,15 @@
 
 use crate::conv::SHARED;
 use crate::conv::depthwise_last::{Last, MOST, is_framed};
-use crate::conv::frame::{Frame, Planes, TAPS, spread};
+use crate::conv::frame::{EachTap, Frame, Planes, TAPS, spread};
 use crate::conv::lanes::{Lanes, Task};
 use crate::conv::window::Window;
 use crate::support::epilogue::Epilogue;
 use crate::support::isa::isa;
 use crate::support::par::{self, EvenParts};
+use smallvec::SmallVec;
 use std::mem::MaybeUninit;
+use std::ops::Range;
 
 /// Elements of a frame and of its results, on the stack.
 pub(super) const FRAME: usize = 8192;
@@ -86,14 +88,14 @@ impl Depthwise<'_> {
                     // Weights are put in order for each part: it has many lines of some channels rather than few lines of all. The
                     // last channels are never fewer than a vector.
                     // Copied lines are shared by lines that follow: blocks are then of fewer channels.
-                    let few = self.channels / (threads * 4).max(1) / SOME * SOME;
-                    let wide = if is_framed(w) { few.clamp(SOME, MOST) } else { MOST };
-                    let blocks = if threads > 1 { (self.channels / wide).max(1) } else { 1 };
-                    let parts = parts.at_least(lines.min(lines.div_ceil(parts.count()) * blocks));
-                    par::each(threads, blocks * parts.count(), &|i| {
-                        let block = i % blocks;
-                        let end = if block + 1 == blocks { self.channels } else { (block + 1) * wide };
-                        set.run(&Last(self, parts.part(i / blocks), block * wide..end));
+                    let wide = if is_framed(w) { SOME } else { MOST };
+                    let blocks = EvenParts::new((self.channels / wide).max(1), threads);
+                    let parts = parts.at_least(lines.min(lines.div_ceil(parts.count()) * blocks.count()));
+                    par::each(threads, blocks.count() * parts.count(), &|i| {
+                        let block = i % blocks.count();
+                        let Range { start, end } = blocks.part(block);
+                        let end = if block + 1 == blocks.count() { self.channels } else { end * wide };
+                        set.run(&Last(self, parts.part(i / blocks.count()), start * wide..end));
                     });
                 }
                 Some(frame) => {
@@ -103,7 +105,7 @@ impl Depthwise<'_> {
                         parts = parts.at_most(PART / 2 / (w.windows() * self.each * size_of::<f32>()));
                     }
                     parts.each(&|planes| {
-                        let (start, end) = (planes.start, planes.end);
+                        let Range { start, end } = planes;
                         set.run(&First(self, frame, start, end));
                         if let Some(done) = done {
                             done(start * self.each..end * self.each, 0..w.windows());
@@ -122,9 +124,9 @@ impl Depthwise<'_> {
 
     /// Where the taps of a weight are, from its first element on.
     #[inline(always)]
-    pub(super) fn offsets(&self) -> [isize; TAPS] {
-        let mut all = [0; TAPS];
-        self.w.each_tap(|t, tap| all[t] = (0..3).map(|d| tap[d] as isize * self.weight.strides[d]).sum());
+    pub(super) fn offsets(&self) -> EachTap<isize> {
+        let mut all = EachTap::new();
+        self.w.each_tap(|_, tap| all.push((0..3).map(|d| tap[d] as isize * self.weight.strides[d]).sum()));
         all
     }
 
@@ -140,8 +142,8 @@ impl Depthwise<'_> {
 
     /// Whether all weights are finite.
     unsafe fn is_finite(&self) -> bool {
-        let taps = &self.offsets()[..self.w.taps()];
-        if self.is_dense(taps) {
+        let taps = self.offsets();
+        if self.is_dense(&taps) {
             let mut finite = false;
             // SAFETY: the caller's promise: these are all weights.
             unsafe { isa().run(&Finite(self.weight.base, self.channels * self.each * taps.len(), &raw mut finite)) };
@@ -264,12 +266,10 @@ impl Task for First<'_> {
         let mut memory = MaybeUninit::<[f32; FRAME]>::uninit();
         let mut sums = MaybeUninit::<[f32; FRAME]>::uninit();
         let (buffer, sums) = (memory.as_mut_ptr().cast::<f32>(), sums.as_mut_ptr().cast::<f32>());
-        let mut taps = [0usize; TAPS];
-        frame.taps(|t, at| taps[t] = at);
-        let taps = &taps[..w.taps()];
+        let mut taps = EachTap::new();
+        frame.taps(|_, at| taps.push(at));
         let offsets = of.offsets();
-        let offsets = &offsets[..w.taps()];
-        let mut weights = [0f32; TAPS];
+        let mut weights: EachTap<f32> = SmallVec::from_elem(0.0, w.taps());
         let [od, oh, ow] = w.output;
         // SAFETY: the caller's promise; the frame fits its buffer, with what is read beyond it.
         unsafe {
@@ -291,10 +291,10 @@ impl Task for First<'_> {
                             while o < (c + 1) * of.each {
                                 let end = (rows - 1) * frame.pitch + columns;
                                 let at = of.weight.base.offset(o as isize * of.weight.channel);
-                                for (to, &t) in weights.iter_mut().zip(offsets) {
+                                for (to, &t) in weights.iter_mut().zip(&offsets) {
                                     *to = at.offset(t).read();
                                 }
-                                sweep::<V>(taps, &weights, of.bias(o), buffer, sums, end);
+                                sweep::<V>(&taps, &weights, of.bias(o), buffer, sums, end);
                                 let at = n * of.y_sample
                                     + o as isize * of.y.channel
                                     + z as isize * of.y.strides[0]
@@ -321,7 +321,7 @@ impl Task for First<'_> {
 #[inline(always)]
 unsafe fn sweep<V: Lanes<T = f32>>(
     taps: &[usize],
-    weights: &[f32; TAPS],
+    weights: &[f32],
     bias: f32,
     buffer: *const f32,
     sums: *mut f32,
@@ -351,7 +351,7 @@ unsafe fn sweep<V: Lanes<T = f32>>(
 #[inline(always)]
 unsafe fn run<V: Lanes<T = f32>, const M: usize>(
     taps: &[usize],
-    weights: &[f32; TAPS],
+    weights: &[f32],
     bias: f32,
     from: *const f32,
     to: *mut f32,

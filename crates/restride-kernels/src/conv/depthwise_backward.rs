@@ -7,7 +7,7 @@
 
 use crate::conv::SHARED;
 use crate::conv::depthwise::boxes;
-use crate::conv::frame::{Frame, Planes, TAPS, gather};
+use crate::conv::frame::{EachTap, Frame, Planes, TAPS, gather};
 use crate::conv::lanes::{Lanes, Task, clear};
 use crate::conv::window::Window;
 use crate::support::isa::isa;
@@ -108,9 +108,8 @@ impl Task for Channels<'_> {
         let mut sums = MaybeUninit::<[f32; PARTS * TAPS]>::uninit();
         let (x, g) = (memory.as_mut_ptr().cast::<f32>(), memory_g.as_mut_ptr().cast::<f32>());
         let sums = sums.as_mut_ptr().cast::<f32>();
-        let mut taps = [0usize; TAPS];
-        frame.taps(|t, at| taps[t] = at);
-        let taps = &taps[..w.taps()];
+        let mut taps = EachTap::new();
+        frame.taps(|_, at| taps.push(at));
         let [od, oh, ow] = w.output;
         // SAFETY: the caller's promise; frames fit their buffers, with what is read beyond them.
         unsafe {
@@ -139,7 +138,7 @@ impl Task for Channels<'_> {
                             let flat = (rows - 1) * frame.pitch + columns;
                             let chunks = flat.div_ceil(PARTS);
                             clear::<V>(g.add(flat), chunks * PARTS - flat);
-                            add_taps::<V>(taps, x, g, chunks, sums);
+                            add_taps::<V>(&taps, x, g, chunks, sums);
                         }
                     }
                 }

@@ -5,7 +5,7 @@
 //! are computed alike. The copy is small beside the sums, and its vectors are a run.
 
 use crate::conv::depthwise::{Depthwise, FRAME, is_run};
-use crate::conv::frame::TAPS;
+use crate::conv::frame::EachTap;
 use crate::conv::lanes::{Lanes, Task};
 use crate::conv::window::Window;
 use crate::matmul::Gemm;
@@ -128,13 +128,11 @@ impl Last<'_> {
         let mut weights = MaybeUninit::<[f32; FRAME]>::uninit();
         let (frame, weights) = (frame.as_mut_ptr().cast::<f32>(), weights.as_mut_ptr().cast::<f32>());
         let offsets = of.offsets();
-        let offsets = &offsets[..w.taps()];
         let bounds = Bounds::new(w, rows);
-        let mut taps = [0; TAPS];
-        w.each_tap(|t, [_, y, x]| {
-            taps[t] = (y * w.dilation[1] * bounds.pitch + bounds.column(w, x * w.dilation[2])) * V::LANES;
+        let mut taps = EachTap::new();
+        w.each_tap(|_, [_, y, x]| {
+            taps.push((y * w.dilation[1] * bounds.pitch + bounds.column(w, x * w.dilation[2])) * V::LANES);
         });
-        let taps = &taps[..w.taps()];
         // Tiles of a row, as even as possible: some windows twice.
         let tile = ow.div_ceil(ow.div_ceil(ROW));
         // Rows of padding are the same for all channels where the frame holds a whole plane.
@@ -154,7 +152,7 @@ impl Last<'_> {
                 // Some channels twice: whole vectors are faster than parts of one.
                 let part = V::LANES.min(channels.len());
                 c = c.min(channels.end - part);
-                self.order(c, part, V::LANES, offsets, weights);
+                self.order(c, part, V::LANES, &offsets, weights);
                 let mut bias = [0f32; MOST];
                 for (i, b) in bias[..part].iter_mut().enumerate() {
                     *b = of.bias(c + i);
@@ -179,7 +177,7 @@ impl Last<'_> {
                             let from = frame.add((j * w.stride[1] * bounds.pitch + o) * V::LANES);
                             let cell = (y + j) as isize * of.y.strides[1] + o as isize * of.y.strides[2];
                             let of = FrameWindows {
-                                taps,
+                                taps: &taps,
                                 weights,
                                 bias,
                                 from: [from, from.add(w.stride[1] * bounds.pitch * V::LANES * usize::from(two))],
@@ -272,7 +270,7 @@ impl Last<'_> {
         let mut bias = [0f32; MOST];
         // SAFETY: the caller's promise; taps × vectors fit the memory.
         unsafe {
-            self.order(c, wide, M * V::LANES, &of.offsets()[..w.taps()], weights);
+            self.order(c, wide, M * V::LANES, &of.offsets(), weights);
             for (i, b) in bias[..wide].iter_mut().enumerate() {
                 *b = of.bias(c + i);
             }

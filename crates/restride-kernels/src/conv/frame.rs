@@ -6,9 +6,13 @@
 
 use crate::conv::lanes::{Lanes, clear, copy};
 use crate::conv::window::Window;
+use smallvec::SmallVec;
 
 /// Most taps of a window for which frames are made.
 pub(crate) const TAPS: usize = 512;
+
+/// Something for each tap. Few windows have more than there is room for in place.
+pub(crate) type EachTap<T> = SmallVec<[T; 32]>;
 
 /// Where the elements of a tensor are: the first one's address, and distances of channels and in the three dimensions of a plane.
 #[derive(Clone, Copy)]
