@@ -135,7 +135,10 @@ fn dot<T: Copy + Add<Output = T> + Mul<Output = T>>(sum: &mut [T; LANES], x: &[T
     *sum = lanes;
 }
 
-/// Adds terms to the sums of columns that are runs of `bf16`, four at once; the first is the first lane's.
+/// Columns that are runs of `bf16` whose sums are computed together.
+const BRAIN: usize = 8;
+
+/// Adds terms to the sums of columns that are runs of `bf16`, [`BRAIN`] at once; the first is the first lane's.
 ///
 /// # Safety
 /// `from` is the address of as many columns as sums, `apart` from each other, of as many elements as `x` has.
@@ -147,30 +150,33 @@ unsafe fn brain<T: Compute + Add<Output = T> + Mul<Output = T>>(
     apart: isize,
 ) {
     let wide = |bits: u16| T::from_f32(f32::from_bits((bits as u32) << 16));
-    let whole = x.len() / LANES * LANES;
-    for (j, sums) in sums.chunks_mut(4).enumerate() {
+    let (chunks, rest) = x.as_chunks::<LANES>();
+    let whole = x.len() - rest.len();
+    for (j, sums) in sums.chunks_mut(BRAIN).enumerate() {
         // Of fewer columns the last one again.
-        let column = |i: usize| (4 * j + i.min(sums.len() - 1)) as isize;
-        let runs: [*const u16; 4] = std::array::from_fn(|i| from.wrapping_offset(column(i) * apart));
-        let mut four: [[T; LANES]; 4] = std::array::from_fn(|i| sums[i.min(sums.len() - 1)]);
-        for p in (0..whole).step_by(LANES) {
-            let x = &x[p..p + LANES];
-            for (sum, run) in four.iter_mut().zip(runs) {
-                prefetch(run.wrapping_add(p + 512));
-                // SAFETY: eight elements of a column.
-                let y = unsafe { run.add(p).cast::<[u16; LANES]>().read_unaligned() };
-                for l in 0..LANES {
-                    sum[l] = sum[l] + x[l] * wide(y[l]);
+        let column = |i: usize| (BRAIN * j + i.min(sums.len() - 1)) as isize;
+        let runs: [*const u16; BRAIN] = std::array::from_fn(|i| from.wrapping_offset(column(i) * apart));
+        let mut made: [[T; LANES]; BRAIN] = std::array::from_fn(|i| sums[i.min(sums.len() - 1)]);
+        for (line, chunks) in chunks.chunks(64 / size_of::<u16>() / LANES).enumerate() {
+            let first = line * (64 / size_of::<u16>());
+            runs.iter().for_each(|run| prefetch(run.wrapping_add(first + 512)));
+            for (at, x) in chunks.iter().enumerate() {
+                for (sum, run) in made.iter_mut().zip(runs) {
+                    // SAFETY: eight elements of a column.
+                    let y = unsafe { run.add(first + at * LANES).cast::<[u16; LANES]>().read_unaligned() };
+                    for l in 0..LANES {
+                        sum[l] = sum[l] + x[l] * wide(y[l]);
+                    }
                 }
             }
         }
-        for p in whole..x.len() {
-            for (sum, run) in four.iter_mut().zip(runs) {
+        for (p, x) in rest.iter().enumerate() {
+            for (sum, run) in made.iter_mut().zip(runs) {
                 // SAFETY: an element of a column.
-                sum[p % LANES] = sum[p % LANES] + x[p] * wide(unsafe { run.add(p).read() });
+                sum[p] = sum[p] + *x * wide(unsafe { run.add(whole + p).read() });
             }
         }
-        sums.iter_mut().zip(four).for_each(|(sum, made)| *sum = made);
+        sums.iter_mut().zip(made).for_each(|(sum, made)| *sum = made);
     }
 }
 

@@ -5,10 +5,10 @@
 //! choose which results are computed together.
 
 use crate::conv::frame::{Planes, eight_evens};
-use crate::pool::{Span, Spans};
+use crate::pool::Span;
 use crate::support::isa;
 use crate::support::pack::Compute;
-use crate::support::par::EvenParts;
+use crate::support::par::{self, EvenParts};
 use restride_tensor::DType;
 use std::ops::Range;
 
@@ -24,6 +24,9 @@ const fn is_common<T: Compute>() -> bool {
     matches!(T::DTYPE, DType::F32)
 }
 
+/// The window of a dimension that has one element.
+const ONE: Span = Span { start: 0, end: 1, step: 1, size: 1 };
+
 /// What becomes of the elements of a window.
 pub(super) trait Fold<T>: Sync {
     /// Partial results of a window.
@@ -38,9 +41,32 @@ pub(super) trait Fold<T>: Sync {
     fn finish(&self, parts: [T; 8], divisor: T) -> T;
 }
 
+/// As [`Spans`](super::Spans), borrowed.
+#[derive(Clone, Copy)]
+pub(super) struct PoolWindows<'a> {
+    pub spatial: usize,
+    pub input: [usize; 3],
+    pub windows: [&'a [Span]; 3],
+}
+
+impl PoolWindows<'_> {
+    /// Elements of a plane of the input.
+    pub(super) fn volume(&self) -> usize {
+        self.input.iter().product()
+    }
+
+    /// The window of a plane that is one line of all its elements, if its only window has them all.
+    pub(super) fn line(&self) -> Option<Span> {
+        let all = |(w, n): (&&[Span], usize)| matches!(w, [w] if w.start == 0 && w.end == n && (w.step == 1 || n == 1));
+        let size = self.windows.iter().flat_map(|w| w.first()).map(|w| w.size).product();
+        let whole = self.windows.iter().zip(self.input).all(all);
+        whole.then(|| Span { start: 0, end: self.volume(), step: 1, size })
+    }
+}
+
 /// A pooling in strides.
 pub(super) struct Pooling<'a, T, F> {
-    pub s: &'a Spans,
+    pub s: PoolWindows<'a>,
     pub fold: F,
     /// Samples and channels.
     pub size: [usize; 2],
@@ -52,7 +78,7 @@ pub(super) struct Pooling<'a, T, F> {
 // SAFETY: threads read the operand and write each their own elements of the result.
 unsafe impl<T: Sync, F: Sync> Sync for Pooling<'_, T, F> {}
 
-impl<T: Compute, F: Fold<T>> Pooling<'_, T, F> {
+impl<T: Compute, F: Fold<T> + Copy> Pooling<'_, T, F> {
     /// Runs it.
     ///
     /// # Safety
@@ -72,6 +98,42 @@ impl<T: Compute, F: Fold<T>> Pooling<'_, T, F> {
                 isa::run(Items::<_, _, false>(self, range));
             }
         });
+    }
+
+    /// As [`run`](Pooling::run), where `line` is the only window of a plane, of all its elements in order.
+    ///
+    /// # Safety
+    /// As [`run`](Pooling::run).
+    pub(super) unsafe fn run_line(&self, line: Span, threads: usize) {
+        let (input, strides, [samples, channels]) = (self.s.input, self.x.strides, self.size);
+        let (mut step, mut elements) = (None, 1);
+        for d in (0..3).rev().filter(|d| input[*d] > 1) {
+            let step = *step.get_or_insert(strides[d]);
+            if strides[d] != step * elements as isize {
+                // Planes with gaps.
+                par::each(threads, samples * channels, &|item| {
+                    let mut parts = [F::START; 8];
+                    let (n, c) = ((item / channels) as isize, (item % channels) as isize);
+                    // SAFETY: the caller's promise; each item is one thread's.
+                    unsafe {
+                        let from = self.x.base.offset(n * self.x_sample + c * self.x.channel);
+                        for i in 0..line.end {
+                            let at = [i / (input[1] * input[2]), i / input[2] % input[1], i % input[2]];
+                            let cell = (0..3).map(|d| at[d] as isize * strides[d]).sum();
+                            parts[i % 8] = F::step(parts[i % 8], from.offset(cell).read());
+                        }
+                        let to = self.y.base.offset(n * self.y_sample + c * self.y.channel);
+                        to.write(self.fold.finish(parts, self.fold.divisor(&[ONE, ONE, line])));
+                    }
+                });
+                return;
+            }
+            elements *= input[d];
+        }
+        let s = PoolWindows { spatial: 1, input: [1, 1, line.end], windows: [&[ONE], &[ONE], &[line]] };
+        let x = Planes { strides: [0, 0, step.unwrap_or(1)], ..self.x };
+        // SAFETY: the caller's promise, of the same elements.
+        unsafe { Pooling { s, x, ..*self }.run(threads) }
     }
 
     /// All channels of a line of windows.
@@ -550,7 +612,7 @@ struct Listed<T> {
 /// A task's range of lines, where channels are `LAST`, or of planes.
 struct Items<'a, T, F, const LAST: bool>(&'a Pooling<'a, T, F>, Range<usize>);
 
-impl<T: Compute, F: Fold<T>, const LAST: bool> isa::Work for Items<'_, T, F, LAST> {
+impl<T: Compute, F: Fold<T> + Copy, const LAST: bool> isa::Work for Items<'_, T, F, LAST> {
     type Out = ();
     const VECTORS: bool = is_common::<T>();
     const WIDEST: bool = false;

@@ -3,7 +3,7 @@
 mod lanes;
 
 use crate::conv::planes;
-use crate::pool::lanes::{Fold, Pooling};
+use crate::pool::lanes::{Fold, PoolWindows, Pooling};
 use crate::support::number::{Number, Ordered};
 use crate::support::pack::{Compute, Stored, Target, is_compute, pack, packed_room, with_compute};
 use crate::support::par;
@@ -97,6 +97,7 @@ pub fn max(
 }
 
 /// The maximum of a window.
+#[derive(Clone, Copy)]
 struct Greatest;
 impl<T: Ordered> Fold<T> for Greatest {
     const PARTS: usize = 1;
@@ -117,7 +118,7 @@ impl<T: Ordered> Fold<T> for Greatest {
 
 /// Maxima and where they are.
 fn with_indices<T: Ordered>(of: &Pooling<'_, T, Greatest>, indices: &ViewMut<'_>, threads: usize) {
-    let s = of.s;
+    let s = &of.s;
     let (places, places_sample) =
         planes(indices.ptr::<i64>(), indices.layout(), indices.sizes().len() == s.spatial + 2);
     // SAFETY: threads write each their own elements.
@@ -205,6 +206,7 @@ fn strided<T: Compute, F: Fold<T>>(
     let (x_planes, x_sample) = planes(from, &from_layout, lead == 2);
     let (y, y_sample) = planes(to, &to_layout, lead == 2);
     let size = [if lead == 2 { x.sizes()[0] as usize } else { 1 }, x.sizes()[lead - 1] as usize];
+    let s = PoolWindows { spatial: s.spatial, input: s.input, windows: s.windows.each_ref().map(|w| &w[..]) };
     f(&Pooling { s, fold, size, x: x_planes, x_sample, y, y_sample });
     if let Some(t) = target {
         t.finish();
@@ -234,7 +236,12 @@ fn is_empty(w: &[Span; 3]) -> bool {
 pub fn mean(x: &View<'_>, s: &Spans, by: Option<i64>, out: &ViewMut<'_>, threads: usize) -> Result<(), String> {
     fn run<T: Mean>(x: &View<'_>, s: &Spans, by: Option<i64>, out: &ViewMut<'_>, threads: usize) -> Result<(), String> {
         // SAFETY: the sizes are those of a pooling, and the result meets no operand.
-        strided(x, s, Average { by }, out, |of: &Pooling<'_, T, Average>| unsafe { of.run(threads) })
+        strided(x, s, Average { by }, out, |of: &Pooling<'_, T, Average>| unsafe {
+            match of.s.line() {
+                Some(line) => of.run_line(line, threads),
+                None => of.run(threads),
+            }
+        })
     }
     if by == Some(0) {
         return Err("divisor must be not zero".into());
@@ -245,7 +252,8 @@ pub fn mean(x: &View<'_>, s: &Spans, by: Option<i64>, out: &ViewMut<'_>, threads
     Ok(())
 }
 
-/// The mean of a window: sums of every eighth element of its lines, added up.
+/// The mean of a window: sums of every eighth element of its lines, added up. A window that is the whole plane is one line.
+#[derive(Clone, Copy)]
 struct Average {
     by: Option<i64>,
 }
@@ -415,6 +423,17 @@ mod tests {
                 input: [4, 5, 20],
                 windows: [sliding(4, 2, 2, 0, 1), sliding(5, 3, 1, 1, 1), sliding(20, 20, 1, 0, 1)],
             },
+            // Planes with one window.
+            Spans {
+                spatial: 2,
+                input: [1, 14, 13],
+                windows: [one(), sliding(14, 14, 1, 0, 1), sliding(13, 13, 1, 0, 1)],
+            },
+            Spans {
+                spatial: 3,
+                input: [3, 5, 7],
+                windows: [sliding(3, 3, 1, 0, 1), sliding(5, 5, 1, 0, 1), sliding(7, 7, 1, 0, 1)],
+            },
         ];
         for s in &all {
             let (n, c) = (2, 35);
@@ -441,8 +460,10 @@ mod tests {
             }
             let first: Vec<usize> = (0..7 - lead).collect();
             let last: Vec<usize> = [0].into_iter().chain(2..7 - lead).chain([1]).collect();
+            let mut turned = first.clone();
+            turned.swap(5 - lead, 6 - lead);
             let mut bits: Option<[Vec<u32>; 2]> = None;
-            for (ox, oy) in [(&first, &first), (&last, &last), (&first, &last), (&last, &first)] {
+            for (ox, oy) in [(&first, &first), (&last, &last), (&first, &last), (&last, &first), (&turned, &first)] {
                 let tx = RawTensor::zeros(DType::F32, Layout::permuted(&sx, ox));
                 crate::support::pack::unpack(&x, &tx.write().view_mut());
                 for threads in [1, 3] {
