@@ -370,7 +370,7 @@ struct PartByPart<'a, 'b, T, J> {
 impl<T: Compute, J: Fn(T, T) -> T + Copy> isa::Work for PartByPart<'_, '_, T, J> {
     type Out = ();
     const VECTORS: bool = matches!(T::DTYPE, DType::F32 | DType::F64);
-    const WIDEST: bool = false;
+    const WIDEST: bool = matches!(T::DTYPE, DType::F32);
     #[inline(always)]
     fn run(self) {
         let PartByPart { tree, from, apart, len, unit, join } = self;
