@@ -11,6 +11,9 @@ use std::ops::Range;
 /// Pixels of a multiple of these elements would compete for sets of the first cache.
 const APART: usize = 128;
 
+/// With this number of boxes for each thread, one more makes no difference.
+const MANY: usize = 16;
+
 /// Most windows of a row of a box: their results have a place on the stack.
 pub(super) const COLUMNS: usize = 256;
 
@@ -162,8 +165,9 @@ impl WindowBoxes {
         let wide = even(ow, COLUMNS);
         let (down, columns) = match (1..=oh).rev().find(|&rows| fits(rows, wide).is_some()) {
             Some(rows) => {
-                let boxes = (images * oh.div_ceil(rows)).next_multiple_of(threads);
-                (boxes.div_ceil(images).min(oh), wide)
+                let boxes = images * oh.div_ceil(rows);
+                let even = if boxes < MANY * threads { boxes.next_multiple_of(threads) } else { boxes };
+                (even.div_ceil(images).min(oh), wide)
             }
             None => {
                 let mut columns = wide;
