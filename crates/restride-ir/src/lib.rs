@@ -56,16 +56,16 @@ pub use limits::{Limits, beyond};
 pub use liveness::{Live, lives};
 pub use op::{
     AssemblyPart, AssertsFn, ByBatch, Call, Ctx, DecomposeFn, Emit, EpilogueFn, Exactness, Hop, InPlaceCalls, InferFn,
-    Kernel, MacsFn, MathView, Member, MemberArg, Movement, OpDef, OverlapCheck, PrepackFn, Prepacked, Reuse, ReuseKind,
-    RngKey, Sample, SampleArg, SampleFn, ScratchFn, TimeFn, TrailingFn, Twin, TwinDecl, TwinReturn, Val, ViewArgs,
-    ViewOutcome, ViewRule, view_args,
+    Kernel, MacsFn, MathView, Member, MemberArg, Movement, OpDef, OutOverlaps, OutVerdict, OverlapCheck, PrepackFn,
+    Prepacked, Reuse, ReuseKind, RngKey, Sample, SampleArg, SampleFn, ScratchFn, TimeFn, TrailingFn, Twin, TwinDecl,
+    TwinReturn, Val, ViewArgs, ViewOutcome, ViewRule, view_args,
 };
 pub use placement::{Buffer, BufferId, BufferKind, MemorySpace, Place, Placement, Plan, Step, carried_over};
 pub use program::{
     AliasRoot, Guard, InputKind, InputSpec, OutputAlias, OutputKind, OutputSpec, Program, SampleInput, SampleInputs,
     Signature, Stage, Weight, Weights,
 };
-pub use refusal::{OperandMemory, refuse_cast, refuse_overlap};
+pub use refusal::{OperandMemory, OutSize, refuse_cast, refuse_overlap};
 pub use registered_op::Op;
 pub use remark::{Reason, Remark, RemarkKind};
 pub use restride_tensor::{DType, Dim, Dims, Layout, Scalar};

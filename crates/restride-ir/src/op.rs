@@ -226,8 +226,18 @@ pub struct Twin {
     pub returns: SmallVec<[TwinReturn; 2]>,
     /// The call first resizes the written argument to the result (`out=`).
     pub resizes: bool,
+    /// What an `out=` form does where a written argument overlaps itself or an operand, in the order of `writes`; empty where that
+    /// is not known.
+    pub outs: SmallVec<[OutOverlaps; 1]>,
     /// As in [`TwinDecl`].
     pub when: Option<fn(&Args<'_, (), Expr>) -> bool>,
+}
+
+impl Twin {
+    /// Whether an `out=` form computes its result apart and copies it, so no order of a loop shows.
+    pub fn copies_out(&self) -> bool {
+        self.resizes && !self.outs.is_empty() && self.outs.iter().all(|o| o.copies)
+    }
 }
 
 /// An in-place form that PyTorch composes of calls on views of its target. They write the views' cells alone, also of a target
@@ -278,6 +288,33 @@ pub enum OverlapCheck {
     PartialMask,
     /// None (`fill_`, `zero_`).
     None,
+}
+
+/// What eager PyTorch does with an `out=` that overlaps itself or an operand.
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
+pub enum OutVerdict {
+    /// Refuses the call.
+    Refused,
+    /// Gives the result of memory apart.
+    Apart,
+    /// Writes a cell more than once.
+    Loop,
+    /// Depends on more, or is not known.
+    #[default]
+    Open,
+}
+
+/// Verdicts on a tensor that an `out=` form writes.
+#[derive(Clone, Default, Debug)]
+pub struct OutOverlaps {
+    /// `out` has several elements in one cell (where a stride of 0 shows it), and the result's sizes; or others, so the call
+    /// resizes it.
+    pub stretched: [OutVerdict; 2],
+    /// The form computes its result apart and copies it.
+    pub copies: bool,
+    /// For each argument of the functional form: `out` shows all its elements in their order; some of its cells; some only after
+    /// the resize; some only before it.
+    pub shared: SmallVec<[[OutVerdict; 4]; 4]>,
 }
 
 /// Higher-order operators.

@@ -114,6 +114,7 @@ fn build() -> BTreeMap<&'static str, Op> {
         writes: writes.into(),
         returns: returns.into(),
         resizes: false,
+        outs: Default::default(),
         when: None,
     };
     let one = [TwinReturn::Arg(0)];

@@ -3,8 +3,8 @@
 
 use crate::magnitude::{self, Magnitude};
 use restride_ir::{
-    Arg, Args, DType, Expr, Graph, LazyBits, Meta, Op, OperandMemory, Origin, Scalar, TensorType, TwinReturn, Type,
-    ValueId, ViewOutcome, dense_like, refuse_overlap,
+    Arg, Args, DType, Expr, Graph, LazyBits, Meta, Op, OperandMemory, Origin, OutSize, Scalar, TensorType, TwinReturn,
+    Type, ValueId, ViewOutcome, dense_like, refuse_overlap,
 };
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -277,17 +277,25 @@ impl Tracer {
             return Some(Traced { made: Vec::new(), writes, bound });
         }
         if let (Some(twin), true) = (op.twin(), op.mutates(args)) {
-            if !self.wild {
-                let see = |v: &ValueId| {
-                    Some(OperandMemory::new(self.meta(*v), self.storage(*v), self.objects[v]).with_bits(self.bits(*v)))
-                };
-                refuse_overlap(twin, args, see).ok()?;
-            }
             // A written tensor may have several elements in one cell, which shape functions may refuse.
             let dense = |m: &Meta| Meta::contiguous(m.dtype, &m.layout.sizes);
             let own: Vec<_> = twin.args.iter().map(|&i| metas[i as usize].map_values(dense)).collect();
             let own = filled(twin.op, own)?;
             let inferred = twin.op.def().infer?(&Args(&own)).ok()?;
+            if !self.wild {
+                let see = |v: &ValueId| {
+                    Some(OperandMemory::new(self.meta(*v), self.storage(*v), self.objects[v]).with_bits(self.bits(*v)))
+                };
+                let size = |arg: u8, result: u8| {
+                    let target = args[arg as usize].values().next().map(|v| self.meta(*v));
+                    match (target, inferred.get(result as usize)) {
+                        (Some(t), Some(made)) if t.layout.sizes == made.layout.sizes => OutSize::Kept,
+                        (_, Some(made)) => OutSize::Resized(made.layout.numel()),
+                        (_, None) => OutSize::Unknown,
+                    }
+                };
+                refuse_overlap(twin, args, see, size).ok()?;
+            }
             let mut resized = BTreeMap::new();
             let mut writes = Vec::new();
             for &(arg, result) in &twin.writes {

@@ -58,8 +58,9 @@ impl Replay<'_> {
         }
         let converted =
             |t: &Rc<RefCell<ReplayTensor>>| computed_aside(twin.op.def(), &t.borrow().meta(), &operands(&own, t));
-        let aside =
-            |t: &Rc<RefCell<ReplayTensor>>| !twin.op.def().maps_bits && (!t.borrow().bits.is_clear() || converted(t));
+        let aside = |t: &Rc<RefCell<ReplayTensor>>| {
+            twin.copies_out() || !twin.op.def().maps_bits && (!t.borrow().bits.is_clear() || converted(t))
+        };
         let mut targets = Vec::new();
         for &(arg, result) in &twin.writes {
             if let Some(Arg::Value(ReplayValue::Tensor(t))) = args.get(arg as usize) {

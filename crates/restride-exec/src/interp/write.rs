@@ -5,8 +5,8 @@ use super::frame::refused;
 use super::{Interp, Object, RunOptions, Slot, alone};
 use crate::copy::{contiguous_copy, copy_into};
 use restride_ir::{
-    Arg, Error, Kernel, LazyBits, Op, OpError, OperandMemory, Result, ReuseKind, RngKey, Scalar, TensorType, Twin,
-    TwinReturn, Visited, Visits, computed_aside, fits, refuse_cast, refuse_overlap, visits,
+    Arg, Args, Error, Kernel, LazyBits, Op, OpError, OperandMemory, OutSize, Result, ReuseKind, RngKey, Scalar,
+    TensorType, Twin, TwinReturn, Visited, Visits, computed_aside, refuse_cast, refuse_overlap, visits,
 };
 use restride_tensor::{Layout, RawTensor, self_overlaps};
 use std::rc::Rc;
@@ -23,28 +23,33 @@ impl Interp<'_> {
                 _ => return Err(Error::unsupported(format!("{op} writes argument {arg}, which is no tensor"))),
             }
         }
-        refuse_overlap(twin, args, memory)?;
         let given = || twin.args.iter().map(|&i| args.get(i as usize).cloned().unwrap_or(Arg::None));
         let own: Vec<Arg<Slot, Scalar>> = match twin.op.def().maps_bits {
             true => given().collect(),
             false => given().map(|a| materialized(&a)).collect::<Result<_>>()?,
         };
+        refuse_overlap(twin, args, memory, |arg, result| out_size(twin, args, arg, result))?;
         // Lazily mapped targets, and those computed in another type, are put aside as copies and copied back.
         let aside = |t: &Object| put_aside(twin, &own, t);
         // An `out=` that is resized becomes a tensor without a cell twice first.
-        let resized =
-            |t: &Object| twin.resizes && twin.op.def().pointwise && !fits(&meta(&t.borrow()), &operands(&own, t));
+        let resized = |t: &Object| {
+            let at = targets.iter().find(|(_, _, o)| Rc::ptr_eq(o, t));
+            let size = at.map(|(arg, result, _)| out_size(twin, args, *arg as u8, *result as u8));
+            matches!(size, Some(OutSize::Resized(_)))
+        };
         let repeats = |t: &Object| self_overlaps(t.borrow().layout()) != Some(false) && !resized(t) && !aside(t);
         let visits = match targets.as_slice() {
             [(_, 0, target)] => visits_for(twin, &own, target)?,
             _ => None,
         };
         let results = match (targets.as_slice(), &visits) {
-            ([(_, _, target)], Some(visits)) => self.loop_over_cells(twin, &own, target, visits, key)?,
-            ([(arg, result, target)], None) if repeats(target) => {
+            ([(_, _, target)], Some(visits)) if !resized(target) => {
+                self.loop_over_cells(twin, &own, target, visits, key)?
+            }
+            ([(arg, result, target)], _) if repeats(target) => {
                 self.mutate_cells(twin, &own, *arg, *result, target, key)?
             }
-            (many, None) if many.iter().any(|(_, _, t)| repeats(t)) => {
+            (many, _) if many.iter().any(|(_, _, t)| repeats(t)) => {
                 return Err(Error::unsupported(format!("{op} into a tensor with several elements in one cell"))
                     .help("clone the tensor before writing it"));
             }
@@ -54,7 +59,7 @@ impl Interp<'_> {
                     let value = results.get(*result).and_then(Slot::tensor);
                     let value = value.ok_or_else(|| Error::invalid(format!("{} gives too few results", twin.op)))?;
                     // A lazily mapped target is read and computed as copies: its own sizes count nowhere.
-                    let read = !lazy(twin, target) && given().any(|a| a.values().any(|s| is_object(s, target)));
+                    let read = reads_target(twin, args, target);
                     let at = target.borrow().layout().clone();
                     if aside(target) && at.sizes == value.layout().sizes && self_overlaps(&at) != Some(false) {
                         check_store(&value, &target.borrow()).map_err(|e| detail(e, op, *arg))?;
@@ -175,6 +180,9 @@ impl Interp<'_> {
 
 /// Whether a write goes to a copy of the target, with lazy bits applied or converted, which is copied back.
 fn put_aside(twin: &Twin, own: &CallArgs, target: &Object) -> bool {
+    if twin.copies_out() {
+        return true;
+    }
     let converted = || computed_aside(twin.op.def(), &meta(&target.borrow()), &operands(own, target));
     lazy(twin, target) || !twin.op.def().maps_bits && converted()
 }
@@ -196,7 +204,31 @@ pub(crate) fn visits_for(twin: &Twin, own: &CallArgs, target: &Object) -> Result
 
 /// PyTorch's checks of how the memory of a mutating call's arguments overlaps.
 pub(crate) fn check_overlap(twin: &Twin, args: &CallArgs) -> Result<()> {
-    refuse_overlap(twin, args, memory)
+    refuse_overlap(twin, args, memory, |arg, result| out_size(twin, args, arg, result))
+}
+
+/// Whether a call reads the object that it writes: such an `out=` is not resized. A lazily mapped one is read as a copy.
+fn reads_target(twin: &Twin, args: &CallArgs, target: &Object) -> bool {
+    let mut given = twin.args.iter().filter_map(|&i| args.get(i as usize));
+    !lazy(twin, target) && given.any(|a| a.values().any(|s| is_object(s, target)))
+}
+
+/// What a call makes of the sizes of an `out=`. Forms whose functional form has no shape rule tell only by running.
+fn out_size(twin: &Twin, args: &CallArgs, arg: u8, result: u8) -> OutSize {
+    let Some(Arg::Value(Slot::Tensor(target))) = args.get(arg as usize) else { return OutSize::Kept };
+    if !twin.resizes || reads_target(twin, args, target) {
+        return OutSize::Kept;
+    }
+    let def = twin.op.def();
+    let (Some(rule), Kernel::Fixed(_) | Kernel::None) = (def.infer, def.kernel) else { return OutSize::Unknown };
+    let seen = |slot: &Slot| slot.tensor().map(|t| meta(&t)).ok_or(());
+    let own = twin.args.iter().filter_map(|&i| args.get(i as usize)).map(|a| a.try_map(seen, |s| Ok(*s)));
+    let made = own.collect::<std::result::Result<Vec<_>, ()>>().ok().and_then(|own| rule(&Args(&own)).ok());
+    match made.as_ref().and_then(|made| made.get(result as usize)) {
+        Some(made) if made.layout.sizes == target.borrow().layout().sizes => OutSize::Kept,
+        Some(made) => OutSize::Resized(made.layout.numel()),
+        None => OutSize::Unknown,
+    }
 }
 
 /// Writes a result through a target, as the in-place call that it is the result of.

@@ -4,6 +4,7 @@
 //! then the new contents of the written arguments, in order. This one rule covers `add_` (`add`), `max.dim_max`
 //! (`max.dim`) and `_native_batch_norm_legit` (`_native_batch_norm_legit_functional`).
 
+use super::outs;
 use crate::registry::{OpRow, exists, full_name, lookup, schema_of, schemas};
 use restride_ir::{ArgType, Member, MemberArg, Op, OpDef, OpError, Schema, SchemaArg, Twin, TwinReturn};
 use smallvec::SmallVec;
@@ -24,6 +25,7 @@ pub(super) fn declared(row: OpRow) -> Result<Op> {
                 writes: decl.writes.iter().copied().collect(),
                 returns: decl.returns.iter().copied().collect(),
                 resizes: false,
+                outs: Default::default(),
                 when: decl.when,
             })
         }
@@ -122,7 +124,8 @@ fn relate(schema: &Schema, functional: Op, out: bool) -> Option<Twin> {
         }
     }
     let writes = written.iter().enumerate().map(|(k, &i)| (i as u8, (fresh + k) as u8)).collect();
-    Some(Twin { op: functional, args, writes, returns, resizes: out, when: None })
+    let outs = if out { outs::overlaps(schema, &args, written.len()) } else { Default::default() };
+    Some(Twin { op: functional, args, writes, returns, resizes: out, outs, when: None })
 }
 
 /// The operator that a list of collectives applies to each member: `all_reduce` for `all_reduce_coalesced`.

@@ -6,6 +6,7 @@
 pub(crate) mod custom;
 mod derive;
 pub(crate) mod forms;
+mod outs;
 mod schemas;
 
 use crate::FAMILIES;

@@ -4,7 +4,7 @@ use super::overlapping_writes::{self, Rounds};
 use super::region::{Relation, relate};
 use super::rewrite::{NewValue, Rewrite, Rewriter, needs_sizes};
 use restride_ir::{
-    Arg, Dim, Error, Expr, Layout, Node, OpError, TensorType, Twin, ValueId, Visited, computed_aside, fits,
+    Arg, Dim, Error, Expr, Layout, Node, OpError, OutSize, TensorType, Twin, ValueId, Visited, computed_aside, fits,
 };
 use restride_tensor::{LayoutError, nested, self_overlaps};
 
@@ -54,6 +54,13 @@ impl Rewriter<'_> {
         if own.is_copied_for(twin.op) {
             return Ok(aside());
         }
+        // A resized `out=` has no cell twice, and none of an operand's.
+        if matches!(self.out_size(node, twin, arg, result), OutSize::Resized(_)) {
+            return Ok(WriteOrder::Once);
+        }
+        if twin.copies_out() {
+            return Ok(aside());
+        }
         let def = twin.op.def();
         if !def.pointwise || def.random || result != 0 {
             if !repeats() {
@@ -87,9 +94,11 @@ impl Rewriter<'_> {
 
     /// Refuses a call that writes several tensors if one of them has several elements in one cell.
     fn refuse_repeats(&self, node: &Node, twin: &Twin) -> Rewrite<()> {
-        for v in twin.writes.iter().filter_map(|w| node.args.get(w.0 as usize)).flat_map(Arg::values) {
+        for &(arg, result) in &twin.writes {
+            let Some(v) = node.args.get(arg as usize).and_then(|a| a.values().next()) else { continue };
             let own = &self.storages[self.alias(*v)?];
-            let passes = own.is_copied_for(twin.op) || twin.resizes;
+            let resized = || matches!(self.out_size(node, twin, arg, result), OutSize::Resized(_));
+            let passes = own.is_copied_for(twin.op) || resized();
             if !passes && own.ty.known().is_some_and(|t| self_overlaps(&t.layout) != Some(false)) {
                 return Err(repeated(node).into());
             }

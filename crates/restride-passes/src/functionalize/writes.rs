@@ -7,7 +7,7 @@ use super::storages::AliasId;
 use super::write_order::WriteOrder;
 use crate::args::symbolic_views;
 use restride_ir::{
-    Arg, Args, Binding, Dim, Dims, Error, ErrorKind, Expr, Graph, Kernel, Node, Op, OpError, OperandMemory, Scalar,
+    Arg, Args, Binding, Dim, Dims, Error, ErrorKind, Expr, Kernel, Node, Op, OpError, OperandMemory, OutSize, Scalar,
     Symbol, TensorType, Twin, TwinReturn, ValueId, refuse_cast, refuse_overlap,
 };
 use smallvec::{SmallVec, smallvec};
@@ -69,7 +69,7 @@ impl Rewriter<'_> {
 
     /// A mutating call: its functional twin, and the results written where they belong.
     pub(super) fn mutate(&mut self, node: &Node, twin: &Twin) -> Rewrite<()> {
-        refuse_overlap(twin, &node.args, |v| self.memory(v))?;
+        refuse_overlap(twin, &node.args, |v| self.memory(v), |arg, result| self.out_size(node, twin, arg, result))?;
         self.refuse_possible_overlap(node, twin)?;
         self.refuse_open_write(node, twin)?;
         self.record_through(node, twin)?;
@@ -167,11 +167,40 @@ impl Rewriter<'_> {
                 Some((call, OperandMemory::new(&a.ty, own.storage.0, same).with_bits(a.eager_bits())))
             };
             let Some((call, _)) = node.args.iter().flat_map(Arg::values).find_map(see) else { continue };
-            if refuse_overlap(twin, &node.args, |v| see(v).map(|s| s.1).or_else(|| self.memory(v))).is_err() {
+            let see = |v: &ValueId| see(v).map(|s| s.1).or_else(|| self.memory(v));
+            if refuse_overlap(twin, &node.args, see, |arg, result| self.out_size(node, twin, arg, result)).is_err() {
                 return Err(open_sharing(call));
             }
         }
         Ok(())
+    }
+
+    /// What a call makes of the sizes of an `out=`.
+    pub(super) fn out_size(&self, node: &Node, twin: &Twin, arg: u8, result: u8) -> OutSize {
+        let Some(Arg::Value(target)) = node.args.get(arg as usize) else { return OutSize::Kept };
+        if !twin.resizes || self.reads_target(node, twin, arg as usize) {
+            return OutSize::Kept;
+        }
+        let mut args: Vec<Arg> = twin.args.iter().map(|&i| node.args[i as usize].clone()).collect();
+        twin.op.fill_defaults_or_none(&mut args);
+        let of = |v: ValueId| match self.map[v] {
+            Some(NewValue::Object(o)) => Ok(TensorType::clone(&self.storages[self.objects[o]].ty)),
+            _ => Ok(self.old.tensor(v).clone()),
+        };
+        let made = infer_types(of, twin.op, &args, || self.witness()).ok().flatten();
+        let (Some(made), Ok(alias)) = (made.as_ref().and_then(|m| m.get(result as usize)), self.alias(*target)) else {
+            return OutSize::Unknown;
+        };
+        let have = &self.storages[alias].ty.layout.sizes;
+        let same = || made.sizes.iter().zip(have).map(|(a, b)| a.equals(b)).collect::<Vec<_>>();
+        match (made.sizes.len() == have.len()).then(same) {
+            Some(same) if same.iter().all(|s| *s == Some(true)) => OutSize::Kept,
+            Some(same) if !same.contains(&Some(false)) => OutSize::Unknown,
+            _ => match made.sizes.iter().map(Expr::known).product::<Option<i64>>() {
+                Some(count) => OutSize::Resized(count),
+                None => OutSize::Unknown,
+            },
+        }
     }
 
     /// An argument's memory, as eager PyTorch's checks see it.
@@ -223,7 +252,7 @@ impl Rewriter<'_> {
         if let Some(value) = crate::peephole::replace(op, &args, &self.new).or_else(|| self.given_back(op, &args)) {
             return Ok(smallvec![value]);
         }
-        let inferred = infer_types(&self.new, op, &args, || self.witness())?;
+        let inferred = infer_types(|v| Ok(self.new.tensor(v).clone()), op, &args, || self.witness())?;
         let resized = |r: usize| {
             let arg = twin.writes.iter().find(|w| w.1 as usize == r).map(|w| w.0 as usize);
             arg.filter(|a| twin.resizes && !self.reads_target(node, twin, *a))
@@ -352,7 +381,7 @@ pub struct Inferred {
 /// sizes, and the sizes are those of the operand that has the same at the witness. Where the rule refuses the sizes of the
 /// witness, those that a run learns from data fit or not only then: they are 1 here, which all others broadcast with.
 fn infer_types<'b>(
-    graph: &Graph,
+    of: impl Fn(ValueId) -> Rewrite<TensorType>,
     op: Op,
     args: &[Arg],
     witness: impl Fn() -> &'b Binding,
@@ -376,7 +405,7 @@ fn infer_types<'b>(
         for a in args {
             metas.push(a.try_map(
                 |v| {
-                    let ty = graph.tensor(*v);
+                    let ty = of(*v)?;
                     if let Some(known) = ty.known() {
                         return Ok(known);
                     }
@@ -397,8 +426,8 @@ fn infer_types<'b>(
         Ok((rule(&Args(&metas)), known_sizes))
     };
     let (mut metas, mut known_sizes) = at_witness(false)?;
-    let sizes = || args.iter().flat_map(Arg::values).flat_map(|v| &graph.tensor(*v).layout.sizes);
-    if metas.is_err() && sizes().any(learnt) {
+    let learnt_size = |v: &ValueId| of(*v).is_ok_and(|ty| ty.layout.sizes.iter().any(learnt));
+    if metas.is_err() && args.iter().flat_map(Arg::values).any(learnt_size) {
         (metas, known_sizes) = at_witness(true)?;
     }
     let metas = metas?;

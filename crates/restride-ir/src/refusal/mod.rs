@@ -1,6 +1,10 @@
 //! Writes that eager PyTorch refuses: the rules of `ATen/MemoryOverlap.cpp` for interpreter and functionalization. The
 //! rules look at layouts without a search; overlaps that are "too hard" pass.
 
+mod out;
+
+pub use out::OutSize;
+
 use crate::{Arg, Error, ErrorKind, LazyBits, Meta, OverlapCheck, Result, Scalar, TensorType, Twin, TwinReturn};
 use restride_tensor::{DType, Dim, Layout, Overlap, overlap_bytes};
 
@@ -80,7 +84,8 @@ enum Status {
 }
 
 /// Refuses a mutating call that eager PyTorch refuses because its arguments overlap, by the check that the functional form
-/// declares. `see` describes a tensor.
+/// declares, or by the verdicts on the `out=` form. `see` describes a tensor; `size` tells what becomes of an `out`: a written
+/// argument and the functional form's result for it.
 ///
 /// # Errors
 /// In PyTorch's words.
@@ -88,6 +93,7 @@ pub fn refuse_overlap<V, S: PartialEq + From<Scalar>>(
     twin: &Twin,
     args: &[Arg<V, S>],
     see: impl Fn(&V) -> Option<OperandMemory>,
+    size: impl Fn(u8, u8) -> OutSize,
 ) -> Result<()> {
     let tensors = |i: u8| args.get(i as usize).into_iter().flat_map(|a| a.values()).filter_map(&see);
     refuse_in_place(twin, tensors)?;
@@ -121,6 +127,9 @@ pub fn refuse_overlap<V, S: PartialEq + From<Scalar>>(
         && target.is_data_of(&source)
     {
         return Ok(());
+    }
+    if twin.resizes {
+        return refuse_out(twin, tensors, size);
     }
     let check = twin.op.def().overlap;
     if check == OverlapCheck::None {
@@ -181,6 +190,26 @@ pub fn refuse_overlap<V, S: PartialEq + From<Scalar>>(
                     OverlapCheck::Target | OverlapCheck::None => {}
                 }
             }
+        }
+    }
+    Ok(())
+}
+
+/// The part of [`refuse_overlap`] that is about `out=` forms.
+fn refuse_out<I: Iterator<Item = OperandMemory>>(
+    twin: &Twin,
+    tensors: impl Fn(u8) -> I,
+    size: impl Fn(u8, u8) -> OutSize,
+) -> Result<()> {
+    let copies = twin.op.def().maps_bits;
+    // A lazily mapped tensor is a resolved copy.
+    let plain = |t: &OperandMemory| copies || t.bits.is_clear();
+    let operands: Vec<_> = twin.args.iter().map(|&i| tensors(i).filter(plain).collect()).collect();
+    for (k, &(arg, result)) in twin.writes.iter().enumerate() {
+        let Some(target) = tensors(arg).next().filter(plain) else { continue };
+        let meets = |o: &OperandMemory| o.storage == target.storage;
+        if target.stretched || operands.iter().flatten().any(meets) {
+            out::refuse(twin, k, &target, &operands, size(arg, result))?;
         }
     }
     Ok(())
