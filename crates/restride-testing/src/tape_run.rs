@@ -73,7 +73,8 @@ pub fn taped(program: &Program, inputs: &Inputs, direct: bool) -> Result<TapeRun
 }
 
 impl TapeRun {
-    /// Gradients of a weighted sum of outputs at these positions, one for each leaf; `None` becomes zeros.
+    /// Gradients of a weighted sum of outputs at these positions, one for each leaf; `None` becomes zeros. The pass visits every
+    /// recorded call, as PyTorch's `backward` does, also those that lead to no leaf.
     pub fn gradients(&self, seeds: &[(usize, RawTensor)]) -> Result<Vec<(usize, RawTensor)>> {
         let mut outputs = Vec::new();
         let mut given = Vec::new();
@@ -84,10 +85,9 @@ impl TapeRun {
                 given.push(Some(eager::Tensor::copy_of(seed).map_err(say)?));
             }
         }
-        let leaves: Vec<eager::Tensor> = self.leaves.iter().map(|(_, t)| t.clone()).collect();
-        let options = GradOptions { allow_unused: true, ..GradOptions::default() };
-        let found = eager::grad(&outputs, &leaves, &given, &options).map_err(say)?;
-        self.leaves.iter().zip(found).map(|((at, leaf), g)| Ok((*at, raw(g.as_ref(), leaf)?))).collect()
+        self.leaves.iter().for_each(|(_, leaf)| leaf.set_grad(None));
+        eager::backward(&outputs, &given, &GradOptions::default()).map_err(say)?;
+        self.leaves.iter().map(|(at, leaf)| Ok((*at, raw(leaf.grad().as_ref(), leaf)?))).collect()
     }
 }
 

@@ -220,9 +220,11 @@ impl Tensor {
         self.edge().filter(|e| !matches!(e.node.kind, NodeKind::Leaf(_)))
     }
 
-    /// Whether calls on it are differentiated.
+    /// Whether calls on it are differentiated. As strict as PyTorch, a view that was made under `no_grad` requires gradients where its
+    /// base does, though no gradient passes it.
     pub fn requires_grad(&self) -> bool {
-        self.edge().is_some()
+        let unseen = |v: &ViewOf| v.origin == ViewOrigin::NoGrad && v.base.requires_grad();
+        self.edge().is_some() || mode::strict() && differentiable(self.dtype()) && self.view().as_ref().is_some_and(unseen)
     }
 
     /// Asks for the gradient of a tensor without a history, or no longer.

@@ -259,3 +259,24 @@ fn detached_in_place() {
         Ok(z)
     });
 }
+
+#[test]
+fn views_made_under_no_grad_require_gradients_like_their_base() {
+    let _strict = saved_tensors(Saved::Strict);
+    let x = leaf(&ramp(9, 0.2), &[3, 3]);
+    let base = x.mul_number(2).unwrap();
+    let view = {
+        let _off = no_grad();
+        base.slice(0, 0, 2).unwrap()
+    };
+    assert!(view.requires_grad() && view.is_leaf());
+    // No gradient passes it. A whole backward pass visits the calls on it and checks what they saved; a pass to `x` alone does not.
+    let loss = || {
+        let y = view.exp()?;
+        y.mul_number_(2)?;
+        y.sum()?.add(&base.sum()?)
+    };
+    refused(eager::backward(&[loss().unwrap()], &[], &GradOptions::default()), VERSION);
+    let found = eager::grad(&[loss().unwrap()], std::slice::from_ref(&x), &[], &GradOptions::default()).unwrap();
+    near(&[numbers(found[0].as_ref().unwrap())], &[vec![2.0; 9]], 1e-12);
+}
