@@ -47,6 +47,8 @@ pub struct Origin {
     /// Operands and results (in order, repeats included) that a later write without gradient changes. PyTorch has no
     /// gradient if it saved one of them.
     pub overwritten: Option<Arc<[u32]>>,
+    /// No node of the user's program reads a result, and the call may fail: it stays for its error.
+    pub unread: bool,
 }
 
 impl Origin {

@@ -276,7 +276,7 @@ pub enum OverlapCheck {
     Any,
     /// As `Any`, unless all operands are empty vectors (`cat.out`).
     Pieces,
-    /// PyTorch checks nothing and reads operands while it writes (`min.dim_min`, running statistics), so overlaps have no meaning.
+    /// PyTorch checks nothing and reads operands while it writes (`baddbmm_`, running statistics), so overlaps have no meaning.
     Unseen,
     /// Any operand that shares a cell with the target (`index_put_`).
     Operands,

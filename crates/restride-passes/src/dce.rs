@@ -1,7 +1,33 @@
 //! Dead code elimination: removes nodes without effect whose results are not needed.
 
-use restride_ir::{Arg, Expr, Graph, GraphId, Node, NodeId, Program, Stage, Symbol, Table, Type, ValueId};
+use restride_ir::{Arg, Expr, Graph, GraphId, Node, NodeId, Origin, Program, Stage, Symbol, Table, Type, ValueId};
 use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+/// Marks calls that the outputs do not depend on and that fail on some elements of integers (a divisor of zero): eager PyTorch fails
+/// there, so [`dce`] keeps them, unless the divisor is a number. Calls that other passes leave without a reader have no mark.
+pub fn keep_failing(program: &mut Program) {
+    for id in program.graphs.ids().collect::<Vec<_>>() {
+        let graph = &mut program.graphs[id];
+        let mut needed: Table<ValueId, bool> = Table::new();
+        graph.output_values().collect::<Vec<_>>().into_iter().for_each(|v| needed.set(v, true));
+        for at in graph.order.clone().into_iter().rev() {
+            let node = &graph.nodes[at];
+            let live =
+                node.op.def().effectful || node.op.mutates(&node.args) || node.results.iter().any(|r| needed[*r]);
+            let integer = |r: &ValueId| graph.values[*r].ty.tensor().is_some_and(|t| !t.dtype.is_float());
+            let number =
+                matches!(node.args.get(1), Some(Arg::Scalar(e)) if e.constant().is_some_and(|n| n.as_f64() != 0.0));
+            let fails = node.op.def().checked && node.results.iter().any(integer) && !number;
+            if live || fails {
+                node.operands().for_each(|v| needed.set(v, true));
+            }
+            if fails && !live {
+                graph.nodes[at].origin = Arc::new(Origin { unread: true, ..(*node.origin).clone() });
+            }
+        }
+    }
+}
 
 /// Removes unneeded nodes from every graph of a functional program. Nodes that write stay in an imported one.
 pub fn dce(program: &mut Program) {
@@ -60,7 +86,9 @@ fn sweep(graph: &mut Graph, bodies: &BTreeMap<GraphId, BTreeSet<Symbol>>, writes
         let defines = teaches.get(&id).is_some_and(|own| own.iter().any(|s| symbols.contains(s)));
         // A bound of a number is checked where the number is learnt, used or not.
         let checks = teaches.get(&id).is_some_and(|own| own.iter().any(|s| is_bounded(graph, node, s)));
+        let fails = node.origin.unread && node.op.def().checked;
         let stays = node.op.def().effectful
+            || fails
             || (writes_stay && node.op.mutates(&node.args))
             || defines
             || checks

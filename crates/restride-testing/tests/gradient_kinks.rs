@@ -57,6 +57,14 @@ fn a_tensor_as_bound_shares_the_gradient() {
     check("aten.fmin.default(%x, %y)", &[x, y], &[&[0.5, 1.0, 0.0, 1.0, 0.0], &[0.5, 0.0, 1.0, 0.0, 1.0]]);
 }
 
+#[test]
+fn a_distance_without_end_has_slope_1() {
+    let (x, y): (&[f64], &[f64]) = (&[INF, -INF, INF, NAN, 0.5, 2.0], &[0.0, 0.0, INF, 0.0, 0.0, INF]);
+    let slopes: [&[f64]; 2] = [&[1.0, -1.0, NAN, NAN, 0.5, -1.0], &[-1.0, 1.0, NAN, NAN, -0.5, 1.0]];
+    check("aten.smooth_l1_loss.default(%x, %y, 0, 1.0)", &[x, y], &slopes);
+    check("aten.huber_loss.default(%x, %y, 0, 1.0)", &[x, y], &slopes);
+}
+
 /// All orders of an element and two bounds.
 #[test]
 fn an_element_between_two_tensors() {

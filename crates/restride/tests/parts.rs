@@ -70,3 +70,36 @@ fn an_element_outside_of_the_part_fails() {
         assert!(error.contains("ZeroDivisionError"), "{call}: {error}");
     }
 }
+
+/// A quotient that no output depends on, in a program that the passes change.
+#[test]
+fn an_unread_quotient_fails() {
+    let texts = [
+        "graph(%x: i64[4], %y: i64[4]) {
+          %q: i64[4] = aten.floor_divide.default(%x, %y)
+          %n: i64[4] = aten.neg.default(%q)
+          %c: i64[4] = aten.clone.default(%x)
+          %r: i64[2, 2] = aten._unsafe_view.default(%c, [2, 2])
+          return %r
+        }",
+        "graph(%x: i64[4], %y: i64[4]) {
+          %c: i64[4] = aten.clone.default(%x)
+          %q: i64[4] = aten.floor_divide_.Tensor(%c, %y)
+          %z: i64[4] = aten.zero_.default(%c)
+          %r: i64[2, 2] = aten.reshape.default(%z, [2, 2])
+          return %r
+        }",
+    ];
+    for text in texts {
+        let program = restride::text::parse(text, &restride_ops::lookup).expect("a program");
+        let run = |last: i64| {
+            let tensor = |elements: &[i64]| RunValue::Tensor(RawTensor::from_slice(elements, &[4]));
+            let inputs = Inputs::new(vec![tensor(&[5; 4]), tensor(&[1, 1, 1, last])]);
+            let compiled = Compiled::new(program.clone(), Some(&inputs), &CompileOptions::default()).expect("compiles");
+            compiled.instance().expect("an instance").run(&inputs, &RunOptions::default()).map(|_| ())
+        };
+        run(1).expect("all divisors are 1");
+        let error = run(0).expect_err("a divisor is 0").to_string();
+        assert!(error.contains("ZeroDivisionError"), "{error}");
+    }
+}

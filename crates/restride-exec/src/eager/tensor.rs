@@ -224,7 +224,8 @@ impl Tensor {
     /// base does, though no gradient passes it.
     pub fn requires_grad(&self) -> bool {
         let unseen = |v: &ViewOf| v.origin == ViewOrigin::NoGrad && v.base.requires_grad();
-        self.edge().is_some() || mode::strict() && differentiable(self.dtype()) && self.view().as_ref().is_some_and(unseen)
+        self.edge().is_some()
+            || mode::strict() && differentiable(self.dtype()) && self.view().as_ref().is_some_and(unseen)
     }
 
     /// Asks for the gradient of a tensor without a history, or no longer.

@@ -83,6 +83,14 @@ fn l1(e: &mut dyn Emit, a: &ValArgs<'_>) -> Vals {
     done(e, d, a.int(2)?)
 }
 
+/// Half of the square of distances. Those that are `far` are not used, but gradients of zero times an infinite distance would be no
+/// numbers: a bound replaces them.
+fn half_square(e: &mut dyn Emit, d: Val, far: Val, bound: f64) -> Result<Val> {
+    let d = emit!(e, "aten.masked_fill.Scalar", d, far, bound)?;
+    let half = e.mul(d, 0.5)?;
+    e.mul(half, d)
+}
+
 fn smooth_l1(e: &mut dyn Emit, a: &ValArgs<'_>) -> Vals {
     let beta = a.float(3)?;
     ensure!(beta >= 0.0, "smooth_l1_loss does not support negative values for beta.");
@@ -91,12 +99,12 @@ fn smooth_l1(e: &mut dyn Emit, a: &ValArgs<'_>) -> Vals {
         return done(e, d, a.int(2)?);
     }
     floats(e, &[d], "smooth_l1_cpu")?;
-    let near = e.mul(d, 0.5)?;
-    let near = e.mul(near, d)?;
+    // A distance that is no number is near: its slope is none either.
+    let mask = emit!(e, "aten.ge.Scalar", d, beta)?;
+    let near = half_square(e, d, mask, beta)?;
     let near = e.div(near, beta)?;
     let far = e.sub(d, 0.5 * beta)?;
-    let mask = emit!(e, "aten.lt.Scalar", d, beta)?;
-    let v = e.pick(mask, near, far)?;
+    let v = e.pick(mask, far, near)?;
     done(e, v, a.int(2)?)
 }
 
@@ -105,12 +113,11 @@ fn huber(e: &mut dyn Emit, a: &ValArgs<'_>) -> Vals {
     ensure!(delta > 0.0, "huber_loss does not support non-positive values for delta.");
     let d = absolute(e, *a.tensor(0)?, *a.tensor(1)?)?;
     floats(e, &[d], "huber_cpu")?;
-    let near = e.mul(d, 0.5)?;
-    let near = e.mul(near, d)?;
+    let mask = emit!(e, "aten.gt.Scalar", d, delta)?;
+    let near = half_square(e, d, mask, delta)?;
     let far = e.sub(d, 0.5 * delta)?;
     let far = e.mul(far, delta)?;
-    let mask = emit!(e, "aten.le.Scalar", d, delta)?;
-    let v = e.pick(mask, near, far)?;
+    let v = e.pick(mask, far, near)?;
     done(e, v, a.int(2)?)
 }
 

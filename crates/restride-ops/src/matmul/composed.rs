@@ -3,7 +3,7 @@
 use crate::matmul::bmm_meta;
 use crate::support::composite::composite;
 use crate::support::*;
-use restride_ir::{Args, DType, Emit, Meta, OpDef, OpError};
+use restride_ir::{Args, DType, Emit, Meta, OpDef, OpError, OverlapCheck};
 use smallvec::smallvec;
 
 fn outer(e: &mut dyn Emit, a: &ValArgs<'_>) -> Vals {
@@ -148,7 +148,7 @@ fn trilinear(e: &mut dyn Emit, a: &ValArgs<'_>) -> Vals {
 pub(crate) static OPS: &[OpDef] = &[
     composite!(outer, outer_samples(), "outer"),
     composite!(addr, addr_samples(), "addr"),
-    composite!(addbmm, addbmm_samples(), "addbmm"),
+    OpDef { overlap: OverlapCheck::Unseen, ..composite!(addbmm, addbmm_samples(), "addbmm") },
     composite!(trilinear, trilinear_samples(), "_trilinear"),
     composite!(bilinear, bilinear_samples(), "bilinear"),
     composite!(tensordot, tensordot_samples(), "tensordot"),

@@ -11,7 +11,7 @@ use crate::support::promote;
 use crate::support::scratch::{packed, stored};
 use crate::support::strides::broadcast_sizes;
 use crate::support::*;
-use restride_ir::{Args, ByBatch, Call, DType, Meta, OpDef};
+use restride_ir::{Args, ByBatch, Call, DType, Meta, OpDef, OverlapCheck};
 use restride_kernels::matmul::{self, Added};
 
 fn matrix(t: &Meta, rank: usize, what: &str) -> Result<()> {
@@ -242,6 +242,7 @@ pub(crate) static OPS: &[OpDef] = &[
     .noted("x times the transpose of the weight, plus a bias"),
     OpDef {
         prepacked: packed::ADDMM,
+        overlap: OverlapCheck::Unseen,
         ..close("addmm", addmm, added, of_product, samples!(addmm_samples)).counted(macs::<1>).finishing(finished)
     },
     OpDef {
@@ -249,7 +250,10 @@ pub(crate) static OPS: &[OpDef] = &[
         ..close("mm", mm, product, of_product, samples!(mm_samples)).counted(macs::<0>).finishing(finished)
     },
     close("bmm", bmm, product, of_product, samples!(bmm_samples)).counted(macs::<0>),
-    close("baddbmm", baddbmm, added, of_product, samples!(baddbmm_samples)).counted(macs::<1>),
+    OpDef {
+        overlap: OverlapCheck::Unseen,
+        ..close("baddbmm", baddbmm, added, of_product, samples!(baddbmm_samples)).counted(macs::<1>)
+    },
     OpDef {
         by_batch: Some(ByBatch { each: &[0, 1], broadcast: &[] }),
         prepacked: packed::MM,
@@ -262,7 +266,10 @@ pub(crate) static OPS: &[OpDef] = &[
         .counted(macs::<0>)
         .noted("dot with the conjugate of the first vector"),
     close("mv", mv, product, of_product, samples!(mv_samples)).counted(macs::<0>),
-    close("addmv", addmv, added, of_product, samples!(addmv_samples)).counted(macs::<1>),
+    OpDef {
+        overlap: OverlapCheck::Unseen,
+        ..close("addmv", addmv, added, of_product, samples!(addmv_samples)).counted(macs::<1>)
+    },
 ];
 
 /// Other names of PyTorch for operators of this family.

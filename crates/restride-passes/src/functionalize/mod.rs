@@ -26,6 +26,7 @@ mod unroll;
 mod write_order;
 mod writes;
 
+use crate::dce::keep_failing;
 use crate::symbols::specialize;
 use restride_ir::{Binding, Dims, Error, Program, Result, Stage};
 use std::collections::BTreeMap;
@@ -59,7 +60,9 @@ pub struct FunctionalizeOptions {
 /// here; with the node.
 pub fn functionalize(program: &Program, options: &FunctionalizeOptions) -> Result<Program> {
     if program.stage == Stage::Functional {
-        return Ok(program.clone());
+        let mut out = program.clone();
+        keep_failing(&mut out);
+        return Ok(out);
     }
     let expanded = crate::aliases::expand(program)?;
     let program = expanded.as_ref().unwrap_or(program);

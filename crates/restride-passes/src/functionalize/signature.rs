@@ -4,7 +4,7 @@ use super::rewrite::{Halt, NewValue, Rewrite, Rewriter, open_sharing};
 use super::shared_region::SharedRegion;
 use super::storages::{AliasId, StorageId};
 use super::{FunctionalizeOptions, Share};
-use crate::dce::dce;
+use crate::dce::{dce, keep_failing};
 use crate::input_effects::written_inputs;
 use restride_ir::{
     AliasRoot, Arg, DType, Error, ErrorKind, Expr, InputKind, InputSpec, Layout, Node, OutputAlias, OutputKind,
@@ -67,6 +67,7 @@ pub fn run(program: &Program, options: &FunctionalizeOptions, whole: &BTreeMap<u
     out.forward_args = program.forward_args.clone();
     out.notes = program.notes.clone();
     out.sample_inputs = program.sample_inputs.clone();
+    keep_failing(&mut out);
     dce(&mut out);
     Ok(out)
 }

@@ -44,6 +44,7 @@ pub(super) fn origin(node: &model::FileNode, key: u32, no_grad: bool) -> Origin 
             let which = m.strip_prefix(OVERWRITTEN)?;
             which.split(',').map(str::parse).collect::<std::result::Result<_, _>>().ok()
         }),
+        unread: false,
     }
 }
 
