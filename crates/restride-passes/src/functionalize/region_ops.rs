@@ -223,10 +223,14 @@ pub fn read_related(
     value
 }
 
-/// Where a range ends: behind its last index.
+/// Where a range ends: behind its last index if it is known to have one. The end of an empty range is its start: less could be
+/// negative, which counts from the end of the dimension.
 pub fn range_end(start: &Expr, len: &Expr, step: &Expr) -> Expr {
     let one = Expr::Int(1);
-    start.plus(&len.minus(&one).times(step)).plus(&one)
+    match Expr::Int(0).less(len) {
+        Some(true) => start.plus(&len.minus(&one).times(step)).plus(&one),
+        _ => start.plus(&len.times(step)),
+    }
 }
 
 /// The base with the region's cells replaced by `value`.
