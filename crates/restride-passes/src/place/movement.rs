@@ -141,8 +141,11 @@ impl Placer<'_> {
     }
 
     /// Moves the values that are still read out of the region of a scatter, if one of them was made there in place of elements
-    /// of the base: then the base cannot be copied as a whole. False if the base has lost no elements.
+    /// of the base: then the base cannot be copied as a whole. False if the base has lost no elements, as one that is read later.
     fn make_way(&mut self, at: usize, id: NodeId, base: ValueId, src: ValueId, region: &Place) -> Result<bool> {
+        if self.places.outlives(base, at) {
+            return Ok(false);
+        }
         let dtype = self.facts.ty(base)?.dtype;
         let except = self.places.replaced_with(base);
         let mut inside = self.places.losers(region, dtype, at, at + 1, &except);
