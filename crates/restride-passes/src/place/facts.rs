@@ -1,5 +1,6 @@
 //! Facts about a graph that its placement reads and never changes.
 
+use super::views::view_rule;
 use restride_ir::{
     Arg, Error, Graph, GraphId, HopCall, IdArena, Layout, Licence, Meta, Movement, Nested, NodeId, OutputKind, Program,
     Result, Table, Type, ValueId, licences, operands_of,
@@ -25,6 +26,8 @@ pub(super) struct GraphFacts<'a> {
     types: Table<ValueId, Option<Meta>>,
     /// Position of the last node that reads a value; past the last node for values that the caller gets.
     pub last_use: Table<ValueId, usize>,
+    /// Position of the last node that reads a value or one of its views.
+    pub ends: Table<ValueId, usize>,
     /// Positions of the nodes that read a value, in order.
     pub uses: Table<ValueId, Vec<usize>>,
     /// Position of the node that makes a value.
@@ -154,7 +157,8 @@ impl<'a> GraphFacts<'a> {
         boundary.handed.keys().for_each(|v| last_use.set(*v, graph.order.len()));
         let fused = graph.ordered().filter(|(_, n)| n.op.def().fused);
         let licences = fused.map(|(id, n)| (id, licences(&program.graphs, n))).collect();
-        let successors = successors(&licences, &program.graphs, graph, &types, &last_use);
+        let ends = ends(graph, &last_use);
+        let successors = successors(&licences, &program.graphs, graph, &types, (&last_use, &ends));
         GraphFacts {
             program,
             id,
@@ -162,6 +166,7 @@ impl<'a> GraphFacts<'a> {
             boundary,
             types,
             last_use,
+            ends,
             uses,
             makers,
             licences,
@@ -218,23 +223,42 @@ impl<'a> GraphFacts<'a> {
     }
 }
 
+/// For each value, the position of the last node that reads it or one of its views.
+fn ends(graph: &Graph, last_use: &Table<ValueId, usize>) -> Table<ValueId, usize> {
+    let mut ends = last_use.clone();
+    for &id in graph.order.iter().rev() {
+        let node = &graph.nodes[id];
+        let Some((_, base, _)) = view_rule(node) else { continue };
+        if let Some(Arg::Value(v)) = node.args.get(base) {
+            let end = node.results.iter().map(|r| ends[*r]).fold(ends[*v], usize::max);
+            ends.set(*v, end);
+        }
+    }
+    ends
+}
+
 /// For each value, the last of the values that can follow it in the same cells, each over the one before it.
 fn successors(
     fused: &BTreeMap<NodeId, Licences>,
     graphs: &IdArena<GraphId, Graph>,
     graph: &Graph,
     types: &Table<ValueId, Option<Meta>>,
-    last_use: &Table<ValueId, usize>,
+    (last_use, ends): (&Table<ValueId, usize>, &Table<ValueId, usize>),
 ) -> Table<ValueId, Option<ValueId>> {
     let mut last: Table<ValueId, Option<ValueId>> = Table::new();
     for (at, &id) in graph.order.iter().enumerate().rev() {
         let node = &graph.nodes[id];
+        // A scatter leaves the cells outside of its region to their readers.
+        let last_read = match node.op.def().movement {
+            Some(Movement::Scatter { .. }) => last_use,
+            _ => ends,
+        };
         let mut follow = |v: ValueId, r: ValueId| {
             let alike = match (&types[v], &types[r]) {
                 (Some(a), Some(b)) => a.dtype.size() == b.dtype.size() && a.layout.sizes == b.layout.sizes,
                 _ => false,
             };
-            if alike && last_use[v] == at && last[v].is_none() {
+            if alike && last_read[v] == at && last[v].is_none() {
                 last.set(v, Some(last[r].unwrap_or(r)));
             }
         };

@@ -82,6 +82,14 @@ impl Placer<'_> {
         Ok(())
     }
 
+    /// Hints for a view of all of a value. What follows the view would take cells that later readers of the value need.
+    fn hints_of_view(&mut self, at: usize, v: ValueId, view: ValueId, depth: usize, out: &mut Vec<Hint>) -> Result<()> {
+        match self.facts.ends[v] > self.facts.ends[view] {
+            true => self.hints_of(at, view, depth, out),
+            false => self.hints_of_chain(at, view, depth, out),
+        }
+    }
+
     fn hints_of(&mut self, at: usize, v: ValueId, depth: usize, out: &mut Vec<Hint>) -> Result<()> {
         let ty = self.facts.ty(v)?;
         if depth > DEPTH || ty.layout.sizes.contains(&0) {
@@ -269,7 +277,7 @@ impl Placer<'_> {
             return Ok(());
         }
         if def.strided {
-            return self.hints_through_strides(at, w, from, to, depth, out);
+            return self.hints_through_strides(at, (v, w), (from, to), depth, out);
         }
         let seen = match rule {
             None => Some(Layout::contiguous(&to.layout.sizes)),
@@ -277,7 +285,7 @@ impl Placer<'_> {
         };
         let Some(seen) = seen else { return Ok(()) };
         let mut found = Vec::new();
-        self.hints_of_chain(at, w, depth + 1, &mut found)?;
+        self.hints_of_view(at, v, w, depth + 1, &mut found)?;
         if same && from.layout.sizes != to.layout.sizes {
             // Nothing is copied where the elements are stored in the order of the copy.
             let (target, bytes) = (Ok(HintTarget::Fresh(default_layout(to))), facts.bytes_of(w));
@@ -302,9 +310,8 @@ impl Placer<'_> {
     fn hints_through_strides(
         &mut self,
         at: usize,
-        w: ValueId,
-        from: &Meta,
-        to: &Meta,
+        (v, w): (ValueId, ValueId),
+        (from, to): (&Meta, &Meta),
         depth: usize,
         out: &mut Vec<Hint>,
     ) -> Result<()> {
@@ -313,7 +320,7 @@ impl Placer<'_> {
             return Ok(());
         }
         let mut found = Vec::new();
-        self.hints_of_chain(at, w, depth + 1, &mut found)?;
+        self.hints_of_view(at, v, w, depth + 1, &mut found)?;
         for hint in found {
             if let Ok(HintTarget::At(p)) = &hint.target
                 && p.layout == to.layout
