@@ -39,6 +39,12 @@ hf/bert hf/gpt2 hf/llama hf/t5 hf/distilbert hf/electra hf/opt hf/qwen2 hf/whisp
 """.split()
 
 
+def difference(*values, **allowed):
+    from restride.torch import _verify
+
+    return _verify.difference(*values, **allowed)
+
+
 def built(name, peers):
     """A model, its arguments and named arguments."""
     torch.manual_seed(0)
@@ -86,10 +92,16 @@ def in_double(model, args, kwargs):
     return copy.deepcopy(model).double(), pytree.tree_map_only(torch.Tensor, double, (args, kwargs))
 
 
-def nearer(faults, have, want, true):
-    """The faults; none where values are as near to those in double precision as eager PyTorch's are: sums in another order."""
-    far = lambda values: [float((v.double() - t).norm()) for v, t in zip(values, true) if v.is_floating_point()]
-    return faults if any(a > 3 * b + 1e-12 for a, b in zip(far(have), far(want))) else []
+def differences(have, want, **allowed):
+    """What differs between two lists of tensors, by position."""
+    found = {i: difference(a, b, **allowed) for i, (a, b) in enumerate(zip(have, want, strict=True))}
+    return {i: text for i, text in found.items() if text}
+
+
+def farther(faults, have, want, true):
+    """The faults at values that are farther from those in double precision than eager PyTorch's: the others are sums in another order."""
+    far = lambda v, i: float((v[i].double() - true[i]).norm()) if v[i].is_floating_point() else float("inf")
+    return {i: text for i, text in faults.items() if not far(have, i) <= 3 * far(want, i) + 1e-12}
 
 
 def fastest(runs, seconds):
@@ -110,7 +122,6 @@ def work(job):
 
     import transformers
     from restride.torch import backend
-    from restride.torch._verify import difference
 
     transformers.logging.set_verbosity_error()
     torch.set_num_threads(1)
@@ -141,12 +152,14 @@ def work(job):
         given, eager = (copies(args), copies(kwargs)), (copies(args), copies(kwargs))
         with torch.no_grad():
             have, want = leaves(run(*given[0], **given[1])), leaves(fresh(*eager[0], **eager[1]))
-        faults = [d for a, b in zip(have + leaves(given), want + leaves(eager), strict=True) if (d := difference(a, b))]
+        have, want = have + leaves(given), want + leaves(eager)
+        faults = differences(have, want)
         if faults:
             exact, doubles = in_double(model, args, kwargs)
             with torch.no_grad():
-                faults = nearer(faults, have, want, leaves(exact(*doubles[0], **doubles[1])))
-        row["inference"] = faults[0] if faults else "right"
+                true = leaves(exact(*doubles[0], **doubles[1])) + leaves(doubles)
+            faults = farther(faults, have, want, true)
+        row["inference"] = next(iter(faults.values()), "right")
     except Exception as e:
         row["inference"] = f"{type(e).__name__}: {' '.join(str(e).split())[:120]}"
     try:
@@ -155,11 +168,11 @@ def work(job):
         run = torch.compile(other, backend="restride")
         have = step(run, other, copies(args), copies(kwargs))
         want = step(fresh, fresh, copies(args), copies(kwargs))
-        faults = [d for a, b in zip(have, want, strict=True) if (d := difference(a, b, rtol=1e-3))]
+        faults = differences(have, want, rtol=1e-3)
         if faults:
             exact, doubles = in_double(model, args, kwargs)
-            faults = nearer(faults, have, want, step(exact, exact, *doubles))
-        row["training"] = faults[0] if faults else "right"
+            faults = farther(faults, have, want, step(exact, exact, *doubles))
+        row["training"] = next(iter(faults.values()), "right")
     except Exception as e:
         row["training"] = f"{type(e).__name__}: {' '.join(str(e).split())[:120]}"
     row["left"] = len(left)

@@ -127,3 +127,33 @@ def test_threads_train_at_once():
     grads(0)
     with ThreadPoolExecutor(4) as pool:
         assert all(close(have, want) for have in pool.map(grads, range(12)))
+
+
+class Joined(nn.Module):
+    """Values that are parts of a `cat`, with and without backward nodes that read them, and batch norms without statistics to hand on."""
+
+    def __init__(self):
+        super().__init__()
+        self.first, self.second = nn.Conv2d(3, 4, 3, padding=1), nn.Conv2d(4, 4, 3, padding=1)
+        self.norm, self.last = nn.BatchNorm2d(4), nn.Conv2d(12, 5, 1)
+
+    def forward(self, x):
+        a = self.norm(self.first(x)).relu()
+        b = self.second(a).sigmoid()
+        c = (a * b).tanh()
+        return self.last(torch.cat([a, b, c], 1)).tanh()
+
+
+@pytest.mark.parametrize("batch", [1, 3])
+@pytest.mark.parametrize("training", [False, True])
+def test_parts_of_a_saved_whole_are_taken_out_of_it(batch, training):
+    m, x = Joined().train(training).double(), torch.randn(batch, 3, 24, 24).double()
+    own = copy.deepcopy(m)
+    run = torch.compile(own, backend="restride", fullgraph=True)
+    assert close(step(run, own, x), step(m, m, x))
+    shapes = []
+    with torch.autograd.graph.saved_tensors_hooks(lambda t: shapes.append(t.shape) or t, lambda t: t):
+        run(x.clone().requires_grad_())
+    assert (0,) not in shapes
+    # What the first convolution gives; the parts of the last `cat` are taken out of it.
+    assert sum(s == (batch, 4, 24, 24) for s in shapes) <= 1

@@ -23,11 +23,25 @@ _FEW = 3
 
 _aten = torch.ops.aten
 
+# Views that exist of tensors of any strides.
+_OF_ANY_STRIDES = {
+    _aten.alias.default,
+    _aten.detach.default,
+    _aten.expand.default,
+    _aten.permute.default,
+    _aten.select.int,
+    _aten.slice.Tensor,
+    _aten.t.default,
+    _aten.transpose.int,
+    _aten.unsqueeze.default,
+}
+
 
 def lighten(joint: fx.GraphModule, outputs: int) -> None:
     """Change a joint graph, whose first results are the forward part's, so that fewer values are saved.
 
-    A saved view becomes its saved base, of which the backward part makes the view. Small values become parts of one tensor.
+    A saved view becomes its saved base, and a saved operand of a saved `cat` its part: the backward part makes the view. It makes values
+    without elements as well. Small values become parts of one tensor.
     Values of symbolic sizes stay as they are, and so do graphs in which the user says what is recomputed.
     """
     graph = joint.graph
@@ -40,6 +54,8 @@ def lighten(joint: fx.GraphModule, outputs: int) -> None:
     changes.views()
     results = next(reversed(graph.find_nodes(op="output"))).args[0]
     returned = {_root(n) for n in results[:outputs] if isinstance(n, fx.Node)}
+    changes.parts(returned)
+    changes.empty(returned)
     changes.pack(returned)
     graph.lint()
     joint.recompile()
@@ -70,6 +86,11 @@ def _is_view(node: fx.Node) -> bool:
     return _value(node) is not None and list(node.all_input_nodes) == [node.args[0]]
 
 
+def _takes_strides(node: fx.Node) -> bool:
+    """Whether a node, and what reads it if it is a view, reads an operand whose strides are not those of its sizes."""
+    return not _is_view(node) or node.target in _OF_ANY_STRIDES and all(_takes_strides(u) for u in node.users)
+
+
 def _root(node: fx.Node) -> fx.Node:
     while _is_view(node):
         node = node.all_input_nodes[0]
@@ -90,11 +111,18 @@ class _Changes:
 
     def add(self, backward: bool, target: OpOverload, *args: Any) -> fx.Node:
         """A new call."""
-        with self.graph.inserting_after(self.behind if backward else self.last):
-            node = self.graph.call_function(target, args)
         values = fx.map_arg(args, lambda n: n.meta["val"])
         with torch.no_grad():
-            node.meta["val"] = target(*values)
+            value = target(*values)
+        return self.insert(backward, target, args, {}, value)
+
+    def insert(
+        self, backward: bool, target: OpOverload, args: tuple[Any, ...], kwargs: dict[str, Any], value: torch.Tensor
+    ) -> fx.Node:
+        """A new call, which gives tensors like a value."""
+        with self.graph.inserting_after(self.behind if backward else self.last):
+            node = self.graph.call_function(target, args, kwargs)
+        node.meta["val"] = value
         node.meta["partitioner_tag"] = "is_backward" if backward else "is_forward"
         if backward:
             self.behind = node
@@ -127,6 +155,54 @@ class _Changes:
                     again[view] = self.add(True, view.target, again.get(of, of), *view.args[1:])
             for user in users:
                 user.replace_input_with(node, again[node])
+
+    def parts(self, returned: set[fx.Node]) -> None:
+        """Lets the backward part take operands of a `cat` that is saved out of it."""
+        for whole in self.forward:
+            value = _value(whole)
+            if whole.target is not _aten.cat.default or value is None or not value.is_contiguous():
+                continue
+            if not self.saved(whole):
+                continue
+            operands, dim = whole.args[0], whole.args[1] if len(whole.args) > 1 else 0
+            start = 0
+            for node in operands:
+                own = _value(node)
+                if own is None or own.dim() != value.dim():
+                    break
+                end = start + own.shape[dim]
+                users = self.saved(node)
+                if (
+                    users
+                    and operands.count(node) == 1
+                    and node not in returned
+                    and _computes(node)
+                    and own.dtype == value.dtype
+                    and own.is_contiguous()
+                    and all(_takes_strides(u) for u in users)
+                ):
+                    # In front of the views that are made of it.
+                    self.behind = self.last
+                    part = self.add(True, _aten.slice.Tensor, whole, dim, start, end)
+                    for user in users:
+                        user.replace_input_with(node, part)
+                start = end
+
+    def empty(self, returned: set[fx.Node]) -> None:
+        """Lets the backward part make values that have no elements."""
+        made: dict[tuple[Any, ...], fx.Node] = {}
+        for node in self.forward:
+            value = _value(node)
+            users = self.saved(node)
+            if value is None or value.numel() > 0 or not users or node in returned or not _computes(node):
+                continue
+            key = (tuple(value.shape), value.stride(), value.dtype)
+            self.behind = self.last
+            if key not in made:
+                form = (list(value.shape), list(value.stride()))
+                made[key] = self.insert(True, _aten.empty_strided.default, form, {"dtype": value.dtype}, value)
+            for user in users:
+                user.replace_input_with(node, made[key])
 
     def pack(self, returned: set[fx.Node]) -> None:
         """Makes small values that are saved parts of one tensor."""
