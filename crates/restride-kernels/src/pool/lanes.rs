@@ -13,14 +13,14 @@ use restride_tensor::DType;
 use std::ops::Range;
 
 /// Results that are computed together.
-const SIDE: usize = 16;
+pub(super) const SIDE: usize = 16;
 /// Elements that are worth a thread.
 const SHARED: usize = 1 << 14;
 /// Most elements of a window that are listed before channels are visited.
 const TAPS: usize = 512;
 
 /// Whether planes of the type are common: loops for single cases, and for several instruction sets, are worth their code.
-const fn is_common<T: Compute>() -> bool {
+pub(super) const fn is_common<T: Compute>() -> bool {
     matches!(T::DTYPE, DType::F32)
 }
 
@@ -539,7 +539,7 @@ impl<T: Compute, F: Fold<T> + Copy> Pooling<'_, T, F> {
 /// # Safety
 /// They are readable.
 #[inline(always)]
-unsafe fn eight<T: Copy, const LANE: usize>(from: *const T) -> [T; 8] {
+pub(super) unsafe fn eight<T: Copy, const LANE: usize>(from: *const T) -> [T; 8] {
     // SAFETY: the caller's promise.
     unsafe { if LANE == 1 { from.cast::<[T; 8]>().read_unaligned() } else { eight_evens(from) } }
 }
@@ -549,7 +549,7 @@ unsafe fn eight<T: Copy, const LANE: usize>(from: *const T) -> [T; 8] {
 /// # Safety
 /// Their cells are writable.
 #[inline(always)]
-unsafe fn write_side<T: Copy, const N: usize>(results: [T; N], n: usize, y: *mut T, out: isize) {
+pub(super) unsafe fn write_side<T: Copy, const N: usize>(results: [T; N], n: usize, y: *mut T, out: isize) {
     // SAFETY: the caller's promise.
     unsafe {
         if n == N && out == 1 {
@@ -562,20 +562,20 @@ unsafe fn write_side<T: Copy, const N: usize>(results: [T; N], n: usize, y: *mut
 }
 
 /// Most groups of windows of a line that are looked for once.
-const GROUPS: usize = 16;
+pub(super) const GROUPS: usize = 16;
 
 /// Neighbouring windows of a line that differ in their place alone, `apart` from each other.
 #[derive(Clone, Copy, Default)]
-struct AlikeWindows {
-    first: usize,
-    many: usize,
-    apart: usize,
+pub(super) struct AlikeWindows {
+    pub first: usize,
+    pub many: usize,
+    pub apart: usize,
 }
 
 impl AlikeWindows {
     /// Those from window `at` on; where `full`, some before it once more, so that there are [`SIDE`].
     #[inline(always)]
-    fn next(x: &[Span], at: usize, full: bool) -> AlikeWindows {
+    pub fn next(x: &[Span], at: usize, full: bool) -> AlikeWindows {
         let found = AlikeWindows::of(x, at);
         if full && found.many > 1 && found.many < SIDE && at + found.many >= SIDE {
             let more = AlikeWindows::of(x, at + found.many - SIDE);

@@ -1,9 +1,11 @@
 //! Pooling: maxima and means over windows of one to three dimensions, in the strides of operand and result.
 
 mod lanes;
+mod places;
 
 use crate::conv::planes;
 use crate::pool::lanes::{Fold, PoolWindows, Pooling};
+use crate::pool::places::with_indices;
 use crate::support::number::{Number, Ordered};
 use crate::support::pack::{Compute, Stored, Target, is_compute, pack, packed_room, with_compute};
 use crate::support::par;
@@ -114,63 +116,6 @@ impl<T: Ordered> Fold<T> for Greatest {
     fn finish(&self, parts: [T; 8], _: T) -> T {
         parts[0]
     }
-}
-
-/// Maxima and where they are.
-fn with_indices<T: Ordered>(of: &Pooling<'_, T, Greatest>, indices: &ViewMut<'_>, threads: usize) {
-    let s = &of.s;
-    let (places, places_sample) =
-        planes(indices.ptr::<i64>(), indices.layout(), indices.sizes().len() == s.spatial + 2);
-    // SAFETY: threads write each their own elements.
-    let places = unsafe { par::Across::new(places) };
-    par::each(threads, of.size[0] * of.size[1], &|p| {
-        let (n, c) = ((p / of.size[1]) as isize, (p % of.size[1]) as isize);
-        let places = places.get();
-        // SAFETY: the sizes are those of a pooling: positions of elements are inside of their planes.
-        unsafe {
-            let x = of.x.base.offset(n * of.x_sample + c * of.x.channel);
-            let y = of.y.base.offset(n * of.y_sample + c * of.y.channel);
-            let places_of = places.base.offset(n * places_sample + c * places.channel);
-            let cell =
-                |at: [usize; 3], strides: &[isize; 3]| (0..3).map(|d| at[d] as isize * strides[d]).sum::<isize>();
-            let element = |i: usize| {
-                let at = [i / (s.input[1] * s.input[2]), i / s.input[2] % s.input[1], i % s.input[2]];
-                x.offset(cell(at, &of.x.strides)).read()
-            };
-            for (i, z) in s.windows[0].iter().enumerate() {
-                for (j, y_span) in s.windows[1].iter().enumerate() {
-                    for (k, x_span) in s.windows[2].iter().enumerate() {
-                        let first = (z.start * s.input[1] + y_span.start) * s.input[2] + x_span.start;
-                        let (mut best, mut place, mut found) = (T::LEAST, first, false);
-                        let mut at = [z.start, y_span.start, x_span.start];
-                        while at[0] < z.end {
-                            at[1] = y_span.start;
-                            while at[1] < y_span.end {
-                                let line = (at[0] * s.input[1] + at[1]) * s.input[2];
-                                let from = x.offset(cell([at[0], at[1], 0], &of.x.strides));
-                                at[2] = x_span.start;
-                                while at[2] < x_span.end {
-                                    let v = from.offset(at[2] as isize * of.x.strides[2]).read();
-                                    if v.beats(best) {
-                                        (best, place, found) = (v, line + at[2], true);
-                                    }
-                                    at[2] += x_span.step;
-                                }
-                                at[1] += y_span.step;
-                            }
-                            at[0] += z.step;
-                        }
-                        if !found && place < s.volume() {
-                            // Nothing is greater than the least number; a window without elements has no maximum.
-                            best = element(place);
-                        }
-                        y.offset(cell([i, j, k], &of.y.strides)).write(best);
-                        places_of.offset(cell([i, j, k], &places.strides)).write(place as i64);
-                    }
-                }
-            }
-        }
-    });
 }
 
 /// Calls `f` with operand and result in their own strides; those that are not of the compute type are converted.
@@ -396,6 +341,49 @@ mod tests {
             Span { start: at(taps[0]), end: at(taps[taps.len() - 1]) + 1, step: dilation, size: taps.len() }
         };
         Temp::gather(count, (0..count).map(span))
+    }
+
+    /// The first of equal elements and the last NaN, in planes (several windows at a time) and with channels last (one by one).
+    #[test]
+    fn places_do_not_depend_on_the_layout() {
+        let x: Vec<f32> = (0..2 * 7 * 45u32)
+            .map(|i| match i.wrapping_mul(2654435761) >> 24 {
+                0..8 => f32::NAN,
+                8..160 => f32::NEG_INFINITY,
+                v => (v % 3) as f32,
+            })
+            .collect();
+        for (stride, pad) in [(1, 0), (2, 1)] {
+            let windows = [one(), sliding(7, 3, stride, pad, 1), sliding(45, 3, stride, pad, 1)];
+            let s = Spans { spatial: 2, input: [1, 7, 45], windows };
+            let mut want = Vec::new();
+            for plane in x.chunks(s.volume()) {
+                s.each(|_, w| {
+                    let mut best: Option<usize> = None;
+                    s.lines(w, |line| {
+                        for i in (w[2].start..w[2].end).map(|k| line + k) {
+                            if best.is_none_or(|b| plane[i].is_nan() || plane[i] > plane[b]) {
+                                best = Some(i);
+                            }
+                        }
+                    });
+                    want.push(best.expect("windows have elements") as i64);
+                });
+            }
+            let sizes = [1, 2, s.windows[1].len() as i64, s.windows[2].len() as i64];
+            for order in [[0, 1, 2, 3], [0, 2, 3, 1]] {
+                let t = RawTensor::zeros(DType::F32, Layout::permuted(&[1, 2, 7, 45], &order));
+                crate::support::pack::unpack(&x, &t.write().view_mut());
+                let out = RawTensor::zeros(DType::F32, Layout::permuted(&sizes, &order));
+                let at = RawTensor::zeros(DType::I64, Layout::permuted(&sizes, &order));
+                max(&t.read().view(), &s, &out.write().view_mut(), Some(&at.write().view_mut()), 2).unwrap();
+                assert_eq!(at.to_elements::<i64>(), want, "{order:?}, every {stride}");
+                let plane = |i: usize| i / (want.len() / 2) * s.volume();
+                for (i, (y, &place)) in out.to_elements::<f32>().into_iter().zip(&want).enumerate() {
+                    assert_eq!(y.to_bits(), x[plane(i) + place as usize].to_bits());
+                }
+            }
+        }
     }
 
     #[test]
