@@ -88,7 +88,7 @@ def _is_view(node: fx.Node) -> bool:
 
 def _takes_strides(node: fx.Node) -> bool:
     """Whether a node, and what reads it if it is a view, reads an operand whose strides are not those of its sizes."""
-    return not _is_view(node) or node.target in _OF_ANY_STRIDES and all(_takes_strides(u) for u in node.users)
+    return not _is_view(node) or (node.target in _OF_ANY_STRIDES and all(_takes_strides(u) for u in node.users))
 
 
 def _root(node: fx.Node) -> fx.Node:
