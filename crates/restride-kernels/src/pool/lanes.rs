@@ -5,7 +5,7 @@
 //! choose which results are computed together.
 
 use crate::conv::frame::{Planes, eight_evens};
-use crate::pool::Span;
+use crate::pool::{PoolWindows, Span};
 use crate::support::isa;
 use crate::support::pack::Compute;
 use crate::support::par::{self, EvenParts};
@@ -39,29 +39,6 @@ pub(super) trait Fold<T>: Sync {
     fn divisor(&self, w: &[Span; 3]) -> T;
     /// The result, from the parts with [`START`](Fold::START) after them up to eight.
     fn finish(&self, parts: [T; 8], divisor: T) -> T;
-}
-
-/// As [`Spans`](super::Spans), borrowed.
-#[derive(Clone, Copy)]
-pub(super) struct PoolWindows<'a> {
-    pub spatial: usize,
-    pub input: [usize; 3],
-    pub windows: [&'a [Span]; 3],
-}
-
-impl PoolWindows<'_> {
-    /// Elements of a plane of the input.
-    pub(super) fn volume(&self) -> usize {
-        self.input.iter().product()
-    }
-
-    /// The window of a plane that is one line of all its elements, if its only window has them all.
-    pub(super) fn line(&self) -> Option<Span> {
-        let all = |(w, n): (&&[Span], usize)| matches!(w, [w] if w.start == 0 && w.end == n && (w.step == 1 || n == 1));
-        let size = self.windows.iter().flat_map(|w| w.first()).map(|w| w.size).product();
-        let whole = self.windows.iter().zip(self.input).all(all);
-        whole.then(|| Span { start: 0, end: self.volume(), step: 1, size })
-    }
 }
 
 /// A pooling in strides.

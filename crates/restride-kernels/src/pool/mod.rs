@@ -4,7 +4,7 @@ mod lanes;
 mod places;
 
 use crate::conv::planes;
-use crate::pool::lanes::{Fold, PoolWindows, Pooling};
+use crate::pool::lanes::{Fold, Pooling};
 use crate::pool::places::with_indices;
 use crate::support::number::{Number, Ordered};
 use crate::support::pack::{Compute, Stored, Target, is_compute, pack, packed_room, with_compute};
@@ -65,6 +65,29 @@ impl Spans {
                 f((i * self.input[1] + j) * self.input[2]);
             }
         }
+    }
+}
+
+/// As [`Spans`], borrowed.
+#[derive(Clone, Copy)]
+struct PoolWindows<'a> {
+    spatial: usize,
+    input: [usize; 3],
+    windows: [&'a [Span]; 3],
+}
+
+impl PoolWindows<'_> {
+    /// Elements of a plane of the input.
+    fn volume(&self) -> usize {
+        self.input.iter().product()
+    }
+
+    /// The window of a plane that is one line of all its elements, if its only window has them all.
+    fn line(&self) -> Option<Span> {
+        let all = |(w, n): (&&[Span], usize)| matches!(w, [w] if w.start == 0 && w.end == n && (w.step == 1 || n == 1));
+        let size = self.windows.iter().flat_map(|w| w.first()).map(|w| w.size).product();
+        let whole = self.windows.iter().zip(self.input).all(all);
+        whole.then(|| Span { start: 0, end: self.volume(), step: 1, size })
     }
 }
 
