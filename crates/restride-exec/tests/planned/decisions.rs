@@ -115,7 +115,7 @@ graph(%x: f32[4, 3]) {
   %v: f32[3]+3 = aten.select.int(%a, 0, 1)
   %b: f32[4, 3] = aten.relu.default(%a)
   %c: f32[4, 3] = aten.add.Tensor(%b, %v)
-  %d: f32[4, 3] = aten.neg.default(%c)
+  %d: f32[4] = aten.sum.dim_IntList(%c, [1])
   return %d
 }";
     let (program, placed) = agree(text, &[floats(&[4, 3])]);
