@@ -220,18 +220,18 @@ mod tests {
     use crate::place::{Avoid, PlaceOptions, place_avoiding};
     use restride_ir::Step;
 
-    /// The values that are moved in the first attempt: `%z` is made in the region for `%s`, which cannot take over its cells; `rest` reads
-    /// it after the scatter.
-    fn moved(rest: &str) -> Vec<String> {
+    /// Moves and nodes without work of the first attempt: `%z` is a copy that is left out, of what replaced elements of the base. `%s`
+    /// replaces the same, and `rest` reads `%z` after that.
+    fn steps_with(rest: &str) -> Vec<String> {
         let source = format!(
             "stage: functional
             graph(%a: f64[1], %b: f64[3]) {{
               %base: f64[3] = aten.sin.default(%b)
-              %z: f64[1] = aten.cos.default(%a)
-              %w: f64[1, 1] = aten.view.default(%z, [1, 1])
-              %s: f64[1, 1] = aten.exp.default(%w)
-              %t: f64[1] = aten.view.default(%s, [1])
-              %c: f64[3] = aten.slice_scatter.default(%base, %t, 0, 1, 2)
+              %r: f64[1] = aten.cos.default(%a)
+              %w: f64[3] = aten.slice_scatter.default(%base, %r, 0, 1, 2)
+              %z: f64[1] = aten.clone.default(%r)
+              %s: f64[1] = aten.exp.default(%r)
+              %c: f64[3] = aten.slice_scatter.default(%w, %s, 0, 1, 2)
               {rest}
               %d: f64[3] = aten.sin.default(%c)
               return %d, %m
@@ -240,32 +240,38 @@ mod tests {
         let program = restride_ir::text::parse(&source, &restride_ops::lookup).expect("a program");
         let options = PlaceOptions { revise: false, ..PlaceOptions::default() };
         let placed = place_avoiding(&program, &options, &Avoid::new()).expect("a placement");
-        let values = &program.graph().values;
-        let moves = placed.placement.steps.iter().filter_map(|s| match s {
-            Step::Move { value, .. } => Some(values[*value].name.to_string()),
-            _ => None,
+        let graph = program.graph();
+        let steps = placed.placement.steps.iter().filter_map(|s| match s {
+            Step::Move { value, .. } => Some(format!("move {}", graph.values[*value].name)),
+            Step::Free { node } => Some(format!("free {}", graph.values[graph.nodes[*node].results[0]].name)),
+            Step::Run { .. } => None,
         });
-        moves.collect()
+        steps.collect()
+    }
+
+    fn moves_the_base(steps: &[String]) -> bool {
+        steps.iter().any(|s| s == "move base" || s == "move w")
     }
 
     #[test]
     fn what_took_a_base_s_elements_makes_way_for_the_source() {
-        let found = moved(
-            "%n: f64[1] = aten.mul.Tensor(%z, %t)
+        let steps = steps_with(
+            "%n: f64[1] = aten.mul.Tensor(%z, %s)
               %m: f64[] = aten.sum.default(%n)",
         );
-        assert!(!found.contains(&"base".to_string()), "{found:?}");
-        assert!(found.contains(&"z".to_string()), "{found:?}");
+        assert!(!moves_the_base(&steps), "{steps:?}");
+        assert!(steps.contains(&"move z".to_string()), "{steps:?}");
     }
 
     /// `%late` is placed with its base `%z`, and is moved before its turn.
     #[test]
     fn a_view_that_makes_way_before_its_turn_is_shown_first() {
-        let found = moved(
+        let steps = steps_with(
             "%late: f64[] = aten.view.default(%z, [])
               %m: f64[] = aten.sin.default(%late)",
         );
-        assert_eq!(found.iter().filter(|v| *v == "late").count(), 1, "{found:?}");
-        assert!(!found.contains(&"base".to_string()), "{found:?}");
+        let of_late: Vec<&String> = steps.iter().filter(|s| s.ends_with(" late")).collect();
+        assert_eq!(of_late, ["free late", "move late"], "{steps:?}");
+        assert!(!moves_the_base(&steps), "{steps:?}");
     }
 }
