@@ -1,6 +1,7 @@
 //! Lower and upper bounds of expressions, from the ranges of symbols.
 
 use super::{Expr, ExprFn};
+use restride_tensor::Dim;
 
 impl Expr {
     /// Bounds from the ranges of the symbols; `None` is unbounded. Integers only.
@@ -40,6 +41,52 @@ impl Expr {
             }
             _ => (None, None),
         }
+    }
+
+    /// Whether it is above zero for all values of the symbols (`Some(true)`), or for none (`Some(false)`), as far as bounds prove it.
+    /// A maximum is no less than each of its arguments, a minimum no more: contiguous strides have `Max(1, u0)` where sizes have `u0`.
+    pub(super) fn above_zero(&self) -> Option<bool> {
+        let found = |bounds: (Option<i64>, Option<i64>)| match bounds {
+            (Some(lo), _) if lo > 0 => Some(true),
+            (_, Some(hi)) if hi <= 0 => Some(false),
+            _ => None,
+        };
+        found(self.bounds()).or_else(|| {
+            let tries = [(0, true), (1, true), (0, false), (1, false)].into_iter();
+            let bounded = |(which, below)| Some((below, self.with_argument(which, below)?.bounds()));
+            tries.filter_map(bounded).find_map(|(below, (lo, hi))| found(if below { (lo, None) } else { (None, hi) }))
+        })
+    }
+
+    /// With one of the arguments in place of each maximum and minimum that is a factor of a term, where that makes the sum no larger
+    /// (`below`), or no smaller. `None` without such a factor.
+    fn with_argument(&self, which: usize, below: bool) -> Option<Expr> {
+        let list = |e: &Expr, of: ExprFn| match e {
+            Expr::Call(c) if c.0 == of => c.1.clone(),
+            e => vec![e.clone()],
+        };
+        let mut changed = false;
+        let mut sum = Expr::Int(0);
+        for term in list(self, ExprFn::Add) {
+            let mut factors = list(&term, ExprFn::Mul);
+            let extreme = |f: &Expr| matches!(f, Expr::Call(c) if matches!(c.0, ExprFn::Max | ExprFn::Min));
+            if let Some(at) = factors.iter().position(extreme)
+                && let Expr::Call(c) = factors[at].clone()
+                && let Some(argument) = c.1.get(which)
+            {
+                factors.remove(at);
+                let (lo, hi) = factors.iter().fold(Expr::Int(1), |all, f| all.times(f)).bounds();
+                let smaller =
+                    (c.0 == ExprFn::Max && lo >= Some(0)) || (c.0 == ExprFn::Min && hi.is_some_and(|h| h <= 0));
+                let larger =
+                    (c.0 == ExprFn::Max && hi.is_some_and(|h| h <= 0)) || (c.0 == ExprFn::Min && lo >= Some(0));
+                let fits = if below { smaller } else { larger };
+                factors.insert(at, if fits { argument.clone() } else { Expr::Call(c) });
+                changed |= fits;
+            }
+            sum = sum.plus(&factors.iter().fold(Expr::Int(1), |all, f| all.times(f)));
+        }
+        changed.then_some(sum)
     }
 }
 

@@ -327,11 +327,7 @@ impl Dim for Expr {
             _ if self.is_float() || other.is_float() => return None,
             _ => {}
         }
-        match other.minus(self).bounds() {
-            (Some(lo), _) if lo > 0 => Some(true),
-            (_, Some(hi)) if hi <= 0 => Some(false),
-            _ => None,
-        }
+        other.minus(self).above_zero()
     }
 }
 
@@ -425,6 +421,15 @@ mod tests {
         assert_eq!(a.less(&a.plus(&Expr::Int(1))), Some(true));
         assert_eq!(a.larger(&Expr::Int(0)), a);
         assert_eq!(a.smaller(&a.plus(&Expr::Int(3))), a);
+        // A maximum is no less than its arguments, a minimum no more.
+        let u = Expr::Sym(Symbol::new("u0", Some(0), None));
+        let (most, least) = (u.larger(&Expr::Int(1)), u.smaller(&a));
+        assert_eq!(most.less(&u), Some(false));
+        assert_eq!(most.times(&a).less(&u.times(&a)), Some(false));
+        assert_eq!(u.less(&most.plus(&Expr::Int(1))), Some(true));
+        assert_eq!(a.less(&least), Some(false));
+        assert_eq!(least.less(&u.plus(&Expr::Int(1))), Some(true));
+        assert_eq!([most.less(&a), u.less(&most), a.less(&u), least.less(&u)], [None; 4]);
     }
 
     #[test]
