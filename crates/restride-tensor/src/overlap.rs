@@ -109,8 +109,11 @@ pub fn nested<D: Dim>(l: &Layout<D>) -> bool {
     while !left.is_empty() {
         let stride = |d: usize| &l.strides[d];
         let fits = |d: usize| stride(d).less(&reach) == Some(false);
-        let smallest = |d: usize| left.iter().all(|&e| stride(e).less(stride(d)) != Some(true));
-        let Some(next) = left.iter().position(|&d| fits(d) && smallest(d)) else { return false };
+        // One that is provably the smallest, or else one that none is provably smaller than.
+        let smallest = |d: usize| left.iter().all(|&e| e == d || stride(e).less(stride(d)) == Some(false));
+        let maybe = |d: usize| left.iter().all(|&e| stride(e).less(stride(d)) != Some(true));
+        let place = |found: &dyn Fn(usize) -> bool| left.iter().position(|&d| fits(d) && found(d));
+        let Some(next) = place(&smallest).or_else(|| place(&maybe)) else { return false };
         let d = left.remove(next);
         reach = reach.plus(&l.sizes[d].minus(&D::from(1)).times(&l.strides[d]));
     }

@@ -368,6 +368,7 @@ impl fmt::Display for Expr {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use restride_tensor::{Layout, nested};
 
     fn s(name: &str) -> Expr {
         Expr::Sym(Symbol::new(name, Some(2), None))
@@ -430,6 +431,16 @@ mod tests {
         assert_eq!(a.less(&least), Some(false));
         assert_eq!(least.less(&u.plus(&Expr::Int(1))), Some(true));
         assert_eq!([most.less(&a), u.less(&most), a.less(&u), least.less(&u)], [None; 4]);
+        // So elements of a contiguous tensor are apart, also where a run learns a size.
+        let four = Expr::Int(4);
+        let contiguous = Layout::strided(
+            &[Expr::Int(2), u.clone(), four.clone()],
+            &[four.times(&most), four.clone(), Expr::Int(1)],
+            Expr::Int(0),
+        );
+        assert!(nested(&contiguous));
+        let overlapping = Layout { strides: [most, four, Expr::Int(1)].into_iter().collect(), ..contiguous };
+        assert!(!nested(&overlapping));
     }
 
     #[test]
