@@ -352,6 +352,10 @@ class Run:
             return
         if type[0] not in DTYPES:
             return
+        # A size that data decide.
+        for text, size in zip(type[1], value.shape):
+            if re.fullmatch(r"u\d+", str(text)):
+                self.symbols.setdefault(text, size)
         sizes, strides, offset = self.layout(type)
         have = (value.dtype, list(value.shape), value.storage_offset())
         if have != (self.dtype(type), sizes, offset) or (
