@@ -28,28 +28,26 @@ impl Interp<'_> {
             true => given().collect(),
             false => given().map(|a| materialized(&a)).collect::<Result<_>>()?,
         };
-        refuse_overlap(twin, args, memory, |arg, result| out_size(twin, args, arg, result))?;
+        check_overlap(twin, args)?;
         // Lazily mapped targets, and those computed in another type, are put aside as copies and copied back.
         let aside = |t: &Object| put_aside(twin, &own, t);
         // An `out=` that is resized becomes a tensor without a cell twice first.
-        let resized = |t: &Object| {
-            let at = targets.iter().find(|(_, _, o)| Rc::ptr_eq(o, t));
-            let size = at.map(|(arg, result, _)| out_size(twin, args, *arg as u8, *result as u8));
-            matches!(size, Some(OutSize::Resized(_)))
+        let resized = |(arg, result, _): &(usize, usize, Object)| {
+            matches!(out_size(twin, args, *arg as u8, *result as u8), OutSize::Resized(_))
         };
-        let repeats = |t: &Object| self_overlaps(t.borrow().layout()) != Some(false) && !resized(t) && !aside(t);
+        let repeats = |to: &(usize, usize, Object)| {
+            self_overlaps(to.2.borrow().layout()) != Some(false) && !resized(to) && !aside(&to.2)
+        };
         let visits = match targets.as_slice() {
             [(_, 0, target)] => visits_for(twin, &own, target)?,
             _ => None,
         };
         let results = match (targets.as_slice(), &visits) {
-            ([(_, _, target)], Some(visits)) if !resized(target) => {
-                self.loop_over_cells(twin, &own, target, visits, key)?
-            }
-            ([(arg, result, target)], _) if repeats(target) => {
+            ([to], Some(visits)) if !resized(to) => self.loop_over_cells(twin, &own, &to.2, visits, key)?,
+            ([to @ (arg, result, target)], _) if repeats(to) => {
                 self.mutate_cells(twin, &own, *arg, *result, target, key)?
             }
-            (many, _) if many.iter().any(|(_, _, t)| repeats(t)) => {
+            (many, _) if many.iter().any(repeats) => {
                 return Err(Error::unsupported(format!("{op} into a tensor with several elements in one cell"))
                     .help("clone the tensor before writing it"));
             }

@@ -76,11 +76,9 @@ impl Expr {
             {
                 factors.remove(at);
                 let (lo, hi) = factors.iter().fold(Expr::Int(1), |all, f| all.times(f)).bounds();
-                let smaller =
-                    (c.0 == ExprFn::Max && lo >= Some(0)) || (c.0 == ExprFn::Min && hi.is_some_and(|h| h <= 0));
-                let larger =
-                    (c.0 == ExprFn::Max && hi.is_some_and(|h| h <= 0)) || (c.0 == ExprFn::Min && lo >= Some(0));
-                let fits = if below { smaller } else { larger };
+                // An argument is no more than a maximum: in terms that grow with it, the sum is no larger.
+                let grows = (c.0 == ExprFn::Max) == below;
+                let fits = if grows { lo >= Some(0) } else { hi.is_some_and(|h| h <= 0) };
                 factors.insert(at, if fits { argument.clone() } else { Expr::Call(c) });
                 changed |= fits;
             }

@@ -82,35 +82,29 @@ impl<T: Compute, F: Fold<T> + Copy> Pooling<'_, T, F> {
     /// # Safety
     /// As [`run`](Pooling::run).
     pub(super) unsafe fn run_line(&self, line: Span, threads: usize) {
-        let (input, strides, [samples, channels]) = (self.s.input, self.x.strides, self.size);
-        let (mut step, mut elements) = (None, 1);
-        for d in (0..3).rev().filter(|d| input[*d] > 1) {
-            let step = *step.get_or_insert(strides[d]);
-            if strides[d] != step * elements as isize {
-                // Planes with gaps.
-                par::each(threads, samples * channels, &|item| {
-                    let mut parts = [F::START; 8];
-                    let (n, c) = ((item / channels) as isize, (item % channels) as isize);
-                    // SAFETY: the caller's promise; each item is one thread's.
-                    unsafe {
-                        let from = self.x.base.offset(n * self.x_sample + c * self.x.channel);
-                        for i in 0..line.end {
-                            let at = [i / (input[1] * input[2]), i / input[2] % input[1], i % input[2]];
-                            let cell = (0..3).map(|d| at[d] as isize * strides[d]).sum();
-                            parts[i % 8] = F::step(parts[i % 8], from.offset(cell).read());
-                        }
-                        let to = self.y.base.offset(n * self.y_sample + c * self.y.channel);
-                        to.write(self.fold.finish(parts, self.fold.divisor(&[ONE, ONE, line])));
-                    }
-                });
-                return;
-            }
-            elements *= input[d];
+        if let Some(step) = self.x.line(self.s.input) {
+            let s = PoolWindows { spatial: 1, input: [1, 1, line.end], windows: [&[ONE], &[ONE], &[line]] };
+            let x = Planes { strides: [0, 0, step], ..self.x };
+            // SAFETY: the caller's promise, of the same elements.
+            return unsafe { Pooling { s, x, ..*self }.run(threads) };
         }
-        let s = PoolWindows { spatial: 1, input: [1, 1, line.end], windows: [&[ONE], &[ONE], &[line]] };
-        let x = Planes { strides: [0, 0, step.unwrap_or(1)], ..self.x };
-        // SAFETY: the caller's promise, of the same elements.
-        unsafe { Pooling { s, x, ..*self }.run(threads) }
+        // Planes with gaps.
+        let ([_, h, w], strides, [samples, channels]) = (self.s.input, self.x.strides, self.size);
+        par::each(threads, samples * channels, &|item| {
+            let mut parts = [F::START; 8];
+            let (n, c) = ((item / channels) as isize, (item % channels) as isize);
+            // SAFETY: the caller's promise; each item is one thread's.
+            unsafe {
+                let from = self.x.base.offset(n * self.x_sample + c * self.x.channel);
+                for i in 0..line.end {
+                    let at = [i / (h * w), i / w % h, i % w];
+                    let cell = (0..3).map(|d| at[d] as isize * strides[d]).sum();
+                    parts[i % 8] = F::step(parts[i % 8], from.offset(cell).read());
+                }
+                let to = self.y.base.offset(n * self.y_sample + c * self.y.channel);
+                to.write(self.fold.finish(parts, self.fold.divisor(&[ONE, ONE, line])));
+            }
+        });
     }
 
     /// All channels of a line of windows.

@@ -72,8 +72,8 @@ impl EvenParts {
     }
 }
 
-/// The dimension whose indices threads share, and in what parts, about `parts` of them: of dimensions with their sizes, slowest in memory first, the first
-/// one that has a few indices for each thread. Parts of a fast one would be short runs in memory.
+/// The dimension whose indices threads share, and in what parts, about `parts` of them: of dimensions with their sizes, slowest in
+/// memory first, the first one that has a few indices for each thread. Parts of a fast one would be short runs in memory.
 pub fn cut(
     dims: impl Iterator<Item = (usize, usize)> + Clone,
     parts: usize,
@@ -87,19 +87,12 @@ pub fn cut(
 
 /// Calls `f` for every index below `count`, on up to `threads` threads.
 pub fn each(threads: usize, count: usize, f: &(dyn Fn(usize) + Sync)) {
-    if threads <= 1 || count <= 1 {
-        return (0..count).for_each(f);
-    }
     EvenParts::new(count, threads).each(&|items| items.for_each(f));
 }
 
 /// As [`each`], with a state of its own for each thread.
 pub fn each_with<S>(threads: usize, count: usize, state: &(dyn Fn() -> S + Sync), f: &(dyn Fn(&mut S, usize) + Sync)) {
-    if threads <= 1 || count <= 1 {
-        let mut s = state();
-        return (0..count).for_each(|i| f(&mut s, i));
-    }
-    EvenParts { items: count, count: threads.min(count), threads }.each(&|items| {
+    EvenParts { items: count, count: threads, threads }.rounded().each(&|items| {
         let mut s = state();
         items.for_each(|i| f(&mut s, i));
     });
