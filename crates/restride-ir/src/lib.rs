@@ -19,6 +19,7 @@ mod lazy_bits;
 mod licence;
 mod limits;
 mod liveness;
+mod names;
 mod op;
 mod placement;
 mod program;
@@ -54,6 +55,7 @@ pub use lazy_bits::LazyBits;
 pub use licence::{Licence, licences};
 pub use limits::{Limits, beyond};
 pub use liveness::{Live, lives};
+pub use names::Names;
 pub use op::{
     AssemblyPart, AssertsFn, ByBatch, Call, Ctx, DecomposeFn, Emit, EpilogueFn, Exactness, Hop, InPlaceCalls, InferFn,
     Kernel, MacsFn, MathView, Member, MemberArg, Movement, OpDef, OutOverlaps, OutVerdict, OverlapCheck, PrepackFn,

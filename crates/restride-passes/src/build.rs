@@ -1,14 +1,11 @@
 //! Building a new graph beside an old one: unique names, calls by operator name, small conveniences.
 
-use foldhash::fast::FixedState;
 use restride_ir::{
-    Arg, Conditions, Dim, Graph, GraphId, Node, Op, Origin, Program, Result, Table, TensorType, Type, ValueId,
+    Arg, Conditions, Dim, Graph, GraphId, Names, Node, Op, Origin, Program, Result, Table, TensorType, Type, ValueId,
 };
 use restride_ops::lookup;
 use smallvec::SmallVec;
 use std::cell::OnceCell;
-use std::collections::HashMap;
-use std::fmt::Write as _;
 use std::sync::Arc;
 
 /// A graph under construction.
@@ -20,41 +17,6 @@ pub struct Builder<'a> {
     pub origin: Arc<Origin>,
     /// Stem of new values' names.
     pub hint: Arc<str>,
-}
-
-/// Names given so far, to keep them unique.
-#[derive(Debug, Default)]
-pub struct Names(HashMap<Arc<str>, u32, FixedState>);
-
-impl Names {
-    /// Reserves memory for `more` names.
-    pub fn reserve(&mut self, more: usize) {
-        self.0.reserve(more);
-    }
-
-    /// The name, or the name with a number if it is taken.
-    pub fn fresh(&mut self, name: &str) -> Arc<str> {
-        let Some(&taken) = self.0.get(name) else {
-            let name: Arc<str> = name.into();
-            self.0.insert(name.clone(), 0);
-            return name;
-        };
-        let mut candidate = String::with_capacity(name.len() + 6);
-        let mut n = taken;
-        loop {
-            n += 1;
-            candidate.clear();
-            let _ = write!(candidate, "{name}_{n}");
-            if !self.0.contains_key(candidate.as_str()) {
-                let candidate: Arc<str> = candidate.into();
-                self.0.insert(candidate.clone(), 0);
-                if let Some(last) = self.0.get_mut(name) {
-                    *last = n;
-                }
-                return candidate;
-            }
-        }
-    }
 }
 
 impl<'a> Builder<'a> {

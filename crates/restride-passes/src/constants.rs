@@ -7,11 +7,11 @@
 //! one whose reader works on in its memory (`index_put` into a made base), and copies, which placement makes views of. All values
 //! together take at most twice the bytes of the constant inputs.
 
-use crate::build::{Names, rebuild};
+use crate::build::rebuild;
 use crate::dce;
 use restride_ir::{
-    Arg, Args, Expr, Graph, InputKind, InputSpec, Kernel, Meta, Movement, Node, NodeId, Op, Prepacked, Program, Result,
-    Scalar, Table, TensorType, Type, ValueId, known_meta, layout_bytes,
+    Arg, Args, Expr, Graph, InputKind, InputSpec, Kernel, Meta, Movement, Names, Node, NodeId, Op, Prepacked, Program,
+    Result, Scalar, Table, TensorType, Type, ValueId, known_meta, layout_bytes,
 };
 use restride_ops::lookup;
 use smallvec::SmallVec;

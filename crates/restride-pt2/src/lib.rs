@@ -14,7 +14,6 @@ pub mod export;
 pub mod expressions;
 pub mod import;
 pub mod model;
-pub mod names;
 pub mod pickle;
 pub mod placed;
 pub mod pytree;

@@ -4,11 +4,11 @@ use super::histories::{SavedOperand, saves, saves_argument, saves_result};
 use super::shared_region::SharedRegion;
 use super::storages::{AliasId, AliasView, StorageId, VersionedStorages, ViewCall};
 use crate::args::view_number;
-use crate::build::{Builder, Names};
+use crate::build::Builder;
 use crate::peephole;
 use restride_ir::{
-    Arg, Args, Binding, Error, Expr, Grad, Graph, Id, LazyBits, Node, NodeId, Op, Origin, Program, Table, TensorType,
-    Type, ValueId, ViewOutcome, dense_like,
+    Arg, Args, Binding, Error, Expr, Grad, Graph, Id, LazyBits, Names, Node, NodeId, Op, Origin, Program, Table,
+    TensorType, Type, ValueId, ViewOutcome, dense_like,
 };
 use restride_ops::lookup;
 use smallvec::{SmallVec, smallvec};

@@ -390,7 +390,7 @@ pub(super) fn bound_loops(program: &mut Program, on_way: impl Fn(&Node) -> bool,
 /// Puts a scan in the place of a loop; `graph.order` becomes the nodes of the replacement.
 fn bound_loop(
     graph: &mut Graph,
-    names: &mut crate::build::Names,
+    names: &mut restride_ir::Names,
     graphs: &mut IdArena<GraphId, Graph>,
     (id, trips): (NodeId, i64),
 ) -> Result<()> {
@@ -411,7 +411,7 @@ fn bound_loop(
     same.outputs = same.inputs[..carried.len()].iter().map(|v| Arg::Value(*v)).collect();
     own_outputs(&mut same)?;
     let mut step = Graph::new();
-    let mut own = crate::build::Names::default();
+    let mut own = restride_ir::Names::default();
     for (name, ty) in types(&given.inputs[..carried.len()]) {
         step.add_input(own.fresh(&name), ty);
     }
@@ -452,7 +452,7 @@ fn bound_loop(
 }
 
 /// Puts a graph's nodes into another one; gives its only output.
-fn inline(into: &mut Graph, names: &mut crate::build::Names, from: &Graph, inputs: &[ValueId]) -> Result<Arg> {
+fn inline(into: &mut Graph, names: &mut restride_ir::Names, from: &Graph, inputs: &[ValueId]) -> Result<Arg> {
     let mut map: BTreeMap<ValueId, ValueId> = from.inputs.iter().copied().zip(inputs.iter().copied()).collect();
     for (_, node) in from.ordered() {
         let args: Vec<Arg> = node.args.iter().map(|a| a.map_values(|v| map[v])).collect();

@@ -10,10 +10,9 @@
 use super::emit::{GraphEmit, val, value};
 use super::training_step::Updates;
 use super::{full, one};
-use crate::build::Names;
 use restride_ir::{
-    Arg, DType, Error, Expr, Graph, InputKind, InputSpec, Layout, NodeId, Origin, OutputKind, OutputSpec, Program,
-    Result, TensorType, Type, Val, ValueId, Weights,
+    Arg, DType, Error, Expr, Graph, InputKind, InputSpec, Layout, Names, NodeId, Origin, OutputKind, OutputSpec,
+    Program, Result, TensorType, Type, Val, ValueId, Weights,
 };
 use restride_tensor::Bytes;
 use std::collections::BTreeMap;

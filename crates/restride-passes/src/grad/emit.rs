@@ -1,8 +1,9 @@
 //! Gradient rules' calls as nodes of a graph.
 
-use crate::build::Names;
 use crate::symbolic_shapes::result_types;
-use restride_ir::{Arg, Conditions, DType, Expr, GradEmit, Graph, Id, OpError, Origin, TensorType, Type, Val, ValueId};
+use restride_ir::{
+    Arg, Conditions, DType, Expr, GradEmit, Graph, Id, Names, OpError, Origin, TensorType, Type, Val, ValueId,
+};
 use restride_ops::lookup;
 use smallvec::SmallVec;
 use std::sync::Arc;

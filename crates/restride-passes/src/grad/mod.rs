@@ -16,12 +16,11 @@ pub use data_parallel::{DataParallel, Shard};
 pub use optimizers::{Adam, Optimizer, Sgd};
 pub use training_step::{Parameter, Update, UpdateStep, train, train_parallel};
 
-use crate::build::Names;
 use crate::dce::dce;
 use emit::{GraphEmit, val, value};
 use prepare::prepare;
 use restride_ir::{
-    Arg, Conditions, Error, Expr, Grad, GradCall, GradEmit, Graph, GraphId, IdArena, InputKind, InputSpec, Node,
+    Arg, Conditions, Error, Expr, Grad, GradCall, GradEmit, Graph, GraphId, IdArena, InputKind, InputSpec, Names, Node,
     NodeId, OpError, Origin, OutputKind, OutputSpec, Program, Result, Stage, Table, Type, Val, ValueId,
 };
 use restride_ops::gradient::gradients;

@@ -6,10 +6,9 @@
 use super::data_parallel::{Buckets, DataParallel};
 use super::emit::{GraphEmit, val, value};
 use super::{Found, Joint, Loss, Options, differentiable, taken};
-use crate::build::Names;
 use crate::dce::dce;
 use restride_ir::{
-    AliasRoot, Arg, DType, Error, Expr, GradEmit, Graph, InputKind, InputSpec, Layout, NodeId, OpError, Origin,
+    AliasRoot, Arg, DType, Error, Expr, GradEmit, Graph, InputKind, InputSpec, Layout, Names, NodeId, OpError, Origin,
     OutputAlias, OutputKind, OutputSpec, Program, Result, TensorType, Type, Val, ValueId, Weight, Weights,
 };
 use restride_tensor::{Bytes, Overlap, overlap_bytes};

@@ -6,10 +6,10 @@
 mod symbolic;
 
 use crate::args::known_or_refused;
-use crate::build::{Names, Rebuilt, rebuild};
+use crate::build::{Rebuilt, rebuild};
 use restride_ir::{
-    Arg, Args, DecomposeFn, Dim, Emit, Error, Expr, Graph, GraphId, Kernel, MathView, Meta, Node, NodeId, Op, OpError,
-    Origin, Program, Result, Scalar, Stage, TensorType, Type, Val, ValueId, ViewOutcome,
+    Arg, Args, DecomposeFn, Dim, Emit, Error, Expr, Graph, GraphId, Kernel, MathView, Meta, Names, Node, NodeId, Op,
+    OpError, Origin, Program, Result, Scalar, Stage, TensorType, Type, Val, ValueId, ViewOutcome,
 };
 use restride_ops::lookup;
 use smallvec::SmallVec;

@@ -9,10 +9,10 @@
 //! the shape rules again.
 
 use super::{LowerOptions, compose};
-use crate::build::{Names, Rebuilt};
+use crate::build::Rebuilt;
 use crate::symbolic_fit::Witnesses;
 use crate::symbolic_shapes::result_types;
-use restride_ir::{Arg, Error, Expr, Graph, Id, Node, OpError, Result, Scalar, TensorType, Type, ValueId};
+use restride_ir::{Arg, Error, Expr, Graph, Id, Names, Node, OpError, Result, Scalar, TensorType, Type, ValueId};
 use std::convert::Infallible;
 use std::sync::Arc;
 

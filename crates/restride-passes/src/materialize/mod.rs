@@ -40,12 +40,12 @@ mod visible_strides;
 
 pub use views::{ViewOptions, views};
 
-use crate::build::{Builder, Names};
+use crate::build::Builder;
 use assemble::WholeParts;
 use destinations::Destination;
 use restride_ir::{
-    Arg, Binding, Dim, Effects, Error, Expr, Graph, GraphId, InputKind, InputSpec, Node, Op, Origin, Program, Result,
-    Signature, Stage, Table, TensorType, Type, ValueId, callees_first,
+    Arg, Binding, Dim, Effects, Error, Expr, Graph, GraphId, InputKind, InputSpec, Names, Node, Op, Origin, Program,
+    Result, Signature, Stage, Table, TensorType, Type, ValueId, callees_first,
 };
 use restride_ops::lookup;
 use std::collections::{BTreeMap, BTreeSet};

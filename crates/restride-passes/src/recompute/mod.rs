@@ -16,10 +16,11 @@ mod tests;
 
 pub use backward_keeps::{Keep, Kept, keep};
 
-use crate::build::Names;
 use crate::dce::dce;
 use crate::memory_model::MemoryModel;
-use restride_ir::{Arg, Error, ErrorKind, Graph, NodeId, Program, Reason, Remark, RemarkKind, Result, Table, ValueId};
+use restride_ir::{
+    Arg, Error, ErrorKind, Graph, Names, NodeId, Program, Reason, Remark, RemarkKind, Result, Table, ValueId,
+};
 
 /// Number of bisection steps towards the smallest peak that can be reached.
 const HALVINGS: usize = 8;

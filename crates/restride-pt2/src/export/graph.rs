@@ -8,10 +8,9 @@ use crate::model::{
     self, Argument, Device, NamedArgument, NumberArgument, OptionalTensorArgument, ScalarType, TensorArgument,
     TensorMeta,
 };
-use crate::names::UniqueNames;
 use restride_ir::{
-    Arg, ArgType, Binding, DType, Effects, Error, Expr, Graph, MemoryFormat, Node, Op, Origin, Program, Result, Stage,
-    Symbol, Table, TensorType, Type, ValueId,
+    Arg, ArgType, Binding, DType, Effects, Error, Expr, Graph, MemoryFormat, Names, Node, Op, Origin, Program, Result,
+    Stage, Symbol, Table, TensorType, Type, ValueId,
 };
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::Arc;
@@ -42,7 +41,7 @@ pub struct GraphWriter<'a> {
     names: Table<ValueId, Option<Arc<str>>>,
     /// Names that replace values in the arguments of the current node.
     pub instead: BTreeMap<ValueId, Arc<str>>,
-    taken: UniqueNames,
+    taken: Names,
     /// Numbers that have a name already.
     pub(super) numbers: HashMap<Expr, Arc<str>>,
     /// Symbolic sizes, with a tensor and a dimension that have them.
@@ -107,9 +106,9 @@ fn history_as_copy(node: &Node) -> Result<Node> {
 impl<'a> GraphWriter<'a> {
     /// A writer for a graph.
     pub fn new(ctx: &'a ExportContext<'a>, source: &'a Graph) -> Self {
-        let mut taken: UniqueNames = source.values.iter().map(|(_, v)| v.name.clone()).collect();
+        let mut taken: Names = source.values.iter().map(|(_, v)| v.name.clone()).collect();
         // A local variable of this name would hide the module.
-        taken.insert("self".into());
+        taken.take("self".into());
         let asserted = source.ordered().filter_map(|(_, n)| n.op.def().asserts.map(|asserts| asserts(&n.args)));
         let checks: BTreeSet<Expr> = asserted.flatten().collect();
         GraphWriter {
@@ -138,7 +137,7 @@ impl<'a> GraphWriter<'a> {
 
     /// A name that no value has.
     pub fn fresh(&mut self, hint: &str) -> Arc<str> {
-        self.taken.unique(hint)
+        self.taken.fresh(hint)
     }
 
     /// A value's name in the current node.

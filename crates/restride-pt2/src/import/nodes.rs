@@ -5,9 +5,8 @@ use super::origins::{has_history, node_name, origin, short_target};
 use super::predispatch::{self, Batching};
 use super::{args, autocast, default_dtype, pinned_numbers, symbols, unique_consecutive};
 use crate::model::{self, Argument};
-use crate::names::UniqueNames;
 use restride_ir::{
-    Arg, ArgType, Args, Error, Expr, Graph, Kernel, Layout, NodeId, Op, Origin, Program, Result, Schema, Symbol,
+    Arg, ArgType, Args, Error, Expr, Graph, Kernel, Layout, Names, NodeId, Op, Origin, Program, Result, Schema, Symbol,
     TensorType, TwinReturn, Type, ValueId, ViewOutcome,
 };
 use std::collections::{BTreeMap, BTreeSet, HashSet};
@@ -23,13 +22,13 @@ pub struct FileWide {
     /// Unbacked symbols that nodes so far produced.
     pub(super) known: BTreeSet<Symbol>,
     /// Names of subgraphs. In a file they are unique only within a module.
-    graphs: UniqueNames,
+    graphs: Names,
 }
 
 impl FileWide {
     /// A unique name for a subgraph.
     pub(super) fn graph_name(&mut self, name: &str) -> Arc<str> {
-        self.graphs.unique(name)
+        self.graphs.fresh(name)
     }
 }
 
@@ -43,7 +42,7 @@ pub struct GraphImporter<'a> {
     pub(super) lookup: &'a dyn Fn(&str) -> Option<Op>,
     /// Values by the file's names; those of inlined regions shadow.
     pub(super) names: BTreeMap<String, ValueId>,
-    taken: UniqueNames,
+    taken: Names,
     pub(super) no_grad: bool,
     pub(super) autocast: Option<restride_ir::DType>,
     pub(super) depth: usize,
@@ -68,7 +67,7 @@ impl<'a> GraphImporter<'a> {
             graph,
             lookup,
             names: BTreeMap::new(),
-            taken: UniqueNames::default(),
+            taken: Names::default(),
             no_grad: false,
             autocast: None,
             depth: 0,
@@ -189,7 +188,7 @@ impl<'a> GraphImporter<'a> {
 
     /// A name that no value of the graph has yet.
     pub(super) fn fresh(&mut self, name: &str) -> Arc<str> {
-        self.taken.unique(name)
+        self.taken.fresh(name)
     }
 
     fn tensor_type(&mut self, name: &str, meta: &model::TensorMeta) -> Result<TensorType> {

@@ -9,7 +9,7 @@ pub struct RecordedBody {
     graph: Graph,
     serial: u64,
     captured: Vec<(ValueId, ValueId)>,
-    taken: restride_pt2::names::UniqueNames,
+    taken: restride_ir::Names,
     first_group: u32,
 }
 
@@ -184,7 +184,7 @@ impl Recorder<'_> {
                 Some(inner) => inner,
                 None => {
                     let value = &frame.graph.values[v];
-                    let name = taken.unique(&value.name);
+                    let name = taken.fresh(&value.name);
                     graph.add_value(name, value.ty.clone())
                 }
             });

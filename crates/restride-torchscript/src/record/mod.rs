@@ -18,10 +18,9 @@ pub use known::KnownContent;
 
 use crate::source::SourceText;
 use restride_ir::{
-    Arg, Conditions, DType, Error, Expr, Graph, GraphId, Limits, Op, Origin, OutputKind, OutputSpec, Program, Result,
-    Stage, Symbol, TensorType, Type, ValueId,
+    Arg, Conditions, DType, Error, Expr, Graph, GraphId, Limits, Names, Op, Origin, OutputKind, OutputSpec, Program,
+    Result, Stage, Symbol, TensorType, Type, ValueId,
 };
-use restride_pt2::names::UniqueNames;
 use std::cell::{Cell, RefCell};
 use std::rc::Rc;
 use std::sync::Arc;
@@ -79,7 +78,7 @@ pub enum RecordedResult {
 struct RecordFrame {
     serial: u64,
     graph: Graph,
-    taken: UniqueNames,
+    taken: Names,
     /// Values of the frame around it, and the inputs that stand for them.
     captured: Vec<(ValueId, ValueId)>,
     /// Groups from here on were made inside.
@@ -163,7 +162,7 @@ impl<'a> Recorder<'a> {
         self.frames.push(RecordFrame {
             serial: self.serials,
             graph,
-            taken: UniqueNames::default(),
+            taken: Names::default(),
             captured: Vec::new(),
             first_group,
         });
@@ -180,7 +179,7 @@ impl<'a> Recorder<'a> {
 
     /// A name that no value of the graph has.
     fn fresh(&mut self, hint: &str) -> Arc<str> {
-        self.frame().taken.unique(hint)
+        self.frame().taken.fresh(hint)
     }
 
     /// A new group of tensors that share memory.
@@ -225,7 +224,7 @@ impl<'a> Recorder<'a> {
     /// Adds an input of the main graph.
     pub fn input(&mut self, name: &str, ty: TensorType) -> (TensorRef, ValueId) {
         let frame = &mut self.frames[0];
-        let fresh = frame.taken.unique(name);
+        let fresh = frame.taken.fresh(name);
         let value = frame.graph.add_input(fresh, Type::Tensor(ty.clone()));
         let serial = frame.serial;
         let group = self.group();
@@ -235,7 +234,7 @@ impl<'a> Recorder<'a> {
     /// Adds an input of the main graph that is no tensor.
     pub fn other_input(&mut self, name: &str, ty: Type) -> ValueId {
         let frame = &mut self.frames[0];
-        let fresh = frame.taken.unique(name);
+        let fresh = frame.taken.fresh(name);
         frame.graph.add_input(fresh, ty)
     }
 
@@ -278,7 +277,7 @@ impl<'a> Recorder<'a> {
         let value = &self.frames[depth - 1].graph.values[outer];
         let (name, ty) = (value.name.clone(), value.ty.clone());
         let frame = &mut self.frames[depth];
-        let fresh = frame.taken.unique(&name);
+        let fresh = frame.taken.fresh(&name);
         let inner = frame.graph.add_input(fresh, ty);
         frame.captured.push((outer, inner));
         inner
