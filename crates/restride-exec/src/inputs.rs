@@ -7,6 +7,7 @@ use restride_ir::{
 };
 use restride_tensor::{Bytes, Layout, Overlap, RawTensor, Scalar, Storage, overlap_bytes};
 use std::collections::BTreeMap;
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 /// A value that a run takes or gives.
@@ -492,32 +493,57 @@ pub fn check_sharing(program: &Program, bound: &BoundInputs, written: &[usize]) 
     let covers = |s: usize, i: usize| matches!(&specs[s].kind, InputKind::Storage(of) if of.contains(&i));
     let together =
         |a: usize, b: usize| covers(a, b) || covers(b, a) || (0..specs.len()).any(|s| covers(s, a) && covers(s, b));
+    let pairs = meeting(bound, written);
+    if pairs.is_empty() {
+        return Ok(());
+    }
     // An input that the graph does not read stands for another one on the same cells, or for nothing.
     let used = used_inputs(program);
-    for &w in written {
-        let Some(a) = bound.values.get(w).and_then(RunValue::tensor) else { continue };
-        for (i, other) in bound.values.iter().enumerate() {
-            let Some(b) = other.tensor() else { continue };
-            let idle = !used[i] && !written.contains(&i);
-            if i == w || idle || together(w, i) || !a.storage().meets(b.storage()) {
-                continue;
-            }
-            // Foreign memory may be given twice, as storages of their own.
-            let apart = match a.storage().same(b.storage()) {
-                true => overlap_bytes(a.layout(), a.dtype().size(), b.layout(), b.dtype().size()) == Overlap::Disjoint,
-                false => !a.may_meet(b),
-            };
-            if !apart {
-                let (a, b) = (input_name(program, w), input_name(program, i));
-                return Err(Error::new(
-                    ErrorKind::Inputs,
-                    format!("{a} is written and shares memory with {b}, which the program does not provide for"),
-                )
-                .help("pass copies, or make the program functional for inputs that share memory like these"));
-            }
+    for (w, i) in pairs {
+        let (Some(a), Some(b)) = (bound.values[w].tensor(), bound.values[i].tensor()) else { continue };
+        let idle = !used[i] && !written.contains(&i);
+        if idle || together(w, i) {
+            continue;
+        }
+        // Foreign memory may be given twice, as storages of their own.
+        let apart = match a.storage().same(b.storage()) {
+            true => overlap_bytes(a.layout(), a.dtype().size(), b.layout(), b.dtype().size()) == Overlap::Disjoint,
+            false => !a.may_meet(b),
+        };
+        if !apart {
+            let (a, b) = (input_name(program, w), input_name(program, i));
+            return Err(Error::new(
+                ErrorKind::Inputs,
+                format!("{a} is written and shares memory with {b}, which the program does not provide for"),
+            )
+            .help("pass copies, or make the program functional for inputs that share memory like these"));
         }
     }
     Ok(())
+}
+
+/// The pairs of a written input and another one whose bytes may meet, in order. Inputs are looked at by address, so that the cost is
+/// that of the pairs found.
+fn meeting(bound: &BoundInputs, written: &[usize]) -> Vec<(usize, usize)> {
+    let writes: BTreeSet<usize> = written.iter().copied().collect();
+    let range = |(i, value): (usize, &RunValue)| {
+        let tensor = value.tensor()?;
+        let (cells, size) = (tensor.layout().cell_range(), tensor.dtype().size());
+        let byte = |cell: i64| (tensor.storage().address() as usize).saturating_add(cell as usize * size);
+        (!cells.is_empty()).then(|| (byte(cells.start), byte(cells.end), i))
+    };
+    let mut ranges: Vec<_> = bound.values.iter().enumerate().filter_map(range).collect();
+    ranges.sort_unstable();
+    let (mut pairs, mut open) = (Vec::new(), Vec::<(usize, usize)>::new());
+    for (start, end, i) in ranges {
+        open.retain(|&(end, _)| end > start);
+        for &(_, other) in &open {
+            pairs.extend([(i, other), (other, i)].into_iter().filter(|(w, _)| writes.contains(w)));
+        }
+        open.push((end, i));
+    }
+    pairs.sort_unstable();
+    pairs
 }
 
 /// For each input of the main graph, whether a node reads it, or its content is returned elsewhere than in its own memory.
@@ -529,7 +555,7 @@ fn used_inputs(program: &Program) -> Vec<bool> {
     };
     let outputs = graph.outputs.iter().zip(&signature.outputs);
     let returned = outputs.flat_map(|(a, o)| a.values().copied().filter(move |v| !itself(o, *v)));
-    let read: std::collections::BTreeSet<_> =
+    let read: BTreeSet<_> =
         graph.ordered().flat_map(|(_, n)| n.operands().collect::<Vec<_>>()).chain(returned).collect();
     signature.inputs.iter().map(|i| read.contains(&i.value)).collect()
 }

@@ -3,11 +3,12 @@
 
 use crate::conv::depthwise_backward::DepthwiseGradient;
 use crate::conv::frame::Planes;
-use crate::conv::implicit::WindowTerms;
+use crate::conv::implicit::{SampleRows, WindowTerms};
 use crate::conv::window::Window;
 use crate::conv::{
     Number, Shape, batch, conv_room, conv_transposed_room, forward, is_plane, operand, operand_room, planes, transpose,
 };
+use crate::matmul::blocked::DEPTH;
 use crate::matmul::panels::Strided;
 use crate::reduce::{Reduction, reduce, reduce_room};
 use crate::support::pack::{Packed, Stored, Target, pack, packed_room, with_compute};
@@ -121,16 +122,23 @@ fn weight_gradient<T: Number>(
     let (x, x_sample) = planes(wide.1, &wide.2, batched);
     let (g, g_sample) = planes(narrow.1, &narrow.2, batched);
     let line = g.line(w.output).expect("windows have one distance");
-    for (sample, group) in (0..s.batch).flat_map(|n| (0..s.groups).map(move |g| (n, g))) {
+    // Samples of a few windows are terms of one sum: the result, which may be large, is passed over once for each block of terms.
+    let (each, parts) = if n < DEPTH { (s.batch, 1) } else { (1, s.batch) };
+    for (part, group) in (0..parts).flat_map(|n| (0..s.groups).map(move |g| (n, g))) {
         let (from, to) = ((group * s.cin) as isize, (group * s.cout) as isize);
         let c = (y[group * s.cout * k..][..s.cout * k].as_mut_ptr(), k as isize, 1);
         // SAFETY: the sizes are those of a convolution; the result meets no operand.
         unsafe {
-            let base = x.base.offset(sample as isize * x_sample + from * x.channel);
-            let right = WindowTerms::new(Planes { base, ..x }, w, s.cin);
-            let left = g.base.offset(sample as isize * g_sample + to * g.channel);
-            let left = Strided::new((left, g.channel, line));
-            T::product_of((s.cout, k, n), &left, &right, c, sample > 0, threads);
+            let base = x.base.offset(part as isize * x_sample + from * x.channel);
+            let right = WindowTerms::new(Planes { base, ..x }, x_sample, w, s.cin);
+            let left = g.base.offset(part as isize * g_sample + to * g.channel);
+            let (size, add) = ((s.cout, k, each * n), part > 0);
+            if each == 1 || g_sample == n as isize * line {
+                T::product_of(size, &Strided::new((left, g.channel, line)), &right, c, add, threads);
+            } else {
+                let left = SampleRows::new(left, g.channel, (line, n), g_sample);
+                T::product_of(size, &left, &right, c, add, threads);
+            }
         }
     }
     target.finish();

@@ -18,8 +18,12 @@ use std::ops::Range;
 
 /// Elements of the result that are started with the bias and then computed: few enough for a cache.
 const STRIP: usize = 1 << 16;
-/// Fewest windows of a strip.
+/// Fewest windows of a strip, and most of several samples that are computed together.
 const WINDOWS: usize = 512;
+/// Samples of fewer windows are computed together.
+const FEW: usize = 128;
+/// Bytes of results of several samples that are computed before they are put in their places.
+const ASIDE: usize = 1 << 18;
 
 /// The order of the terms of a sum.
 #[derive(Clone, Copy, PartialEq, Debug)]
@@ -67,9 +71,12 @@ impl Order {
     }
 }
 
-/// The columns of an image's windows, or their transpose: `k` × windows as [`Panels`], windows × `k` as [`Rows`].
+/// The columns of images' windows, or their transpose: `k` × windows as [`Panels`], windows × `k` as [`Rows`]. Windows are counted over
+/// the samples.
 struct Windows<'a, T> {
     x: Planes<*const T>,
+    /// Distance of samples.
+    sample: isize,
     w: &'a Window,
     cin: usize,
     order: Order,
@@ -83,16 +90,19 @@ impl<T: Number> Windows<'_, T> {
         [t / (kh * kw), t / kw % kh, t % kw]
     }
 
-    fn window(&self, i: usize) -> [usize; 3] {
-        let [_, oh, ow] = self.w.output;
-        [i / (oh * ow), i / ow % oh, i % ow]
+    /// The first element of a window's sample, and its place in the result.
+    fn window(&self, i: usize) -> (*const T, [usize; 3]) {
+        let [od, oh, ow] = self.w.output;
+        let plane = i / (oh * ow);
+        let base = self.x.base.wrapping_offset((plane / od) as isize * self.sample);
+        (base, [plane % od, i / ow % oh, i % ow])
     }
 
     /// The terms `depth` of a window, where those of a line of taps are a run.
     ///
     /// # Safety
     /// As [`Rows::fill`], for one row.
-    unsafe fn lines(&self, at: [usize; 3], depth: &Range<usize>, to: *mut T) {
+    unsafe fn lines(&self, (base, at): (*const T, [usize; 3]), depth: &Range<usize>, to: *mut T) {
         let w = self.w;
         let [_, kh, kw] = w.kernel;
         let run = kw * self.cin;
@@ -117,7 +127,7 @@ impl<T: Number> Windows<'_, T> {
                         let x = first * s[2] + (a - line * run) as isize;
                         // SAFETY: terms of the row; elements of the input.
                         unsafe {
-                            let from = self.x.base.offset(z as isize * s[0] + y as isize * s[1] + x);
+                            let from = base.offset(z as isize * s[0] + y as isize * s[1] + x);
                             gather(from, 1, to.add(a - depth.start), 1, b - a);
                         }
                     }
@@ -127,11 +137,11 @@ impl<T: Number> Windows<'_, T> {
         }
     }
 
-    /// Calls `f` for each run of windows of a row that have an element at a tap: first window, length, its element in a plane. Whether
-    /// all windows are in runs.
+    /// Calls `f` for each run of windows of a row that have an element at a tap: first window, length, the distance of its element from
+    /// the first sample's plane. Whether all windows are in runs.
     fn runs(&self, columns: &Range<usize>, t: usize, mut f: impl FnMut(usize, usize, isize)) -> bool {
         let w = self.w;
-        let [_, oh, ow] = w.output;
+        let [od, oh, ow] = w.output;
         let [kz, ky, kx] = self.tap(t);
         let (lo, hi) = w.inside(2, kx);
         let (mut i, mut found) = (columns.start, 0);
@@ -140,11 +150,12 @@ impl<T: Number> Windows<'_, T> {
             let len = (ow - x0).min(columns.end - i);
             let (a, b) = (lo.clamp(x0, x0 + len), hi.clamp(x0, x0 + len));
             if a < b
-                && let Some((z, y)) = w.at(0, line / oh, kz).zip(w.at(1, line % oh, ky))
+                && let Some((z, y)) = w.at(0, line / oh % od, kz).zip(w.at(1, line % oh, ky))
             {
+                let sample = (line / (oh * od)) as isize * self.sample;
                 let x = (a * w.stride[2] + kx * w.dilation[2] - w.pad[2]) as isize;
                 let s = &self.x.strides;
-                f(i + a - x0, b - a, z as isize * s[0] + y as isize * s[1] + x * s[2]);
+                f(i + a - x0, b - a, sample + z as isize * s[0] + y as isize * s[1] + x * s[2]);
                 found += b - a;
             }
             i += len;
@@ -196,10 +207,10 @@ impl<T: Number> Rows<T> for Windows<'_, T> {
             && self.x.channel == 1
             && (w.kernel[2] == 1 || w.dilation[2] == 1 && self.x.strides[2] == cin as isize);
         for (i, window) in rows.enumerate() {
-            let at = self.window(window);
+            let (base, at) = self.window(window);
             if lines {
                 // SAFETY: the caller's promise.
-                unsafe { self.lines(at, &depth, to.add(i * step)) }
+                unsafe { self.lines((base, at), &depth, to.add(i * step)) }
                 continue;
             }
             for t in self.order.taps(&depth, cin, all) {
@@ -216,7 +227,7 @@ impl<T: Number> Rows<T> for Windows<'_, T> {
                     match cell(0).zip(cell(1)).zip(cell(2)) {
                         None => (0..channels.len()).for_each(|i| to.add(i * apart).write(T::default())),
                         Some(((z, y), x)) => {
-                            let from = self.x.base.offset(channels.start as isize * self.x.channel + z + y + x);
+                            let from = base.offset(channels.start as isize * self.x.channel + z + y + x);
                             gather(from, self.x.channel, to, apart, channels.len());
                         }
                     }
@@ -230,14 +241,51 @@ impl<T: Number> Rows<T> for Windows<'_, T> {
 const SOME: usize = 8;
 const STEP: usize = DEPTH + 16;
 
-/// The windows of an image as rows, windows × terms, as [`Panels`]: terms are tap by tap of each channel.
+/// The windows of images as rows, windows × terms, as [`Panels`]: terms are tap by tap of each channel.
 pub(crate) struct WindowTerms<'a, T>(Windows<'a, T>);
 
 impl<'a, T: Number> WindowTerms<'a, T> {
+    /// Of images that are `sample` apart.
+    ///
     /// # Safety
-    /// Elements of the image that windows have are readable while this value is in use.
-    pub(crate) unsafe fn new(x: Planes<*const T>, w: &'a Window, cin: usize) -> Self {
-        WindowTerms(Windows { x, w, cin, order: Order::Channels })
+    /// Elements of the images that windows have are readable while this value is in use.
+    pub(crate) unsafe fn new(x: Planes<*const T>, sample: isize, w: &'a Window, cin: usize) -> Self {
+        WindowTerms(Windows { x, sample, w, cin, order: Order::Channels })
+    }
+}
+
+/// Planes of several samples, channels × windows, as [`Rows`].
+pub(crate) struct SampleRows<T> {
+    base: *const T,
+    channel: isize,
+    /// Distance of windows, and their number.
+    windows: (isize, usize),
+    sample: isize,
+}
+// SAFETY: elements are read only, and whoever makes it promises that they are readable meanwhile.
+unsafe impl<T: Sync> Sync for SampleRows<T> {}
+
+impl<T: Number> SampleRows<T> {
+    /// # Safety
+    /// Elements of the planes are readable while this value is in use.
+    pub(crate) unsafe fn new(base: *const T, channel: isize, windows: (isize, usize), sample: isize) -> Self {
+        SampleRows { base, channel, windows, sample }
+    }
+}
+
+impl<T: Number> Rows<T> for SampleRows<T> {
+    unsafe fn fill(&self, rows: Range<usize>, depth: Range<usize>, step: usize, to: *mut T) {
+        let (apart, n) = self.windows;
+        for (i, row) in rows.enumerate() {
+            let mut p = depth.start;
+            while p < depth.end {
+                let len = (n - p % n).min(depth.end - p);
+                let cell = row as isize * self.channel + (p / n) as isize * self.sample + (p % n) as isize * apart;
+                // SAFETY: terms of the row; elements of a plane.
+                unsafe { gather(self.base.offset(cell), apart, to.add(i * step + p - depth.start), 1, len) };
+                p += len;
+            }
+        }
     }
 }
 
@@ -432,6 +480,10 @@ impl<T: Number> Implicit<'_, T> {
         let (n, k) = (s.w.windows(), s.cin * s.w.taps());
         let images = s.batch * s.groups;
         let threads = if images * s.cout * n * k < SHARED { 1 } else { threads };
+        if let Some(each) = self.together() {
+            // SAFETY: the caller's promise.
+            return unsafe { self.samples(each, threads, done) };
+        }
         // Every thread has strips, if there are enough windows.
         let strips = if n < 2 * WINDOWS { 1 } else { (s.cout * n).div_ceil(STRIP).min(n / WINDOWS).max(1) };
         let strips = if images == 1 && strips > 1 { strips.next_multiple_of(threads) } else { strips };
@@ -444,50 +496,136 @@ impl<T: Number> Implicit<'_, T> {
         let (over, inner) = if images * strips >= threads { (threads, 1) } else { (1, threads) };
         par::each(over, images * strips, &|i| {
             let (image, first) = (i / strips, i % strips * wide);
+            let (sample, group) = (image / s.groups, image % s.groups);
+            let windows = first..n.min(first + wide);
+            let y = self.result(sample, group).wrapping_offset(first as isize * self.y.3);
+            let of = sample * n + windows.start..sample * n + windows.end;
             // SAFETY: the caller's promise; items share no elements of the result.
-            unsafe { self.strip((image / s.groups, image % s.groups), first..n.min(first + wide), inner) }
+            unsafe { self.strip(group, of, (y, self.y.2, self.y.3), inner) }
             if let Some(done) = done {
-                done(image * s.cout..(image + 1) * s.cout, first..n.min(first + wide));
+                done(image * s.cout..(image + 1) * s.cout, windows);
             }
         });
     }
 
-    /// Some windows of one sample and group.
+    /// The first result of a sample and group.
+    fn result(&self, sample: usize, group: usize) -> *mut T {
+        let channels = (group * self.s.cout) as isize * self.y.2;
+        self.y.0.wrapping_offset(sample as isize * self.y.1 + channels)
+    }
+
+    /// Samples that are computed together: few windows of each read many weights.
+    fn together(&self) -> Option<usize> {
+        let (s, n) = (self.s, self.s.w.windows());
+        // A window of one element is a product with a vector.
+        if s.batch == 1 || n >= FEW || n == 1 && s.w.is_identity() {
+            return None;
+        }
+        let most = if self.side_by_side() { WINDOWS } else { ASIDE / size_of::<T>() / s.cout };
+        Some(most / n).filter(|each| *each > 1)
+    }
+
+    /// Whether windows of neighbouring samples have the distance of windows.
+    fn side_by_side(&self) -> bool {
+        self.y.1 == self.s.w.windows() as isize * self.y.3
+    }
+
+    /// Computes all windows of `most` samples at a time.
+    ///
+    /// # Safety
+    /// As [`run`](Implicit::run).
+    unsafe fn samples(&self, most: usize, threads: usize, done: Option<Epilogue<'_>>) {
+        let (s, n) = (self.s, self.s.w.windows());
+        let parts = s.batch.div_ceil(most);
+        // As many for each thread.
+        let parts = if parts > 1 { parts.next_multiple_of(threads).min(s.batch) } else { 1 };
+        let each = s.batch.div_ceil(parts);
+        let items = s.batch.div_ceil(each) * s.groups;
+        let (over, inner) = if items >= threads { (threads, 1) } else { (1, threads) };
+        par::each(over, items, &|i| {
+            let (first, group) = (i / s.groups * each, i % s.groups);
+            let samples = first..s.batch.min(first + each);
+            let windows = samples.start * n..samples.end * n;
+            let y = self.result(first, group);
+            // SAFETY: the caller's promise; items share no elements of the result.
+            unsafe {
+                if self.side_by_side() {
+                    self.strip(group, windows, (y, self.y.2, self.y.3), inner);
+                } else {
+                    let mut own = MaybeUninit::<[u8; ASIDE]>::uninit();
+                    let own = own.as_mut_ptr().cast::<u8>();
+                    let own: *mut T = own.add(own.align_offset(align_of::<T>())).cast();
+                    let (channel, window) =
+                        if self.turned(windows.len()) { (1, s.cout as isize) } else { (windows.len() as isize, 1) };
+                    self.strip(group, windows.clone(), (own, channel, window), inner);
+                    let y = Planes { base: self.result(0, group), channel: self.y.2, strides: [0, 0, self.y.3] };
+                    put((own, channel, window), s.cout, windows, (&y, self.y.1, [1, 1, n]));
+                }
+            }
+            if let Some(done) = done {
+                for image in samples.map(|sample| sample * s.groups + group) {
+                    done(image * s.cout..(image + 1) * s.cout, 0..n);
+                }
+            }
+        });
+    }
+
+    /// Whether a few windows read many weights: the result's transpose is computed.
+    fn turned(&self, windows: usize) -> bool {
+        let s = self.s;
+        windows <= 64 && s.cin * s.w.taps() >= 256 && s.cout > 1
+    }
+
+    /// Some windows of one group, counted over the samples. `c` has the first one's result and the distances of channels and windows.
     ///
     /// # Safety
     /// As [`run`](Implicit::run), of these windows' results.
-    pub(crate) unsafe fn strip(&self, (sample, group): (usize, usize), windows: Range<usize>, threads: usize) {
+    pub(crate) unsafe fn strip(&self, group: usize, windows: Range<usize>, c: (*mut T, isize, isize), threads: usize) {
         let (s, w) = (self.s, &self.s.w);
         let (cin, order) = (s.cin, Order::of(s));
         let (m, n, k) = (s.cout, windows.len(), s.cin * w.taps());
-        // The transpose where channels are side by side, or where a few windows read many weights.
-        let last = self.y.2 == 1 && (m > 1 || self.y.3 != 1) || w.windows() <= 64 && k >= 256 && m > 1;
+        let (y, channel, window) = c;
+        // The transpose where channels are side by side, too.
+        let last = channel == 1 && (m > 1 || window != 1) || self.turned(n);
         // SAFETY: the caller's promise.
         unsafe {
-            let base = self.x.base.offset(sample as isize * self.x_sample + (group * cin) as isize * self.x.channel);
+            let base = self.x.base.offset((group * cin) as isize * self.x.channel);
             let weight = self.weight.base.offset((group * m) as isize * self.weight_out);
-            let y = self.y.0.wrapping_offset(
-                sample as isize * self.y.1 + (group * m) as isize * self.y.2 + windows.start as isize * self.y.3,
-            );
+            let image = Windows { x: Planes { base, ..self.x }, sample: self.x_sample, w, cin, order };
+            let image = Part { of: image, first: windows.start };
             if let Some(bias) = self.bias {
-                start(&bias[group * m..][..m], y, (self.y.2, self.y.3), n);
+                start(&bias[group * m..][..m], y, (channel, window), n);
             }
             let add = self.bias.is_some();
             if let Some(at) = self.packed {
                 let panels = InPlace::new((k, m), at.add(group * group_len::<T>(s)));
-                let image = Part { of: Windows { x: Planes { base, ..self.x }, w, cin, order }, first: windows.start };
-                return T::product_of((n, m, k), &image, &panels, (y, self.y.3, self.y.2), add, threads);
+                return T::product_of((n, m, k), &image, &panels, (y, window, channel), add, threads);
             }
-            let c = if last { (y, self.y.3, self.y.2) } else { (y, self.y.2, self.y.3) };
+            let c = if last { (y, window, channel) } else { (y, channel, window) };
             let weights = Weights { at: Planes { base: weight, ..self.weight }, out: self.weight_out, w, cin, order };
             let flat = weights.step();
-            // Windows of one element are read as a matrix.
-            let image = if w.is_identity() { self.x.line(w.output) } else { None };
-            if let Some((x, flat)) = image.zip(flat) {
-                let columns = (base.offset(windows.start as isize * x), self.x.channel, x);
+            // Windows of one element are read as a matrix, if those of all samples have one distance.
+            let (first, size) = (windows.start / w.windows(), w.windows());
+            let line = if w.is_identity() { self.x.line(w.output) } else { None };
+            let single = size == 1 || windows.end <= (first + 1) * size;
+            if let Some((x, flat)) = line.filter(|x| single || self.x_sample == size as isize * x).zip(flat) {
+                let start = first as isize * self.x_sample + (windows.start % size) as isize * x;
+                let columns = (base.offset(start), self.x.channel, x);
                 let weights = (weight, self.weight_out, flat);
-                if w.windows() == 1 {
-                    return T::product((m, 1, k), true, weights, columns, (y, self.y.2, self.y.3), add, threads);
+                if size == 1 {
+                    for i in 0..n as isize {
+                        let (x, y) = (columns.0.offset(i * self.x_sample), y.offset(i * window));
+                        T::product(
+                            (m, 1, k),
+                            true,
+                            weights,
+                            (x, columns.1, columns.2),
+                            (y, channel, window),
+                            add,
+                            threads,
+                        );
+                    }
+                    return;
                 }
                 let (a, b) = (Strided::new(weights), Strided::new(columns));
                 return if last {
@@ -496,7 +634,6 @@ impl<T: Number> Implicit<'_, T> {
                     T::product_of((m, n, k), &a, &b, c, add, threads)
                 };
             }
-            let image = Part { of: Windows { x: Planes { base, ..self.x }, w, cin, order }, first: windows.start };
             match (last, flat) {
                 (true, None) => T::product_of((n, m, k), &image, &weights, c, add, threads),
                 (true, Some(flat)) => {
@@ -532,6 +669,36 @@ impl<T: Number> Rows<T> for Part<'_, T> {
         let rows = rows.start + self.first..rows.end + self.first;
         // SAFETY: the caller's promise.
         unsafe { Rows::fill(&self.of, rows, depth, step, to) }
+    }
+}
+
+/// Puts results, distances of channels and windows given, where they belong: windows are counted over the samples of `y`, which are of a
+/// distance and a size.
+///
+/// # Safety
+/// They are readable, and writable.
+pub(super) unsafe fn put<T: Copy>(
+    (from, channel, window): (*const T, isize, isize),
+    channels: usize,
+    windows: Range<usize>,
+    (y, sample, [od, oh, ow]): (&Planes<*mut T>, isize, [usize; 3]),
+) {
+    let mut at = windows.start;
+    while at < windows.end {
+        let (plane, row, column) = (at / (oh * ow), at / ow % oh, at % ow);
+        let len = (ow - column).min(windows.end - at);
+        let place = [plane % od, row, column];
+        let cell: isize = (0..3).map(|d| place[d] as isize * y.strides[d]).sum();
+        let cell = cell + (plane / od) as isize * sample;
+        for c in 0..channels as isize {
+            // SAFETY: the caller's promise.
+            unsafe {
+                let from = from.offset(c * channel + (at - windows.start) as isize * window);
+                let to = y.base.offset(cell + c * y.channel);
+                (0..len as isize).for_each(|i| to.offset(i * y.strides[2]).write(from.offset(i * window).read()));
+            }
+        }
+        at += len;
     }
 }
 

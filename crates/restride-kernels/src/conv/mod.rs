@@ -423,7 +423,8 @@ pub fn conv_transposed_room(
     w: &Window,
     out: Stored<'_>,
 ) -> usize {
-    let strip = transposed_room(out.0, w, weight.1.sizes[1] as usize);
+    let batch = if x.1.rank() < weight.1.rank() { 1 } else { x.1.sizes[0] as usize };
+    let strip = transposed_room(out.0, w, batch, weight.1.sizes[1] as usize);
     let target = if is_compute(out.0) { 0 } else { packed_room(out) };
     operand_room(x) + operand_room(weight) + target + bias.map_or(0, packed_room) + strip
 }

@@ -6,7 +6,7 @@
 
 use crate::conv::depthwise::Depthwise;
 use crate::conv::frame::Planes;
-use crate::conv::implicit::Implicit;
+use crate::conv::implicit::{Implicit, put};
 use crate::conv::tiled::{ConvFilter, TiledConv};
 use crate::conv::window::Window;
 use crate::conv::{Number, Shape};
@@ -23,9 +23,10 @@ fn wide(channels: usize, windows: usize) -> usize {
     (STRIP / channels.max(1)).clamp(1, windows.max(1))
 }
 
-/// Scratch bytes of [`TransposedConv::run`] for results of a type, with this number of channels in a group.
-pub(super) fn transposed_room(dtype: DType, w: &Window, channels: usize) -> usize {
-    let windows = (0..3).map(|d| w.input[d].div_ceil(w.stride[d])).product();
+/// Scratch bytes of [`TransposedConv::run`] for results of a type, with these numbers of samples and of channels in a group.
+pub(super) fn transposed_room(dtype: DType, w: &Window, batch: usize, channels: usize) -> usize {
+    let windows: usize = (0..3).map(|d| w.input[d].div_ceil(w.stride[d])).product();
+    let windows = batch.saturating_mul(windows);
     compute_room(dtype, (channels * wide(channels, windows)) as i64)
 }
 
@@ -205,38 +206,24 @@ impl<T: Number> TransposedConv<'_, T> {
                 let y = (y.base, self.y_sample, y.channel, line);
                 return Implicit { s, x, x_sample, weight, weight_out, packed: None, bias, y }.run(threads, None);
             }
-            let (n, m) = (w.windows(), s.cout);
+            let (n, m) = (s.batch * w.windows(), s.cout);
             let most = wide(m, n);
             // As many for each thread.
-            let strips = n.div_ceil(most).next_multiple_of(if s.batch == 1 { threads } else { 1 });
+            let strips = n.div_ceil(most).next_multiple_of(threads);
             let wide = n.div_ceil(strips).next_multiple_of(T::width()).min(most);
             let strips = n.div_ceil(wide);
-            let items = s.batch * strips;
-            let (over, inner) = if items >= threads { (threads, 1) } else { (1, threads) };
+            let (over, inner) = if strips >= threads { (threads, 1) } else { (1, threads) };
             let all = par::Across::new((x, weight, y));
             let own = || Temp::filled(m * wide, T::default());
-            par::each_with(over, items, &own, &|own, item| {
-                let (sample, first) = (item / strips, item % strips * wide);
-                let windows = first..n.min(first + wide);
-                // The strip's results, channel by channel.
-                let to = (own.as_mut_ptr().wrapping_sub(first), 0, wide as isize, 1);
+            par::each_with(over, strips, &own, &|own, strip| {
+                let windows = strip * wide..n.min((strip + 1) * wide);
                 let &(x, weight, ref y) = all.get();
-                let of = Implicit { s, x, x_sample, weight, weight_out, packed: None, bias, y: to };
-                of.strip((sample, 0), windows.clone(), inner);
-                let base = y.base.offset(sample as isize * self.y_sample);
-                let [_, oh, ow] = w.output;
-                let mut at = windows.start;
-                while at < windows.end {
-                    let (z, row, column) = (at / (oh * ow), at / ow % oh, at % ow);
-                    let len = (ow - column).min(windows.end - at);
-                    let cell = z as isize * y.strides[0] + row as isize * y.strides[1] + column as isize * y.strides[2];
-                    for c in 0..m {
-                        let (from, to) =
-                            (&own[c * wide + at - first..][..len], base.offset(cell + c as isize * y.channel));
-                        from.iter().enumerate().for_each(|(i, &v)| to.offset(i as isize * y.strides[2]).write(v));
-                    }
-                    at += len;
-                }
+                let nowhere = (y.base, 0, 0, 0);
+                let of = Implicit { s, x, x_sample, weight, weight_out, packed: None, bias, y: nowhere };
+                // The strip's results, channel by channel.
+                let to = (own.as_mut_ptr(), wide as isize, 1);
+                of.strip(0, windows.clone(), to, inner);
+                put((own.as_ptr(), to.1, to.2), m, windows, (y, self.y_sample, w.output));
             });
         }
     }

@@ -280,6 +280,8 @@ impl<T: Compute, F: Fold<T> + Copy> Pooling<'_, T, F> {
             let from = self.x.base.offset(n as isize * self.x_sample).offset(c as isize * self.x.channel);
             let to = self.y.base.offset(n as isize * self.y_sample).offset(c as isize * self.y.channel);
             let mut groups = [AlikeWindows::default(); GROUPS];
+            // Windows that fill a block.
+            let full = if F::PARTS == 1 { SIDE / 2 } else { SIDE };
             for (oz, &z) in z.iter().enumerate() {
                 for (oy, &y) in y.iter().enumerate() {
                     let to = to.offset(oz as isize * self.y.strides[0] + oy as isize * self.y.strides[1]);
@@ -305,10 +307,10 @@ impl<T: Compute, F: Fold<T> + Copy> Pooling<'_, T, F> {
                             continue;
                         }
                         match (many, apart as isize * width) {
-                            (SIDE, 1) if const { is_common::<T>() } => {
+                            (_, 1) if const { is_common::<T>() } && many >= full => {
                                 self.block::<1, true>(&w, from, 1, many, to, step)
                             }
-                            (SIDE, 2) if const { is_common::<T>() } => {
+                            (_, 2) if const { is_common::<T>() } && many >= full => {
                                 self.block::<2, true>(&w, from, 2, many, to, step)
                             }
                             (_, lane) => self.block::<0, false>(&w, from, lane, many, to, step),
@@ -421,7 +423,8 @@ impl<T: Compute, F: Fold<T> + Copy> Pooling<'_, T, F> {
         }
     }
 
-    /// `n` results: their elements `lane` apart (`LANE`, if that is known), their cells `out` apart. All of [`SIDE`] if `FULL`.
+    /// `n` results: their elements `lane` apart (`LANE`, if that is known), their cells `out` apart. All of [`SIDE`] if `FULL`, or half of them and
+    /// more of one part.
     #[inline(always)]
     unsafe fn block<const LANE: usize, const FULL: bool>(
         &self,
@@ -433,7 +436,7 @@ impl<T: Compute, F: Fold<T> + Copy> Pooling<'_, T, F> {
         out: isize,
     ) {
         let lane = if LANE > 0 { LANE as isize } else { lane };
-        let n = if FULL { SIDE } else { n.min(SIDE) };
+        let n = if FULL && F::PARTS > 1 { SIDE } else { n.min(SIDE) };
         let (s, divisor) = (&self.x.strides, self.fold.divisor(w));
         if F::PARTS == 8 && FULL && w[2].end <= w[2].start + 2 * w[2].step && w[2].end > w[2].start {
             // Lines of one or two elements have as many parts: registers.
@@ -467,7 +470,9 @@ impl<T: Compute, F: Fold<T> + Copy> Pooling<'_, T, F> {
             // SAFETY: the caller's promise.
             unsafe {
                 self.eight_of_one_part::<LANE>(w, x, y, out);
-                self.eight_of_one_part::<LANE>(w, x.add(8 * LANE), y.offset(8 * out), out);
+                // Some of them are computed twice, if there are fewer than sixteen.
+                let last = n - SIDE / 2;
+                self.eight_of_one_part::<LANE>(w, x.add(last * LANE), y.offset(last as isize * out), out);
             }
             return;
         }
