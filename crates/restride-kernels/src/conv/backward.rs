@@ -1,9 +1,9 @@
 //! Gradients of convolutions: of the input by transposed convolutions, of the weight by products with windows that are made panel by
 //! panel.
 
+use crate::conv::columns::{SampleRows, WindowTerms};
 use crate::conv::depthwise_backward::DepthwiseGradient;
 use crate::conv::frame::Planes;
-use crate::conv::implicit::{SampleRows, WindowTerms};
 use crate::conv::window::Window;
 use crate::conv::{
     Number, Shape, batch, conv_room, conv_transposed_room, forward, is_plane, operand, operand_room, planes, transpose,

@@ -9,6 +9,7 @@
 
 mod backward;
 mod boxes;
+mod columns;
 mod depthwise;
 mod depthwise_backward;
 mod depthwise_last;

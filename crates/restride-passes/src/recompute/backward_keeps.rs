@@ -1,6 +1,6 @@
 //! Values of forward that backward keeps: values that both need are kept until backward reads them, or recomputed before.
 
-use super::cost::{costs, sums_products};
+use super::cost::costs;
 use super::{Aim, reach, run, work};
 use crate::memory_model::{MemoryModel, ModelNode};
 use crate::symbols::specialize;
@@ -13,8 +13,8 @@ use std::collections::{BTreeSet, BinaryHeap};
 pub enum Keep {
     /// All that backward reads.
     All,
-    /// All but values that are cheap to recompute: those of operators that read their operands once, where that lowers the
-    /// peak, for at most a twentieth of the program's work. All where sizes are symbols.
+    /// All but values that are cheap to recompute for their bytes, where that lowers the peak: together for at most a fiftieth of the
+    /// program's work. All where sizes are symbols.
     #[default]
     Auto,
     /// Nothing for its own sake: whatever makes the peak smaller is recomputed, as often as that takes. Where sizes are not
@@ -38,7 +38,7 @@ pub struct Kept {
 }
 
 /// The fraction of a program's work that [`Keep::Auto`] may add.
-const WORK: i64 = 20;
+const WORK: i64 = 50;
 
 /// The number of nodes that the choice looks at; after that, values are dropped in order.
 const LOOKS: usize = 20_000_000;
@@ -61,18 +61,12 @@ pub fn keep(program: &Program, forward: usize, sizes: &Binding, keep: Keep) -> R
     let (sequence, bytes) = match keep {
         Keep::All => return Ok(as_it_is()),
         Keep::Auto | Keep::None if choice.known().is_ok() => {
-            let mut cheap = model.clone();
-            for node in &mut cheap.nodes {
-                node.free &= !sums_products(known.graph(), &known.graph().nodes[node.id]);
-            }
-            let lowest = |model: &MemoryModel, work| reach(&known, model, &costs, Aim { most: 0, work });
+            let lowest = |work| reach(&known, &model, &costs, Aim { most: 0, work });
+            let cheap = lowest(work(&costs, 0..costs.len()) / WORK);
             let (sequence, peak) = match keep {
-                Keep::Auto => lowest(&cheap, work(&costs, 0..costs.len()) / WORK),
+                Keep::Auto => cheap,
                 // Recomputing less can need less memory at once.
-                _ => [lowest(&cheap, i64::MAX), lowest(&model, i64::MAX)]
-                    .into_iter()
-                    .min_by_key(|(_, peak)| *peak)
-                    .expect("there are two"),
+                _ => [cheap, lowest(i64::MAX)].into_iter().min_by_key(|(_, peak)| *peak).expect("there are two"),
             };
             if peak >= model.own_peak() {
                 return Ok(as_it_is());

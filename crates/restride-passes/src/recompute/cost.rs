@@ -4,8 +4,8 @@ use crate::memory_model::MemoryModel;
 use restride_ir::{Graph, Node, Type, ValueId};
 
 /// Multiplications of a matrix product, with operands in the caches, in the time of going through one byte of memory (one
-/// core: 3 to 6 GB/s without fusion, 25 to 40 billion multiplications).
-const BYTE: i64 = 8;
+/// core with AVX-512: 15 to 20 GB/s, 50 billion multiplications).
+const BYTE: i64 = 3;
 
 /// For each node in order: the bytes that it reads and writes, and its multiplications if it sums products. A view costs
 /// nothing.
@@ -24,11 +24,6 @@ fn cost(graph: &Graph, node: &Node) -> i64 {
     moved.saturating_mul(BYTE).saturating_add(products(graph, node)).saturating_add(1)
 }
 
-/// Whether a node costs more than going through its operands and results once.
-pub(super) fn sums_products(graph: &Graph, node: &Node) -> bool {
-    factors(graph, node).is_some()
-}
-
 /// How many products are summed: a matrix product of `[m, k]` and `[k, n]` has `m * k * n` of them, which is the root of the
 /// product of the three sizes. A convolution has somewhat more than that.
 fn products(graph: &Graph, node: &Node) -> i64 {
@@ -40,7 +35,7 @@ fn products(graph: &Graph, node: &Node) -> i64 {
 /// The elements of the two largest operands of a node that sums products: they may be the factors of a matrix product.
 fn factors(graph: &Graph, node: &Node) -> Option<(i64, i64)> {
     let def = node.op.def();
-    if def.pointwise || def.by_row || def.movement.is_some() || node.op.is_view() {
+    if def.pointwise || def.movement.is_some() || node.op.is_view() {
         return None;
     }
     let mut sizes: Vec<i64> =
