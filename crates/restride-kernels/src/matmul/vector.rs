@@ -152,6 +152,8 @@ unsafe fn brain<T: Compute + Add<Output = T> + Mul<Output = T>>(
     let wide = |bits: u16| T::from_f32(f32::from_bits((bits as u32) << 16));
     let (chunks, rest) = x.as_chunks::<LANES>();
     let whole = x.len() - rest.len();
+    // What is read some time later: of long runs the same ones, of short runs those after the next ones.
+    let ahead = if x.len() >= RUN { 512 } else { 2 * BRAIN as isize * apart };
     for (j, sums) in sums.chunks_mut(BRAIN).enumerate() {
         // Of fewer columns the last one again.
         let column = |i: usize| (BRAIN * j + i.min(sums.len() - 1)) as isize;
@@ -159,7 +161,7 @@ unsafe fn brain<T: Compute + Add<Output = T> + Mul<Output = T>>(
         let mut made: [[T; LANES]; BRAIN] = std::array::from_fn(|i| sums[i.min(sums.len() - 1)]);
         for (line, chunks) in chunks.chunks(64 / size_of::<u16>() / LANES).enumerate() {
             let first = line * (64 / size_of::<u16>());
-            runs.iter().for_each(|run| prefetch(run.wrapping_add(first + 512)));
+            runs.iter().for_each(|run| prefetch(run.wrapping_add(first).wrapping_offset(ahead)));
             for (at, x) in chunks.iter().enumerate() {
                 for (sum, run) in made.iter_mut().zip(runs) {
                     // SAFETY: eight elements of a column.
@@ -327,6 +329,8 @@ unsafe fn columns<T: Copy + Zero + Add<Output = T> + Mul<Output = T>>(
         // SAFETY: the caller's promise: all of these are elements of the operands.
         unsafe {
             let term = |p: usize, j: usize| from.offset(p as isize * b.1 + j as isize * b.2).read();
+            // The next four runs, which a processor does not foresee.
+            let ahead = 4 * b.2;
             for (j, sums) in sums[..n].chunks_mut(4).enumerate() {
                 let j = 4 * j;
                 if b.1 == 1 {
@@ -335,6 +339,9 @@ unsafe fn columns<T: Copy + Zero + Add<Output = T> + Mul<Output = T>>(
                         std::array::from_fn(|i| from.wrapping_offset((j + i.min(sums.len() - 1)) as isize * b.2));
                     let mut four: [[T; LANES]; 4] = std::array::from_fn(|i| sums[i.min(sums.len() - 1)]);
                     for p in (0..whole).step_by(LANES) {
+                        if p % (64 / size_of::<T>()) == 0 {
+                            runs.iter().for_each(|run| prefetch(run.wrapping_add(p).wrapping_offset(ahead)));
+                        }
                         let x = left.add(p).cast::<[T; LANES]>().read_unaligned();
                         for (sum, run) in four.iter_mut().zip(runs) {
                             let y = run.add(p).cast::<[T; LANES]>().read_unaligned();
