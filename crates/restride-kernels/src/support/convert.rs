@@ -329,7 +329,9 @@ pub fn copy_convert(src: View<'_>, dst: &ViewMut<'_>) {
 #[inline(never)]
 fn copy_as<C: Compute>(src: View<'_>, dst: &ViewMut<'_>) {
     let rows = Rows::any_order(&[dst.layout(), src.layout()]);
-    let as_they_are = src.dtype() == C::DTYPE && rows.stride(1) == 1 && !may_share(&src, dst);
+    let apart = !may_share(&src, dst);
+    let as_they_are = apart && src.dtype() == C::DTYPE && rows.stride(1) == 1;
+    let in_place = apart && dst.dtype() == C::DTYPE && rows.stride(0) == 1;
     let mut buffer = Stack::<C, CHUNK>::new();
     let buffer = buffer.filled(rows.len().min(CHUNK), C::default());
     rows.for_each(|at| {
@@ -341,6 +343,14 @@ fn copy_as<C: Compute>(src: View<'_>, dst: &ViewMut<'_>) {
                 unsafe {
                     let row = std::slice::from_raw_parts((src.base() as *const C).wrapping_offset(from), row.len());
                     store_row(dst.dtype(), dst.base(), to, rows.stride(0), row);
+                }
+                continue;
+            }
+            if in_place {
+                // SAFETY: as below; the cells of a row are neighbours, and the source has none of them.
+                unsafe {
+                    let row = std::slice::from_raw_parts_mut((dst.base() as *mut C).wrapping_offset(to), row.len());
+                    load_row(src.dtype(), src.base(), from, rows.stride(1), row);
                 }
                 continue;
             }
