@@ -4,7 +4,7 @@
 //! set of sizes stays bound, so that a call changes addresses only.
 
 use crate::arrays::{foreign, scalar};
-use crate::dlpack::{DLTensor, ExchangeApi, exchange_api, memory_of};
+use crate::dlpack::{DLDataType, DLTensor, ExchangeApi, data_type, exchange_api, memory_of};
 use crate::engine::as_rank;
 use crate::errors::{OrRaise, raise};
 use crate::held::{Gone, HeldWeight, sample, version};
@@ -16,8 +16,8 @@ use pyo3::prelude::*;
 use pyo3::sync::MutexExt;
 use pyo3::types::{PyBool, PyFloat, PyInt, PyList, PyTuple};
 use restride::{
-    Bytes, CompileOptions, Error, ErrorKind, Inputs, Layout, OpenOptions, RawTensor, RunOptions, RunValue, Scalar,
-    Session, State, Storage,
+    Addresses, Bytes, CompileOptions, Error, ErrorKind, Inputs, Layout, OpenOptions, RawTensor, RunOptions, RunValue,
+    Scalar, Session, State, Storage,
 };
 use restride_ir::{AliasRoot, InputKind, OutputKind};
 use std::collections::BTreeMap;
@@ -70,38 +70,48 @@ struct BoundGraph {
     loose: bool,
 }
 
-/// A session, with how its outputs are made.
+/// A session, with how its inputs are and how its outputs are made.
 struct BoundSession {
     session: Session,
-    /// The inputs that it was bound to last.
-    inputs: Vec<RunValue>,
+    /// What the arguments that are no weights have to be.
+    inputs: Vec<InputForm>,
     outputs: Vec<OutputForm>,
     /// Memory that outputs are views of.
     bases: Vec<FreshForm>,
 }
 
+/// An argument that a session takes.
+enum InputForm {
+    /// A tensor of an element type, with sizes and strides.
+    Tensor { dtype: DLDataType, numbers: Box<[i64]> },
+    /// A number or `None`.
+    Value(RunValue),
+}
+
 /// Memory that PyTorch makes: arguments of `empty`, and where a result of restride is.
 struct FreshForm {
-    sizes: Py<PyTuple>,
-    strides: Py<PyTuple>,
-    dtype: Py<PyAny>,
+    /// Sizes, strides and element type, as PyTorch takes them.
+    arguments: Py<PyTuple>,
     layout: Layout,
     own: restride::DType,
+    bytes: usize,
 }
 
 enum OutputForm {
     /// Memory of its own.
     Fresh(FreshForm),
     /// A view of a base, in its own element type.
-    OfBase { base: usize, dtype: Py<PyAny> },
+    OfBase { base: usize, dtype: Py<PyAny>, layout: Layout },
     /// An argument as it is.
     Argument { argument: usize },
     /// A view of an argument.
-    View { argument: usize },
+    View { argument: usize, layout: Layout },
     /// A view of an argument in another element type.
-    Retyped { argument: usize, dtype: Py<PyAny>, own: restride::DType },
-    /// A number or `None`.
-    Other,
+    Retyped { argument: usize, dtype: Py<PyAny>, own: restride::DType, layout: Layout },
+    /// A number.
+    Number(Scalar),
+    /// `None`.
+    Nothing,
 }
 
 impl Graph {
@@ -116,29 +126,15 @@ impl Graph {
         }
     }
 
-    fn is_tensor(&self, argument: &Bound<'_, PyAny>) -> PyResult<bool> {
-        argument.is_instance(self.tensor.bind(argument.py()))
+    fn is_tensor(&self, argument: &Bound<'_, PyAny>) -> bool {
+        // SAFETY: both are types, which live.
+        unsafe { ffi::PyType_IsSubtype(ffi::Py_TYPE(argument.as_ptr()), self.tensor.as_ptr().cast()) != 0 }
     }
 
-    /// The argument as an input; the one of the call before, where it is the same memory.
-    fn input(&self, argument: &Bound<'_, PyAny>, before: Option<&RunValue>, position: usize) -> PyResult<RunValue> {
-        if !self.is_tensor(argument)? {
-            return number(argument, position);
-        }
-        let lent = self.lend(argument)?;
-        if let Some(RunValue::Tensor(t)) = before
-            && stands(&lent, t)
-        {
-            if t.storage().address() == lent.start() || t.numel() == 0 {
-                return Ok(RunValue::Tensor(t.clone()));
-            }
-            // The same sizes elsewhere.
-            let storage = foreign(lent.start(), t.storage().len(), true, Vec::new());
-            if let Some(moved) = RawTensor::new(storage, t.dtype(), t.layout().clone()) {
-                return Ok(RunValue::Tensor(moved));
-            }
-        }
-        let (start, bytes, dtype, layout) = memory_of(&lent, &format!("argument {position}"))?;
+    /// The argument as an input.
+    fn input(&self, argument: &Bound<'_, PyAny>, lent: Option<&DLTensor>, position: usize) -> PyResult<RunValue> {
+        let Some(lent) = lent else { return number(argument, position) };
+        let (start, bytes, dtype, layout) = memory_of(lent, &format!("argument {position}"))?;
         let raw = RawTensor::new(foreign(start, bytes, true, Vec::new()), dtype, layout);
         let raw = raw.ok_or_else(|| PyRuntimeError::new_err(format!("argument {position} is not aligned")))?;
         Ok(RunValue::Tensor(raw))
@@ -213,9 +209,9 @@ impl Graph {
     }
 
     /// A session for inputs.
-    fn open(&self, py: Python<'_>, bound: &BoundGraph, values: Vec<RunValue>) -> PyResult<BoundSession> {
+    fn open(&self, py: Python<'_>, bound: &BoundGraph, given: &Inputs) -> PyResult<BoundSession> {
+        let inputs = given.values.iter().map(InputForm::of).collect();
         let Some(compiled) = bound.compiled.clone() else { return Err(PyRuntimeError::new_err("not compiled")) };
-        let inputs = Inputs::new(values.iter().cloned());
         let options = RunOptions { threads: self.threads, ..RunOptions::default() };
         let state = (!bound.loose).then(|| bound.state.clone());
         let session = py.detach(|| {
@@ -223,7 +219,7 @@ impl Graph {
             if let Some(state) = state {
                 instance.set_state(state);
             }
-            instance.session(&inputs, &[], &options)
+            instance.session(given, &[], &options)
         });
         // Nothing has run: whoever calls may run the graph otherwise.
         let session = session.or_raise().inspect_err(|e| {
@@ -242,16 +238,17 @@ impl Graph {
             known.ok_or_else(|| PyRuntimeError::new_err(format!("PyTorch has no element type {d}")))
         };
         let fresh = |t: &RawTensor| {
+            let (sizes, strides) = (PyTuple::new(py, &t.layout().sizes)?, PyTuple::new(py, &t.layout().strides)?);
             PyResult::Ok(FreshForm {
-                sizes: PyTuple::new(py, t.layout().sizes.iter())?.unbind(),
-                strides: PyTuple::new(py, t.layout().strides.iter())?.unbind(),
-                dtype: dtype(t.dtype())?,
+                arguments: (sizes, strides, dtype(t.dtype())?).into_pyobject(py)?.unbind(),
                 layout: t.layout().clone(),
                 own: t.dtype(),
+                bytes: t.layout().byte_range(t.dtype().size()).map_or(0, |r| r.end),
             })
         };
-        let given = signature.outputs.iter().zip(&program.graph().outputs);
-        let user = given.filter(|(o, _)| matches!(o.kind, OutputKind::User | OutputKind::Loss));
+        let all = signature.outputs.iter().zip(&program.graph().outputs);
+        let user = all.filter(|(o, _)| matches!(o.kind, OutputKind::User | OutputKind::Loss));
+        let layout = |t: &RawTensor| t.layout().clone();
         for ((spec, result), value) in user.zip(&session.outputs().values) {
             outputs.push(match (&spec.alias, value) {
                 (None, RunValue::Tensor(t)) => OutputForm::Fresh(fresh(t)?),
@@ -259,44 +256,47 @@ impl Graph {
                     AliasRoot::Base(at) => OutputForm::OfBase {
                         base: signature.outputs[..at].iter().filter(|o| matches!(o.kind, OutputKind::Base)).count(),
                         dtype: dtype(t.dtype())?,
+                        layout: layout(t),
                     },
                     AliasRoot::Input(i) if is_user(i) || bound.loose || taken.contains(&i) => {
                         let argument = taken.iter().position(|t| *t == i).unwrap_or(i);
                         let base = signature.inputs[i].value;
                         match program.graph().values[base].ty.tensor() {
                             _ if result.values().any(|v| *v == base) => OutputForm::Argument { argument },
-                            Some(b) if b.dtype == t.dtype() => OutputForm::View { argument },
-                            _ => OutputForm::Retyped { argument, dtype: dtype(t.dtype())?, own: t.dtype() },
+                            Some(b) if b.dtype == t.dtype() => OutputForm::View { argument, layout: layout(t) },
+                            _ => OutputForm::Retyped {
+                                argument,
+                                dtype: dtype(t.dtype())?,
+                                own: t.dtype(),
+                                layout: layout(t),
+                            },
                         }
                     }
-                    _ => OutputForm::Other,
+                    _ => return Err(unknown_memory()),
                 },
-                _ => OutputForm::Other,
+                (_, RunValue::Scalar(s)) => OutputForm::Number(*s),
+                _ => OutputForm::Nothing,
             });
         }
         let bases = session.bases().or_raise()?;
         let bases = bases.iter().filter_map(RunValue::tensor).map(fresh).collect::<PyResult<Vec<_>>>()?;
-        Ok(BoundSession { session, inputs: values, outputs, bases })
+        Ok(BoundSession { session, inputs, outputs, bases })
     }
 
-    /// A tensor for a result, and its memory.
+    /// A tensor for a result, and where its first element is.
     fn make<'py>(
         &self,
         py: Python<'py>,
         form: &FreshForm,
         results: Option<&mut ResultMemory>,
-    ) -> PyResult<(Bound<'py, PyAny>, RawTensor)> {
-        let empty = || self.empty.bind(py).call1((form.sizes.bind(py), form.strides.bind(py), form.dtype.bind(py)));
-        let bytes = form.layout.byte_range(form.own.size()).map_or(0, |r| r.end);
+    ) -> PyResult<(Bound<'py, PyAny>, *mut u8)> {
+        let empty = || self.empty.bind(py).call1(form.arguments.bind(py));
         let fresh = match results {
-            Some(results) if bytes >= LEAST => results.take(py, (form.own, &form.layout), empty)?,
+            Some(results) if form.bytes >= LEAST => results.take(py, (form.own, &form.layout), empty)?,
             _ => empty()?,
         };
-        // The session holds no memory of PyTorch's: a tensor that is gone gives it back.
-        let storage = foreign(self.lend(&fresh)?.start(), bytes, true, Vec::new());
-        let raw = RawTensor::new(storage, form.own, form.layout.clone());
-        let raw = raw.ok_or_else(|| PyRuntimeError::new_err("PyTorch made memory that is not aligned"))?;
-        Ok((fresh, raw))
+        let start = self.lend(&fresh)?.start();
+        Ok((fresh, start.wrapping_add(form.layout.offset.max(0) as usize * form.own.size())))
     }
 
     /// A tensor on a tensor's storage, from a place in it on, in elements of its own type.
@@ -317,23 +317,59 @@ impl Graph {
     }
 }
 
-/// Whether a tensor has the element type, sizes and strides of another one.
-fn stands(lent: &DLTensor, t: &RawTensor) -> bool {
-    let layout = t.layout();
-    if lent.dtype != crate::dlpack::data_type(t.dtype()) || lent.ndim as usize != layout.rank() || layout.offset != 0 {
-        return false;
-    }
-    if layout.rank() == 0 {
-        return true;
-    }
-    // SAFETY: the lender promises `ndim` numbers each, and the tensor lives as long as the call.
-    let (sizes, strides) = unsafe {
-        if lent.strides.is_null() {
-            return false;
+impl OutputForm {
+    fn fresh(&self) -> Option<&FreshForm> {
+        match self {
+            OutputForm::Fresh(form) => Some(form),
+            _ => None,
         }
-        (std::slice::from_raw_parts(lent.shape, layout.rank()), std::slice::from_raw_parts(lent.strides, layout.rank()))
-    };
-    *sizes == layout.sizes[..] && *strides == layout.strides[..]
+    }
+}
+
+impl BoundSession {
+    /// Frees the memory that the session made for outputs: runs are given theirs.
+    fn leave_own_memory(&mut self, inputs: &Inputs, memory: &[Option<*mut u8>]) -> restride::Result<()> {
+        let forms = self.outputs.iter().map(OutputForm::fresh).chain(self.bases.iter().map(Some));
+        let given = forms.zip(memory).map(|(form, first)| {
+            let (form, first) = (form?, (*first)?);
+            let start = first.wrapping_sub(form.layout.offset.max(0) as usize * form.own.size());
+            RawTensor::new(foreign(start, form.bytes, true, Vec::new()), form.own, form.layout.clone())
+        });
+        let given: Vec<Option<RawTensor>> = given.collect();
+        self.session.rebind(inputs, &given)
+    }
+}
+
+impl InputForm {
+    fn of(value: &RunValue) -> InputForm {
+        match value {
+            RunValue::Tensor(t) => InputForm::Tensor {
+                dtype: data_type(t.dtype()),
+                numbers: t.layout().sizes.iter().chain(&t.layout().strides).copied().collect(),
+            },
+            other => InputForm::Value(other.clone()),
+        }
+    }
+
+    /// Whether the argument, which is a tensor where its memory is lent, is one of these.
+    fn fits(&self, argument: &Bound<'_, PyAny>, lent: Option<&DLTensor>, position: usize) -> PyResult<bool> {
+        let (dtype, numbers, lent) = match (self, lent) {
+            (InputForm::Tensor { dtype, numbers }, Some(lent)) => (dtype, numbers, lent),
+            (InputForm::Value(value), None) => return Ok(alike(&number(argument, position)?, value)),
+            _ => return Ok(false),
+        };
+        let rank = numbers.len() / 2;
+        if lent.dtype != *dtype || lent.ndim as usize != rank {
+            return Ok(false);
+        }
+        if rank == 0 {
+            return Ok(true);
+        }
+        // SAFETY: the lender promises `ndim` numbers each, and the tensor lives as long as the call.
+        let same = |own: *mut i64, want: &[i64]| unsafe { std::slice::from_raw_parts(own.cast_const(), rank) } == want;
+        let (sizes, strides) = numbers.split_at(rank);
+        Ok(!lent.strides.is_null() && same(lent.shape, sizes) && same(lent.strides, strides))
+    }
 }
 
 fn number(argument: &Bound<'_, PyAny>, position: usize) -> PyResult<RunValue> {
@@ -437,34 +473,38 @@ impl Graph {
             }
         }
         let is_weight = |i: usize| !bound.loose && self.is_weight.get(i) == Some(&true);
-        let mut chosen = None;
         let arguments: Vec<Bound<'py, PyAny>> = args.iter().collect();
-        let given: Vec<(usize, &Bound<'py, PyAny>)> =
-            arguments.iter().enumerate().filter(|(i, _)| !is_weight(*i)).collect();
+        // The memory of those that are tensors and no weights.
+        let mut given: Vec<(usize, Option<DLTensor>)> = Vec::with_capacity(arguments.len());
+        for (i, argument) in arguments.iter().enumerate().filter(|(i, _)| !is_weight(*i)) {
+            given.push((i, if self.is_tensor(argument) { Some(self.lend(argument)?) } else { None }));
+        }
         // The session whose sizes these are: the latest first.
-        let mut values: Vec<RunValue> = Vec::new();
+        let mut chosen = None;
         for (at, one) in bound.sessions.iter().enumerate().rev() {
-            values.clear();
-            for (k, (i, argument)) in given.iter().enumerate() {
-                let value = self.input(argument, one.inputs.get(k), *i)?;
-                if !alike(&value, &one.inputs[k]) {
+            let mut fits = one.inputs.len() == given.len();
+            for (form, (i, lent)) in one.inputs.iter().zip(&given) {
+                fits = fits && form.fits(&arguments[*i], lent.as_ref(), *i)?;
+                if !fits {
                     break;
                 }
-                values.push(value);
             }
-            if values.len() == given.len() {
+            if fits {
                 chosen = Some(at);
                 break;
             }
         }
+        let mut opened = None;
         let at = match chosen {
             Some(at) => at,
             None => {
-                values.clear();
-                for (i, argument) in &given {
-                    values.push(self.input(argument, None, *i)?);
+                let mut values = Vec::with_capacity(given.len());
+                for (i, lent) in &given {
+                    values.push(self.input(&arguments[*i], lent.as_ref(), *i)?);
                 }
-                let one = self.open(py, bound, values.clone())?;
+                let inputs = Inputs::new(values);
+                let one = self.open(py, bound, &inputs)?;
+                opened = Some(inputs);
                 if bound.sessions.len() >= SESSIONS {
                     bound.sessions.remove(0);
                 }
@@ -473,68 +513,66 @@ impl Graph {
             }
         };
         let one = &mut bound.sessions[at];
-        let mut made: Vec<Option<Bound<'py, PyAny>>> = Vec::with_capacity(one.outputs.len());
-        let mut memory: Vec<Option<RawTensor>> = Vec::with_capacity(one.outputs.len());
+        let mut made: Vec<Option<Bound<'py, PyAny>>> = Vec::with_capacity(one.outputs.len() + one.bases.len());
+        let mut memory: Vec<Option<*mut u8>> = Vec::with_capacity(one.outputs.len() + one.bases.len());
         let mut results = bound.results.as_mut();
         if let Some(results) = &mut results {
             results.look(py)?;
         }
-        let forms = one.outputs.iter().map(|form| match form {
-            OutputForm::Fresh(form) => Some(form),
-            _ => None,
-        });
-        for form in forms.chain(one.bases.iter().map(Some)) {
-            let (fresh, raw) = match form {
+        for form in one.outputs.iter().map(OutputForm::fresh).chain(one.bases.iter().map(Some)) {
+            let (fresh, start) = match form {
                 Some(form) => Some(self.make(py, form, results.as_deref_mut())?).unzip(),
                 None => (None, None),
             };
             made.push(fresh);
-            memory.push(raw);
+            memory.push(start);
         }
-        let inputs = Inputs::new(values);
         if let Some(seed) = seed {
             one.session.set_seed(seed);
         }
-        let run = py.detach(|| {
-            one.session.rebind(&inputs, &memory)?;
-            as_rank(|| one.session.run())
-        });
+        if let Some(inputs) = opened {
+            one.leave_own_memory(&inputs, &memory).or_raise()?;
+        }
+        let (users, places) = one.session.places();
+        let first = |(i, (_, lent)): (&usize, &(usize, Option<DLTensor>))| Some((*i, lent.as_ref()?.start()));
+        let inputs = users.iter().zip(&given).filter_map(first).collect();
+        let outputs = places.zip(&memory).filter_map(|(i, start)| Some((i, (*start)?))).collect();
+        // SAFETY: PyTorch's tensors, which live until this returns, have the types, sizes and strides that the session is bound to: this
+        // was compared. Results were just made. That no other thread uses what is written is for the caller to see to, as with PyTorch.
+        let at = unsafe { Addresses::promise(inputs, outputs) };
+        let run = py.detach(|| as_rank(|| one.session.run_at(&at)));
         run.or_raise()?;
-        one.inputs = inputs.values;
-        let out = PyList::empty(py);
         let bases = made.split_off(one.outputs.len());
-        for (position, (form, fresh)) in one.outputs.iter().zip(made).enumerate() {
-            let result = &one.session.outputs().values[position];
-            out.append(match (form, fresh, result) {
-                (_, Some(fresh), _) => fresh,
-                (OutputForm::OfBase { base, dtype }, _, RunValue::Tensor(t)) => {
+        let mut out = Vec::with_capacity(made.len());
+        for (form, fresh) in one.outputs.iter().zip(made) {
+            out.push(match (form, fresh) {
+                (_, Some(fresh)) => fresh,
+                (OutputForm::Fresh(_), None) => return Err(unknown_memory()),
+                (OutputForm::OfBase { base, dtype, layout }, _) => {
                     let Some(base) = bases.get(*base).and_then(Option::as_ref) else { return Err(unknown_memory()) };
-                    self.on_storage_of(base, dtype, t.layout(), t.layout().offset)?
+                    self.on_storage_of(base, dtype, layout, layout.offset)?
                 }
-                (OutputForm::Argument { argument }, ..) => arguments[*argument].clone(),
-                (OutputForm::View { argument }, _, RunValue::Tensor(t)) => {
-                    let layout = t.layout();
+                (OutputForm::Argument { argument }, _) => arguments[*argument].clone(),
+                (OutputForm::View { argument, layout }, _) => {
                     let base = &arguments[*argument];
                     let own: i64 = base.call_method0(intern!(py, "storage_offset"))?.extract()?;
-                    let sizes = PyTuple::new(py, layout.sizes.iter())?;
-                    let strides = PyTuple::new(py, layout.strides.iter())?;
+                    let (sizes, strides) = (PyTuple::new(py, &layout.sizes)?, PyTuple::new(py, &layout.strides)?);
                     self.as_strided.bind(py).call1((base, sizes, strides, own + layout.offset))?
                 }
-                (OutputForm::Retyped { argument, dtype, own }, _, RunValue::Tensor(t)) => {
-                    let (layout, base) = (t.layout(), &arguments[*argument]);
+                (OutputForm::Retyped { argument, dtype, own, layout }, _) => {
+                    let base = &arguments[*argument];
                     let skipped: i64 = base.call_method0(intern!(py, "storage_offset"))?.extract()?;
                     let size: i64 = base.call_method0(intern!(py, "element_size"))?.extract()?;
                     self.on_storage_of(base, dtype, layout, skipped * size / own.size() as i64 + layout.offset)?
                 }
-                (_, _, RunValue::Tensor(_)) => return Err(unknown_memory()),
-                (_, _, RunValue::Scalar(s)) => scalar(py, *s)?,
-                _ => py.None().into_bound(py),
-            })?;
+                (OutputForm::Number(s), _) => scalar(py, *s)?,
+                (OutputForm::Nothing, _) => py.None().into_bound(py),
+            });
         }
         drop(guard);
         // SAFETY: a list, which is emptied as PyTorch's boxed calls do, so that arguments are freed as soon as they can be.
         unsafe { ffi::PyList_SetSlice(args.as_ptr(), 0, isize::MAX, std::ptr::null_mut()) };
-        Ok(out)
+        PyList::new(py, out)
     }
 
     /// Whether sizes are symbols, so that a call may meet new ones.
@@ -568,12 +606,9 @@ fn unknown_memory() -> PyErr {
     )
 }
 
-/// Whether a value can be bound where another one is.
+/// Whether a number or `None` is another one.
 fn alike(a: &RunValue, b: &RunValue) -> bool {
     match (a, b) {
-        (RunValue::Tensor(a), RunValue::Tensor(b)) => {
-            a.dtype() == b.dtype() && a.layout().sizes == b.layout().sizes && a.layout().strides == b.layout().strides
-        }
         (RunValue::Scalar(a), RunValue::Scalar(b)) => a == b,
         (RunValue::None, RunValue::None) => true,
         _ => false,

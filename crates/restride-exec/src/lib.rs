@@ -1,5 +1,6 @@
 //! Running programs: the interpreter with true aliasing, and the planned run in one arena.
 
+mod addresses;
 pub mod collective;
 pub mod constants;
 mod control_flow;
@@ -12,5 +13,6 @@ mod random_inputs;
 pub mod run;
 pub mod symbols;
 
+pub use addresses::Addresses;
 pub use inputs::{Inputs, RunValue, State};
 pub use random_inputs::{declared_inputs, random_inputs};

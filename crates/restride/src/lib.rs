@@ -81,7 +81,7 @@ pub use restride_exec::interp::{Outputs, RunOptions};
 /// # Ok::<(), restride::Error>(())
 /// ```
 pub use restride_exec::random_inputs;
-pub use restride_exec::{Inputs, RunValue, State, declared_inputs};
+pub use restride_exec::{Addresses, Inputs, RunValue, State, declared_inputs};
 pub use restride_ir::{
     DType, Error, ErrorKind, Layout, Limits, Live, Program, Reason, RemarkKind, Result, Scalar, Stage, Weight, Weights,
     text,

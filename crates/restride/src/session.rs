@@ -9,7 +9,7 @@ use restride_exec::collective::Engine;
 use restride_exec::inputs::{BoundInputs, Strides, bind, check_sharing, same_strides, user_inputs};
 use restride_exec::interp::{Outputs, RunOptions, written_inputs};
 use restride_exec::run::{BoundRun, RunCtx};
-use restride_exec::{Inputs, RunValue, State};
+use restride_exec::{Addresses, Inputs, RunValue, State};
 use restride_ir::{AliasRoot, Binding, Error, ErrorKind, InputKind, OutputKind, Result};
 use restride_tensor::{AccessError, RawTensor};
 use std::sync::Arc;
@@ -140,6 +140,33 @@ impl Session {
         as_rank(engine.as_ref(), || bound.run(ctx))?;
         self.runs = self.runs.wrapping_add(1);
         Ok(())
+    }
+
+    /// Runs once with some inputs and outputs at addresses, by their positions in [`Session::places`]. Costs a call less than
+    /// [`Session::rebind`], and locks no memory there. [`Session::outputs`] and the next [`Session::run`] are as if this had not run.
+    ///
+    /// # Errors
+    /// As [`Session::run`]. Memory that is not aligned as views of it need, an input that is written and meets another one, and
+    /// programs for inputs that share memory.
+    pub fn run_at(&mut self, at: &Addresses) -> Result<()> {
+        if !self.plain {
+            let what = "the program is for inputs that share memory: addresses do not tell which";
+            return Err(Error::unsupported(what).help("give tensors to Session::rebind"));
+        }
+        self.refresh()?;
+        let program = self.compiled.functional();
+        at.check_sharing(program, &self.bound.inputs()[..program.signature.inputs.len()], &self.written)?;
+        let ctx = self.ctx();
+        let (engine, bound) = (&self.engine, &mut self.bound);
+        as_rank(engine.as_ref(), || bound.run_at(at, ctx))?;
+        self.runs = self.runs.wrapping_add(1);
+        Ok(())
+    }
+
+    /// Positions among the program's inputs and outputs, for [`Addresses`]: of the user's inputs, and of the user's outputs with the
+    /// bases of outputs behind them.
+    pub fn places(&self) -> (&[usize], impl Iterator<Item = usize>) {
+        (&self.user.0, self.user.1.iter().chain(&self.bases).copied())
     }
 
     /// Runs once and replaces `times` by the time of each step of the placement.

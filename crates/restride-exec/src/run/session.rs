@@ -1,10 +1,12 @@
 //! Runs on memory that stays where it is.
 
 use super::locks::{Locks, Name};
+use super::memory::CallerMemory;
 use super::steps::BoundSteps;
 use super::{ByteArena, RunCtx, Runnable};
+use crate::addresses::Addresses;
 use crate::inputs::RunValue;
-use restride_ir::{Binding, Result};
+use restride_ir::{Binding, Error, Result};
 use restride_kernels::support::threads::within;
 use restride_tensor::RawTensor;
 use std::sync::Arc;
@@ -22,6 +24,27 @@ pub struct BoundRun {
     inputs: Vec<RunValue>,
     results: Vec<RunValue>,
     symbols: Binding,
+    /// Where the steps are instead, after [`BoundRun::run_at`].
+    elsewhere: Option<Elsewhere>,
+}
+
+/// Addresses that steps were moved to, and locks on the memory that stays.
+struct Elsewhere {
+    locks: Locks,
+    /// Positions of the inputs and outputs that are not where they were bound.
+    given: (Vec<usize>, Vec<usize>),
+    /// By position among the graph's inputs and outputs.
+    inputs: Vec<Option<*mut u8>>,
+    outputs: Vec<*mut u8>,
+    bases: Vec<*mut u8>,
+}
+
+impl Elsewhere {
+    /// Whether these addresses are of the same positions.
+    fn of(&self, at: &Addresses) -> bool {
+        let same = |have: &[usize], all: &[(usize, *mut u8)]| all.iter().map(|(i, _)| i).eq(have);
+        same(&self.given.0, &at.inputs) && same(&self.given.1, &at.outputs)
+    }
 }
 
 impl BoundRun {
@@ -38,7 +61,7 @@ impl BoundRun {
     ) -> Result<BoundRun> {
         let results = runnable.results_in(&inputs, given)?;
         let (locks, steps, symbols) = bound(&runnable, &mut arena, &inputs, &results)?;
-        Ok(BoundRun { locks, steps, runnable, arena, inputs, results, symbols })
+        Ok(BoundRun { locks, steps, runnable, arena, inputs, results, symbols, elsewhere: None })
     }
 
     /// Binds other inputs, with the same results.
@@ -48,6 +71,7 @@ impl BoundRun {
     pub fn rebind(&mut self, inputs: Vec<RunValue>) -> Result<()> {
         let (locks, steps, symbols) = bound(&self.runnable, &mut self.arena, &inputs, &self.results)?;
         (self.locks, self.steps, self.symbols, self.inputs) = (locks, steps, symbols, inputs);
+        self.elsewhere = None;
         Ok(())
     }
 
@@ -82,7 +106,74 @@ impl BoundRun {
         unsafe { steps.rebase(&bases) };
         drop(taken);
         (self.locks, self.results, self.symbols) = (locks, results, symbols);
+        self.elsewhere = None;
         Ok(())
+    }
+
+    /// Moves the steps back to the inputs and results.
+    fn come_back(&mut self) -> Result<()> {
+        let BoundRun { locks, steps, runnable, arena, inputs, results, symbols, .. } = self;
+        let taken = locks.again(&|name| runnable.name(name))?;
+        let bases = runnable.bases(arena, inputs, results, symbols)?;
+        // SAFETY: as in `follow`.
+        unsafe { steps.rebase(&bases) };
+        drop(taken);
+        self.elsewhere = None;
+        Ok(())
+    }
+
+    /// Runs once with some inputs and outputs elsewhere; the others stay where they are. Memory at addresses is not locked. The next
+    /// [`BoundRun::run`] is in the memory of before. An input that is written must not meet others: [`Addresses::check_sharing`].
+    ///
+    /// # Errors
+    /// As [`BoundRun::run`]; a position that the graph does not have, an address that is not aligned as the steps need.
+    pub fn run_at(&mut self, at: &Addresses, ctx: RunCtx) -> Result<()> {
+        let inside = |all: &[(usize, *mut u8)], count: usize| all.iter().all(|(i, _)| *i < count);
+        if !inside(&at.inputs, self.inputs.len()) || !inside(&at.outputs, self.results.len()) {
+            return Err(Error::invalid("an address of an input or output that the graph does not have"));
+        }
+        if self.elsewhere.as_ref().is_none_or(|before| !before.of(at)) {
+            if self.elsewhere.is_some() {
+                self.come_back()?;
+            }
+            self.elsewhere = Some(self.leave(at)?);
+        }
+        let BoundRun { steps, runnable, arena, symbols, elsewhere: Some(elsewhere), .. } = self else { return Ok(()) };
+        for (i, first) in &at.inputs {
+            let memory = runnable.code.inputs[*i].as_ref();
+            let below = |m: &CallerMemory| m.ty.layout.offset as isize * m.ty.dtype.size() as isize;
+            elsewhere.inputs[*i] = memory.map(|m| first.wrapping_offset(-below(m)));
+        }
+        for (i, first) in &at.outputs {
+            elsewhere.outputs[*i] = *first;
+        }
+        let pool = arena.pool(ctx.threads)?;
+        let Elsewhere { locks, inputs, outputs, bases, .. } = elsewhere;
+        let _taken = locks.again(&|name| runnable.name(name))?;
+        runnable.code.bases(arena.reserve(runnable.arena_bytes)?, inputs, outputs, bases)?;
+        // SAFETY: the arena is the one that the steps are bound to. What is not given is where it was bound, and locked; `Addresses`
+        // promises the rest.
+        within(pool.as_deref(), || unsafe {
+            steps.rebase(bases);
+            runnable.run_steps(steps, arena, &[], ctx, symbols, None)
+        })
+    }
+
+    /// The addresses of the inputs and results, and locks on those that are not given.
+    fn leave(&self, at: &Addresses) -> Result<Elsewhere> {
+        let BoundRun { runnable, inputs, results, .. } = self;
+        let (mut kept, mut made) = (inputs.clone(), results.clone());
+        at.inputs.iter().for_each(|(i, _)| kept[*i] = RunValue::None);
+        at.outputs.iter().for_each(|(i, _)| made[*i] = RunValue::None);
+        let mut locks = all_locks(runnable, &kept, &made);
+        drop(locks.first(&|name| runnable.name(name))?);
+        Ok(Elsewhere {
+            locks,
+            given: (at.inputs.iter().map(|i| i.0).collect(), at.outputs.iter().map(|o| o.0).collect()),
+            inputs: runnable.addresses(inputs, &mut Binding::new())?,
+            outputs: results.iter().map(address).collect(),
+            bases: Vec::new(),
+        })
     }
 
     /// Runs once: reads the inputs' memory and replaces the contents of the results'.
@@ -103,6 +194,9 @@ impl BoundRun {
     }
 
     fn run_with(&mut self, ctx: RunCtx, times: Option<&mut Vec<Duration>>) -> Result<()> {
+        if self.elsewhere.is_some() {
+            self.come_back()?;
+        }
         let BoundRun { locks, steps, runnable, arena, results, symbols, .. } = self;
         let pool = arena.pool(ctx.threads)?;
         let _taken = locks.again(&|name| runnable.name(name))?;

@@ -1,7 +1,10 @@
 //! The caller's memory: inputs that get new contents, outputs, views of both.
 
 use super::*;
+use restride_exec::Addresses;
+use restride_exec::run::BoundRun;
 use restride_ir::{Id, Layout as L};
+use std::sync::Arc;
 
 #[test]
 fn a_new_content_is_computed_in_the_input() {
@@ -224,4 +227,94 @@ graph(%x: f32[4]) {
         *node = restride_ir::NodeId::new(99);
     }
     assert!(refuse(&wrong, &offsets).contains("the graph does not have"));
+}
+
+/// Runs at addresses leave what a run on tensors there leaves, and the memory of the binding as it was.
+#[test]
+fn a_bound_run_goes_to_addresses_and_comes_back() {
+    let text = "stage: functional
+output 0: mutation of %k
+graph(%x: f32[2, 3], %k: f32[2, 2, 3], %w: f32[3]) {
+  %y: f32[2, 3] = aten.mul.Tensor(%x, %w)
+  %s: f32[2, 2, 3] = aten.select_scatter.default(%k, %y, 0, 1)
+  %r: f32[2, 2, 3] = aten.relu.default(%s)
+  return %s, %r
+}";
+    let program = program(text);
+    let placed = place(&program, &PlaceOptions::default()).expect("places");
+    let offsets = plan(program.graph(), &placed.placement, &PlanOptions::default());
+    let runnable = Arc::new(Runnable::checked(&program, placed.placement, offsets).expect("runs"));
+    let values = |seed: f32| {
+        let scaled = |t: RawTensor| {
+            let all: Vec<f32> = t.read().view().to_elements::<f32>().iter().map(|v| v * seed - 1.0).collect();
+            RawTensor::from_slice(&all, &t.layout().sizes)
+        };
+        [&[2, 3][..], &[2, 2, 3], &[3]].map(|sizes| scaled(floats(sizes)))
+    };
+    let expected = |inputs: &[RawTensor; 3]| {
+        let inputs = inputs.clone().map(|t| Inputs::new([RunValue::Tensor(t)]).deep_clone().values.remove(0));
+        let results = runnable.run(&mut ByteArena::default(), &inputs, RunCtx::default()).expect("runs");
+        (elements(inputs[1].tensor().expect("a tensor")), elements(results[1].tensor().expect("a tensor")))
+    };
+    let own = values(1.0);
+    let mut bound = BoundRun::new(
+        runnable.clone(),
+        ByteArena::default(),
+        own.iter().cloned().map(RunValue::Tensor).collect(),
+        Vec::new(),
+    )
+    .expect("binds");
+    let start = |t: &RawTensor| t.storage().pin().expect("its address stays");
+    let mut before = None;
+    for seed in [2.0, 3.0, 5.0] {
+        let given = values(seed);
+        let (result, other) = (floats(&[2, 2, 3]), floats(&[2, 2, 3]));
+        let want = expected(&given);
+        // Of some inputs: the third stays where it was bound.
+        let want_own = expected(&[given[0].clone(), given[1].clone(), own[2].clone()]);
+        let kept = elements(&own[1]);
+        for (count, want, result) in [(2, want_own, &other), (3, want, &result)] {
+            let written = given[1].storage().to_vec();
+            let inputs = given[..count].iter().map(start).enumerate().collect();
+            // SAFETY: the tensors are of the bound types, live, and share no memory.
+            let at = unsafe { Addresses::promise(inputs, vec![(1, start(result))]) };
+            bound.run_at(&at, RunCtx::default()).expect("runs");
+            assert_eq!((elements(&given[1]), elements(result)), want);
+            given[1].storage().try_write(&written).expect("free memory");
+        }
+        assert_eq!(elements(&own[1]), kept, "nothing is written where it was bound");
+        if let Some(before) = before.replace(given[1].clone()) {
+            assert_eq!(elements(&before), elements(&values(if seed == 3.0 { 2.0 } else { 3.0 })[1]));
+        }
+    }
+    let want = expected(&own);
+    bound.run(RunCtx::default()).expect("runs in the memory of its binding");
+    let results = bound.results().expect("results");
+    assert_eq!((elements(&own[1]), elements(results[1].tensor().expect("a tensor"))), want);
+    // SAFETY: positions are looked at before any address.
+    let outside = unsafe { Addresses::promise(vec![(3, std::ptr::null_mut())], Vec::new()) };
+    assert!(bound.run_at(&outside, RunCtx::default()).is_err());
+}
+
+#[test]
+fn addresses_at_which_a_written_input_meets_another_are_refused() {
+    let text = "stage: functional
+output 0: mutation of %x
+graph(%x: f32[4], %y: f32[4]) {
+  %a: f32[4] = aten.add.Tensor(%x, %y)
+  return %a
+}";
+    let program = program(text);
+    let (x, y, memory) = (floats(&[4]), floats(&[4]), floats(&[12]));
+    let bound = [x, y].map(RunValue::Tensor);
+    let at = |a: usize, b: usize| {
+        let start = memory.storage().pin().expect("its address stays");
+        // SAFETY: nothing runs.
+        unsafe { Addresses::promise(vec![(0, start.wrapping_add(4 * a)), (1, start.wrapping_add(4 * b))], Vec::new()) }
+    };
+    let written = written_inputs(&program);
+    for (a, b, fits) in [(0, 4, true), (8, 4, true), (0, 3, false), (4, 4, false), (7, 4, false)] {
+        let checked = at(a, b).check_sharing(&program, &bound, &written);
+        assert_eq!(checked.is_ok(), fits, "{a} {b}: {checked:?}");
+    }
 }

@@ -1,0 +1,79 @@
+//! Memory of a run that addresses tell, instead of tensors.
+
+use crate::inputs::{BoundInputs, RunValue, check_sharing};
+use restride_ir::{Binding, Program, Result};
+use restride_tensor::{Layout, RawTensor, Storage};
+
+/// Where inputs and outputs of one run are, for which a caller vouches.
+pub struct Addresses {
+    /// Positions among the graph's inputs, and the first elements there.
+    pub(crate) inputs: Vec<(usize, *mut u8)>,
+    /// As `inputs`, of outputs.
+    pub(crate) outputs: Vec<(usize, *mut u8)>,
+}
+
+// SAFETY: the addresses are used by runs, which may be on any thread.
+unsafe impl Send for Addresses {}
+// SAFETY: as above; a shared reference gives no access.
+unsafe impl Sync for Addresses {}
+
+impl Addresses {
+    /// Addresses of first elements, by positions among the inputs and the outputs of a graph.
+    ///
+    /// # Safety
+    /// Each address is of memory with the element type, sizes and strides of the tensor that the run is bound to at this position. The
+    /// memory lives, and nobody else uses it, while a run has these addresses. Outputs meet no input and no other output.
+    pub unsafe fn promise(inputs: Vec<(usize, *mut u8)>, outputs: Vec<(usize, *mut u8)>) -> Addresses {
+        Addresses { inputs, outputs }
+    }
+
+    /// Refuses inputs of which one is written and meets another one; `bound` are the tensors that have their types.
+    ///
+    /// # Errors
+    /// As [`check_sharing`].
+    pub fn check_sharing(&self, program: &Program, bound: &[RunValue], written: &[usize]) -> Result<()> {
+        if written.is_empty() {
+            return Ok(());
+        }
+        let mut at: Vec<Option<*mut u8>> = vec![None; bound.len()];
+        for (i, first) in self.inputs.iter().filter(|(i, _)| *i < bound.len()) {
+            at[*i] = Some(*first);
+        }
+        let mut ranges: Vec<(usize, usize)> = Vec::with_capacity(bound.len());
+        for (t, first) in bound.iter().zip(&at).filter_map(|(value, first)| Some((value.tensor()?, first))) {
+            let (start, bytes) = match first {
+                Some(first) => lowest(t, *first),
+                None => (t.storage().address(), t.storage().len()),
+            };
+            if bytes > 0 {
+                ranges.push((start.addr(), start.addr().saturating_add(bytes)));
+            }
+        }
+        ranges.sort_unstable();
+        if ranges.windows(2).all(|two| two[0].1 <= two[1].0) {
+            return Ok(());
+        }
+        let values = bound.iter().zip(&at).map(|(value, first)| match (value, first) {
+            (RunValue::Tensor(t), Some(first)) => moved(t, *first).map_or(RunValue::None, RunValue::Tensor),
+            _ => value.clone(),
+        });
+        check_sharing(program, &BoundInputs { values: values.collect(), symbols: Binding::new() }, written)
+    }
+}
+
+/// The lowest byte of a tensor whose first element is there, and its bytes from there on.
+fn lowest(t: &RawTensor, first: *mut u8) -> (*mut u8, usize) {
+    let (layout, size) = (t.layout(), t.dtype().size());
+    let cells = layout.cell_range();
+    let below = (layout.offset - cells.start).max(0) as usize * size;
+    (first.wrapping_sub(below), (cells.end - cells.start).max(0) as usize * size)
+}
+
+/// A tensor of the same type whose first element is there.
+fn moved(t: &RawTensor, first: *mut u8) -> Option<RawTensor> {
+    let (start, bytes) = lowest(t, first);
+    let skipped = (first.addr() - start.addr()) / t.dtype().size();
+    // SAFETY: `Addresses::promise` promises the memory; it is compared here.
+    let storage = unsafe { Storage::foreign(start, bytes, true, || {}) };
+    RawTensor::new(storage, t.dtype(), Layout::strided(&t.layout().sizes, &t.layout().strides, skipped as i64))
+}
