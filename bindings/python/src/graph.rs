@@ -4,20 +4,21 @@
 //! set of sizes stays bound, so that a call changes addresses only.
 
 use crate::arrays::{foreign, scalar};
-use crate::dlpack::{DLDataType, DLTensor, ExchangeApi, data_type, exchange_api, memory_of};
+use crate::dlpack::{DLTensor, ExchangeApi, exchange_api, memory_of};
 use crate::engine::as_rank;
 use crate::errors::{OrRaise, raise};
+use crate::forms::{BaseForm, FreshForm, InputForm, OutputForm, number};
 use crate::held::{Gone, HeldWeight, sample, version};
 use crate::results::{LEAST, ResultMemory};
-use pyo3::exceptions::{PyRuntimeError, PyTypeError};
+use pyo3::exceptions::PyRuntimeError;
 use pyo3::ffi;
 use pyo3::intern;
 use pyo3::prelude::*;
 use pyo3::sync::MutexExt;
-use pyo3::types::{PyBool, PyFloat, PyInt, PyList, PyTuple};
+use pyo3::types::{PyList, PyTuple};
 use restride::{
     Addresses, Bytes, CompileOptions, Error, ErrorKind, Inputs, Layout, OpenOptions, RawTensor, RunOptions, RunValue,
-    Scalar, Session, State, Storage,
+    Session, State, Storage,
 };
 use restride_ir::{AliasRoot, InputKind, OutputKind};
 use std::collections::BTreeMap;
@@ -50,6 +51,8 @@ pub struct Graph {
     empty: Py<PyAny>,
     /// Makes a view of sizes, strides and offset.
     as_strided: Py<PyAny>,
+    /// Makes another tensor on a tensor's storage, of sizes, strides and offset, in older releases of PyTorch not there.
+    reinterpret: Option<Py<PyAny>>,
     /// PyTorch's element types, by their names.
     dtypes: BTreeMap<String, Py<PyAny>>,
     bound: Mutex<BoundGraph>,
@@ -77,41 +80,7 @@ struct BoundSession {
     inputs: Vec<InputForm>,
     outputs: Vec<OutputForm>,
     /// Memory that outputs are views of.
-    bases: Vec<FreshForm>,
-}
-
-/// An argument that a session takes.
-enum InputForm {
-    /// A tensor of an element type, with sizes and strides.
-    Tensor { dtype: DLDataType, numbers: Box<[i64]> },
-    /// A number or `None`.
-    Value(RunValue),
-}
-
-/// Memory that PyTorch makes: arguments of `empty`, and where a result of restride is.
-struct FreshForm {
-    /// Sizes, strides and element type, as PyTorch takes them.
-    arguments: Py<PyTuple>,
-    layout: Layout,
-    own: restride::DType,
-    bytes: usize,
-}
-
-enum OutputForm {
-    /// Memory of its own.
-    Fresh(FreshForm),
-    /// A view of a base, in its own element type.
-    OfBase { base: usize, dtype: Py<PyAny>, layout: Layout },
-    /// An argument as it is.
-    Argument { argument: usize },
-    /// A view of an argument.
-    View { argument: usize, layout: Layout },
-    /// A view of an argument in another element type.
-    Retyped { argument: usize, dtype: Py<PyAny>, own: restride::DType, layout: Layout },
-    /// A number.
-    Number(Scalar),
-    /// `None`.
-    Nothing,
+    bases: Vec<BaseForm>,
 }
 
 impl Graph {
@@ -239,12 +208,15 @@ impl Graph {
         };
         let fresh = |t: &RawTensor| {
             let (sizes, strides) = (PyTuple::new(py, &t.layout().sizes)?, PyTuple::new(py, &t.layout().strides)?);
-            PyResult::Ok(FreshForm {
-                arguments: (sizes, strides, dtype(t.dtype())?).into_pyobject(py)?.unbind(),
-                layout: t.layout().clone(),
-                own: t.dtype(),
-                bytes: t.layout().byte_range(t.dtype().size()).map_or(0, |r| r.end),
-            })
+            match t.layout().offset {
+                0 => Ok(FreshForm {
+                    arguments: (sizes, strides, dtype(t.dtype())?).into_pyobject(py)?.unbind(),
+                    layout: t.layout().clone(),
+                    own: t.dtype(),
+                    bytes: t.layout().byte_range(t.dtype().size()).map_or(0, |r| r.end),
+                }),
+                _ => Err(unknown_memory()),
+            }
         };
         let all = signature.outputs.iter().zip(&program.graph().outputs);
         let user = all.filter(|(o, _)| matches!(o.kind, OutputKind::User | OutputKind::Loss));
@@ -256,7 +228,15 @@ impl Graph {
                     AliasRoot::Base(at) => OutputForm::OfBase {
                         base: signature.outputs[..at].iter().filter(|o| matches!(o.kind, OutputKind::Base)).count(),
                         dtype: dtype(t.dtype())?,
+                        own: t.dtype(),
                         layout: layout(t),
+                        arguments: (
+                            PyTuple::new(py, &t.layout().sizes)?,
+                            PyTuple::new(py, &t.layout().strides)?,
+                            t.layout().offset,
+                        )
+                            .into_pyobject(py)?
+                            .unbind(),
                     },
                     AliasRoot::Input(i) if is_user(i) || bound.loose || taken.contains(&i) => {
                         let argument = taken.iter().position(|t| *t == i).unwrap_or(i);
@@ -279,7 +259,23 @@ impl Graph {
             });
         }
         let bases = session.bases().or_raise()?;
-        let bases = bases.iter().filter_map(RunValue::tensor).map(fresh).collect::<PyResult<Vec<_>>>()?;
+        let mut bases = (bases.iter().filter_map(RunValue::tensor))
+            .map(|t| Ok(BaseForm { form: fresh(t)?, shown: None }))
+            .collect::<PyResult<Vec<_>>>()?;
+        // The one view of a base that shows all of it is made as a tensor of its own: PyTorch sees the same storage.
+        for (at, base) in bases.iter_mut().enumerate() {
+            let mut views = outputs
+                .iter_mut()
+                .enumerate()
+                .filter(|(_, o)| matches!(o, OutputForm::OfBase { base, .. } if *base == at));
+            let (Some((position, OutputForm::OfBase { .. })), None) = (views.next(), views.next()) else { continue };
+            let Some(RunValue::Tensor(t)) = session.outputs().values.get(position) else { continue };
+            if t.layout().offset == 0 && t.layout().byte_range(t.dtype().size()).map(|r| r.end) == Some(base.form.bytes)
+            {
+                outputs[position] = OutputForm::Whole(fresh(t)?);
+                base.shown = Some(position);
+            }
+        }
         Ok(BoundSession { session, inputs, outputs, bases })
     }
 
@@ -296,7 +292,7 @@ impl Graph {
             _ => empty()?,
         };
         let start = self.lend(&fresh)?.start();
-        Ok((fresh, start.wrapping_add(form.layout.offset.max(0) as usize * form.own.size())))
+        Ok((fresh, start))
     }
 
     /// A tensor on a tensor's storage, from a place in it on, in elements of its own type.
@@ -317,76 +313,21 @@ impl Graph {
     }
 }
 
-impl OutputForm {
-    fn fresh(&self) -> Option<&FreshForm> {
-        match self {
-            OutputForm::Fresh(form) => Some(form),
-            _ => None,
-        }
-    }
-}
-
 impl BoundSession {
     /// Frees the memory that the session made for outputs: runs are given theirs.
     fn leave_own_memory(&mut self, inputs: &Inputs, memory: &[Option<*mut u8>]) -> restride::Result<()> {
-        let forms = self.outputs.iter().map(OutputForm::fresh).chain(self.bases.iter().map(Some));
-        let given = forms.zip(memory).map(|(form, first)| {
+        let outputs = self.outputs.iter().map(|form| match form {
+            OutputForm::Fresh(form) => Some(form),
+            _ => None,
+        });
+        let bases = self.bases.iter().map(|base| Some(&base.form));
+        let given = outputs.chain(bases).zip(memory).map(|(form, first)| {
             let (form, first) = (form?, (*first)?);
-            let start = first.wrapping_sub(form.layout.offset.max(0) as usize * form.own.size());
-            RawTensor::new(foreign(start, form.bytes, true, Vec::new()), form.own, form.layout.clone())
+            RawTensor::new(foreign(first, form.bytes, true, Vec::new()), form.own, form.layout.clone())
         });
         let given: Vec<Option<RawTensor>> = given.collect();
         self.session.rebind(inputs, &given)
     }
-}
-
-impl InputForm {
-    fn of(value: &RunValue) -> InputForm {
-        match value {
-            RunValue::Tensor(t) => InputForm::Tensor {
-                dtype: data_type(t.dtype()),
-                numbers: t.layout().sizes.iter().chain(&t.layout().strides).copied().collect(),
-            },
-            other => InputForm::Value(other.clone()),
-        }
-    }
-
-    /// Whether the argument, which is a tensor where its memory is lent, is one of these.
-    fn fits(&self, argument: &Bound<'_, PyAny>, lent: Option<&DLTensor>, position: usize) -> PyResult<bool> {
-        let (dtype, numbers, lent) = match (self, lent) {
-            (InputForm::Tensor { dtype, numbers }, Some(lent)) => (dtype, numbers, lent),
-            (InputForm::Value(value), None) => return Ok(alike(&number(argument, position)?, value)),
-            _ => return Ok(false),
-        };
-        let rank = numbers.len() / 2;
-        if lent.dtype != *dtype || lent.ndim as usize != rank {
-            return Ok(false);
-        }
-        if rank == 0 {
-            return Ok(true);
-        }
-        // SAFETY: the lender promises `ndim` numbers each, and the tensor lives as long as the call.
-        let same = |own: *mut i64, want: &[i64]| unsafe { std::slice::from_raw_parts(own.cast_const(), rank) } == want;
-        let (sizes, strides) = numbers.split_at(rank);
-        Ok(!lent.strides.is_null() && same(lent.shape, sizes) && same(lent.strides, strides))
-    }
-}
-
-fn number(argument: &Bound<'_, PyAny>, position: usize) -> PyResult<RunValue> {
-    if argument.is_none() {
-        return Ok(RunValue::None);
-    }
-    let value = if argument.is_exact_instance_of::<PyBool>() {
-        Scalar::Bool(argument.extract()?)
-    } else if argument.is_instance_of::<PyInt>() {
-        Scalar::Int(argument.extract()?)
-    } else if argument.is_instance_of::<PyFloat>() {
-        Scalar::Float(argument.extract()?)
-    } else {
-        let class = argument.get_type().name()?.to_string();
-        return Err(PyTypeError::new_err(format!("argument {position} is a {class}, neither a tensor nor a number")));
-    };
-    Ok(RunValue::Scalar(value))
 }
 
 #[pymethods]
@@ -421,8 +362,10 @@ impl Graph {
         for name in DTYPES.split(' ') {
             dtypes.insert(name.to_string(), torch.getattr(name)?.unbind());
         }
-        let own = || torch.getattr("_C")?.getattr("_dynamo")?.getattr("guards")?.getattr("_empty_strided_cpu");
-        let empty = own().or_else(|_| torch.getattr("empty_strided"))?.unbind();
+        // The functions of TorchInductor's generated code.
+        let own = |name: &str| torch.getattr("_C")?.getattr("_dynamo")?.getattr("guards")?.getattr(name);
+        let empty = own("_empty_strided_cpu").or_else(|_| torch.getattr("empty_strided"))?.unbind();
+        let reinterpret = own("_reinterpret_tensor").ok().map(Bound::unbind);
         let as_strided = torch.getattr("as_strided")?.unbind();
         let options = CompileOptions { fold, check, ..CompileOptions::default() };
         let graph = Graph {
@@ -435,6 +378,7 @@ impl Graph {
             tensor: tensor.unbind(),
             empty,
             as_strided,
+            reinterpret,
             dtypes,
             bound: Mutex::new(BoundGraph {
                 results: if fold { None } else { ResultMemory::new(&torch) },
@@ -514,15 +458,26 @@ impl Graph {
         };
         let one = &mut bound.sessions[at];
         let mut made: Vec<Option<Bound<'py, PyAny>>> = Vec::with_capacity(one.outputs.len() + one.bases.len());
+        // Where results are: those that have memory of their own, and the bases of the others.
         let mut memory: Vec<Option<*mut u8>> = Vec::with_capacity(one.outputs.len() + one.bases.len());
         let mut results = bound.results.as_mut();
         if let Some(results) = &mut results {
             results.look(py)?;
         }
-        for form in one.outputs.iter().map(OutputForm::fresh).chain(one.bases.iter().map(Some)) {
+        for form in &one.outputs {
             let (fresh, start) = match form {
-                Some(form) => Some(self.make(py, form, results.as_deref_mut())?).unzip(),
-                None => (None, None),
+                OutputForm::Fresh(form) | OutputForm::Whole(form) => {
+                    Some(self.make(py, form, results.as_deref_mut())?).unzip()
+                }
+                _ => (None, None),
+            };
+            made.push(fresh);
+            memory.push(start);
+        }
+        for base in &one.bases {
+            let (fresh, start) = match base.shown {
+                Some(output) => (None, memory[output].take()),
+                None => Some(self.make(py, &base.form, results.as_deref_mut())?).unzip(),
             };
             made.push(fresh);
             memory.push(start);
@@ -547,10 +502,19 @@ impl Graph {
         for (form, fresh) in one.outputs.iter().zip(made) {
             out.push(match (form, fresh) {
                 (_, Some(fresh)) => fresh,
-                (OutputForm::Fresh(_), None) => return Err(unknown_memory()),
-                (OutputForm::OfBase { base, dtype, layout }, _) => {
-                    let Some(base) = bases.get(*base).and_then(Option::as_ref) else { return Err(unknown_memory()) };
-                    self.on_storage_of(base, dtype, layout, layout.offset)?
+                (OutputForm::Fresh(_) | OutputForm::Whole(_), None) => return Err(unknown_memory()),
+                (OutputForm::OfBase { base, dtype, own, layout, arguments }, _) => {
+                    let tensor = bases.get(*base).and_then(Option::as_ref).ok_or_else(unknown_memory)?;
+                    match &self.reinterpret {
+                        Some(reinterpret) if one.bases[*base].form.own == *own => {
+                            let (sizes, strides, offset) =
+                                arguments
+                                    .bind(py)
+                                    .extract::<(Bound<'_, PyAny>, Bound<'_, PyAny>, Bound<'_, PyAny>)>()?;
+                            reinterpret.bind(py).call1((tensor, sizes, strides, offset))?
+                        }
+                        _ => self.on_storage_of(tensor, dtype, layout, layout.offset)?,
+                    }
                 }
                 (OutputForm::Argument { argument }, _) => arguments[*argument].clone(),
                 (OutputForm::View { argument, layout }, _) => {
@@ -604,15 +568,6 @@ fn unknown_memory() -> PyErr {
     PyRuntimeError::new_err(
         "a result is on memory of no argument and of no result; this is a fault of restride: report it",
     )
-}
-
-/// Whether a number or `None` is another one.
-fn alike(a: &RunValue, b: &RunValue) -> bool {
-    match (a, b) {
-        (RunValue::Scalar(a), RunValue::Scalar(b)) => a == b,
-        (RunValue::None, RunValue::None) => true,
-        _ => false,
-    }
 }
 
 /// What a graph of `torch.compile` cannot have here.

@@ -7,6 +7,7 @@ mod compiled;
 mod dlpack;
 mod engine;
 mod errors;
+mod forms;
 mod given;
 mod graph;
 mod held;
