@@ -367,7 +367,7 @@ impl Graph {
         let empty = own("_empty_strided_cpu").or_else(|_| torch.getattr("empty_strided"))?.unbind();
         let reinterpret = own("_reinterpret_tensor").ok().map(Bound::unbind);
         let as_strided = torch.getattr("as_strided")?.unbind();
-        let options = CompileOptions { fold, check, ..CompileOptions::default() };
+        let options = CompileOptions { fold, ahead: true, check, ..CompileOptions::default() };
         let graph = Graph {
             program,
             options,

@@ -6,6 +6,8 @@
 //! A value stays in the program where memory for good would be a loss: one that is more than twice as large as what it is made of,
 //! one whose reader works on in its memory (`index_put` into a made base), and copies, which placement makes views of. All values
 //! together take at most twice the bytes of the constant inputs.
+//!
+//! Small values that no input decides, such as masks made of `aten.arange`, are computed once as well where that is asked for.
 
 use crate::build::rebuild;
 use crate::dce;
@@ -19,6 +21,9 @@ use std::collections::{BTreeMap, BTreeSet};
 
 /// How many times the bytes of the largest constant input that it depends on a value may have, and all values the bytes of all.
 const GROWTH: i64 = 2;
+/// Most bytes of a value that no input decides, with all that it is made of, and of all such values together.
+const SMALL: i64 = 1 << 16;
+const ALL_SMALL: i64 = 1 << 20;
 /// Most constant inputs that a value depends on, and most operators that its key names.
 const SOURCES: usize = 16;
 const LONG: usize = 256;
@@ -50,16 +55,16 @@ pub struct FoldedValue {
 }
 
 /// Takes out of a lowered program what depends on the inputs for which `constant` is true: the rest of the program, which takes
-/// the values as inputs after its own. `None` if that is nothing.
+/// the values as inputs after its own. `None` if that is nothing. With `ahead`, what depends on no input is taken out as well.
 ///
 /// # Errors
 /// A valid lowered program gives none.
-pub fn constants(program: &Program, constant: &[bool]) -> Result<Option<(Program, Constants)>> {
-    if !constant.contains(&true) {
+pub fn constants(program: &Program, constant: &[bool], ahead: bool) -> Result<Option<(Program, Constants)>> {
+    if !constant.contains(&true) && !ahead {
         return Ok(None);
     }
     let graph = program.graph();
-    let mut found = Finder::new(graph, constant);
+    let mut found = Finder::new(graph, constant, ahead);
     found.decide();
     if found.folded.is_empty() && found.packed.is_empty() {
         return Ok(None);
@@ -70,9 +75,9 @@ pub fn constants(program: &Program, constant: &[bool]) -> Result<Option<(Program
 /// Where a constant comes from.
 #[derive(Clone, Debug)]
 struct Sources {
-    /// Sorted.
+    /// Sorted; none for what no input decides.
     inputs: SmallVec<[usize; 4]>,
-    /// Of the largest input.
+    /// Of the largest input, or those of which a value that no input decides may have [`GROWTH`] times as many.
     bytes: i64,
     /// Operators and inputs in its key.
     names: usize,
@@ -104,10 +109,12 @@ struct Finder<'a> {
     forms: BTreeSet<Form>,
     /// Bytes that further values may take.
     left: i64,
+    /// Bytes that further values which no input decides may take.
+    left_ahead: i64,
 }
 
 impl<'a> Finder<'a> {
-    fn new(graph: &'a Graph, constant: &[bool]) -> Self {
+    fn new(graph: &'a Graph, constant: &[bool], ahead: bool) -> Self {
         let mut sources: Table<ValueId, Option<Sources>> = Table::new();
         let mut all = 0i64;
         for (i, &v) in graph.inputs.iter().enumerate() {
@@ -120,7 +127,8 @@ impl<'a> Finder<'a> {
         }
         let left = all.saturating_mul(GROWTH);
         let (taken, folded, packed, forms) = (Table::new(), Vec::new(), Vec::new(), BTreeSet::new());
-        Finder { graph, sources, taken, folded, packed, forms, left }
+        let left_ahead = if ahead { ALL_SMALL } else { 0 };
+        Finder { graph, sources, taken, folded, packed, forms, left, left_ahead }
     }
 
     fn decide(&mut self) {
@@ -145,8 +153,10 @@ impl<'a> Finder<'a> {
             if self.taken[id] {
                 let kept: Vec<ValueId> = node.results.iter().copied().filter(|r| read[*r]).collect();
                 let own = kept.iter().filter_map(|v| known_meta(graph, *v).ok()).map(|m| bytes(&m)).sum::<i64>();
-                if own <= self.left && kept.iter().all(|v| !stays[*v]) {
-                    self.left -= own;
+                let ahead = self.sources[node.results[0]].as_ref().is_some_and(|s| s.inputs.is_empty());
+                let left = if ahead { &mut self.left_ahead } else { &mut self.left };
+                if own <= *left && kept.iter().all(|v| !stays[*v]) {
+                    *left -= own;
                     self.folded.extend(kept);
                     continue;
                 }
@@ -183,10 +193,12 @@ impl<'a> Finder<'a> {
         let same_always = !def.random && !def.effectful && def.hop.is_none() && def.asserts.is_none();
         let numbers = node.args.iter().flat_map(Arg::scalars).all(|e| e.constant().is_some());
         let known = || node.results.iter().all(|r| known_meta(self.graph, *r).is_ok());
-        if !computes || !same_always || !numbers || !known() {
+        if !computes || !same_always || !numbers || node.results.is_empty() || !known() {
             return None;
         }
-        let mut all: Option<Sources> = None;
+        // Nothing where it is not asked for.
+        let made = || Sources { inputs: SmallVec::new(), bytes: SMALL / GROWTH, names: 0 };
+        let mut all = (self.left_ahead > 0 && node.operands().next().is_none()).then(made);
         for v in node.operands() {
             let own = self.sources[v].as_ref()?;
             match &mut all {

@@ -10,7 +10,7 @@ fn check(text: &str, constant: usize, left: &[&str], given: &[&str]) {
     let program = lower(&program).expect("lowered");
     let inputs = program.graph().inputs.len();
     let flags: Vec<bool> = (0..inputs).map(|i| i < constant).collect();
-    let found = constants(&program, &flags).expect("constants");
+    let found = constants(&program, &flags, false).expect("constants");
     let (rest, values) = match &found {
         Some((rest, constants)) => (rest, &constants.values[..]),
         None => (&program, &[][..]),
@@ -109,4 +109,55 @@ fn products_read_packed_weights() {
     check(&graph("%w: f32[16, 32], %x: f32[4, 32]", nodes), 1, left, &[scaled]);
     // Both operands of the product are of the run.
     check(&product(4, 2), 0, &["aten.linear.default"], &[]);
+}
+
+/// Checks as [`check`] a program of which values that no input decides are taken out as well; `count` values are.
+fn check_ahead(text: &str, left: &[&str], count: usize) {
+    let program = restride::text::parse(text, &restride_ops::lookup).expect("a program");
+    let program = restride::functionalize(&program, &Default::default()).expect("functional");
+    let program = lower(&program).expect("lowered");
+    let flags = vec![false; program.graph().inputs.len()];
+    assert!(constants(&program, &flags, false).expect("constants").is_none(), "nobody asked for it");
+    let found = constants(&program, &flags, true).expect("constants");
+    let rest = found.as_ref().map_or(&program, |(rest, _)| rest);
+    let names: Vec<&str> = rest.graph().ordered().map(|(_, n)| n.op.name()).collect();
+    assert_eq!((&names[..], found.as_ref().map_or(0, |(_, c)| c.values.len())), (left, count), "{text}");
+    if let Some((rest, constants)) = &found {
+        assert!(constants.values.iter().all(|v| v.sources.is_empty()) && constants.inputs.is_empty(), "{text}");
+        restride_check::functional(rest).unwrap_or_else(|f| panic!("{f:?}"));
+    }
+}
+
+#[test]
+fn small_values_that_no_input_decides_are_computed_once_where_asked() {
+    let mask = |n: i64| {
+        let nodes = format!(
+            "%i: i64[{n}] = aten.arange.default({n})\n%c: i64[{n}, 1] = aten.view.default(%i, [{n}, 1])\n\
+             %m: bool[{n}, {n}] = aten.ge.Tensor(%c, %i)\n%y: f32[{n}, {n}] = aten.mul.Tensor(%x, %m)\nreturn %y"
+        );
+        graph(&format!("%x: f32[{n}, {n}]"), &nodes)
+    };
+    check_ahead(&mask(8), &["aten.mul.Tensor"], 1);
+    // A mask of 65,536 bytes is kept, one of 262,144 is made in each run of numbers that are kept.
+    check_ahead(&mask(256), &["aten.mul.Tensor"], 1);
+    check_ahead(&mask(512), &["aten.view.default", "aten.ge.Tensor", "aten.mul.Tensor"], 1);
+    // What is large on the way is made in each run, however small its sum.
+    let sum = "%i: i64[1000000] = aten.arange.default(1000000)\n%s: i64[] = aten.sum.default(%i)\n\
+               %y: i64[] = aten.mul.Tensor(%x, %s)\nreturn %y";
+    check_ahead(&graph("%x: i64[]", sum), &["aten.arange.default", "aten.sum.default", "aten.mul.Tensor"], 0);
+    // Many small values are kept up to a megabyte in all.
+    let many: Vec<String> =
+        (0..20).map(|i| format!("%i{i}: i64[8192] = aten.arange.start({i}, {})\n", i + 8192)).collect();
+    let sums: Vec<String> = (0..20).map(|i| format!("%y{i}: i64[8192] = aten.add.Tensor(%x, %i{i})\n")).collect();
+    let outputs: Vec<String> = (0..20).map(|i| format!("%y{i}")).collect();
+    let text = graph("%x: i64[8192]", &format!("{}{}return {}", many.concat(), sums.concat(), outputs.join(", ")));
+    let mut left = vec!["aten.arange.start"; 4];
+    left.extend(["aten.add.Tensor"; 20]);
+    check_ahead(&text, &left, 16);
+    // A base that is written, and numbers that are drawn.
+    let base =
+        "%z: f32[8] = aten.zeros.default([8])\n%y: f32[8] = aten.slice_scatter.default(%z, %x, 0, 0, 4)\nreturn %y";
+    check_ahead(&graph("%x: f32[4]", base), &["aten.zeros.default", "aten.slice_scatter.default"], 0);
+    let drawn = "%z: f32[8] = aten.rand.default([8])\n%y: f32[8] = aten.mul.Tensor(%z, %x)\nreturn %y";
+    check_ahead(&graph("%x: f32[8]", drawn), &["aten.rand.default", "aten.mul.Tensor"], 0);
 }

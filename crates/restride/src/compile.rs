@@ -35,6 +35,9 @@ pub struct CompileOptions {
     /// Compute once what weights alone decide, and pack the weights that products read (on by default): a run that finds a weight
     /// changed computes it again.
     pub fold: bool,
+    /// Compute once, and keep in memory beside the arena, small values that no input decides, such as masks made of `aten.arange`
+    /// (off by default). A saved plan is of a program that computes them in each run.
+    pub ahead: bool,
     /// What is fused: chains of pointwise operators are computed row by row (on by default), so that values that they only hand on
     /// are not written. A fused program has no larger arena and no more copies than the program without.
     pub fuse: FuseOptions,
@@ -62,6 +65,7 @@ impl Default for CompileOptions {
             check: true,
             order: true,
             fold: true,
+            ahead: false,
             fuse: FuseOptions::default(),
             budget: None,
             place: PlaceOptions::default(),

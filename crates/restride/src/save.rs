@@ -102,7 +102,7 @@ impl Compiled {
     pub fn save(&self, inputs: &Inputs, path: &Path) -> Result<()> {
         let program = written(self.functional())?;
         export_file(&program, path)?;
-        let options = CompileOptions { saved: None, fold: true, ..self.options().clone() };
+        let options = CompileOptions { saved: None, fold: true, ahead: false, ..self.options().clone() };
         let written = Compiled::new(open(path, &OpenOptions::default())?, Some(inputs), &options)?;
         let state = State::new(written.functional())?;
         let sizes = bind(written.functional(), inputs, &state, Strides::AsDeclared)?.symbols;

@@ -55,6 +55,45 @@ fn folded_and_plain_runs_agree() {
 }
 
 #[test]
+fn what_no_input_decides_is_kept_where_asked() {
+    let text = "graph(%x: f32[8, 8], %w: f32[8, 8]) {
+  %i: i64[8] = aten.arange.default(8)
+  %c: i64[8, 1] = aten.view.default(%i, [8, 1])
+  %m: bool[8, 8] = aten.ge.Tensor(%c, %i)
+  %low: f32[] = aten.scalar_tensor.default(-3.5)
+  %y: f32[8, 8] = aten.where.self(%m, %x, %low)
+  %z: f32[8, 8] = aten.mm.default(%y, %w)
+  return %z, %m, %i
+}
+";
+    let program = restride::text::parse(text, &restride_ops::lookup).expect("a program");
+    let inputs = restride::random_inputs(&program, 0).expect("inputs");
+    let steps = |fold: bool, ahead: bool| {
+        let options = CompileOptions { fold, ahead, ..CompileOptions::default() };
+        let compiled = Compiled::new(program.clone(), Some(&inputs), &options).expect("it compiles");
+        let mut instance = compiled.instance().expect("memory");
+        let first = run(&mut instance, &inputs);
+        // Results are no constants: a caller may write them.
+        assert_eq!(run(&mut instance, &inputs), first);
+        let mut session = instance.session(&inputs, &[], &RunOptions::default()).expect("a session");
+        for _ in 0..2 {
+            session.run().expect("it runs");
+            assert_eq!(bits(&session.outputs().values), first);
+            for value in &session.outputs().values {
+                let memory = value.tensor().expect("a tensor").storage();
+                memory.write(&vec![0; memory.len()]);
+            }
+        }
+        let constant = compiled.prepare(None).expect("known sizes").report().plan.constant_bytes;
+        (first, constant)
+    };
+    let (want, none) = steps(false, false);
+    let (have, kept) = steps(false, true);
+    assert_eq!((&want, none), (&have, 0));
+    assert!(kept > 0 && steps(true, true) == (want, kept), "{kept}");
+}
+
+#[test]
 fn a_changed_weight_is_packed_again() {
     let ((plain, inputs), (folded, _)) = (compiled(VIT, false), compiled(VIT, true));
     let (mut want, mut a, mut b) =

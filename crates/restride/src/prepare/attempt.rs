@@ -17,10 +17,10 @@ pub(crate) struct Lowered {
     pub constants: Option<Constants>,
 }
 
-/// Lowers a program for certain sizes. `constant` says which of its inputs no run changes.
-pub(crate) fn lowered(program: &Program, symbols: &Binding, constant: &[bool]) -> Result<Lowered> {
+/// Lowers a program for certain sizes. `constant` says which of its inputs no run changes, `ahead` is [`CompileOptions::ahead`].
+pub(crate) fn lowered(program: &Program, symbols: &Binding, constant: &[bool], ahead: bool) -> Result<Lowered> {
     let program = simplify(&lower(&specialize(program, symbols))?)?;
-    let (program, constants) = match constants(&program, constant)? {
+    let (program, constants) = match constants(&program, constant, ahead)? {
         Some((program, constants)) => (program, Some(constants)),
         None => (program, None),
     };

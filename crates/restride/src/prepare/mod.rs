@@ -83,7 +83,7 @@ fn as_at_largest(
 ) -> Option<PreparedSegment> {
     let mut times = Times::default();
     let options = &CompileOptions { saved: None, ..options.clone() };
-    let Lowered { program, constants } = lowered(segment.program, symbols, segment.constant).ok()?;
+    let Lowered { program, constants } = lowered(segment.program, symbols, segment.constant, options.ahead).ok()?;
     let made = Made::fused(attempt(program, options, &mut times).ok()?, options, &mut times).ok()?;
     let plan = bound.at_largest.get(segment.number)?.fitted(&made.program, &made.placement, made.plan)?;
     let made = Made { plan, ..made };
@@ -100,9 +100,10 @@ fn make(segment: &Unprepared<'_>, symbols: &Binding, options: &CompileOptions) -
         restride_ir::verify_types(&restride_passes::specialize(segment.program, symbols))?;
     }
     let Lowered { program, constants } =
-        timed(&mut times.simplify, || lowered(segment.program, symbols, segment.constant))?;
+        timed(&mut times.simplify, || lowered(segment.program, symbols, segment.constant, options.ahead))?;
     let fits = |s: &&Arc<SavedPlan>| options.budget.is_none_or(|most| s.arena_bytes() <= most);
-    let own_memories = options.memories.is_empty() && options.fold && options.fuse == FuseOptions::default();
+    let own_memories =
+        options.memories.is_empty() && options.fold && !options.ahead && options.fuse == FuseOptions::default();
     let saved = options.saved.as_ref().filter(|s| own_memories && s.is_for(symbols)).filter(fits);
     let made = match saved {
         Some(saved) => taken_over(saved, segment.number, program)?,

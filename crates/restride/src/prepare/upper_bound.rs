@@ -91,7 +91,7 @@ impl ArenaBound {
                 Err(why) => return Ok(ArenaBound::unknown(why)),
             };
             let times = &mut Default::default();
-            let placed = lowered(program, &binding, constant)
+            let placed = lowered(program, &binding, constant, options.ahead)
                 .and_then(|l| attempt(l.program, options, times))
                 .and_then(|plain| Made::fused(plain, options, times));
             match placed {
