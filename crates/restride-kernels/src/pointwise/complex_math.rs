@@ -186,8 +186,11 @@ pub fn recip(a: C64) -> C64 {
     if c == 0.0 && d == 0.0 {
         return z(INF, NAN);
     }
+    if c.is_nan() || d.is_nan() {
+        return z(NAN, NAN);
+    }
     let most = c.abs().max(d.abs());
-    if !(1e-290..1e290).contains(&most) && !most.is_nan() {
+    if !(1e-290..1e290).contains(&most) {
         // Brought to the middle, so that nothing on the way is out of range.
         let by = 2f64.powi(if most < 1.0 { 600 } else { -600 });
         let w = recip(z(c * by, d * by));
@@ -485,6 +488,10 @@ mod tests {
         close(exp(z(710.0, FRAC_PI_2)), (1.367927269845944e292, INF));
         close(sigmoid(z(-800.0, 0.0)), (0.0, 0.0));
         close(recip(z(1e-320, 0.0)), (INF, -0.0));
+        for (re, im) in [(NAN, 0.0), (0.0, NAN), (NAN, 1e-300), (NAN, NAN)] {
+            let w = recip(z(re, im));
+            assert!(w.re.is_nan() && w.im.is_nan(), "{re} {im}: {w}");
+        }
         close(recip(z(1e300, 1e300)), (5e-301, -5e-301));
     }
 

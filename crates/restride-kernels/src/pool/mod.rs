@@ -11,7 +11,7 @@ use crate::support::pack::{Compute, Stored, Target, is_compute, pack, packed_roo
 use crate::support::par;
 use crate::support::scratch::Temp;
 use restride_tensor::{DType, Layout, View, ViewMut};
-use std::ops::{Add, AddAssign, Div};
+use std::ops::{AddAssign, Div};
 
 /// A window's elements in one dimension: `start`, `start + step`, … below `end`, all of them inside the input.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -188,8 +188,8 @@ pub fn room(x: Stored<'_>, out: Stored<'_>) -> usize {
 }
 
 /// A type with sums and quotients.
-trait Mean: Number + Add<Output = Self> + Div<Output = Self> + AddAssign {}
-impl<T: Number + Add<Output = T> + Div<Output = T> + AddAssign> Mean for T {}
+trait Mean: Number + Div<Output = Self> + AddAssign {}
+impl<T: Number + Div<Output = T> + AddAssign> Mean for T {}
 
 /// Divisor of the sum of a window.
 fn divisor<T: Compute>(w: &[Span; 3], given: Option<i64>) -> T {
@@ -230,7 +230,7 @@ impl<T: Mean> Fold<T> for Average {
     const START: T = T::ZERO;
     #[inline(always)]
     fn step(part: T, x: T) -> T {
-        part + x
+        part.plus(x)
     }
     #[inline(always)]
     fn divisor(&self, w: &[Span; 3]) -> T {
@@ -238,7 +238,8 @@ impl<T: Mean> Fold<T> for Average {
     }
     #[inline(always)]
     fn finish(&self, p: [T; 8], divisor: T) -> T {
-        (((p[0] + p[4]) + (p[2] + p[6])) + ((p[1] + p[5]) + (p[3] + p[7]))) / divisor
+        let four = |i: usize| p[i].plus(p[i + 4]).plus(p[i + 2].plus(p[i + 6]));
+        four(0).plus(four(1)) / divisor
     }
 }
 

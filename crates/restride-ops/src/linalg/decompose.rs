@@ -74,6 +74,14 @@ fn cholesky_inverse_of<T: Field>(c: &Call<'_>) -> Result<()> {
     let mut out = Pieces::of(&c.outs[0], ms.count);
     for i in 0..ms.count {
         let m = ms.get(i);
+        if let Some(at) = (0..n).find(|k| m[(*k, *k)].size() == 0.0) {
+            return fail(format!(
+                "cholesky_inverse: {}The diagonal element {} is zero, the inversion could not be completed because the \
+                 input matrix is singular.",
+                element(i, c.args.tensor(0)?.sizes()),
+                at + 1
+            ));
+        }
         let turned = upper.then(|| m.adjoint());
         let mut w = Matrix::eye(n, n);
         k::triangular(turned.as_ref().unwrap_or(&m), &mut w, false, false);

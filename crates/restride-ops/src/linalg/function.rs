@@ -156,6 +156,27 @@ fn vander(e: &mut dyn Emit, a: &ValArgs<'_>) -> Vals {
     Ok(smallvec![emit!(e, "aten.cat.default", vec![ones, powers], -1)?])
 }
 
+/// `vander(x, N, increasing)`: powers of a vector's numbers as columns, the highest first unless `increasing`.
+fn old_vander(e: &mut dyn Emit, a: &ValArgs<'_>) -> Vals {
+    let x = *a.tensor(0)?;
+    let m = e.meta(x);
+    ensure!(m.rank() == 1, "x must be a one-dimensional tensor.");
+    let n = if a.is_none(1) { m.sizes()[0] } else { a.int(1)? };
+    ensure!(n >= 0, "N must be non-negative.");
+    let dtype = if m.dtype.is_float() || m.dtype.is_complex() { m.dtype } else { DType::I64 };
+    let rows = m.sizes()[0];
+    let ones = emit!(e, "aten.full.default", [rows, n.min(1)], 1, dtype)?;
+    let mut out = ones;
+    if n > 1 {
+        let x = if m.dtype == dtype { x } else { emit!(e, "aten._to_copy.default", x, dtype)? };
+        let column = emit!(e, "aten.unsqueeze.default", x, -1)?;
+        let all = emit!(e, "aten.expand.default", column, [rows, n - 1])?;
+        let powers = emit!(e, "aten.cumprod.default", all, -1, ())?;
+        out = emit!(e, "aten.cat.default", vec![ones, powers], -1)?;
+    }
+    Ok(smallvec![if a.bool(2)? { out } else { emit!(e, "aten.flip.default", out, [1])? }])
+}
+
 /// `linalg_vecdot(x, y, *, dim)`
 fn vecdot(e: &mut dyn Emit, a: &ValArgs<'_>) -> Vals {
     let (x, y, dim) = (*a.tensor(0)?, *a.tensor(1)?, a.int(2)?);
@@ -201,6 +222,7 @@ pub(crate) static OPS: &[OpDef] = &[
     composite!(tensorinv, tensor_inverses(), "linalg_tensorinv"),
     composite!(tensorsolve, tensor_equations(), "linalg_tensorsolve"),
     composite!(vander, vanders(), "linalg_vander"),
+    composite!(old_vander, old_vanders(), "vander"),
     composite!(vecdot, dots(), "linalg_vecdot"),
     composite!(triangular_solve, triangles(), "triangular_solve"),
 ];
@@ -252,6 +274,18 @@ pub(crate) mod samples {
         ]
     }
 
+    pub(crate) fn old_vanders() -> Vec<Sample> {
+        let mut out = Vec::new();
+        for dtype in [DType::F32, DType::F64, DType::I32, DType::Bool, DType::C64] {
+            let x = tensor(dtype, &[4], 1);
+            out.push(sample![&x]);
+            out.push(sample![&x, 3, true]);
+            out.push(sample![&x, 1]);
+            out.push(sample![x, 0]);
+        }
+        out.push(sample![tensor(DType::F32, &[0], 1), 2]);
+        out
+    }
     pub(crate) fn vanders() -> Vec<Sample> {
         let mut out = Vec::new();
         for x in [

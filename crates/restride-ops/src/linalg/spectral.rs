@@ -2,7 +2,7 @@
 //! polar factors and matrix roots.
 
 use crate::linalg::{
-    Pieces, by_columns, check, fields, kernel, matrix_bytes, parts, picks, piece_bytes, real_of, rows, with,
+    Pieces, by_columns, check, element, fields, kernel, matrix_bytes, parts, picks, piece_bytes, real_of, rows, with,
 };
 use crate::support::composite::composite;
 use crate::support::*;
@@ -101,6 +101,12 @@ fn svd_of<T: Field>(c: &Call<'_>) -> Result<()> {
     let mut sides = vectors.then(|| (Pieces::of(&c.outs[0], ms.count), Pieces::of(&c.outs[2], ms.count)));
     for i in 0..ms.count {
         let m = ms.get(i);
+        // LAPACK refuses a matrix with a NaN, and no other.
+        ensure!(
+            !m.data.iter().any(|x| x.size().is_nan()),
+            "linalg.svd: {}The algorithm failed to converge because the input matrix contained non-finite values.",
+            element(i, c.args.tensor(0)?.sizes())
+        );
         let svd = k::svd(&m, full && vectors);
         values.put(i, &svd.values);
         if let Some((us, vs)) = &mut sides {

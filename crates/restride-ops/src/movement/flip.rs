@@ -6,6 +6,7 @@ use restride_kernels::support::scratch;
 use restride_tensor::PerDim;
 use smallvec::{SmallVec, smallvec};
 
+use super::join::cat_type;
 use crate::support::scratch::stored;
 use crate::support::{Metas, Result, ensure, exact, fresh, one, without_scratch};
 
@@ -40,7 +41,21 @@ fn infer_roll(a: &Args<'_, Meta>) -> Metas {
     if t.layout.numel() == 0 && of_dims.len() <= 1 {
         return one(Meta::new(t.dtype, crate::support::strides::dense_like(&t.layout)));
     }
-    one(fresh(t.dtype, t.sizes()))
+    // Each dimension in turn is a `cat` of two parts, whose dimension order its strides follow.
+    let mut rolled = t.clone();
+    for (d, shift) in of_dims {
+        let n = t.sizes()[d];
+        let start = if n == 0 { 0 } else { (-shift).rem_euclid(n) };
+        let part = |length: i64| {
+            let mut part = rolled.clone();
+            part.layout.sizes[d] = length;
+            part
+        };
+        let (tail, head) = (part(n - start), part(start));
+        rolled = cat_type(&[&tail, &head], d as i64)?;
+    }
+    let whole = a.ints(2)?.is_empty();
+    one(if whole { fresh(t.dtype, t.sizes()) } else { rolled })
 }
 fn run_roll(c: &Call<'_>) -> Result<()> {
     let (t, out) = (c.args.tensor(0)?, &c.outs[0]);

@@ -31,7 +31,7 @@ fn cat_dim(operands: &[&Layout], dim: i64) -> Result<Option<(usize, usize)>> {
 }
 
 /// Type of a concatenation.
-fn cat_type(operands: &[&Meta], dim: i64) -> Result<Meta> {
+pub(super) fn cat_type(operands: &[&Meta], dim: i64) -> Result<Meta> {
     let layouts: Vec<&Layout> = operands.iter().map(|t| &t.layout).collect();
     let dtype = result_type(&operands.iter().map(|t| Operand::of(*t)).collect::<Vec<_>>())?;
     let Some((d, first)) = cat_dim(&layouts, dim)? else { return Ok(fresh(dtype, &[0])) };

@@ -141,7 +141,9 @@ fn grid_sampler<'c>(c: &'c Cx<'c>, dims: usize) {
         for (tap, n) in chosen.iter().zip(&sizes) {
             let seen = op!(c, "aten.logical_and.default", tap.at.is("ge", 0), tap.at.is("le", n - 1.0));
             there = Some(there.map_or(seen, |t| op!(c, "aten.logical_and.default", t, seen)));
-            let at = op!(c, "aten.clamp.default", tap.at, 0, n - 1.0).to(DType::I64);
+            // A position outside of the image, as a NaN is, reads any element: its part is left out below.
+            let at = op!(c, "aten.clamp.default", tap.at, 0, n - 1.0);
+            let at = op!(c, "aten.nan_to_num.default", at, 0.0).to(DType::I64);
             index = Some(index.map_or(at, |i| op!(c, "aten.mul.Scalar", i, *n as i64) + at));
         }
         let (Some(index), Some(there)) = (index, there) else { return c.fail("an image without dimensions") };
