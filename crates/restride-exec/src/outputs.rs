@@ -83,6 +83,13 @@ fn view_of(program: &Program, alias: &OutputAlias, root: &RawTensor, symbols: &B
             return Err(Error::invalid("an output begins inside of an element of the memory that it is a view of"));
         }
         layout.offset += shift / to;
+        // Symbolic sizes do not tell the strides that the base got along dimensions of size 1.
+        let whole = matches!(alias.root, AliasRoot::Base(_)) && ty.layout == alias.layout && ty.dtype == alias.dtype;
+        if whole && root.layout().sizes == layout.sizes {
+            for d in (0..layout.rank()).filter(|d| root.layout().sizes[*d] == 1) {
+                layout.strides[d] = root.layout().strides[d];
+            }
+        }
     }
     RawTensor::new(root.storage().clone(), alias.dtype, layout.clone())
         .ok_or_else(|| Error::invalid(format!("an output of layout {layout} leaves the memory it is a view of")))

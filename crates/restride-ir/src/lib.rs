@@ -29,6 +29,7 @@ mod remark;
 mod row_form;
 mod schema;
 mod scratch;
+mod substitute;
 #[cfg(test)]
 mod test_ops;
 pub mod text;
@@ -78,5 +79,5 @@ pub use tiles::{
     Follows, FusedHead, TileFn, TileRule, Tiling, check_fused, epilogue_rows, fused_body, fused_head, view_dims,
 };
 pub use types::{Meta, TensorType, Type};
-pub use verify::{relay, verify, verify_form, verify_types};
+pub use verify::{relay, relay_units, verify, verify_form, verify_types};
 pub use write_order::{Visited, Visits, computed_aside, fastest_first, fits, visits};

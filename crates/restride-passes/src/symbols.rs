@@ -1,6 +1,6 @@
 //! Symbols: a witness for each, and programs with symbols replaced by numbers.
 
-use restride_ir::{Arg, Binding, Conditions, Expr, Graph, Program, Scalar, Symbol, TensorType, Type};
+use restride_ir::{Binding, Conditions, Expr, Program, Scalar, Symbol};
 use std::collections::BTreeMap;
 
 /// A value for every symbol that passes the program's checks and is unlikely to equal one of its constants.
@@ -24,7 +24,7 @@ pub fn specialize(program: &Program, binding: &Binding) -> Program {
     let mut out = program.clone();
     let ids: Vec<_> = out.graphs.ids().collect();
     for id in ids {
-        substitute(&mut out.graphs[id], binding);
+        out.graphs[id].substitute(binding);
     }
     for spec in &mut out.signature.outputs {
         if let Some(alias) = &mut spec.alias {
@@ -40,29 +40,4 @@ pub fn specialize(program: &Program, binding: &Binding) -> Program {
         r.0 = r.0.substitute(binding);
     }
     out
-}
-
-fn substitute(graph: &mut Graph, binding: &Binding) {
-    let values: Vec<_> = graph.values.ids().collect();
-    for v in values {
-        let ty = &mut graph.values[v].ty;
-        match ty {
-            Type::Tensor(t) => *ty = Type::Tensor(TensorType::new(t.dtype, t.layout.map(|e| e.substitute(binding)))),
-            Type::Scalar(e) => *e = e.substitute(binding),
-            _ => {}
-        }
-    }
-    let nodes: Vec<_> = graph.nodes.ids().collect();
-    for n in nodes {
-        graph.nodes[n].args.iter_mut().for_each(|a| arg(a, binding));
-    }
-    graph.outputs.iter_mut().for_each(|a| arg(a, binding));
-}
-
-fn arg(a: &mut Arg, binding: &Binding) {
-    match a {
-        Arg::Scalar(e) => *e = e.substitute(binding),
-        Arg::Scalars(es) => es.iter_mut().for_each(|e| *e = e.substitute(binding)),
-        _ => {}
-    }
 }

@@ -127,3 +127,24 @@ fn numbers_from_outside_are_operands_in_a_file() {
         assert_eq!(difference(&of(&program), &of(&back)), None);
     }
 }
+
+/// `detach_` changes no sizes: what reads its operand afterwards has types by the operators' rules.
+#[test]
+fn types_after_detach_in_place() {
+    let text = "graph(%w: f32[6, 3], %i: i64[4], %o: i64[3]) {
+      %d: i64[3] = aten.detach_.default(%o)
+      %y: f32[2, 3], %bag: i64[4], %size: i64[3], %max: i64[3] = aten.embedding_bag.padding_idx(%w, %i, %d, False, 1, \
+                False, None, True, None)
+      return %y
+    }";
+    let mut program = restride_ir::text::parse(text, &restride_ops::lookup).expect("a program");
+    restride_ir::relay(&mut program);
+    let graph = program.graph();
+    let types: Vec<String> =
+        graph.ordered().last().expect("a call").1.results.iter().map(|v| graph.values[*v].ty.to_string()).collect();
+    assert_eq!(types[2], "i64[2]", "{types:?}");
+    let indices = |n: &[i64]| RunValue::Tensor(RawTensor::from_slice(n, &[n.len() as i64]));
+    let table = RunValue::Tensor(RawTensor::from_slice(&[1f32; 18], &[6, 3]));
+    let inputs = Inputs::new(vec![table, indices(&[0, 1, 2, 3]), indices(&[0, 2, 4])]);
+    assert_eq!(verdict(&program, &inputs), WaysVerdict::Agree);
+}

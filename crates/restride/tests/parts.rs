@@ -1,6 +1,6 @@
 //! Values that are read in part alone: the part has the bits that it has in the whole value, and the whole takes no memory.
 
-use restride::{CompileOptions, Compiled, Inputs, RawTensor, RunOptions, RunValue};
+use restride::{CompileOptions, Compiled, Inputs, RawTensor, RunOptions, RunValue, State};
 
 /// A slice of a sum, an index of a product and a row of a difference.
 const PARTS: &str = "graph(%x: f32[1, 8, 64, 16], %y: f32[1, 8, 16, 64], %s: f32[]) {
@@ -101,5 +101,32 @@ fn an_unread_quotient_fails() {
         run(1).expect("all divisors are 1");
         let error = run(0).expect_err("a divisor is 0").to_string();
         assert!(error.contains("ZeroDivisionError"), "{error}");
+    }
+}
+
+/// Strides along dimensions of size 1 follow from the sizes of a run.
+#[test]
+fn strides_of_size_1_are_those_of_the_run() {
+    let text = "
+        symbol n in [2, inf]
+        graph(%x: f32[3, n]) {
+          %t: f32[n, 3][1, n] = aten.t.default(%x)
+          %s: f32[n, 1][1, n] = aten.slice.Tensor(%t, 1, 0, 1)
+          %y: f32[n, 1] = aten.mul.Scalar(%s, 2)
+          return %y, %y
+        }";
+    let program = restride::text::parse(text, &restride_ops::lookup).expect("a program");
+    for n in [2i64, 5] {
+        let x = RawTensor::from_slice(&vec![1f32; 3 * n as usize], &[3, n]);
+        let inputs = Inputs::new(vec![RunValue::Tensor(x)]);
+        let compiled = Compiled::new(program.clone(), None, &CompileOptions::default()).expect("compiles");
+        let outputs = compiled.instance().expect("an instance").run(&inputs, &RunOptions::default()).expect("runs");
+        let program = compiled.functional();
+        let mut state = State::new(program).expect("a state");
+        let functional = restride::interpret(program, &inputs, &mut state, &RunOptions::default()).expect("runs");
+        for out in outputs.values.iter().chain(&functional.values) {
+            let layout = out.tensor().expect("a tensor").layout();
+            assert_eq!(layout.strides[..], [1, n], "{layout}");
+        }
     }
 }

@@ -4,8 +4,9 @@ use super::{Interp, Outputs, Slot};
 use crate::copy::{copy_as, copy_into};
 use crate::inputs::{RunValue, State, evaluate, input_name};
 use crate::outputs::outputs;
-use restride_ir::{Arg, Binding, Error, OutputKind, Result, Stage, TensorType, border_layout};
+use restride_ir::{Arg, Binding, Error, Graph, OutputKind, Result, Stage, TensorType, border_layout, relay_units};
 use restride_tensor::{Layout, RawTensor, Storage};
+use std::borrow::Cow;
 
 impl Interp<'_> {
     pub(super) fn finish(
@@ -20,11 +21,12 @@ impl Interp<'_> {
             return Err(Error::invalid("the signature's outputs are not those of the graph"));
         }
         let functional = self.program.stage == Stage::Functional;
+        let graph = if functional { self.graph_of(symbols) } else { Cow::Borrowed(self.program.graph()) };
         let inputs: Vec<RunValue> = objects.iter().map(Slot::to_value).collect();
         let mut taken: Vec<Storage> = inputs.iter().filter_map(RunValue::tensor).map(|t| t.storage().clone()).collect();
         // All values are taken before any is written: a new content may be another input's old one.
         let mut kept: Vec<RunValue> = Vec::with_capacity(results.len());
-        for ((spec, arg), slot) in specs.iter().zip(&self.program.graph().outputs).zip(results) {
+        for ((spec, arg), slot) in specs.iter().zip(&graph.outputs).zip(results) {
             let own = match spec.kind {
                 OutputKind::Mutation(_) => true,
                 OutputKind::Metadata(_) | OutputKind::Token => false,
@@ -35,7 +37,7 @@ impl Interp<'_> {
                 RunValue::Tensor(t) if own => {
                     let layout = match spec.kind {
                         OutputKind::Mutation(_) => t.layout().clone(),
-                        _ => self.border(arg, &t, symbols)?,
+                        _ => border(&graph, arg, &t, symbols)?,
                     };
                     let there = layout == *t.layout() && !t.conj && !t.neg;
                     let t = if there && !taken.iter().any(|s| s.same(t.storage())) { t } else { copy_of(&t, layout)? };
@@ -62,17 +64,16 @@ impl Interp<'_> {
         Ok(out)
     }
 
-    /// The declared layout of a functional program's output in memory of its own.
-    fn border(&self, output: &Arg, t: &RawTensor, symbols: &Binding) -> Result<Layout> {
-        let declared = match output {
-            Arg::Value(v) => self.program.graph().values[*v].ty.tensor(),
-            _ => None,
-        };
-        let declared = declared.ok_or_else(|| Error::invalid("an output that is declared to be no tensor"))?;
-        let layout = evaluate(&declared.layout, symbols).filter(|l| l.sizes == t.layout().sizes).ok_or_else(|| {
-            Error::invalid(format!("an output of sizes {:?} is declared {declared}", t.layout().sizes))
-        })?;
-        Ok(border_layout(&TensorType::new(t.dtype(), layout)))
+    /// The graph with the strides that eager PyTorch gives values of these sizes.
+    fn graph_of(&self, symbols: &Binding) -> Cow<'_, Graph> {
+        let own = self.program.graph();
+        if self.program.symbols.is_empty() {
+            return Cow::Borrowed(own);
+        }
+        let mut graph = own.clone();
+        graph.substitute(symbols);
+        relay_units(&mut graph);
+        Cow::Owned(graph)
     }
 
     /// Writes the new content of an input into its memory.
@@ -89,6 +90,19 @@ impl Interp<'_> {
         }
         Ok(copy_into(target, value)?)
     }
+}
+
+/// The declared layout of a functional program's output in memory of its own.
+fn border(graph: &Graph, output: &Arg, t: &RawTensor, symbols: &Binding) -> Result<Layout> {
+    let declared = match output {
+        Arg::Value(v) => graph.values[*v].ty.tensor(),
+        _ => None,
+    };
+    let declared = declared.ok_or_else(|| Error::invalid("an output that is declared to be no tensor"))?;
+    let layout = evaluate(&declared.layout, symbols)
+        .filter(|l| l.sizes == t.layout().sizes)
+        .ok_or_else(|| Error::invalid(format!("an output of sizes {:?} is declared {declared}", t.layout().sizes)))?;
+    Ok(border_layout(&TensorType::new(t.dtype(), layout)))
 }
 
 /// The elements on memory of their own, in the layout if it has no cell twice.

@@ -1,8 +1,8 @@
 //! Types of results by the operators' own rules.
 
 use crate::{
-    Arg, Args, Error, ErrorKind, Graph, Id, IdArena, LazyBits, Meta, Node, Program, Result, Stage, TensorType,
-    TwinReturn, Type, ValueId, ViewOutcome, dense_like,
+    Arg, Args, Error, ErrorKind, Graph, Id, IdArena, LazyBits, Meta, Movement, Node, Program, Result, Stage,
+    TensorType, TwinReturn, Type, ValueId, ViewOutcome, dense_like,
 };
 use restride_tensor::{Layout, Scalar};
 use smallvec::SmallVec;
@@ -82,7 +82,9 @@ impl Objects {
             }
         }
         let resized = twin.filter(|t| t.resizes).into_iter().flat_map(|t| t.writes.iter().map(|w| w.0 as usize));
-        let metadata = node.op.def().metadata.then_some(0);
+        // `detach_` changes neither, nor does `squeeze_` without a dimension of size 1.
+        let other = |v: ValueId| node.results.first().is_none_or(|r| graph.values[v].ty != graph.values[*r].ty);
+        let metadata = (node.op.def().metadata && arg(0).is_none_or(other)).then_some(0);
         for v in resized.chain(metadata).filter_map(arg) {
             self.changed[self.object[v.index()].index()] = true;
         }
@@ -121,46 +123,57 @@ fn rule(graph: &Graph, node: &Node, objects: &Objects) -> Result<Option<SmallVec
 /// results, which get the rule's whole type.
 pub fn relay(program: &mut Program) {
     for id in program.graphs.ids().collect::<Vec<_>>() {
-        let graph = &mut program.graphs[id];
-        let mut read = vec![false; graph.values.len()];
-        for v in graph
-            .ordered()
-            .flat_map(|(_, n)| n.operands())
-            .chain(graph.outputs.iter().flat_map(|a| a.values().copied()))
-        {
-            read[v.index()] = true;
-        }
-        let mut objects = Objects::new(&graph.values);
-        for at in graph.order.clone() {
-            let node = &graph.nodes[at];
-            let mut laid: Vec<(ValueId, TensorType)> = Vec::new();
-            for (r, &result) in node.results.iter().enumerate() {
-                let returned = node.op.twin().and_then(|t| t.returns.get(r));
-                if let (Some(TwinReturn::Arg(i)), Some(old)) = (returned, graph.values[result].ty.tensor())
-                    && let Some(Arg::Value(v)) = node.args.get(*i as usize)
-                    && let Some(ty) = graph.values[*v].ty.tensor()
-                    && ty.layout.sizes == old.layout.sizes
-                {
-                    laid.push((result, ty.clone()));
-                }
-            }
-            if node.operands().all(|v| !objects.changed(v))
-                && let Ok(Some(wanted)) = rule(graph, node, &objects)
+        relay_graph(&mut program.graphs[id], |_, have, want| have.layout.strides != want.layout.strides);
+    }
+}
+
+/// The same for a graph of a functional program whose sizes became known, in dimensions of size 1 only: other strides may have
+/// readers among the regions of their base. Elements stay in their cells. Views and their copies keep theirs, which are the user's.
+pub fn relay_units(graph: &mut Graph) {
+    relay_graph(graph, |node, have, want| {
+        let moves = node.op.def().view.is_some() || matches!(node.op.def().movement, Some(Movement::View(_)));
+        !moves && have.layout.strides != want.layout.strides && from_cell_0(have).same_cells(&from_cell_0(want))
+    });
+}
+
+/// Sets the strides of results where `differs` from what is declared to the rule's.
+fn relay_graph(graph: &mut Graph, differs: impl Fn(&Node, &Meta, &Meta) -> bool) {
+    let mut read = vec![false; graph.values.len()];
+    for v in
+        graph.ordered().flat_map(|(_, n)| n.operands()).chain(graph.outputs.iter().flat_map(|a| a.values().copied()))
+    {
+        read[v.index()] = true;
+    }
+    let mut objects = Objects::new(&graph.values);
+    for at in graph.order.clone() {
+        let node = &graph.nodes[at];
+        let mut laid: Vec<(ValueId, TensorType)> = Vec::new();
+        for (r, &result) in node.results.iter().enumerate() {
+            let returned = node.op.twin().and_then(|t| t.returns.get(r));
+            if let (Some(TwinReturn::Arg(i)), Some(old)) = (returned, graph.values[result].ty.tensor())
+                && let Some(Arg::Value(v)) = node.args.get(*i as usize)
+                && let Some(ty) = graph.values[*v].ty.tensor()
+                && ty.layout.sizes == old.layout.sizes
             {
-                for (&result, want) in node.results.iter().zip(wanted) {
-                    let have = graph.values[result].ty.tensor().and_then(TensorType::known);
-                    if have.is_some_and(|h| match same(&h, &want, Stage::Functional) {
-                        true => h.layout.strides != want.layout.strides,
-                        false => !read[result.index()],
-                    }) {
-                        laid.push((result, want.into()));
-                    }
+                laid.push((result, ty.clone()));
+            }
+        }
+        if node.operands().all(|v| !objects.changed(v))
+            && let Ok(Some(wanted)) = rule(graph, node, &objects)
+        {
+            for (&result, want) in node.results.iter().zip(wanted) {
+                let have = graph.values[result].ty.tensor().and_then(TensorType::known);
+                if have.is_some_and(|h| match same(&h, &want, Stage::Functional) {
+                    true => differs(node, &h, &want),
+                    false => !read[result.index()],
+                }) {
+                    laid.push((result, want.into()));
                 }
             }
-            objects.follow(graph, node);
-            for (v, ty) in laid {
-                graph.values[v].ty = Type::Tensor(ty);
-            }
+        }
+        objects.follow(graph, node);
+        for (v, ty) in laid {
+            graph.values[v].ty = Type::Tensor(ty);
         }
     }
 }
@@ -193,8 +206,11 @@ fn differs<T>(what: String) -> Result<T> {
 
 fn same(have: &Meta, want: &Meta, stage: Stage) -> bool {
     let same = have.dtype == want.dtype && have.layout.sizes == want.layout.sizes;
-    let at_0 = |t: &Meta| Layout { offset: 0, ..t.layout.clone() };
-    same && (stage == Stage::Functional || at_0(have).same_cells(&at_0(want)))
+    same && (stage == Stage::Functional || from_cell_0(have).same_cells(&from_cell_0(want)))
+}
+
+fn from_cell_0(t: &Meta) -> Layout {
+    Layout { offset: 0, ..t.layout.clone() }
 }
 
 /// Arguments with known types and numbers, if all are known. Operators other than views get resolved copies of lazily

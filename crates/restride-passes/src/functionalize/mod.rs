@@ -83,7 +83,9 @@ pub fn functionalize(program: &Program, options: &FunctionalizeOptions) -> Resul
             Err(rewrite::Halt::NeedsSizes(e)) if options.sizes.is_empty() => return Err(*e),
             Err(rewrite::Halt::NeedsSizes(_)) => {
                 let known = FunctionalizeOptions { shares: options.shares.clone(), sizes: Binding::new() };
-                return functionalize(&specialize(program, &options.sizes), &known);
+                let mut own = specialize(program, &options.sizes);
+                restride_ir::relay(&mut own);
+                return functionalize(&own, &known);
             }
             Err(rewrite::Halt::Error(e)) => return Err(e),
         }

@@ -2,7 +2,7 @@
 
 use crate::compile::{CompileOptions, Times};
 use crate::progress::Doing;
-use restride_ir::{Binding, Plan, Program, Result};
+use restride_ir::{Binding, Plan, Program, Result, relay_units};
 use restride_passes::constants::{Constants, constants};
 use restride_passes::place::{PlaceOptions, Placed, cost};
 use restride_passes::plan::{PlanOptions, SearchOptions, plan_memories};
@@ -19,7 +19,11 @@ pub(crate) struct Lowered {
 
 /// Lowers a program for certain sizes. `constant` says which of its inputs no run changes, `ahead` is [`CompileOptions::ahead`].
 pub(crate) fn lowered(program: &Program, symbols: &Binding, constant: &[bool], ahead: bool) -> Result<Lowered> {
-    let program = simplify(&lower(&specialize(program, symbols))?)?;
+    let mut known = specialize(program, symbols);
+    if !symbols.is_empty() {
+        relay_units(known.graph_mut());
+    }
+    let program = simplify(&lower(&known)?)?;
     let (program, constants) = match constants(&program, constant, ahead)? {
         Some((program, constants)) => (program, Some(constants)),
         None => (program, None),
