@@ -1,6 +1,8 @@
 //! Declarations built from others: `exact(…).reusing(…).graded(…)`.
 
-use crate::{EpilogueFn, Exactness, Grad, MacsFn, OpDef, Prepacked, Reuse, RowFormFn, TileFn, TimeFn, TrailingFn};
+use crate::{
+    EpilogueFn, Exactness, Fails, Grad, MacsFn, OpDef, Prepacked, Reuse, RowFormFn, TileFn, TimeFn, TrailingFn,
+};
 
 impl OpDef {
     /// The declaration with results as close to PyTorch's as given.
@@ -45,7 +47,7 @@ impl OpDef {
     }
     /// The declaration of an operator that fails on some elements of integers.
     pub const fn checking(self) -> OpDef {
-        OpDef { checked: true, ..self }
+        OpDef { fails: Fails::Integers, ..self }
     }
     /// The declaration with a gradient.
     pub const fn graded(self, grad: Grad) -> OpDef {

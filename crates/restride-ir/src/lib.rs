@@ -12,6 +12,7 @@ mod eager_results;
 mod effects;
 mod error;
 mod expr;
+mod fails;
 mod grad;
 mod graph;
 mod higher_order;
@@ -46,6 +47,7 @@ pub use eager_results::dense_like;
 pub use effects::{Effect, Effects, Summary, callees_first, operands_of, schema_effect};
 pub use error::{Error, ErrorKind, OpError, Result};
 pub use expr::{Binding, Expr, ExprFn, Symbol};
+pub use fails::Fails;
 pub use grad::{FormFn, Grad, GradCall, GradEmit, GradFn};
 pub use graph::{Graph, GraphId, Node, NodeId, Origin, Value, ValueId};
 pub use higher_order::{

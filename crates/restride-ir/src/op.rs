@@ -3,7 +3,7 @@
 //! `restride-ops` declares each operator once, as a static [`OpDef`]; a `None` shows what the operator lacks. An [`Op`] is the
 //! handle of a registered declaration, which nodes hold.
 
-use crate::{Arg, Args, Exchange, Expr, Grad, Meta, Op, OpError, RowFormFn, TensorType, TileFn};
+use crate::{Arg, Args, Exchange, Expr, Fails, Grad, Meta, Op, OpError, RowFormFn, TensorType, TileFn};
 use restride_tensor::{DType, Fitted, Layout, RawTensor, Scalar, View, ViewMut};
 use smallvec::SmallVec;
 
@@ -490,8 +490,8 @@ pub struct OpDef {
     /// Waits for the exchange whose result is argument 0. Argument 1 lists the operands of the exchange, whose memory stays as it
     /// is until then; the call reads none of it.
     pub awaits: bool,
-    /// Fails on some elements of integers (a divisor of zero): a call on fewer elements could miss the error.
-    pub checked: bool,
+    /// Elements on which a call fails.
+    pub fails: Fails,
     /// Conditions on the arguments' numbers that hold after the operator succeeded.
     pub asserts: Option<AssertsFn>,
 
@@ -583,7 +583,7 @@ impl OpDef {
             overlap: OverlapCheck::Partial,
             random: false,
             effectful: false,
-            checked: false,
+            fails: Fails::Never,
             awaits: false,
             asserts: None,
             hop: None,

@@ -4,11 +4,12 @@
 
 use crate::run::{Outcome, call, filled, fitted, meta, on_views, resolved};
 use restride_ir::{
-    Arg, Args, Call, Ctx, Kernel, Layout, Meta, Movement, Op, OpError, Reuse, ReuseKind, RowForm, RowOperand,
+    Arg, Args, Call, Ctx, Fails, Kernel, Layout, Meta, Movement, Op, OpError, Reuse, ReuseKind, RowForm, RowOperand,
     SampleArg, Scalar, TileRule,
 };
 use restride_kernels::support::convert::copy_convert;
 use restride_tensor::{DType, RawTensor, Storage};
+use std::cell::Cell;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
 type Result<T> = std::result::Result<T, OpError>;
@@ -475,4 +476,45 @@ fn the_counts_of_sample_calls_are_written_down() {
     }
     let written = std::fs::read_to_string(path).unwrap();
     assert_eq!(written, lines.concat(), "run with RESTRIDE_BLESS=1 to write data/sample_counts.txt");
+}
+
+/// Elements that operators refuse: indices out of range, singular and undefined matrices, probabilities outside of [0, 1].
+const HOSTILE: [f64; 6] = [0.0, -1.0, -99.0, 99.0, f64::NAN, f64::INFINITY];
+
+#[test]
+fn what_fails_on_elements_says_so() {
+    every_sample(|op, args| {
+        let fails = op.twin().map_or(op, |t| t.op).def().fails;
+        if fails == Fails::Elements || op.def().effectful || results(op, args).is_err() {
+            return Ok(());
+        }
+        let tensors = args.iter().flat_map(Arg::values).count();
+        for which in 0..=tensors {
+            for value in HOSTILE {
+                let at = Cell::new(0);
+                let other = map_tensors(args, |t| {
+                    at.set(at.get() + 1);
+                    // One operand, or all.
+                    if which < tensors && which + 1 != at.get() { t.clone() } else { filled_with(t, value) }
+                });
+                let Err(why) = results(op, &other) else { continue };
+                let types = op.def().infer.and_then(|infer| infer(&Args(&metas(args))).ok()).unwrap_or_default();
+                // Of integers alone, where a shape rule tells.
+                if !types.iter().any(|t| fails.at(t.dtype)) {
+                    return Err(format!("fails on {value}: {why}"));
+                }
+            }
+        }
+        Ok(())
+    });
+}
+
+/// The tensor with this number in all cells that its type can tell from others.
+fn filled_with(t: &RawTensor, value: f64) -> RawTensor {
+    let cell = RawTensor::from_slice(&[value], &[]);
+    let out = RawTensor::zeros(t.dtype(), t.layout().clone());
+    let wide =
+        cell.alias(cell.dtype(), Layout::strided(&t.layout().sizes, &vec![0; t.layout().rank()], 0)).expect("one cell");
+    copy_convert(wide.read().view(), &out.write().view_mut());
+    out
 }

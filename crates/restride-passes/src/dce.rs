@@ -1,11 +1,13 @@
 //! Dead code elimination: removes nodes without effect whose results are not needed.
 
-use restride_ir::{Arg, Expr, Graph, GraphId, Node, NodeId, Origin, Program, Stage, Symbol, Table, Type, ValueId};
+use restride_ir::{
+    Arg, Expr, Fails, Graph, GraphId, Node, NodeId, Origin, Program, Stage, Symbol, Table, Type, ValueId,
+};
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-/// Marks calls that the outputs do not depend on and that fail on some elements of integers (a divisor of zero): eager PyTorch fails
-/// there, so [`dce`] keeps them, unless the divisor is a number. Calls that other passes leave without a reader have no mark.
+/// Marks calls that the outputs do not depend on and that fail on some elements ([`OpDef::fails`](restride_ir::OpDef::fails)): eager
+/// PyTorch fails there, so [`dce`] keeps them, unless a divisor is a number. Calls that other passes leave without a reader have no mark.
 pub fn keep_failing(program: &mut Program) {
     for id in program.graphs.ids().collect::<Vec<_>>() {
         let graph = &mut program.graphs[id];
@@ -15,10 +17,11 @@ pub fn keep_failing(program: &mut Program) {
             let node = &graph.nodes[at];
             let live =
                 node.op.def().effectful || node.op.mutates(&node.args) || node.results.iter().any(|r| needed[*r]);
-            let integer = |r: &ValueId| graph.values[*r].ty.tensor().is_some_and(|t| !t.dtype.is_float());
+            let result = |r: &ValueId| graph.values[*r].ty.tensor().is_some_and(|t| node.op.def().fails.at(t.dtype));
             let number =
                 matches!(node.args.get(1), Some(Arg::Scalar(e)) if e.constant().is_some_and(|n| n.as_f64() != 0.0));
-            let fails = node.op.def().checked && node.results.iter().any(integer) && !number;
+            let divides = node.op.def().fails == Fails::Integers;
+            let fails = node.results.iter().any(result) && !(divides && number);
             if live || fails {
                 node.operands().for_each(|v| needed.set(v, true));
             }
@@ -86,7 +89,7 @@ fn sweep(graph: &mut Graph, bodies: &BTreeMap<GraphId, BTreeSet<Symbol>>, writes
         let defines = teaches.get(&id).is_some_and(|own| own.iter().any(|s| symbols.contains(s)));
         // A bound of a number is checked where the number is learnt, used or not.
         let checks = teaches.get(&id).is_some_and(|own| own.iter().any(|s| is_bounded(graph, node, s)));
-        let fails = node.origin.unread && node.op.def().checked;
+        let fails = node.origin.unread && node.op.def().fails != Fails::Never;
         let stays = node.op.def().effectful
             || fails
             || (writes_stay && node.op.mutates(&node.args))

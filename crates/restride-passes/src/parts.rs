@@ -40,7 +40,7 @@ fn is_plain_view(def: &OpDef) -> bool {
 /// Whether a call computes each element by itself, and fails on none: an element that the program does not read may be the one
 /// that fails.
 fn is_by_element(def: &OpDef, to: DType) -> bool {
-    let fails = def.checked && !to.is_float();
+    let fails = def.fails.at(to);
     def.pointwise && def.infer.is_some() && def.hop.is_none() && !(def.random || def.effectful || def.strided || fails)
 }
 

@@ -104,6 +104,40 @@ fn an_unread_quotient_fails() {
     }
 }
 
+/// Calls that fail on some elements, whose results no output depends on: eager PyTorch fails.
+#[test]
+fn an_unread_call_that_fails_on_elements_fails() {
+    let calls = [
+        ("f32[2, 3] = aten.index_select.default(%x, 0, %i)", "out of DATA bounds"),
+        ("f32[2, 3] = aten.embedding.default(%x, %i)", "index out of range"),
+        ("f32[3, 3] = aten.index_put.default(%x, [%i], %v)", "out of bounds"),
+        ("f32[2] = aten.take.default(%x, %i)", "out of range"),
+        ("i64[2, 3] = aten.one_hot.default(%i, 3)", "Class values must be"),
+    ];
+    for (call, why) in calls {
+        let text = format!(
+            "graph(%x: f32[3, 3], %i: i64[2], %v: f32[2, 3]) {{
+              %q: {call}
+              %c: f32[3, 3] = aten.neg.default(%x)
+              return %c
+            }}"
+        );
+        let program = restride::text::parse(&text, &restride_ops::lookup).expect("a program");
+        let run = |last: i64| {
+            let inputs = Inputs::new(vec![
+                RunValue::Tensor(RawTensor::from_slice(&[1f32; 9], &[3, 3])),
+                RunValue::Tensor(RawTensor::from_slice(&[0, last], &[2])),
+                RunValue::Tensor(RawTensor::from_slice(&[1f32; 6], &[2, 3])),
+            ]);
+            let compiled = Compiled::new(program.clone(), Some(&inputs), &CompileOptions::default()).expect("compiles");
+            compiled.instance().expect("an instance").run(&inputs, &RunOptions::default()).map(|_| ())
+        };
+        run(1).expect("all indices are in range");
+        let error = run(99).expect_err("an index is out of range").to_string();
+        assert!(error.contains(why), "{call}: {error}");
+    }
+}
+
 /// Strides along dimensions of size 1 follow from the sizes of a run.
 #[test]
 fn strides_of_size_1_are_those_of_the_run() {

@@ -232,7 +232,7 @@ macro_rules! op {
             }),
             reuse: $crate::pointwise::same_index!($($x),+),
             pointwise: true,
-            checked: $f.check.is_some(),
+            fails: if $f.check.is_some() { restride_ir::Fails::Integers } else { restride_ir::Fails::Never },
             samples: samples!($samples),
             ..restride_ir::OpDef::new($schema)
         }

@@ -5,6 +5,7 @@
 
 pub(crate) mod custom;
 mod derive;
+mod failing;
 pub(crate) mod forms;
 mod outs;
 mod schemas;

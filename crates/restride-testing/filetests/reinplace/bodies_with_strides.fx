@@ -59,12 +59,16 @@ graph @no1(%a0: i64[3], %a1: i64[3], %a2: bool[]) {
 //   %v13: i64[3] = aten.scatter_add_.default(%add, -1, %v10, %v4)
 //   %add_2: i64[3] = aten.add_.Scalar(%v13, 2)
 //   %add_3: i64[3] = aten.add_.Scalar(%add_2, 2)
+//   %v18: i64[3] = aten.remainder.Scalar(%v4, 3)
+//   %v19: i64[3] = aten._index_put_impl_.default(%v9, [%v18], %add_3)
 //   return %add_3, %add_3
 // }
 //
 // graph @graph1(%a2: bool[], %base_0: i64[3], %base_1: i64[3]) {
 //   %v3: i64[3] = aten.remainder.Scalar(%base_0, 3)
 //   %v4: i64[3] = aten._index_put_impl_.default(%base_1, [%v3], %base_0, True)
+//   %v5: i64[3] = aten.remainder.Scalar(%base_0, 3)
+//   %v6: i64[3] = aten.index_select.default(%v4, 0, %v5)
 //   %v7: i64[3] = aten.clone.default(%base_0)
 //   return %v7
 // }
