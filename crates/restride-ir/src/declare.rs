@@ -49,6 +49,10 @@ impl OpDef {
     pub const fn checking(self) -> OpDef {
         OpDef { fails: Fails::Integers, ..self }
     }
+    /// The declaration of an operator that fails on some elements: an index out of range, a singular matrix.
+    pub const fn failing(self) -> OpDef {
+        OpDef { fails: Fails::Elements, ..self }
+    }
     /// The declaration with a gradient.
     pub const fn graded(self, grad: Grad) -> OpDef {
         OpDef { grad: Some(grad), ..self }

@@ -10,7 +10,7 @@ mod select;
 
 use restride_ir::{Arg, SampleFn, Scalar};
 use restride_ir::{
-    Args, Call, DType, Dims, Emit, Exactness, Kernel, Layout, Meta, OpDef, OpError, Operands, OverlapCheck, Val,
+    Args, Call, DType, Dims, Emit, Exactness, Fails, Kernel, Layout, Meta, OpDef, OpError, Operands, OverlapCheck, Val,
 };
 use restride_kernels::index::{Axes, SomeDims, nonzero, nonzero_room, put_at, take_at};
 use restride_kernels::movement::copy;
@@ -345,6 +345,7 @@ const fn an_index(schema: &'static str, samples: Option<SampleFn>) -> OpDef {
         // With masks the data decides the sizes.
         decompose: Some(unmasked),
         composed: Some(has_mask),
+        fails: Fails::Elements,
         exactness: Exactness::Exact,
         samples,
         ..OpDef::new(schema)
@@ -354,7 +355,7 @@ const fn a_put(schema: &'static str, samples: Option<SampleFn>) -> OpDef {
     OpDef {
         overlap: OverlapCheck::Operands,
         exactness: Exactness::Within { rtol: 1e-5, atol: 1e-6 },
-        ..close(schema, infer_put, run_put, put_scratch, samples).reusing(CARRIED)
+        ..close(schema, infer_put, run_put, put_scratch, samples).reusing(CARRIED).failing()
     }
 }
 

@@ -223,7 +223,7 @@ fn masked_scratch(a: &Args<'_, Meta>, outs: &[Meta]) -> Result<usize> {
     Ok(found + all.max(put_flat_room(n, values)))
 }
 
-/// Declares a write; the result carries unwritten elements over.
+/// Declares a write at indices or under a mask; the result carries unwritten elements over.
 const fn writes(
     schema: &'static str,
     infer: restride_ir::InferFn,
@@ -231,7 +231,7 @@ const fn writes(
     room: ScratchFn,
     samples: Option<SampleFn>,
 ) -> OpDef {
-    OpDef { reuse: CARRIED, overlap: OverlapCheck::Any, ..exact(schema, infer, run, room, samples) }
+    OpDef { reuse: CARRIED, overlap: OverlapCheck::Any, ..exact(schema, infer, run, room, samples).failing() }
 }
 /// Marks a write that PyTorch computes in place on the whole target in `f32` for 16-bit floats.
 const fn aside(def: OpDef) -> OpDef {

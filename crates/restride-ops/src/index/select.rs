@@ -245,13 +245,13 @@ fn run_fill_tensor(c: &Call<'_>) -> Result<()> {
     fill(c, c.args.tensor(3)?)
 }
 
-/// Declares a write along a dimension; the result carries other slices over.
+/// Declares a write at indices along a dimension; the result carries other slices over.
 const fn writes(def: OpDef, overlap: OverlapCheck) -> OpDef {
-    OpDef { overlap, ..def.reusing(CARRIED) }
+    OpDef { overlap, ..def.reusing(CARRIED).failing() }
 }
 
 pub(crate) static OPS: &[OpDef] = &[
-    exact("index_select", infer_select, run_select, vector_scratch, samples!(s_select)),
+    exact("index_select", infer_select, run_select, vector_scratch, samples!(s_select)).failing(),
     OpDef {
         halves_aside: true,
         exactness: Exactness::Within { rtol: 1e-5, atol: 1e-6 },

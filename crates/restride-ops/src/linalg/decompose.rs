@@ -281,9 +281,10 @@ fn ormqr_scratch(a: &Args<'_, Meta>, outs: &[Meta]) -> Result<usize> {
 }
 
 pub(crate) static OPS: &[OpDef] = &[
-    kernel!(cholesky_infer, cholesky_run, cholesky_scratch, definite_samples(), "linalg_cholesky_ex"),
-    composite!(cholesky, definite_samples(), "linalg_cholesky"),
-    kernel!(cholesky_inverse_infer, cholesky_inverse_run, cholesky_inverse_scratch, factor_forms(), "cholesky_inverse"),
+    kernel!(cholesky_infer, cholesky_run, cholesky_scratch, definite_samples(), "linalg_cholesky_ex").failing(),
+    composite!(cholesky, definite_samples(), "linalg_cholesky").failing(),
+    kernel!(cholesky_inverse_infer, cholesky_inverse_run, cholesky_inverse_scratch, factor_forms(), "cholesky_inverse")
+        .failing(),
     composite!(cholesky_solve, cholesky_solve_samples(), "cholesky_solve"),
     kernel!(qr_infer, qr_run, qr_scratch, qr_samples(), "linalg_qr"),
     kernel!(geqrf_infer, geqrf_run, geqrf_scratch, factor_samples(), "geqrf"),

@@ -174,8 +174,8 @@ fn triangular_scratch(a: &Args<'_, Meta>, outs: &[Meta]) -> Result<usize> {
 }
 
 pub(crate) static OPS: &[OpDef] = &[
-    kernel!(solve_infer, solve_run, solve_scratch, solve_samples(), "_linalg_solve_ex"),
-    composite!(solve, solve_samples(), "linalg_solve"),
-    composite!(solve_ex, solve_samples(), "linalg_solve_ex"),
+    kernel!(solve_infer, solve_run, solve_scratch, solve_samples(), "_linalg_solve_ex").failing(),
+    composite!(solve, solve_samples(), "linalg_solve").failing(),
+    composite!(solve_ex, solve_samples(), "linalg_solve_ex").failing(),
     kernel!(triangular_infer, triangular_run, triangular_scratch, triangular_samples(), "linalg_solve_triangular"),
 ];

@@ -1,7 +1,7 @@
 //! Grouped matrix products, as in mixtures of experts.
 
 use crate::support::*;
-use restride_ir::{Args, Call, DType, Kernel, Meta, OpDef};
+use restride_ir::{Args, Call, DType, Fails, Kernel, Meta, OpDef};
 use smallvec::smallvec;
 
 fn infer(a: &Args<'_, Meta>) -> Metas {
@@ -28,6 +28,7 @@ pub(crate) static OPS: &[OpDef] = &[OpDef {
     doc: "Rows up to each end times that group's matrix: what transformers' mixtures of experts call on the CPU",
     infer: Some(infer),
     kernel: Kernel::Fixed(run),
+    fails: Fails::Elements,
     samples: samples!(samples),
     ..OpDef::new("transformers::grouped_mm_fallback(Tensor input, Tensor weight, Tensor offs) -> Tensor")
 }];

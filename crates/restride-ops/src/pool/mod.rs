@@ -371,6 +371,7 @@ macro_rules! maximum_backward {
             |a, outs| scratch(a, outs, &$form, 1, false),
             samples!($samples),
         )
+        .failing()
     };
 }
 

@@ -172,12 +172,12 @@ fn backward3d(e: &mut dyn Emit, a: &ValArgs<'_>) -> Vals {
 }
 
 pub(crate) static OPS: &[OpDef] = &[
-    composite!(unpool2d, unpools(2), "max_unpool2d"),
-    composite!(unpool3d, unpools(3), "max_unpool3d"),
+    composite!(unpool2d, unpools(2), "max_unpool2d").failing(),
+    composite!(unpool3d, unpools(3), "max_unpool3d").failing(),
     composite!(fractional2d, fractionals(2), "fractional_max_pool2d"),
     composite!(fractional3d, fractionals(3), "fractional_max_pool3d"),
-    composite!(backward2d, backwards(2), "fractional_max_pool2d_backward"),
-    composite!(backward3d, backwards(3), "fractional_max_pool3d_backward"),
+    composite!(backward2d, backwards(2), "fractional_max_pool2d_backward").failing(),
+    composite!(backward3d, backwards(3), "fractional_max_pool3d_backward").failing(),
 ];
 
 #[cfg(feature = "samples")]

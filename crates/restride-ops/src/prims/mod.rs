@@ -182,7 +182,7 @@ pub(crate) static OPS: &[OpDef] = &[
     prim!("bitwise_and", "aten.bitwise_and.Tensor", wholes()),
     prim!("bitwise_or", "aten.bitwise_or.Tensor", wholes()),
     prim!("bitwise_xor", "aten.bitwise_xor.Tensor", wholes()),
-    composite!(div, either(), "prims::div"),
+    composite!(div, either(), "prims::div").failing(),
     prim!("eq", "aten.eq.Tensor", either()),
     prim!("fmax", "aten.fmax.default", binary()),
     prim!("fmin", "aten.fmin.default", binary()),

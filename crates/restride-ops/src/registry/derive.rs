@@ -34,7 +34,7 @@ pub(super) fn declared(row: OpRow) -> Result<Op> {
     };
     let grad = crate::gradient::of(def, &full_name(def.schema));
     let member = coalesced(&schema).and_then(|_| member(&schema));
-    Op::register(OpDef { schema: text, grad, fails: super::failing::of(def), ..*def }, twin, member)
+    Op::register(OpDef { schema: text, grad, ..*def }, twin, member)
 }
 
 /// An operator that only PyTorch's schemas declare.

@@ -5,7 +5,6 @@
 
 pub(crate) mod custom;
 mod derive;
-mod failing;
 pub(crate) mod forms;
 mod outs;
 mod schemas;

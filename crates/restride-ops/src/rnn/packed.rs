@@ -105,6 +105,7 @@ fn scratch(a: &Args<'_, Meta>, cell: RnnKind) -> Result<usize> {
 macro_rules! packed {
     ($cell:expr, $schema:expr) => {
         close($schema, |a| infer(a, $cell), |c| run(c, $cell), |a, _| scratch(a, $cell), samples!(|| samples($cell)))
+            .failing()
     };
 }
 

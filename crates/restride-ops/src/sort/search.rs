@@ -203,15 +203,15 @@ fn run_count(c: &Call<'_>) -> Result<Vec<RawTensor>> {
 }
 
 pub(crate) static OPS: &[OpDef] = &[
-    exact("searchsorted.Tensor", infer_sorted, run_sorted, sorted_scratch, samples!(sorted_samples)),
+    exact("searchsorted.Tensor", infer_sorted, run_sorted, sorted_scratch, samples!(sorted_samples)).failing(),
     exact("searchsorted.Scalar", infer_sorted, run_sorted, sorted_scratch, samples!(number_samples)),
     exact("bucketize.Tensor", infer_buckets, run_buckets, buckets_scratch, samples!(|| swapped(sorted_samples()))),
     exact("bucketize.Scalar", infer_buckets, run_buckets, buckets_scratch, samples!(|| swapped(number_samples()))),
     exact("isin.Tensor_Tensor", infer_is_in, run_is_in, is_in_scratch, samples!(members)),
     exact("isin.Tensor_Scalar", infer_is_in, run_is_in, is_in_scratch, samples!(s_isin_tensor_scalar)),
     exact("isin.Scalar_Tensor", infer_is_in, run_is_in, is_in_scratch, samples!(s_isin_scalar_tensor)),
-    exact("histc", infer_histogram, run_histogram, histogram_scratch, samples!(histograms)),
-    found("bincount", run_count, samples!(counts)),
+    exact("histc", infer_histogram, run_histogram, histogram_scratch, samples!(histograms)).failing(),
+    found("bincount", run_count, samples!(counts)).failing(),
 ];
 
 #[cfg(feature = "samples")]
