@@ -1,6 +1,6 @@
 //! Memory of a run that addresses tell, instead of tensors.
 
-use crate::inputs::{BoundInputs, RunValue, check_sharing};
+use crate::inputs::{BoundInputs, RunValue, check_sharing, meeting};
 use restride_ir::{Binding, Program, Result};
 use restride_tensor::{Layout, RawTensor, Storage};
 
@@ -39,18 +39,15 @@ impl Addresses {
         for (i, first) in self.inputs.iter().filter(|(i, _)| *i < bound.len()) {
             at[*i] = Some(*first);
         }
-        let mut ranges: Vec<(usize, usize)> = Vec::with_capacity(bound.len());
-        for (t, first) in bound.iter().zip(&at).filter_map(|(value, first)| Some((value.tensor()?, first))) {
+        let range = |(i, (value, first)): (usize, (&RunValue, &Option<*mut u8>))| {
+            let t = value.tensor()?;
             let (start, bytes) = match first {
                 Some(first) => lowest(t, *first),
                 None => (t.storage().address(), t.storage().len()),
             };
-            if bytes > 0 {
-                ranges.push((start.addr(), start.addr().saturating_add(bytes)));
-            }
-        }
-        ranges.sort_unstable();
-        if ranges.windows(2).all(|two| two[0].1 <= two[1].0) {
+            Some((start.addr()..start.addr().saturating_add(bytes), i))
+        };
+        if meeting(bound.iter().zip(&at).enumerate().filter_map(range).collect(), written).is_empty() {
             return Ok(());
         }
         let values = bound.iter().zip(&at).map(|(value, first)| match (value, first) {

@@ -6,8 +6,8 @@ use restride_ir::{
     TensorType, Type, ValueId,
 };
 use restride_tensor::{Bytes, Layout, Overlap, RawTensor, Scalar, Storage, overlap_bytes};
-use std::collections::BTreeMap;
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
+use std::ops::Range;
 use std::sync::Arc;
 
 /// A value that a run takes or gives.
@@ -493,7 +493,13 @@ pub fn check_sharing(program: &Program, bound: &BoundInputs, written: &[usize]) 
     let covers = |s: usize, i: usize| matches!(&specs[s].kind, InputKind::Storage(of) if of.contains(&i));
     let together =
         |a: usize, b: usize| covers(a, b) || covers(b, a) || (0..specs.len()).any(|s| covers(s, a) && covers(s, b));
-    let pairs = meeting(bound, written);
+    let range = |(i, value): (usize, &RunValue)| {
+        let tensor = value.tensor()?;
+        let (cells, size) = (tensor.layout().cell_range(), tensor.dtype().size());
+        let byte = |cell: i64| (tensor.storage().address() as usize).saturating_add(cell as usize * size);
+        Some((byte(cells.start)..byte(cells.end), i))
+    };
+    let pairs = meeting(bound.values.iter().enumerate().filter_map(range).collect(), written);
     if pairs.is_empty() {
         return Ok(());
     }
@@ -522,25 +528,19 @@ pub fn check_sharing(program: &Program, bound: &BoundInputs, written: &[usize]) 
     Ok(())
 }
 
-/// The pairs of a written input and another one whose bytes may meet, in order. Inputs are looked at by address, so that the cost is
-/// that of the pairs found.
-fn meeting(bound: &BoundInputs, written: &[usize]) -> Vec<(usize, usize)> {
+/// The pairs of a written input and another one whose ranges of addresses meet, in order. The cost is that of sorting, and of the ranges
+/// that meet.
+pub(crate) fn meeting(mut ranges: Vec<(Range<usize>, usize)>, written: &[usize]) -> Vec<(usize, usize)> {
     let writes: BTreeSet<usize> = written.iter().copied().collect();
-    let range = |(i, value): (usize, &RunValue)| {
-        let tensor = value.tensor()?;
-        let (cells, size) = (tensor.layout().cell_range(), tensor.dtype().size());
-        let byte = |cell: i64| (tensor.storage().address() as usize).saturating_add(cell as usize * size);
-        (!cells.is_empty()).then(|| (byte(cells.start), byte(cells.end), i))
-    };
-    let mut ranges: Vec<_> = bound.values.iter().enumerate().filter_map(range).collect();
-    ranges.sort_unstable();
+    ranges.retain(|(range, _)| !range.is_empty());
+    ranges.sort_unstable_by_key(|(range, i)| (range.start, *i));
     let (mut pairs, mut open) = (Vec::new(), Vec::<(usize, usize)>::new());
-    for (start, end, i) in ranges {
-        open.retain(|&(end, _)| end > start);
+    for (range, i) in ranges {
+        open.retain(|&(end, _)| end > range.start);
         for &(_, other) in &open {
             pairs.extend([(i, other), (other, i)].into_iter().filter(|(w, _)| writes.contains(w)));
         }
-        open.push((end, i));
+        open.push((range.end, i));
     }
     pairs.sort_unstable();
     pairs
