@@ -226,7 +226,7 @@ impl<T: Number> Implicit<'_, T> {
         if s.batch == 1 || n >= FEW || n == 1 && s.w.is_identity() {
             return None;
         }
-        let most = if self.side_by_side() { WINDOWS } else { ASIDE / size_of::<T>() / s.cout };
+        let most = if self.side_by_side() { WINDOWS } else { (ASIDE / size_of::<T>() - 1) / s.cout };
         Some(most / n).filter(|each| *each > 1)
     }
 
@@ -257,14 +257,7 @@ impl<T: Number> Implicit<'_, T> {
                 if self.side_by_side() {
                     self.strip(group, windows, (y, self.y.2, self.y.3), inner);
                 } else {
-                    let mut own = MaybeUninit::<[u8; ASIDE]>::uninit();
-                    let own = own.as_mut_ptr().cast::<u8>();
-                    let own: *mut T = own.add(own.align_offset(align_of::<T>())).cast();
-                    let (channel, window) =
-                        if self.turned(windows.len()) { (1, s.cout as isize) } else { (windows.len() as isize, 1) };
-                    self.strip(group, windows.clone(), (own, channel, window), inner);
-                    let y = Planes { base: self.result(0, group), channel: self.y.2, strides: [0, 0, self.y.3] };
-                    put((own, channel, window), s.cout, windows, (&y, self.y.1, [1, 1, n]));
+                    self.aside(group, windows, inner);
                 }
             }
             if let Some(done) = done {
@@ -273,6 +266,25 @@ impl<T: Number> Implicit<'_, T> {
                 }
             }
         });
+    }
+
+    /// As [`strip`](Implicit::strip), where windows of neighbouring samples are not as far apart as those of one.
+    ///
+    /// # Safety
+    /// As [`run`](Implicit::run), of these windows' results.
+    #[inline(never)] // its memory on the stack is touched at every call
+    unsafe fn aside(&self, group: usize, windows: Range<usize>, threads: usize) {
+        let (s, n) = (self.s, windows.len());
+        let mut own = MaybeUninit::<[u8; ASIDE]>::uninit();
+        let own = own.as_mut_ptr().cast::<u8>();
+        let (channel, window) = if self.turned(n) { (1, s.cout as isize) } else { (n as isize, 1) };
+        let y = Planes { base: self.result(0, group), channel: self.y.2, strides: [0, 0, self.y.3] };
+        // SAFETY: `together` lets the results fit, with room to align them; the caller's promise.
+        unsafe {
+            let own: *mut T = own.add(own.align_offset(align_of::<T>())).cast();
+            self.strip(group, windows.clone(), (own, channel, window), threads);
+            put((own, channel, window), s.cout, windows, (&y, self.y.1, [1, 1, s.w.windows()]));
+        }
     }
 
     /// Whether a few windows read many weights: the result's transpose is computed.

@@ -13,7 +13,7 @@ use std::collections::{BTreeSet, BinaryHeap};
 pub enum Keep {
     /// All that backward reads.
     All,
-    /// All but values that are cheap to recompute for their bytes, where that lowers the peak: together for at most a fiftieth of the
+    /// All but values that are cheap to recompute for their bytes, where that lowers the peak: together for at most a thirtieth of the
     /// program's work. All where sizes are symbols.
     #[default]
     Auto,
@@ -38,7 +38,7 @@ pub struct Kept {
 }
 
 /// The fraction of a program's work that [`Keep::Auto`] may add.
-const WORK: i64 = 50;
+const WORK: i64 = 30;
 
 /// The number of nodes that the choice looks at; after that, values are dropped in order.
 const LOOKS: usize = 20_000_000;

@@ -198,11 +198,11 @@ fn only_what_is_cheap_is_computed_again_unasked() {
     assert_eq!(count(&kept.program, "aten.mm.default"), count(&wide, "aten.mm.default"));
     assert!(count(&kept.program, "aten.tanh.default") > 12);
     let work = |p: &Program| -> i64 { cost::costs(p.graph(), &MemoryModel::new(p.graph())).iter().sum() };
-    assert!(work(&kept.program) <= work(&wide) / 50 * 51);
+    assert!(work(&kept.program) <= work(&wide) / 30 * 31);
     // In narrow programs it is most of the memory.
     let (narrow, forward) = layers(12, 4);
     let kept = keep(&narrow, forward, &restride_ir::Binding::new(), Keep::Auto).expect("sizes are known");
-    assert!(work(&kept.program) <= work(&narrow) / 50 * 51, "{} nodes", kept.again);
+    assert!(work(&kept.program) <= work(&narrow) / 30 * 31, "{} nodes", kept.again);
     let none = keep(&narrow, forward, &restride_ir::Binding::new(), Keep::None).expect("sizes are known");
     assert!(none.again > kept.again && modelled(&none.program) < modelled(&narrow));
 }
