@@ -207,7 +207,7 @@ impl Graph {
             known.ok_or_else(|| PyRuntimeError::new_err(format!("PyTorch has no element type {d}")))
         };
         let fresh = |t: &RawTensor| {
-            let (sizes, strides) = (PyTuple::new(py, &t.layout().sizes)?, PyTuple::new(py, &t.layout().strides)?);
+            let (sizes, strides) = sizes_and_strides(py, t.layout())?;
             match t.layout().offset {
                 0 => Ok(FreshForm {
                     arguments: (sizes, strides, dtype(t.dtype())?).into_pyobject(py)?.unbind(),
@@ -230,13 +230,10 @@ impl Graph {
                         dtype: dtype(t.dtype())?,
                         own: t.dtype(),
                         layout: layout(t),
-                        arguments: (
-                            PyTuple::new(py, &t.layout().sizes)?,
-                            PyTuple::new(py, &t.layout().strides)?,
-                            t.layout().offset,
-                        )
-                            .into_pyobject(py)?
-                            .unbind(),
+                        arguments: {
+                            let (sizes, strides) = sizes_and_strides(py, t.layout())?;
+                            (sizes, strides, t.layout().offset).into_pyobject(py)?.unbind()
+                        },
                     },
                     AliasRoot::Input(i) if is_user(i) || bound.loose || taken.contains(&i) => {
                         let argument = taken.iter().position(|t| *t == i).unwrap_or(i);
@@ -305,12 +302,17 @@ impl Graph {
     ) -> PyResult<Bound<'py, PyAny>> {
         let py = base.py();
         let storage = base.call_method0(intern!(py, "untyped_storage"))?;
-        let (sizes, strides) = (PyTuple::new(py, layout.sizes.iter())?, PyTuple::new(py, layout.strides.iter())?);
+        let (sizes, strides) = sizes_and_strides(py, layout)?;
         let fresh = self.empty.bind(py).call1(((0,), (1,), dtype.bind(py)))?;
         let set = fresh.call_method1(intern!(py, "set_"), (storage, offset, sizes, strides))?;
         // Without the write that PyTorch counts.
         set.getattr(intern!(py, "data"))
     }
+}
+
+/// Sizes and strides, as PyTorch takes them.
+fn sizes_and_strides<'py>(py: Python<'py>, layout: &Layout) -> PyResult<(Bound<'py, PyTuple>, Bound<'py, PyTuple>)> {
+    Ok((PyTuple::new(py, &layout.sizes)?, PyTuple::new(py, &layout.strides)?))
 }
 
 impl BoundSession {
@@ -520,7 +522,7 @@ impl Graph {
                 (OutputForm::View { argument, layout }, _) => {
                     let base = &arguments[*argument];
                     let own: i64 = base.call_method0(intern!(py, "storage_offset"))?.extract()?;
-                    let (sizes, strides) = (PyTuple::new(py, &layout.sizes)?, PyTuple::new(py, &layout.strides)?);
+                    let (sizes, strides) = sizes_and_strides(py, layout)?;
                     self.as_strided.bind(py).call1((base, sizes, strides, own + layout.offset))?
                 }
                 (OutputForm::Retyped { argument, dtype, own, layout }, _) => {

@@ -21,13 +21,15 @@ impl Addresses {
     /// Addresses of first elements, by positions among the inputs and the outputs of a graph.
     ///
     /// # Safety
-    /// Each address is of memory with the element type, sizes and strides of the tensor that the run is bound to at this position. The
-    /// memory lives, and nobody else uses it, while a run has these addresses. Outputs meet no input and no other output.
+    /// Each address is of memory with the element type, sizes and strides of the tensor that the run is bound to at this position. While
+    /// a run uses the addresses, the memory lives, and no other code writes it or reads what the run writes. The memory of an output
+    /// shares no byte with that of an input or of another output.
     pub unsafe fn promise(inputs: Vec<(usize, *mut u8)>, outputs: Vec<(usize, *mut u8)>) -> Addresses {
         Addresses { inputs, outputs }
     }
 
-    /// Refuses inputs of which one is written and meets another one; `bound` are the tensors that have their types.
+    /// Refuses a written input whose memory meets another input's. `bound` has a tensor of each input's type; an input without an address
+    /// is that tensor.
     ///
     /// # Errors
     /// As [`check_sharing`].
@@ -41,11 +43,11 @@ impl Addresses {
         }
         let range = |(i, (value, first)): (usize, (&RunValue, &Option<*mut u8>))| {
             let t = value.tensor()?;
-            let (start, bytes) = match first {
-                Some(first) => lowest(t, *first),
-                None => (t.storage().address(), t.storage().len()),
-            };
-            Some((start.addr()..start.addr().saturating_add(bytes), i))
+            let given = first.map(|first| {
+                let (start, bytes) = lowest(t, first);
+                start.addr()..start.addr().saturating_add(bytes)
+            });
+            Some((given.unwrap_or_else(|| t.addresses()), i))
         };
         if meeting(bound.iter().zip(&at).enumerate().filter_map(range).collect(), written).is_empty() {
             return Ok(());

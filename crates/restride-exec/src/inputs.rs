@@ -493,12 +493,10 @@ pub fn check_sharing(program: &Program, bound: &BoundInputs, written: &[usize]) 
     let covers = |s: usize, i: usize| matches!(&specs[s].kind, InputKind::Storage(of) if of.contains(&i));
     let together =
         |a: usize, b: usize| covers(a, b) || covers(b, a) || (0..specs.len()).any(|s| covers(s, a) && covers(s, b));
-    let range = |(i, value): (usize, &RunValue)| {
-        let tensor = value.tensor()?;
-        let (cells, size) = (tensor.layout().cell_range(), tensor.dtype().size());
-        let byte = |cell: i64| (tensor.storage().address() as usize).saturating_add(cell as usize * size);
-        Some((byte(cells.start)..byte(cells.end), i))
-    };
+    if written.is_empty() {
+        return Ok(());
+    }
+    let range = |(i, value): (usize, &RunValue)| Some((value.tensor()?.addresses(), i));
     let pairs = meeting(bound.values.iter().enumerate().filter_map(range).collect(), written);
     if pairs.is_empty() {
         return Ok(());

@@ -77,7 +77,7 @@ pub fn constants(program: &Program, constant: &[bool], ahead: bool) -> Result<Op
 struct Sources {
     /// Sorted; none for what no input decides.
     inputs: SmallVec<[usize; 4]>,
-    /// Of the largest input, or those of which a value that no input decides may have [`GROWTH`] times as many.
+    /// Of the largest input; half of [`SMALL`] without inputs. A value has at most [`GROWTH`] times as many.
     bytes: i64,
     /// Operators and inputs in its key.
     names: usize,

@@ -3,6 +3,7 @@
 use crate::storage::AccessError;
 use crate::{DType, Element, Layout, Lock, Scalar, Storage, View, ViewMut};
 use smallvec::SmallVec;
+use std::ops::Range;
 
 /// A layout on a storage: eager PyTorch's tensor. Clones alias.
 #[derive(Clone, Debug)]
@@ -85,15 +86,17 @@ impl RawTensor {
         Some(t)
     }
 
+    /// The addresses of its bytes, from the lowest to the highest; empty without elements.
+    pub fn addresses(&self) -> Range<usize> {
+        let bytes = self.layout.byte_range(self.dtype.size()).unwrap_or(0..usize::MAX);
+        let start = self.storage.address() as usize;
+        start.saturating_add(bytes.start)..start.saturating_add(bytes.end)
+    }
+
     /// Whether elements of both may share bytes, on one storage or on the same foreign memory. `false` is certain; `true`
     /// compares the ranges from first to last element.
     pub fn may_meet(&self, other: &RawTensor) -> bool {
-        let range = |t: &RawTensor| {
-            let bytes = t.layout.byte_range(t.dtype.size()).unwrap_or(0..usize::MAX);
-            let start = t.storage.address() as usize;
-            start.saturating_add(bytes.start)..start.saturating_add(bytes.end)
-        };
-        let (a, b) = (range(self), range(other));
+        let (a, b) = (self.addresses(), other.addresses());
         !a.is_empty() && !b.is_empty() && a.start < b.end && b.start < a.end
     }
 

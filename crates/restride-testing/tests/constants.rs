@@ -111,13 +111,13 @@ fn products_read_packed_weights() {
     check(&product(4, 2), 0, &["aten.linear.default"], &[]);
 }
 
-/// Checks as [`check`] a program of which values that no input decides are taken out as well; `count` values are.
+/// Checks that `constants` takes `count` values out of a program without constant inputs, and leaves these operators.
 fn check_ahead(text: &str, left: &[&str], count: usize) {
     let program = restride::text::parse(text, &restride_ops::lookup).expect("a program");
     let program = restride::functionalize(&program, &Default::default()).expect("functional");
     let program = lower(&program).expect("lowered");
     let flags = vec![false; program.graph().inputs.len()];
-    assert!(constants(&program, &flags, false).expect("constants").is_none(), "nobody asked for it");
+    assert!(constants(&program, &flags, false).expect("constants").is_none(), "taken out without being asked for");
     let found = constants(&program, &flags, true).expect("constants");
     let rest = found.as_ref().map_or(&program, |(rest, _)| rest);
     let names: Vec<&str> = rest.graph().ordered().map(|(_, n)| n.op.name()).collect();

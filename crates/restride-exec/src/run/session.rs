@@ -110,18 +110,6 @@ impl BoundRun {
         Ok(())
     }
 
-    /// Moves the steps back to the inputs and results.
-    fn come_back(&mut self) -> Result<()> {
-        let BoundRun { locks, steps, runnable, arena, inputs, results, symbols, .. } = self;
-        let taken = locks.again(&|name| runnable.name(name))?;
-        let bases = runnable.bases(arena, inputs, results, symbols)?;
-        // SAFETY: as in `follow`.
-        unsafe { steps.rebase(&bases) };
-        drop(taken);
-        self.elsewhere = None;
-        Ok(())
-    }
-
     /// Runs once with some inputs and outputs elsewhere; the others stay where they are. Memory at addresses is not locked. The next
     /// [`BoundRun::run`] is in the memory of before. An input that is written must not meet others: [`Addresses::check_sharing`].
     ///
@@ -133,12 +121,10 @@ impl BoundRun {
             return Err(Error::invalid("an address of an input or output that the graph does not have"));
         }
         if self.elsewhere.as_ref().is_none_or(|before| !before.of(at)) {
-            if self.elsewhere.is_some() {
-                self.come_back()?;
-            }
             self.elsewhere = Some(self.leave(at)?);
         }
-        let BoundRun { steps, runnable, arena, symbols, elsewhere: Some(elsewhere), .. } = self else { return Ok(()) };
+        let BoundRun { steps, runnable, arena, symbols, elsewhere, .. } = self;
+        let elsewhere = elsewhere.as_mut().expect("it is set above");
         for (i, first) in &at.inputs {
             let memory = runnable.code.inputs[*i].as_ref();
             let below = |m: &CallerMemory| m.ty.layout.offset as isize * m.ty.dtype.size() as isize;
@@ -195,7 +181,7 @@ impl BoundRun {
 
     fn run_with(&mut self, ctx: RunCtx, times: Option<&mut Vec<Duration>>) -> Result<()> {
         if self.elsewhere.is_some() {
-            self.come_back()?;
+            self.follow(self.results.iter().map(|r| r.tensor().cloned()).collect())?;
         }
         let BoundRun { locks, steps, runnable, arena, results, symbols, .. } = self;
         let pool = arena.pool(ctx.threads)?;

@@ -6,6 +6,21 @@ use restride_exec::run::BoundRun;
 use restride_ir::{Id, Layout as L};
 use std::sync::Arc;
 
+/// A sum that is the new content of its first operand.
+const SUM_IN_PLACE: &str = "stage: functional
+output 0: mutation of %x
+graph(%x: f32[4], %y: f32[4]) {
+  %a: f32[4] = aten.add.Tensor(%x, %y)
+  return %a
+}";
+
+/// The planned program, with all of the placement's switches on.
+fn planned(program: &Program) -> Runnable {
+    let placed = place(program, &PlaceOptions::default()).expect("places");
+    let offsets = plan(program.graph(), &placed.placement, &PlanOptions::default());
+    Runnable::checked(program, placed.placement, offsets).expect("runs")
+}
+
 #[test]
 fn a_new_content_is_computed_in_the_input() {
     let text = "stage: functional
@@ -162,16 +177,8 @@ graph(%x: f32[4, 3], %y: i64[4]) {
 
 #[test]
 fn inputs_that_do_not_fit_are_refused_before_anything_is_written() {
-    let text = "stage: functional
-output 0: mutation of %x
-graph(%x: f32[4], %y: f32[4]) {
-  %a: f32[4] = aten.add.Tensor(%x, %y)
-  return %a
-}";
-    let program = program(text);
-    let placed = place(&program, &PlaceOptions::default()).unwrap();
-    let offsets = plan(program.graph(), &placed.placement, &PlanOptions::default());
-    let runnable = Runnable::checked(&program, placed.placement, offsets).unwrap();
+    let program = program(SUM_IN_PLACE);
+    let runnable = planned(&program);
     let x = floats(&[4]);
     let before = x.to_elements::<f32>();
     let run = |y: RunValue| {
@@ -240,10 +247,7 @@ graph(%x: f32[2, 3], %k: f32[2, 2, 3], %w: f32[3]) {
   %r: f32[2, 2, 3] = aten.relu.default(%s)
   return %s, %r
 }";
-    let program = program(text);
-    let placed = place(&program, &PlaceOptions::default()).expect("places");
-    let offsets = plan(program.graph(), &placed.placement, &PlanOptions::default());
-    let runnable = Arc::new(Runnable::checked(&program, placed.placement, offsets).expect("runs"));
+    let runnable = Arc::new(planned(&program(text)));
     let values = |seed: f32| {
         let scaled = |t: RawTensor| {
             let all: Vec<f32> = t.read().view().to_elements::<f32>().iter().map(|v| v * seed - 1.0).collect();
@@ -298,13 +302,7 @@ graph(%x: f32[2, 3], %k: f32[2, 2, 3], %w: f32[3]) {
 
 #[test]
 fn addresses_at_which_a_written_input_meets_another_are_refused() {
-    let text = "stage: functional
-output 0: mutation of %x
-graph(%x: f32[4], %y: f32[4]) {
-  %a: f32[4] = aten.add.Tensor(%x, %y)
-  return %a
-}";
-    let program = program(text);
+    let program = program(SUM_IN_PLACE);
     let (x, y, memory) = (floats(&[4]), floats(&[4]), floats(&[12]));
     let bound = [x, y].map(RunValue::Tensor);
     let at = |a: usize, b: usize| {

@@ -24,11 +24,6 @@ pub(super) struct Windows<'a, T> {
 unsafe impl<T: Sync> Sync for Windows<'_, T> {}
 
 impl<T: Number> Windows<'_, T> {
-    fn tap(&self, t: usize) -> [usize; 3] {
-        let [_, kh, kw] = self.w.kernel;
-        [t / (kh * kw), t / kw % kh, t % kw]
-    }
-
     /// The first element of a window's sample, and its place in the result.
     fn window(&self, i: usize) -> (*const T, [usize; 3]) {
         let [od, oh, ow] = self.w.output;
@@ -81,7 +76,7 @@ impl<T: Number> Windows<'_, T> {
     fn runs(&self, columns: &Range<usize>, t: usize, mut f: impl FnMut(usize, usize, isize)) -> bool {
         let w = self.w;
         let [od, oh, ow] = w.output;
-        let [kz, ky, kx] = self.tap(t);
+        let [kz, ky, kx] = w.tap(t);
         let (lo, hi) = w.inside(2, kx);
         let (mut i, mut found) = (columns.start, 0);
         let (mut line, mut x0) = (i / ow, i % ow);
@@ -158,7 +153,7 @@ impl<T: Number> Rows<T> for Windows<'_, T> {
                     continue;
                 }
                 let (k, apart) = self.order.term(channels.start, t, cin, all);
-                let tap = self.tap(t);
+                let tap = w.tap(t);
                 let cell = |d: usize| w.at(d, at[d], tap[d]).map(|i| i as isize * self.x.strides[d]);
                 // SAFETY: the terms are those of the row; the cell is one of each channel's plane.
                 unsafe {

@@ -99,14 +99,13 @@ impl<T: Number> Weights<'_, T> {
     /// from a result channel's first weight.
     fn each_tap(&self, depth: &Range<usize>, mut f: impl FnMut(usize, usize, usize, isize)) {
         let (cin, all) = (self.cin, self.w.taps());
-        let [_, kh, kw] = self.w.kernel;
         for t in self.order.taps(depth, cin, all) {
             let channels = self.order.channels(depth, t, cin, all);
             if channels.is_empty() {
                 continue;
             }
             let (k, next) = self.order.term(channels.start, t, cin, all);
-            let tap = [t / (kh * kw), t / kw % kh, t % kw];
+            let tap = self.w.tap(t);
             let cell: isize = (0..3).map(|d| tap[d] as isize * self.at.strides[d]).sum();
             f(channels.len(), k - depth.start, next, cell + channels.start as isize * self.at.channel);
         }
@@ -251,10 +250,10 @@ impl<T: Number> Implicit<'_, T> {
             let (first, group) = (i / s.groups * each, i % s.groups);
             let samples = first..s.batch.min(first + each);
             let windows = samples.start * n..samples.end * n;
-            let y = self.result(first, group);
             // SAFETY: the caller's promise; items share no elements of the result.
             unsafe {
                 if self.side_by_side() {
+                    let y = self.result(first, group);
                     self.strip(group, windows, (y, self.y.2, self.y.3), inner);
                 } else {
                     self.aside(group, windows, inner);
@@ -367,11 +366,11 @@ impl<T: Number> Implicit<'_, T> {
     }
 }
 
-/// Puts results, distances of channels and windows given, where they belong: windows are counted over the samples of `y`, which are of a
-/// distance and a size.
+/// Copies results to `y`. `from` comes with the distances of channels and of windows. Windows are counted over the samples of `y`, which
+/// comes with the distance of samples and the size of one.
 ///
 /// # Safety
-/// They are readable, and writable.
+/// The results are readable, and their places in `y` writable.
 pub(super) unsafe fn put<T: Copy>(
     (from, channel, window): (*const T, isize, isize),
     channels: usize,

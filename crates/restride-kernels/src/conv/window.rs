@@ -70,6 +70,11 @@ impl Window {
         let hi = hi.min(self.output[d]);
         (lo.min(hi), hi)
     }
+    /// The tap `(z, y, x)` of a number.
+    pub fn tap(&self, t: usize) -> [usize; 3] {
+        let [_, kh, kw] = self.kernel;
+        [t / (kh * kw), t / kw % kh, t % kw]
+    }
     /// The taps `(z, y, x)` in order.
     pub fn each_tap(&self, mut f: impl FnMut(usize, [usize; 3])) {
         let mut t = 0;
@@ -97,10 +102,9 @@ pub fn columns<T: Copy + Default>(
     let (volume, taps) = (w.volume(), w.taps());
     let [_, oh, ow] = w.output;
     let [_, ih, iw] = w.input;
-    let [_, kh, kw] = w.kernel;
     for (at, row) in rows.enumerate() {
         let (c, t) = (row / taps, row % taps);
-        let (kz, ky, kx) = (t / (kh * kw), t / kw % kh, t % kw);
+        let [kz, ky, kx] = w.tap(t);
         let plane = &x[c * volume..][..volume];
         let row = &mut cols[at * step..][..n];
         let (lo, hi) = w.inside(2, kx);

@@ -14,6 +14,8 @@ use std::ops::Range;
 
 /// Results that are computed together.
 pub(super) const SIDE: usize = 16;
+/// Results that fill one vector of AVX2.
+pub(super) const HALF: usize = SIDE / 2;
 /// Elements that are worth a thread.
 const SHARED: usize = 1 << 14;
 /// Most elements of a window that are listed before channels are visited.
@@ -281,7 +283,7 @@ impl<T: Compute, F: Fold<T> + Copy> Pooling<'_, T, F> {
             let to = self.y.base.offset(n as isize * self.y_sample).offset(c as isize * self.y.channel);
             let mut groups = [AlikeWindows::default(); GROUPS];
             // Windows that fill a block.
-            let full = if F::PARTS == 1 { SIDE / 2 } else { SIDE };
+            let full = if F::PARTS == 1 { HALF } else { SIDE };
             for (oz, &z) in z.iter().enumerate() {
                 for (oy, &y) in y.iter().enumerate() {
                     let to = to.offset(oz as isize * self.y.strides[0] + oy as isize * self.y.strides[1]);
@@ -301,7 +303,7 @@ impl<T: Compute, F: Fold<T> + Copy> Pooling<'_, T, F> {
                         i = first;
                         let (w, to) = ([z, y, x[i]], to.offset(i as isize * step));
                         let long = width == 1 && x[i].step == 1 && x[i].start + 4 <= x[i].end;
-                        if const { F::PARTS == 8 && is_common::<T>() } && long && many < SIDE / 2 {
+                        if const { F::PARTS == 8 && is_common::<T>() } && long && many < HALF {
                             self.alone::<1>(&w, [from], [to]);
                             i += 1;
                             continue;
@@ -423,8 +425,8 @@ impl<T: Compute, F: Fold<T> + Copy> Pooling<'_, T, F> {
         }
     }
 
-    /// `n` results: their elements `lane` apart (`LANE`, if that is known), their cells `out` apart. All of [`SIDE`] if `FULL`, or half of them and
-    /// more of one part.
+    /// `n` results: their elements `lane` apart (`LANE`, if that is known), their cells `out` apart. If `FULL`, there are [`SIDE`] of them,
+    /// or of one part at least [`HALF`].
     #[inline(always)]
     unsafe fn block<const LANE: usize, const FULL: bool>(
         &self,
@@ -470,9 +472,11 @@ impl<T: Compute, F: Fold<T> + Copy> Pooling<'_, T, F> {
             // SAFETY: the caller's promise.
             unsafe {
                 self.eight_of_one_part::<LANE>(w, x, y, out);
-                // Some of them are computed twice, if there are fewer than sixteen.
-                let last = n - SIDE / 2;
-                self.eight_of_one_part::<LANE>(w, x.add(last * LANE), y.offset(last as isize * out), out);
+                // The last eight; some of them may be among the first.
+                let last = n - HALF;
+                if last > 0 {
+                    self.eight_of_one_part::<LANE>(w, x.add(last * LANE), y.offset(last as isize * out), out);
+                }
             }
             return;
         }

@@ -1,6 +1,6 @@
 //! Maxima of windows, with their places in the plane: eight neighbouring windows at a time where the elements of a line are side by side.
 
-use super::lanes::{AlikeWindows, GROUPS, Pooling, eight, is_common, write_side};
+use super::lanes::{AlikeWindows, GROUPS, HALF, Pooling, eight, is_common, write_side};
 use super::{Greatest, Span};
 use crate::conv::frame::Planes;
 use crate::conv::planes;
@@ -9,9 +9,6 @@ use crate::support::number::Ordered;
 use crate::support::par::EvenParts;
 use restride_tensor::ViewMut;
 use std::ops::Range;
-
-/// Windows that are computed together.
-const SIDE_BY_SIDE: usize = 8;
 
 /// Maxima and where they are.
 pub(super) fn with_indices<T: Ordered>(of: &Pooling<'_, T, Greatest>, indices: &ViewMut<'_>, threads: usize) {
@@ -79,8 +76,8 @@ impl<T: Ordered> PlacedMaxima<'_, T> {
                         let w = [z, y, x[k]];
                         match (group.many, group.apart) {
                             _ if w.iter().any(|w| w.start >= w.end) => self.some(&line, [z, y], x, k, group.many),
-                            (SIDE_BY_SIDE.., 1) => self.eights::<1>(&line, &w, k, group.many),
-                            (SIDE_BY_SIDE.., 2) => self.eights::<2>(&line, &w, k, group.many),
+                            (HALF.., 1) => self.eights::<1>(&line, &w, k, group.many),
+                            (HALF.., 2) => self.eights::<2>(&line, &w, k, group.many),
                             (many, _) => self.some(&line, [z, y], x, k, many),
                         }
                         k += group.many;
@@ -91,11 +88,12 @@ impl<T: Ordered> PlacedMaxima<'_, T> {
         }
     }
 
-    /// `many` windows with elements, `LANE` apart, from window `k` of a line on, at least eight and at most twice as many: some of them
-    /// may be visited twice.
+    /// `many` windows with elements, `LANE` apart, from window `k` of a line on: [`HALF`] to twice as many. The first eight, then the last
+    /// eight; some windows may be among both.
     #[inline(always)]
     unsafe fn eights<const LANE: usize>(&self, line: &LineOfPlaces<T>, w: &[Span; 3], k: usize, many: usize) {
-        for first in [0, many - SIDE_BY_SIDE] {
+        let last = many - HALF;
+        for first in [0, last].into_iter().take(1 + (last > 0) as usize) {
             let mut w = *w;
             w[2].start += first * LANE;
             w[2].end += first * LANE;

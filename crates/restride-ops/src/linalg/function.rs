@@ -148,12 +148,21 @@ fn vander(e: &mut dyn Emit, a: &ValArgs<'_>) -> Vals {
     if !dtype.is_float() && !dtype.is_complex() {
         dtype = DType::I64;
     }
+    Ok(smallvec![powers(e, x, n, dtype)?])
+}
+
+/// The first `n` powers of numbers, from the zeroth on, along a new last dimension and in an element type.
+fn powers(e: &mut dyn Emit, x: Val, n: i64, dtype: DType) -> Result<Val> {
+    let own = sizes(e, x);
+    let ones = emit!(e, "aten.full.default", [&own[..], &[n.min(1)]].concat(), 1, dtype)?;
+    if n <= 1 {
+        return Ok(ones);
+    }
     let x = if e.meta(x).dtype == dtype { x } else { emit!(e, "aten._to_copy.default", x, dtype)? };
     let column = emit!(e, "aten.unsqueeze.default", x, -1)?;
     let all = emit!(e, "aten.expand.default", column, [&own[..], &[n - 1]].concat())?;
-    let powers = emit!(e, "aten.cumprod.default", all, -1, ())?;
-    let ones = emit!(e, "aten.full.default", [&own[..], &[1]].concat(), 1, dtype)?;
-    Ok(smallvec![emit!(e, "aten.cat.default", vec![ones, powers], -1)?])
+    let rest = emit!(e, "aten.cumprod.default", all, -1, ())?;
+    emit!(e, "aten.cat.default", vec![ones, rest], -1)
 }
 
 /// `vander(x, N, increasing)`: powers of a vector's numbers as columns, the highest first unless `increasing`.
@@ -164,16 +173,7 @@ fn old_vander(e: &mut dyn Emit, a: &ValArgs<'_>) -> Vals {
     let n = if a.is_none(1) { m.sizes()[0] } else { a.int(1)? };
     ensure!(n >= 0, "N must be non-negative.");
     let dtype = if m.dtype.is_float() || m.dtype.is_complex() { m.dtype } else { DType::I64 };
-    let rows = m.sizes()[0];
-    let ones = emit!(e, "aten.full.default", [rows, n.min(1)], 1, dtype)?;
-    let mut out = ones;
-    if n > 1 {
-        let x = if m.dtype == dtype { x } else { emit!(e, "aten._to_copy.default", x, dtype)? };
-        let column = emit!(e, "aten.unsqueeze.default", x, -1)?;
-        let all = emit!(e, "aten.expand.default", column, [rows, n - 1])?;
-        let powers = emit!(e, "aten.cumprod.default", all, -1, ())?;
-        out = emit!(e, "aten.cat.default", vec![ones, powers], -1)?;
-    }
+    let out = powers(e, x, n, dtype)?;
     Ok(smallvec![if a.bool(2)? { out } else { emit!(e, "aten.flip.default", out, [1])? }])
 }
 
