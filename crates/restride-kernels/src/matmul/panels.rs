@@ -6,6 +6,7 @@
 use super::Gemm;
 use super::blocked::Matrix;
 use super::tile::Turn;
+use crate::support::cache::{LINE, prefetch};
 use num_traits::Zero;
 use std::ops::Range;
 
@@ -119,7 +120,7 @@ impl<T: Copy + Zero + Send + Sync> Panels<T> for Strided<T> {
     }
     fn prefetch(&self, depth: Range<usize>, columns: Range<usize>) {
         let run = |first: *const T, last: *const T| {
-            for line in (first as usize / 64 * 64..last as usize).step_by(64) {
+            for line in (first as usize / LINE * LINE..last as usize).step_by(LINE) {
                 prefetch(line as *const T);
             }
         };
@@ -159,18 +160,6 @@ impl<T: Copy + Zero + Send + Sync> Rows<T> for Strided<T> {
         let apart = (bytes + 256) % 4096 >= 512 || bytes < 512;
         (self.at.2 == 1 && (apart || columns <= 64)).then_some((self.at.0, self.at.1))
     }
-}
-
-/// Fetches a line towards the processor.
-#[inline(always)]
-pub(crate) fn prefetch<T>(line: *const T) {
-    #[cfg(all(target_arch = "x86_64", not(miri)))]
-    // SAFETY: a hint, which any address may be given to.
-    unsafe {
-        std::arch::x86_64::_mm_prefetch::<{ std::arch::x86_64::_MM_HINT_T1 }>(line.cast());
-    }
-    #[cfg(not(all(target_arch = "x86_64", not(miri))))]
-    let _ = line;
 }
 
 /// Puts `wide` columns of `len` elements side by side in rows, `width` apart.

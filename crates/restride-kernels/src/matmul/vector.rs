@@ -3,7 +3,8 @@
 //! A product with a vector sums in [`LANES`] lanes whatever the strides of the matrix.
 
 use super::blocked::{DEPTH, Matrix, MatrixMut, SHARED, Shared};
-use super::panels::{Panels, Rows, prefetch};
+use super::panels::{Panels, Rows};
+use crate::support::cache::{LINE, prefetch};
 use crate::support::pack::Compute;
 use crate::support::stack::Stack;
 use crate::support::{isa, par};
@@ -104,7 +105,7 @@ unsafe fn across<T: Copy + Add<Output = T> + Mul<Output = T>>(
                 // Short rows that come next.
                 for ahead in 4..8 {
                     let next = b_row(p + l + ahead * LANES);
-                    (0..n).step_by((64 / size_of::<T>()).max(1)).for_each(|j| prefetch(next.wrapping_add(j)));
+                    (0..n).step_by((LINE / size_of::<T>()).max(1)).for_each(|j| prefetch(next.wrapping_add(j)));
                 }
             }
             for ((((sum, a), b), c), d) in sums.iter_mut().zip(a).zip(b).zip(c).zip(d) {
@@ -159,8 +160,8 @@ unsafe fn brain<T: Compute + Add<Output = T> + Mul<Output = T>>(
         let column = |i: usize| (BRAIN * j + i.min(sums.len() - 1)) as isize;
         let runs: [*const u16; BRAIN] = std::array::from_fn(|i| from.wrapping_offset(column(i) * apart));
         let mut made: [[T; LANES]; BRAIN] = std::array::from_fn(|i| sums[i.min(sums.len() - 1)]);
-        for (line, chunks) in chunks.chunks(64 / size_of::<u16>() / LANES).enumerate() {
-            let first = line * (64 / size_of::<u16>());
+        for (line, chunks) in chunks.chunks(LINE / size_of::<u16>() / LANES).enumerate() {
+            let first = line * (LINE / size_of::<u16>());
             runs.iter().for_each(|run| prefetch(run.wrapping_add(first).wrapping_offset(ahead)));
             for (at, x) in chunks.iter().enumerate() {
                 for (sum, run) in made.iter_mut().zip(runs) {
@@ -339,7 +340,7 @@ unsafe fn columns<T: Copy + Zero + Add<Output = T> + Mul<Output = T>>(
                         std::array::from_fn(|i| from.wrapping_offset((j + i.min(sums.len() - 1)) as isize * b.2));
                     let mut four: [[T; LANES]; 4] = std::array::from_fn(|i| sums[i.min(sums.len() - 1)]);
                     for p in (0..whole).step_by(LANES) {
-                        if p % (64 / size_of::<T>()) == 0 {
+                        if p % (LINE / size_of::<T>()) == 0 {
                             runs.iter().for_each(|run| prefetch(run.wrapping_add(p).wrapping_offset(ahead)));
                         }
                         let x = left.add(p).cast::<[T; LANES]>().read_unaligned();

@@ -4,7 +4,7 @@
 //! the length of a row alone. Strides choose what is computed together: elements of one row, or neighbouring rows.
 
 use super::{Tree, cast, fold, fold_on, lanes};
-use crate::matmul::panels::prefetch;
+use crate::support::cache::{LINE, prefetch};
 use crate::support::convert::{Compute, load_row, round_through};
 use crate::support::isa;
 use crate::support::pack::{Target, merged};
@@ -440,7 +440,7 @@ impl<T: Compute, J: Fn(T, T) -> T + Copy> isa::Work for AddBeside<'_, T, J> {
             for part in parts.chunks_exact_mut(wide) {
                 let row = |g: usize| from.wrapping_offset((g * side) as isize * apart);
                 // The same of the rows that come next.
-                for line in (0..wide).step_by(64 / size_of::<T>()) {
+                for line in (0..wide).step_by(LINE / size_of::<T>()) {
                     (0..4).for_each(|g| prefetch(row(g).wrapping_offset(AHEAD * apart).wrapping_add(line)));
                 }
                 // SAFETY: elements of the rows.

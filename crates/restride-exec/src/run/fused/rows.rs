@@ -9,6 +9,7 @@ mod walk;
 use super::{BodyTypes, TileSource};
 use crate::run::memory::TypedPlace;
 use restride_ir::{Arg, Args, Ctx, FusedHead, Graph, OpError, RowForm, RowOperand, Scalar, Tiling, ValueId, view_dims};
+use restride_kernels::support::cache::{self, prefetch_first};
 use restride_kernels::support::convert::load_row;
 use restride_kernels::support::par;
 use restride_kernels::support::stack::Stack;
@@ -29,6 +30,10 @@ const OPERANDS: usize = 8;
 pub(super) const FACTORS: usize = 8192;
 /// Elements of a row that repeats channels.
 const TIMES: usize = 1024;
+/// Elements of a line of the caches.
+const LINE: usize = cache::LINE / size_of::<f32>();
+/// Bytes of a row from which on its next part is fetched while a part is computed: rows of less are in the second cache, or soon are.
+const FAR: usize = 1 << 19;
 /// Elements times calls from which on a second thread pays.
 const SHARED: usize = if cfg!(miri) { 64 } else { 1 << 15 };
 
@@ -227,6 +232,18 @@ impl RowProgram {
         unsafe { self.walked(&walk, &bases, factors) }
     }
 
+    /// The tensors that are read or written `in_place`; of those that share cells, the first.
+    fn streams(&self, bases: &[*mut f32], in_place: impl Fn(usize) -> bool) -> SmallVec<[usize; 8]> {
+        let cells = |k: usize| (bases[k], self.tensors[k].offset, &self.tensors[k].strides);
+        let mut streams: SmallVec<[usize; 8]> = SmallVec::new();
+        for k in (0..bases.len()).filter(|k| in_place(*k)) {
+            if !streams.iter().any(|other| cells(*other) == cells(k)) {
+                streams.push(k);
+            }
+        }
+        streams
+    }
+
     /// # Safety
     /// As [`RowProgram::run`].
     // By itself: its frame is several pages.
@@ -256,10 +273,21 @@ impl RowProgram {
             // SAFETY: one of the buffers, which nothing else uses now.
             unsafe { std::slice::from_raw_parts_mut(buffer(first_constant + k), width) }.fill(*x);
         }
+        let runs = |k: usize| walk.strides[k] == 1 && walk.jumps[k].is_none();
+        let streams = self.streams(bases, |k| runs(k) && gathered[k].is_none());
+        let far = walk.len * size_of::<f32>() * streams.len() >= FAR;
         walk.for_each(|at| {
             for start in (0..walk.len).step_by(width) {
                 let n = width.min(walk.len - start);
                 let cell = |k: usize| bases[k].wrapping_offset(at[k] + start as isize * walk.strides[k]);
+                // Calls read the first cache and leave memory idle: before each, a share of the next part is fetched.
+                let next = if far { width.min(walk.len - start - n) } else { 0 };
+                let fetch = |call: usize| {
+                    let share = next.div_ceil(self.calls.len()).next_multiple_of(LINE);
+                    for line in (call * share..next.min((call + 1) * share)).step_by(LINE) {
+                        streams.iter().for_each(|k| prefetch_first(cell(*k).wrapping_add(n + line)));
+                    }
+                };
                 // Copies between a buffer and units that are apart; a unit of one cell fills its part of the buffer.
                 let units = |k: usize, jump: isize, buffer: *mut f32, read: bool| {
                     walk.each_unit(start, n, |part, unit, from| {
@@ -308,9 +336,9 @@ impl RowProgram {
                     // cells with an operand of their call go through a buffer, and a call's buffers differ.
                     unsafe { std::slice::from_raw_parts(from.cast_const(), n) }
                 };
-                for call in &self.calls {
-                    let runs = |k: &usize| walk.strides[*k] == 1 && walk.jumps[*k].is_none();
-                    let straight = call.to.tensor.filter(|k| call.to.slot.is_none() && runs(k));
+                for (at_call, call) in self.calls.iter().enumerate() {
+                    fetch(at_call);
+                    let straight = call.to.tensor.filter(|k| call.to.slot.is_none() && runs(*k));
                     let to = match (straight, call.to.slot) {
                         (Some(k), _) => cell(k),
                         (None, Some(slot)) => buffer(1 + slot),
