@@ -1,7 +1,7 @@
 //! DLPack 1.x: its structs, memory that others lend by it, and tensors that are lent by it.
 
 use crate::errors::{inputs_error, raise};
-use pyo3::exceptions::{PyBufferError, PyTypeError};
+use pyo3::exceptions::{PyBufferError, PyException, PyTypeError};
 use pyo3::ffi;
 use pyo3::ffi::c_str;
 use pyo3::prelude::*;
@@ -298,7 +298,8 @@ pub fn lent(object: &Bound<'_, PyAny>, what: &str) -> PyResult<Option<LentMemory
         let mut tensor = DLTensor::EMPTY;
         // SAFETY: the object is of the class whose functions these are.
         if unsafe { lend(object.as_ptr().cast(), &raw mut tensor) } != 0 {
-            return Err(PyErr::take(py).unwrap_or_else(|| PyBufferError::new_err(format!("{what} lends no memory"))));
+            let error = PyErr::take(py).unwrap_or_else(|| PyBufferError::new_err("the library gives no reason"));
+            return Err(not_lent(py, what, error));
         }
         let (start, bytes, dtype, layout) = memory_of(&tensor, what)?;
         let owner = Owner::Object(object.clone().unbind());
@@ -315,8 +316,19 @@ pub fn lent(object: &Bound<'_, PyAny>, what: &str) -> PyResult<Option<LentMemory
         Ok(capsule) => from_capsule(&capsule, what).map(Some),
         // Read-only arrays of an older numpy.
         Err(e) if e.is_instance_of::<PyBufferError>(py) && object.hasattr("__array_interface__")? => Ok(None),
-        Err(e) => Err(e),
+        Err(e) => Err(not_lent(py, what, e)),
     }
+}
+
+/// Why an object lends no memory, in the first line of its library's error: PyTorch's go on with frames of C++.
+fn not_lent(py: Python<'_>, what: &str, error: PyErr) -> PyErr {
+    if !error.is_instance_of::<PyException>(py) {
+        return error;
+    }
+    let said = error.value(py).to_string();
+    let made = inputs_error(format!("{what} lends no memory: {}", said.lines().next().unwrap_or_default()));
+    made.set_cause(py, Some(error));
+    made
 }
 
 /// A lent tensor, with what its struct points to.

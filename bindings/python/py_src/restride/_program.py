@@ -71,8 +71,14 @@ def load(
     }
     if isinstance(source, (str, os.PathLike)):
         return Program(_restride.open(source, **options))
-    data = source if isinstance(source, (bytes, bytearray, memoryview)) else source.read()
-    return Program(_restride.open_bytes(bytes(data), **options))
+    if isinstance(source, (bytes, bytearray, memoryview)):
+        data = bytes(source)
+    elif callable(getattr(source, "read", None)):
+        read: bytes | str = source.read()
+        data = read.encode() if isinstance(read, str) else bytes(read)
+    else:
+        raise TypeError(f"source is a {type(source).__name__}: pass a path, bytes or a file that is open for reading")
+    return Program(_restride.open_bytes(data, **options))
 
 
 def models(path: str | os.PathLike[str]) -> list[str]:
@@ -216,6 +222,9 @@ class State(MutableMapping[str, Any]):
 
     def __getitem__(self, name: str) -> Any:
         return self._native.state_get(name, self._like, True)
+
+    def __contains__(self, name: object) -> bool:
+        return name in self._native.state_names()
 
     def memory(self, name: str) -> Any:
         """A tensor on the state's own memory: shows what runs write, and runs see what is written there."""

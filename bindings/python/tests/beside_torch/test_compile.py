@@ -177,6 +177,40 @@ def test_random_numbers_follow_the_seed():
     assert torch.equal(a, nn.functional.dropout(torch.ones(10), 0.5, training=True))
 
 
+def test_attention_that_drops_nothing_draws_nothing():
+    q = torch.randn(1, 2, 4, 8)
+    ends = []
+    for run in (
+        nn.functional.scaled_dot_product_attention,
+        compiled(nn.functional.scaled_dot_product_attention, fullgraph=True, options={"fallback_random": True}),
+    ):
+        torch.manual_seed(3)
+        ends.append((run(q, q, q), torch.rand(2)))
+    torch.testing.assert_close(*ends)
+
+
+@pytest.mark.parametrize("name", ["SGD", "Adam", "RMSprop", "Adadelta"])
+def test_compiled_optimizers(name):
+    def train(wrap):
+        torch.manual_seed(0)
+        m, x = nn.Linear(6, 3), torch.randn(4, 6)
+        optimizer = getattr(torch.optim, name)(m.parameters(), lr=0.01)
+        step = wrap(lambda: optimizer.step())
+        for _ in range(4):
+            m(x).square().sum().backward()
+            step()
+        return [p.detach() for p in m.parameters()]
+
+    torch.testing.assert_close(train(compiled), train(lambda f: f))
+
+
+def test_nested_tensors_are_left_to_eager():
+    x = torch.nested.nested_tensor([torch.ones(2), torch.ones(3)], layout=torch.jagged)
+    with pytest.warns(UserWarning, match="a size of a nested tensor"):
+        y = compiled(lambda a: a + 1)(x)
+    assert y.values().tolist() == [2.0] * 5
+
+
 def test_autocast_and_no_grad():
     m, x = nn.Linear(8, 8), torch.randn(2, 8)
 

@@ -1,5 +1,6 @@
 """`restride.torch` and `restride.verify`: PyTorch's own objects in and out."""
 
+import functools
 import io
 
 import pytest
@@ -98,7 +99,15 @@ def test_plan_and_explain(case):
         b = a.sin()
         return torch.cat([b, b + 1])
 
-    assert "copies that stay" in repr(restride.torch.explain(f, x))
+    said = repr(restride.torch.explain(f, x))
+    # Lines are the function's own, not those of what calls it.
+    assert "copies that stay" in said and "test_torch.py:" in said and "__init__.py" not in said
+    assert "test_torch.py:" in repr(restride.torch.explain(functools.partial(f), x))
+    for no_model in ("model.pt2", 5):
+        with pytest.raises(TypeError, match="a module or a function is expected"):
+            restride.torch.plan(no_model)
+    with pytest.raises(TypeError, match="a tuple of the inputs"):
+        restride.torch.functionalize(torch.fx.symbolic_trace(nn.ReLU()), x)
 
 
 def test_tensors_of_pytorch_in_and_out(case):
@@ -118,6 +127,10 @@ def test_tensors_of_pytorch_in_and_out(case):
     with pytest.raises(restride.InputsError, match="resolve_conj"):
         z = restride.load(b"graph(%x: c64[2]) {\n  %y: c64[2] = aten.neg.default(%x)\n  return %y\n}\n")
         z(torch.zeros(2, dtype=torch.complex64).conj())
+    for no_memory in (torch.zeros(3, 4, device="meta"), torch.eye(3, 4).to_sparse()):
+        with pytest.raises(restride.InputsError, match=r"input x lends no memory: Cannot [^\n]*$") as e:
+            program(no_memory)
+        assert isinstance(e.value.__cause__, RuntimeError)
 
 
 def test_verify(case):
@@ -127,6 +140,16 @@ def test_verify(case):
     assert restride.verify(export(module, x), x)
     with pytest.raises(restride.UnsupportedError, match="random"):
         restride.verify(lambda a: a + torch.rand(2), torch.zeros(2))
+
+
+def test_verify_compares_what_may_draw_and_does_not():
+    torch.manual_seed(0)
+    assert restride.verify(nn.Dropout().eval(), torch.ones(3))
+    assert restride.verify(nn.TransformerEncoderLayer(8, 2, 16, batch_first=True).eval(), torch.randn(1, 4, 8))
+    assert restride.verify(nn.LSTM(4, 5, 2, dropout=0.5).eval(), torch.randn(3, 1, 4))
+    for draws in (nn.Dropout(), nn.LSTM(4, 5, 2, dropout=0.5)):
+        with pytest.raises(restride.UnsupportedError, match="random"):
+            restride.verify(draws, torch.randn(3, 1, 4))
 
 
 def test_verify_says_where_values_part(case):

@@ -126,6 +126,11 @@ def test_inputs_of_a_scripted_archive(torchscript):
         np.testing.assert_allclose(value, want[f"output.{i}"], rtol=1e-5)
 
 
+def test_a_file_of_text():
+    text = "graph(%x: f32[2]) {\n  %y: f32[2] = aten.neg.default(%x)\n  return %y\n}\n"
+    assert restride.load(io.StringIO(text))(np.ones(2, np.float32)).tolist() == [-1, -1]
+
+
 def test_mutated_inputs_are_written_where_they_are():
     x, y = np.zeros((2, 3), np.float32), np.arange(3, dtype=np.float32)
     z = ADD_(x, y)
@@ -213,6 +218,10 @@ def test_errors_say_what_where_and_how():
     assert e.value.what and e.value.what in str(e.value)
     with pytest.raises(restride.FileError):
         restride.load("there is no such file.pt2")
+    with pytest.raises(restride.FileError, match="directory"):
+        restride.load(pathlib.Path(__file__).parent)
+    with pytest.raises(TypeError, match="pass a path, bytes or a file"):
+        restride.load(None)
     with pytest.raises(OSError, match="neither"):
         restride.load(b"\xff\xfe")
     with pytest.raises(TypeError, match="unknown option"):
@@ -245,6 +254,7 @@ def test_state_reads_and_writes(examples):
     program.reset()
     assert np.array_equal(program.state[name], before)
     assert name in program.state and len(program.state) == len(list(program.state))
+    assert "no such" not in program.state and 3 not in program.state
     with pytest.raises(KeyError, match="it has"):
         program.state["no such"]
     with pytest.raises(restride.InputsError):

@@ -3,6 +3,7 @@
 use super::aligned::{Aligned, no_bytes};
 use super::foreign::Release;
 use std::fmt;
+use std::io::Read;
 use std::path::Path;
 use std::sync::Arc;
 
@@ -34,7 +35,7 @@ impl Bytes {
         Bytes { start: own.start(), len: own.len(), source: Arc::new(ByteSource::Owned(own)) }
     }
 
-    /// Maps a whole file; its pages are read at first use.
+    /// Maps a whole file; its pages are read at first use. What cannot be mapped, such as a pipe, is read.
     ///
     /// Changes of the mapped file change the bytes. If the file is truncated, access to a lost page ends the process with a
     /// signal (`SIGBUS`). Where others may do so, use [`Bytes::read`].
@@ -42,9 +43,12 @@ impl Bytes {
     /// # Errors
     /// The file cannot be opened or mapped.
     pub fn map(path: &Path) -> std::io::Result<Bytes> {
-        let file = std::fs::File::open(path)?;
-        if file.metadata()?.len() == 0 {
-            return Ok(Bytes::copy_of(&[]));
+        let mut file = std::fs::File::open(path)?;
+        let metadata = file.metadata()?;
+        if !metadata.is_file() || metadata.len() == 0 {
+            let mut bytes = Vec::new();
+            file.read_to_end(&mut bytes)?;
+            return Ok(Bytes::copy_of(&bytes));
         }
         // SAFETY: the mapping is private and read-only; as with every mapped file, the contract with the
         // caller (documented above) is that the file is left alone while it is in use.
@@ -124,6 +128,8 @@ impl fmt::Debug for Bytes {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::io::Write;
+    use std::os::fd::AsRawFd;
     use std::sync::atomic::{AtomicUsize, Ordering};
 
     #[test]
@@ -160,5 +166,19 @@ mod tests {
         assert_eq!(read[..], [7u8; 100]);
         assert!(Bytes::map(&path).unwrap().is_empty());
         std::fs::remove_file(&path).unwrap();
+    }
+
+    #[cfg(unix)]
+    #[test]
+    fn what_is_no_file_is_read_or_refused() {
+        let folder = Bytes::map(&std::env::temp_dir()).err().unwrap();
+        assert_eq!(folder.kind(), std::io::ErrorKind::IsADirectory);
+        let (reader, mut writer) = std::io::pipe().unwrap();
+        writer.write_all(&[7; 100]).unwrap();
+        drop(writer);
+        let path = format!("/proc/self/fd/{}", reader.as_raw_fd());
+        if Path::new(&path).exists() {
+            assert_eq!(Bytes::map(Path::new(&path)).unwrap()[..], [7u8; 100]);
+        }
     }
 }

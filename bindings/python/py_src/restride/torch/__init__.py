@@ -5,6 +5,8 @@
 
 from __future__ import annotations
 
+import functools
+import inspect
 import io
 from collections.abc import Sequence
 from typing import Any, overload
@@ -25,6 +27,12 @@ class _Function(nn.Module):
     def __init__(self, function: Any) -> None:
         super().__init__()
         self.function = function
+        # In stack traces, export keeps the lines of functions that it is told of, and of those named `forward`.
+        tell = getattr(fx.proxy, "_register_stack_trace_anchor", None)
+        if tell is not None:
+            while isinstance(function, functools.partial):
+                function = function.func
+            tell(inspect.unwrap(function))
 
     def forward(self, *args: Any, **kwargs: Any) -> Any:
         return self.function(*args, **kwargs)
@@ -38,6 +46,8 @@ def program(model: Any, *args: Any, **kwargs: Any) -> Program:
     if isinstance(model, Program):
         return model
     if not isinstance(model, ExportedProgram):
+        if not callable(model):
+            raise TypeError(f"a program, a module or a function is expected, not a {type(model).__name__}")
         module = model if isinstance(model, nn.Module) else _Function(model)
         model = torch.export.export(module, args, kwargs, strict=False)
     file = io.BytesIO()
@@ -76,6 +86,8 @@ def functionalize(
         portable: In Core ATen, which other compilers take.
         views: With views instead of copies of views.
     """
+    if isinstance(inputs, torch.Tensor):
+        raise TypeError("inputs is a tensor: pass a tuple of the inputs")
     given = () if inputs is None else tuple(inputs)
     made = exported(program(model, *given).functionalize(portable=portable, views=views))
     return made if isinstance(model, ExportedProgram) else made.module()

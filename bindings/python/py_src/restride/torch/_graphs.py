@@ -39,20 +39,35 @@ def describe_node(node: fx.Node) -> str:
     return f"{_place(node)}{', ' + source if source else ''}"
 
 
+def _draws(node: fx.Node) -> bool:
+    """Whether a call itself draws random numbers: not what is called for inference, nor attention that drops nothing."""
+    target = node.target
+    if torch.Tag.nondeterministic_seeded not in getattr(target, "tags", ()):
+        return False
+    if not isinstance(target, OpOverload):
+        return True
+    given = {a.name: a.default_value for a in target._schema.arguments}
+    given.update(zip(given, node.args))
+    given.update(node.kwargs)
+    chance = given.get("dropout_p", given.get("dropout"))
+    drops = not isinstance(chance, (int, float)) or chance > 0
+    return drops and given.get("train") is not False and given.get("training") is not False
+
+
 def random_node(gm: fx.GraphModule) -> fx.Node | None:
     """A node that draws random numbers, bodies included."""
     for module in gm.modules():
         if not isinstance(module, fx.GraphModule):
             continue
         for node in module.graph.nodes:
-            if torch.Tag.nondeterministic_seeded in getattr(node.target, "tags", ()):
+            if _draws(node):
                 return node
     return None
 
 
 def draws(gm: fx.GraphModule, node: fx.Node) -> bool:
     """Whether a call draws random numbers, in its bodies too."""
-    if torch.Tag.nondeterministic_seeded in getattr(node.target, "tags", ()):
+    if _draws(node):
         return True
     bodies = (getattr(gm, str(n.target), None) for n in node.all_input_nodes if n.op == "get_attr")
     return any(isinstance(b, fx.GraphModule) and random_node(b) is not None for b in bodies)
@@ -186,6 +201,8 @@ class _Writer:
             text = self.exprs[expr] = str(sympy.printing.repr.srepr(expr))
         out: dict[str, Any] = {"expr_str": text}
         hint = value.node.hint if value.node.has_hint() else None
+        if _is_symbolic(hint):
+            raise refusal("a size of a nested tensor", self.at)
         if hint is not None:
             kind = "as_bool" if isinstance(hint, bool) else "as_int" if isinstance(hint, int) else "as_float"
             out["hint"] = {kind: hint}

@@ -57,7 +57,7 @@ def restride(
         bw_compiler=functools.partial(_compile, settings=settings, static=False),
         inference_compiler=functools.partial(_compile, settings=settings, static=settings.static_weights),
         partition_fn=_partition,
-        decompositions=_decompositions(),
+        decompositions={**_decompositions(), **_decompositions_of_dynamo()},
         keep_inference_input_mutations=True,
     )
     return compiler(gm, example_inputs)
@@ -123,6 +123,15 @@ def _decompositions() -> dict[Any, Callable[..., Any]]:
             if name not in _known():
                 table[op] = rule
     return table
+
+
+def _decompositions_of_dynamo() -> dict[Any, Callable[..., Any]]:
+    """Operators of TorchInductor that TorchDynamo itself writes for in-place calls with a scalar, such as ``addcmul_``.
+
+    They exist once TorchDynamo has imported TorchInductor for them.
+    """
+    fma = getattr(torch.ops.prims, "fma", None)
+    return {} if fma is None else {fma.default: lambda a, b, c: a * b + c}
 
 
 def _written(gm: fx.GraphModule) -> set[fx.Node]:
