@@ -77,13 +77,13 @@ def without_gradients(run, args, kwargs):
 
 
 def step(run, model, args, kwargs):
-    """The gradients of a loss over all floating results."""
+    """The gradients of a loss over all floating results, by parameter; `None` where a parameter has none."""
     model.zero_grad()
     for buffer in model.buffers():
         buffer.detach_()
     results = [v for v in leaves(run(*args, **kwargs)) if v.is_floating_point() and v.requires_grad]
     sum(r.float().square().mean() for r in results).backward()
-    return [p.grad for p in model.parameters() if p.grad is not None]
+    return [p.grad for p in model.parameters()]
 
 
 def in_double(model, args, kwargs):
@@ -100,7 +100,12 @@ def differences(have, want, **allowed):
 
 def farther(faults, have, want, true):
     """The faults at values that are farther from those in double precision than eager PyTorch's: the others are sums in another order."""
-    far = lambda v, i: float((v[i].double() - true[i]).norm()) if v[i].is_floating_point() else float("inf")
+
+    def far(v, i):
+        if not all(isinstance(t, torch.Tensor) and t.is_floating_point() for t in (v[i], true[i])):
+            return float("inf")
+        return float((v[i].double() - true[i]).norm())
+
     return {i: text for i, text in faults.items() if not far(have, i) <= 3 * far(want, i) + 1e-12}
 
 
