@@ -30,7 +30,9 @@ os.environ.update(OMP_NUM_THREADS="1", CUDA_VISIBLE_DEVICES="", HF_HUB_OFFLINE="
 warnings.filterwarnings("ignore")
 
 import torch
+from torch._decomp import decomposition_table
 from torch.utils import _pytree as pytree
+from torch.utils._python_dispatch import TorchDispatchMode
 
 MODELS = """
 timm/convnextv2_atto timm/vit_tiny_patch16_224 timm/mobilenetv3_small_050 timm/tf_efficientnet_b0 timm/resnet18 timm/regnety_002
@@ -90,6 +92,15 @@ def in_double(model, args, kwargs):
     """The model and its arguments in double precision."""
     double = lambda t: t.detach().double() if t.is_floating_point() else t.clone()
     return copy.deepcopy(model).double(), pytree.tree_map_only(torch.Tensor, double, (args, kwargs))
+
+
+class Decomposed(TorchDispatchMode):
+    """Computes what PyTorch's CPU kernel computes wrongly: the backward of a batch norm whose gradient comes transposed for one sample."""
+
+    def __torch_dispatch__(self, func, types, args=(), kwargs=None):
+        if func is torch.ops.aten.native_batch_norm_backward.default:
+            func = decomposition_table[func]
+        return func(*args, **(kwargs or {}))
 
 
 def differences(have, want, **allowed):
@@ -176,7 +187,9 @@ def work(job):
         faults = differences(have, want, rtol=1e-3)
         if faults:
             exact, doubles = in_double(model, args, kwargs)
-            faults = farther(faults, have, want, step(exact, exact, *doubles))
+            with Decomposed():
+                true = step(exact, exact, *doubles)
+            faults = farther(faults, have, want, true)
         row["training"] = next(iter(faults.values()), "right")
     except Exception as e:
         row["training"] = f"{type(e).__name__}: {' '.join(str(e).split())[:120]}"
