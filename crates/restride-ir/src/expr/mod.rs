@@ -444,6 +444,16 @@ mod tests {
     }
 
     #[test]
+    fn a_missing_size_is_what_common_sizes_leave() {
+        let u = |name| Expr::Sym(Symbol::new(name, Some(0), None));
+        let (a, b, c) = (u("u0"), u("u1"), u("u2"));
+        let sums = [a.plus(&b), c.clone(), Expr::Int(4)];
+        let layout = Layout::contiguous(&sums);
+        let inferred = layout.infer_sizes(&[Expr::Int(-1), sums[0].clone()]).unwrap();
+        assert_eq!(inferred[..], [c.times(&Expr::Int(4)), sums[0].clone()]);
+    }
+
+    #[test]
     fn division_rounds_down() {
         assert_eq!(Expr::Int(-7).floor_div(&Expr::Int(2)), Expr::Int(-4));
         let e = Expr::call(ExprFn::Mod, vec![s("s0"), Expr::Int(3)]);

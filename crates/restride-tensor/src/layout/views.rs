@@ -153,7 +153,23 @@ impl<D: Dim> Layout<D> {
 
     /// Sizes with one -1 replaced by what the number of elements leaves for it.
     pub fn infer_sizes(&self, sizes: &[D]) -> Result<Dims<D>> {
-        infer_sizes(&self.numel(), sizes)
+        let mut out = infer_sizes(&self.numel(), sizes)?;
+        let hole = sizes.iter().position(|s| s.is(-1));
+        if let Some(i) = hole.filter(|&i| out[i].known().is_none()) {
+            // Sizes that both sides have are left out of the division, so that what it gives is not a fraction of symbols.
+            let mut own: Dims<D> = self.sizes.iter().cloned().collect();
+            let mut rest = D::from(1);
+            for s in sizes.iter().filter(|s| !s.is(-1)) {
+                match own.iter().position(|o| o.equals(s) == Some(true)) {
+                    Some(at) => drop(own.remove(at)),
+                    None => rest = rest.times(s),
+                }
+            }
+            if rest.is(1) {
+                out[i] = own.iter().fold(D::from(1), |n, s| n.times(s));
+            }
+        }
+        Ok(out)
     }
 
     /// The same cells under other sizes (PyTorch's `computeStride`); `None` if strides cannot express it or it
