@@ -64,11 +64,15 @@ impl Sampling {
             ((x + T::one()) * n - T::one()) / T::of(2.0)
         }
     }
-    /// An index brought inside where the padding says so.
-    fn bring<T: Real>(self, x: T, n: usize) -> T {
+    /// An index of one of `dims` dimensions brought inside where the padding says so.
+    fn bring<T: Real>(self, x: T, n: usize, dims: usize) -> T {
         let last = T::of(n as f64 - 1.0);
-        // NaN becomes the first index, as in PyTorch's clip.
-        let clip = |x: T| if x > T::zero() { x.min(last) } else { T::zero() };
+        // PyTorch's clips make NaN the first index of an image and the last one of a volume.
+        let clip = |x: T| match x > T::zero() {
+            true => x.min(last),
+            false if x.is_nan() && dims > 2 => last,
+            false => T::zero(),
+        };
         match self.padding {
             Padding::Zeros => x,
             Padding::Border => clip(x),
@@ -113,11 +117,11 @@ fn taps<T: Real>(how: Sampling, at: &[T], sizes: &[usize]) -> GridTaps<T> {
         let mut of: [Tap<T>; 4] = [(None, T::zero()); 4];
         let count = match how.interpolation {
             Interpolation::Nearest => {
-                of[0] = (inside(round_even(how.bring(raw, n).wide())), T::one());
+                of[0] = (inside(round_even(how.bring(raw, n, sizes.len()).wide())), T::one());
                 1
             }
             Interpolation::Linear => {
-                let x = how.bring(raw, n);
+                let x = how.bring(raw, n, sizes.len());
                 let low = x.floor();
                 of[0] = (inside(low.wide()), low + T::one() - x);
                 of[1] = (inside(low.wide() + 1.0), x - low);
@@ -130,7 +134,7 @@ fn taps<T: Real>(how: Sampling, at: &[T], sizes: &[usize]) -> GridTaps<T> {
                 let far = |x: T| ((a * x - T::of(5.0) * a) * x + T::of(8.0) * a) * x - T::of(4.0) * a;
                 let weights = [far(t + T::one()), near(t), near(T::one() - t), far(T::of(2.0) - t)];
                 for (k, w) in weights.into_iter().enumerate() {
-                    let at = how.bring(low + T::of(k as f64 - 1.0), n);
+                    let at = how.bring(low + T::of(k as f64 - 1.0), n, sizes.len());
                     of[k] = (inside(at.wide()), w);
                 }
                 4
@@ -166,7 +170,8 @@ fn sample<T: Real>(x: &View<'_>, grid: &View<'_>, how: Sampling, out: &ViewMut<'
                 let src = &src[c * plane..][..plane];
                 let value = |i: Option<usize>| i.map_or(T::zero(), |i| src[i]);
                 let mut sum = T::zero();
-                for &(i, w) in of.iter().filter(|t| t.0.is_some()) {
+                // PyTorch multiplies the zeros outside of an image by their weights, which may be NaN, and skips those of a volume.
+                for &(i, w) in of.iter().filter(|t| dims == 2 || t.0.is_some()) {
                     sum += value(i) * w;
                 }
                 dst[c * points + p] = sum;
@@ -183,10 +188,10 @@ mod tests {
     #[test]
     fn positions_are_mirrored() {
         let how = Sampling { interpolation: Interpolation::Linear, padding: Padding::Reflection, align_corners: true };
-        let at: Vec<f64> = [-1.0, 0.0, 2.5, 3.0, 4.0, 6.5].iter().map(|&x: &f64| how.bring(x, 4)).collect();
+        let at: Vec<f64> = [-1.0, 0.0, 2.5, 3.0, 4.0, 6.5].iter().map(|&x: &f64| how.bring(x, 4, 2)).collect();
         assert_eq!(at, [1.0, 0.0, 2.5, 3.0, 2.0, 0.5]);
         let how = Sampling { align_corners: false, ..how };
-        let at: Vec<f64> = [-1.0, -0.5, 3.5, 4.0].iter().map(|&x: &f64| how.bring(x, 4)).collect();
+        let at: Vec<f64> = [-1.0, -0.5, 3.5, 4.0].iter().map(|&x: &f64| how.bring(x, 4, 2)).collect();
         assert_eq!(at, [0.0, 0.0, 3.0, 3.0]);
     }
 

@@ -3,6 +3,7 @@
 pub mod deform;
 pub mod grid;
 pub mod resample;
+pub mod resample_bytes;
 
 use crate::support::number::Real;
 use crate::support::pack::{Target, pack, with_compute};

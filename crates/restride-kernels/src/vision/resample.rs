@@ -35,7 +35,7 @@ impl Scaling {
     }
 
     /// No more taps than this for an element of the result.
-    fn most<T: Real>(&self) -> usize {
+    pub(super) fn most<T: Real>(&self) -> usize {
         match self.filter {
             _ if self.input == self.output && self.filter != Filter::Cubic => 1,
             Filter::Linear => 2,
@@ -129,11 +129,16 @@ impl<T: Real> Taps<T> {
         out
     }
 
-    fn of(&self, i: usize) -> &[(usize, T)] {
+    /// Operand indices and weights for result index `i`.
+    pub(super) fn of(&self, i: usize) -> &[(usize, T)] {
         &self.taps[self.start[i]..self.start[i + 1]]
     }
     fn len(&self) -> usize {
         self.start.len() - 1
+    }
+    /// The number of taps of all result indices.
+    pub(super) fn total(&self) -> usize {
+        self.start[self.len()]
     }
 }
 

@@ -11,11 +11,17 @@ use restride_kernels::fft::{self, FftDims, Transform};
 use restride_tensor::by_stride;
 use smallvec::smallvec;
 
+/// A dimension counted from 0. Transforms have none of a scalar, whose dimension 0 other operators take.
+fn dim(l: &Layout, d: i64) -> Result<usize> {
+    ensure!(l.rank() > 0, "Dimension specified as {d} but tensor has no dimensions");
+    Ok(l.dim(d)?)
+}
+
 /// The transformed dimensions as distinct positions.
 fn dims<V>(a: &Args<'_, V>, i: usize, l: &Layout) -> Result<FftDims> {
     let mut out = FftDims::new();
     for d in a.ints(i)? {
-        let d = l.dim(d)?;
+        let d = dim(l, d)?;
         ensure!(!out.contains(&d), "FFT dims must be unique");
         out.push(d);
     }
@@ -217,7 +223,7 @@ fn shape(a: &ValArgs<'_>, l: &Layout) -> Result<(Vec<Option<i64>>, Vec<usize>)> 
     match (&d, &s) {
         (Some(d), _) => {
             for &d in d {
-                let d = l.dim(d)?;
+                let d = dim(l, d)?;
                 ensure!(!dims.contains(&d), "FFT dims must be unique");
                 dims.push(d);
             }
@@ -243,8 +249,7 @@ fn selected(a: &ValArgs<'_>, given: &Meta, several: bool) -> Result<(Vec<Option<
     if several {
         return shape(a, &given.layout);
     }
-    ensure!(given.rank() > 0, "Dimension specified as {} but tensor has no dimensions", a.int(2)?);
-    Ok((vec![a.opt_int(1)?], vec![given.layout.dim(a.int(2)?)?]))
+    Ok((vec![a.opt_int(1)?], vec![dim(&given.layout, a.int(2)?)?]))
 }
 
 /// Every transform except the Hermitian ones, over one dimension or several.
@@ -496,6 +501,7 @@ pub(crate) mod samples {
             out.push(sample![tensor(d, &SHAPE, 1), [6, -1], [0, 2], "ortho"]);
             out.push(sample![tensor(d, &SHAPE, 1), [3, 4], [2, 0], "forward"]);
         }
+        out.push(sample![tensor(DType::F32, &[], 1), (), [0]]);
         out
     }
 

@@ -166,6 +166,13 @@ pub(crate) fn svd_shapes() -> Vec<Sample> {
 pub(crate) fn eigh_samples() -> Vec<Sample> {
     let mut out = square_samples();
     out.extend(with_args(regular_samples().split_off(12), vec![crate::support::samples::IntoArg::arg("U")]));
+    let nan = |at: usize| {
+        let mut data = [1.0f32; 9];
+        data[at] = f32::NAN;
+        sample![restride_tensor::RawTensor::from_slice(&data, &[3, 3])]
+    };
+    // The second one has its NaN in the triangle that is not read.
+    out.extend([nan(6), nan(2)]);
     out
 }
 

@@ -74,6 +74,10 @@ fn multilabel_forward(e: &mut dyn Emit, a: &ValArgs<'_>) -> Vals {
     ensure!(c > 0 && rows(&shape, what)? == (n, c), "inconsistent target size: {shape:?} for input of size: {own:?}");
     ensure!(index == DType::I64, "expected scalar type Long but found {}", name(index));
     let (x, at) = (emit!(e, "aten.reshape.default", x, [n, c])?, emit!(e, "aten.reshape.default", t, [n, c])?);
+    let (above, below) = (emit!(e, "aten.ge.Scalar", at, -1)?, emit!(e, "aten.lt.Scalar", at, c)?);
+    let within = emit!(e, "aten.logical_and.default", above, below)?;
+    let within = emit!(e, "aten.all.default", within)?;
+    emit_all!(e, "aten._assert_async.msg", within, "argument #2 'target' is out of range")?;
     let there = emit!(e, "aten.ge.Scalar", at, 0)?;
     let there = emit!(e, "aten.to.dtype", there, DType::I64)?;
     let there = emit!(e, "aten.cumprod.default", there, 1)?;
@@ -140,7 +144,9 @@ pub(crate) mod samples {
             out.push(sample![transposed(DType::F64, &[4, 3], 1), &t, r]);
             out.push(sample![tensor(F, &[3], 1), ints(&[2, 1, -1], &[3]), r]);
         }
-        out.push(sample![tensor(F, &[3], 1), ints(&[3, 1, -1], &[3]), 1]);
+        for wrong in [[3, 1, -1], [1, -2, 0], [1, -1, 3]] {
+            out.push(sample![tensor(F, &[3], 1), ints(&wrong, &[3]), 1]);
+        }
         out
     }
 }

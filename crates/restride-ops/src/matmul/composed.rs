@@ -1,10 +1,24 @@
-//! Products composed of others: `outer`, `addr`, `addbmm`, `bilinear`, `inner`, `tensordot`.
+//! Products composed of others: `outer`, `addr`, `addbmm`, `bilinear`, `inner`, `tensordot`, and products of bytes.
 
 use crate::matmul::bmm_meta;
 use crate::support::composite::composite;
 use crate::support::*;
 use restride_ir::{Args, DType, Emit, Meta, OpDef, OpError, OverlapCheck};
 use smallvec::smallvec;
+
+/// `_int_mm(self, mat2)`: a product of bytes in 32 bits, which wraps.
+fn int_mm(e: &mut dyn Emit, a: &ValArgs<'_>) -> Vals {
+    let (x, y) = (*a.tensor(0)?, *a.tensor(1)?);
+    let (own, other) = (e.meta(x).dtype, e.meta(y).dtype);
+    ensure!(
+        matches!(own, DType::I8 | DType::U8),
+        "Expected self dtype to be int8 or uint8 but got {}",
+        crate::support::promote::name(own)
+    );
+    ensure!(other == DType::I8, "Expected mat2 dtype to be int8 but got {}", crate::support::promote::name(other));
+    let (x, y) = (emit!(e, "aten.to.dtype", x, DType::I32)?, emit!(e, "aten.to.dtype", y, DType::I32)?);
+    Ok(smallvec![emit!(e, "aten.mm.default", x, y)?])
+}
 
 fn outer(e: &mut dyn Emit, a: &ValArgs<'_>) -> Vals {
     let (x, y) = (*a.tensor(0)?, *a.tensor(1)?);
@@ -153,11 +167,24 @@ pub(crate) static OPS: &[OpDef] = &[
     composite!(bilinear, bilinear_samples(), "bilinear"),
     composite!(tensordot, tensordot_samples(), "tensordot"),
     composite!(inner, inner_samples(), "inner"),
+    composite!(int_mm, int_mm_samples(), "_int_mm"),
 ];
 
 #[cfg(feature = "samples")]
 pub(crate) mod samples {
     pub(super) use crate::support::samples::*;
+
+    pub(crate) fn int_mm_samples() -> Samples {
+        let (i, u) = (DType::I8, DType::U8);
+        vec![
+            sample![tensor(i, &[3, 4], 1), tensor(i, &[4, 5], 2)],
+            sample![transposed(u, &[3, 4], 1), transposed(i, &[4, 5], 2)],
+            sample![tensor(i, &[0, 4], 1), tensor(i, &[4, 5], 2)],
+            sample![tensor(i, &[3, 4], 1), tensor(i, &[3, 5], 2)],
+            sample![tensor(i, &[3, 4], 1), tensor(u, &[4, 5], 2)],
+            sample![tensor(DType::I32, &[3, 4], 1), tensor(DType::I32, &[4, 5], 2)],
+        ]
+    }
 
     pub(crate) fn trilinear_samples() -> Samples {
         let d = DType::F32;

@@ -44,11 +44,19 @@ fn by_channel(e: &mut dyn Emit, a: &ValArgs<'_>) -> Vals {
         ms.sizes() == [n] && mz.sizes() == [n],
         "dimensions of scale and zero-point are not consistent with input tensor"
     );
+    let (low, high) = (a.int(4)?, a.int(5)?);
+    if mz.dtype == DType::I32 {
+        let (above, below) = (emit!(e, "aten.ge.Scalar", zero, low)?, emit!(e, "aten.le.Scalar", zero, high)?);
+        let within = emit!(e, "aten.logical_and.default", above, below)?;
+        let within = emit!(e, "aten.all.default", within)?;
+        let words = "`zero_point` must be between `quant_min` and `quant_max`.";
+        emit_all!(e, "aten._assert_async.msg", within, words)?;
+    }
     let mut shape = vec![1; mx.rank()];
     shape[axis as usize] = n;
     let scale = emit!(e, "aten.view.default", scale, shape.clone())?;
     let zero = emit!(e, "aten.view.default", zero, shape)?;
-    let (out, mask) = rounded(e, x, scale, zero, (a.int(4)?, a.int(5)?))?;
+    let (out, mask) = rounded(e, x, scale, zero, (low, high))?;
     Ok(smallvec![out, mask])
 }
 fn by_channel_alone(e: &mut dyn Emit, a: &ValArgs<'_>) -> Vals {
@@ -228,6 +236,22 @@ pub(crate) mod samples {
             sample![transposed(F, &[3, 4, 2], 1), scales(3), zeros(3), 0, -128, 127],
             sample![tensor(DType::F64, &[3], 1), scales(3), zeros(3), 0, 0, 15],
             sample![tensor(F, &[3, 4], 1), scales(3), zeros(3), 1, -8, 7],
+            sample![
+                tensor(F, &[3, 2], 1),
+                scales(2),
+                restride_tensor::RawTensor::from_slice(&[2i32, 8], &[2]),
+                1,
+                -8,
+                7
+            ],
+            sample![
+                tensor(F, &[3, 2], 1),
+                scales(2),
+                restride_tensor::RawTensor::from_slice(&[2.0f32, 8.0], &[2]),
+                1,
+                -8,
+                7
+            ],
         ]
     }
 

@@ -234,6 +234,45 @@ fn run_poisson(c: &Call<'_>) -> Result<()> {
     k::poisson(&draws(c.ctx), c.args.tensor(0)?, &c.outs[0], c.ctx.threads).map_err(OpError::new)
 }
 
+fn infer_gamma(a: &Args<'_, Meta>) -> Metas {
+    let t = a.tensor(0)?;
+    ensure!(matches!(t.dtype, DType::F32 | DType::F64), "\"gamma\" not implemented for '{}'", name(t.dtype));
+    one(row_major(a)?)
+}
+fn run_gamma(c: &Call<'_>) -> Result<()> {
+    let shapes = gather::<f64>(*c.args.tensor(0)?);
+    k::gammas(&draws(c.ctx), &shapes, &c.outs[0], c.ctx.threads);
+    Ok(())
+}
+fn run_dirichlet(c: &Call<'_>) -> Result<()> {
+    let t = c.args.tensor(0)?;
+    let row = t.sizes().last().map_or(1, |&n| n as usize);
+    k::dirichlet(&draws(c.ctx), &gather::<f64>(*t), row, &c.outs[0]);
+    Ok(())
+}
+fn dirichlet_scratch(a: &Args<'_, Meta>, _: &[Meta]) -> Result<usize> {
+    Ok(2 * room::<f64>(a.tensor(0)?.layout.numel() as usize))
+}
+
+/// `binomial(count, prob)`. The result has the count's sizes row-major, unless the probabilities broadcast it.
+fn infer_binomial(a: &Args<'_, Meta>) -> Metas {
+    let (n, p) = (a.tensor(0)?, a.tensor(1)?);
+    ensure!(n.dtype.is_float(), "binomial only supports floating-point dtypes for count, got: {}", name(n.dtype));
+    ensure!(p.dtype.is_float(), "binomial only supports floating-point dtypes for prob, got: {}", name(p.dtype));
+    ensure!(n.dtype == p.dtype, "Found dtype {} but expected {}", name(p.dtype), name(n.dtype));
+    ensure!(matches!(n.dtype, DType::F32 | DType::F64), "\"binomial_cpu\" not implemented for '{}'", name(n.dtype));
+    let sizes = crate::support::strides::broadcast_sizes(&[n.sizes(), p.sizes()])?;
+    if sizes[..] == *n.sizes() {
+        return one(fresh(n.dtype, &sizes));
+    }
+    one(Meta::new(n.dtype, crate::support::strides::pointwise(&[&n.layout, &p.layout])?))
+}
+fn run_binomial(c: &Call<'_>) -> Result<()> {
+    let sizes = c.outs[0].sizes();
+    let (n, p) = (spread(c.args.tensor(0)?, sizes), spread(c.args.tensor(1)?, sizes));
+    k::binomial(&draws(c.ctx), &n, &p, &c.outs[0], c.ctx.threads).map_err(OpError::new)
+}
+
 /// Declares an operator that draws: schema, shape rule, kernel, sample calls.
 macro_rules! random {
     ($schema:literal, $infer:expr, $run:expr, $samples:expr) => {
@@ -325,6 +364,9 @@ pub(crate) static OPS: &[OpDef] = &[
     ),
     drawn!("multinomial", infer_multinomial, run_multinomial, multinomial_scratch, multinomials).failing(),
     drawn!("poisson", infer_poisson, run_poisson, poisson_scratch, probabilities).failing(),
+    random!("_standard_gamma", infer_gamma, run_gamma, poisson_scratch, probabilities),
+    random!("_sample_dirichlet", infer_gamma, run_dirichlet, dirichlet_scratch, probabilities),
+    random!("binomial", infer_binomial, run_binomial, normals_scratch, trials).failing(),
 ];
 
 /// The operators and gradients of this family.
@@ -373,6 +415,22 @@ pub(crate) mod samples {
 
     pub(crate) fn probabilities() -> Vec<Sample> {
         forms().into_iter().map(|t| sample![in_range(t.dtype(), t.layout().clone(), 1, 0.0, 1.0)]).collect()
+    }
+
+    pub(crate) fn trials() -> Vec<Sample> {
+        let p = |d: DType, layout: Layout| in_range(d, layout, 1, 0.0, 1.0);
+        let n = |d: DType, layout: Layout| in_range(d, layout, 2, -1.0, 40.0);
+        let turned = || Layout::permuted(&[2, 3], &[1, 0]);
+        vec![
+            sample![n(F, Layout::contiguous(&[2, 3])), p(F, turned())],
+            sample![n(DType::F64, turned()), p(DType::F64, turned())],
+            sample![n(F, Layout::contiguous(&[2, 3])), p(F, Layout::contiguous(&[3]))],
+            sample![n(F, Layout::contiguous(&[2, 1])), p(F, turned())],
+            sample![n(F, Layout::contiguous(&[0])), p(F, Layout::contiguous(&[1]))],
+            sample![n(F, Layout::contiguous(&[2])), p(DType::F64, Layout::contiguous(&[2]))],
+            sample![n(DType::F16, Layout::contiguous(&[2])), p(DType::F16, Layout::contiguous(&[2]))],
+            sample![tensor(DType::I64, &[2], 1), p(F, Layout::contiguous(&[2]))],
+        ]
     }
 
     pub(crate) fn bernoulli_tensors() -> Vec<Sample> {

@@ -57,6 +57,12 @@ fn even_edges(e: &mut dyn Emit, x: Val, bins: &[i64], range: Option<Vec<f64>>) -
             None => {
                 let column = emit!(e, "aten.select.int", x, 1, k as i64)?;
                 let (low, high) = (emit!(e, "aten.amin.default", column)?, emit!(e, "aten.amax.default", column)?);
+                // The range is finite where the difference of a number to itself is 0.
+                let (below, above) = (emit!(e, "aten.sub.Tensor", low, low)?, emit!(e, "aten.sub.Tensor", high, high)?);
+                let both = emit!(e, "aten.add.Tensor", below, above)?;
+                let finite = emit!(e, "aten.eq.Scalar", both, 0)?;
+                let words = format!("torch.histogramdd: dimension {k}'s range is not finite");
+                emit_all!(e, "aten._assert_async.msg", finite, &*words)?;
                 let same = emit!(e, "aten.eq.Tensor", low, high)?;
                 let mut moved = |v: Val, by: f64| -> Result<Val> {
                     let other = emit!(e, "aten.add.Scalar", v, by)?;
@@ -203,9 +209,10 @@ struct Segments {
     axis: usize,
     /// Number of segments.
     runs: i64,
-    /// For each element its segment; elements behind the last segment are in one more.
+    /// For each element its segment, counted from 1; elements before the first segment have 0, elements behind the last one the
+    /// number of segments plus 1.
     at: Val,
-    /// For each segment its end.
+    /// The start of each segment, and the end of the last one.
     bounds: Val,
 }
 
@@ -215,18 +222,26 @@ impl Segments {
         ensure!(m.dtype.is_float(), "\"segment_reduce\" not implemented for '{}'", name(m.dtype));
         ensure!(m.rank() > 0, "segment_reduce: data must have at least one dimension");
         let axis = m.layout.dim(axis)?;
-        let bounds = match (lengths, offsets) {
-            // PyTorch prefers the offsets if both are given.
-            (_, Some(o)) => {
-                let n = sizes(e, o).last().copied().unwrap_or(0);
-                ensure!(n >= 1, "segment_reduce(): offsets must not be empty");
-                emit!(e, "aten.slice.Tensor", o, -1, 1, n, 1)?
-            }
-            (Some(l), None) => {
-                ensure!(e.meta(l).rank() > 0, "segment_reduce(): lengths must have at least one dimension");
-                emit!(e, "aten.cumsum.default", l, -1)?
-            }
-            _ => return fail("segment_reduce(): Either lengths or offsets must be defined."),
+        let Some(given) = offsets.or(lengths) else {
+            return fail("segment_reduce(): Either lengths or offsets must be defined.");
+        };
+        let mut shape = sizes(e, given);
+        let dtype = e.meta(given).dtype;
+        ensure!(
+            matches!(dtype, DType::I32 | DType::I64),
+            "\"segment_reduce\" not implemented for lengths or offsets of '{}'",
+            name(dtype)
+        );
+        // PyTorch prefers the offsets if both are given.
+        let bounds = if offsets.is_some() {
+            ensure!(shape.last().is_some_and(|&n| n >= 1), "segment_reduce(): offsets must not be empty");
+            given
+        } else {
+            ensure!(!shape.is_empty(), "segment_reduce(): lengths must have at least one dimension");
+            let ends = emit!(e, "aten.cumsum.default", given, -1)?;
+            *shape.last_mut().expect("checked") = 1;
+            let zero = emit!(e, "aten.full.default", shape, 0, DType::I64)?;
+            emit!(e, "aten.cat.default", vec![zero, ends], -1)?
         };
         let mb = e.meta(bounds);
         ensure!(
@@ -235,8 +250,9 @@ impl Segments {
             mb.sizes(),
             m.sizes()
         );
-        let (runs, n) = (mb.sizes()[axis], m.sizes()[axis]);
-        // An element's segment is the number of segments that end at or before it.
+        let (runs, n) = (mb.sizes()[axis] - 1, m.sizes()[axis]);
+        // An element's segment is the number of bounds that are not behind it.
+        let bounds = emit!(e, "aten.to.dtype", bounds, DType::I64)?;
         let bounds = emit!(e, "aten.contiguous.default", bounds)?;
         let places = emit!(e, "aten.arange.default", n, DType::I64)?;
         let mut rows: Vec<i64> = m.sizes()[..axis].to_vec();
@@ -250,18 +266,43 @@ impl Segments {
         Ok(Segments { axis, runs, at, bounds })
     }
 
-    /// The sum, product or extreme of the elements of each segment, and of the one behind.
+    /// Refuses segments that end before they start or reach beyond the data, and with `all` those that leave elements out.
+    fn checked(&self, e: &mut dyn Emit, x: Val, all: bool) -> Result<()> {
+        let n = e.meta(x).sizes()[self.axis];
+        let length = self.differences(e)?;
+        let fine = emit!(e, "aten.ge.Scalar", length, 0)?;
+        let fine = emit!(e, "aten.all.default", fine)?;
+        emit_all!(e, "aten._assert_async.msg", fine, "segment_reduce(): a segment has a negative length")?;
+        let first = emit!(e, "aten.slice.Tensor", self.bounds, -1, 0, 1, 1)?;
+        let last = emit!(e, "aten.slice.Tensor", self.bounds, -1, self.runs, self.runs + 1, 1)?;
+        let (from, to) = if all {
+            (emit!(e, "aten.eq.Scalar", first, 0)?, emit!(e, "aten.eq.Scalar", last, n)?)
+        } else {
+            (emit!(e, "aten.ge.Scalar", first, 0)?, emit!(e, "aten.le.Scalar", last, n)?)
+        };
+        let inside = emit!(e, "aten.logical_and.default", from, to)?;
+        let inside = emit!(e, "aten.all.default", inside)?;
+        let words = if all {
+            "segment_reduce(): Expected all rows of lengths along axis to sum to data.size(lengths.dim()-1) when !unsafe."
+        } else {
+            "segment_reduce(): a segment reaches beyond the data"
+        };
+        emit_all!(e, "aten._assert_async.msg", inside, words)?;
+        Ok(())
+    }
+
+    /// The sum, product or extreme of the elements of each segment, of those before and of those behind.
     fn reduced(&self, e: &mut dyn Emit, x: Val, reduce: &str, start: f64) -> Result<Val> {
         let m = e.meta(x);
         let mut shape = m.sizes().to_vec();
-        shape[self.axis] = self.runs + 1;
+        shape[self.axis] = self.runs + 2;
         let first = emit!(e, "aten.full.default", shape, start, m.dtype)?;
         emit!(e, "aten.scatter_reduce.two", first, self.axis as i64, self.at, x, reduce)
     }
 
-    /// Without the segment behind.
+    /// Without the elements before and behind.
     fn bounded(&self, e: &mut dyn Emit, x: Val) -> Result<Val> {
-        emit!(e, "aten.slice.Tensor", x, self.axis as i64, 0, self.runs, 1)
+        emit!(e, "aten.slice.Tensor", x, self.axis as i64, 1, self.runs + 1, 1)
     }
 
     /// For each element a number of its segment.
@@ -269,26 +310,27 @@ impl Segments {
         emit!(e, "aten.gather.default", x, self.axis as i64, self.at)
     }
 
-    /// For each element a number of its segment, zero behind the last segment.
+    /// For each element a number of its segment, zero before the first and behind the last segment.
     fn spread_bounded(&self, e: &mut dyn Emit, x: Val) -> Result<Val> {
         let m = e.meta(x);
         let mut shape = m.sizes().to_vec();
         shape[self.axis] = 1;
-        let behind = emit!(e, "aten.full.default", shape, 0, m.dtype)?;
-        let all = emit!(e, "aten.cat.default", vec![x, behind], self.axis as i64)?;
+        let outside = emit!(e, "aten.full.default", shape, 0, m.dtype)?;
+        let all = emit!(e, "aten.cat.default", vec![outside, x, outside], self.axis as i64)?;
         self.spread(e, all)
+    }
+
+    /// The number of elements of each segment.
+    fn differences(&self, e: &mut dyn Emit) -> Result<Val> {
+        let starts = emit!(e, "aten.slice.Tensor", self.bounds, -1, 0, self.runs, 1)?;
+        let ends = emit!(e, "aten.slice.Tensor", self.bounds, -1, 1, self.runs + 1, 1)?;
+        emit!(e, "aten.sub.Tensor", ends, starts)
     }
 
     /// The number of elements of each segment, in the rank of the data.
     fn lengths(&self, e: &mut dyn Emit, rank: usize) -> Result<Val> {
-        let mb = e.meta(self.bounds);
-        let before = emit!(e, "aten.slice.Tensor", self.bounds, -1, 0, (self.runs - 1).max(0), 1)?;
-        let mut shape = mb.sizes().to_vec();
-        shape[self.axis] = 1.min(self.runs);
-        let zero = emit!(e, "aten.full.default", shape, 0, mb.dtype)?;
-        let before = emit!(e, "aten.cat.default", vec![zero, before], -1)?;
-        let length = emit!(e, "aten.sub.Tensor", self.bounds, before)?;
-        let mut wide = mb.sizes().to_vec();
+        let length = self.differences(e)?;
+        let mut wide = sizes(e, length);
         wide.resize(rank, 1);
         emit!(e, "aten.view.default", length, wide)
     }
@@ -299,6 +341,7 @@ fn segments(e: &mut dyn Emit, a: &ValArgs<'_>) -> Vals {
     let x = *a.tensor(0)?;
     ensure!(a.is_none(3), "segment_reduce(): indices based reduction is not supported yet.");
     let own = Segments::of(e, x, a.opt_tensor(2)?.copied(), a.opt_tensor(4)?.copied(), a.int(5)?)?;
+    own.checked(e, x, a.is_none(4) && !a.bool(6)?)?;
     let (how, rank) = (a.str(1)?, e.meta(x).rank());
     let initial = a.opt_scalar(7)?.map(|s| s.as_f64());
     let (reduce, start) = match how {
@@ -312,7 +355,8 @@ fn segments(e: &mut dyn Emit, a: &ValArgs<'_>) -> Vals {
     let out = own.reduced(e, x, reduce, start)?;
     let out = own.bounded(e, out)?;
     if how != "mean" {
-        return Ok(smallvec![emit!(e, "aten.contiguous.default", out)?]);
+        // Memory of its own, without the elements outside.
+        return Ok(smallvec![emit!(e, "aten.clone.default", out)?]);
     }
     let length = own.lengths(e, rank)?;
     let empty = emit!(e, "aten.eq.Scalar", length, 0)?;
@@ -376,9 +420,11 @@ fn segments_backward(e: &mut dyn Emit, a: &ValArgs<'_>) -> Vals {
             let g = own.spread_bounded(e, g)?;
             let without = emit!(e, "aten.mul.Tensor", g, product)?;
             let out = emit!(e, "aten.where.self", special, without, divided)?;
-            // Elements behind the last segment have no gradient, whatever they are.
-            let behind = emit!(e, "aten.eq.Scalar", own.at, own.runs)?;
-            emit!(e, "aten.masked_fill.Scalar", out, behind, 0)?
+            // Elements outside of all segments have no gradient, whatever they are.
+            let before = emit!(e, "aten.eq.Scalar", own.at, 0)?;
+            let behind = emit!(e, "aten.gt.Scalar", own.at, own.runs)?;
+            let outside = emit!(e, "aten.logical_or.default", before, behind)?;
+            emit!(e, "aten.masked_fill.Scalar", out, outside, 0)?
         }
         other => return fail(format!("segment_reduce: unsupported reduction {other}")),
     };
@@ -386,13 +432,13 @@ fn segments_backward(e: &mut dyn Emit, a: &ValArgs<'_>) -> Vals {
 }
 
 pub(crate) static OPS: &[OpDef] = &[
-    composite!(by_count, counts(), "histogram.bin_ct"),
+    composite!(by_count, counts(), "histogram.bin_ct").failing(),
     composite!(by_edges, edged(), "histogram.bins_tensor"),
-    composite!(many_by_count, many(), "histogramdd"),
-    composite!(many_by_number, many_number(), "histogramdd.int_bins"),
+    composite!(many_by_count, many(), "histogramdd").failing(),
+    composite!(many_by_number, many_number(), "histogramdd.int_bins").failing(),
     composite!(many_by_edges, many_edged(), "histogramdd.TensorList_bins"),
-    composite!(edges_alone, many(), "_histogramdd_bin_edges"),
-    composite!(counts_alone, many(), "_histogramdd_from_bin_cts"),
+    composite!(edges_alone, many(), "_histogramdd_bin_edges").failing(),
+    composite!(counts_alone, many(), "_histogramdd_from_bin_cts").failing(),
     composite!(counts_by_edges, many_edged(), "_histogramdd_from_bin_tensors"),
     composite!(segments, segment_samples(), "segment_reduce").failing(),
     composite!(segments_backward, segment_backward_samples(), "_segment_reduce_backward"),
@@ -467,6 +513,7 @@ pub(crate) mod samples {
         for how in ["sum", "mean", "prod", "max", "min"] {
             out.push(sample![&g, &best, &x, how, ints(&[2, 0, 2], &[3])]);
             out.push(sample![&g, &best, &x, how, (), ints(&[0, 2, 2, 5], &[4]), 0, 0.5]);
+            out.push(sample![&g, &best, &x, how, (), ints(&[1, 2, 2, 4], &[4]), 0]);
             let (g, y) = (tensor(DType::F64, &[2, 2, 3], 1), tensor(DType::F64, &[2, 2, 3], 3));
             out.push(sample![g, y, transposed(DType::F64, &[2, 5, 3], 2), how, ints(&[1, 4, 3, 2], &[2, 2]), (), 1]);
         }
@@ -481,7 +528,20 @@ pub(crate) mod samples {
             out.push(sample![&x, how, ints(&[2, 0, 3], &[3]), (), (), 0, false, 0.5]);
             out.push(sample![transposed(F, &[5, 3], 1), how, (), (), ints(&[0, 1, 1, 5], &[4]), 0, true]);
             out.push(sample![tensor(DType::F64, &[2, 5, 3], 1), how, ints(&[1, 4, 3, 2], &[2, 2]), (), (), 1, true]);
+            // Elements before the first segment, between segments and behind the last one.
+            out.push(sample![&x, how, (), (), ints(&[1, 3, 4], &[3])]);
+            out.push(sample![&x, how, (), (), ints(&[3], &[1])]);
+            out.push(sample![&x, how, ints(&[2, 1], &[2]), (), (), 0, true]);
         }
+        let x = tensor(F, &[5, 3], 1);
+        for wrong in [[2, 1], [2, 9], [-1, 6]] {
+            out.push(sample![&x, "sum", ints(&wrong, &[2])]);
+        }
+        for wrong in [[3, 1], [2, -1]] {
+            out.push(sample![&x, "sum", (), (), ints(&wrong, &[2])]);
+            out.push(sample![&x, "sum", ints(&wrong, &[2]), (), (), 0, wrong[1] < 0]);
+        }
+        out.push(sample![&x, "sum", tensor(F, &[2], 1)]);
         out
     }
 }

@@ -159,6 +159,18 @@ pub(crate) mod samples {
                 }
             }
         }
+        // Positions that are NaN or infinite.
+        let count = gs.iter().product::<i64>() as usize;
+        let cells: Vec<f32> = (0..count).map(|i| [0.5, f32::NAN, f32::INFINITY, -0.25, 1e20][i % 5]).collect();
+        for (mode, padding) in [(0, 0), (0, 1), (1, 0)] {
+            out.push(sample![
+                tensor(d, &xs, 1),
+                restride_tensor::RawTensor::from_slice(&cells, &gs),
+                mode,
+                padding,
+                false
+            ]);
+        }
         out.extend(forms(d, &xs, 1).into_iter().map(|x| sample![x, grid(d), 0, 0, false]));
         out.extend([
             sample![nhwc(d, &xs, 1), grid(d), 0, 0, false],

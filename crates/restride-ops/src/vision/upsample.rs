@@ -7,6 +7,7 @@ use restride_ir::{Args, Call, DType, Emit, Exactness, Meta, OpDef, Scalar};
 use restride_kernels::movement::remap::remap;
 use restride_kernels::support::scratch::Temp;
 use restride_kernels::vision::resample::{Filter, Scaling, resample, resample_room};
+use restride_kernels::vision::resample_bytes::{resample_bytes, resample_bytes_room};
 use restride_tensor::PerDim;
 use smallvec::{SmallVec, smallvec};
 
@@ -50,6 +51,7 @@ fn infer(a: &Args<'_, Meta>, mode: UpsampleMode, dims: usize) -> Metas {
     );
     let takes = match mode {
         UpsampleMode::Nearest | UpsampleMode::NearestExact => x.dtype.is_float() || x.dtype == DType::U8,
+        UpsampleMode::Filter(_) if x.dtype == DType::U8 => dims == 2,
         UpsampleMode::Filter(Filter::Linear | Filter::Cubic) => x.dtype.is_float(),
         UpsampleMode::Filter(_) => matches!(x.dtype, DType::F32 | DType::F64),
     };
@@ -89,7 +91,12 @@ fn run(c: &Call<'_>, mode: UpsampleMode, dims: usize) -> Result<()> {
             return ran(remap(x, &maps, Scalar::Int(0), out, c.ctx.threads));
         }
     };
-    ran(resample(x, &scalings(each, filter, c.args.bool(2)?), out, c.ctx.threads))
+    let each = scalings(each, filter, c.args.bool(2)?);
+    if let (DType::U8, [rows, columns]) = (x.dtype(), &each[..]) {
+        resample_bytes(x, [rows, columns], out, c.ctx.threads);
+        return Ok(());
+    }
+    ran(resample(x, &each, out, c.ctx.threads))
 }
 
 /// Operand size, result size and scale of each dimension.
@@ -104,7 +111,11 @@ fn scalings(each: ScaledSizes, filter: Filter, align_corners: bool) -> SmallVec<
 fn scratch(a: &Args<'_, Meta>, outs: &[Meta], mode: UpsampleMode, dims: usize) -> Result<usize> {
     let (UpsampleMode::Filter(filter), x) = (mode, a.tensor(0)?) else { return mapped(a, outs) };
     let each = scaled(a, mode, dims, x.sizes(), outs[0].sizes())?;
-    Ok(resample_room(stored(x), &scalings(each, filter, a.bool(2)?), stored(&outs[0])))
+    let each = scalings(each, filter, a.bool(2)?);
+    if let (DType::U8, [rows, columns]) = (x.dtype, &each[..]) {
+        return Ok(resample_bytes_room(stored(x), [rows, columns], stored(&outs[0])));
+    }
+    Ok(resample_room(stored(x), &each, stored(&outs[0])))
 }
 
 /// The `vec` overload, with either sizes or scales.
@@ -299,8 +310,13 @@ pub(crate) mod samples {
         for d in [DType::F64, DType::F16, DType::BF16, DType::I64] {
             with(tensor(d, shape, 1), &SIZES[0][..dims]);
         }
-        if !matches!(mode, UpsampleMode::Filter(_)) {
-            with(tensor(DType::U8, shape, 1), &SIZES[0][..dims]);
+        for size in [SIZES[0], SIZES[2], SIZES[4]] {
+            with(tensor(DType::U8, shape, 1), &size[..dims]);
+        }
+        if dims == 2 {
+            // Few channels, channels last and more than four channels: PyTorch has different kernels for them.
+            with(nhwc(DType::U8, &[1, 4, 9, 12], 1), &[5, 7]);
+            with(tensor(DType::U8, &[1, 6, 20, 7], 2), &[9, 16]);
         }
         out
     }
