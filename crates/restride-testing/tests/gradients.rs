@@ -12,7 +12,10 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 const EXCEPT: &[(&[&str], &str)] = &[
     (&["aten.detach.default", "aten.detach_copy.default"], "they exist to stop gradients"),
     (&["aten.view.dtype"], "bits are constants"),
-    (&["aten.normal.Tensor_Tensor", "aten.normal.Tensor_float", "aten.normal.float_Tensor"], "draws are constants"),
+    (
+        &["aten.normal.Tensor_Tensor", "aten.normal.Tensor_float", "aten.normal.float_Tensor", "aten.binomial.default"],
+        "draws are constants",
+    ),
     (
         &[
             "aten.fake_quantize_per_tensor_affine.default",

@@ -21,6 +21,7 @@ pub type Rules = &'static [(&'static [&'static str], Grad)];
 const NONE: &str = "PyTorch has none";
 const RENORM: &str = "PyTorch has none: it replaces rows of a table outside of what is differentiated";
 const ENDS: &str = "PyTorch has none: the ends are read as numbers";
+const DRAWN: &str = "the derivative of gamma-distributed numbers by their shapes (`_standard_gamma_grad`) is missing";
 const COUNTS: &str = "PyTorch has none: a count changes in steps";
 
 /// Floating-point operators without a gradient, and the reason.
@@ -31,6 +32,8 @@ static WITHOUT: &[(&str, &str)] = &[
     ("aten.linalg_ldl_factor_ex.default", NONE),
     ("aten.linalg_ldl_solve.default", NONE),
     ("aten.embedding_renorm.default", RENORM),
+    ("aten._standard_gamma.default", DRAWN),
+    ("aten._sample_dirichlet.default", DRAWN),
     ("aten.linspace.Tensor_Tensor", ENDS),
     ("aten.linspace.Tensor_Scalar", ENDS),
     ("aten.linspace.Scalar_Tensor", ENDS),

@@ -366,7 +366,7 @@ pub(crate) static OPS: &[OpDef] = &[
     drawn!("poisson", infer_poisson, run_poisson, poisson_scratch, probabilities).failing(),
     random!("_standard_gamma", infer_gamma, run_gamma, poisson_scratch, probabilities),
     random!("_sample_dirichlet", infer_gamma, run_dirichlet, dirichlet_scratch, probabilities),
-    random!("binomial", infer_binomial, run_binomial, normals_scratch, trials).failing(),
+    drawn!("binomial", infer_binomial, run_binomial, normals_scratch, trials).failing(),
 ];
 
 /// The operators and gradients of this family.

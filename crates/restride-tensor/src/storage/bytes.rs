@@ -128,8 +128,6 @@ impl fmt::Debug for Bytes {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use std::io::Write;
-    use std::os::fd::AsRawFd;
     use std::sync::atomic::{AtomicUsize, Ordering};
 
     #[test]
@@ -171,6 +169,9 @@ mod tests {
     #[cfg(unix)]
     #[test]
     fn what_is_no_file_is_read_or_refused() {
+        use std::io::Write;
+        use std::os::fd::AsRawFd;
+
         let folder = Bytes::map(&std::env::temp_dir()).err().unwrap();
         assert_eq!(folder.kind(), std::io::ErrorKind::IsADirectory);
         let (reader, mut writer) = std::io::pipe().unwrap();
