@@ -476,7 +476,9 @@ mod tests {
     fn moments(what: Distribution) -> (f64, f64) {
         let out = RawTensor::zeros(DType::F64, Layout::contiguous(&[100_000]));
         draw(&Draws::new(&[1, 2, 3]), what, &out.write().view_mut(), 2);
-        let data = out.to_elements::<f64>();
+        moments_of(&out.to_elements::<f64>())
+    }
+    fn moments_of(data: &[f64]) -> (f64, f64) {
         let mean = data.iter().sum::<f64>() / data.len() as f64;
         (mean, data.iter().map(|x| (x - mean).powi(2)).sum::<f64>() / data.len() as f64)
     }
@@ -510,8 +512,7 @@ mod tests {
             let out = RawTensor::zeros(DType::F64, Layout::contiguous(&[50_000]));
             gammas(&Draws::new(&[9]), &[shape; 50_000], &out.write().view_mut(), 2);
             let data = out.to_elements::<f64>();
-            let mean = data.iter().sum::<f64>() / 5e4;
-            let var = data.iter().map(|x| (x - mean).powi(2)).sum::<f64>() / 5e4;
+            let (mean, var) = moments_of(&data);
             assert!((mean - shape).abs() < 4.0 * (shape / 5e4).sqrt(), "{shape}: {mean}");
             assert!((var - shape).abs() < 0.1 * shape && data.iter().all(|&x| x > 0.0), "{shape}: {var}");
         }
@@ -529,8 +530,7 @@ mod tests {
             let out = RawTensor::zeros(DType::F64, Layout::contiguous(&[50_000]));
             binomial(&Draws::new(&[7]), &[n; 50_000], &[p; 50_000], &out.write().view_mut(), 2).unwrap();
             let data = out.to_elements::<f64>();
-            let mean = data.iter().sum::<f64>() / 5e4;
-            let var = data.iter().map(|x| (x - mean).powi(2)).sum::<f64>() / 5e4;
+            let (mean, var) = moments_of(&data);
             let (own, spread) = (n.floor() * p, n.floor() * p * (1.0 - p));
             assert!(
                 (mean - own).abs() < 4.0 * (spread / 5e4).sqrt() && (var - spread).abs() < 0.05 * spread,
@@ -552,8 +552,7 @@ mod tests {
             let draws = Draws::new(&[5]);
             let n = 50_000;
             let data: Vec<f64> = (0..n).map(|i| events(&draws, i, rate)).collect();
-            let mean = data.iter().sum::<f64>() / n as f64;
-            let var = data.iter().map(|x| (x - mean).powi(2)).sum::<f64>() / n as f64;
+            let (mean, var) = moments_of(&data);
             assert!(
                 (mean - rate).abs() < 4.0 * (rate / n as f64).sqrt() && (var - rate).abs() < 0.05 * rate,
                 "{mean} {var}"

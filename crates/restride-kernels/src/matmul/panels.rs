@@ -6,7 +6,7 @@
 use super::Gemm;
 use super::blocked::Matrix;
 use super::tile::Turn;
-use crate::support::cache::{LINE, prefetch};
+use crate::support::cache::{CacheLevel, LINE, prefetch};
 use num_traits::Zero;
 use std::ops::Range;
 
@@ -121,7 +121,7 @@ impl<T: Copy + Zero + Send + Sync> Panels<T> for Strided<T> {
     fn prefetch(&self, depth: Range<usize>, columns: Range<usize>) {
         let run = |first: *const T, last: *const T| {
             for line in (first as usize / LINE * LINE..last as usize).step_by(LINE) {
-                prefetch(line as *const T);
+                prefetch(line as *const T, CacheLevel::Second);
             }
         };
         if self.at.2 == 1 {

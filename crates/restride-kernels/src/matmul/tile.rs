@@ -4,6 +4,7 @@
 
 use super::blocked::DEPTH;
 use super::lanes::{Lanes, Plain};
+use crate::support::cache::{CacheLevel, prefetch};
 #[cfg(all(target_arch = "x86_64", not(miri)))]
 use crate::support::isa::{Isa, isa};
 use num_traits::Zero;
@@ -114,9 +115,8 @@ unsafe fn few<V: Lanes, const R: usize, const Q: usize>(
             let from: [*const V::T; Q] = std::array::from_fn(|q| b.0.offset((p + q) as isize * b.1));
             for j in (0..whole).step_by(V::LANES) {
                 // The same columns of the rows that come next.
-                from.iter().for_each(|row| {
-                    crate::support::cache::prefetch(row.wrapping_offset(Q as isize * b.1 + j as isize))
-                });
+                from.iter()
+                    .for_each(|row| prefetch(row.wrapping_offset(Q as isize * b.1 + j as isize), CacheLevel::Second));
                 add_columns(&to, j, &left, std::array::from_fn(|q| V::load(from[q].add(j))));
             }
             if rest > 0 {

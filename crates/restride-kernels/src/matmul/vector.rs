@@ -4,7 +4,7 @@
 
 use super::blocked::{DEPTH, Matrix, MatrixMut, SHARED, Shared};
 use super::panels::{Panels, Rows};
-use crate::support::cache::{LINE, prefetch};
+use crate::support::cache::{CacheLevel, LINE, prefetch};
 use crate::support::pack::Compute;
 use crate::support::stack::Stack;
 use crate::support::{isa, par};
@@ -105,7 +105,9 @@ unsafe fn across<T: Copy + Add<Output = T> + Mul<Output = T>>(
                 // Short rows that come next.
                 for ahead in 4..8 {
                     let next = b_row(p + l + ahead * LANES);
-                    (0..n).step_by((LINE / size_of::<T>()).max(1)).for_each(|j| prefetch(next.wrapping_add(j)));
+                    (0..n)
+                        .step_by((LINE / size_of::<T>()).max(1))
+                        .for_each(|j| prefetch(next.wrapping_add(j), CacheLevel::Second));
                 }
             }
             for ((((sum, a), b), c), d) in sums.iter_mut().zip(a).zip(b).zip(c).zip(d) {
@@ -162,7 +164,7 @@ unsafe fn brain<T: Compute + Add<Output = T> + Mul<Output = T>>(
         let mut made: [[T; LANES]; BRAIN] = std::array::from_fn(|i| sums[i.min(sums.len() - 1)]);
         for (line, chunks) in chunks.chunks(LINE / size_of::<u16>() / LANES).enumerate() {
             let first = line * (LINE / size_of::<u16>());
-            runs.iter().for_each(|run| prefetch(run.wrapping_add(first).wrapping_offset(ahead)));
+            runs.iter().for_each(|run| prefetch(run.wrapping_add(first).wrapping_offset(ahead), CacheLevel::Second));
             for (at, x) in chunks.iter().enumerate() {
                 for (sum, run) in made.iter_mut().zip(runs) {
                     // SAFETY: eight elements of a column.
@@ -341,7 +343,9 @@ unsafe fn columns<T: Copy + Zero + Add<Output = T> + Mul<Output = T>>(
                     let mut four: [[T; LANES]; 4] = std::array::from_fn(|i| sums[i.min(sums.len() - 1)]);
                     for p in (0..whole).step_by(LANES) {
                         if p % (LINE / size_of::<T>()) == 0 {
-                            runs.iter().for_each(|run| prefetch(run.wrapping_add(p).wrapping_offset(ahead)));
+                            runs.iter().for_each(|run| {
+                                prefetch(run.wrapping_add(p).wrapping_offset(ahead), CacheLevel::Second)
+                            });
                         }
                         let x = left.add(p).cast::<[T; LANES]>().read_unaligned();
                         for (sum, run) in four.iter_mut().zip(runs) {

@@ -4,7 +4,7 @@
 //! the length of a row alone. Strides choose what is computed together: elements of one row, or neighbouring rows.
 
 use super::{Tree, cast, fold, fold_on, lanes};
-use crate::support::cache::{LINE, prefetch};
+use crate::support::cache::{CacheLevel, LINE, prefetch};
 use crate::support::convert::{Compute, load_row, round_through};
 use crate::support::isa;
 use crate::support::pack::{Target, merged};
@@ -441,7 +441,9 @@ impl<T: Compute, J: Fn(T, T) -> T + Copy> isa::Work for AddBeside<'_, T, J> {
                 let row = |g: usize| from.wrapping_offset((g * side) as isize * apart);
                 // The same of the rows that come next.
                 for line in (0..wide).step_by(LINE / size_of::<T>()) {
-                    (0..4).for_each(|g| prefetch(row(g).wrapping_offset(AHEAD * apart).wrapping_add(line)));
+                    (0..4).for_each(|g| {
+                        prefetch(row(g).wrapping_offset(AHEAD * apart).wrapping_add(line), CacheLevel::Second)
+                    });
                 }
                 // SAFETY: elements of the rows.
                 unsafe { join_rows(part, [row(0), row(1), row(2), row(3)], join) };

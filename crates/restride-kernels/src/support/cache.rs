@@ -3,26 +3,27 @@
 /// Bytes of a line.
 pub const LINE: usize = 64;
 
-/// Fetches a line of memory to the second cache, without waiting for it. Any address may be given.
+/// A cache of the processor.
+#[derive(Clone, Copy)]
+pub enum CacheLevel {
+    /// The smallest and nearest one.
+    First,
+    /// The one behind it.
+    Second,
+}
+
+/// Fetches a line of memory to a cache, without waiting for it. Any address may be given.
 #[inline(always)]
-pub fn prefetch<T>(line: *const T) {
+pub fn prefetch<T>(line: *const T, to: CacheLevel) {
     #[cfg(all(target_arch = "x86_64", not(miri)))]
     // SAFETY: a hint, which reads nothing that the program sees.
     unsafe {
-        std::arch::x86_64::_mm_prefetch::<{ std::arch::x86_64::_MM_HINT_T1 }>(line.cast());
+        use std::arch::x86_64::{_MM_HINT_T0, _MM_HINT_T1, _mm_prefetch};
+        match to {
+            CacheLevel::First => _mm_prefetch::<_MM_HINT_T0>(line.cast()),
+            CacheLevel::Second => _mm_prefetch::<_MM_HINT_T1>(line.cast()),
+        }
     }
     #[cfg(not(all(target_arch = "x86_64", not(miri))))]
-    let _ = line;
-}
-
-/// As [`prefetch`], to the first cache.
-#[inline(always)]
-pub fn prefetch_first<T>(line: *const T) {
-    #[cfg(all(target_arch = "x86_64", not(miri)))]
-    // SAFETY: as above.
-    unsafe {
-        std::arch::x86_64::_mm_prefetch::<{ std::arch::x86_64::_MM_HINT_T0 }>(line.cast());
-    }
-    #[cfg(not(all(target_arch = "x86_64", not(miri))))]
-    let _ = line;
+    let _ = (line, to);
 }

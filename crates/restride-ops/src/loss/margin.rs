@@ -76,8 +76,7 @@ fn multilabel_forward(e: &mut dyn Emit, a: &ValArgs<'_>) -> Vals {
     let (x, at) = (emit!(e, "aten.reshape.default", x, [n, c])?, emit!(e, "aten.reshape.default", t, [n, c])?);
     let (above, below) = (emit!(e, "aten.ge.Scalar", at, -1)?, emit!(e, "aten.lt.Scalar", at, c)?);
     let within = emit!(e, "aten.logical_and.default", above, below)?;
-    let within = emit!(e, "aten.all.default", within)?;
-    emit_all!(e, "aten._assert_async.msg", within, "argument #2 'target' is out of range")?;
+    require(e, within, "argument #2 'target' is out of range")?;
     let there = emit!(e, "aten.ge.Scalar", at, 0)?;
     let there = emit!(e, "aten.to.dtype", there, DType::I64)?;
     let there = emit!(e, "aten.cumprod.default", there, 1)?;

@@ -48,9 +48,7 @@ fn by_channel(e: &mut dyn Emit, a: &ValArgs<'_>) -> Vals {
     if mz.dtype == DType::I32 {
         let (above, below) = (emit!(e, "aten.ge.Scalar", zero, low)?, emit!(e, "aten.le.Scalar", zero, high)?);
         let within = emit!(e, "aten.logical_and.default", above, below)?;
-        let within = emit!(e, "aten.all.default", within)?;
-        let words = "`zero_point` must be between `quant_min` and `quant_max`.";
-        emit_all!(e, "aten._assert_async.msg", within, words)?;
+        require(e, within, "`zero_point` must be between `quant_min` and `quant_max`.")?;
     }
     let mut shape = vec![1; mx.rank()];
     shape[axis as usize] = n;

@@ -271,8 +271,7 @@ impl Segments {
         let n = e.meta(x).sizes()[self.axis];
         let length = self.differences(e)?;
         let fine = emit!(e, "aten.ge.Scalar", length, 0)?;
-        let fine = emit!(e, "aten.all.default", fine)?;
-        emit_all!(e, "aten._assert_async.msg", fine, "segment_reduce(): a segment has a negative length")?;
+        require(e, fine, "segment_reduce(): a segment has a negative length")?;
         let first = emit!(e, "aten.slice.Tensor", self.bounds, -1, 0, 1, 1)?;
         let last = emit!(e, "aten.slice.Tensor", self.bounds, -1, self.runs, self.runs + 1, 1)?;
         let (from, to) = if all {
@@ -281,14 +280,12 @@ impl Segments {
             (emit!(e, "aten.ge.Scalar", first, 0)?, emit!(e, "aten.le.Scalar", last, n)?)
         };
         let inside = emit!(e, "aten.logical_and.default", from, to)?;
-        let inside = emit!(e, "aten.all.default", inside)?;
         let words = if all {
             "segment_reduce(): Expected all rows of lengths along axis to sum to data.size(lengths.dim()-1) when !unsafe."
         } else {
             "segment_reduce(): a segment reaches beyond the data"
         };
-        emit_all!(e, "aten._assert_async.msg", inside, words)?;
-        Ok(())
+        require(e, inside, words)
     }
 
     /// The sum, product or extreme of the elements of each segment, of those before and of those behind.

@@ -219,6 +219,13 @@ macro_rules! emit_all {
 }
 pub(crate) use emit_all;
 
+/// Adds the check that a mask holds everywhere: a run where it does not fails with these words.
+pub(crate) fn require(e: &mut dyn Emit, mask: Val, words: &str) -> Result<()> {
+    let all = emit!(e, "aten.all.default", mask)?;
+    emit_all!(e, "aten._assert_async.msg", all, words)?;
+    Ok(())
+}
+
 /// The first result of a call.
 pub(crate) fn first(results: Vals, op: &str) -> Result<Val> {
     results?.first().copied().ok_or_else(|| OpError::new(format!("{op} has no result")))

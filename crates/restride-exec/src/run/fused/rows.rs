@@ -9,7 +9,7 @@ mod walk;
 use super::{BodyTypes, TileSource};
 use crate::run::memory::TypedPlace;
 use restride_ir::{Arg, Args, Ctx, FusedHead, Graph, OpError, RowForm, RowOperand, Scalar, Tiling, ValueId, view_dims};
-use restride_kernels::support::cache::{self, prefetch_first};
+use restride_kernels::support::cache::{self, CacheLevel, prefetch};
 use restride_kernels::support::convert::load_row;
 use restride_kernels::support::par;
 use restride_kernels::support::stack::Stack;
@@ -285,7 +285,7 @@ impl RowProgram {
                 let fetch = |call: usize| {
                     let share = next.div_ceil(self.calls.len()).next_multiple_of(LINE);
                     for line in (call * share..next.min((call + 1) * share)).step_by(LINE) {
-                        streams.iter().for_each(|k| prefetch_first(cell(*k).wrapping_add(n + line)));
+                        streams.iter().for_each(|k| prefetch(cell(*k).wrapping_add(n + line), CacheLevel::First));
                     }
                 };
                 // Copies between a buffer and units that are apart; a unit of one cell fills its part of the buffer.
