@@ -16,14 +16,7 @@ find_one() {
 }
 
 if ! find_one >/dev/null; then
-    if ! command -v apt-get >/dev/null || [[ $(id -u) -ne 0 ]]; then
-        echo "chromium: not found; install it, or name one in RESTRIDE_CHROMIUM" >&2
-        exit 1
-    fi
-    echo "chromium: installing Debian's" >&2
-    {
-        apt-get update -qq
-        DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends chromium fonts-dejavu-core
-    } >&2
+    echo "chromium: installing Debian's; \$RESTRIDE_CHROMIUM names another one" >&2
+    "$(dirname "${BASH_SOURCE[0]}")/apt.sh" chromium fonts-dejavu-core
 fi
 find_one || { echo "chromium: installed, but not found" >&2; exit 1; }
