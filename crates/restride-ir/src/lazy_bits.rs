@@ -66,13 +66,13 @@ impl LazyBits {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{Meta, OpDef};
+    use crate::{Meta, OpDef, RegisteredOp};
     use restride_tensor::DType;
 
     #[test]
     fn no_view_as_a_type_of_what_is_negated() {
         let schema = "aten::view.dtype(Tensor(a) self, ScalarType dtype) -> Tensor(a)";
-        let op = Op::register(OpDef::new(schema), None, None).unwrap();
+        let op = Op::register(RegisteredOp::new(OpDef::new(schema), None, None).unwrap());
         let (negated, plain) = (LazyBits { conj: false, neg: true }, LazyBits::default());
         for sizes in [&[0i64][..], &[2]] {
             let (from, to) = (Meta::contiguous(DType::C64, sizes), Meta::contiguous(DType::F32, &[2 * sizes[0]]));

@@ -71,7 +71,7 @@ pub use program::{
     Signature, Stage, Weight, Weights,
 };
 pub use refusal::{OperandMemory, OutSize, refuse_cast, refuse_overlap};
-pub use registered_op::Op;
+pub use registered_op::{Op, RegisteredOp};
 pub use remark::{Reason, Remark, RemarkKind};
 pub use restride_tensor::{DType, Dim, Dims, Layout, Scalar};
 pub use row_form::{RowForm, RowFormFn, RowOperand};

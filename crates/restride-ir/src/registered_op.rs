@@ -18,12 +18,26 @@ pub struct RegisteredOp {
 #[derive(Clone, Copy)]
 pub struct Op(&'static RegisteredOp);
 
-impl Op {
-    /// Registers a declaration for the life of the process. `twin` is the resolved functional form of a mutating operator,
-    /// `member` the member call of a `_foreach_*` operator.
-    pub fn register(def: OpDef, twin: Option<Twin>, member: Option<Member>) -> Result<Op> {
+impl RegisteredOp {
+    /// An operator to register. `twin` is the resolved functional form of a mutating operator, `member` the member call of a
+    /// `_foreach_*` operator.
+    ///
+    /// # Errors
+    /// The schema of `def` is none.
+    pub fn new(def: OpDef, twin: Option<Twin>, member: Option<Member>) -> Result<RegisteredOp> {
         let schema = Schema::parse(def.schema)?;
-        Ok(Op(Box::leak(Box::new(RegisteredOp { name: schema.full_name(), schema, def, twin, member }))))
+        Ok(RegisteredOp { name: schema.full_name(), schema, def, twin, member })
+    }
+    /// Full name: `aten.add.Tensor`.
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+}
+
+impl Op {
+    /// Registers an operator for the life of the process.
+    pub fn register(op: RegisteredOp) -> Op {
+        Op(Box::leak(Box::new(op)))
     }
     /// Full name: `aten.add.Tensor`.
     pub fn name(self) -> &'static str {

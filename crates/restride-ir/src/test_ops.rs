@@ -1,7 +1,8 @@
 //! A few operators for tests of this crate.
 
 use crate::{
-    Args, DType, Hop, Meta, Op, OpDef, OpError, TensorType, Twin, TwinReturn, ViewArgs, ViewOutcome, ViewRule,
+    Args, DType, Hop, Meta, Op, OpDef, OpError, RegisteredOp, TensorType, Twin, TwinReturn, ViewArgs, ViewOutcome,
+    ViewRule,
 };
 use restride_tensor::Dim;
 use smallvec::{SmallVec, smallvec};
@@ -105,7 +106,7 @@ fn build() -> BTreeMap<&'static str, Op> {
     ]);
     let mut table: BTreeMap<&'static str, Op> = BTreeMap::new();
     for def in ops {
-        let op = Op::register(def, None, None).unwrap();
+        let op = Op::register(RegisteredOp::new(def, None, None).unwrap());
         table.insert(op.name(), op);
     }
     let twin = |op: &str, args: &[u8], writes: &[(u8, u8)], returns: &[TwinReturn]| Twin {
@@ -134,7 +135,7 @@ fn build() -> BTreeMap<&'static str, Op> {
             Twin { when: Some(when_training), ..twin("aten.max.dim", &[0, 1], &[(1, 1)], &[TwinReturn::Result(0)]) },
         ),
     ]
-    .map(|(schema, twin)| Op::register(OpDef::new(schema), Some(twin), None).unwrap());
+    .map(|(schema, twin)| Op::register(RegisteredOp::new(OpDef::new(schema), Some(twin), None).unwrap()));
     table.extend(mutable.map(|op| (op.name(), op)));
     table
 }

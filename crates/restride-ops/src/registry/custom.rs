@@ -9,7 +9,8 @@
 //!
 //! PyTorch's `auto_functionalized_v2` expresses the same in a file. [`CustomView`] describes a view in numbers.
 
-use restride_ir::{ArgType, Dim, Expr, Layout, Op, OpDef, OpError, Schema, SchemaArg};
+use super::{keep, register_custom};
+use restride_ir::{ArgType, Dim, Expr, Layout, Op, OpDef, OpError, RegisteredOp, Schema, SchemaArg};
 use std::collections::HashMap;
 use std::sync::{OnceLock, PoisonError, RwLock};
 
@@ -128,7 +129,7 @@ pub fn decode_views(op: Op, numbers: &[Expr], bases: usize) -> Result<Vec<Custom
 
 /// Registers a user's operator, and its functional form if it writes arguments and has one.
 pub(crate) fn custom(schema: &Schema, text: &'static str) -> Result<Op> {
-    let op = Op::register(OpDef::new(text), None, None)?;
+    let op = RegisteredOp::new(OpDef::new(text), None, None)?;
     let written: Vec<&SchemaArg> = schema.args.iter().filter(|a| writes(a)).collect();
     let tensors = |ty: ArgType| matches!(ty, ArgType::Tensor | ArgType::Tensors | ArgType::OptTensors);
     // The form cannot represent the length of a list of results. A returned view does not declare which part of its argument
@@ -137,12 +138,15 @@ pub(crate) fn custom(schema: &Schema, text: &'static str) -> Result<Op> {
         Some(alias) => alias.write && r.ty == ArgType::Tensor,
         None => !matches!(r.ty, ArgType::Tensors | ArgType::OptTensors),
     });
-    if !written.is_empty() && results && written.iter().all(|a| tensors(a.ty)) {
-        let form = crate::registry::register_custom(&form_text(schema, text)?)?;
-        let mut pairs = pairs().write().unwrap_or_else(PoisonError::into_inner);
-        pairs.insert(op.name(), form);
-        pairs.insert(form.name(), op);
+    if written.is_empty() || !results || !written.iter().all(|a| tensors(a.ty)) {
+        return Ok(keep(op));
     }
+    let form = register_custom(&form_text(schema, text)?)?;
+    // Under the lock of the pairs: a thread that finds the operator asks for its form next.
+    let mut pairs = pairs().write().unwrap_or_else(PoisonError::into_inner);
+    let op = keep(op);
+    pairs.insert(op.name(), form);
+    pairs.insert(form.name(), op);
     Ok(op)
 }
 

@@ -6,13 +6,13 @@
 
 use super::outs;
 use crate::registry::{OpRow, exists, full_name, lookup, schema_of, schemas};
-use restride_ir::{ArgType, Member, MemberArg, Op, OpDef, OpError, Schema, SchemaArg, Twin, TwinReturn};
+use restride_ir::{ArgType, Member, MemberArg, Op, OpDef, OpError, RegisteredOp, Schema, SchemaArg, Twin, TwinReturn};
 use smallvec::SmallVec;
 
 type Result<T> = std::result::Result<T, OpError>;
 
 /// An operator of the table, with the twin that it declares or that follows from its name.
-pub(super) fn declared(row: OpRow) -> Result<Op> {
+pub(super) fn declared(row: OpRow) -> Result<RegisteredOp> {
     let def = row.def;
     let text = row.schema().ok_or_else(|| OpError::new("PyTorch has no such operator"))?;
     let schema = Schema::parse(text)?;
@@ -34,15 +34,15 @@ pub(super) fn declared(row: OpRow) -> Result<Op> {
     };
     let grad = crate::gradient::of(def, &full_name(def.schema));
     let member = coalesced(&schema).and_then(|_| member(&schema));
-    Op::register(OpDef { schema: text, grad, ..*def }, twin, member)
+    RegisteredOp::new(OpDef { schema: text, grad, ..*def }, twin, member)
 }
 
 /// An operator that only PyTorch's schemas declare.
-pub(crate) fn from_schema(text: &'static str) -> Result<Op> {
+pub(crate) fn from_schema(text: &'static str) -> Result<RegisteredOp> {
     let schema = Schema::parse(text)?;
     let member = member(&schema);
     let twin = if schema.is_mutable() && member.is_none() { twin(&schema) } else { None };
-    Op::register(OpDef::new(text), twin, member)
+    RegisteredOp::new(OpDef::new(text), twin, member)
 }
 
 fn writes(arg: &SchemaArg) -> bool {

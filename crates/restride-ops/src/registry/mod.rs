@@ -11,7 +11,7 @@ mod schemas;
 
 use crate::FAMILIES;
 use foldhash::fast::FixedState;
-use restride_ir::{Op, OpDef, OpError, Schema};
+use restride_ir::{Op, OpDef, OpError, RegisteredOp, Schema};
 use std::collections::HashMap;
 use std::sync::{OnceLock, PoisonError, RwLock};
 
@@ -95,9 +95,15 @@ fn known(name: &str) -> Option<Op> {
     registered().read().unwrap_or_else(PoisonError::into_inner).get(name).copied()
 }
 
-/// Stores an operator under its name; the first of two threads wins, so that handles compare equal.
-fn keep(op: Op) -> Op {
-    *registered().write().unwrap_or_else(PoisonError::into_inner).entry(op.name()).or_insert(op)
+/// Registers an operator under its name, unless another thread has done so meanwhile: handles compare equal.
+fn keep(op: RegisteredOp) -> Op {
+    let mut registered = registered().write().unwrap_or_else(PoisonError::into_inner);
+    if let Some(first) = registered.get(op.name()) {
+        return *first;
+    }
+    let op = Op::register(op);
+    registered.insert(op.name(), op);
+    op
 }
 
 /// The operator of a full name (`aten.add.Tensor`, `_operator.mul`, `higher_order.cond`): declared, derived, or known by
@@ -175,7 +181,7 @@ pub fn register_custom(schema_text: &str) -> Result<Op, OpError> {
         };
     }
     let text: &'static str = Box::leak(schema_text.trim().to_string().into_boxed_str());
-    Ok(keep(custom::custom(&schema, text)?))
+    custom::custom(&schema, text)
 }
 
 #[cfg(test)]
@@ -272,5 +278,24 @@ mod tests {
             .filter(|n| lookup(n).unwrap().member().is_none())
             .collect();
         assert_eq!(missing, ["aten._foreach_powsum.Scalar"]);
+    }
+
+    #[test]
+    fn threads_that_register_one_operator_get_one_handle() {
+        let barrier = std::sync::Barrier::new(2);
+        let register = || -> Vec<(Op, Op)> {
+            let one = |i| {
+                barrier.wait();
+                let op = register_custom(&format!("threads::write{i}(Tensor(a!) x) -> ()")).unwrap();
+                (op, custom::custom_form(op).expect("an operator that a thread sees has its form"))
+            };
+            (0..200).map(one).collect()
+        };
+        let (first, second) = std::thread::scope(|s| {
+            let other = s.spawn(register);
+            (register(), other.join().unwrap())
+        });
+        assert_eq!(first, second);
+        assert!(first.iter().all(|(op, form)| custom::custom_form_of(*form) == Some(*op)));
     }
 }
