@@ -4,8 +4,8 @@
 //! the result. Strides, threads, tiles and where operands come from do not change it: the bits depend on `k` alone. Products with a
 //! vector have an order of their own (`vector.rs`), which `k` alone decides too.
 
-use super::panels::{Panels, Rows};
-use super::tile::Kernels;
+use super::panels::{Panels, Rows, pack};
+use super::tile::{Kernels, Tile, Turn};
 use crate::support::epilogue::{self, Epilogue};
 use crate::support::par;
 use num_traits::Zero;
@@ -326,7 +326,8 @@ unsafe fn band<T: Copy + Zero, B: Panels<T> + ?Sized>(
                 if c.2 == 1 {
                     tile(depth.len(), left, right, (to, c.1), wide, add);
                 } else {
-                    scattered(tile, (part.len(), wide, depth.len()), left, right, (to, c.1, c.2), add);
+                    let turn = kernels.turn;
+                    scattered(tile, turn, (part.len(), wide, depth.len()), left, right, (to, c.1, c.2), add);
                 }
             }
         }
@@ -339,21 +340,34 @@ unsafe fn band<T: Copy + Zero, B: Panels<T> + ?Sized>(
 /// As [`product`].
 #[inline(never)]
 unsafe fn scattered<T: Copy + Zero>(
-    tile: super::tile::Tile<T>,
+    tile: Tile<T>,
+    turn: Turn<T>,
     (m, n, k): (usize, usize, usize),
     a: (*const T, isize),
     b: (*const T, isize),
     c: MatrixMut<T>,
     add: bool,
 ) {
-    let mut own = Lines::<TILE>::new();
-    let own: *mut T = own.start();
+    let (mut own, mut turned) = (Lines::<TILE>::new(), Lines::<TILE>::new());
+    let (own, turned): (*mut T, *mut T) = (own.start(), turned.start());
+    let put = |cell: *mut T, sum: T| {
+        // SAFETY: a cell of the result.
+        unsafe { cell.write(if add { cell.read() + sum } else { sum }) }
+    };
     // SAFETY: the caller's promise; the tile is within the largest.
     unsafe {
         tile(k, a, b, (own, n as isize), n, false);
+        if c.1 == 1 {
+            // Rows are neighbours in the result.
+            pack(turn, turned, m, (own, 1, n as isize), n, m);
+            for j in 0..n {
+                let (to, from) = (c.0.offset(j as isize * c.2), turned.add(j * m));
+                (0..m).for_each(|i| put(to.add(i), from.add(i).read()));
+            }
+            return;
+        }
         for (i, j) in (0..n).flat_map(|j| (0..m).map(move |i| (i, j))) {
-            let (cell, sum) = (c.0.offset(i as isize * c.1 + j as isize * c.2), own.add(i * n + j).read());
-            cell.write(if add { cell.read() + sum } else { sum });
+            put(c.0.offset(i as isize * c.1 + j as isize * c.2), own.add(i * n + j).read());
         }
     }
 }

@@ -314,9 +314,21 @@ unsafe fn turn_avx(panel: *mut f32, width: usize, (columns, step): (*const f32, 
             }
         }
     };
-    for p in (0..rows).step_by(8) {
+    // Two blocks of a column's elements are a line of the cache: columns that compete for a place there keep it that long.
+    for p in (0..rows).step_by(16) {
         for j in (0..wide).step_by(8) {
+            for column in j..j + 8 {
+                let next = columns.wrapping_offset(p as isize + FETCHED + column as isize * step);
+                prefetch(next, CacheLevel::First);
+            }
             block(p, j);
+            if p + 8 < rows {
+                block(p + 8, j);
+            }
         }
     }
 }
+
+/// Elements of a column from those that are put into a panel to those that are fetched meanwhile.
+#[cfg(target_arch = "x86_64")]
+const FETCHED: isize = 32;

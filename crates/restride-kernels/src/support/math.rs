@@ -270,10 +270,22 @@ pub(crate) fn gelu_factor(x: f32) -> f32 {
     0.5 + within(t * p / q, -0.5, 0.5)
 }
 
-/// `1 / (1 + e^-x)`. Error below 2.5 ulp; 0 where `e^-x` overflows.
+/// `(1 + e^-x) / 2`: half of the power has one factor. Infinite below about -89.07.
+#[inline(always)]
+fn half_denominator(x: f32) -> f32 {
+    0.5 + exp_half(within(-x, -87.6, 89.5))
+}
+
+/// `1 / (1 + e^-x)`. Error below 2.5 ulp; 0 below about -89.07.
 #[inline(always)]
 pub(crate) fn sigmoid(x: f32) -> f32 {
-    1.0 / (1.0 + exp(-x))
+    0.5 / half_denominator(x)
+}
+
+/// `x / (1 + e^-x)`. Error below 2.5 ulp from -88 on; -0 below about -89.07.
+#[inline(always)]
+pub(crate) fn silu(x: f32) -> f32 {
+    (0.5 * x) / half_denominator(x)
 }
 
 /// `tanh(ln(1 + e^x))`. Error below 4 ulp.
@@ -429,6 +441,7 @@ mod tests {
         ("normal_cdf", normal_cdf, cdf, 6.0, -1.0..=f32::INFINITY),
         ("gelu_factor", gelu_factor, cdf, 6.0, -1.0..=f32::INFINITY),
         ("sigmoid", sigmoid, |x| 1.0 / (1.0 + libm::exp(-x)), 2.5, -88.0..=f32::INFINITY),
+        ("silu", silu, |x| x / (1.0 + libm::exp(-x)), 2.5, -88.0..=f32::INFINITY),
         ("tanh_softplus", tanh_softplus, |x| libm::tanh(libm::log1p(libm::exp(x))), 4.0, ALL),
         ("sin", sin, libm::sin, 3.5, ANGLES),
         ("cos", cos, libm::cos, 3.5, ANGLES),

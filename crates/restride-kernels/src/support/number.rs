@@ -186,6 +186,8 @@ pub trait Real: Float + NumAssign + Ordered + Inexact<Abs = Self> {
     fn next_after(self, to: Self) -> Self;
     /// `1 / (1 + exp(-x))`.
     fn sigmoid(self) -> Self;
+    /// `x / (1 + exp(-x))`.
+    fn silu(self) -> Self;
     /// Distribution function of the normal distribution.
     fn normal_cdf(self) -> Self;
     /// The same, as `gelu` needs it: singles below -5.5 give 0.
@@ -237,6 +239,7 @@ real! { f32, libm::erfcf, libm::lgammaf, libm::nextafterf;
     pow_fast(x, y) math::pow(x, y);
     erf(x) math::erf(x);
     sigmoid(x) math::sigmoid(x);
+    silu(x) math::silu(x);
     normal_cdf(x) math::normal_cdf(x);
     gelu_factor(x) math::gelu_factor(x);
     tanh_softplus(x) math::tanh_softplus(x);
@@ -254,6 +257,7 @@ real! { f64, libm::erfc, libm::lgamma, libm::nextafter;
     pow_fast(x, y) x.powf(y);
     erf(x) libm::erf(x);
     sigmoid(x) 1.0 / (1.0 + (-x).exp());
+    silu(x) x / (1.0 + (-x).exp_fast());
     gelu_factor(x) x.normal_cdf();
     normal_cdf(x) 0.5 * (1.0 + libm::erf(x * std::f64::consts::FRAC_1_SQRT_2));
     tanh_softplus(x) x.exp().ln_1p().tanh();
