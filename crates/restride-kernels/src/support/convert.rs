@@ -136,7 +136,7 @@ pub unsafe fn store_row<C: Compute>(dtype: DType, base: *mut u8, offset: isize, 
             let narrow = unsafe { std::slice::from_raw_parts_mut(to, row.len()) };
             match dtype {
                 DType::F16 => narrow.reinterpret_cast_mut::<f16>().convert_from_f32_slice(row),
-                _ => isa::run(ToBrain(row, narrow)),
+                _ => to_brain(row, narrow),
             }
             return;
         }
@@ -178,6 +178,41 @@ impl isa::Work for FromBrain<'_> {
 }
 
 /// `f32` to the bits of `bf16`, to nearest even.
+fn to_brain(row: &[f32], to: &mut [u16]) {
+    #[cfg(all(target_arch = "x86_64", not(miri)))]
+    if isa::isa() == isa::Isa::Avx512 && is_x86_feature_detected!("avx512bf16") {
+        // SAFETY: the processor has the instructions.
+        if unsafe { converted_to_brain(row, to) } {
+            return;
+        }
+    }
+    isa::run(ToBrain(row, to));
+}
+
+/// As [`to_brain`], by the instruction for it. False if a number is subnormal: the instruction takes it for 0.
+#[cfg(all(target_arch = "x86_64", not(miri)))]
+#[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,avx512bf16")]
+fn converted_to_brain(row: &[f32], to: &mut [u16]) -> bool {
+    use std::arch::x86_64::*;
+    /// Subnormal numbers, in the instruction's table of classes.
+    const SUBNORMAL: i32 = 0x20;
+    let (vectors, rest) = row.as_chunks::<16>();
+    let (halves, rest_of_halves) = to.as_chunks_mut::<16>();
+    let mut subnormal = 0;
+    for (x, half) in vectors.iter().zip(halves) {
+        // SAFETY: sixteen numbers of each.
+        unsafe {
+            let x = _mm512_loadu_ps(x.as_ptr());
+            subnormal |= _mm512_fpclass_ps_mask::<SUBNORMAL>(x);
+            let near = std::mem::transmute::<__m256bh, __m256i>(_mm512_cvtneps_pbh(x));
+            _mm256_storeu_si256(half.as_mut_ptr().cast(), near);
+        }
+    }
+    isa::Work::run(ToBrain(rest, rest_of_halves));
+    subnormal == 0
+}
+
+/// As [`to_brain`], in plain arithmetic.
 struct ToBrain<'a>(&'a [f32], &'a mut [u16]);
 impl isa::Work for ToBrain<'_> {
     type Out = ();
@@ -485,6 +520,26 @@ mod tests {
         assert_eq!(round_scalar::<i64>(DType::I8, Scalar::Int(300)), 44);
         assert_eq!(round_scalar::<f32>(DType::F16, Scalar::Float(1e6)), f32::INFINITY);
         assert_eq!(round_scalar::<i64>(DType::Bool, Scalar::Float(0.5)), 1);
+    }
+
+    #[test]
+    fn numbers_become_bf16_alike_on_every_instruction_set() {
+        use crate::support::isa::tests::on_each;
+        let step = if cfg!(miri) { 0x0123_4567 } else { 0x1357 };
+        let all: Vec<f32> = (0..=u32::MAX).step_by(step).map(f32::from_bits).collect();
+        let normal: Vec<f32> = all.iter().copied().filter(|x| !x.is_subnormal()).collect();
+        for numbers in [all, normal] {
+            for row in numbers.chunks(1000) {
+                on_each(|isa| {
+                    let mut bits = vec![0u16; row.len()];
+                    // SAFETY: as many elements.
+                    unsafe { store_row(DType::BF16, bits.as_mut_ptr().cast(), 0, 1, row) };
+                    for (x, bits) in row.iter().zip(bits) {
+                        assert_eq!(bits, bf16::from_f32(*x).to_bits(), "{x:e} {isa:?}");
+                    }
+                });
+            }
+        }
     }
 
     #[test]
