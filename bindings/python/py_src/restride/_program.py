@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-import dataclasses
 import functools
 import json
 import os
-from collections.abc import Callable, Iterator, Mapping, MutableMapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import IO, Any
 
 from restride import _display, _restride
 from restride._errors import InputsError
+from restride._facts import Explanation, Plan, Report, ValueInfo, infos
 from restride._opening import given_inputs, symbolic_sizes, weights_of
 from restride._pytree import TreeSpec
+from restride._state import Like, State, like_of
 
 __all__ = [
     "Compiled",
@@ -27,9 +28,6 @@ __all__ = [
     "load",
     "models",
 ]
-
-Like = Any
-"""``"numpy"``, ``"raw"`` for `restride.Tensor`, or a class of tensors that lends them by DLPack, such as ``torch.Tensor``."""
 
 
 def load(
@@ -84,178 +82,6 @@ def load(
 def models(path: str | os.PathLike[str]) -> list[str]:
     """The names of the models in an archive."""
     return _restride.models(path)
-
-
-@dataclasses.dataclass(frozen=True)
-class ValueInfo:
-    """An input, an output or a tensor of the state, as the program declares it."""
-
-    name: str
-    kind: str
-    """``tensor``, ``number``, ``fixed``, ``other``, ``parameter``, ``buffer`` or ``constant``."""
-    dtype: str | None
-    shape: tuple[int | str, ...]
-    """Sizes: numbers, or expressions over symbols."""
-    strides: tuple[int | str, ...]
-    mutated: bool | None
-    """Whether a run writes it; ``None`` where that depends on the inputs."""
-    nbytes: int
-
-    def __str__(self) -> str:
-        sizes = ", ".join(str(s) for s in self.shape)
-        what = f"{self.dtype}[{sizes}]" if self.dtype else self.kind
-        return f"{self.name}: {what}{' (mutated)' if self.mutated else ''}"
-
-
-def _infos(rows: Sequence[Mapping[str, Any]]) -> tuple[ValueInfo, ...]:
-    return tuple(ValueInfo(**{**r, "shape": tuple(r["shape"]), "strides": tuple(r["strides"])}) for r in rows)
-
-
-class Plan(Mapping[str, Any]):
-    """A memory plan: the fields of ``restride plan --json``, and a picture in a notebook."""
-
-    def __init__(self, data: dict[str, Any]) -> None:
-        self._data = data
-
-    def __getitem__(self, key: str) -> Any:
-        return self._data[key]
-
-    def __iter__(self) -> Iterator[str]:
-        return iter(self._data)
-
-    def __len__(self) -> int:
-        return len(self._data)
-
-    @property
-    def arena_bytes(self) -> int:
-        """Bytes of intermediates and scratch."""
-        return int(self._data["arena_bytes"])
-
-    @property
-    def lower_bound_bytes(self) -> int:
-        """The largest sum of bytes that live at one step."""
-        return int(self._data["lower_bound_bytes"])
-
-    @property
-    def buffers(self) -> list[dict[str, Any]]:
-        """Offset, bytes, steps and values of each buffer."""
-        return list(self._data["buffers"])
-
-    def peak(self) -> tuple[int, list[dict[str, Any]]]:
-        """The step at which most bytes live, and the buffers that live then, largest first."""
-        return _display.peak(self.buffers)
-
-    def __repr__(self) -> str:
-        return _display.plan_text(self._data)
-
-    def _repr_html_(self) -> str:
-        return _display.plan_html(self._data)
-
-
-class Report(Mapping[str, Any]):
-    """Numbers of compiling: the fields of ``restride compile --json``."""
-
-    def __init__(self, data: dict[str, Any], text: str, page: Callable[[], str]) -> None:
-        self._data = data
-        self._text = text
-        self._page = page
-
-    def __getitem__(self, key: str) -> Any:
-        return self._data[key]
-
-    def __iter__(self) -> Iterator[str]:
-        return iter(self._data)
-
-    def __len__(self) -> int:
-        return len(self._data)
-
-    def html(self) -> str:
-        """A page with memory over steps, the peak and every copy, as ``restride compile --report`` writes it."""
-        return self._page()
-
-    def save(self, path: str | os.PathLike[str]) -> None:
-        """Write the page."""
-        with open(path, "w", encoding="utf-8") as file:
-            file.write(self.html())
-
-    def __repr__(self) -> str:
-        return _display.plain(self._text)
-
-    def _repr_html_(self) -> str:
-        return _display.report_html(self._data, self._text)
-
-
-class Explanation(Mapping[str, Any]):
-    """What is computed in place, what is not, and every copy with its reason: ``restride explain --json``."""
-
-    def __init__(self, data: dict[str, Any], text: str) -> None:
-        self._data = data
-        self._text = text
-
-    def __getitem__(self, key: str) -> Any:
-        return self._data[key]
-
-    def __iter__(self) -> Iterator[str]:
-        return iter(self._data)
-
-    def __len__(self) -> int:
-        return len(self._data)
-
-    @property
-    def copies(self) -> list[dict[str, Any]]:
-        """The copies that stay, with bytes and reasons."""
-        return list(self._data["copies"])
-
-    def __repr__(self) -> str:
-        return _display.plain(self._text)
-
-    def _repr_html_(self) -> str:
-        return _display.preformatted(self._text)
-
-
-class State(MutableMapping[str, Any]):
-    """Parameters, buffers and constants by name. Reading gives a copy; writing writes what runs read."""
-
-    def __init__(self, native: _restride.Compiled | _restride.Instance | _restride.Session, like: Like) -> None:
-        self._native = native
-        self._like = like
-
-    def __getitem__(self, name: str) -> Any:
-        return self._native.state_get(name, self._like, True)
-
-    def __contains__(self, name: object) -> bool:
-        return name in self._native.state_names()
-
-    def memory(self, name: str) -> Any:
-        """A tensor on the state's own memory: shows what runs write, and runs see what is written there."""
-        return self._native.state_get(name, self._like, False)
-
-    def __setitem__(self, name: str, value: Any) -> None:
-        if isinstance(self._native, _restride.Session):
-            raise InputsError("a session is bound to its state: write memory(name)")
-        self._native.state_set(name, value)
-
-    def __delitem__(self, name: str) -> None:
-        raise TypeError("a program keeps all of its state")
-
-    def __iter__(self) -> Iterator[str]:
-        return iter(self._native.state_names())
-
-    def __len__(self) -> int:
-        return len(self._native.state_names())
-
-    def __repr__(self) -> str:
-        return f"State({', '.join(self)})"
-
-
-def _like_of(leaves: Sequence[Any]) -> Like:
-    """PyTorch's tensors give PyTorch's, all else NumPy's."""
-    for leaf in leaves:
-        if type(leaf).__module__.partition(".")[0] == "torch" and hasattr(leaf, "__dlpack__"):
-            import torch
-
-            return torch.Tensor
-    return "numpy"
 
 
 class _Calls:
@@ -352,7 +178,7 @@ class Program:
 
     @functools.cached_property
     def _described(self) -> tuple[tuple[ValueInfo, ...], ...]:
-        return tuple(_infos(rows) for rows in self._native.describe())
+        return tuple(infos(rows) for rows in self._native.describe())
 
     @property
     def inputs(self) -> tuple[ValueInfo, ...]:
@@ -554,7 +380,7 @@ class Program:
     def interpret(self, *args: Any, seed: int = 0, **kwargs: Any) -> Any:
         """Run on the state of the file with PyTorch's true aliasing, without compiling: the oracle."""
         leaves = self._calls.leaves(args, kwargs)
-        return self._calls.result(self._native.interpret(leaves, _like_of(leaves), seed), {})
+        return self._calls.result(self._native.interpret(leaves, like_of(leaves), seed), {})
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the program: text for ``.fx``, else a ``.pt2`` that ``torch.export.load`` takes."""
@@ -597,12 +423,12 @@ class Compiled(_Planned):
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         """Run the program on arguments nested as they were exported."""
         leaves = self._calls.leaves(args, kwargs)
-        return self._calls.result(*self._native.run(leaves, _like_of(leaves)))
+        return self._calls.result(*self._native.run(leaves, like_of(leaves)))
 
     def run(self, *args: Any, seed: int = 0, like: Like | None = None, **kwargs: Any) -> Any:
         """As a call, with a seed for random operators and the kind of arrays to give."""
         leaves = self._calls.leaves(args, kwargs)
-        return self._calls.result(*self._native.run(leaves, _like_of(leaves) if like is None else like, seed))
+        return self._calls.result(*self._native.run(leaves, like_of(leaves) if like is None else like, seed))
 
     @property
     def threads(self) -> int:
@@ -670,7 +496,7 @@ class Instance:
     def run(self, *args: Any, seed: int = 0, like: Like | None = None, **kwargs: Any) -> Any:
         """As a call, with a seed for random operators and the kind of arrays to give."""
         leaves = self._calls.leaves(args, kwargs)
-        return self._calls.result(*self._native.run(leaves, _like_of(leaves) if like is None else like, seed))
+        return self._calls.result(*self._native.run(leaves, like_of(leaves) if like is None else like, seed))
 
     @property
     def state(self) -> State:
@@ -724,7 +550,7 @@ class Session:
     def outputs(self) -> Any:
         """The outputs."""
         if self._outputs is None:
-            self._outputs = self._calls.result(*self._native.outputs(_like_of(self._leaves)))
+            self._outputs = self._calls.result(*self._native.outputs(like_of(self._leaves)))
         return self._outputs
 
     @property
