@@ -22,12 +22,33 @@ pub fn raise(error: &Error) -> PyErr {
     Python::attach(|py| {
         let made = || -> PyResult<PyErr> {
             let class = py.import("restride._errors")?.getattr(class(error.kind))?;
+            let error = Error { help: error.help.as_deref().map(in_python), ..error.clone() };
             let texts =
                 (&error.what, error.node.as_ref(), error.source.as_ref(), error.code.as_deref(), error.help.as_ref());
             Ok(PyErr::from_value(class.call1((error.to_string(), texts.0, texts.1, texts.2, texts.3, texts.4))?))
         };
         made().unwrap_or_else(|_| PyRuntimeError::new_err(error.to_string()))
     })
+}
+
+/// Options of the command that are arguments of functions here.
+const ARGUMENTS: [&str; 5] = ["inputs", "max-trips", "ops", "weights", "wrt"];
+
+/// An advice that names options of the command, in Python's words: `--ops FILE` is the argument `ops`.
+fn in_python(help: &str) -> String {
+    let mut out: Vec<String> = Vec::new();
+    let mut words = help.split(' ').peekable();
+    while let Some(word) = words.next() {
+        let name = word.strip_prefix("--").map(|w| w.trim_end_matches([',', ';', '.']));
+        let Some(name) = name.filter(|name| ARGUMENTS.contains(name)) else {
+            out.push(word.to_string());
+            continue;
+        };
+        // What the option takes stands behind it in capitals.
+        words.next_if(|w| w.starts_with(|c: char| c.is_ascii_uppercase()));
+        out.push(format!("the argument {}{}", name.replace('-', "_"), &word[2 + name.len()..]));
+    }
+    out.join(" ")
 }
 
 /// An error of inputs.

@@ -264,7 +264,9 @@ def test_what_restride_cannot_run_is_left_to_eager_by_name():
         torch._dynamo.reset()
         with pytest.raises(Exception, match=r"demo\.unknown") as e:
             compiled(unknown, **options)(x)
-        assert isinstance(e.value.__cause__ or e.value.inner_exception, restride.Error)
+        refused = e.value.__cause__ or e.value.inner_exception
+        assert isinstance(refused, restride.Error)
+        assert "without fullgraph=True" in refused.help and "--ops" not in str(e.value)
 
 
 @pytest.fixture

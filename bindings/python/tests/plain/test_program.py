@@ -111,6 +111,14 @@ def test_symbolic_sizes_of_a_text(dynamic):
         restride.load(FX_TEXT, inputs=(x, y, 2), dynamic=3, weights={"w": w})
 
 
+def test_advice_names_arguments_of_python():
+    unknown = "def forward(self, x):\n    y = torch.ops.mylib.twist.default(x);  x = None\n    return (y,)\n"
+    with pytest.raises(restride.UnsupportedError, match="not known") as e:
+        restride.load(unknown.encode(), inputs=(np.ones(3, np.float32),))
+    assert e.value.help == "give its schema in a file with the argument ops"
+    assert str(e.value).endswith(e.value.help)
+
+
 def test_inputs_of_a_scripted_archive(torchscript):
     archive = torchscript / "scripted_found.pt"
     given = json.loads((torchscript / "scripted_found.inputs.json").read_text())

@@ -162,6 +162,13 @@ def _tell(error: Error, left: str = "a graph") -> None:
     log.info(text)
 
 
+def _refused(error: Error) -> Error:
+    """The error of a graph that has to be restride's as a whole."""
+    advice = "without fullgraph=True and fallback=False, eager PyTorch computes it"
+    text = str(error).replace(f"; {error.help}", "") if error.help else str(error)
+    return type(error)(f"{text}; {advice}", error.what, error.node, error.source, error.code, advice)
+
+
 def _eager(gm: fx.GraphModule) -> Callable[[list[Any]], Any]:
     forward = gm.forward
 
@@ -188,7 +195,7 @@ def _compile(gm: fx.GraphModule, example_inputs: Sequence[Any], *, settings: _Se
         return _own(gm, [n in weights for n in places], settings, static)
     except Error as error:
         if not settings.fallback:
-            raise
+            raise _refused(error) from None
         run = _in_pieces(gm, error, weights, settings, static)
         if run is None:
             _tell(error)
