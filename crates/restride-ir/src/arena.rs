@@ -119,6 +119,10 @@ impl<I: Id, T: Clone + Default> Table<I, T> {
     pub fn new() -> Self {
         Self::default()
     }
+    /// A table where every entry is the default, with memory for those of an arena of `len` elements.
+    pub fn with_capacity(len: usize) -> Self {
+        Table { items: Vec::with_capacity(len), ..Self::default() }
+    }
     /// Sets an entry.
     pub fn set(&mut self, id: I, value: T) {
         *self.entry(id) = value;

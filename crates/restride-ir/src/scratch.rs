@@ -1,7 +1,7 @@
 //! Scratch and multiply-adds of kernels, from the declarations of their operators.
 
 use crate::{
-    Arg, Args, Graph, GraphId, IdArena, Kernel, Layout, Licence, Meta, NodeId, OpDef, OpError, Place, ReuseKind,
+    Arg, Args, Graph, GraphId, IdArena, Kernel, Layout, Licence, Meta, Node, NodeId, OpDef, OpError, Place, ReuseKind,
     Scalar, Tiling, ValueId, aligned, fused_body, fused_head, known_meta,
 };
 
@@ -36,6 +36,10 @@ pub fn scratch_bytes(
     if !node.op.def().fused && !matches!(node.op.def().kernel, Kernel::Fixed(_) | Kernel::Collective(_)) {
         return 0;
     }
+    // Most operators declare none: their arguments need not be gathered.
+    if called(graphs, node).is_none_or(|call| call.op.def().scratch.is_none()) {
+        return 0;
+    }
     let Ok(args) = placed_args(graph, id, reads) else { return 0 };
     let outs = node.results.iter().enumerate().map(|(i, v)| placed(graph, *v, writes.get(i)));
     let Ok(outs) = outs.collect::<Result<Vec<Meta>, OpError>>() else { return 0 };
@@ -47,7 +51,7 @@ pub fn scratch_bytes(
 /// `None` if it declares none.
 pub fn call_scratch(
     graphs: &IdArena<GraphId, Graph>,
-    node: &crate::Node,
+    node: &Node,
     args: &[Arg<Meta, Scalar>],
     outs: &[Meta],
 ) -> Option<Result<usize, OpError>> {
@@ -58,28 +62,36 @@ pub fn call_scratch(
 /// `None` if it declares none.
 pub fn call_layout_time(
     graphs: &IdArena<GraphId, Graph>,
-    node: &crate::Node,
+    node: &Node,
     args: &[Arg<Meta, Scalar>],
     outs: &[Meta],
 ) -> Option<Result<i64, OpError>> {
     asked(graphs, node, args, outs, |def| def.layout_time)
 }
 
+/// The call whose declaration counts: the node itself, or the first call of its body. `None` for an empty body.
+fn called<'a>(graphs: &'a IdArena<GraphId, Graph>, node: &'a Node) -> Option<&'a Node> {
+    match fused_body(node).and_then(|b| graphs.get(b)) {
+        Some(body) => body.order.first().map(|id| &body.nodes[*id]),
+        None => Some(node),
+    }
+}
+
 /// What a declaration says of a call, or of the head of its body.
 fn asked<T>(
     graphs: &IdArena<GraphId, Graph>,
-    node: &crate::Node,
+    node: &Node,
     args: &[Arg<Meta, Scalar>],
     outs: &[Meta],
     declared: impl Fn(&'static OpDef) -> Option<fn(&Args<'_, Meta>, &[Meta]) -> Result<T, OpError>>,
 ) -> Option<Result<T, OpError>> {
+    let call = called(graphs, node)?;
+    let f = declared(call.op.def())?;
     let Some(body) = fused_body(node).and_then(|b| graphs.get(b)) else {
-        return declared(node.op.def()).map(|f| f(&Args(args), outs));
+        return Some(f(&Args(args), outs));
     };
     let tiling = Tiling::of(body).ok()?;
     let head = fused_head(body, &tiling).ok().flatten()?;
-    let call = &body.nodes[*body.order.first()?];
-    let f = declared(call.op.def())?;
     let given: Vec<&Meta> = args.iter().flat_map(Arg::values).collect();
     let operand = |v: &ValueId| {
         let at = body.inputs.iter().position(|i| i == v);

@@ -67,7 +67,7 @@ impl Placer<'_> {
             && *place == built.place
             && !except.is_empty()
         {
-            self.places.replaced.insert(r, except.clone());
+            self.places.replaced.set(r, except.clone());
         }
         self.settle(r, built.place.clone(), whole.ty.dtype)?;
         for piece in built.pieces {

@@ -10,6 +10,9 @@ use std::collections::BTreeMap;
 
 type Licences = SmallVec<[Licence; 4]>;
 
+/// Positions of the nodes that read a value, in order: of most values, few.
+pub(super) type ReadPositions = SmallVec<[usize; 2]>;
+
 /// Facts about the graphs of a program, by graph and by how many inputs its loop replaces.
 pub(super) type ProgramFacts<'a> = BTreeMap<(GraphId, usize), GraphFacts<'a>>;
 
@@ -29,7 +32,7 @@ pub(super) struct GraphFacts<'a> {
     /// Position of the last node that reads a value or one of its views.
     pub ends: Table<ValueId, usize>,
     /// Positions of the nodes that read a value, in order.
-    pub uses: Table<ValueId, Vec<usize>>,
+    pub uses: Table<ValueId, ReadPositions>,
     /// Position of the node that makes a value.
     pub makers: Table<ValueId, Option<usize>>,
     /// Licences of fused nodes, which follow from their bodies.
@@ -133,15 +136,16 @@ impl<'a> GraphFacts<'a> {
 
     fn new(program: &'a Program, id: GraphId, boundary: Boundary) -> Self {
         let graph = &program.graphs[id];
-        let mut types = Table::new();
+        let count = graph.values.len();
+        let mut types = Table::with_capacity(count);
         for (v, value) in graph.values.iter() {
             if let Type::Tensor(t) = &value.ty {
                 types.set(v, t.known());
             }
         }
-        let mut last_use: Table<ValueId, usize> = Table::new();
-        let mut uses: Table<ValueId, Vec<usize>> = Table::new();
-        let mut makers: Table<ValueId, Option<usize>> = Table::new();
+        let mut last_use: Table<ValueId, usize> = Table::with_capacity(count);
+        let mut uses: Table<ValueId, ReadPositions> = Table::with_capacity(count);
+        let mut makers: Table<ValueId, Option<usize>> = Table::with_capacity(count);
         for (at, (_, node)) in graph.ordered().enumerate() {
             node.results.iter().for_each(|r| makers.set(*r, Some(at)));
             // What a wait holds is no read of its own: placement holds it where the exchange does not run in place.
@@ -245,7 +249,7 @@ fn successors(
     types: &Table<ValueId, Option<Meta>>,
     (last_use, ends): (&Table<ValueId, usize>, &Table<ValueId, usize>),
 ) -> Table<ValueId, Option<ValueId>> {
-    let mut last: Table<ValueId, Option<ValueId>> = Table::new();
+    let mut last: Table<ValueId, Option<ValueId>> = Table::with_capacity(graph.values.len());
     for (at, &id) in graph.order.iter().enumerate().rev() {
         let node = &graph.nodes[id];
         // A scatter leaves the cells outside of its region to their readers.

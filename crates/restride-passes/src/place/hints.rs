@@ -173,7 +173,7 @@ impl Placer<'_> {
         // The kernel of a scatter into an overlapping region reads all of the base.
         let result = self.facts.ty(self.facts.graph.nodes[id].results[0])?;
         let declared = self.region_of(id, whole, rule, &result.layout)?;
-        if declared.is_some_and(|r| self_overlaps(&r) != Some(false)) {
+        if declared.as_ref().is_some_and(|r| self_overlaps(r) != Some(false)) {
             return Ok(None);
         }
         // From now on the scatter alone may read the base.
@@ -193,13 +193,16 @@ impl Placer<'_> {
         } else {
             None
         };
-        let target = match denied {
-            Some(reason) => Err(reason),
-            None => match self.region_of(id, whole, rule, &place.layout)? {
-                None => Err(Reason::NoStrides),
-                Some(region) if region.sizes != ty.layout.sizes => Err(Reason::SizesDiffer),
-                Some(layout) => Ok(HintTarget::At(Place { buffer: place.buffer, layout })),
-            },
+        let region = match place.layout == result.layout {
+            _ if denied.is_some() => None,
+            true => declared,
+            false => self.region_of(id, whole, rule, &place.layout)?,
+        };
+        let target = match (denied, region) {
+            (Some(reason), _) => Err(reason),
+            (None, None) => Err(Reason::NoStrides),
+            (None, Some(region)) if region.sizes != ty.layout.sizes => Err(Reason::SizesDiffer),
+            (None, Some(layout)) => Ok(HintTarget::At(Place { buffer: place.buffer, layout })),
         };
         if whole != base && target.is_err() {
             // When the source is made it may be another reason.
@@ -443,7 +446,7 @@ impl Placer<'_> {
             if reason == Reason::Taken {
                 self.revision.chose(v, if hint.kind.is_some() { bytes } else { 0 });
                 if !hint.except.is_empty() {
-                    self.places.replaced.insert(v, hint.except);
+                    self.places.replaced.set(v, hint.except);
                 }
                 if on.is_some() {
                     self.remark(write.id, RemarkKind::ReuseOperand, Reason::Taken, bytes, on);

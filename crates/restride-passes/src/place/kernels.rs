@@ -35,7 +35,7 @@ impl Placer<'_> {
             let reason = if self.options.views { Reason::NoStrides } else { Reason::SwitchedOff };
             self.remark(id, RemarkKind::ViewOnBase, reason, facts.result_bytes(id), Some(*from));
         }
-        let mut writes: Vec<Option<Place>> = Vec::new();
+        let mut writes: Vec<Option<Place>> = Vec::with_capacity(node.results.len());
         for (k, &r) in node.results.iter().enumerate() {
             if !facts.is_tensor(r) {
                 writes.push(None);

@@ -179,7 +179,7 @@ impl<'a> Placer<'a> {
             places: Places::new(facts),
             revision,
             holds: BTreeMap::new(),
-            decisions: Decisions::default(),
+            decisions: Decisions { remarks: Vec::with_capacity(facts.graph.order.len()), ..Decisions::default() },
         }
     }
 
@@ -232,7 +232,11 @@ impl<'a> Placer<'a> {
 
     /// Places of a node's operands.
     fn reads(&self, id: NodeId) -> Vec<Option<Place>> {
-        self.facts.graph.nodes[id].operands().map(|v| self.places.find(v).cloned()).collect()
+        let node = &self.facts.graph.nodes[id];
+        // The step keeps the list, which is not to be longer than it must.
+        let mut reads = Vec::with_capacity(node.operands().count());
+        reads.extend(node.operands().map(|v| self.places.find(v).cloned()));
+        reads
     }
 
     /// Adds a step that runs a node's kernel and writes at the given places.

@@ -89,14 +89,18 @@ impl Placer<'_> {
         let ty = self.facts.ty(r)?;
         let (place, mut from) = (self.places.get(base)?, self.places.get(src)?);
         let bytes = self.facts.bytes_of(base);
-        if self.region_of(id, base, &rule, &ty.layout)?.is_some_and(|r| self_overlaps(&r) != Some(false)) {
+        let declared = self.region_of(id, base, &rule, &ty.layout)?;
+        if declared.as_ref().is_some_and(|r| self_overlaps(r) != Some(false)) {
             // The kernel decides which element stays in a cell.
             return Ok(false);
         }
+        let region = match place.layout == ty.layout {
+            _ if !self.options.scatter => None,
+            true => declared,
+            false => self.region_of(id, base, &rule, &place.layout)?,
+        };
         let mut reason = Reason::SwitchedOff;
-        if self.options.scatter
-            && let Some(region) = self.region_of(id, base, &rule, &place.layout)?
-        {
+        if let Some(region) = region {
             let to = Place { buffer: place.buffer, layout: region };
             // A source that was made in the region has replaced the base's elements in it.
             reason = match is_at(&from, &to) {
@@ -156,8 +160,8 @@ impl Placer<'_> {
         }
         let root = self.places.owner(base);
         let took = |v: ValueId| {
-            let gone = self.places.replaced.get(&self.places.owner(v));
-            gone.is_some_and(|gone| gone.iter().any(|g| self.places.owner(*g) == root))
+            let gone = &self.places.replaced[self.places.owner(v)];
+            gone.iter().any(|g| self.places.owner(*g) == root)
         };
         if !inside.iter().any(|l| took(l.0)) {
             return Ok(false);

@@ -1,11 +1,12 @@
 //! Places so far: buffers being filled, the values that are stored in each, and who would lose cells to a write.
 
-use super::facts::GraphFacts;
+use super::facts::{GraphFacts, ReadPositions};
 use restride_ir::{
     Buffer, BufferId, BufferKind, DType, Error, Id, Layout, Meta, NodeId, Place, Placement, Result, Step, Table,
     ValueId, border_layout, layout_bytes,
 };
 use restride_tensor::{Overlap, overlap_bytes};
+use smallvec::SmallVec;
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
 
@@ -20,11 +21,11 @@ pub(super) struct Places {
     living: Table<BufferId, Living>,
     writable: Table<BufferId, bool>,
     /// Positions of the nodes that read a value itself, in order.
-    pub uses: Table<ValueId, Vec<usize>>,
+    pub uses: Table<ValueId, ReadPositions>,
     /// Position of the last node that reads a value itself; past the last node for values that the caller gets.
     pub last_use: Table<ValueId, usize>,
     /// Views that were placed together with their bases.
-    pub early_views: BTreeSet<NodeId>,
+    pub early_views: Table<NodeId, bool>,
     /// Those whose steps are made before their turn.
     pub shown_early: BTreeSet<NodeId>,
     /// Values that exchanges read until their waits.
@@ -36,13 +37,17 @@ pub(super) struct Places {
     /// The value whose place a view, or a value made in place, shares.
     owners: Table<ValueId, Option<ValueId>>,
     /// For each value made at a hinted place, the values that it replaced: no later node reads those cells of them.
-    pub replaced: BTreeMap<ValueId, Vec<ValueId>>,
+    pub replaced: Table<ValueId, Vec<ValueId>>,
 }
 
 impl Places {
     pub fn new(facts: &GraphFacts<'_>) -> Places {
         let (uses, last_use) = (facts.uses.clone(), facts.last_use.clone());
-        Places { uses, last_use, inputs: vec![None; facts.graph.inputs.len()], ..Places::default() }
+        let (nodes, values) = (facts.graph.order.len(), facts.graph.values.len());
+        let places = Table::with_capacity(values);
+        let placement = Placement { places, steps: Vec::with_capacity(nodes), ..Placement::default() };
+        let (inputs, owners) = (vec![None; facts.graph.inputs.len()], Table::with_capacity(values));
+        Places { placement, uses, last_use, inputs, owners, ..Places::default() }
     }
 
     /// Adds a buffer. All but inputs may be written.
@@ -142,13 +147,16 @@ impl Places {
 
     /// A base and the values that it replaced in its cells: a write to the base takes nothing else from them.
     pub fn replaced_with(&self, base: ValueId) -> Vec<ValueId> {
-        std::iter::once(base).chain(self.replaced.get(&base).into_iter().flatten().copied()).collect()
+        std::iter::once(base).chain(self.replaced[base].iter().copied()).collect()
     }
 
     /// Notes that a value made in the cells of another one has replaced the same values.
     pub fn inherit(&mut self, v: ValueId, from: ValueId) {
-        if let Some(gone) = self.replaced.get(&from).or_else(|| self.replaced.get(&self.owner(from))).cloned() {
-            self.replaced.insert(v, gone);
+        let own = &self.replaced[from];
+        let gone = if own.is_empty() { &self.replaced[self.owner(from)] } else { own };
+        if !gone.is_empty() {
+            let gone = gone.clone();
+            self.replaced.set(v, gone);
         }
     }
 
@@ -187,34 +195,50 @@ impl Places {
     }
 }
 
-/// Values of one buffer by first byte, in classes of similar length: a value that touches a range of bytes begins in it, or
-/// before it by at most the length of its class.
+/// Values of one buffer: those that touch a range of bytes are found without a look at all.
 #[derive(Clone, Default, PartialEq, Debug)]
 struct Living {
+    /// The first ones, in no order: most buffers hold no others.
+    few: SmallVec<[(LivingKey, DType); 1]>,
+    /// All others by first byte, in classes of similar length: a value that touches a range of bytes begins in it, or before it by
+    /// at most the length of its class.
     classes: BTreeMap<u32, BTreeMap<(i64, ValueId), DType>>,
 }
 
 /// Class, first byte, value.
 type LivingKey = (u32, i64, ValueId);
 
+/// The number of values that are looked at one by one.
+const FEW: usize = 8;
+
 impl Living {
     fn insert(&mut self, v: ValueId, dtype: DType, layout: &Layout) {
         let range = bytes(layout, dtype.size());
         let class = i64::BITS - (range.end - range.start).max(0).leading_zeros();
-        self.classes.entry(class).or_default().insert((range.start, v), dtype);
+        let key = (class, range.start, v);
+        if let Some(known) = self.few.iter_mut().find(|(k, _)| *k == key) {
+            known.1 = dtype;
+        } else if self.few.len() < FEW {
+            self.few.push((key, dtype));
+        } else {
+            self.classes.entry(class).or_default().insert((range.start, v), dtype);
+        }
     }
     fn remove(&mut self, key: &LivingKey) {
+        self.few.retain(|(k, _)| k != key);
         if let Some(class) = self.classes.get_mut(&key.0) {
             class.remove(&(key.1, key.2));
         }
     }
     /// Every value that may touch a range, and some that do not.
-    fn near(&self, range: &Range<i64>) -> Vec<(LivingKey, DType)> {
-        let mut out = Vec::new();
+    fn near(&self, range: &Range<i64>) -> SmallVec<[(LivingKey, DType); 4]> {
+        let from = |class: u32| range.start.saturating_sub(1i64.checked_shl(class).unwrap_or(i64::MAX));
+        let is_near = |(class, start, _): LivingKey| (from(class)..range.end).contains(&start);
+        let mut out: SmallVec<[(LivingKey, DType); 4]> =
+            self.few.iter().filter(|(k, _)| is_near(*k)).copied().collect();
         for (&class, values) in &self.classes {
-            let from = range.start.saturating_sub(1i64.checked_shl(class).unwrap_or(i64::MAX));
             let zero = ValueId::new(0);
-            let near = values.range((from, zero)..(range.end.max(from), zero));
+            let near = values.range((from(class), zero)..(range.end.max(from(class)), zero));
             out.extend(near.map(|(&(start, v), &dtype)| ((class, start, v), dtype)));
         }
         out
@@ -231,4 +255,41 @@ fn bytes(layout: &Layout, element: usize) -> Range<i64> {
 pub(super) fn default_layout(ty: &Meta) -> Layout {
     let layout = border_layout(ty);
     if layout.is_dense() { layout } else { Layout::contiguous(&ty.layout.sizes) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// `near` returns all values that touch a range, of few and of many.
+    #[test]
+    fn living_values_are_found() {
+        let mut state = 5u64;
+        let mut below = |n: i64| {
+            state = state.wrapping_mul(6364136223846793005).wrapping_add(1442695040888963407);
+            (state >> 33) as i64 % n
+        };
+        for round in 0..200 {
+            let (mut living, mut all) = (Living::default(), Vec::new());
+            for k in 0..round % 40 {
+                let layout = Layout { offset: below(100), ..Layout::contiguous(&[1 + below(60)]) };
+                living.insert(ValueId::new(k), DType::U8, &layout);
+                all.push(layout.cell_range());
+            }
+            let start = below(100);
+            let asked = start..start + 1 + below(60);
+            let touches = |k: &usize| all[*k].start < asked.end && asked.start < all[*k].end;
+            let gone: BTreeSet<ValueId> = living.near(&(0..50)).iter().step_by(3).map(|(key, _)| key.2).collect();
+            for (key, _) in living.near(&(0..200)) {
+                if gone.contains(&key.2) {
+                    living.remove(&key);
+                }
+            }
+            let near: Vec<ValueId> = living.near(&asked).iter().map(|(key, _)| key.2).collect();
+            for v in (0..all.len()).map(ValueId::new) {
+                assert!(!gone.contains(&v) || !near.contains(&v), "{v} was removed");
+                assert!(gone.contains(&v) || !touches(&v.index()) || near.contains(&v), "{v} {asked:?} {all:?}");
+            }
+        }
+    }
 }

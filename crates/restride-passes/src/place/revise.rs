@@ -3,7 +3,7 @@
 
 use super::Placed;
 use super::places::Places;
-use restride_ir::{Graph, GraphId, Placement, Program, Step, Table, ValueId, carried_over};
+use restride_ir::{BufferId, Graph, GraphId, Placement, Program, Step, Table, ValueId, carried_over};
 use std::collections::BTreeSet;
 
 /// Values that are to have memory of their own, at no hinted place and on no operand.
@@ -61,9 +61,12 @@ pub(super) fn cost(program: &Program, id: GraphId, placement: &Placement) -> (i6
             Step::Free { .. } => {}
         }
     }
-    let touched: BTreeSet<_> = placement.steps.iter().flat_map(|s| placement.touched(s)).collect();
-    for buffer in touched {
-        memory = memory.saturating_add(placement.buffers[buffer].bytes);
+    let mut counted: Table<BufferId, bool> = Table::with_capacity(placement.buffers.len());
+    for buffer in placement.steps.iter().flat_map(|s| placement.touched(s)) {
+        if !counted[buffer] {
+            counted.set(buffer, true);
+            memory = memory.saturating_add(placement.buffers[buffer].bytes);
+        }
     }
     for (body, nested) in &placement.nested {
         let (more, larger) = cost(program, *body, &nested.placement);

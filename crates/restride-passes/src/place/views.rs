@@ -1,6 +1,7 @@
 //! Views: their results share the places of their bases.
 
 use super::Placer;
+use super::facts::ReadPositions;
 use restride_ir::{
     Arg, DType, Error, Layout, Meta, Movement, Node, NodeId, Place, Reason, RemarkKind, Result, Scalar, ValueId,
     ViewOutcome, ViewRule,
@@ -18,12 +19,13 @@ impl Placer<'_> {
             if !self.options.views || self.places.uses[v].is_empty() {
                 continue;
             }
-            let mut direct = Vec::new();
+            let mut direct = ReadPositions::new();
             for at in std::mem::take(self.places.uses.entry(v)) {
                 let id = self.facts.graph.order[at];
                 let results = &self.facts.graph.nodes[id].results;
                 match self.views_at_place(id, v)? {
-                    Some(views) if views.len() == results.len() && self.places.early_views.insert(id) => {
+                    Some(views) if views.len() == results.len() && !self.places.early_views[id] => {
+                        self.places.early_views.set(id, true);
                         for (&r, view) in results.iter().zip(views) {
                             self.places.set_owner(r, owner);
                             work.push((r, Place { buffer, layout: view.layout }, view.dtype));
@@ -51,10 +53,12 @@ impl Placer<'_> {
         {
             return Ok(None);
         }
-        if !matches!(rule.of(&self.eager_args(id)?)?, ViewOutcome::Views(_)) {
-            return Ok(None);
+        let ViewOutcome::Views(eager_views) = rule.of(&self.eager_args(id)?)? else { return Ok(None) };
+        let placed = self.placed_meta(base)?;
+        if placed == *self.facts.ty(base)? {
+            return Ok(Some(eager_views.into_vec()));
         }
-        Ok(views_of(rule, &self.args_with(id, base, &self.placed_meta(base)?.layout)?))
+        Ok(views_of(rule, &self.args_with(id, base, &placed.layout)?))
     }
 
     /// The layout of a view's `k`-th result where the base has the layout `of`, if strides can express it.
@@ -69,7 +73,7 @@ impl Placer<'_> {
         let node = &self.facts.graph.nodes[id];
         let Some((rule, position, copies)) = view_rule(node) else { return Ok(false) };
         let Some(&Arg::Value(base)) = node.args.get(position) else { return Ok(false) };
-        if self.places.early_views.contains(&id) {
+        if self.places.early_views[id] {
             self.view_taken(id, base);
             return Ok(true);
         }
@@ -87,6 +91,7 @@ impl Placer<'_> {
         let views = match strided {
             _ if !fits || copied => None,
             true => shifted(&eager_views, eager, &place),
+            false if place.layout == eager.layout => Some(eager_views.to_vec()),
             false => views_of(rule, &self.args_with(id, base, &place.layout)?),
         };
         if let Some(views) = views {
