@@ -105,7 +105,10 @@ impl<'a> Rebuilt<'a> {
     /// A graph with the inputs of the old one.
     pub fn new(id: GraphId, old: &'a Graph) -> Self {
         let graph = Graph { name: old.name.clone(), ..Graph::new() };
-        let mut new = Rebuilt { id, old, graph, names: Names::default(), map: Table::new(), checked: None };
+        let map = Table::with_capacity(old.values.len());
+        let mut new = Rebuilt { id, old, graph, names: Names::default(), map, checked: None };
+        new.graph.reserve(old.order.len(), old.values.len());
+        new.names.reserve(old.values.len());
         for &v in &old.inputs {
             let value = &old.values[v];
             let given = new.graph.add_input(new.names.fresh(&value.name), value.ty.clone());
@@ -149,8 +152,7 @@ impl<'a> Rebuilt<'a> {
     /// Takes a node over as it is.
     pub fn keep(&mut self, node: &Node, args: Vec<Arg>) {
         let result = |&r: &ValueId| (self.names.fresh(&self.old.values[r].name), self.old.values[r].ty.clone());
-        let results: Vec<(Arc<str>, Type)> = node.results.iter().map(result).collect();
-        let id = self.graph.add_node(node.op, args, results, node.origin.clone());
+        let id = self.graph.add_node(node.op, args, node.results.iter().map(result), node.origin.clone());
         for (&o, &n) in node.results.iter().zip(&self.graph.nodes[id].results) {
             self.map.set(o, Some(n));
         }

@@ -11,7 +11,7 @@
 use crate::build::Rebuilt;
 use restride_ir::{
     Arg, Error, Graph, GraphId, Node, NodeId, Program, Reason, Remark, RemarkKind, Result, ReuseKind, RowForm, Table,
-    TileRule, Tiling, Type, ValueId, call_may_trail, check_fused, epilogue_rows, known_meta,
+    TileRule, Tiling, ValueId, call_may_trail, check_fused, epilogue_rows, known_meta,
 };
 use restride_ops::lookup;
 use std::collections::{BTreeMap, BTreeSet};
@@ -432,7 +432,7 @@ fn rewrite(
     remarks: &mut Vec<Remark>,
 ) -> Result<()> {
     let op = lookup("restride.fused.default").expect("the operator table has restride.fused");
-    let mut group_of: Table<NodeId, Option<usize>> = Table::new();
+    let mut group_of: Table<NodeId, Option<usize>> = Table::with_capacity(graph.nodes.len());
     for (g, group) in groups.iter().enumerate() {
         let in_order = group.len() > 1 && group.is_sorted_by(|a, b| a < b);
         for position in group {
@@ -475,7 +475,7 @@ fn rewrite(
     for DeclinedProducer { value, root, reason } in declined {
         notes.push((*value, Some(*root), *reason, bytes(graph, *value)));
     }
-    let mut maker: Table<ValueId, Option<NodeId>> = Table::new();
+    let mut maker: Table<ValueId, Option<NodeId>> = Table::with_capacity(new.graph.values.len());
     for (n, node) in new.graph.ordered() {
         node.results.iter().for_each(|r| maker.set(*r, Some(n)));
     }
@@ -498,6 +498,7 @@ fn rewrite(
 /// The graph of a group, its operands in the order of the graph's inputs, and the values that it returns.
 fn body(graph: &Graph, uses: &ValueUses, group: &[NodeId]) -> (Graph, Vec<ValueId>, Vec<ValueId>) {
     let mut body = Graph::new();
+    body.reserve(group.len(), group.len() + 1);
     let mut map: BTreeMap<ValueId, ValueId> = BTreeMap::new();
     let (mut operands, mut results) = (Vec::new(), Vec::new());
     let last = group.last().copied();
@@ -513,8 +514,7 @@ fn body(graph: &Graph, uses: &ValueUses, group: &[NodeId]) -> (Graph, Vec<ValueI
             }
         }
         let args = node.args.iter().map(|a| a.map_values(|v| map[v])).collect();
-        let types: Vec<(_, Type)> =
-            node.results.iter().map(|r| (graph.values[*r].name.clone(), graph.values[*r].ty.clone())).collect();
+        let types = node.results.iter().map(|r| (graph.values[*r].name.clone(), graph.values[*r].ty.clone()));
         let made = body.add_node(node.op, args, types, node.origin.clone());
         for (old, new) in node.results.iter().zip(body.nodes[made].results.clone()) {
             map.insert(*old, new);

@@ -10,7 +10,7 @@ use restride_ops::gradient::kept;
 use std::collections::BTreeMap;
 
 /// A history of a storage, by position.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub struct Root(usize);
 
 impl Root {
@@ -95,34 +95,54 @@ pub struct SavedOperand {
 /// The values of one storage that PyTorch saves, by their cells.
 #[derive(Debug, Default)]
 pub struct Readings {
-    /// By the first byte and a running number: the end, the region, the history that was read, and the value.
-    live: BTreeMap<(i64, usize), (i64, SharedRegion, Root, SavedOperand)>,
-    /// The largest number of bytes from the first to the end of a region.
+    /// By the history that was read, in order: a write that it records leaves all of its values, however many, as they are.
+    live: Vec<(Root, LiveReadings)>,
+    overwritten: Vec<SavedOperand>,
+}
+
+/// The values read with one history.
+#[derive(Debug, Default)]
+struct LiveReadings {
+    /// Those that no write has asked for: of most storages, all.
+    unsorted: Vec<(SharedRegion, SavedOperand)>,
+    /// The others by the first byte and a running number: the end, the region and the value.
+    by_start: BTreeMap<(i64, usize), (i64, SharedRegion, SavedOperand)>,
+    /// The largest number of bytes from the first to the end of a region in `by_start`.
     longest: i64,
     count: usize,
-    overwritten: Vec<SavedOperand>,
+}
+
+impl LiveReadings {
+    /// Removes the values that share a cell with a region.
+    fn take(&mut self, region: &SharedRegion) -> Vec<SavedOperand> {
+        for (read, reading) in std::mem::take(&mut self.unsorted) {
+            let (first, end) = bytes(&read);
+            self.longest = self.longest.max(end.saturating_sub(first));
+            self.by_start.insert((first, self.count), (end, read, reading));
+            self.count += 1;
+        }
+        let (first, end) = bytes(region);
+        let near = self.by_start.range((first.saturating_sub(self.longest), 0)..).take_while(|((f, _), _)| *f < end);
+        let hit = near.filter(|(_, (e, r, _))| *e > first && !region.disjoint(r));
+        let hit: Vec<(i64, usize)> = hit.map(|(k, _)| *k).collect();
+        hit.iter().filter_map(|key| self.by_start.remove(key)).map(|(_, _, reading)| reading).collect()
+    }
 }
 
 impl Readings {
     /// Notes a value that a call saves.
     pub fn add(&mut self, region: &SharedRegion, root: Root, reading: SavedOperand) {
-        let (first, end) = bytes(region);
-        self.longest = self.longest.max(end.saturating_sub(first));
-        self.live.insert((first, self.count), (end, region.clone(), root, reading));
-        self.count += 1;
+        let at = self.live.binary_search_by_key(&root, |(root, _)| *root).unwrap_or_else(|at| {
+            self.live.insert(at, (root, LiveReadings::default()));
+            at
+        });
+        self.live[at].1.unsorted.push((region.clone(), reading));
     }
 
     /// Notes a write of a region that one history records, or none: values read with another history are no longer saved.
     pub fn overwrite(&mut self, region: &SharedRegion, recorded: Option<Root>) {
-        if self.live.is_empty() {
-            return;
-        }
-        let (first, end) = bytes(region);
-        let from = (first.saturating_sub(self.longest), 0);
-        let near = self.live.range(from..).take_while(|((f, _), _)| *f < end);
-        let hit = near.filter(|(_, (e, r, root, _))| *e > first && recorded != Some(*root) && !region.disjoint(r));
-        for key in hit.map(|(k, _)| *k).collect::<Vec<_>>() {
-            self.overwritten.extend(self.live.remove(&key).map(|(_, _, _, reading)| reading));
+        for (_, live) in self.live.iter_mut().filter(|(root, _)| recorded != Some(*root)) {
+            self.overwritten.append(&mut live.take(region));
         }
     }
 
@@ -171,15 +191,14 @@ mod tests {
     fn a_write_changes_what_was_read_of_its_cells_with_another_history() {
         let mut readings = Readings::default();
         let detached = Root(1);
-        let mut add = |region: SharedRegion, root| {
-            let position = readings.count as u32;
+        let mut add = |position, region: SharedRegion, root| {
             readings.add(&region, root, SavedOperand { node: NodeId::new(0), position });
         };
-        add(cells(0, 100, 1), Root::OWN);
-        add(cells(0, 4, 1), Root::OWN);
-        add(cells(4, 4, 1), Root::OWN);
-        add(cells(4, 4, 1), detached);
-        add(cells(1, 4, 2), Root::OWN);
+        add(0, cells(0, 100, 1), Root::OWN);
+        add(1, cells(0, 4, 1), Root::OWN);
+        add(2, cells(4, 4, 1), Root::OWN);
+        add(3, cells(4, 4, 1), detached);
+        add(4, cells(1, 4, 2), Root::OWN);
         // Even cells from 4 on, recorded in the storage's own history: the detached reading alone is stale.
         readings.overwrite(&cells(4, 2, 2), Some(Root::OWN));
         readings.overwrite(&cells(4, 2, 2), None);

@@ -301,15 +301,8 @@ impl<'a> Rewriter<'a> {
     }
 
     fn add_pure(&mut self, node: &Node, op: Op, args: Vec<Arg>) -> Rewrite<()> {
-        let results: Vec<(Arc<str>, Type)> = node
-            .results
-            .iter()
-            .map(|&r| {
-                let v = &self.old.values[r];
-                (self.names.fresh(&v.name), v.ty.clone())
-            })
-            .collect();
-        let id = self.new.add_node(op, args, results, node.origin.clone());
+        let result = |&r: &ValueId| (self.names.fresh(&self.old.values[r].name), self.old.values[r].ty.clone());
+        let id = self.new.add_node(op, args, node.results.iter().map(result), node.origin.clone());
         let made = self.new.nodes[id].results.clone();
         for (&old, &new) in node.results.iter().zip(&made) {
             self.bind_fresh(old, new);

@@ -2,30 +2,42 @@
 
 use restride_ir::{Dim, Expr, Layout, Meta, TensorType};
 use restride_tensor::{Overlap, overlap_bytes};
+use std::cell::OnceCell;
 use std::ops::Deref;
 use std::rc::Rc;
 
 /// Element type and cells of a region of a storage.
-#[derive(Clone, PartialEq, Debug)]
-pub struct SharedRegion(Rc<(TensorType, Option<Meta>)>);
+#[derive(Clone, Debug)]
+pub struct SharedRegion(Rc<LazyRegion>);
+
+#[derive(Debug)]
+struct LazyRegion {
+    ty: TensorType,
+    /// The type in numbers, once asked for: most values are never compared with others.
+    known: OnceCell<Option<Box<Meta>>>,
+}
 
 impl From<TensorType> for SharedRegion {
     fn from(ty: TensorType) -> Self {
-        let known = TensorType::known(&ty);
-        SharedRegion(Rc::new((ty, known)))
+        SharedRegion(Rc::new(LazyRegion { ty, known: OnceCell::new() }))
+    }
+}
+impl PartialEq for SharedRegion {
+    fn eq(&self, other: &Self) -> bool {
+        Rc::ptr_eq(&self.0, &other.0) || self.0.ty == other.0.ty
     }
 }
 impl Deref for SharedRegion {
     type Target = TensorType;
     fn deref(&self) -> &TensorType {
-        &self.0.0
+        &self.0.ty
     }
 }
 
 impl SharedRegion {
     /// The type in numbers, if sizes, strides and offset are known.
     pub fn known(&self) -> Option<&Meta> {
-        self.0.1.as_ref()
+        self.0.known.get_or_init(|| self.0.ty.known().map(Box::new)).as_deref()
     }
 
     /// Whether the region has no cells.

@@ -8,7 +8,7 @@ use crate::dce::{dce, keep_failing};
 use crate::input_effects::written_inputs;
 use restride_ir::{
     AliasRoot, Arg, DType, Error, ErrorKind, Expr, InputKind, InputSpec, Layout, Node, OutputAlias, OutputKind,
-    OutputSpec, Program, Signature, Stage, TensorType, Type, ValueId, border_layout,
+    OutputSpec, Program, Signature, Stage, Table, TensorType, Type, ValueId, border_layout,
 };
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -28,6 +28,8 @@ pub fn run(program: &Program, options: &FunctionalizeOptions, whole: &BTreeMap<u
     scope.new.reserve(old.order.len() * 3 / 2, old.values.len() * 3 / 2);
     scope.names.reserve(old.values.len() * 3 / 2);
     scope.objects.reserve(old.values.len());
+    scope.map = Table::with_capacity(old.values.len());
+    scope.storages.reserve(old.values.len());
     let mut inputs = Vec::new();
     for spec in &program.signature.inputs {
         let v = &old.values[spec.value];

@@ -155,6 +155,12 @@ impl std::ops::Index<AliasId> for VersionedStorages {
 }
 
 impl VersionedStorages {
+    /// Reserves memory for the aliases of `more` values, and for storages of their own.
+    pub fn reserve(&mut self, more: usize) {
+        self.storages.reserve(more);
+        self.aliases.reserve(more);
+    }
+
     /// A storage with its content, and the alias of the whole storage.
     pub fn add(&mut self, base: ValueId, ty: impl Into<SharedRegion>, input: Option<usize>) -> AliasId {
         let ty = ty.into();
@@ -243,8 +249,8 @@ impl VersionedStorages {
 
     /// Notes that a call saves the value of an alias.
     pub fn saved(&mut self, alias: AliasId, reading: SavedOperand) {
-        let Alias { storage, ty, root, .. } = self[alias].clone();
-        self.storages[storage.0].readings.add(&ty, root, reading);
+        let Alias { storage, ty, root, .. } = &self.aliases[alias.0];
+        self.storages[storage.0].readings.add(ty, *root, reading);
     }
 
     /// The saved values that writes changed which PyTorch does not record.

@@ -84,7 +84,10 @@ impl<'a> Versions<'a> {
     /// Looks at all nodes of a graph; at the values of symbols in `witness` its types are compared.
     pub fn of(graph: &'a Graph, witness: &'a Binding) -> Self {
         let effort = graph.order.len().saturating_mul(EFFORT);
-        let (shown, same, first, spelled) = (Table::new(), Table::new(), HashMap::new(), HashMap::new());
+        let count = graph.values.len();
+        let (shown, same) = (Table::with_capacity(count), Table::with_capacity(count));
+        let first = HashMap::with_capacity(count);
+        let spelled = HashMap::new();
         let mut all = Versions { graph, list: Vec::new(), shown, same, first, spelled, witness, effort };
         graph.inputs.iter().for_each(|v| all.root(*v));
         for (_, node) in graph.ordered() {
