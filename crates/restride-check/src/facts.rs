@@ -1,6 +1,6 @@
 //! Facts about memory: cells that hold a value.
 
-use restride_ir::{BufferId, Id, Layout, Place, ValueId};
+use restride_ir::{BufferId, Id, Layout, Place, Table, ValueId};
 use restride_tensor::{Overlap, overlap_bytes};
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
@@ -93,7 +93,7 @@ pub struct KnownMemory {
     free: Vec<usize>,
     extents: Vec<Extents>,
     /// Facts of each value, oldest first.
-    homes: BTreeMap<ValueId, Vec<usize>>,
+    homes: Table<ValueId, Vec<usize>>,
 }
 
 impl KnownMemory {
@@ -127,13 +127,13 @@ impl KnownMemory {
             self.facts.len() - 1
         });
         self.extents[buffer.index()].insert(&bytes(&fact.layout, fact.element), at);
-        self.homes.entry(fact.value).or_default().push(at);
+        self.homes.entry(fact.value).push(at);
         self.facts[at] = Some((buffer, fact));
     }
 
     fn position(&self, value: ValueId, buffer: BufferId, layout: &Layout) -> Option<usize> {
         let is = |at: &&usize| matches!(&self.facts[**at], Some((b, f)) if *b == buffer && f.layout.same_cells(layout));
-        self.homes.get(&value)?.iter().find(is).copied()
+        self.homes[value].iter().find(is).copied()
     }
 
     /// The fact of a value in exactly these cells.
@@ -143,12 +143,15 @@ impl KnownMemory {
 
     /// All facts of a value.
     pub fn of(&self, value: ValueId) -> Vec<(BufferId, Fact)> {
-        self.homes.get(&value).into_iter().flatten().filter_map(|at| self.facts[*at].clone()).collect()
+        self.homes[value].iter().filter_map(|at| self.facts[*at].clone()).collect()
     }
 
     /// Removes the facts of a value.
     pub fn forget(&mut self, value: ValueId) {
-        for at in self.homes.remove(&value).unwrap_or_default() {
+        if self.homes[value].is_empty() {
+            return;
+        }
+        for at in std::mem::take(self.homes.entry(value)) {
             if let Some((buffer, fact)) = self.facts[at].take() {
                 self.extents[buffer.index()].remove(&bytes(&fact.layout, fact.element), at);
                 self.free.push(at);

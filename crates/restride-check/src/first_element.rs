@@ -64,7 +64,7 @@ impl PlacementWalk<'_> {
         let mut known = alike.map(|(_, f)| differs(&f, &place.layout)).peekable();
         if known.peek().is_none() {
             let whole = vec![0; place.layout.rank()];
-            return if self.put_together.contains(&v) { Err(Unknown) } else { Ok(Some(whole)) };
+            return if self.put_together[v] { Err(Unknown) } else { Ok(Some(whole)) };
         }
         // One fact that has an element suffices for it.
         Ok(known.try_fold(Vec::new(), |most, index| index.map(|index| most.max(index))))
@@ -74,7 +74,7 @@ impl PlacementWalk<'_> {
     /// unknown.
     pub(crate) fn gap(&self, id: NodeId, r: ValueId) -> Option<(Place, Vec<i64>)> {
         let node = &self.graph.nodes[id];
-        let place = self.placement.places[r].as_ref().or(self.seen_at[r].first())?;
+        let place = self.placement.places[r].as_ref().or(self.seen_at[r].first().copied())?;
         let meta = self.metas[r].as_ref().filter(|m| m.layout.sizes == place.layout.sizes)?;
         // First missing element of an operand, by its number in the whole.
         let rows = Layout::contiguous(&meta.layout.sizes);

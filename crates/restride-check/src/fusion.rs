@@ -4,8 +4,9 @@
 //! its type; a fused node is the calls of its body. Programs mean the same if their outputs and effects have the same names.
 
 use crate::{Fault, FaultKind};
-use restride_ir::{Arg, Expr, Graph, GraphId, Node, Op, Program, Type, ValueId, fused_body};
-use std::collections::{BTreeMap, HashMap};
+use foldhash::fast::FixedState;
+use restride_ir::{Arg, Expr, Graph, GraphId, Node, Op, Program, Table, Type, ValueId, fused_body};
+use std::collections::HashMap;
 
 /// Checks a program with fused nodes against the one that it was made from.
 ///
@@ -13,6 +14,8 @@ use std::collections::{BTreeMap, HashMap};
 /// The outputs and effects that differ.
 pub fn fusion(before: &Program, after: &Program) -> Result<(), Vec<Fault>> {
     let mut names = CallNames::default();
+    // A call and its result.
+    names.terms.reserve(before.graphs.get(before.main).map_or(0, |g| 2 * g.order.len()));
     let was = names.graph(before, before.main);
     let is = names.graph(after, after.main);
     let fault = |what: String| Fault::new(FaultKind::Meaning, Some(after.main), what);
@@ -37,6 +40,9 @@ pub fn fusion(before: &Program, after: &Program) -> Result<(), Vec<Fault>> {
 
 /// Number of a name.
 type CallName = u32;
+
+/// The names of a graph's values so far.
+type KnownNames = Table<ValueId, Option<CallName>>;
 
 #[derive(PartialEq, Eq, Hash)]
 enum CallTerm {
@@ -77,7 +83,7 @@ struct NamedGraph {
 
 #[derive(Default)]
 struct CallNames {
-    terms: HashMap<CallTerm, CallName>,
+    terms: HashMap<CallTerm, CallName, FixedState>,
 }
 
 impl CallNames {
@@ -107,11 +113,12 @@ impl CallNames {
         if graph.inputs.len() != inputs.len() {
             return Err(format!("a body of {} inputs is given {}", graph.inputs.len(), inputs.len()));
         }
-        let mut known: BTreeMap<ValueId, CallName> = graph.inputs.iter().copied().zip(inputs.iter().copied()).collect();
+        let mut known = KnownNames::with_capacity(graph.values.len());
+        graph.inputs.iter().zip(inputs).for_each(|(v, name)| known.set(*v, Some(*name)));
         for (_, node) in graph.ordered() {
             if let Some(body) = fused_body(node) {
                 let body = program.graphs.get(body).ok_or("a body that is not there")?;
-                let operand = |v| known.get(&v).copied().ok_or_else(|| undefined(graph, v));
+                let operand = |v| known[v].ok_or_else(|| undefined(graph, v));
                 let operands = node.operands().map(operand).collect::<Result<Vec<CallName>, String>>()?;
                 let made = self.run(program, body, &operands, effects)?;
                 if made.len() != node.results.len() {
@@ -119,11 +126,11 @@ impl CallNames {
                 }
                 for (r, made) in node.results.iter().zip(&made) {
                     let ArgWord::Value(name) = made else { return Err("a fused body returns a number".into()) };
-                    known.insert(*r, *name);
+                    known.set(*r, Some(*name));
                 }
                 continue;
             }
-            let mut args = Vec::new();
+            let mut args = Vec::with_capacity(node.args.len());
             node.args.iter().try_for_each(|a| self.words(program, &known, graph, a, &mut args))?;
             self.call(graph, node, args, &mut known, effects);
         }
@@ -137,7 +144,7 @@ impl CallNames {
         graph: &Graph,
         node: &Node,
         args: Vec<ArgWord>,
-        known: &mut BTreeMap<ValueId, CallName>,
+        known: &mut KnownNames,
         effects: &mut Vec<CallName>,
     ) {
         let def = node.op.def();
@@ -157,7 +164,7 @@ impl CallNames {
                 other => ShownType::Text(other.to_string()),
             };
             let name = self.name(CallTerm::Result(call, k, ty));
-            known.insert(*r, name);
+            known.set(*r, Some(name));
         }
     }
 
@@ -165,12 +172,12 @@ impl CallNames {
     fn words(
         &mut self,
         program: &Program,
-        known: &BTreeMap<ValueId, CallName>,
+        known: &KnownNames,
         graph: &Graph,
         arg: &Arg,
         out: &mut Vec<ArgWord>,
     ) -> Result<(), String> {
-        let value = |v: &ValueId| known.get(v).map(|n| ArgWord::Value(*n)).ok_or_else(|| undefined(graph, *v));
+        let value = |v: &ValueId| known[*v].map(ArgWord::Value).ok_or_else(|| undefined(graph, *v));
         let number = |e: &Expr| match e {
             Expr::Int(i) => ArgWord::Int(*i),
             other => ArgWord::Text(other.to_string()),

@@ -201,7 +201,8 @@ impl PlacementWalk<'_> {
         let args = self.args(node, None)?;
         // The parts do not determine the whole, so try the result's place and the places where it is used.
         let mut places: Vec<&Place> = self.placement.places[value].iter().collect();
-        places.extend(self.seen_at[value].iter().filter(|p| Some(*p) != self.placement.places[value].as_ref()));
+        places
+            .extend(self.seen_at[value].iter().copied().filter(|p| Some(*p) != self.placement.places[value].as_ref()));
         for place in places {
             if place.layout.sizes != result.layout.sizes {
                 continue;

@@ -57,16 +57,16 @@ pub(crate) struct PlacementWalk<'a> {
     /// Last step that uses a value; beyond all steps for outputs.
     last: Table<ValueId, Option<usize>>,
     /// Places that values are read and moved from, for values whose place no declared map determines.
-    pub seen_at: Table<ValueId, Vec<Place>>,
+    pub seen_at: Table<ValueId, Vec<&'a Place>>,
     /// For each buffer of a mutated input, the input's cells.
     mutated: BTreeMap<BufferId, Meta>,
     /// Scratch buffers, which hold no value.
     working: BTreeSet<BufferId>,
     /// Results of scatters and `cat` without work.
-    pub put_together: BTreeSet<ValueId>,
+    pub put_together: Table<ValueId, bool>,
     inputs: BTreeMap<usize, BufferId>,
     outputs: BTreeMap<usize, BufferId>,
-    done: BTreeSet<NodeId>,
+    done: Table<NodeId, bool>,
     pub memory: KnownMemory,
     /// Exchanges that have started and not been waited for, in the order of their starts.
     pub flights: Vec<HeldMemory>,
@@ -79,22 +79,22 @@ pub(crate) struct PlacementWalk<'a> {
 
 impl<'a> PlacementWalk<'a> {
     fn new(program: &'a Program, id: GraphId, graph: &'a Graph, placement: &'a Placement, body: Option<usize>) -> Self {
-        let mut metas = Table::new();
+        let mut metas = Table::with_capacity(graph.values.len());
         for (v, value) in graph.values.iter() {
             if let Type::Tensor(t) = &value.ty {
                 metas.set(v, t.known());
             }
         }
-        let mut last = Table::new();
-        let mut seen_at: Table<ValueId, Vec<Place>> = Table::new();
-        let mut put_together = BTreeSet::new();
+        let mut last = Table::with_capacity(graph.values.len());
+        let mut seen_at: Table<ValueId, Vec<&Place>> = Table::with_capacity(graph.values.len());
+        let mut put_together = Table::new();
         for (at, step) in placement.steps.iter().enumerate() {
             match step {
                 Step::Run { node, reads, .. } => {
                     if let Some(node) = graph.nodes.get(*node) {
                         for (v, place) in node.operands().zip(reads) {
                             last.set(v, Some(at));
-                            seen_at.entry(v).extend(place.clone());
+                            seen_at.entry(v).extend(place.as_ref());
                         }
                     }
                 }
@@ -102,13 +102,13 @@ impl<'a> PlacementWalk<'a> {
                     if let Some(node) = graph.nodes.get(*node) {
                         node.operands().for_each(|v| last.set(v, Some(at)));
                         if let Some(Movement::Scatter { .. } | Movement::Assemble(_)) = node.op.def().movement {
-                            put_together.extend(node.results.iter().copied());
+                            node.results.iter().for_each(|r| put_together.set(*r, true));
                         }
                     }
                 }
                 Step::Move { value, from, .. } => {
                     last.set(*value, Some(at));
-                    seen_at.entry(*value).push(Place::clone(from));
+                    seen_at.entry(*value).push(&**from);
                 }
             }
         }
@@ -127,7 +127,7 @@ impl<'a> PlacementWalk<'a> {
             put_together,
             inputs: BTreeMap::new(),
             outputs: BTreeMap::new(),
-            done: BTreeSet::new(),
+            done: Table::with_capacity(graph.nodes.len()),
             memory: KnownMemory::new(placement.buffers.len()),
             flights: Vec::new(),
             to_exchange: in_order(program, graph),
@@ -255,7 +255,7 @@ impl<'a> PlacementWalk<'a> {
                 self.node = None;
                 return self.fault(FaultKind::Malformed, None, None, format!("{id} is not in the graph"));
             }
-            if !self.done.insert(id) {
+            if std::mem::replace(self.done.entry(id), true) {
                 self.fault(FaultKind::Malformed, None, None, "the node is carried out twice");
             }
         }
@@ -446,7 +446,7 @@ impl<'a> PlacementWalk<'a> {
             }
         }
         for (id, node) in self.graph.ordered() {
-            if node.op.def().effectful && !self.done.contains(&id) {
+            if node.op.def().effectful && !self.done[id] {
                 self.node = Some(id);
                 self.fault(FaultKind::Malformed, None, None, "has an effect and is never run");
             }
