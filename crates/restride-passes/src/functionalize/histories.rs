@@ -141,9 +141,13 @@ impl Readings {
 
     /// Notes a write of a region that one history records, or none: values read with another history are no longer saved.
     pub fn overwrite(&mut self, region: &SharedRegion, recorded: Option<Root>) {
-        for (_, live) in self.live.iter_mut().filter(|(root, _)| recorded != Some(*root)) {
+        self.live.retain_mut(|(root, live)| {
+            if recorded == Some(*root) {
+                return true;
+            }
             self.overwritten.append(&mut live.take(region));
-        }
+            !live.by_start.is_empty()
+        });
     }
 
     /// The values that such writes changed.
