@@ -109,6 +109,8 @@ struct GradientOperator {
     wanted: &'static [&'static str],
     /// The argument that is the forward operator's result; `None` if its rule does not read it.
     result: Option<&'static str>,
+    /// Whether results are of batches as broadcast, in the sizes of the gradient before the last two; autograd sums them.
+    broadcast: bool,
 }
 
 impl GradientOperator {
@@ -132,6 +134,18 @@ impl GradientOperator {
         Ok(out)
     }
 
+    /// Expands the operands whose gradients are wanted to the batches of a gradient.
+    fn expand(&self, e: &mut dyn Emit, grad: Val, forward: Op, args: &mut [Arg<Val, Scalar>]) -> Result<()> {
+        for (arg, given) in args.iter_mut().zip(&forward.schema().args) {
+            let Some(&operand) = arg.values().next().filter(|_| self.wanted.contains(&&*given.name)) else { continue };
+            let (batch, own) = (e.meta(grad), e.meta(operand));
+            ensure!(batch.rank() >= 2 && own.rank() >= 2, "{} takes matrices", self.own);
+            let sizes = [&batch.sizes()[..batch.rank() - 2], &own.sizes()[own.rank() - 2..]].concat();
+            *arg = Arg::Value(emit!(e, "aten.expand.default", operand, &sizes[..])?);
+        }
+        Ok(())
+    }
+
     fn lacks(&self, arg: &SchemaArg) -> OpError {
         OpError::new(format!("{} does not have {} of {}", self.own, arg.name, self.forward))
     }
@@ -140,8 +154,11 @@ impl GradientOperator {
         let missing = |name: &str| OpError::new(format!("no operator {name}"));
         let own = lookup(&super::full_name(self.own)).ok_or_else(|| missing(self.own))?;
         let forward = lookup(&super::full_name(self.forward)).ok_or_else(|| missing(self.forward))?;
-        let args = self.forward_args(e, a, own, forward)?;
+        let mut args = self.forward_args(e, a, own, forward)?;
         let grad = *a.tensor(0)?;
+        if self.broadcast {
+            self.expand(e, grad, forward, &mut args)?;
+        }
         let operand = |name: &&str| {
             let place = forward.schema().args.iter().position(|x| x.name == **name);
             place
@@ -202,9 +219,13 @@ fn types(op: Op, args: &[Arg<Val, Scalar>], e: &dyn Emit) -> Result<Vec<Meta>> {
 }
 
 macro_rules! gradient {
-    ($own:literal, $forward:literal, [$($wanted:literal),*], $result:expr, $samples:expr) => {{
+    ($own:literal, $forward:literal, [$($wanted:literal),*], $result:expr, $samples:expr) => {
+        gradient!(@ false, $own, $forward, [$($wanted),*], $result, $samples)
+    };
+    (@ $broadcast:literal, $own:literal, $forward:literal, [$($wanted:literal),*], $result:expr, $samples:expr) => {{
         fn run(e: &mut dyn Emit, a: &ValArgs<'_>) -> Vals {
-            GradientOperator { own: $own, forward: $forward, wanted: &[$($wanted),*], result: $result }.run(e, a)
+            let (wanted, result) = (&[$($wanted),*], $result);
+            GradientOperator { own: $own, forward: $forward, wanted, result, broadcast: $broadcast }.run(e, a)
         }
         composite!(run, $samples, $own)
     }};
@@ -231,7 +252,7 @@ pub(crate) static OPS: &[OpDef] = &[
     gradient!("_upsample_bicubic2d_aa_backward", "_upsample_bicubic2d_aa", ["self"], None, resized(2, Some(true))),
     gradient!("grid_sampler_2d_backward", "grid_sampler_2d", ["input", "grid"], None, grids(2)),
     gradient!("grid_sampler_3d_backward", "grid_sampler_3d", ["input", "grid"], None, grids(3)),
-    gradient!("_cdist_backward", "_cdist_forward", ["x1"], Some("cdist"), distances()),
+    gradient!(@ true, "_cdist_backward", "_cdist_forward", ["x1"], Some("cdist"), distances()),
     gradient!("_weight_norm_interface_backward", "_weight_norm_interface", ["v", "g"], None, weight_norms()),
     gradient!("multi_margin_loss_backward", "multi_margin_loss", ["self"], None, margins()).failing(),
     gradient!("multilabel_margin_loss_backward", "multilabel_margin_loss_forward", ["self"], None, label_margins())
@@ -310,6 +331,13 @@ pub(crate) mod samples {
             // Any distances will do: the operator does not check them.
             let r = in_range(DType::F64, restride_tensor::Layout::contiguous(&[3, 5]), 4, 1.0, 2.0);
             out.push(sample![tensor(DType::F64, &[3, 5], 1), x, y, p, r]);
+        }
+        // Batches that broadcast.
+        for (x, y, batch) in [(&[2, 1, 3, 4][..], &[3, 5, 4][..], &[2i64, 3][..]), (&[3, 4], &[2, 5, 4], &[2])] {
+            let (x, y) = (tensor(DType::F64, x, 2), tensor(DType::F64, y, 3));
+            let sizes = [batch, &[3, 5]].concat();
+            let r = in_range(DType::F64, restride_tensor::Layout::contiguous(&sizes), 4, 1.0, 2.0);
+            out.push(sample![tensor(DType::F64, &sizes, 1), x, y, 2.0, r]);
         }
         out
     }
