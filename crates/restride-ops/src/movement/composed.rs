@@ -221,7 +221,9 @@ fn renorm(e: &mut dyn Emit, a: &ValArgs<'_>) -> Vals {
     let scale = emit!(e, "aten.mul.Scalar", inverse, most)?;
     let factor = emit!(e, "aten.where.ScalarOther", large, scale, 1.0)?;
     let factor = if half { emit!(e, "aten.to.dtype", factor, meta.dtype)? } else { factor };
-    Ok(smallvec![emit!(e, "aten.mul.Tensor", x, factor)?])
+    let scaled = emit!(e, "aten.mul.Tensor", x, factor)?;
+    // Row-major, whatever the strides of the operand.
+    Ok(smallvec![emit!(e, "aten.contiguous.default", scaled)?])
 }
 
 pub(crate) static OPS: &[OpDef] = &[
