@@ -155,7 +155,8 @@ fn learnable_back(e: &mut dyn Emit, a: &ValArgs<'_>, axis: Option<i64>) -> Vals 
     let q = emit!(e, "aten.add.Tensor", q, zero)?;
     let (small, big) = (emit!(e, "aten.lt.Scalar", q, low)?, emit!(e, "aten.gt.Scalar", q, high)?);
     let outside = emit!(e, "aten.logical_or.default", small, big)?;
-    let for_x = emit!(e, "aten.masked_fill.Scalar", g, outside, 0)?;
+    // In the strides of the operand, not of the gradient.
+    let for_x = emit!(e, "aten.where.ScalarSelf", outside, 0.0, g)?;
     // The scale's gradient is the rounding error within range, and the bound's distance from the zero point outside.
     let clamped = emit!(e, "aten.clamp.default", q, low, high)?;
     let steps = emit!(e, "aten.sub.Tensor", clamped, zero)?;
