@@ -109,7 +109,8 @@ struct GradientOperator {
     wanted: &'static [&'static str],
     /// The argument that is the forward operator's result; `None` if its rule does not read it.
     result: Option<&'static str>,
-    /// Whether results are of batches as broadcast, in the sizes of the gradient before the last two; autograd sums them.
+    /// Whether results are of batches as broadcast, in the sizes of the gradient before the last two; autograd sums them. Those
+    /// without distances are not.
     broadcast: bool,
 }
 
@@ -140,6 +141,9 @@ impl GradientOperator {
             let Some(&operand) = arg.values().next().filter(|_| self.wanted.contains(&&*given.name)) else { continue };
             let (batch, own) = (e.meta(grad), e.meta(operand));
             ensure!(batch.rank() >= 2 && own.rank() >= 2, "{} takes matrices", self.own);
+            if batch.layout.numel() == 0 || own.layout.numel() == 0 {
+                continue;
+            }
             let sizes = [&batch.sizes()[..batch.rank() - 2], &own.sizes()[own.rank() - 2..]].concat();
             *arg = Arg::Value(emit!(e, "aten.expand.default", operand, &sizes[..])?);
         }
@@ -333,7 +337,12 @@ pub(crate) mod samples {
             out.push(sample![tensor(DType::F64, &[3, 5], 1), x, y, p, r]);
         }
         // Batches that broadcast.
-        for (x, y, batch) in [(&[2, 1, 3, 4][..], &[3, 5, 4][..], &[2i64, 3][..]), (&[3, 4], &[2, 5, 4], &[2])] {
+        let batches = [
+            (&[2, 1, 3, 4][..], &[3, 5, 4][..], &[2i64, 3][..]),
+            (&[3, 4], &[2, 5, 4], &[2]),
+            (&[1, 3, 4], &[0, 5, 4], &[0]),
+        ];
+        for (x, y, batch) in batches {
             let (x, y) = (tensor(DType::F64, x, 2), tensor(DType::F64, y, 3));
             let sizes = [batch, &[3, 5]].concat();
             let r = in_range(DType::F64, restride_tensor::Layout::contiguous(&sizes), 4, 1.0, 2.0);
