@@ -10,7 +10,7 @@ use crate::support::epilogue::{self, Epilogue};
 use crate::support::par;
 use num_traits::Zero;
 use std::mem::MaybeUninit;
-use std::ops::Range;
+use std::ops::{Add, Range};
 
 /// Terms that are summed before they are added to the result.
 pub const DEPTH: usize = 256;
@@ -225,8 +225,7 @@ unsafe fn few<T: Copy + Zero>(
                 );
                 for (i, j) in (0..rows.len()).flat_map(|i| (0..columns.len()).map(move |j| (i, j))) {
                     let cell = c.0.offset((rows.start + i) as isize * c.1 + (columns.start + j) as isize * c.2);
-                    let sum = sums.add(i * step + j).read();
-                    cell.write(if add || depth.start > 0 { cell.read() + sum } else { sum });
+                    put(cell, sums.add(i * step + j).read(), add || depth.start > 0);
                 }
             }
         }
@@ -334,6 +333,16 @@ unsafe fn band<T: Copy + Zero, B: Panels<T> + ?Sized>(
     }
 }
 
+/// Writes a sum to a cell of the result, or adds it there.
+///
+/// # Safety
+/// The cell is readable and writable.
+#[inline(always)]
+pub(super) unsafe fn put<T: Copy + Add<Output = T>>(cell: *mut T, sum: T, add: bool) {
+    // SAFETY: the caller's promise.
+    unsafe { cell.write(if add { cell.read() + sum } else { sum }) }
+}
+
 /// A tile whose columns are apart in the result.
 ///
 /// # Safety
@@ -350,10 +359,6 @@ unsafe fn scattered<T: Copy + Zero>(
 ) {
     let (mut own, mut turned) = (Lines::<TILE>::new(), Lines::<TILE>::new());
     let (own, turned): (*mut T, *mut T) = (own.start(), turned.start());
-    let put = |cell: *mut T, sum: T| {
-        // SAFETY: a cell of the result.
-        unsafe { cell.write(if add { cell.read() + sum } else { sum }) }
-    };
     // SAFETY: the caller's promise; the tile is within the largest.
     unsafe {
         tile(k, a, b, (own, n as isize), n, false);
@@ -362,12 +367,12 @@ unsafe fn scattered<T: Copy + Zero>(
             pack(turn, turned, m, (own, 1, n as isize), n, m);
             for j in 0..n {
                 let (to, from) = (c.0.offset(j as isize * c.2), turned.add(j * m));
-                (0..m).for_each(|i| put(to.add(i), from.add(i).read()));
+                (0..m).for_each(|i| put(to.add(i), from.add(i).read(), add));
             }
             return;
         }
         for (i, j) in (0..n).flat_map(|j| (0..m).map(move |i| (i, j))) {
-            put(c.0.offset(i as isize * c.1 + j as isize * c.2), own.add(i * n + j).read());
+            put(c.0.offset(i as isize * c.1 + j as isize * c.2), own.add(i * n + j).read(), add);
         }
     }
 }

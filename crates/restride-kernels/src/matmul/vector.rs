@@ -2,7 +2,7 @@
 //!
 //! A product with a vector sums in [`LANES`] lanes whatever the strides of the matrix.
 
-use super::blocked::{DEPTH, Matrix, MatrixMut, SHARED, Shared};
+use super::blocked::{self, DEPTH, Matrix, MatrixMut, SHARED, Shared};
 use super::panels::{Panels, Rows};
 use crate::support::cache::{CacheLevel, LINE, prefetch};
 use crate::support::pack::Compute;
@@ -76,7 +76,7 @@ const RUN: usize = 1024;
 unsafe fn put<T: Copy + Add<Output = T>>(cell: *mut T, lanes: [T; LANES], add: bool) {
     let sum = ((lanes[0] + lanes[4]) + (lanes[2] + lanes[6])) + ((lanes[1] + lanes[5]) + (lanes[3] + lanes[7]));
     // SAFETY: the caller's promise.
-    unsafe { cell.write(if add { cell.read() + sum } else { sum }) }
+    unsafe { blocked::put(cell, sum, add) }
 }
 
 /// Adds `k` terms to the sums of `n` columns that are side by side, all of a lane after those of the one before: the first term is the

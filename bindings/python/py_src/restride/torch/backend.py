@@ -165,7 +165,7 @@ def _tell(error: Error, left: str = "a graph") -> None:
 def _refused(error: Error) -> Error:
     """The error of a graph that has to be restride's as a whole."""
     advice = "without fullgraph=True and fallback=False, eager PyTorch computes it"
-    text = str(error).replace(f"; {error.help}", "") if error.help else str(error)
+    text = str(error).removesuffix(f"; {error.help}")
     return type(error)(f"{text}; {advice}", error.what, error.node, error.source, error.code, advice)
 
 
