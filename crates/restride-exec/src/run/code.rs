@@ -35,6 +35,9 @@ pub(super) struct Code {
     pub spare_bytes: usize,
 }
 
+/// Bytes of the caller's tensors, or of the arena, from which on steps find them in memory and not in the caches.
+const FAR: i64 = 16 << 20;
+
 /// The memory of a buffer.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum BufferRoot {
@@ -125,6 +128,8 @@ struct Maker<'a> {
     /// Of a body: how many of its inputs it replaces; the others are never written.
     body: Option<usize>,
     used: Vec<bool>,
+    /// Of each buffer: whether its memory is too large for the caches.
+    far: Vec<bool>,
     spare_bytes: usize,
 }
 
@@ -152,9 +157,11 @@ impl Code {
             output_align: vec![1; graph.outputs.len()],
             body,
             used,
+            far: Vec::new(),
             spare_bytes: 0,
         };
         let outputs = maker.roots(plan)?;
+        maker.far = far(&maker.roots, placement, plan);
         let mut nested = BTreeMap::new();
         for (&body, inner) in &placement.nested {
             nested.insert(body, Code::new(program, body, &inner.placement, &inner.plan, Some(inner.carried))?);
@@ -217,6 +224,18 @@ fn changes(graph: &Graph, placement: &Placement) -> (Changes, Changes) {
         }
     }
     (births, deaths)
+}
+
+/// Of each buffer: whether steps find it in memory, as the caller's tensors or the arena take more bytes than the caches hold.
+fn far(roots: &[BufferRoot], placement: &Placement, plan: &Plan) -> Vec<bool> {
+    let callers = |root: &BufferRoot| matches!(root, BufferRoot::Input(_) | BufferRoot::Output(_));
+    let buffers = placement.buffers.iter().zip(roots).filter(|(_, root)| callers(root));
+    let bytes = buffers.fold(0i64, |sum, ((_, b), _)| sum.saturating_add(b.bytes));
+    let of = |root: &BufferRoot| match root {
+        BufferRoot::Arena { .. } => plan.arena_bytes >= FAR,
+        _ => bytes >= FAR,
+    };
+    roots.iter().map(of).collect()
 }
 
 impl Maker<'_> {
@@ -454,7 +473,7 @@ impl Maker<'_> {
         let reads = reads.into_iter().collect::<Option<Vec<_>>>().ok_or_else(missing)?;
         let writes = writes.into_iter().collect::<Option<Vec<_>>>().ok_or_else(missing)?;
         let scratch = self.scratch(id)?;
-        Ok(Action::Fused(Box::new(FusedStep::new(body, reads, writes, scratch)?)))
+        Ok(Action::Fused(Box::new(FusedStep::new(body, reads, writes, scratch, &self.far)?)))
     }
 
     /// The working memory of a node: its buffer and bytes.

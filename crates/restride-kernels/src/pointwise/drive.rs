@@ -262,8 +262,9 @@ fn on_one_thread<T: Compute>(
                 let Some(buffer) = buffer else { unreachable!("what is not read in place has a buffer") };
                 let row = &mut buffer[..count * n];
                 // The same cells in each row stay where they are.
+                let there = if many == 1 { start > 0 && rows.stride(k) == 0 } else { first > 0 && step(k) == 0 };
                 if let Some(view) = input.view()
-                    && (many == 1 || first == 0 || step(k) != 0)
+                    && !there
                 {
                     let n = if joined(k) { count * n } else { n };
                     for (j, row) in row.chunks_exact_mut(n).enumerate() {

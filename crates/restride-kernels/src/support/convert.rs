@@ -5,9 +5,9 @@
 //! multiplying. Conversions are PyTorch's on the CPU: floats are cut towards zero, `bool` is "not zero", a complex
 //! number loses its imaginary part, narrower floats round to nearest even, narrower integers wrap.
 
+use crate::support::halves::{from_brain, from_half, to_brain, to_half};
 use crate::support::isa;
 use crate::support::scratch::Temp;
-use half::slice::{HalfBitsSliceExt as _, HalfFloatSliceExt as _};
 use restride_tensor::{C32, C64, DType, Scalar, View, ViewMut, bf16, f16};
 
 use crate::support::rows::{Rows, may_share};
@@ -19,6 +19,8 @@ pub use crate::support::compute::{Compute, Kind};
 
 /// A cell of memory, and its conversion to a number and back.
 trait Cell: Copy {
+    /// Whether conversions of neighbours are compiled for vectors.
+    const VECTORS: bool;
     fn load<C: Compute>(self) -> C;
     fn store<C: Compute>(x: C) -> Self;
 }
@@ -29,8 +31,9 @@ trait Cell: Copy {
 struct Bool8(u8);
 
 macro_rules! cells {
-    ($($t:ty: |$s:ident| $load:expr, |$x:ident| $store:expr;)*) => {$(
+    ($($t:ty, $vectors:literal: |$s:ident| $load:expr, |$x:ident| $store:expr;)*) => {$(
         impl Cell for $t {
+            const VECTORS: bool = $vectors;
             #[inline(always)]
             fn load<C: Compute>(self) -> C { let $s = self; $load }
             #[inline(always)]
@@ -39,18 +42,18 @@ macro_rules! cells {
     )*};
 }
 cells! {
-    Bool8: |s| C::from_i64((s.0 != 0) as i64), |x| Bool8(x.truth() as u8);
-    u8: |s| C::from_i64(s as i64), |x| x.to_i64() as u8;
-    i8: |s| C::from_i64(s as i64), |x| x.to_i32() as i8;
-    i16: |s| C::from_i64(s as i64), |x| x.to_i32() as i16;
-    i32: |s| C::from_i64(s as i64), |x| x.to_i32();
-    i64: |s| C::from_i64(s), |x| x.to_i64();
-    f16: |s| C::from_f32(s.to_f32()), |x| f16::from_f32(x.to_f32());
-    bf16: |s| C::from_f32(s.to_f32()), |x| bf16::from_f32(x.to_f32());
-    f32: |s| C::from_f32(s), |x| x.to_f32();
-    f64: |s| C::from_f64(s), |x| x.to_f64();
-    C32: |s| C::from_c32(s), |x| x.to_c32();
-    C64: |s| C::from_c64(s), |x| x.to_c64();
+    Bool8, true: |s| C::from_i64((s.0 != 0) as i64), |x| Bool8(x.truth() as u8);
+    u8, true: |s| C::from_i64(s as i64), |x| x.to_i64() as u8;
+    i8, true: |s| C::from_i64(s as i64), |x| x.to_i32() as i8;
+    i16, true: |s| C::from_i64(s as i64), |x| x.to_i32() as i16;
+    i32, true: |s| C::from_i64(s as i64), |x| x.to_i32();
+    i64, true: |s| C::from_i64(s), |x| x.to_i64();
+    f16, false: |s| C::from_f32(s.to_f32()), |x| f16::from_f32(x.to_f32());
+    bf16, false: |s| C::from_f32(s.to_f32()), |x| bf16::from_f32(x.to_f32());
+    f32, true: |s| C::from_f32(s), |x| x.to_f32();
+    f64, true: |s| C::from_f64(s), |x| x.to_f64();
+    C32, false: |s| C::from_c32(s), |x| x.to_c32();
+    C64, false: |s| C::from_c64(s), |x| x.to_c64();
 }
 
 /// Runs `$body` with `$T` the cell type of an element type.
@@ -98,12 +101,11 @@ pub unsafe fn load_row<C: Compute>(dtype: DType, base: *const u8, offset: isize,
             match dtype {
                 DType::F16 => {
                     // SAFETY: as the caller promises.
-                    let row = unsafe { halves::<f16>(base, offset, out.len()) };
-                    return row.convert_to_f32_slice(out);
+                    return from_half(unsafe { halves_at::<f16>(base, offset, out.len()) }, out);
                 }
                 DType::BF16 => {
                     // SAFETY: as the caller promises.
-                    return isa::run(FromBrain(unsafe { halves::<bf16>(base, offset, out.len()) }, out));
+                    return from_brain(unsafe { halves_at::<bf16>(base, offset, out.len()) }, out);
                 }
                 _ => {}
             }
@@ -135,7 +137,7 @@ pub unsafe fn store_row<C: Compute>(dtype: DType, base: *mut u8, offset: isize, 
             // SAFETY: as the caller promises; the row is in memory of its own, which no tensor shares.
             let narrow = unsafe { std::slice::from_raw_parts_mut(to, row.len()) };
             match dtype {
-                DType::F16 => narrow.reinterpret_cast_mut::<f16>().convert_from_f32_slice(row),
+                DType::F16 => to_half(row, narrow),
                 _ => to_brain(row, narrow),
             }
             return;
@@ -161,69 +163,48 @@ fn singles<C: Compute>(row: &[C]) -> Option<&[f32]> {
 
 /// # Safety
 /// As [`load_row`], with elements of type `T`.
-unsafe fn halves<'a, T>(base: *const u8, offset: isize, n: usize) -> &'a [T] {
+unsafe fn halves_at<'a, T>(base: *const u8, offset: isize, n: usize) -> &'a [T] {
     // SAFETY: the caller's promise; an empty row may have any address.
     if n == 0 { &[] } else { unsafe { std::slice::from_raw_parts((base as *const T).wrapping_offset(offset), n) } }
 }
 
-/// `bf16` to `f32`.
-struct FromBrain<'a>(&'a [bf16], &'a mut [f32]);
-impl isa::Work for FromBrain<'_> {
+/// One number, as often as the row is long.
+struct Filled<'a, C>(C, &'a mut [C]);
+impl<C: Compute> isa::Work for Filled<'_, C> {
     type Out = ();
     const WIDEST: bool = true;
     #[inline(always)]
     fn run(self) {
-        self.1.iter_mut().zip(self.0).for_each(|(o, x)| *o = f32::from_bits((x.to_bits() as u32) << 16));
+        self.1.fill(self.0);
     }
 }
 
-/// `f32` to the bits of `bf16`, to nearest even.
-fn to_brain(row: &[f32], to: &mut [u16]) {
-    #[cfg(all(target_arch = "x86_64", not(miri)))]
-    if isa::isa() == isa::Isa::Avx512 && is_x86_feature_detected!("avx512bf16") {
-        // SAFETY: the processor has the instructions.
-        if unsafe { converted_to_brain(row, to) } {
-            return;
-        }
-    }
-    isa::run(ToBrain(row, to));
-}
-
-/// As [`to_brain`], by the instruction for it. False if a number is subnormal: the instruction takes it for 0.
-#[cfg(all(target_arch = "x86_64", not(miri)))]
-#[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,avx512bf16")]
-fn converted_to_brain(row: &[f32], to: &mut [u16]) -> bool {
-    use std::arch::x86_64::*;
-    /// Subnormal numbers, in the instruction's table of classes.
-    const SUBNORMAL: i32 = 0x20;
-    let (vectors, rest) = row.as_chunks::<16>();
-    let (halves, rest_of_halves) = to.as_chunks_mut::<16>();
-    let mut subnormal = 0;
-    for (x, half) in vectors.iter().zip(halves) {
-        // SAFETY: sixteen numbers of each.
-        unsafe {
-            let x = _mm512_loadu_ps(x.as_ptr());
-            subnormal |= _mm512_fpclass_ps_mask::<SUBNORMAL>(x);
-            let near = std::mem::transmute::<__m256bh, __m256i>(_mm512_cvtneps_pbh(x));
-            _mm256_storeu_si256(half.as_mut_ptr().cast(), near);
-        }
-    }
-    isa::Work::run(ToBrain(rest, rest_of_halves));
-    subnormal == 0
-}
-
-/// As [`to_brain`], in plain arithmetic.
-struct ToBrain<'a>(&'a [f32], &'a mut [u16]);
-impl isa::Work for ToBrain<'_> {
+/// Cells that are neighbours, as numbers: all of them are readable.
+struct Loaded<'a, T, C>(*const T, &'a mut [C]);
+impl<T: Cell, C: Compute> isa::Work for Loaded<'_, T, C> {
     type Out = ();
+    const VECTORS: bool = T::VECTORS && matches!(C::KIND, Kind::Int | Kind::F32 | Kind::F64);
     const WIDEST: bool = true;
     #[inline(always)]
     fn run(self) {
-        for (o, x) in self.1.iter_mut().zip(self.0) {
-            let bits = x.to_bits();
-            let round = (bits >> 16 & 1).wrapping_add(0x7fff);
-            let near = bits.wrapping_add(round) >> 16;
-            *o = if x.is_nan() { bits >> 16 | 0x40 } else { near } as u16;
+        for (i, o) in self.1.iter_mut().enumerate() {
+            // SAFETY: [`load_cells`] has the caller's promise that every element of the row is readable.
+            *o = unsafe { self.0.add(i).read() }.load();
+        }
+    }
+}
+
+/// Numbers to cells that are neighbours, all of which may be written.
+struct Kept<'a, T, C>(*mut T, &'a [C]);
+impl<T: Cell, C: Compute> isa::Work for Kept<'_, T, C> {
+    type Out = ();
+    const VECTORS: bool = T::VECTORS && matches!(C::KIND, Kind::Int | Kind::F32 | Kind::F64);
+    const WIDEST: bool = true;
+    #[inline(always)]
+    fn run(self) {
+        for (i, &x) in self.1.iter().enumerate() {
+            // SAFETY: [`store_cells`] has the caller's promise that every element of the row may be written.
+            unsafe { self.0.add(i).write(T::store(x)) };
         }
     }
 }
@@ -235,14 +216,9 @@ unsafe fn load_cells<T: Cell, C: Compute>(src: *const T, stride: isize, out: &mu
         0 if !out.is_empty() => {
             // SAFETY: the caller promises that every element of the row is readable; index arithmetic wraps only for
             // elements that are not read.
-            out.fill(unsafe { src.read() }.load());
+            isa::run(Filled(unsafe { src.read() }.load(), out));
         }
-        1 => {
-            for (i, o) in out.iter_mut().enumerate() {
-                // SAFETY: as above.
-                *o = unsafe { src.add(i).read() }.load();
-            }
-        }
+        1 => isa::run(Loaded(src, out)),
         _ => {
             for (i, o) in out.iter_mut().enumerate() {
                 // SAFETY: as above.
@@ -256,13 +232,10 @@ unsafe fn load_cells<T: Cell, C: Compute>(src: *const T, stride: isize, out: &mu
 /// As [`store_row`].
 unsafe fn store_cells<T: Cell, C: Compute>(dst: *mut T, stride: isize, row: &[C]) {
     if stride == 1 {
-        for (i, &x) in row.iter().enumerate() {
-            // SAFETY: the caller promises that every element of the row may be written.
-            unsafe { dst.add(i).write(T::store(x)) };
-        }
+        isa::run(Kept(dst, row));
     } else {
         for (i, &x) in row.iter().enumerate() {
-            // SAFETY: as above.
+            // SAFETY: the caller promises that every element of the row may be written.
             unsafe { dst.wrapping_offset(i as isize * stride).write(T::store(x)) };
         }
     }
@@ -520,26 +493,6 @@ mod tests {
         assert_eq!(round_scalar::<i64>(DType::I8, Scalar::Int(300)), 44);
         assert_eq!(round_scalar::<f32>(DType::F16, Scalar::Float(1e6)), f32::INFINITY);
         assert_eq!(round_scalar::<i64>(DType::Bool, Scalar::Float(0.5)), 1);
-    }
-
-    #[test]
-    fn numbers_become_bf16_alike_on_every_instruction_set() {
-        use crate::support::isa::tests::on_each;
-        let step = if cfg!(miri) { 0x0123_4567 } else { 0x1357 };
-        let all: Vec<f32> = (0..=u32::MAX).step_by(step).map(f32::from_bits).collect();
-        let normal: Vec<f32> = all.iter().copied().filter(|x| !x.is_subnormal()).collect();
-        for numbers in [all, normal] {
-            for row in numbers.chunks(1000) {
-                on_each(|isa| {
-                    let mut bits = vec![0u16; row.len()];
-                    // SAFETY: as many elements.
-                    unsafe { store_row(DType::BF16, bits.as_mut_ptr().cast(), 0, 1, row) };
-                    for (x, bits) in row.iter().zip(bits) {
-                        assert_eq!(bits, bf16::from_f32(*x).to_bits(), "{x:e} {isa:?}");
-                    }
-                });
-            }
-        }
     }
 
     #[test]

@@ -128,7 +128,8 @@ struct TileFrame {
 }
 
 impl FusedStep {
-    /// The step of a body at places that are inside of their buffers.
+    /// The step of a body at places that are inside of their buffers; `far` says of each buffer whether its memory is too large
+    /// for the caches.
     ///
     /// # Errors
     /// The body does not fit the places, an operator gives other types than declared, or even the smallest tile is too large.
@@ -137,6 +138,7 @@ impl FusedStep {
         reads: Vec<TypedPlace>,
         writes: Vec<TypedPlace>,
         scratch: Option<(usize, usize)>,
+        far: &[bool],
     ) -> Result<FusedStep> {
         let tiling = Tiling::of(body)?;
         let metas = BodyTypes::of(body)?;
@@ -170,7 +172,7 @@ impl FusedStep {
         let elements = parts.tiling.sizes.iter().product::<i64>() as usize;
         let share = whole.tiles > 1 && elements.saturating_mul(calls.len()) >= SHARED;
         let BodyParts { body, tiling, metas, reads, writes, head: of, .. } = &parts;
-        let rows = RowProgram::of(body, (tiling, of.as_ref()), metas, reads, writes);
+        let rows = RowProgram::of(body, (tiling, of.as_ref()), metas, reads, writes, far);
         Ok(FusedStep { parts, calls, head, rows, whole, share })
     }
 }

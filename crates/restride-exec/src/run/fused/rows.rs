@@ -13,6 +13,7 @@ use restride_kernels::support::cache::{self, CacheLevel, prefetch};
 use restride_kernels::support::convert::load_row;
 use restride_kernels::support::par;
 use restride_kernels::support::stack::Stack;
+use restride_kernels::support::units::Units;
 use restride_tensor::{DType, Layout, View, by_stride};
 use smallvec::SmallVec;
 use std::ops::Range;
@@ -54,6 +55,8 @@ pub(super) struct RowProgram {
 struct RowTensor {
     source: TileSource,
     read: bool,
+    /// Whether its memory is too large for the caches.
+    far: bool,
     /// Of another type: the type and the byte of the only element.
     converted: Option<(DType, isize)>,
     /// First element, and distances of elements along the dimensions of the space.
@@ -115,13 +118,14 @@ impl ChannelFactors {
 }
 
 impl RowProgram {
-    /// The functions of a body at its places; `None` if a call has none, or works on other elements than a row's own.
+    /// The functions of a body at its places; `far` says of each buffer whether its memory is too large for the caches. `None` if a call has none, or works on other elements than a row's own.
     pub fn of(
         body: &Graph,
         (tiling, head): (&Tiling, Option<&FusedHead>),
         metas: &BodyTypes,
         reads: &[TypedPlace],
         writes: &[TypedPlace],
+        far: &[bool],
     ) -> Option<RowProgram> {
         if (0..tiling.sizes.len()).any(|d| tiling.sizes[d] != 1 && !tiling.cut[d]) {
             return None;
@@ -131,7 +135,7 @@ impl RowProgram {
         by_stride(&mut order, |d| last.strides[d]);
         let (tensors, calls, constants, scales) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
         let program = RowProgram { sizes: tiling.sizes.clone(), order, tensors, calls, constants, slots: 0, scales };
-        let mut maker = RowMaker { body, tiling, metas, program, places: Vec::new(), values: Vec::new() };
+        let mut maker = RowMaker { body, tiling, metas, far, program, places: Vec::new(), values: Vec::new() };
         let returned: Vec<ValueId> = body.output_values().collect();
         for (k, v) in returned.iter().enumerate() {
             maker.tensor(*v, TileSource::Write(k), &writes[k].layout, writes[k].clone(), false)?;
@@ -232,11 +236,11 @@ impl RowProgram {
         unsafe { self.walked(&walk, &bases, factors) }
     }
 
-    /// The tensors that are read or written `in_place`; of those that share cells, the first.
-    fn streams(&self, bases: &[*mut f32], in_place: impl Fn(usize) -> bool) -> SmallVec<[usize; 8]> {
+    /// The tensors that are `fetched`; of those that share cells, the first.
+    fn streams(&self, bases: &[*mut f32], fetched: impl Fn(usize) -> bool) -> SmallVec<[usize; 8]> {
         let cells = |k: usize| (bases[k], self.tensors[k].offset, &self.tensors[k].strides);
         let mut streams: SmallVec<[usize; 8]> = SmallVec::new();
-        for k in (0..bases.len()).filter(|k| in_place(*k)) {
+        for k in (0..bases.len()).filter(|k| fetched(*k)) {
             if !streams.iter().any(|other| cells(*other) == cells(k)) {
                 streams.push(k);
             }
@@ -274,55 +278,49 @@ impl RowProgram {
             unsafe { std::slice::from_raw_parts_mut(buffer(first_constant + k), width) }.fill(*x);
         }
         let runs = |k: usize| walk.strides[k] == 1 && walk.jumps[k].is_none();
-        let streams = self.streams(bases, |k| runs(k) && gathered[k].is_none());
+        let streams = self.streams(bases, |k| self.tensors[k].far && runs(k) && gathered[k].is_none());
         let far = walk.len * size_of::<f32>() * streams.len() >= FAR;
         walk.for_each(|at| {
             for start in (0..walk.len).step_by(width) {
                 let n = width.min(walk.len - start);
                 let cell = |k: usize| bases[k].wrapping_offset(at[k] + start as isize * walk.strides[k]);
-                // Calls read the first cache and leave memory idle: before each, a share of the next part is fetched.
+                // Calls read the caches and leave memory idle: before each, a share of the next part is fetched.
                 let next = if far { width.min(walk.len - start - n) } else { 0 };
                 let fetch = |call: usize| {
                     let share = next.div_ceil(self.calls.len()).next_multiple_of(LINE);
-                    for line in (call * share..next.min((call + 1) * share)).step_by(LINE) {
-                        streams.iter().for_each(|k| prefetch(cell(*k).wrapping_add(n + line), CacheLevel::First));
+                    // Line after line of one tensor, as the processor itself expects it.
+                    for k in &streams {
+                        for line in (call * share..next.min((call + 1) * share)).step_by(LINE) {
+                            prefetch(cell(*k).wrapping_add(n + line), CacheLevel::Second);
+                        }
                     }
                 };
-                // Copies between a buffer and units that are apart; a unit of one cell fills its part of the buffer.
-                let units = |k: usize, jump: isize, buffer: *mut f32, read: bool| {
+                let store_units = |k: usize, jump: isize, buffer: *const f32| {
                     walk.each_unit(start, n, |part, unit, from| {
                         let first = at[k] + unit as isize * jump;
                         let cell = bases[k].wrapping_offset(first + from as isize * walk.strides[k]);
-                        let (own, len) = (buffer.wrapping_add(part.start), part.len());
-                        let (from, to) = if read { (cell, own) } else { (own, cell) };
                         // SAFETY: cells of the tensor's place, which no slice shows now; elements of the buffer.
-                        unsafe {
-                            match walk.strides[k] {
-                                0 => std::slice::from_raw_parts_mut(own, len).fill(cell.read()),
-                                _ => from.copy_to_nonoverlapping(to, len),
-                            }
-                        }
+                        unsafe { buffer.wrapping_add(part.start).copy_to_nonoverlapping(cell, part.len()) };
                     });
                 };
                 for (k, to) in gathered.iter().enumerate().filter_map(|(k, to)| Some((k, (*to)?))) {
-                    if let Some(jump) = walk.jumps[k] {
-                        units(k, jump, buffer(to), true);
-                        continue;
-                    }
-                    let (from, step) = (cell(k), walk.strides[k]);
                     // SAFETY: cells of the tensor's place; one of the buffers.
                     unsafe {
                         let to = std::slice::from_raw_parts_mut(buffer(to), n);
-                        if let Some((dtype, at)) = self.tensors[k].converted {
-                            let mut x = [0f32];
-                            load_row(dtype, bases[k].cast::<u8>().wrapping_offset(at), 0, 1, &mut x);
-                            to.fill(x[0]);
-                            continue;
-                        }
-                        match step {
-                            0 if start > 0 => {}
-                            0 => to.fill(from.read()),
-                            _ => (0..n).for_each(|i| to[i] = from.offset(i as isize * step).read()),
+                        match (walk.jumps[k], self.tensors[k].converted) {
+                            (Some(jump), _) => {
+                                let len = walk.unit.unwrap_or(walk.len);
+                                let first = bases[k].wrapping_offset(at[k] + (start / len) as isize * jump);
+                                Units { len, step: walk.strides[k], jump }.load(first, start % len, to);
+                            }
+                            (None, Some((dtype, at))) => {
+                                let mut x = [0f32];
+                                load_row(dtype, bases[k].cast::<u8>().wrapping_offset(at), 0, 1, &mut x);
+                                to.fill(x[0]);
+                            }
+                            // There from the row's first part on.
+                            (None, None) if walk.strides[k] == 0 && start > 0 => {}
+                            (None, None) => load_row(DType::F32, cell(k).cast(), 0, walk.strides[k], to),
                         }
                     }
                 }
@@ -379,7 +377,7 @@ impl RowProgram {
                     }
                     if let Some(k) = call.to.tensor.filter(|_| straight.is_none()) {
                         if let Some(jump) = walk.jumps[k] {
-                            units(k, jump, to, false);
+                            store_units(k, jump, to);
                             continue;
                         }
                         let (cell, step) = (cell(k), walk.strides[k]);
@@ -401,6 +399,7 @@ struct RowMaker<'a> {
     body: &'a Graph,
     tiling: &'a Tiling,
     metas: &'a BodyTypes,
+    far: &'a [bool],
     program: RowProgram,
     /// Of each tensor.
     places: Vec<TypedPlace>,
@@ -434,7 +433,8 @@ impl RowMaker<'_> {
             }
         }
         let offset = if converted.is_some() { 0 } else { layout.offset as isize };
-        self.program.tensors.push(RowTensor { source, read, converted, offset, strides });
+        let far = self.far.get(place.buffer).is_some_and(|far| *far);
+        self.program.tensors.push(RowTensor { source, read, far, converted, offset, strides });
         self.places.push(place);
         Some(self.program.tensors.len() - 1)
     }
