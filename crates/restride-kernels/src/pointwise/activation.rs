@@ -21,7 +21,11 @@ pub(super) fn gelu_tanh_slope<T: Real>(x: T) -> T {
 
 #[inline(always)]
 fn clamp<T: Real>(x: T, lo: T, hi: T) -> T {
-    x.larger(lo).smaller(hi)
+    // NaN stays: it is neither below nor above.
+    let y = if x < lo { lo } else { x };
+    let y = if y > hi { hi } else { y };
+    let either = if lo.is_nan() { lo } else { hi };
+    if lo.is_nan() | hi.is_nan() { either } else { y }
 }
 
 #[inline(always)]
@@ -37,8 +41,8 @@ fn elu<T: Real>(x: T, alpha: T, scale: T, input_scale: T) -> T {
 pointwise! {
     RELU(x) "`max(x, 0)`" { int: x.max(0), real: x.larger(0.0) }
     CLAMP(x, lo, hi) "`x` brought into `lo..hi`; NaN if any is" {
-        int: x.max(lo).min(hi),
-        real: if lo.is_nan() { lo } else if hi.is_nan() { hi } else { clamp(x, lo, hi) },
+        integer: x.max(lo).min(hi),
+        elementary: clamp(x, lo, hi),
     }
     LEAKY_RELU(x, slope) "`x`, times `slope` below 0" { real: if x > 0.0 { x } else { x * slope } }
     ELU(x, alpha, scale, input_scale) "`x`, an exponential below 0" { elementary: elu(x, alpha, scale, input_scale) }

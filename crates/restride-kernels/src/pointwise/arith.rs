@@ -148,8 +148,8 @@ pointwise! {
         int: if a == 0 { b } else { (a > 0) as i64 },
         real: if a == 0.0 { b } else { (a > 0.0) as u8 as T },
     }
-    MAXIMUM(a, b) "the larger; NaN if either is" { int: a.max(b), real: a.larger(b) }
-    MINIMUM(a, b) "the smaller; NaN if either is" { int: a.min(b), real: a.smaller(b) }
+    MAXIMUM(a, b) "the larger; NaN if either is" { integer: a.max(b), real: a.larger(b) }
+    MINIMUM(a, b) "the smaller; NaN if either is" { integer: a.min(b), real: a.smaller(b) }
     FMAX(a, b) "the larger, NaN only if both are" { int: a.max(b), real: a.max(b) }
     FMIN(a, b) "the smaller, NaN only if both are" { int: a.min(b), real: a.min(b) }
     LDEXP(a, b) "`a` times two to the power of `b`" { elementary: a * b.exp2_fast(), complex: a * (b * std::f64::consts::LN_2 as F).by(m::exp) }
@@ -161,10 +161,10 @@ pointwise! {
     OR(a, b) "bitwise or" { int: a | b }
     XOR(a, b) "bitwise exclusive or" { int: a ^ b }
     SHIFT_LEFT(a, b) "`a << b`, 0 where that shifts everything out" {
-        int: if (0..64).contains(&b) { a << b } else { 0 },
+        integer: if (0..64).contains(&b) { a << b } else { 0 },
     }
     SHIFT_RIGHT(a, b) "`a >> b`, the sign where that shifts everything out" {
-        int: a >> if (0..64).contains(&b) { b } else { 63 },
+        integer: a >> if (0..64).contains(&b) { b } else { 63 },
     }
     ADDCMUL(a, b, c, value) "`a + value * b * c`" {
         int: a.wrapping_add(value.wrapping_mul(b).wrapping_mul(c)), real: a + value * b * c, complex: a + value * b * c,

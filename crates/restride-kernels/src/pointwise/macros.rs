@@ -54,11 +54,15 @@ macro_rules! result {
     };
 }
 
-/// Sets the row functions of one group of compute types: `real` is arithmetic, `elementary` has functions of `support/math.rs`, for
+/// Sets the row functions of one group of compute types: `integer` is `int` with what the first vectors lack, comparisons and shifts
+/// of 64 bits; `real` is arithmetic, `elementary` has functions of `support/math.rs`, for
 /// which the widest vectors pay; `exponential` has those that `support/math.rs` has of doubles too.
 macro_rules! group {
     ($p:ident, $r:ident, int, $xs:tt, $e:expr) => {
         $p.int = Some(rowwise!(i64, result!($r i64), $xs, $e));
+    };
+    ($p:ident, $r:ident, integer, $xs:tt, $e:expr) => {
+        $p.int = Some(rowwise_wide!(true, i64, result!($r i64), $xs, $e));
     };
     ($p:ident, $r:ident, real, $xs:tt, $e:expr) => {
         $p.f32 = Some(rowwise_wide!(false, f32, result!($r f32), $xs, $e));
