@@ -309,7 +309,8 @@ unsafe fn columns<T: Copy + Zero + Add<Output = T> + Mul<Output = T>>(
     let factor = |p: usize| unsafe { a.0.offset(p as isize * a.1).read() };
     // SAFETY: the caller's promise.
     let put = |j: usize, lanes: [T; LANES]| unsafe { put(c.0.offset(j as isize * c.1), lanes, add) };
-    if b.2 == 1 {
+    // A single column whose elements are neighbours is a run.
+    if b.2 == 1 && (n > 1 || b.1 != 1) {
         let mut sums = Stack::<T, { LANES * WIDE }>::new();
         let sums = sums.filled(LANES * n, T::zero());
         // SAFETY: the caller's promise.

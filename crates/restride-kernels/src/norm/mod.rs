@@ -37,6 +37,40 @@ fn moments<'a, T: Real>(runs: impl Iterator<Item = &'a [T]> + Clone, count: usiz
     Moments { mean, squares }
 }
 
+/// Channels whose moments are computed side by side.
+const COLUMNS: usize = 64;
+
+/// Moments of channels of one element a sample, as [`moments`] has them, some channels at a time.
+struct ColumnMoments<'a, T> {
+    data: &'a [T],
+    channels: usize,
+    /// The first channel of `to`, which has [`COLUMNS`] at most.
+    first: usize,
+    to: &'a mut [Moments],
+}
+impl<T: Real> isa::Work for ColumnMoments<'_, T> {
+    type Out = ();
+    const WIDEST: bool = size_of::<T>() == 4;
+    #[inline(always)]
+    fn run(self) {
+        let ColumnMoments { data, channels, first, to } = self;
+        let n = to.len();
+        let rows = || data.chunks_exact(channels).map(|row| &row[first..first + n]);
+        let count = rows().len() as f64;
+        let mut means = [0.0; COLUMNS];
+        rows().for_each(|row| means.iter_mut().zip(row).for_each(|(t, x)| *t += x.wide()));
+        means.iter_mut().for_each(|t| *t /= count);
+        let mut squares = [0.0; COLUMNS];
+        rows().for_each(|row| {
+            squares.iter_mut().zip(&means).zip(row).for_each(|((t, mean), x)| {
+                let d = x.wide() - mean;
+                *t += d * d;
+            });
+        });
+        to.iter_mut().zip(means).zip(squares).for_each(|((m, mean), squares)| *m = Moments { mean, squares });
+    }
+}
+
 /// The sum of a run, or of its squared distances from a mean.
 struct Distances<'a, T>(&'a [T], Option<f64>);
 impl<T: Real> isa::Work for Distances<'_, T> {
@@ -276,10 +310,16 @@ pub fn batch_norm_train(
     let mut found = Temp::filled(channels, Moments::default());
     with_compute!(float x.dtype(), T => {
         let data = pack::<T>(x);
-        par::pieces(threads, &mut found, 1, &|c, m| {
-            let runs = data.chunks(inner.max(1)).skip(c).step_by(channels);
-            m[0] = moments(runs, count);
-        });
+        if inner == 1 {
+            par::pieces(threads, &mut found, COLUMNS, &|k, m| {
+                isa::run(ColumnMoments { data: &data, channels, first: k * COLUMNS, to: m });
+            });
+        } else {
+            par::pieces(threads, &mut found, 1, &|c, m| {
+                let runs = data.chunks(inner.max(1)).skip(c).step_by(channels);
+                m[0] = moments(runs, count);
+            });
+        }
     });
     let mean: Temp<f64> = found.iter().map(|m| m.mean).collect();
     let invstd: Temp<f64> = found.iter().map(|m| 1.0 / (m.squares / count as f64 + eps).sqrt()).collect();

@@ -55,7 +55,7 @@ pub(super) struct JoinedRows<T, J> {
 }
 
 impl<T: Compute, J: Fn(T, T) -> T + Copy + Sync> JoinedRows<T, J> {
-    /// Writes `finish` of each joined row, elements read as `read` holds them.
+    /// Writes joined rows after `finish`, which changes some of them in place, elements read as `read` holds them.
     pub(super) fn run(
         &self,
         x: &View<'_>,
@@ -63,7 +63,7 @@ impl<T: Compute, J: Fn(T, T) -> T + Copy + Sync> JoinedRows<T, J> {
         read: DType,
         out: &ViewMut<'_>,
         threads: usize,
-        finish: &(dyn Fn(T) -> T + Sync),
+        finish: &(dyn Fn(&mut [T]) + Sync),
     ) {
         let threads = if x.numel() < SHARED { 1 } else { threads };
         cast(x, read, &mut |x| {
@@ -109,9 +109,15 @@ impl<T: Compute, J: Fn(T, T) -> T + Copy + Sync> JoinedRows<T, J> {
                         let first = i % tiles * wide;
                         let wide = wide.min(n - first);
                         let sums = self.beside(&source, cell + first as isize, wide, &mut memory);
+                        finish(sums);
+                        if step == 1 {
+                            // SAFETY: the positions of results, which are this item's alone.
+                            unsafe { to.at(at + first).copy_from_nonoverlapping(sums.as_ptr(), wide) };
+                            continue;
+                        }
                         for (j, &sum) in sums.iter().enumerate() {
-                            // SAFETY: the position of a result, which is this item's alone.
-                            unsafe { to.at(at + (first + j) * step).write(finish(sum)) };
+                            // SAFETY: as above.
+                            unsafe { to.at(at + (first + j) * step).write(sum) };
                         }
                     }
                 });
@@ -143,11 +149,11 @@ impl<T: Compute, J: Fn(T, T) -> T + Copy + Sync> JoinedRows<T, J> {
                         let to = unsafe { std::slice::from_raw_parts_mut(to.at(range.start), range.len()) };
                         let from = source.base().cast::<T>().wrapping_offset(start(range.start));
                         isa::run(RowByRow { to, from, apart, len, unit: self.unit, join: self.join });
-                        return to.iter_mut().for_each(|sum| *sum = finish(*sum));
+                        return finish(to);
                     }
                     for i in range {
                         let cell = start(i);
-                        let sum = if len == 0 {
+                        let mut sum = if len == 0 {
                             self.unit
                         } else if here {
                             // SAFETY: the elements of the row, which is a run.
@@ -157,8 +163,9 @@ impl<T: Compute, J: Fn(T, T) -> T + Copy + Sync> JoinedRows<T, J> {
                         } else {
                             self.gathered(&source, cell)
                         };
+                        finish(std::slice::from_mut(&mut sum));
                         // SAFETY: the position of a result, which is this item's alone.
-                        unsafe { to.at(i).write(finish(sum)) };
+                        unsafe { to.at(i).write(sum) };
                     }
                 });
             }
@@ -192,7 +199,13 @@ impl<T: Compute, J: Fn(T, T) -> T + Copy + Sync> JoinedRows<T, J> {
     }
 
     /// Rows whose elements are neighbours, the first ones at a cell: their results.
-    fn beside<'m>(&self, of: &ReducedElements<'_>, at: isize, wide: usize, memory: &'m mut Stack<T, STACK>) -> &'m [T] {
+    fn beside<'m>(
+        &self,
+        of: &ReducedElements<'_>,
+        at: isize,
+        wide: usize,
+        memory: &'m mut Stack<T, STACK>,
+    ) -> &'m mut [T] {
         let mut tree = TreeBeside { memory: memory.filled(of.levels::<T>() * wide, self.unit), wide, depth: 0 };
         if of.run && wide > side::<T>() {
             let from = of.x.base().cast::<T>().wrapping_offset(at + of.rows.first());
@@ -349,10 +362,10 @@ impl<'a, T: Copy> TreeBeside<'a, T> {
         self.depth += 1;
     }
     /// Of at least one value.
-    fn root(mut self, join: impl Fn(T, T) -> T) -> &'a [T] {
+    fn root(mut self, join: impl Fn(T, T) -> T) -> &'a mut [T] {
         self.depth -= 1;
         self.push(self.depth as u32, join);
-        &self.memory[..self.wide]
+        &mut self.memory[..self.wide]
     }
 }
 

@@ -366,7 +366,7 @@ pub fn reduce(
         return Err(format!("an operand of {} elements is more than memory can hold", x.numel()));
     }
     match what {
-        Reduction::Sum => with_compute!(any read, T => summed::<T>(x, reduced, read, out, threads, &|sum| sum)),
+        Reduction::Sum => with_compute!(any read, T => summed::<T>(x, reduced, read, out, threads, &|_| {})),
         Reduction::NanSum => with_compute!(any read, T => {
             each_row::<T, T>(x, reduced, read, out, threads, &|row, threads| {
                 total_on(row, threads, |x: T| if x.has_nan() { T::ZERO } else { x })
@@ -374,16 +374,16 @@ pub fn reduce(
         }),
         Reduction::Mean => with_compute!(inexact read, T => {
             let len = (0..reduced.len()).filter(|&d| reduced[d]).map(|d| x.sizes()[d] as usize).product();
-            summed::<T>(x, reduced, read, out, threads, &|sum| sum.over(len))
+            summed::<T>(x, reduced, read, out, threads, &|sums| sums.iter_mut().for_each(|sum| *sum = sum.over(len)))
         }),
         Reduction::Prod => with_compute!(any read, T => {
             each_row::<T, T>(x, reduced, read, out, threads, &|row, _| fold(row, T::ONE, T::times))
         }),
         Reduction::Max => with_compute!(real read, T => {
-            JoinedRows { unit: T::LEAST, join: largest::<T> }.run(x, reduced, read, out, threads, &|x| x)
+            JoinedRows { unit: T::LEAST, join: largest::<T> }.run(x, reduced, read, out, threads, &|_| {})
         }),
         Reduction::Min => with_compute!(real read, T => {
-            JoinedRows { unit: T::MOST, join: smallest::<T> }.run(x, reduced, read, out, threads, &|x| x)
+            JoinedRows { unit: T::MOST, join: smallest::<T> }.run(x, reduced, read, out, threads, &|_| {})
         }),
         Reduction::Any => with_compute!(any read, T => {
             each_row::<T, i64>(x, reduced, read, out, threads, &|row, _| row.iter().any(|x| x.truth()) as i64)
@@ -412,14 +412,14 @@ pub fn reduce(
     Ok(())
 }
 
-/// Sums of the marked dimensions, `finish`ed.
+/// Sums of the marked dimensions, after `finish`.
 fn summed<T: Number>(
     x: &View<'_>,
     reduced: &[bool],
     read: DType,
     out: &ViewMut<'_>,
     threads: usize,
-    finish: &(dyn Fn(T) -> T + Sync),
+    finish: &(dyn Fn(&mut [T]) + Sync),
 ) {
     JoinedRows { unit: T::ZERO, join: T::plus }.run(x, reduced, read, out, threads, finish)
 }
