@@ -205,8 +205,8 @@ fn run_eye(c: &Call<'_>) -> Result<()> {
     Ok(())
 }
 
-/// The columns of one row that `tril_indices` (`lower`) or `triu_indices` lists.
-fn columns(lower: bool, row: i64, cols: i64, offset: i64) -> std::ops::Range<i64> {
+/// The columns of one row in the lower or the upper triangle.
+pub(super) fn columns(lower: bool, row: i64, cols: i64, offset: i64) -> std::ops::Range<i64> {
     let cut = row.saturating_add(offset);
     if lower { 0..cut.saturating_add(1).clamp(0, cols) } else { cut.clamp(0, cols)..cols }
 }

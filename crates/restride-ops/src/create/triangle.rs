@@ -1,5 +1,6 @@
 //! Triangles of matrices, `one_hot`, and `meshgrid`.
 
+use crate::create::range::columns;
 use crate::create::row_major;
 use crate::pointwise::{Metas, Result};
 use crate::support::composite::composite;
@@ -20,9 +21,11 @@ fn infer_tri(a: &Args<'_, Meta>, name: &str) -> Metas {
 fn run_tri(c: &Call<'_>, lower: bool) -> Result<()> {
     let (x, diagonal, out) = (*c.args.tensor(0)?, c.args.int(1)?, &c.outs[0]);
     let &[.., rows, cols] = x.sizes() else { return fail("a matrix is wanted") };
-    let n = (rows * cols) as usize;
-    let ahead = (0..rows).flat_map(|i| (0..cols).map(move |j| j - i));
-    let keep = Temp::gather(n, ahead.map(|d| if lower { d <= diagonal } else { d >= diagonal } as i64));
+    let mut keep = Temp::filled((rows * cols) as usize, 0i64);
+    for (i, row) in keep.chunks_exact_mut(cols.max(1) as usize).enumerate() {
+        let kept = columns(lower, i as i64, cols, diagonal);
+        row[kept.start as usize..kept.end as usize].fill(1);
+    }
     scratch::tensor(Bool, &Layout::contiguous(&[rows, cols]), |mask| {
         scatter(&keep, mask);
         let inputs = [Input::Mask(mask.as_view()), Input::View(x), Input::Parameter(Scalar::Int(0))];
