@@ -81,16 +81,16 @@ impl Bits {
         (radius * cos, radius * sin)
     }
 
-    /// A single in `0..=1` that is not 0, with 32 digits near 0.
+    /// [`Bits::positive`], rounded.
     #[inline(always)]
     pub(super) fn positive_single(self) -> f32 {
-        ((self.0 >> 32) as u32 as f32 + 1.0) * (1.0 / (1u64 << 32) as f32)
+        (1.0 - self.unit()) as f32
     }
 
-    /// A number of the standard normal distribution, in single precision.
+    /// The first of [`Bits::normals`], in single precision.
     #[inline(always)]
     pub(super) fn normal_single(self) -> f32 {
-        let angle = std::f32::consts::TAU * ((self.1 >> 40) as u32 as f32 * (1.0 / (1u32 << 24) as f32));
+        let angle = (std::f64::consts::TAU * digits(self.1, 53)) as f32;
         (-2.0 * math::ln(self.positive_single())).sqrt() * math::cos(angle)
     }
 

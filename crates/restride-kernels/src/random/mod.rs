@@ -318,7 +318,7 @@ pub fn dropout(
             if inner > 1 {
                 let mut bits = [Bits::default()];
                 for (j, x) in piece.iter_mut().enumerate() {
-                    if j == 0 || (first + j) % inner == 0 {
+                    if j == 0 || (first + j).is_multiple_of(inner) {
                         bits[0] = draws.first(((first + j) / inner) as u64);
                     }
                     Dropped { bits: &bits, how, to: std::slice::from_mut(x) }.run();
