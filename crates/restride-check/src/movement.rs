@@ -3,7 +3,9 @@
 use crate::FaultKind;
 use crate::facts::Hole;
 use crate::placement::PlacementWalk;
-use restride_ir::{Arg, Args, Layout, Meta, Movement, Node, NodeId, Place, Scalar, ValueId, ViewOutcome, ViewRule};
+use restride_ir::{
+    Arg, Args, Expr, Layout, Meta, Movement, Node, NodeId, Place, Scalar, ValueId, ViewOutcome, ViewRule,
+};
 use restride_tensor::{Overlap, overlap_bytes};
 
 type MovementResult<T> = Result<T, String>;
@@ -73,13 +75,8 @@ impl PlacementWalk<'_> {
 
     /// Arguments of a rule, with one operand in a given layout.
     pub(crate) fn args(&self, node: &Node, at: Option<(usize, &Layout)>) -> MovementResult<Vec<Arg<Meta, Scalar>>> {
-        let mut args = Vec::with_capacity(node.args.len());
-        for a in &node.args {
-            args.push(a.try_map(
-                |v| self.meta(*v).cloned(),
-                |e| e.constant().ok_or_else(|| format!("the number {e} is not known")),
-            )?);
-        }
+        let number = |e: &Expr| e.constant().ok_or_else(|| format!("the number {e} is not known"));
+        let mut args = Arg::try_map_all(&node.args, |v| self.meta(*v).cloned(), number)?;
         if let Some((i, layout)) = at
             && let Some(Arg::Value(meta)) = args.get_mut(i)
         {

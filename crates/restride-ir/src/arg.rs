@@ -103,6 +103,22 @@ impl<V, S> Arg<V, S> {
         })
     }
 
+    /// The arguments of a call with values and numbers mapped, in a list of exact length.
+    ///
+    /// # Errors
+    /// The first of `value` and `scalar`.
+    pub fn try_map_all<W, T, E>(
+        args: &[Self],
+        mut value: impl FnMut(&V) -> Result<W, E>,
+        mut scalar: impl FnMut(&S) -> Result<T, E>,
+    ) -> Result<Vec<Arg<W, T>>, E> {
+        let mut out = Vec::with_capacity(args.len());
+        for a in args {
+            out.push(a.try_map(&mut value, &mut scalar)?);
+        }
+        Ok(out)
+    }
+
     /// The same argument with values mapped.
     pub fn map_values<W>(&self, mut value: impl FnMut(&V) -> W) -> Arg<W, S>
     where

@@ -250,6 +250,29 @@ impl Program {
             limits: Limits::default(),
         }
     }
+    /// A copy in which some graphs are empty: others will be put in their place.
+    pub fn copy_without(&self, emptied: impl Fn(GraphId) -> bool) -> Program {
+        let mut graphs = IdArena::new();
+        for (id, graph) in self.graphs.iter() {
+            graphs.push(if emptied(id) { Graph::new() } else { graph.clone() });
+        }
+        Program {
+            name: self.name.clone(),
+            stage: self.stage,
+            graphs,
+            main: self.main,
+            signature: self.signature.clone(),
+            symbols: self.symbols.clone(),
+            guards: self.guards.clone(),
+            ranges: self.ranges.clone(),
+            weights: self.weights.clone(),
+            pytree: self.pytree.clone(),
+            forward_args: self.forward_args.clone(),
+            notes: self.notes.clone(),
+            sample_inputs: self.sample_inputs.clone(),
+            limits: self.limits,
+        }
+    }
     /// The main graph.
     pub fn graph(&self) -> &Graph {
         &self.graphs[self.main]

@@ -53,8 +53,7 @@ impl TileRule {
         }
         let number = |e: &crate::Expr| e.constant().ok_or(());
         let known = |v: &ValueId| known_meta(graph, *v).map_err(drop);
-        let args: SmallVec<[Arg<Meta, Scalar>; 6]> =
-            node.args.iter().map(|a| a.try_map(known, number)).collect::<Result<_, ()>>().ok()?;
+        let args = Arg::try_map_all(&node.args, known, number).ok()?;
         let results: SmallVec<[Meta; 1]> = node.results.iter().map(known).collect::<Result<_, ()>>().ok()?;
         TileRule::of_call(node.op, &args, &results)
     }

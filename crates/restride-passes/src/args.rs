@@ -13,7 +13,7 @@ pub(crate) fn view_number(e: &Expr) -> Expr {
 
 /// Arguments for symbolic view rules, with operands' types from `ty`; `None` if a type is missing.
 pub(crate) fn typed(args: &[Arg], ty: impl Fn(ValueId) -> Option<TensorType>) -> Option<Vec<Arg<TensorType, Expr>>> {
-    args.iter().map(|a| a.try_map(|v| ty(*v).ok_or(()), |e| Ok(view_number(e))).ok()).collect()
+    Arg::try_map_all(args, |v| ty(*v).ok_or(()), |e| Ok(view_number(e))).ok()
 }
 
 /// The views that a rule makes of operands with types from `ty`, for all values of the symbols.
@@ -30,7 +30,7 @@ pub(crate) fn symbolic_views(
 
 /// Arguments with known numbers and operands' types from `meta`; `None` if one is not known.
 pub(crate) fn known(args: &[Arg], meta: impl Fn(ValueId) -> Option<Meta>) -> Option<Vec<Arg<Meta, Scalar>>> {
-    args.iter().map(|a| a.try_map(|v| meta(*v).ok_or(()), |e| e.constant().ok_or(())).ok()).collect()
+    Arg::try_map_all(args, |v| meta(*v).ok_or(()), |e| e.constant().ok_or(())).ok()
 }
 
 /// A node's arguments with known numbers and operands' types from `meta`.
@@ -41,13 +41,13 @@ pub(crate) fn known_or_refused(node: &Node, meta: impl Fn(ValueId) -> Result<Met
     let number = |e: &Expr| {
         e.constant().ok_or_else(|| Error::unsupported(format!("the number {e} is not known before the run")))
     };
-    node.args.iter().map(|a| a.try_map(|v| meta(*v), number)).collect()
+    Arg::try_map_all(&node.args, |v| meta(*v), number)
 }
 
 /// Arguments at a witness; `None` if a size or number has no value at it.
 pub(crate) fn at_witness(graph: &Graph, witness: &Binding, args: &[Arg]) -> Option<Vec<Arg<Meta, Scalar>>> {
     let tensor = |v: &ValueId| graph.values[*v].ty.tensor().and_then(|t| type_at(t, witness)).ok_or(());
-    args.iter().map(|a| a.try_map(tensor, |e| e.eval(witness).map_err(|_| ())).ok()).collect()
+    Arg::try_map_all(args, tensor, |e| e.eval(witness).map_err(|_| ())).ok()
 }
 
 /// A type at a witness.

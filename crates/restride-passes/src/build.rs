@@ -164,7 +164,7 @@ impl<'a> Rebuilt<'a> {
 /// # Errors
 /// Those of `step`, with the node.
 pub fn rebuild(program: &Program, step: impl Fn(&mut Rebuilt<'_>, &Node) -> Result<()>) -> Result<Program> {
-    let mut out = program.clone();
+    let mut out = program.copy_without(|_| true);
     let conditions = &OnceCell::new();
     for (id, old) in program.graphs.iter() {
         let mut new = Rebuilt { checked: Some((program, conditions)), ..Rebuilt::new(id, old) };

@@ -11,7 +11,7 @@ use std::sync::Arc;
 pub fn keep_failing(program: &mut Program) {
     for id in program.graphs.ids().collect::<Vec<_>>() {
         let graph = &mut program.graphs[id];
-        let mut needed: Table<ValueId, bool> = Table::new();
+        let mut needed: Table<ValueId, bool> = Table::with_capacity(graph.values.len());
         graph.output_values().collect::<Vec<_>>().into_iter().for_each(|v| needed.set(v, true));
         for at in graph.order.clone().into_iter().rev() {
             let node = &graph.nodes[at];
@@ -32,16 +32,19 @@ pub fn keep_failing(program: &mut Program) {
     }
 }
 
+/// The data-dependent symbols that each body mentions.
+type BodySymbols = BTreeMap<GraphId, BTreeSet<Symbol>>;
+
 /// Removes unneeded nodes from every graph of a functional program. Nodes that write stay in an imported one.
 pub fn dce(program: &mut Program) {
     let writes_stay = program.stage == Stage::Imported;
     let ids: Vec<_> = program.graphs.ids().collect();
-    let read: BTreeMap<GraphId, BTreeSet<Symbol>> = match program.symbols.is_empty() {
-        true => BTreeMap::new(),
-        false => ids.iter().filter(|g| **g != program.main).map(|g| (*g, body_symbols(program, *g))).collect(),
-    };
+    let read = (!program.symbols.is_empty()).then(|| {
+        let bodies = ids.iter().filter(|g| **g != program.main);
+        bodies.map(|g| (*g, body_symbols(program, *g))).collect::<BodySymbols>()
+    });
     for id in ids {
-        sweep(&mut program.graphs[id], &read, writes_stay);
+        sweep(&mut program.graphs[id], read.as_ref(), writes_stay);
     }
 }
 
@@ -62,10 +65,11 @@ fn body_symbols(program: &Program, body: GraphId) -> BTreeSet<Symbol> {
     out
 }
 
-fn sweep(graph: &mut Graph, bodies: &BTreeMap<GraphId, BTreeSet<Symbol>>, writes_stay: bool) {
+/// Removes unneeded nodes from a graph; `bodies` is `None` where the program has no symbols.
+fn sweep(graph: &mut Graph, bodies: Option<&BodySymbols>, writes_stay: bool) {
     // The node that a data-dependent symbol is learnt from is the first that mentions it in a result.
     let mut learnt: BTreeMap<Symbol, NodeId> = BTreeMap::new();
-    for (id, node) in graph.ordered() {
+    for (id, node) in graph.ordered().filter(|_| bodies.is_some()) {
         for r in &node.results {
             let mut own = BTreeSet::new();
             type_symbols(&graph.values[*r].ty, &mut own);
@@ -76,7 +80,7 @@ fn sweep(graph: &mut Graph, bodies: &BTreeMap<GraphId, BTreeSet<Symbol>>, writes
     }
     let mut teaches: BTreeMap<NodeId, Vec<Symbol>> = BTreeMap::new();
     learnt.into_iter().for_each(|(s, id)| teaches.entry(id).or_default().push(s));
-    let mut needed: Table<ValueId, bool> = Table::new();
+    let mut needed: Table<ValueId, bool> = Table::with_capacity(graph.values.len());
     let mut symbols: BTreeSet<Symbol> = BTreeSet::new();
     for v in graph.output_values().collect::<Vec<_>>() {
         needed.set(v, true);
@@ -103,6 +107,7 @@ fn sweep(graph: &mut Graph, bodies: &BTreeMap<GraphId, BTreeSet<Symbol>>, writes
         for v in node.operands() {
             needed.set(v, true);
         }
+        let Some(bodies) = bodies else { continue };
         for arg in &node.args {
             arg_symbols(arg, &mut symbols);
         }

@@ -78,7 +78,8 @@ pub fn fuse(program: &Program, options: &FuseOptions) -> Result<Option<Fused>> {
     if groups.is_empty() {
         return Ok(None);
     }
-    let mut out = Fused { program: program.clone(), groups, remarks: Vec::new() };
+    let rest = program.copy_without(|id| groups.contains_key(&id));
+    let mut out = Fused { program: rest, groups, remarks: Vec::new() };
     for (id, groups) in &out.groups {
         let declined = declined.remove(id).unwrap_or_default();
         rewrite(*id, &program.graphs[*id], groups, &declined, &mut out.program, &mut out.remarks)?;
@@ -91,7 +92,7 @@ pub fn fuse(program: &Program, options: &FuseOptions) -> Result<Option<Fused>> {
 /// # Errors
 /// Positions that are not there or in two groups, nodes that cannot be computed in tiles, or a reader between the nodes of a group.
 pub fn apply(program: &Program, groups: &FusedGroups) -> Result<Program> {
-    let mut out = program.clone();
+    let mut out = program.copy_without(|id| groups.contains_key(&id));
     for (id, groups) in groups {
         let graph = program.graphs.get(*id).ok_or_else(|| Error::invalid("a group of a graph that is not there"))?;
         rewrite(*id, graph, groups, &[], &mut out, &mut Vec::new())?;

@@ -172,12 +172,12 @@ fn used_inputs(program: &Program, graph: GraphId, by: &dyn Fn(&Graph, &Node) -> 
 /// graph makes.
 fn reach(program: &Program, graph: GraphId) -> (Vec<bool>, Table<ValueId, Roots>) {
     let g = &program.graphs[graph];
-    let mut roots: Table<ValueId, Roots> = Table::new();
+    let mut roots: Table<ValueId, Roots> = Table::with_capacity(g.values.len());
     for (i, &v) in g.inputs.iter().enumerate() {
         roots.set(v, smallvec![i as u32]);
     }
     // Values that are one tensor object: `set_` of one puts all of them on other memory.
-    let mut objects: Table<ValueId, Option<ValueId>> = Table::new();
+    let mut objects: Table<ValueId, Option<ValueId>> = Table::with_capacity(g.values.len());
     let mut moved = false;
     let mut written = vec![false; g.inputs.len()];
     let mut made = g.inputs.len() as u32;

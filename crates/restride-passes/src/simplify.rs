@@ -24,6 +24,7 @@ use restride_ir::{
     Arg, DType, Expr, Graph, GraphId, Layout, Meta, Movement, Node, NodeId, Program, Result, Table, TensorType,
     ValueId, ViewOutcome,
 };
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 
 /// Moves reshapes past operators on rows, and views into assembled results, where that saves a copy.
@@ -31,12 +32,13 @@ use std::collections::BTreeMap;
 /// # Errors
 /// A valid lowered program gives none.
 pub fn simplify(program: &Program) -> Result<Program> {
-    let program = &reshapes(&scatters::merge(program)?)?;
+    let merged = scatters::merge(program)?;
+    let program = reshapes(&merged)?.map_or(merged, Cow::Owned);
     let uses: BTreeMap<GraphId, Uses> = program.graphs.iter().map(|(id, g)| (id, Uses::of(g))).collect();
     if !uses.values().any(|u| u.something) {
-        return Ok(program.clone());
+        return Ok(program.into_owned());
     }
-    let mut out = rebuild(program, |new, node| {
+    let mut out = rebuild(&program, |new, node| {
         if node.results.iter().any(|r| new.map[*r].is_some()) {
             return Ok(());
         }
@@ -66,8 +68,8 @@ pub fn simplify(program: &Program) -> Result<Program> {
 
 /// A copy that is only read in another shape becomes a reshape: decomposed programs have `clone`, then `_unsafe_view`. A
 /// `copy` with its target's sizes is such a copy. Where the program reads the first result of a call alone, an operator that makes
-/// only this result replaces the call's: decomposed programs have `max_pool2d_with_indices`.
-fn reshapes(program: &Program) -> Result<Program> {
+/// only this result replaces the call's: decomposed programs have `max_pool2d_with_indices`. `None` where nothing changes.
+fn reshapes(program: &Program) -> Result<Option<Program>> {
     let uses: BTreeMap<GraphId, Uses> = program.graphs.iter().map(|(id, g)| (id, Uses::of(g))).collect();
     let found = |id: GraphId, graph: &Graph| {
         graph.ordered().any(|(_, n)| {
@@ -77,7 +79,7 @@ fn reshapes(program: &Program) -> Result<Program> {
         })
     };
     if !program.graphs.iter().any(|(id, graph)| found(id, graph)) {
-        return Ok(program.clone());
+        return Ok(None);
     }
     let mut out = rebuild(program, |new, node| {
         let args = new.args(node);
@@ -110,7 +112,7 @@ fn reshapes(program: &Program) -> Result<Program> {
         Ok(())
     })?;
     dce(&mut out);
-    Ok(out)
+    Ok(Some(out))
 }
 
 /// A call that copies its operand unchanged becomes the operand.
@@ -143,7 +145,9 @@ struct Uses {
 
 impl Uses {
     fn of(graph: &Graph) -> Uses {
-        let mut uses = Uses { maker: Table::new(), count: Table::new(), by: Table::new(), something: false };
+        let values = graph.values.len();
+        let (maker, by) = (Table::with_capacity(values), Table::with_capacity(values));
+        let mut uses = Uses { maker, count: Table::with_capacity(values), by, something: false };
         for (id, node) in graph.ordered() {
             for v in node.operands() {
                 *uses.count.entry(v) += 1;

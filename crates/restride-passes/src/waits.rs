@@ -11,7 +11,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 /// The program with each exchange split into its start and a `restride.wait` before the first reader of its result. The wait has
 /// the operand of the exchange as an operand too, whose memory stays as it is until then.
-pub fn started(program: &Program) -> Program {
+pub fn started(program: Program) -> Program {
     let wait = lookup("restride.wait.default").expect("the operator table has the wait");
     each_graph(program, &|args, result| {
         let held: Vec<Option<ValueId>> = args.first().into_iter().flat_map(Arg::values).map(|v| Some(*v)).collect();
@@ -21,7 +21,7 @@ pub fn started(program: &Program) -> Program {
 
 /// The program with PyTorch's waits, for a file: before the first reader of a result, or, in a program that writes memory, right
 /// after the start.
-pub fn awaited(program: &Program) -> Program {
+pub fn awaited(program: Program) -> Program {
     let wait = lookup("_c10d_functional.wait_tensor.default").expect("the operator table has the wait");
     each_graph(program, &|_, result| (wait, vec![Arg::Value(result)]))
 }
@@ -35,12 +35,15 @@ fn is_exchange(op: Op) -> bool {
 /// The operator and arguments of a wait, from the arguments and the result of the exchange.
 type WaitFn<'a> = &'a dyn Fn(&[Arg], ValueId) -> (Op, Vec<Arg>);
 
-fn each_graph(program: &Program, wait: WaitFn<'_>) -> Program {
+fn each_graph(program: Program, wait: WaitFn<'_>) -> Program {
     let has = |graph: &Graph| graph.ordered().any(|(_, n)| is_exchange(n.op));
     let ids: Vec<GraphId> = program.graphs.iter().filter(|(_, g)| has(g)).map(|(id, _)| id).collect();
-    let mut out = program.clone();
+    if ids.is_empty() {
+        return program;
+    }
+    let mut out = program.copy_without(|id| ids.contains(&id));
     for id in ids {
-        with_waits(program, id, wait).finish(&mut out);
+        with_waits(&program, id, wait).finish(&mut out);
     }
     out
 }
@@ -118,14 +121,14 @@ mod tests {
     #[test]
     fn exchanges_are_under_way_until_their_results_are_read() {
         let program = restride_ir::text::parse(TEXT, &lookup).unwrap();
-        let out = started(&program);
+        let out = started(program.clone());
         assert_eq!(ops(&out), ["relu", "all_reduce", "all_reduce", "wait", "neg", "wait", "mul"]);
         let text = restride_ir::text::print(&out);
         assert!(text.contains("%s_done: f32[4] = restride.wait.default(%s, [%y])"), "{text}");
         assert!(text.contains("aten.mul.Tensor(%n, %s_done)"), "{text}");
-        let file = awaited(&program);
+        let file = awaited(program.clone());
         assert_eq!(ops(&file), ["relu", "all_reduce", "all_reduce", "wait_tensor", "neg", "wait_tensor", "mul"]);
         let imported = Program { stage: Stage::Imported, ..program };
-        assert_eq!(ops(&awaited(&imported))[1..4], ["all_reduce", "wait_tensor", "all_reduce"]);
+        assert_eq!(ops(&awaited(imported))[1..4], ["all_reduce", "wait_tensor", "all_reduce"]);
     }
 }

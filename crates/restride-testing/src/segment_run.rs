@@ -32,7 +32,7 @@ impl SegmentRun {
         let symbols = bind(&functional, &sample.inputs, &state, Strides::AsDeclared).ok()?.symbols;
         let (functional, all) = segments(functional).ok()?;
         let [segment] = &all[..] else { return None };
-        let program = started(&simplify(&lower(&specialize(&segment.program, &symbols)).ok()?).ok()?);
+        let program = started(simplify(&lower(&specialize(&segment.program, &symbols)).ok()?).ok()?);
         Some(SegmentRun { functional, program, inputs: sample.inputs.clone() })
     }
 

@@ -70,7 +70,7 @@ pub fn written(program: &Program) -> Result<Program> {
         Stage::Functional => restride_passes::nested(&program)?,
         Stage::Imported => program,
     };
-    Ok(restride_passes::waits::awaited(&program))
+    Ok(restride_passes::waits::awaited(program))
 }
 
 impl Compiled {

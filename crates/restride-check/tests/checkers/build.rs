@@ -148,5 +148,5 @@ pub fn random(rng: &mut Rng) -> Program {
         }
     }
     restride_passes::dce(&mut b.program);
-    restride_passes::waits::started(&b.program)
+    restride_passes::waits::started(b.program)
 }

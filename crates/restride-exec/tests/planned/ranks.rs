@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 fn agree_late(text: &str, inputs: &[RawTensor]) -> (Program, Placed) {
     let plain = program(text);
-    let split = started(&plain);
+    let split = started(plain.clone());
     let mut first = None;
     let want_inputs = clone_inputs(inputs);
     let mut state = State::new(&plain).unwrap();

@@ -334,14 +334,8 @@ impl<'a> Rewriter<'a> {
 
     /// Types and numbers of a call's arguments as a view rule reads them, with aliases' regions for tensors.
     pub(super) fn view_args(&self, node: &Node) -> Rewrite<Vec<Arg<TensorType, Expr>>> {
-        let mut args = Vec::with_capacity(node.args.len());
-        for a in &node.args {
-            args.push(a.try_map(
-                |v| Ok::<_, Halt>(TensorType::clone(&self.storages[self.alias(*v)?].ty)),
-                |e| Ok(view_number(e)),
-            )?);
-        }
-        Ok(args)
+        let ty = |v: &ValueId| Ok::<_, Halt>(TensorType::clone(&self.storages[self.alias(*v)?].ty));
+        Arg::try_map_all(&node.args, ty, |e| Ok(view_number(e)))
     }
 
     pub(super) fn outcome(&self, node: &Node) -> Rewrite<ViewOutcome<Expr>> {

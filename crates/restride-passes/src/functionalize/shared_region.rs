@@ -3,6 +3,7 @@
 use restride_ir::{Dim, Expr, Layout, Meta, TensorType};
 use restride_tensor::{Overlap, overlap_bytes};
 use std::cell::OnceCell;
+use std::hash::{Hash, Hasher};
 use std::ops::Deref;
 use std::rc::Rc;
 
@@ -25,6 +26,12 @@ impl From<TensorType> for SharedRegion {
 impl PartialEq for SharedRegion {
     fn eq(&self, other: &Self) -> bool {
         Rc::ptr_eq(&self.0, &other.0) || self.0.ty == other.0.ty
+    }
+}
+impl Eq for SharedRegion {}
+impl Hash for SharedRegion {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        self.0.ty.layout.hash(state);
     }
 }
 impl Deref for SharedRegion {

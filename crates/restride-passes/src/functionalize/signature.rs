@@ -82,9 +82,13 @@ fn bind_inputs(
     inputs: &mut Vec<InputSpec>,
 ) -> Rewrite<BTreeMap<usize, AliasId>> {
     let program = scope.program;
-    let written = written_inputs(program, program.main);
+    let groups = groups(program, options);
+    // The question is asked of inputs that share a storage alone.
+    let shared = groups.iter().any(|g| g.members.len() > 1);
+    let written =
+        if shared { written_inputs(program, program.main) } else { vec![false; program.signature.inputs.len()] };
     let mut first = BTreeMap::new();
-    for group in groups(program, options) {
+    for group in groups {
         let share = options.shares.iter().find(|s| s.inputs == group.members);
         let ty_of = |i: usize| -> Option<TensorType> {
             let ty = program.graph().values[program.signature.inputs[i].value].ty.tensor()?;

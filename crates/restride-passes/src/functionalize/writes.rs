@@ -1,6 +1,7 @@
 //! Mutating calls: the functional twin, and its results written where they belong. Lists are taken apart into their
 //! members.
 
+use super::histories::saves;
 use super::rewrite::{Halt, NewValue, Rewrite, Rewriter, op, open_sharing};
 use super::shared_region::SharedRegion;
 use super::storages::AliasId;
@@ -102,7 +103,11 @@ impl Rewriter<'_> {
     }
 
     fn twin_args(&mut self, node: &Node, twin: &Twin) -> Rewrite<Vec<Arg>> {
-        twin.args.iter().map(|&i| self.read_arg(node, &node.args[i as usize])).collect()
+        let mut args = Vec::with_capacity(twin.op.schema().args.len());
+        for &i in &twin.args {
+            args.push(self.read_arg(node, &node.args[i as usize])?);
+        }
+        Ok(args)
     }
 
     /// A write of a copy, and the copy's way back.
@@ -184,8 +189,8 @@ impl Rewriter<'_> {
         let mut args: Vec<Arg> = twin.args.iter().map(|&i| node.args[i as usize].clone()).collect();
         twin.op.fill_defaults_or_none(&mut args);
         let of = |v: ValueId| match self.map[v] {
-            Some(NewValue::Object(o)) => Ok(TensorType::clone(&self.storages[self.objects[o]].ty)),
-            _ => Ok(self.old.tensor(v).clone()),
+            Some(NewValue::Object(o)) => Ok(&*self.storages[self.objects[o]].ty),
+            _ => Ok(self.old.tensor(v)),
         };
         let made = infer_types(of, twin.op, &args, || self.witness()).ok().flatten();
         let (Some(made), Ok(alias)) = (made.as_ref().and_then(|m| m.get(result as usize)), self.alias(*target)) else {
@@ -252,7 +257,7 @@ impl Rewriter<'_> {
         if let Some(value) = crate::peephole::replace(op, &args, &self.new).or_else(|| self.given_back(op, &args)) {
             return Ok(smallvec![value]);
         }
-        let inferred = infer_types(|v| Ok(self.new.tensor(v).clone()), op, &args, || self.witness())?;
+        let inferred = infer_types(|v| Ok(self.new.tensor(v)), op, &args, || self.witness())?;
         let resized = |r: usize| {
             let arg = twin.writes.iter().find(|w| w.1 as usize == r).map(|w| w.0 as usize);
             arg.filter(|a| twin.resizes && !self.reads_target(node, twin, *a))
@@ -302,7 +307,7 @@ impl Rewriter<'_> {
     /// Notes the values that PyTorch saves of a twin's call, if one was added.
     fn note_twin(&mut self, node: &Node, twin: &Twin, values: &[ValueId]) {
         let last = self.new.order.last().map(|id| &self.new.nodes[*id]);
-        if last.is_none_or(|n| n.op != twin.op || n.results[..] != *values) {
+        if last.is_none_or(|n| n.op != twin.op || n.results[..] != *values || !saves(n.op)) {
             return;
         }
         let target = |r: usize| {
@@ -380,8 +385,8 @@ pub struct Inferred {
 /// Types of a call's results. With symbolic sizes the rule runs at a witness binding: element types do not depend on
 /// sizes, and the sizes are those of the operand that has the same at the witness. Where the rule refuses the sizes of the
 /// witness, those that a run learns from data fit or not only then: they are 1 here, which all others broadcast with.
-fn infer_types<'b>(
-    of: impl Fn(ValueId) -> Rewrite<TensorType>,
+fn infer_types<'t, 'b>(
+    of: impl Fn(ValueId) -> Rewrite<&'t TensorType>,
     op: Op,
     args: &[Arg],
     witness: impl Fn() -> &'b Binding,
@@ -400,29 +405,27 @@ fn infer_types<'b>(
     };
     let at_witness = |fitting: bool| -> Rewrite<_> {
         let mut known_sizes: Vec<(Dims<i64>, Dims<Expr>)> = Vec::new();
-        let mut metas = Vec::with_capacity(args.len());
         let size = |e: &Expr| if fitting && learnt(e) { Ok(1) } else { number(e) };
-        for a in args {
-            metas.push(a.try_map(
-                |v| {
-                    let ty = of(*v)?;
-                    if let Some(known) = ty.known() {
-                        return Ok(known);
-                    }
-                    let mut layout = restride_ir::Layout::contiguous(&[]);
-                    layout.sizes = ty.layout.sizes.iter().map(size).collect::<Result<_, _>>()?;
-                    layout.strides = ty.layout.strides.iter().map(number).collect::<Result<_, _>>()?;
-                    if ty.layout.sizes.iter().any(|n| n.known().is_none()) {
-                        known_sizes.push((layout.sizes.clone(), ty.layout.sizes.clone()));
-                    }
-                    Ok::<_, Halt>(TensorType::new(ty.dtype, layout))
-                },
-                |e| match e.constant() {
-                    Some(known) => Ok(known),
-                    None => e.eval(witness()).map_err(|why| Error::unsupported(why).into()),
-                },
-            )?);
-        }
+        let metas = Arg::try_map_all(
+            args,
+            |v| {
+                let ty = of(*v)?;
+                if let Some(known) = ty.known() {
+                    return Ok(known);
+                }
+                let mut layout = restride_ir::Layout::contiguous(&[]);
+                layout.sizes = ty.layout.sizes.iter().map(size).collect::<Result<_, _>>()?;
+                layout.strides = ty.layout.strides.iter().map(number).collect::<Result<_, _>>()?;
+                if ty.layout.sizes.iter().any(|n| n.known().is_none()) {
+                    known_sizes.push((layout.sizes.clone(), ty.layout.sizes.clone()));
+                }
+                Ok::<_, Halt>(TensorType::new(ty.dtype, layout))
+            },
+            |e| match e.constant() {
+                Some(known) => Ok(known),
+                None => e.eval(witness()).map_err(|why| Error::unsupported(why).into()),
+            },
+        )?;
         Ok((rule(&Args(&metas)), known_sizes))
     };
     let (mut metas, mut known_sizes) = at_witness(false)?;

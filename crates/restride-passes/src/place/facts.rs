@@ -6,6 +6,7 @@ use restride_ir::{
     Result, Table, Type, ValueId, licences, operands_of,
 };
 use smallvec::SmallVec;
+use std::cell::OnceCell;
 use std::collections::BTreeMap;
 
 type Licences = SmallVec<[Licence; 4]>;
@@ -37,6 +38,8 @@ pub(super) struct GraphFacts<'a> {
     pub makers: Table<ValueId, Option<usize>>,
     /// Licences of fused nodes, which follow from their bodies.
     licences: BTreeMap<NodeId, Licences>,
+    /// The region of each scatter on a base with the layout of the result, once asked for; `None` if strides cannot express it.
+    pub regions: BTreeMap<NodeId, OnceCell<Option<Layout>>>,
     /// For each value the last of those that can follow it in its cells.
     pub successors: Table<ValueId, Option<ValueId>>,
     /// Layouts that make kernels faster, of values in memory of their own.
@@ -161,6 +164,8 @@ impl<'a> GraphFacts<'a> {
         boundary.handed.keys().for_each(|v| last_use.set(*v, graph.order.len()));
         let fused = graph.ordered().filter(|(_, n)| n.op.def().fused);
         let licences = fused.map(|(id, n)| (id, licences(&program.graphs, n))).collect();
+        let scatters = graph.ordered().filter(|(_, n)| matches!(n.op.def().movement, Some(Movement::Scatter { .. })));
+        let regions = scatters.map(|(id, _)| (id, OnceCell::new())).collect();
         let ends = ends(graph, &last_use);
         let successors = successors(&licences, &program.graphs, graph, &types, (&last_use, &ends));
         GraphFacts {
@@ -174,6 +179,7 @@ impl<'a> GraphFacts<'a> {
             uses,
             makers,
             licences,
+            regions,
             successors,
             layouts: Table::new(),
             layout_gains: Table::new(),

@@ -67,6 +67,18 @@ impl Placer<'_> {
 
     /// The region of a scatter on a base with the layout `of`; `None` if strides cannot express it.
     pub(super) fn region_of(&self, id: NodeId, base: ValueId, rule: &ViewRule, of: &Layout) -> Result<Option<Layout>> {
+        let facts = self.facts;
+        let declared = facts.known_type(facts.graph.nodes[id].results[0]).is_some_and(|ty| ty.layout == *of);
+        let Some(region) = facts.regions.get(&id).filter(|_| declared) else {
+            return self.region_on(id, base, rule, of);
+        };
+        if region.get().is_none() {
+            let _ = region.set(self.region_on(id, base, rule, of)?);
+        }
+        Ok(region.get().cloned().flatten())
+    }
+
+    fn region_on(&self, id: NodeId, base: ValueId, rule: &ViewRule, of: &Layout) -> Result<Option<Layout>> {
         let on = |layout: &Layout| -> Result<Option<Layout>> {
             Ok(match rule.of(&self.args_with(id, base, layout)?)? {
                 ViewOutcome::Views(v) => v.first().map(|m| m.layout.clone()),

@@ -21,6 +21,7 @@ use crate::dce;
 use crate::functionalize::region_ops::{read, write};
 use crate::functionalize::shared_region::SharedRegion;
 use restride_ir::{Arg, Binding, Error, Graph, Movement, Node, NodeId, Program, Result, Table, TensorType, ValueId};
+use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
 use versions::{Raised, ScatterWrite, ShownRegion, Versions};
 
@@ -28,12 +29,12 @@ use versions::{Raised, ScatterWrite, ShownRegion, Versions};
 ///
 /// # Errors
 /// A valid functional program gives none.
-pub fn merge(program: &Program) -> Result<Program> {
+pub fn merge(program: &Program) -> Result<Cow<'_, Program>> {
     let scatters = |g: &Graph| g.ordered().any(|(_, n)| matches!(n.op.def().movement, Some(Movement::Scatter { .. })));
     if !program.graphs.iter().any(|(_, g)| scatters(g)) {
-        return Ok(program.clone());
+        return Ok(Cow::Borrowed(program));
     }
-    let mut out = program.clone();
+    let mut out = program.copy_without(|id| scatters(&program.graphs[id]));
     let witness = crate::symbols::witness(program);
     for (id, old) in program.graphs.iter().filter(|(_, g)| scatters(g)) {
         let mut merger = Merger::new(Rebuilt::new(id, old), &witness);
@@ -44,7 +45,7 @@ pub fn merge(program: &Program) -> Result<Program> {
         merger.new.finish(&mut out);
     }
     dce(&mut out);
-    Ok(out)
+    Ok(Cow::Owned(out))
 }
 
 /// A graph that is written anew.
@@ -72,7 +73,8 @@ impl<'a> Merger<'a> {
     fn new(new: Rebuilt<'a>, witness: &'a Binding) -> Self {
         let versions = Versions::of(new.old, witness);
         let outputs = new.old.output_values().collect();
-        Merger { new, versions, waiting: Table::new(), outputs, made: BTreeMap::new() }
+        let waiting = Table::with_capacity(new.old.values.len());
+        Merger { new, versions, waiting, outputs, made: BTreeMap::new() }
     }
 
     fn node(&mut self, id: NodeId, node: &Node) -> Result<()> {

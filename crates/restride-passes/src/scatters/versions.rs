@@ -9,6 +9,7 @@ use crate::args::symbolic_views;
 use crate::chains::detaches;
 use crate::functionalize::shared_region::SharedRegion;
 use crate::place::view_rule;
+use foldhash::fast::FixedState;
 use restride_ir::{Arg, Binding, Dim, Expr, Graph, Layout, Movement, Node, Table, TensorType, ValueId, ViewRule};
 use restride_tensor::{Overlap, nested, overlap, self_overlaps};
 use std::collections::HashMap;
@@ -73,7 +74,7 @@ pub(super) struct Versions<'a> {
     /// Values that equal others: results of scatters that change nothing, and views of exactly an earlier value.
     same: Table<ValueId, Option<ValueId>>,
     /// The first value that shows a region of a version.
-    first: HashMap<(usize, Layout<Expr>), ValueId>,
+    first: HashMap<(usize, SharedRegion), ValueId, FixedState>,
     /// Results of view rules with symbolic sizes in the program's own expressions: `s - Max(0, Min(s, 1))` as `s - 1`.
     spelled: HashMap<Layout<Expr>, Layout<Expr>>,
     witness: &'a Binding,
@@ -86,7 +87,7 @@ impl<'a> Versions<'a> {
         let effort = graph.order.len().saturating_mul(EFFORT);
         let count = graph.values.len();
         let (shown, same) = (Table::with_capacity(count), Table::with_capacity(count));
-        let first = HashMap::with_capacity(count);
+        let first = HashMap::with_capacity_and_hasher(count, FixedState::default());
         let spelled = HashMap::new();
         let mut all = Versions { graph, list: Vec::new(), shown, same, first, spelled, witness, effort };
         graph.inputs.iter().for_each(|v| all.root(*v));
@@ -137,7 +138,7 @@ impl<'a> Versions<'a> {
     /// Notes the region of a value; the value equals an earlier one of its type that shows the same.
     fn unite(&mut self, v: ValueId) {
         let Some(shown) = self.shown[v].as_ref().filter(|s| !s.detached) else { return };
-        match self.first.entry((shown.version, shown.cells.layout.clone())) {
+        match self.first.entry((shown.version, shown.cells.clone())) {
             Entry::Vacant(free) => {
                 free.insert(v);
             }

@@ -8,6 +8,7 @@ use restride_passes::place::{PlaceOptions, Placed, cost};
 use restride_passes::plan::{PlanOptions, SearchOptions, plan_memories};
 use restride_passes::waits::started;
 use restride_passes::{lower, place, plan::plan, simplify, specialize};
+use std::borrow::Cow;
 use std::time::{Duration, Instant};
 
 /// A program for certain sizes, all operators with kernels.
@@ -19,16 +20,17 @@ pub(crate) struct Lowered {
 
 /// Lowers a program for certain sizes. `constant` says which of its inputs no run changes, `ahead` is [`CompileOptions::ahead`].
 pub(crate) fn lowered(program: &Program, symbols: &Binding, constant: &[bool], ahead: bool) -> Result<Lowered> {
-    let mut known = specialize(program, symbols);
+    let mut known = Cow::Borrowed(program);
     if !symbols.is_empty() {
-        relay_units(known.graph_mut());
+        known = Cow::Owned(specialize(program, symbols));
+        relay_units(known.to_mut().graph_mut());
     }
     let program = simplify(&lower(&known)?)?;
     let (program, constants) = match constants(&program, constant, ahead)? {
         Some((program, constants)) => (program, Some(constants)),
         None => (program, None),
     };
-    Ok(Lowered { program: started(&program), constants })
+    Ok(Lowered { program: started(program), constants })
 }
 
 /// A program, placed and planned.

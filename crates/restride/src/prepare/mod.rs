@@ -228,10 +228,12 @@ fn made(program: Program, options: &CompileOptions, times: &mut Times) -> Result
     let best = smallest(&program, other, options, times)?;
     let sequence = another_order(&program, &best.program);
     let early = early.filter(|_| sequence.is_none());
-    let first = Made { sequence, ..Made::fused_or(best.clone(), early, options, times)? };
-    match options.budget {
-        Some(most) if first.plan.arena_bytes > most => {
-            let within = budget::within(&best.program, first, most, options, times)?;
+    // Values are rematerialised in the program before fusion.
+    let unfused = options.budget.map(|most| (most, best.program.clone()));
+    let first = Made { sequence, ..Made::fused_or(best, early, options, times)? };
+    match unfused {
+        Some((most, unfused)) if first.plan.arena_bytes > most => {
+            let within = budget::within(&unfused, first, most, options, times)?;
             let remarks = within.made.remarks.into_iter().chain(within.remarks).collect();
             Ok(Made { sequence: Some(positions(&program, &within.sequence)), remarks, ..within.made })
         }
