@@ -8,16 +8,16 @@ use restride_ir::{Arg, Graph, ReuseKind, Tiling, ValueId};
 
 /// Whether a result of a body may be written to cells of operands: `met` has those that share cells with it, and whether each index
 /// has the same cell in both. The error is an operand that is read too late.
-pub(crate) fn overlaps(body: &Graph, result: usize, met: &[(usize, bool)]) -> Result<(), usize> {
+pub(crate) fn overlaps(body: &Graph, tiling: &Tiling, result: usize, met: &[(usize, bool)]) -> Result<(), usize> {
     for &(operand, same_cell) in met {
-        if !same_cell || !allowed(body, result, operand).unwrap_or(false) {
+        if !same_cell || !allowed(body, tiling, result, operand).unwrap_or(false) {
             return Err(operand);
         }
     }
     Ok(())
 }
 
-fn allowed(body: &Graph, result: usize, operand: usize) -> Option<bool> {
+fn allowed(body: &Graph, tiling: &Tiling, result: usize, operand: usize) -> Option<bool> {
     let Some(Arg::Value(written)) = body.outputs.get(result) else { return None };
     let read = *body.inputs.get(operand)?;
     // A head fills the place of the last output before other calls read, and reads its own operands while they write.
@@ -46,12 +46,11 @@ fn allowed(body: &Graph, result: usize, operand: usize) -> Option<bool> {
             }
         }
     }
-    Some(made && one_tile(body, *written, read))
+    Some(made && one_tile(tiling, *written, read))
 }
 
 /// Whether the tile that writes an index of a result is the only one that reads the same index of an operand.
-fn one_tile(body: &Graph, written: ValueId, read: ValueId) -> bool {
-    let Ok(tiling) = Tiling::of(body) else { return false };
+fn one_tile(tiling: &Tiling, written: ValueId, read: ValueId) -> bool {
     let (w, r) = (tiling.cut_of(written), tiling.cut_of(read));
     // Indices are aligned at the last dimension; a dimension that only one of them has is of size 1, or they share no cells.
     let (w, r): (Vec<_>, Vec<_>) = (w.iter().rev().collect(), r.iter().rev().collect());

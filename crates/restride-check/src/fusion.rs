@@ -6,7 +6,9 @@
 use crate::{Fault, FaultKind};
 use foldhash::fast::FixedState;
 use restride_ir::{Arg, Expr, Graph, GraphId, Node, Op, Program, Table, Type, ValueId, fused_body};
+use smallvec::SmallVec;
 use std::collections::HashMap;
+use std::collections::hash_map::Entry;
 
 /// Checks a program with fused nodes against the one that it was made from.
 ///
@@ -14,8 +16,7 @@ use std::collections::HashMap;
 /// The outputs and effects that differ.
 pub fn fusion(before: &Program, after: &Program) -> Result<(), Vec<Fault>> {
     let mut names = CallNames::default();
-    // A call and its result.
-    names.terms.reserve(before.graphs.get(before.main).map_or(0, |g| 2 * g.order.len()));
+    names.terms.reserve(before.graphs.get(before.main).map_or(0, |g| g.order.len()));
     let was = names.graph(before, before.main);
     let is = names.graph(after, after.main);
     let fault = |what: String| Fault::new(FaultKind::Meaning, Some(after.main), what);
@@ -47,10 +48,8 @@ type KnownNames = Table<ValueId, Option<CallName>>;
 #[derive(PartialEq, Eq, Hash)]
 enum CallTerm {
     Input(usize, String),
-    /// Operator, arguments, key of random draws or effects.
-    Call(usize, Vec<ArgWord>, Option<u32>),
-    /// A result of a call, and its type.
-    Result(CallName, usize, ShownType),
+    /// Operator, arguments, key of random draws or effects, types of the results.
+    Call(usize, Vec<ArgWord>, Option<u32>, SmallVec<[ShownType; 1]>),
     Body(Vec<ArgWord>, Vec<CallName>),
 }
 
@@ -74,6 +73,18 @@ enum ShownType {
     Text(String),
 }
 
+impl ShownType {
+    fn of(ty: &Type) -> ShownType {
+        match ty {
+            Type::Tensor(t) => match t.known() {
+                Some(m) => ShownType::Known(m.dtype, m.layout.sizes.iter().chain(&m.layout.strides).copied().collect()),
+                None => ShownType::Text(t.to_string()),
+            },
+            other => ShownType::Text(other.to_string()),
+        }
+    }
+}
+
 /// A graph by the names of what it returns.
 struct NamedGraph {
     inputs: Vec<CallName>,
@@ -84,19 +95,28 @@ struct NamedGraph {
 #[derive(Default)]
 struct CallNames {
     terms: HashMap<CallTerm, CallName, FixedState>,
+    /// The next name: a call takes as many as it has results, and one at least.
+    next: CallName,
 }
 
 impl CallNames {
-    fn name(&mut self, term: CallTerm) -> CallName {
-        let next = self.terms.len() as CallName;
-        *self.terms.entry(term).or_insert(next)
+    /// The first name of a term that has this many.
+    fn name(&mut self, term: CallTerm, count: usize) -> CallName {
+        match self.terms.entry(term) {
+            Entry::Occupied(known) => *known.get(),
+            Entry::Vacant(free) => {
+                let first = *free.insert(self.next);
+                self.next += count as CallName;
+                first
+            }
+        }
     }
 
     fn graph(&mut self, program: &Program, id: GraphId) -> Result<NamedGraph, String> {
         let graph = program.graphs.get(id).ok_or("a body that is not there")?;
         let given = graph.inputs.iter().enumerate();
         let inputs: Vec<CallName> =
-            given.map(|(i, v)| self.name(CallTerm::Input(i, graph.values[*v].ty.to_string()))).collect();
+            given.map(|(i, v)| self.name(CallTerm::Input(i, graph.values[*v].ty.to_string()), 1)).collect();
         let mut effects = Vec::new();
         let outputs = self.run(program, graph, &inputs, &mut effects)?;
         Ok(NamedGraph { inputs, outputs, effects })
@@ -149,21 +169,13 @@ impl CallNames {
     ) {
         let def = node.op.def();
         let keyed = def.random || def.hop.is_some();
-        let call = self.name(CallTerm::Call(address(node.op), args, keyed.then_some(node.origin.key)));
+        let types = node.results.iter().map(|r| ShownType::of(&graph.values[*r].ty)).collect();
+        let term = CallTerm::Call(address(node.op), args, keyed.then_some(node.origin.key), types);
+        let first = self.name(term, node.results.len().max(1));
         if def.effectful {
-            effects.push(call);
+            effects.push(first);
         }
-        for (k, r) in node.results.iter().enumerate() {
-            let ty = match &graph.values[*r].ty {
-                Type::Tensor(t) => match t.known() {
-                    Some(m) => {
-                        ShownType::Known(m.dtype, m.layout.sizes.iter().chain(&m.layout.strides).copied().collect())
-                    }
-                    None => ShownType::Text(t.to_string()),
-                },
-                other => ShownType::Text(other.to_string()),
-            };
-            let name = self.name(CallTerm::Result(call, k, ty));
+        for (name, r) in (first..).zip(&node.results) {
             known.set(*r, Some(name));
         }
     }
@@ -201,7 +213,7 @@ impl CallNames {
             Arg::Graph(body) => {
                 // The call tells what the body's inputs are.
                 let named = self.graph(program, *body)?;
-                out.push(ArgWord::Value(self.name(CallTerm::Body(named.outputs, named.effects))));
+                out.push(ArgWord::Value(self.name(CallTerm::Body(named.outputs, named.effects), 1)));
             }
             other => out.push(ArgWord::Text(format!("{other:?}"))),
         }

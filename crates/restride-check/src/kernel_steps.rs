@@ -3,7 +3,7 @@
 use crate::FaultKind;
 use crate::placement::PlacementWalk;
 use restride_ir::{
-    Arg, HopCall, Licence, Meta, NodeId, Place, ReuseKind, Type, ValueId, check_fused, fused_body, may_trail,
+    Arg, HopCall, Licence, Meta, NodeId, Place, ReuseKind, Tiling, Type, ValueId, check_fused, fused_body, may_trail,
 };
 use restride_tensor::{Overlap, index_by_index, overlap_bytes, self_overlaps};
 
@@ -34,9 +34,10 @@ impl PlacementWalk<'_> {
             return self.land(id, reads, writes);
         }
         self.takes_turn(id);
-        if let Err(e) = check_fused(self.program, self.graph, node) {
-            return self.fault(FaultKind::Malformed, None, None, e.0);
-        }
+        let tiling = match check_fused(self.program, self.graph, node) {
+            Ok(tiling) => tiling,
+            Err(e) => return self.fault(FaultKind::Malformed, None, None, e.0),
+        };
         let mut operands = Vec::new();
         let mut reads_left = reads.iter().enumerate();
         for (arg, a) in node.args.iter().enumerate() {
@@ -90,7 +91,7 @@ impl PlacementWalk<'_> {
             }
         }
         for (k, value, place, meta) in &results {
-            if let Err(what) = self.licensed(id, *k, place, meta, &operands, reads) {
+            if let Err(what) = self.licensed(id, tiling.as_ref(), *k, place, meta, &operands, reads) {
                 self.fault(FaultKind::Overlap, Some(*value), Some(place), what);
             }
         }
@@ -112,6 +113,7 @@ impl PlacementWalk<'_> {
     fn licensed(
         &self,
         id: NodeId,
+        tiling: Option<&Tiling>,
         result: usize,
         place: &Place,
         meta: &Meta,
@@ -140,9 +142,9 @@ impl PlacementWalk<'_> {
             let (from, to) = (o.meta.dtype.size(), meta.dtype.size());
             o.place.buffer == place.buffer && expanded.is_some_and(|l| index_by_index(&l, from, &place.layout, to))
         };
-        if let Some(body) = fused_body(node) {
+        if let (Some(body), Some(tiling)) = (fused_body(node), tiling) {
             let met: Vec<(usize, bool)> = met.iter().map(|&i| (operands[i].operand, same_cell(&operands[i]))).collect();
-            return crate::fused::overlaps(&self.program.graphs[body], result, &met).map_err(|operand| {
+            return crate::fused::overlaps(&self.program.graphs[body], tiling, result, &met).map_err(|operand| {
                 let name = &self.graph.values[node.operands().nth(operand).expect("an operand of the node")].name;
                 format!("is written to cells of %{name}, which the body reads")
             });

@@ -54,7 +54,7 @@ pub enum Arg<V = ValueId, S = Expr> {
 
 impl<V, S> Arg<V, S> {
     /// The values in this argument, in order.
-    pub fn values(&self) -> impl Iterator<Item = &V> {
+    pub fn values(&self) -> impl Iterator<Item = &V> + Clone {
         let (one, many): (Option<&V>, &[Option<V>]) = match self {
             Arg::Value(v) => (Some(v), &[]),
             Arg::Values(vs) => (None, vs),

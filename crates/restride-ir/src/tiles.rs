@@ -53,23 +53,39 @@ impl TileRule {
         }
         let number = |e: &crate::Expr| e.constant().ok_or(());
         let known = |v: &ValueId| known_meta(graph, *v).map_err(drop);
-        let args = Arg::try_map_all(&node.args, known, number).ok()?;
         let results: SmallVec<[Meta; 1]> = node.results.iter().map(known).collect::<Result<_, ()>>().ok()?;
+        if def.tiles.is_none() && def.view.is_none() && def.composed.is_none() {
+            // Types of operands decide, not numbers.
+            let numbers = node.args.iter().flat_map(Arg::scalars).all(|e| e.constant().is_some());
+            let operands: SmallVec<[Meta; 3]> =
+                node.operands().map(|v| known(&v)).collect::<Result<_, ()>>().ok().filter(|_| numbers)?;
+            if !is_tiled(node.op, operands.iter().chain(&results)) || !has_plain_kernel(node.op) {
+                return None;
+            }
+            return TileRule::elementwise(node.op, operands.iter(), &results);
+        }
+        let args: Vec<Arg<Meta, Scalar>> = Arg::try_map_all(&node.args, known, number).ok()?;
         TileRule::of_call(node.op, &args, &results)
+    }
+
+    /// The rule of a call that may compute element by element.
+    fn elementwise<'a>(op: Op, operands: impl Iterator<Item = &'a Meta> + Clone, results: &[Meta]) -> Option<TileRule> {
+        let [result] = results else { return None };
+        let fits = op.def().pointwise && operands.clone().all(|o| o.rank() <= result.rank());
+        fits.then(|| TileRule::pointwise(operands, result))
     }
 
     /// The rule of a call of an operator with arguments and results of these types.
     pub fn of_call(op: Op, args: &[Arg<Meta, Scalar>], results: &[Meta]) -> Option<TileRule> {
         let def = op.def();
-        let few = |m: &&Meta| m.rank() <= usize::from(u8::MAX);
         let operands = || args.iter().flat_map(Arg::values);
-        if def.fused || def.random || def.effectful || !operands().chain(results).all(|m| few(&m)) {
+        if !is_tiled(op, operands().chain(results)) {
             return None;
         }
         if def.view.is_some() {
             return TileRule::view(op, args, results);
         }
-        if !matches!(def.kernel, Kernel::Fixed(_)) || def.strided || def.movement.is_some() || def.hop.is_some() {
+        if !has_plain_kernel(op) {
             return None;
         }
         if def.composed.is_some_and(|which| which(&Args(args))) {
@@ -80,9 +96,7 @@ impl TileRule {
             let whole = rule.results.len() == results.len() && rule.operands.len() == operands().count();
             return whole.then_some(rule);
         }
-        let [result] = results else { return None };
-        let fits = def.pointwise && operands().all(|o| o.rank() <= result.rank());
-        fits.then(|| TileRule::pointwise(operands(), result))
+        TileRule::elementwise(op, args.iter().flat_map(Arg::values), results)
     }
 
     /// The rule of a view that shows every element of its base once, along the base's own dimensions.
@@ -93,6 +107,18 @@ impl TileRule {
         let base = (0..rank).map(along).collect();
         Some(TileRule { cut: smallvec![true; dims.len()], results: smallvec![loops], operands: smallvec![base] })
     }
+}
+
+/// Whether a call of an operator may be one of a body, with operands and results of these types.
+fn is_tiled<'a>(op: Op, mut types: impl Iterator<Item = &'a Meta>) -> bool {
+    let def = op.def();
+    !(def.fused || def.random || def.effectful) && types.all(|m| m.rank() <= usize::from(u8::MAX))
+}
+
+/// Whether an operator has a kernel that computes and reads elements alone.
+fn has_plain_kernel(op: Op) -> bool {
+    let def = op.def();
+    matches!(def.kernel, Kernel::Fixed(_)) && !def.strided && def.movement.is_none() && def.hop.is_none()
 }
 
 /// For each dimension of a view's result, the dimension of the base that it is, `None` for one of size 1; and the base's rank. `None`
@@ -381,14 +407,15 @@ pub fn fused_body(node: &Node) -> Option<GraphId> {
     node.args.first()?.graph().filter(|_| node.op.def().fused)
 }
 
-/// Holds a fused node against its body: as many inputs as operands, as many outputs as results, of their types, and a tiling.
+/// Holds a fused node against its body: as many inputs as operands, as many outputs as results, of their types, and a tiling. The
+/// tiling of the body; `None` for other nodes.
 ///
 /// # Errors
 /// What differs.
-pub fn check_fused(program: &Program, graph: &Graph, node: &Node) -> Result<(), OpError> {
+pub fn check_fused(program: &Program, graph: &Graph, node: &Node) -> Result<Option<Tiling>, OpError> {
     let wrong = |what: String| Err(OpError::new(what));
     if !node.op.def().fused {
-        return Ok(());
+        return Ok(None);
     }
     let Some(body) = fused_body(node).and_then(|b| program.graphs.get(b)) else {
         return wrong("a fused node has no body".into());
@@ -406,5 +433,5 @@ pub fn check_fused(program: &Program, graph: &Graph, node: &Node) -> Result<(), 
             return wrong(format!("%{} is {outer}, in the fused body {inner}", graph.values[*v].name));
         }
     }
-    Tiling::of(body).map(drop)
+    Tiling::of(body).map(Some)
 }
