@@ -52,7 +52,9 @@ impl Placer<'_> {
         }
         let mut inner = BTreeMap::new();
         let facts = &self.all[&(body, carried)];
-        let mut placer = Placer::new(self.all, facts, self.revision.of_body(body), &self.options).run(&mut inner)?;
+        let mut placer =
+            Placer::new(self.all, facts, self.revision.of_body(body, facts.graph.values.len()), &self.options)
+                .run(&mut inner)?;
         self.decisions.remarks.append(&mut placer.decisions.remarks);
         self.revision.regrets.append(&mut placer.revision.regrets);
         let placement: Placement = Placement { nested: inner, ..placer.places.placement };

@@ -129,7 +129,7 @@ fn attempt(
     avoid: &Avoid,
 ) -> Result<PlacementAttempt> {
     let mut nested = BTreeMap::new();
-    let revision = Revision::new(program.main, avoid);
+    let revision = Revision::new(program.main, avoid, program.graph().values.len());
     let placer = Placer::new(facts, &facts[&(program.main, 0)], revision, options).run(&mut nested)?;
     let regrets = if options.revise { placer.revision.regrets } else { Avoid::new() };
     let placement = Placement { nested, ..placer.places.placement };

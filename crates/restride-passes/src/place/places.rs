@@ -47,7 +47,8 @@ impl Places {
         let places = Table::with_capacity(values);
         let placement = Placement { places, steps: Vec::with_capacity(nodes), ..Placement::default() };
         let (inputs, owners) = (vec![None; facts.graph.inputs.len()], Table::with_capacity(values));
-        Places { placement, uses, last_use, inputs, owners, ..Places::default() }
+        let (early_views, replaced) = (Table::with_capacity(facts.graph.nodes.len()), Table::with_capacity(values));
+        Places { placement, uses, last_use, early_views, inputs, owners, replaced, ..Places::default() }
     }
 
     /// Adds a buffer. All but inputs may be written.

@@ -97,13 +97,13 @@ pub(super) struct Revision<'a> {
 }
 
 impl<'a> Revision<'a> {
-    pub fn new(graph: GraphId, avoid: &'a Avoid) -> Self {
-        Revision { graph, avoid, saved: Table::new(), in_the_way: Vec::new(), regrets: Avoid::new() }
+    pub fn new(graph: GraphId, avoid: &'a Avoid, values: usize) -> Self {
+        Revision { graph, avoid, saved: Table::with_capacity(values), in_the_way: Vec::new(), regrets: Avoid::new() }
     }
 
     /// Revision of a body that is placed in the same attempt.
-    pub fn of_body(&self, body: GraphId) -> Self {
-        Revision::new(body, self.avoid)
+    pub fn of_body(&self, body: GraphId, values: usize) -> Self {
+        Revision::new(body, self.avoid, values)
     }
 
     /// Whether a value is to have memory of its own.

@@ -48,6 +48,10 @@ pub trait Dim: Clone + PartialEq + From<i64> + fmt::Debug + fmt::Display {
     fn bound_from_start(&self, size: &Self) -> Self {
         self.counted_from_start(size)
     }
+    /// A copy of a list of them.
+    fn copied(dims: &Dims<Self>) -> Dims<Self> {
+        dims.clone()
+    }
     /// `is(1)` and the like: provably equal to a number.
     fn is(&self, n: i64) -> bool {
         self.equals(&Self::from(n)) == Some(true)
@@ -56,6 +60,9 @@ pub trait Dim: Clone + PartialEq + From<i64> + fmt::Debug + fmt::Display {
 
 impl Dim for i64 {
     type Room = [i64; 6];
+    fn copied(dims: &Dims<i64>) -> Dims<i64> {
+        Dims::<i64>::from_slice(dims)
+    }
     fn known(&self) -> Option<i64> {
         Some(*self)
     }

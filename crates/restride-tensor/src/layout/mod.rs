@@ -28,7 +28,7 @@ fn fail<T>(message: impl Into<String>) -> Result<T> {
 }
 
 /// Sizes, strides and offset, in elements, on one storage.
-#[derive(Clone, PartialEq, Eq, Hash, Debug)]
+#[derive(PartialEq, Eq, Hash, Debug)]
 pub struct Layout<D: Dim = i64> {
     /// Number of indices in each dimension.
     pub sizes: Dims<D>,
@@ -36,6 +36,12 @@ pub struct Layout<D: Dim = i64> {
     pub strides: Dims<D>,
     /// Cell of the first element.
     pub offset: D,
+}
+
+impl<D: Dim> Clone for Layout<D> {
+    fn clone(&self) -> Self {
+        Layout { sizes: D::copied(&self.sizes), strides: D::copied(&self.strides), offset: self.offset.clone() }
+    }
 }
 
 /// Strides of a row-major tensor (PyTorch's: a dimension of size 0 counts as 1).
