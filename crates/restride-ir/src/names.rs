@@ -34,8 +34,26 @@ impl Names {
             self.0.insert(name.clone(), 0);
             return name;
         };
+        self.numbered(name, taken)
+    }
+
+    /// As [`Names::fresh`], sharing the memory of a name that is not taken.
+    pub fn fresh_shared(&mut self, name: &Arc<str>) -> Arc<str> {
+        match self.0.entry(name.clone()) {
+            Entry::Vacant(free) => {
+                free.insert(0);
+                name.clone()
+            }
+            Entry::Occupied(known) => {
+                let taken = *known.get();
+                self.numbered(name, taken)
+            }
+        }
+    }
+
+    /// The first of `name_1`, `name_2`, … with a number above `n` that is not taken. Takes it.
+    fn numbered(&mut self, name: &str, mut n: u32) -> Arc<str> {
         let mut candidate = String::with_capacity(name.len() + 6);
-        let mut n = taken;
         loop {
             n += 1;
             candidate.clear();

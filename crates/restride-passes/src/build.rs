@@ -34,7 +34,7 @@ impl<'a> Builder<'a> {
         origin: &Arc<Origin>,
     ) -> SmallVec<[ValueId; 1]> {
         let names = &mut *self.names;
-        let results = results.into_iter().map(|(n, ty)| (names.fresh(&n), Type::Tensor(ty)));
+        let results = results.into_iter().map(|(n, ty)| (names.fresh_shared(&n), Type::Tensor(ty)));
         let id = self.graph.add_node(op, args, results, origin.clone());
         self.graph.nodes[id].results.clone()
     }
@@ -111,7 +111,7 @@ impl<'a> Rebuilt<'a> {
         new.names.reserve(old.values.len());
         for &v in &old.inputs {
             let value = &old.values[v];
-            let given = new.graph.add_input(new.names.fresh(&value.name), value.ty.clone());
+            let given = new.graph.add_input(new.names.fresh_shared(&value.name), value.ty.clone());
             new.map.set(v, Some(given));
         }
         new
@@ -151,7 +151,7 @@ impl<'a> Rebuilt<'a> {
 
     /// Takes a node over as it is.
     pub fn keep(&mut self, node: &Node, args: Vec<Arg>) {
-        let result = |&r: &ValueId| (self.names.fresh(&self.old.values[r].name), self.old.values[r].ty.clone());
+        let result = |&r: &ValueId| (self.names.fresh_shared(&self.old.values[r].name), self.old.values[r].ty.clone());
         let id = self.graph.add_node(node.op, args, node.results.iter().map(result), node.origin.clone());
         for (&o, &n) in node.results.iter().zip(&self.graph.nodes[id].results) {
             self.map.set(o, Some(n));

@@ -11,6 +11,9 @@ use std::sync::Arc;
 pub fn keep_failing(program: &mut Program) {
     for id in program.graphs.ids().collect::<Vec<_>>() {
         let graph = &mut program.graphs[id];
+        if graph.ordered().all(|(_, node)| node.op.def().fails == Fails::Never) {
+            continue;
+        }
         let mut needed: Table<ValueId, bool> = Table::with_capacity(graph.values.len());
         graph.output_values().collect::<Vec<_>>().into_iter().for_each(|v| needed.set(v, true));
         for at in graph.order.clone().into_iter().rev() {

@@ -249,7 +249,7 @@ fn difference(a: &Expr, b: &Expr) -> Option<i64> {
 }
 
 impl Dim for Expr {
-    type Room = [Expr; 5];
+    type Room = [Expr; 4];
 
     fn known(&self) -> Option<i64> {
         match self {
@@ -279,10 +279,16 @@ impl Dim for Expr {
         polynomial::divide(self, other)
     }
     fn smaller(&self, other: &Self) -> Self {
-        Expr::call(ExprFn::Min, vec![self.clone(), other.clone()])
+        match (self, other) {
+            (Expr::Int(a), Expr::Int(b)) => Expr::Int(*a.min(b)),
+            _ => Expr::call(ExprFn::Min, vec![self.clone(), other.clone()]),
+        }
     }
     fn larger(&self, other: &Self) -> Self {
-        Expr::call(ExprFn::Max, vec![self.clone(), other.clone()])
+        match (self, other) {
+            (Expr::Int(a), Expr::Int(b)) => Expr::Int(*a.max(b)),
+            _ => Expr::call(ExprFn::Max, vec![self.clone(), other.clone()]),
+        }
     }
     fn counted_from_start(&self, size: &Self) -> Self {
         match self.less(&Expr::Int(0)) {
@@ -304,11 +310,9 @@ impl Dim for Expr {
         }
     }
     fn equals(&self, other: &Self) -> Option<bool> {
-        if self == other {
-            return Some(true);
-        }
         match (self, other) {
             (Expr::Int(a), Expr::Int(b)) => return Some(a == b),
+            _ if self == other => return Some(true),
             _ if self.is_float() || other.is_float() => return None,
             _ => {}
         }

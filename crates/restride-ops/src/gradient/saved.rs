@@ -1,8 +1,9 @@
 //! Values that PyTorch's autograd saves for backward passes. `scripts/check/saved_values.py` writes `saved.txt` from PyTorch's
 //! formulas. Rules of this crate read fewer or other values; a tape as strict as PyTorch guards the saved ones.
 
+use foldhash::fast::FixedState;
 use restride_ir::Op;
-use std::collections::BTreeMap;
+use std::collections::HashMap;
 use std::sync::OnceLock;
 
 static TEXT: &str = include_str!("saved.txt");
@@ -31,7 +32,7 @@ pub struct KeptArg {
 ///
 /// `None` if PyTorch does not differentiate the operator or composes it, or if the values are unknown.
 pub fn kept(op: Op) -> Option<&'static SavedByPyTorch> {
-    static TABLE: OnceLock<BTreeMap<&'static str, SavedByPyTorch>> = OnceLock::new();
+    static TABLE: OnceLock<HashMap<&'static str, SavedByPyTorch, FixedState>> = OnceLock::new();
     let table = TABLE.get_or_init(|| lines().filter_map(|l| parse(l).ok()).collect());
     table.get(op.name())
 }

@@ -7,6 +7,7 @@
 use super::shared_region::SharedRegion;
 use restride_ir::{Grad, Graph, Id, NodeId, Op, Table, ValueId};
 use restride_ops::gradient::kept;
+use smallvec::{SmallVec, smallvec};
 use std::collections::BTreeMap;
 
 /// A history of a storage, by position.
@@ -20,12 +21,12 @@ impl Root {
 
 /// The histories of one storage.
 #[derive(Debug)]
-pub struct Histories(Vec<Option<(ValueId, usize)>>);
+pub struct Histories(SmallVec<[Option<(ValueId, usize)>; 1]>);
 
 impl Histories {
     /// Those of a new storage with this content.
     pub fn new(base: ValueId) -> Histories {
-        Histories(vec![Some((base, 0))])
+        Histories(smallvec![Some((base, 0))])
     }
 
     /// Takes another content of the same version for every history but those of constants.

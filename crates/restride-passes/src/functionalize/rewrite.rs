@@ -118,6 +118,9 @@ impl<'a> Rewriter<'a> {
     /// The other objects that may be the same as this one, with the call that leaves it open.
     pub(super) fn maybe_objects(&self, object: usize) -> Vec<(usize, Op)> {
         let mut found: Vec<(usize, Op)> = Vec::new();
+        if self.open_objects.is_empty() {
+            return found;
+        }
         let mut todo = vec![object];
         while let Some(o) = todo.pop() {
             for &(a, b, call) in &self.open_objects {
@@ -301,7 +304,7 @@ impl<'a> Rewriter<'a> {
     }
 
     fn add_pure(&mut self, node: &Node, op: Op, args: Vec<Arg>) -> Rewrite<()> {
-        let result = |&r: &ValueId| (self.names.fresh(&self.old.values[r].name), self.old.values[r].ty.clone());
+        let result = |&r: &ValueId| (self.names.fresh_shared(&self.old.values[r].name), self.old.values[r].ty.clone());
         let id = self.new.add_node(op, args, node.results.iter().map(result), node.origin.clone());
         let made = self.new.nodes[id].results.clone();
         for (&old, &new) in node.results.iter().zip(&made) {

@@ -52,6 +52,14 @@ impl SharedRegion {
         self.layout.sizes.iter().any(|n| n.is(0))
     }
 
+    /// Whether two regions of a storage are known to have the same cells in the same order.
+    pub fn same_cells(&self, other: &SharedRegion) -> bool {
+        match (self.known(), other.known()) {
+            (Some(a), Some(b)) => a.layout.same_cells(&b.layout),
+            _ => self.layout.same_cells(&other.layout),
+        }
+    }
+
     /// Whether two regions of a storage are known to have no cell in common.
     pub fn disjoint(&self, other: &SharedRegion) -> bool {
         match (self.known(), other.known()) {

@@ -292,6 +292,9 @@ impl VersionedStorages {
     /// Every storage that may be the same as this one, with the call that leaves it open.
     pub fn maybe_same(&self, storage: StorageId) -> Vec<(StorageId, Op)> {
         let mut found: Vec<(StorageId, Op)> = Vec::new();
+        if self.maybe.is_empty() {
+            return found;
+        }
         let mut todo = vec![storage];
         while let Some(s) = todo.pop() {
             for (other, call) in self.maybe.get(&s).map_or(&[] as &[_], Vec::as_slice) {

@@ -21,6 +21,7 @@ use crate::dce;
 use crate::functionalize::region_ops::{read, write};
 use crate::functionalize::shared_region::SharedRegion;
 use restride_ir::{Arg, Binding, Error, Graph, Movement, Node, NodeId, Program, Result, Table, TensorType, ValueId};
+use smallvec::SmallVec;
 use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
 use versions::{Raised, ScatterWrite, ShownRegion, Versions};
@@ -52,11 +53,19 @@ pub fn merge(program: &Program) -> Result<Cow<'_, Program>> {
 struct Merger<'a> {
     new: Rebuilt<'a>,
     versions: Versions<'a>,
-    /// The nodes of values that are made when they are asked for.
-    waiting: Table<ValueId, Option<NodeId>>,
+    /// Values that are made when they are asked for.
+    waiting: Table<ValueId, Option<WaitingValue>>,
     outputs: BTreeSet<ValueId>,
     /// Values of versions in a region: version, position in its `raised`.
     made: BTreeMap<(usize, usize), ValueId>,
+}
+
+/// A value that is made when it is asked for.
+#[derive(Clone, Copy)]
+struct WaitingValue {
+    node: NodeId,
+    /// The source of a write that it shows whole.
+    source: Option<ValueId>,
 }
 
 /// The outcome of making a value.
@@ -78,36 +87,37 @@ impl<'a> Merger<'a> {
     }
 
     fn node(&mut self, id: NodeId, node: &Node) -> Result<()> {
-        let waiting: Vec<ValueId> = node.results.iter().copied().filter(|r| self.waits(node, *r)).collect();
+        let waiting: SmallVec<[(ValueId, WaitingValue); 1]> =
+            node.results.iter().filter_map(|&r| Some((r, self.waits(id, node, r)?))).collect();
         if waiting.is_empty() || waiting.len() < node.results.len() {
             for v in node.operands() {
                 self.value(v)?;
             }
             self.keep(node)?;
         }
-        for &r in &waiting {
+        for &(r, how) in &waiting {
             self.new.map.set(r, None);
-            self.waiting.set(r, Some(id));
+            self.waiting.set(r, Some(how));
         }
         match waiting[..] {
-            [r] if self.is_outermost(r) => self.value(r).map(|_| ()),
+            [(r, _)] if self.is_outermost(r) => self.value(r).map(|_| ()),
             _ => Ok(()),
         }
     }
 
-    /// Whether a result is made when it is asked for, and not where its node is.
-    fn waits(&self, node: &Node, r: ValueId) -> bool {
+    /// A result that is made when it is asked for, and not where its node is.
+    fn waits(&self, id: NodeId, node: &Node, r: ValueId) -> Option<WaitingValue> {
         if self.versions.same(r).is_some() {
-            return true;
+            return Some(WaitingValue { node: id, source: None });
         }
-        let Some((shown, write)) = self.written(r) else { return false };
-        if self.source(r, shown).is_some() {
-            return true;
-        }
-        match node.op.def().movement {
+        let (shown, write) = self.written(r)?;
+        let source = self.source(r, shown);
+        let waits = match node.op.def().movement {
+            _ if source.is_some() => true,
             Some(Movement::Scatter { .. }) => !write.raised.is_empty(),
             _ => node.op.def().view.is_some() && node.operands().any(|v| self.new.map[v].is_none()),
-        }
+        };
+        waits.then_some(WaitingValue { node: id, source })
     }
 
     /// The source of a write that a value shows whole; an output keeps its strides, which would take a copy of the source.
@@ -151,14 +161,14 @@ impl<'a> Merger<'a> {
     /// Makes a waiting value: as the source of a write, as a part of a value that exists anyway, or by its node.
     fn make(&mut self, v: ValueId) -> Result<MergedScatters> {
         let old = self.new.old;
-        let id = self.waiting[v]
+        let WaitingValue { node, source } = self.waiting[v]
             .ok_or_else(|| Error::invalid(format!("%{} is used before it is made", old.values[v].name)))?;
-        let node = &old.nodes[id];
+        let node = &old.nodes[node];
         if let Some(base) = self.versions.same(v) {
             return Ok(self.new.map[base].map_or_else(|| MergedScatters::Needs(vec![base]), MergedScatters::Value));
         }
         let shown = self.versions.shown(v).expect("what waits shows a version").clone();
-        if let Some(src) = self.source(v, &shown) {
+        if let Some(src) = source {
             return Ok(self.new.map[src].map_or_else(|| MergedScatters::Needs(vec![src]), MergedScatters::Value));
         }
         let raised = self.versions.list[shown.version].write.as_ref().map_or(0, |w| w.raised.len());

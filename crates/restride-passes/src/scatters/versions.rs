@@ -114,7 +114,7 @@ impl<'a> Versions<'a> {
         let mut version = shown.version;
         for _ in 0..LOOK_BACK {
             let write = self.list[version].write.as_ref()?;
-            if write.region.layout.same_cells(&shown.cells.layout) {
+            if write.region.same_cells(&shown.cells) {
                 return Some(write.src);
             }
             if !write.region.disjoint(&shown.cells) {
