@@ -65,6 +65,9 @@ def files_missed():
         got[part][index][key] = value
         if not tensor_files.differences(FILE, got, 1):
             yield f"tensor files: {name}"
+    conjugates = [torch.ones(3, dtype=torch.complex64).conj() for _ in range(4)]
+    if [t["storage"] for t in tensor_files.content_of(conjugates)["tensors"]] != [0, 1, 2, 3]:
+        yield "files: tensors of their own seem to share a storage"
 
 
 def arrays_missed():

@@ -36,12 +36,15 @@ class Tensors:
 def content_of(values, dtypes=()):
     """Tensors and scalars as the content of a tensor file, storages whole; `dtypes` say how to read the first storages."""
     tensors, storages, ids = [], [], {}
+    # A resolved copy would free its storage, and the next one could take over its address: `kept` holds every storage until the end.
+    kept = []
     for i, t in enumerate(values):
         if not isinstance(t, torch.Tensor):
             tensors.append({"scalar": t})
             continue
         t = t.detach().resolve_conj().resolve_neg()
         storage, dtype = t.untyped_storage(), t.dtype
+        kept.append(storage)
         if i < len(dtypes) and dtypes[i]:
             dtype = dtype_of(dtypes[i])
         if storage._cdata not in ids:
