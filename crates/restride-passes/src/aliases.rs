@@ -4,9 +4,11 @@
 //! views like any others. They stay as they are if the shared memory is never written, returned or brought in.
 
 use crate::lower::take_apart;
+use crate::symbolic_fit::Witnesses;
+use crate::symbolic_shapes::at;
 use restride_ir::{
-    Arg, Args, Effects, Emit, Graph, GraphId, Kernel, Meta, Node, Op, OpError, Program, Result, Scalar, Type, Val,
-    ValueId, ViewOutcome,
+    Arg, Args, Binding, Conditions, DecomposeFn, Effects, Emit, Graph, GraphId, Kernel, Meta, Node, Op, OpError,
+    Program, Result, Scalar, TensorType, Type, Val, ValueId, ViewOutcome,
 };
 use restride_ops::lookup;
 use smallvec::SmallVec;
@@ -15,32 +17,38 @@ use std::collections::{BTreeMap, BTreeSet};
 /// Compositions of compositions deeper than this are left alone.
 const MAX_DEPTH: u32 = 32;
 
-/// The program with such compositions taken apart, where sizes are known and it matters.
+/// The program with such compositions taken apart, where it matters.
 ///
 /// # Errors
-/// A composition that fails, with the node.
+/// A composition that fails, or that differs between sizes, with the node.
 pub fn expand(program: &Program) -> Result<Option<Program>> {
-    let found = |graph: &Graph| graph.ordered().any(|(_, node)| views_arguments(graph, node));
-    if !program.graphs.ids().any(|id| found(&program.graphs[id])) {
+    let conditions = if program.symbols.is_empty() { Conditions::NONE } else { Conditions::of(program) };
+    // By the first result of each.
+    let mut viewing: BTreeSet<(GraphId, ValueId)> = BTreeSet::new();
+    for (id, graph) in program.graphs.iter() {
+        let found = graph.ordered().filter(|(_, node)| views_arguments(graph, node, &conditions));
+        viewing.extend(found.flat_map(|(_, node)| node.results.first().map(|r| (id, *r))));
+    }
+    if viewing.is_empty() {
         return Ok(None);
     }
+    let views = |id: GraphId, node: &Node| node.results.first().is_some_and(|r| viewing.contains(&(id, *r)));
     let effects = Effects::new(program)?;
     let mut exposed: BTreeSet<(GraphId, ValueId)> = BTreeSet::new();
     for (id, graph) in program.graphs.iter() {
-        exposed.extend(share_what_is_seen(graph, &effects)?.into_iter().map(|v| (id, v)));
+        let seen = share_what_is_seen(graph, &effects, |node| views(id, node))?;
+        exposed.extend(seen.into_iter().map(|v| (id, v)));
     }
-    let which = |id: GraphId, graph: &Graph, node: &Node| {
-        node.results.iter().any(|r| exposed.contains(&(id, *r))) && views_arguments(graph, node)
-    };
-    if !program.graphs.iter().any(|(id, graph)| graph.ordered().any(|(_, node)| which(id, graph, node))) {
+    let which = |id: GraphId, node: &Node| node.results.iter().any(|r| exposed.contains(&(id, *r))) && views(id, node);
+    if !program.graphs.iter().any(|(id, graph)| graph.ordered().any(|(_, node)| which(id, node))) {
         return Ok(None);
     }
-    take_apart(program, |id, graph, node| Ok(which(id, graph, node))).map(Some)
+    take_apart(program, |id, _, node| Ok(which(id, node))).map(Some)
 }
 
 /// The values of a graph that may share memory, for any sizes, with a value that is written, returned, or comes from
 /// outside.
-fn share_what_is_seen(graph: &Graph, effects: &Effects) -> Result<BTreeSet<ValueId>> {
+fn share_what_is_seen(graph: &Graph, effects: &Effects, views: impl Fn(&Node) -> bool) -> Result<BTreeSet<ValueId>> {
     let mut shared: BTreeMap<ValueId, Vec<ValueId>> = BTreeMap::new();
     let mut seen: Vec<ValueId> = graph.inputs.iter().copied().chain(graph.output_values()).collect();
     for (id, node) in graph.ordered() {
@@ -48,7 +56,7 @@ fn share_what_is_seen(graph: &Graph, effects: &Effects) -> Result<BTreeSet<Value
         let effect = effects.node(graph, node).map_err(|e| e.at(graph, id))?;
         seen.extend(effect.writes.iter().map(|o| operands[*o]));
         let mut pairs: Vec<_> = effect.aliases.iter().map(|(r, o)| (node.results[*r], operands[*o])).collect();
-        if views_arguments(graph, node) {
+        if views(node) {
             pairs.extend(node.results.iter().flat_map(|r| operands.iter().map(|o| (*r, *o))));
         }
         for (a, b) in pairs {
@@ -66,7 +74,7 @@ fn share_what_is_seen(graph: &Graph, effects: &Effects) -> Result<BTreeSet<Value
 }
 
 /// Whether a call is a composition that gives a view of an argument, or the argument.
-fn views_arguments(graph: &Graph, node: &Node) -> bool {
+fn views_arguments(graph: &Graph, node: &Node, conditions: &Conditions) -> bool {
     let (op, def) = (node.op, node.op.def());
     let plain = matches!(def.kernel, Kernel::None) && def.view.is_none() && def.hop.is_none();
     let Some(compose) = def.decompose.filter(|_| plain && !op.is_mutable() && op.twin().is_none()) else {
@@ -75,23 +83,39 @@ fn views_arguments(graph: &Graph, node: &Node) -> bool {
     if node.results.iter().any(|r| !matches!(graph.values[*r].ty, Type::Tensor(_))) {
         return false;
     }
-    let mut trace = AliasTrace { values: Vec::new(), depth: 0 };
-    let args: std::result::Result<Vec<Arg<Val, Scalar>>, ()> = node
-        .args
-        .iter()
-        .map(|a| {
-            a.try_map(
-                |v| {
-                    let meta = graph.values[*v].ty.tensor().and_then(|t| t.known()).ok_or(())?;
-                    Ok(trace.push(meta, true))
-                },
-                |e| e.constant().ok_or(()),
-            )
-        })
-        .collect();
-    let Ok(args) = args else { return false };
+    let tensors = node.operands().map(|v| graph.values[v].ty.tensor().cloned());
+    let Some(types) = tensors.collect::<Option<Vec<TensorType>>>() else { return false };
     // A composition that fails says so when it is run.
-    compose(&mut trace, &Args(&args)).is_ok_and(|results| results.iter().any(|v| trace.values[v.0 as usize].1))
+    let views_at = |b: &Binding| Ok(traces_view(compose, graph, node, b).unwrap_or(false));
+    let numbers = node.args.iter().flat_map(Arg::scalars);
+    if types.iter().all(|t| t.known().is_some()) && numbers.clone().all(|e| e.constant().is_some()) {
+        return views_at(&Binding::default()).is_ok_and(|views| views);
+    }
+    let mut sizes = Witnesses::new(&types, numbers, conditions);
+    sizes.try_each(views_at).is_ok_and(|views: Vec<bool>| views.contains(&true))
+}
+
+/// Whether a composition gives a view of an argument at these values of symbols.
+fn traces_view(
+    compose: DecomposeFn,
+    graph: &Graph,
+    node: &Node,
+    symbols: &Binding,
+) -> std::result::Result<bool, OpError> {
+    let mut trace = AliasTrace { values: Vec::new(), depth: 0 };
+    let mut args: Vec<Arg<Val, Scalar>> = Vec::with_capacity(node.args.len());
+    for arg in &node.args {
+        args.push(arg.try_map(
+            |v| {
+                let ty = graph.values[*v].ty.tensor().ok_or_else(|| OpError::new("no tensor"))?;
+                let meta = at(ty, symbols)?.known().ok_or_else(|| OpError::new("a size that is not known"))?;
+                Ok::<_, OpError>(trace.push(meta, true))
+            },
+            |e| e.eval(symbols).map_err(OpError::new),
+        )?);
+    }
+    let results = compose(&mut trace, &Args(&args))?;
+    Ok(results.iter().any(|v| trace.values[v.0 as usize].1))
 }
 
 /// A composition traced with types, and with whether each value is on an argument's memory.
@@ -170,6 +194,21 @@ mod tests {
             ]
         );
         assert!(expand(&expanded).unwrap().is_none());
+    }
+
+    #[test]
+    fn a_grid_of_symbolic_sizes_is_views() {
+        let program = text::parse(
+            "symbol s0 in [2, 9]\ngraph(%x: f32[s0], %y: f32[s0]) {\n  \
+             %a: f32[s0, s0][1, 0], %b: f32[s0, s0][0, 1] = aten.meshgrid.default([%x, %y])\n  \
+             %c: f32[s0], %d: f32[s0] = aten.broadcast_tensors.default([%x, %y])\n  \
+             %e: f32[s0] = aten.add_.Tensor(%x, 1)\n  return %a, %b, %c\n}\n",
+            &lookup,
+        )
+        .unwrap();
+        let expanded = expand(&program).unwrap().expect("compositions to take apart");
+        let views = expanded.graph().ordered().filter(|(_, n)| n.op.is_view()).count();
+        assert_eq!((views, expanded.graph().ordered().count()), (6, 7));
     }
 
     #[test]

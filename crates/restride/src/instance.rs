@@ -6,11 +6,12 @@ use crate::prepare::{PreparedSegment, UpperBound};
 use crate::progress::Doing;
 use crate::ranks::{as_rank, ready};
 use restride_exec::collective::Engine;
-use restride_exec::inputs::{Strides, bind, check_sharing};
+use restride_exec::copy::copy_as;
+use restride_exec::inputs::{Strides, bind, check_sharing, evaluate, same_strides};
 use restride_exec::interp::{Outputs, RunOptions, written_inputs};
 use restride_exec::run::{ByteArena, RunCtx, fit_learnt, run_bodies, run_learn};
 use restride_exec::{Inputs, RunValue, State};
-use restride_ir::{Arg, Binding, Error, Node, Program, Result};
+use restride_ir::{Arg, Binding, Error, Node, Program, Result, Type};
 use restride_passes::segment::SegmentInput;
 use std::sync::Arc;
 
@@ -123,8 +124,8 @@ impl Instance {
                 let own = &values[..program.signature.inputs.len()];
                 return restride_exec::outputs::outputs(program, own, &results, &symbols, &mut self.state);
             };
-            for (&number, value) in segment.live.iter().zip(results) {
-                keep(&mut live, number, value);
+            for (at, (&number, value)) in segment.live.iter().zip(results).enumerate() {
+                keep(&mut live, number, as_declared(&segment.program, at, value, &symbols)?);
             }
             let operands: Vec<RunValue> = learn.operands.iter().map(|s| find(s, &live)).collect();
             let read: Vec<bool> = learn.live.iter().map(Option::is_some).collect();
@@ -246,6 +247,19 @@ fn broken_check(program: &Program, symbols: &Binding, ctx: RunCtx) -> Option<Err
     let known = |n: &Node| n.args.iter().flat_map(Arg::scalars).all(|e| e.eval(symbols).is_ok());
     let mut checks = graph.ordered().filter(|(_, n)| n.op.def().asserts.is_some() && known(n));
     checks.find_map(|(id, node)| run_learn(node, &[], symbols, ctx).err().map(|e| e.at(graph, id)))
+}
+
+/// An output of a segment with the strides that later segments expect: results with several elements in one cell are returned
+/// row-major.
+fn as_declared(segment: &Program, at: usize, value: RunValue, symbols: &Binding) -> Result<RunValue> {
+    let declared = segment.graph().outputs[at].values().next().map(|v| &segment.graph().values[*v].ty);
+    let (Some(ty), RunValue::Tensor(t)) = (declared.and_then(Type::tensor), &value) else { return Ok(value) };
+    Ok(match evaluate(&ty.layout, symbols) {
+        Some(layout) if layout.sizes == t.layout().sizes && !same_strides(&layout, t.layout()) => {
+            RunValue::Tensor(copy_as(t, layout)?)
+        }
+        _ => value,
+    })
 }
 
 fn keep(live: &mut Vec<RunValue>, number: usize, value: RunValue) {

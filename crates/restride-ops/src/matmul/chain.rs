@@ -53,6 +53,10 @@ fn chain(e: &mut dyn Emit, a: &ValArgs<'_>) -> Vals {
         let rank = sizes(e, m).len();
         ensure!(rank == 2, "Tensor {i} of a product of matrices has {rank} dimensions, but was expected to have 2");
     }
+    // One matrix is copied, not returned.
+    if let [only] = ms[..] {
+        return Ok(smallvec![emit!(e, "aten.clone.default", only)?]);
+    }
     Ok(smallvec![chained(e, &ms)?])
 }
 

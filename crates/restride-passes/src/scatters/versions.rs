@@ -83,6 +83,8 @@ pub(super) struct Versions<'a> {
 
 impl<'a> Versions<'a> {
     /// Looks at all nodes of a graph; at the values of symbols in `witness` its types are compared.
+    // Keys are compared and hashed by their types, which stay.
+    #[allow(clippy::mutable_key_type)]
     pub fn of(graph: &'a Graph, witness: &'a Binding) -> Self {
         let effort = graph.order.len().saturating_mul(EFFORT);
         let count = graph.values.len();
