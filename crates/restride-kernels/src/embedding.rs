@@ -1,6 +1,9 @@
 //! Rows of a table by index, sums of them, and gradients.
 
+use crate::support::cache::{CacheLevel, LINE, prefetch};
 use crate::support::convert::load_row;
+use crate::support::isa;
+use crate::support::number::Real;
 use crate::support::pack::{
     Compute, Packed, Stored, Target, compute_room, pack, packed_room, packed_rooms, unpack, with_compute,
 };
@@ -130,11 +133,15 @@ pub struct Entries<'a> {
 }
 
 impl Entries<'_> {
-    /// Index and weight of the rows of a bag.
-    fn of(&self, bag: usize) -> impl Iterator<Item = (i64, Option<f64>)> {
+    /// Number, index and weight of the entries of a bag.
+    fn numbered(&self, bag: usize) -> impl Iterator<Item = (usize, i64, Option<f64>)> {
         let all = self.offsets[bag] as usize..self.offsets[bag + 1] as usize;
         let kept = all.filter(|&j| Some(self.indices[j]) != self.skip);
-        kept.map(|j| (self.indices[j], self.weights.map(|w| w[j])))
+        kept.map(|j| (j, self.indices[j], self.weights.map(|w| w[j])))
+    }
+    /// Index and weight of the entries of a bag.
+    fn of(&self, bag: usize) -> impl Iterator<Item = (i64, Option<f64>)> {
+        self.numbered(bag).map(|(_, i, weight)| (i, weight))
     }
     /// How many rows each bag has.
     pub fn counts(&self) -> impl Iterator<Item = i64> {
@@ -150,45 +157,30 @@ pub fn bags(
     what: Bag,
     out: &ViewMut<'_>,
     places: Option<&ViewMut<'_>>,
+    threads: usize,
 ) -> Result<(), String> {
     let width = out.sizes()[1] as usize;
     let mut from = Temp::filled(if places.is_some() { out.numel() } else { 0 }, 0i64);
+    let l = table.layout();
+    let count = if l.rank() == 2 { l.sizes[0] } else { 0 };
+    if let Some((i, _)) =
+        (1..entries.offsets.len()).flat_map(|end| entries.of(end - 1)).find(|(i, _)| !(0..count).contains(i))
+    {
+        return Err(format!("index {i} is out of range for a table of sizes {:?}", table.sizes()));
+    }
+    if width == 0 {
+        return Ok(());
+    }
     with_compute!(float out.dtype(), T => {
-        let l = table.layout();
         let mut target = Target::<T>::new(out);
-        for (b, row) in target.slice().chunks_mut(width.max(1)).enumerate() {
-            row.fill(T::default());
-            let mut count = 0;
-            for (k, (i, weight)) in entries.of(b).enumerate() {
-                count = k + 1;
-                if l.rank() != 2 || !(0..l.sizes[0]).contains(&i) {
-                    return Err(format!("index {i} is out of range for a table of sizes {:?}", table.sizes()));
-                }
-                let line = Layout::strided(&l.sizes[1..], &l.strides[1..], l.offset + i * l.strides[0]);
-                // SAFETY: a row of the table: the index was checked.
-                let data = pack::<T>(&unsafe { table.with_layout(&line) });
-                match what {
-                    Bag::Sum | Bag::Mean => {
-                        let w = T::from_f64(weight.unwrap_or(1.0));
-                        row.iter_mut().zip(data.iter()).for_each(|(s, &x)| *s += x * w);
-                    }
-                    Bag::Max => {
-                        for (j, (s, &x)) in row.iter_mut().zip(data.iter()).enumerate() {
-                            if k == 0 || x > *s {
-                                *s = x;
-                                if let Some(p) = from.get_mut(b * width + j) {
-                                    *p = i;
-                                }
-                            }
-                        }
-                    }
-                }
-            }
-            if what == Bag::Mean && count > 0 {
-                let n = T::from_f64(count as f64);
-                row.iter_mut().for_each(|x| *x /= n);
-            }
-        }
+        // SAFETY: threads read the table only.
+        let table = unsafe { par::Across::new(*table) };
+        let from = (par::Shared::new(&mut from), from.len());
+        par::pieces(threads, target.slice(), width, &|b, row| {
+            // SAFETY: each bag's places are one thread's.
+            let places = unsafe { std::slice::from_raw_parts_mut(from.0.at((b * width).min(from.1)), width.min(from.1)) };
+            bag::<T>(table.get(), entries, what, b, row, places);
+        });
         target.finish();
     });
     if let Some(places) = places {
@@ -197,11 +189,78 @@ pub fn bags(
     Ok(())
 }
 
+/// The rows of one bag as one. Whoever calls it has checked the indices.
+fn bag<T: Real>(table: &View<'_>, entries: &Entries<'_>, what: Bag, bag: usize, row: &mut [T], places: &mut [i64]) {
+    let l = table.layout();
+    let (stride, width) = (l.strides[1] as isize, row.len());
+    let cell = |i: i64| (l.offset + i * l.strides[0]) as isize;
+    let direct = table.dtype() == T::DTYPE && line(l).is_contiguous();
+    let mut own = Temp::filled(if direct { 0 } else { width }, T::default());
+    row.fill(T::default());
+    let mut count = 0;
+    let end = entries.offsets[bag + 1] as usize;
+    for (k, (j, i, weight)) in entries.numbered(bag).enumerate() {
+        count = k + 1;
+        let data = if direct {
+            let at = |i: i64| (table.base() as *const T).wrapping_offset(cell(i));
+            // The rows of a large table are in no cache: a later one comes while this one is added.
+            if let Some(&later) = entries.indices[..end].get(j + AHEAD) {
+                let bytes = (width * size_of::<T>()).min(AHEAD_BYTES);
+                (0..bytes)
+                    .step_by(LINE)
+                    .for_each(|b| prefetch(at(later).cast::<u8>().wrapping_add(b), CacheLevel::First));
+            }
+            // SAFETY: a row of the table, whose elements are neighbours; the index was checked.
+            unsafe { std::slice::from_raw_parts(at(i), width) }
+        } else {
+            // SAFETY: a row of the table: the index was checked.
+            unsafe { load_row(table.dtype(), table.base(), cell(i), stride, &mut own) };
+            &own[..]
+        };
+        match what {
+            Bag::Sum | Bag::Mean => isa::run(AddWeighted(row, data, T::from_f64(weight.unwrap_or(1.0)))),
+            Bag::Max => {
+                for (j, (s, &x)) in row.iter_mut().zip(data).enumerate() {
+                    if k == 0 || x > *s {
+                        *s = x;
+                        if let Some(p) = places.get_mut(j) {
+                            *p = i;
+                        }
+                    }
+                }
+            }
+        }
+    }
+    if what == Bag::Mean && count > 0 {
+        let n = T::from_f64(count as f64);
+        row.iter_mut().for_each(|x| *x /= n);
+    }
+}
+
+/// How many entries ahead a row is fetched, and how much of it: the processor goes on by itself.
+const AHEAD: usize = 4;
+const AHEAD_BYTES: usize = 1024;
+
+/// The first row of a table.
+fn line(table: &Layout) -> Layout {
+    Layout::strided(&table.sizes[1..], &table.strides[1..], 0)
+}
+
+/// A row times a weight added to another.
+struct AddWeighted<'a, T>(&'a mut [T], &'a [T], T);
+impl<T: Real> isa::Work for AddWeighted<'_, T> {
+    type Out = ();
+    const WIDEST: bool = false;
+    #[inline(always)]
+    fn run(self) {
+        self.0.iter_mut().zip(self.1).for_each(|(s, &x)| *s += x * self.2);
+    }
+}
+
 /// Scratch bytes of [`bags`].
 pub fn bags_room(table: Stored<'_>, what: Bag, out: Stored<'_>) -> usize {
     let places = if what == Bag::Max { room::<i64>(out.1.numel() as usize) } else { 0 };
-    let line = Layout::strided(&table.1.sizes[1..], &table.1.strides[1..], 0);
-    places + packed_rooms([(table.0, &line), out])
+    places + packed_rooms([(table.0, &line(table.1)), out])
 }
 
 /// The table with every row that is indexed and whose norm is larger than `max_norm` scaled down to it.

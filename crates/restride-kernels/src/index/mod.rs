@@ -2,10 +2,11 @@
 
 pub mod scatter;
 
-use crate::support::convert::{Compute, load_row, store_row, with_word};
+use crate::support::convert::{Compute, Kind, load_row, store_row, with_word};
+use crate::support::isa;
 use crate::support::number::Number;
 use crate::support::pack::{compute_room, with_compute};
-use crate::support::rows::{Rows, cells};
+use crate::support::rows::{Rows, cells, may_share};
 use crate::support::runs;
 use crate::support::scratch::{Temp, room};
 use restride_tensor::{DType, Dims, Layout, PerDim, View, ViewMut};
@@ -156,13 +157,18 @@ pub fn put_at(values: &View<'_>, axes: &Axes, out: &ViewMut<'_>, add: bool) -> R
     let w = walk(axes, out.layout(), values.layout())?;
     let (t, s, n) = (w.rows.stride(0), w.rows.stride(1), w.rows.len());
     if add {
-        with_compute!(any out.dtype(), C => add_rows::<C>(values, out, &w));
+        with_compute!(any out.dtype(), C => add_rows::<C>(values, out, &w, None));
         return Ok(());
     }
     with_word!(out.dtype(), W => {
         let (from, to) = (values.base() as *const W, out.base() as *mut W);
         at_points(&w.rows, &w.big, &w.small, w.whole, |a, b| {
             let (to, from) = (to.wrapping_offset(a), from.wrapping_offset(b));
+            if s == 1 && t == 1 {
+                // SAFETY: both rows are cells of their views: indices were checked against the sizes. The values are not the
+                // result's.
+                return unsafe { runs::copy(from, to, n) };
+            }
             for i in 0..n as isize {
                 // SAFETY: both are cells of their views: indices were checked against the sizes.
                 unsafe { to.wrapping_offset(i * t).write(from.wrapping_offset(i * s).read()) };
@@ -172,10 +178,23 @@ pub fn put_at(values: &View<'_>, axes: &Axes, out: &ViewMut<'_>, add: bool) -> R
     Ok(())
 }
 
-/// Adds rows in the element type: each sum is rounded to it.
-fn add_rows<C: Number>(values: &View<'_>, out: &ViewMut<'_>, w: &Walk) {
+/// Adds rows, times a number, in the compute type: each sum is rounded to the element type.
+fn add_rows<C: Number>(values: &View<'_>, out: &ViewMut<'_>, w: &Walk, alpha: Option<C>) {
     const LONG: usize = 256;
     let (t, s, n) = (w.rows.stride(0), w.rows.stride(1), w.rows.len());
+    if out.dtype() == C::DTYPE && t == 1 && s == 1 && !may_share(values, out) {
+        return at_points(&w.rows, &w.big, &w.small, w.whole, |a, b| {
+            // SAFETY: both rows are neighbouring cells of their views, of the compute type: indices were checked against the
+            // sizes. The values are not in the result's memory.
+            let (have, more) = unsafe {
+                (
+                    std::slice::from_raw_parts_mut((out.base() as *mut C).wrapping_offset(a), n),
+                    std::slice::from_raw_parts((values.base() as *const C).wrapping_offset(b), n),
+                )
+            };
+            isa::run(AddRow { have, more, alpha });
+        });
+    }
     // A row whose elements share a cell is added one by one.
     let chunk = if t == 0 { 1 } else { LONG.min(n) };
     let (mut have, mut more) = ([C::default(); LONG], [C::default(); LONG]);
@@ -188,11 +207,31 @@ fn add_rows<C: Number>(values: &View<'_>, out: &ViewMut<'_>, w: &Walk) {
             unsafe {
                 load_row(out.dtype(), out.base(), to, t, have);
                 load_row(values.dtype(), values.base(), from, s, more);
-                have.iter_mut().zip(more.iter()).for_each(|(x, y)| *x = x.plus(*y));
+                isa::run(AddRow { have: &mut *have, more, alpha });
                 store_row(out.dtype(), out.base(), to, t, have);
             }
         }
     });
+}
+
+/// The sum of two rows, the second one times a number.
+struct AddRow<'a, C> {
+    have: &'a mut [C],
+    more: &'a [C],
+    alpha: Option<C>,
+}
+impl<C: Number> isa::Work for AddRow<'_, C> {
+    type Out = ();
+    const VECTORS: bool = matches!(C::KIND, Kind::F32 | Kind::F64);
+    const WIDEST: bool = false;
+    #[inline(always)]
+    fn run(self) {
+        let both = self.have.iter_mut().zip(self.more);
+        match self.alpha {
+            None => both.for_each(|(x, y)| *x = x.plus(*y)),
+            Some(alpha) => both.for_each(|(x, y)| *x = x.plus(alpha.times(*y))),
+        }
+    }
 }
 
 /// Adds `alpha` times a tensor at indices along one dimension: products and sums in the compute type, each sum rounded
@@ -207,22 +246,7 @@ pub fn add_scaled(
         return Err("an indexed sum does not convert".into());
     }
     let w = walk(axes, out.layout(), values.layout())?;
-    let (t, s, n) = (w.rows.stride(0), w.rows.stride(1), w.rows.len() as isize);
-    with_compute!(any out.dtype(), C => {
-        let alpha = C::from_scalar(alpha);
-        at_points(&w.rows, &w.big, &w.small, w.whole, |a, b| {
-            for i in 0..n {
-                let (mut x, mut y) = ([C::default()], [C::default()]);
-                // SAFETY: both are cells of their views: indices were checked against the sizes.
-                unsafe {
-                    load_row(out.dtype(), out.base(), a + i * t, 1, &mut x);
-                    load_row(values.dtype(), values.base(), b + i * s, 1, &mut y);
-                    let sum = [x[0].plus(alpha.times(y[0]))];
-                    store_row(out.dtype(), out.base(), a + i * t, 1, &sum);
-                }
-            }
-        });
-    });
+    with_compute!(any out.dtype(), C => add_rows::<C>(values, out, &w, Some(C::from_scalar(alpha))));
     Ok(())
 }
 

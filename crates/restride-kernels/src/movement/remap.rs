@@ -1,6 +1,7 @@
 //! Results whose elements are an operand's, looked up dimension by dimension: padding, nearest-neighbour scaling.
 
-use crate::support::pack::{Compute, Target, pack, with_compute};
+use crate::support::convert::{store_row, with_word};
+use crate::support::pack::{Compute as _, Stored, Target, pack, packed_rooms, with_compute};
 use crate::support::par;
 use crate::support::scratch::Temp;
 use restride_tensor::{Scalar, View, ViewMut};
@@ -23,50 +24,122 @@ pub fn remap(
         maps.len() == out.sizes().len() && maps.iter().zip(out.sizes()).all(|(m, &n)| m.len() == n as usize),
         "one map for each dimension"
     );
-    if out.numel() > 0 {
-        with_compute!(any out.dtype(), T => run::<T>(x, maps, T::from_scalar(fill), out, threads));
+    if out.numel() == 0 {
+        return Ok(());
     }
+    if !in_place((x.dtype(), x.layout()), (out.dtype(), out.layout())) {
+        with_compute!(any out.dtype(), T => {
+            let data = pack::<T>(x);
+            let mut target = Target::<T>::new(out);
+            run::<T>(&data, x.sizes(), maps, T::from_scalar(fill), target.slice(), threads);
+            target.finish();
+        });
+        return Ok(());
+    }
+    let mut hole = [0u64; 2];
+    // SAFETY: sixteen aligned bytes hold an element of every type.
+    with_compute!(any out.dtype(), T => unsafe {
+        store_row(out.dtype(), hole.as_mut_ptr().cast(), 0, 1, &[T::from_scalar(fill)]);
+    });
+    with_word!(out.dtype(), W => {
+        let from = (x.base() as *const W).wrapping_offset(x.layout().offset as isize);
+        let to = (out.base() as *mut W).wrapping_offset(out.layout().offset as isize);
+        // SAFETY: the cells of both views are neighbours of `W`'s size, and the result is memory of its own.
+        let (data, target, hole) = unsafe {
+            (
+                if x.numel() == 0 { &[][..] } else { std::slice::from_raw_parts(from, x.numel()) },
+                std::slice::from_raw_parts_mut(to, out.numel()),
+                hole.as_ptr().cast::<W>().read(),
+            )
+        };
+        run::<W>(data, x.sizes(), maps, hole, target, threads);
+    });
     Ok(())
 }
 
-fn run<T: Compute>(x: &View<'_>, maps: &[Temp<usize>], fill: T, out: &ViewMut<'_>, threads: usize) {
-    let data = pack::<T>(x);
-    let mut target = Target::<T>::new(out);
+/// Whether elements are moved as they are from memory to memory.
+fn in_place(x: Stored<'_>, out: Stored<'_>) -> bool {
+    x.0 == out.0 && x.1.is_contiguous() && out.1.is_contiguous()
+}
+
+/// Scratch bytes of [`remap`].
+pub fn remap_room(x: Stored<'_>, out: Stored<'_>) -> usize {
+    if in_place(x, out) { 0 } else { packed_rooms([(out.0, x.1), out]) }
+}
+
+fn run<T: Copy + Send + Sync>(
+    data: &[T],
+    sizes: &[i64],
+    maps: &[Temp<usize>],
+    fill: T,
+    target: &mut [T],
+    threads: usize,
+) {
     let Some((row, outer)) = maps.split_last() else {
-        target.slice()[0] = data[0];
-        return target.finish();
+        target[0] = data[0];
+        return;
     };
-    let len = x.sizes()[outer.len()] as usize;
+    let len = sizes[outer.len()] as usize;
     // The part of a row that is a copy as it is: first index of the result, of the operand, length.
     let start = row.iter().position(|&i| i != HOLE).unwrap_or(0);
     let run = row[start..].iter().enumerate().take_while(|&(k, &i)| i != HOLE && i == row[start] + k).count();
     let (from, to) = (row.get(start).copied().unwrap_or(0), start + run);
-    let sizes = x.sizes();
-    par::pieces(threads, target.slice(), row.len(), &|r, dst| {
-        let (mut r, mut base, mut step) = (r, 0, 1);
+    let once = [0];
+    // Of a run of rows, the last of the outer dimensions is walked over; the others choose the plane.
+    let (lines, outer) = outer.split_last().map_or((&once[..], outer), |(lines, outer)| (&lines[..], outer));
+    let height = if maps.len() > 1 { sizes[maps.len() - 2] as usize } else { 1 };
+    let plane = |number: usize| {
+        let (mut rest, mut base, mut step) = (number, 0, 1);
         for (map, &n) in outer.iter().zip(sizes).rev() {
-            let i = map[r % map.len()];
+            let i = map[rest % map.len()];
             if i == HOLE {
-                return dst.fill(fill);
+                return None;
             }
             base += i * step;
             step *= n as usize;
-            r /= map.len();
+            rest /= map.len();
         }
-        let src = &data[base * len..][..len];
-        let look = |dst: &mut [T], row: &[usize]| {
-            for (d, &i) in dst.iter_mut().zip(row) {
-                *d = if i == HOLE { fill } else { src[i] };
+        Some(base * height * len)
+    };
+    let look = |dst: &mut [T], row: &[usize], src: &[T]| {
+        for (d, &i) in dst.iter_mut().zip(row) {
+            *d = if i == HOLE { fill } else { src[i] };
+        }
+    };
+    let count = target.len() / row.len();
+    let target = par::Shared::new(target);
+    par::EvenParts::new(count, threads).at_least(1 + LEAST / row.len()).each(&|rows| {
+        // SAFETY: the rows of a part are one thread's; the slice is borrowed until all are done.
+        let part = unsafe { std::slice::from_raw_parts_mut(target.at(rows.start * row.len()), rows.len() * row.len()) };
+        let mut part = part.chunks_exact_mut(row.len());
+        let mut next = rows.start;
+        while next < rows.end {
+            let (number, first) = (next / lines.len(), next % lines.len());
+            let here = &lines[first..lines.len().min(first + rows.end - next)];
+            next += here.len();
+            let base = plane(number);
+            let mut last: Option<(usize, &[T])> = None;
+            for (&line, dst) in here.iter().zip(&mut part) {
+                match (base, last) {
+                    (Some(_), Some((same, before))) if same == line => dst.copy_from_slice(before),
+                    (Some(base), _) if line != HOLE => {
+                        let src = &data[base + line * len..][..len];
+                        look(&mut dst[..start], &row[..start], src);
+                        if run > 0 {
+                            dst[start..to].copy_from_slice(&src[from..from + run]);
+                        }
+                        look(&mut dst[to..], &row[to..], src);
+                    }
+                    _ => dst.fill(fill),
+                }
+                last = Some((line, dst));
             }
-        };
-        look(&mut dst[..start], &row[..start]);
-        if run > 0 {
-            dst[start..to].copy_from_slice(&src[from..from + run]);
         }
-        look(&mut dst[to..], &row[to..]);
     });
-    target.finish();
 }
+
+/// Elements that are worth a thread.
+const LEAST: usize = 4096;
 
 #[cfg(test)]
 mod tests {

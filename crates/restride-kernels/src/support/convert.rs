@@ -407,6 +407,8 @@ fn copy_words<W: Copy>(src: View<'_>, dst: &ViewMut<'_>) {
                     unsafe { to.add(i).write(word) };
                 }
             }
+            // SAFETY: as above.
+            (1, -1) => isa::run(Reversed { from, to, n: rows.len() }),
             _ => {
                 for i in 0..rows.len() as isize {
                     // SAFETY: as above.
@@ -415,6 +417,24 @@ fn copy_words<W: Copy>(src: View<'_>, dst: &ViewMut<'_>) {
             }
         }
     });
+}
+
+/// A row copied from its last element to its first one. Whoever makes one promises that its cells may be read and written.
+struct Reversed<W> {
+    from: *const W,
+    to: *mut W,
+    n: usize,
+}
+impl<W: Copy> isa::Work for Reversed<W> {
+    type Out = ();
+    const WIDEST: bool = false;
+    #[inline(always)]
+    fn run(self) {
+        for i in 0..self.n {
+            // SAFETY: the promise of whoever made it.
+            unsafe { self.to.add(i).write(self.from.wrapping_sub(i).read()) };
+        }
+    }
 }
 
 /// Copies `to[i * to_step + j] = from[i + j * from_step]` for `i` and `j` below the sizes, in tiles: the cache gets whole lines of

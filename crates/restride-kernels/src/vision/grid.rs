@@ -1,8 +1,10 @@
 //! Sampling of images at given positions, and the positions that an affine map gives.
 
+use crate::support::isa;
 use crate::support::number::Real;
 use crate::support::pack::{Target, pack, with_compute};
 use crate::support::par;
+use crate::support::stack::Stack;
 use restride_tensor::{View, ViewMut};
 use smallvec::SmallVec;
 
@@ -56,6 +58,7 @@ pub fn grid_sample(
 
 impl Sampling {
     /// A coordinate of -1 to 1 as an index.
+    #[inline(always)]
     fn index<T: Real>(self, x: T, n: usize) -> T {
         let n = T::of(n as f64);
         if self.align_corners {
@@ -65,6 +68,7 @@ impl Sampling {
         }
     }
     /// An index of one of `dims` dimensions brought inside where the padding says so.
+    #[inline(always)]
     fn bring<T: Real>(self, x: T, n: usize, dims: usize) -> T {
         let last = T::of(n as f64 - 1.0);
         // PyTorch's clips make NaN the first index of an image and the last one of a volume.
@@ -89,6 +93,7 @@ impl Sampling {
 }
 
 /// Mirrors a position at both ends, given as twice themselves.
+#[inline(always)]
 fn reflect<T: Real>(x: T, twice_low: T, twice_high: T) -> T {
     if twice_low == twice_high {
         return T::zero();
@@ -101,58 +106,134 @@ fn reflect<T: Real>(x: T, twice_low: T, twice_high: T) -> T {
     if flips % T::of(2.0) == T::zero() { extra + low } else { span - extra + low }
 }
 
-/// A weighted element: its offset in a plane, or nothing where it is outside.
-type Tap<T> = (Option<usize>, T);
+/// The place of an element outside of an image.
+const OUT: usize = usize::MAX;
 
-/// The elements around a position: up to four in each dimension.
-type GridTaps<T> = SmallVec<[Tap<T>; 64]>;
+/// Weighted elements of one dimension: index, or [`OUT`], and weight.
+type Taps<T> = [(usize, T); 4];
 
-fn taps<T: Real>(how: Sampling, at: &[T], sizes: &[usize]) -> GridTaps<T> {
-    let mut out = GridTaps::new();
-    out.push((Some(0), T::one()));
-    // Slowest dimension first; positions come fastest first.
-    for (d, &n) in sizes.iter().enumerate() {
-        let raw = how.index(at[sizes.len() - 1 - d], n);
-        let inside = |i: f64| (i >= 0.0 && i < n as f64).then_some(i as usize);
-        let mut of: [Tap<T>; 4] = [(None, T::zero()); 4];
-        let count = match how.interpolation {
-            Interpolation::Nearest => {
-                of[0] = (inside(round_even(how.bring(raw, n, sizes.len()).wide())), T::one());
-                1
-            }
-            Interpolation::Linear => {
-                let x = how.bring(raw, n, sizes.len());
-                let low = x.floor();
-                of[0] = (inside(low.wide()), low + T::one() - x);
-                of[1] = (inside(low.wide() + 1.0), x - low);
-                2
-            }
-            Interpolation::Cubic => {
-                let low = raw.floor();
-                let (t, a) = (raw - low, T::of(-0.75));
-                let near = |x: T| ((a + T::of(2.0)) * x - (a + T::of(3.0))) * x * x + T::one();
-                let far = |x: T| ((a * x - T::of(5.0) * a) * x + T::of(8.0) * a) * x - T::of(4.0) * a;
-                let weights = [far(t + T::one()), near(t), near(T::one() - t), far(T::of(2.0) - t)];
-                for (k, w) in weights.into_iter().enumerate() {
-                    let at = how.bring(low + T::of(k as f64 - 1.0), n, sizes.len());
-                    of[k] = (inside(at.wide()), w);
-                }
-                4
-            }
-        };
-        let before = std::mem::take(&mut out);
-        for (at, w) in before {
-            for &(i, v) in &of[..count] {
-                out.push((at.zip(i).map(|(at, i)| at * n + i), w * v));
+impl Interpolation {
+    /// Elements in each dimension.
+    fn count(self) -> usize {
+        match self {
+            Interpolation::Nearest => 1,
+            Interpolation::Linear => 2,
+            Interpolation::Cubic => 4,
+        }
+    }
+}
+
+/// The elements around a coordinate in a dimension of size `n`, one of `dims`.
+#[inline(always)]
+fn taps<T: Real>(how: Sampling, at: T, n: usize, dims: usize) -> Taps<T> {
+    let raw = how.index(at, n);
+    let inside = |i: f64| if i >= 0.0 && i < n as f64 { i as usize } else { OUT };
+    let mut of = [(OUT, T::zero()); 4];
+    match how.interpolation {
+        Interpolation::Nearest => of[0] = (inside(round_even(how.bring(raw, n, dims).wide())), T::one()),
+        Interpolation::Linear => {
+            let x = how.bring(raw, n, dims);
+            let low = x.floor();
+            of[0] = (inside(low.wide()), low + T::one() - x);
+            of[1] = (inside(low.wide() + 1.0), x - low);
+        }
+        Interpolation::Cubic => {
+            let low = raw.floor();
+            let (t, a) = (raw - low, T::of(-0.75));
+            let near = |x: T| ((a + T::of(2.0)) * x - (a + T::of(3.0))) * x * x + T::one();
+            let far = |x: T| ((a * x - T::of(5.0) * a) * x + T::of(8.0) * a) * x - T::of(4.0) * a;
+            let weights = [far(t + T::one()), near(t), near(T::one() - t), far(T::of(2.0) - t)];
+            for (k, w) in weights.into_iter().enumerate() {
+                let at = how.bring(low + T::of(k as f64 - 1.0), n, dims);
+                of[k] = (inside(at.wide()), w);
             }
         }
     }
-    out
+    of
 }
 
+#[inline(always)]
 fn round_even(x: f64) -> f64 {
     x.round_ties_even()
 }
+
+/// Places of the elements around several points, and their weights: those of the first element of all points come first.
+struct FindTaps<'a, T> {
+    how: Sampling,
+    grid: &'a [T],
+    sizes: &'a [usize],
+    places: &'a mut [usize],
+    weights: &'a mut [T],
+}
+
+impl<T: Real> isa::Work for FindTaps<'_, T> {
+    type Out = ();
+    const WIDEST: bool = false;
+    #[inline(always)]
+    fn run(self) {
+        let (dims, each) = (self.sizes.len(), self.how.interpolation.count());
+        let (points, bits) = (self.grid.len() / dims, each.trailing_zeros() as usize);
+        for (p, at) in self.grid.chunks_exact(dims).enumerate() {
+            let mut of = [[(OUT, T::zero()); 4]; 3];
+            // Slowest dimension first; positions come fastest first.
+            for (d, (of, &n)) in of.iter_mut().zip(self.sizes).enumerate() {
+                *of = taps(self.how, at[dims - 1 - d], n, dims);
+            }
+            for k in 0..each.pow(dims as u32) {
+                let (mut place, mut weight) = (0, T::one());
+                for (d, (of, &n)) in of.iter().zip(self.sizes).enumerate() {
+                    let (i, w) = of[k >> (bits * (dims - 1 - d)) & (each - 1)];
+                    place = if place == OUT || i == OUT { OUT } else { place * n + i };
+                    weight *= w;
+                }
+                self.places[k * points + p] = place;
+                self.weights[k * points + p] = weight;
+            }
+        }
+    }
+}
+
+/// Sums of the weighted elements of a plane.
+struct SumTaps<'a, T> {
+    plane: &'a [T],
+    places: &'a [usize],
+    weights: &'a [T],
+    /// Elements outside are zeros that are multiplied by their weights.
+    zeros: bool,
+    out: &'a mut [T],
+}
+
+impl<T: Real> SumTaps<'_, T> {
+    #[inline(always)]
+    fn add(&self, sum: T, at: usize) -> T {
+        let (place, weight) = (self.places[at], self.weights[at]);
+        match self.plane.get(place) {
+            Some(&x) => sum + x * weight,
+            None if self.zeros => sum + T::zero() * weight,
+            None => sum,
+        }
+    }
+}
+
+impl<T: Real> isa::Work for SumTaps<'_, T> {
+    type Out = ();
+    const WIDEST: bool = false;
+    #[inline(always)]
+    fn run(self) {
+        let points = self.out.len();
+        let count = self.places.len() / points;
+        for p in 0..points {
+            let sum = match count {
+                4 => (0..4).fold(T::zero(), |sum, k| self.add(sum, k * points + p)),
+                _ => (0..count).fold(T::zero(), |sum, k| self.add(sum, k * points + p)),
+            };
+            self.out[p] = sum;
+        }
+    }
+}
+
+/// Elements around the points that are sampled at a time.
+const BLOCK: usize = 512;
 
 fn sample<T: Real>(x: &View<'_>, grid: &View<'_>, how: Sampling, out: &ViewMut<'_>, threads: usize) {
     let (data, grid_data) = (pack::<T>(x), pack::<T>(grid));
@@ -160,21 +241,22 @@ fn sample<T: Real>(x: &View<'_>, grid: &View<'_>, how: Sampling, out: &ViewMut<'
     let (channels, dims) = (x.sizes()[1] as usize, sizes.len());
     let plane: usize = sizes.iter().product();
     let points: usize = out.sizes()[2..].iter().map(|&n| n as usize).product();
+    let count = how.interpolation.count().pow(dims as u32);
     let mut target = Target::<T>::new(out);
     par::pieces(threads, target.slice(), channels * points, &|b, dst| {
         let src = &data[b * channels * plane..][..channels * plane];
         let grid = &grid_data[b * points * dims..][..points * dims];
-        for (p, at) in grid.chunks(dims).enumerate() {
-            let of = taps(how, at, &sizes);
+        let (mut places, mut weights) = (Stack::<usize, BLOCK>::new(), Stack::<T, BLOCK>::new());
+        let (places, weights) = (places.filled(BLOCK, OUT), weights.filled(BLOCK, T::zero()));
+        let most = BLOCK / count;
+        for (block, grid) in grid.chunks(most * dims).enumerate() {
+            let n = grid.len() / dims;
+            let (places, weights) = (&mut places[..n * count], &mut weights[..n * count]);
+            isa::run(FindTaps { how, grid, sizes: &sizes, places: &mut *places, weights: &mut *weights });
             for c in 0..channels {
-                let src = &src[c * plane..][..plane];
-                let value = |i: Option<usize>| i.map_or(T::zero(), |i| src[i]);
-                let mut sum = T::zero();
+                let out = &mut dst[c * points + block * most..][..n];
                 // PyTorch multiplies the zeros outside of an image by their weights, which may be NaN, and skips those of a volume.
-                for &(i, w) in of.iter().filter(|t| dims == 2 || t.0.is_some()) {
-                    sum += value(i) * w;
-                }
-                dst[c * points + p] = sum;
+                isa::run(SumTaps { plane: &src[c * plane..][..plane], places, weights, zeros: dims == 2, out });
             }
         }
     });
@@ -200,9 +282,9 @@ mod tests {
         for interpolation in [Interpolation::Linear, Interpolation::Nearest, Interpolation::Cubic] {
             let how = Sampling { interpolation, padding: Padding::Border, align_corners: false };
             for x in [-0.9, -0.2, 0.3, 0.77] {
-                let of = taps::<f64>(how, &[x, 0.1], &[5, 7]);
+                let of = &taps::<f64>(how, x, 5, 2)[..interpolation.count()];
                 let total: f64 = of.iter().map(|t| t.1).sum();
-                assert!((total - 1.0).abs() < 1e-12 && of.iter().all(|t| t.0.is_some()));
+                assert!((total - 1.0).abs() < 1e-12 && of.iter().all(|t| t.0 < 5));
             }
         }
     }

@@ -172,7 +172,7 @@ fn run_bag(c: &Call<'_>, wraps: bool) -> Result<()> {
     let weights = c.args.opt_tensor(6)?.map(pack::<f64>);
     let entries = Entries { indices: &indices, offsets: &offsets, weights: weights.as_deref(), skip };
     let places = (what == Bag::Max).then(|| &c.outs[3]);
-    ran(embedding::bags(table, &entries, what, &c.outs[0], places))?;
+    ran(embedding::bags(table, &entries, what, &c.outs[0], places, c.ctx.threads))?;
     let put = |data: &mut dyn Iterator<Item = i64>, out: &ViewMut<'_>| unpack(&Temp::gather(out.numel(), data), out);
     if c.outs[1].numel() > 0 {
         let mut bag_of =

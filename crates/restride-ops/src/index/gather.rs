@@ -2,10 +2,11 @@
 
 use crate::index::scatter::{flat, has_elements, is_index, nonempty};
 use crate::support::promote::name;
+use crate::support::scratch::stored;
 use crate::support::strides::broadcast_sizes;
 use crate::support::{Metas, Result, ensure, exact, fail, fresh, one};
 use restride_ir::{Args, Call, DType, Dims, Meta, OpDef, OpError};
-use restride_kernels::index::scatter::{Outside, gather, gather_room};
+use restride_kernels::index::scatter::{Outside, gather, gather_room, index_room};
 use restride_kernels::index::{take_flat, take_flat_room};
 use restride_kernels::movement::copy;
 use restride_kernels::support::convert::gather as values_of;
@@ -36,8 +37,8 @@ fn run_gather(c: &Call<'_>) -> Result<()> {
     }
     gather(t, t.layout().dim(c.args.int(1)?)?, index, Outside::Refused, out).map_err(OpError::new)
 }
-fn gather_scratch(_: &Args<'_, Meta>, outs: &[Meta]) -> Result<usize> {
-    Ok(gather_room(outs[0].layout.numel()))
+fn gather_scratch(a: &Args<'_, Meta>, _: &[Meta]) -> Result<usize> {
+    Ok(index_room(stored(a.tensor(2)?)))
 }
 
 fn infer_take(a: &Args<'_, Meta>) -> Metas {

@@ -135,7 +135,7 @@ fn run_two(c: &Call<'_>) -> Result<()> {
 }
 
 fn room(a: &Args<'_, Meta>, outs: &[Meta], how: Reduce, keep: bool) -> Result<usize> {
-    Ok(scatter_room(a.tensor(2)?.layout.numel(), stored(&outs[0]), how, keep))
+    Ok(scatter_room(stored(a.tensor(2)?), stored(&outs[0]), how, keep))
 }
 fn set_scratch(a: &Args<'_, Meta>, outs: &[Meta]) -> Result<usize> {
     room(a, outs, Reduce::Set, true)
