@@ -2,6 +2,7 @@
 
 use crate::support::Result;
 use restride_ir::{Args, Meta};
+use restride_kernels::movement::remap::remap_room;
 use restride_kernels::support::pack::packed_rooms;
 use restride_kernels::support::scratch::room;
 use restride_tensor::{DType, Layout};
@@ -25,5 +26,5 @@ pub(crate) fn packed(a: &Args<'_, Meta>, outs: &[Meta]) -> Result<usize> {
 /// Scratch bytes of a kernel that maps each result dimension to operand elements.
 pub(crate) fn mapped(a: &Args<'_, Meta>, outs: &[Meta]) -> Result<usize> {
     let maps: usize = outs[0].sizes().iter().map(|&n| room::<usize>(n as usize)).sum();
-    Ok(maps + packed(a, outs)?)
+    Ok(maps + remap_room(stored(a.tensor(0)?), stored(&outs[0])))
 }
