@@ -1,6 +1,8 @@
 //! Special functions that no library here has.
 
-use spec_math::cephes64::{psi, zeta};
+use crate::support::number::Real;
+use num_traits::FloatConst;
+use spec_math::cephes64::{self, psi};
 
 /// Inverse error function: a rational start (as PyTorch's) and two steps of Newton's method.
 pub(super) fn erfinv(y: f64) -> f64 {
@@ -27,26 +29,38 @@ pub(super) fn erfinv(y: f64) -> f64 {
     x
 }
 
+/// Hurwitz zeta function; NaN at an infinite `q`, as PyTorch's series gives.
+pub(super) fn zeta(x: f64, q: f64) -> f64 {
+    if q == f64::INFINITY && x > 1.0 { f64::NAN } else { cephes64::zeta(x, q) }
+}
+
 /// Derivatives of the digamma function. The first by reflection, recurrence and the asymptotic series, further ones by the
 /// Hurwitz zeta function.
-pub(super) fn polygamma(n: f64, x: f64) -> f64 {
+pub(super) fn polygamma<T: Real + FloatConst>(n: f64, x: T) -> T {
+    let wide = x.to_f64();
     if n == 0.0 {
-        psi(x)
+        T::of(psi(wide))
     } else if n == 1.0 {
         trigamma(x)
     } else {
         let sign = if n % 2.0 == 0.0 { -1.0 } else { 1.0 };
-        sign * libm::lgamma(n + 1.0).exp() * zeta(n + 1.0, x)
+        T::of(sign * libm::lgamma(n + 1.0).exp() * zeta(n + 1.0, wide))
     }
 }
 
-fn trigamma(mut x: f64) -> f64 {
-    let (mut sign, mut result) = (1.0, 0.0);
-    if x < 0.5 {
-        let sine = (std::f64::consts::PI * x).sin();
-        (sign, result) = (-1.0, -(std::f64::consts::PI / sine).powi(2));
-        x = 1.0 - x;
+/// The reflection multiplies, and takes the sine, in the number's own precision: at a pole its rounding decides the value.
+fn trigamma<T: Real + FloatConst>(x: T) -> T {
+    let wide = x.to_f64();
+    if wide < 0.5 {
+        let sine = (T::PI() * x).sin();
+        return T::PI() * T::PI() / (sine * sine) - T::of(trigamma_above(1.0 - wide));
     }
+    T::of(trigamma_above(wide))
+}
+
+/// `trigamma` of 0.5 and above.
+fn trigamma_above(mut x: f64) -> f64 {
+    let mut result = 0.0;
     while x < 10.0 {
         result += 1.0 / (x * x);
         x += 1.0;
@@ -54,7 +68,7 @@ fn trigamma(mut x: f64) -> f64 {
     let z = 1.0 / (x * x);
     let series =
         1.0 / 6.0 - z * (1.0 / 30.0 - z * (1.0 / 42.0 - z * (1.0 / 30.0 - z * (5.0 / 66.0 - z * 691.0 / 2730.0))));
-    sign * (result + (1.0 + 0.5 / x + z * series) / x)
+    result + (1.0 + 0.5 / x + z * series) / x
 }
 
 #[cfg(test)]
@@ -81,6 +95,25 @@ mod tests {
                 assert!((slope - own).abs() < 1e-5 * own.abs(), "{n} {x}: {own}, {slope}");
             }
         }
+    }
+
+    /// PyTorch 2.15's results.
+    #[test]
+    fn poles_of_polygamma_are_those_of_pytorch() {
+        for (x, want) in
+            [(-1.0f32, 1.291_369_7e15f32), (-2.0, 3.228_424_2e14), (-3.0, 1.735_128_8e16), (-1e8, 10.326_009)]
+        {
+            let own = polygamma(1.0, x);
+            assert!((own - want).abs() <= 1e-6 * want, "{x}: {own}");
+        }
+        for (x, want) in [(-1.0f64, 6.580_790_147_320_947e32), (-100.0, 2.557_677_392_834_685e30)] {
+            let own = polygamma(1.0, x);
+            assert!((own - want).abs() <= 1e-12 * want, "{x}: {own}");
+        }
+        assert_eq!((polygamma(1.0, 0f32), polygamma(1.0, -0f64)), (f32::INFINITY, f64::INFINITY));
+        assert_eq!((polygamma(2.0, -3f32), polygamma(3.0, -3f32)), (f32::NEG_INFINITY, f32::INFINITY));
+        assert!(polygamma(0.0, -1f32).is_nan() && polygamma(2.0, f32::INFINITY).is_nan());
+        assert_eq!(polygamma(1.0, f32::INFINITY), 0.0);
     }
 
     #[test]

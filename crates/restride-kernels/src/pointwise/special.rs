@@ -177,7 +177,7 @@ pointwise! {
     NORMAL_QUANTILE(a) "inverse of `NORMAL_CDF`" { library: one(cephes::ndtri, a) }
     IGAMMA(a, x) "regularised lower incomplete gamma function" { library: two(cephes::igam, a, x) }
     IGAMMAC(a, x) "regularised upper incomplete gamma function" { library: two(cephes::igamc, a, x) }
-    ZETA(a, q) "Hurwitz zeta function" { library: two(cephes::zeta, a, q) }
+    ZETA(a, q) "Hurwitz zeta function" { library: two(super::real::zeta, a, q) }
     CHEBYSHEV_T(x, n) "Chebyshev polynomial of the first kind" { library: two(|x, n| Chebyshev::T.of(x, n, 6), x, n) }
     CHEBYSHEV_U(x, n) "Chebyshev polynomial of the second kind" { library: two(|x, n| Chebyshev::U.of(x, n, 8), x, n) }
     CHEBYSHEV_V(x, n) "Chebyshev polynomial of the third kind" { library: two(|x, n| Chebyshev::V.of(x, n, 8), x, n) }

@@ -96,7 +96,7 @@ pointwise! {
     ERFINV(a) "inverse of the error function" { library: T::of(erfinv(a as f64)) }
     LGAMMA(a) "logarithm of the gamma function's absolute value" { library: a.lgamma() }
     DIGAMMA(a) "logarithmic derivative of the gamma function" { library: T::of(psi(a as f64)) }
-    POLYGAMMA(a, n) "derivative of `DIGAMMA`" { library: T::of(polygamma(n as f64, a as f64)) }
+    POLYGAMMA(a, n) "derivative of `DIGAMMA`" { library: polygamma(n as f64, a) }
     NORMAL_CDF(a) "distribution function of the normal distribution" { elementary: a.normal_cdf() }
     ENTROPY(a) "`-a * log(a)`, 0 at 0, minus infinity below" {
         elementary: if a.is_nan() { a } else if a > 0.0 { -a * a.ln_fast() } else if a == 0.0 { 0.0 } else { T::NEG_INFINITY },
