@@ -31,14 +31,14 @@ impl Draws {
     }
 
     /// The bits of the first turn of each of some elements, one after the other.
-    pub(super) fn run(&self, first: u64, to: &mut [Bits]) {
+    pub(super) fn run(&self, first: u64, to: &mut [RandomBits]) {
         isa::run(BitsOfRun { draws: self, first, to });
     }
 
     /// 128 bits for an element; `turn` counts further ones.
     // In lanes of 64 bits, of which compilers make vectors.
     #[inline(always)]
-    pub(super) fn bits(&self, element: u64, turn: u32) -> Bits {
+    pub(super) fn bits(&self, element: u64, turn: u32) -> RandomBits {
         const LOW: u64 = u32::MAX as u64;
         let (mut a, mut b) = (element & LOW, element >> 32);
         let (mut c, mut d) = (u64::from(self.salt[0].wrapping_add(turn)), u64::from(self.salt[1]));
@@ -49,20 +49,20 @@ impl Draws {
             (c, d) = ((p >> 32) ^ d ^ u64::from(k[1]), p & LOW);
             k = [k[0].wrapping_add(0x9E37_79B9), k[1].wrapping_add(0xBB67_AE85)];
         }
-        Bits(a << 32 | b, c << 32 | d)
+        RandomBits(a << 32 | b, c << 32 | d)
     }
 
     /// The bits of the first turn.
-    pub(super) fn first(&self, element: u64) -> Bits {
+    pub(super) fn first(&self, element: u64) -> RandomBits {
         self.bits(element, 0)
     }
 }
 
 /// Two times 64 random bits.
 #[derive(Clone, Copy, Default, PartialEq, Debug)]
-pub(super) struct Bits(pub u64, pub u64);
+pub(super) struct RandomBits(pub u64, pub u64);
 
-impl Bits {
+impl RandomBits {
     /// A number in `0..1` with 53 digits.
     #[inline(always)]
     pub(super) fn unit(self) -> f64 {
@@ -81,13 +81,13 @@ impl Bits {
         (radius * cos, radius * sin)
     }
 
-    /// [`Bits::positive`], rounded.
+    /// [`RandomBits::positive`], rounded.
     #[inline(always)]
     pub(super) fn positive_single(self) -> f32 {
         (1.0 - self.unit()) as f32
     }
 
-    /// The first of [`Bits::normals`], in single precision.
+    /// The first of [`RandomBits::normals`], in single precision.
     #[inline(always)]
     pub(super) fn normal_single(self) -> f32 {
         let angle = (std::f64::consts::TAU * digits(self.1, 53)) as f32;
@@ -109,7 +109,7 @@ pub(super) fn digits(bits: u64, n: u32) -> f64 {
 struct BitsOfRun<'a> {
     draws: &'a Draws,
     first: u64,
-    to: &'a mut [Bits],
+    to: &'a mut [RandomBits],
 }
 impl isa::Work for BitsOfRun<'_> {
     type Out = ();
@@ -133,9 +133,9 @@ mod tests {
     #[test]
     fn the_generator_is_philox() {
         let zero = Draws { key: [0, 0], salt: [0, 0] };
-        assert_eq!(zero.bits(0, 0), Bits(0x6627_e8d5_e169_c58d, 0xbc57_ac4c_9b00_dbd8));
+        assert_eq!(zero.bits(0, 0), RandomBits(0x6627_e8d5_e169_c58d, 0xbc57_ac4c_9b00_dbd8));
         let ones = Draws { key: [u32::MAX; 2], salt: [u32::MAX; 2] };
-        assert_eq!(ones.bits(u64::MAX, 0), Bits(0x408f_276d_41c8_3b0e, 0xa20b_c7c6_6d54_51fd));
+        assert_eq!(ones.bits(u64::MAX, 0), RandomBits(0x408f_276d_41c8_3b0e, 0xa20b_c7c6_6d54_51fd));
     }
 
     #[test]
@@ -144,7 +144,7 @@ mod tests {
         for first in [0, 5, u64::from(u32::MAX) - 7] {
             let want: Vec<_> = (first..first + 37).map(|i| draws.first(i)).collect();
             isa::tests::on_each(|isa| {
-                let mut got = vec![Bits::default(); 37];
+                let mut got = vec![RandomBits::default(); 37];
                 draws.run(first, &mut got);
                 assert_eq!(got, want, "{isa:?}");
             });

@@ -14,7 +14,7 @@ use crate::support::rows::Rows;
 use crate::support::scratch::{Temp, room};
 use crate::support::stack::Stack;
 pub use generator::Draws;
-use generator::{Bits, digits};
+use generator::{RandomBits, digits};
 pub use rejection::{binomial, dirichlet, gammas, poisson};
 use restride_tensor::{C64, DType, Layout, View, ViewMut};
 
@@ -67,8 +67,8 @@ fn fill<T: Compute>(out: &ViewMut<'_>, threads: usize, f: impl Fn(u64) -> T + Sy
 }
 
 /// Calls `f` with the place and the bits of some of `n` elements at a time, from `first` on.
-fn each_drawn(draws: &Draws, first: u64, n: usize, mut f: impl FnMut(usize, &[Bits])) {
-    let mut bits = [Bits::default(); DRAWN];
+fn each_drawn(draws: &Draws, first: u64, n: usize, mut f: impl FnMut(usize, &[RandomBits])) {
+    let mut bits = [RandomBits::default(); DRAWN];
     for start in (0..n).step_by(DRAWN) {
         let bits = &mut bits[..DRAWN.min(n - start)];
         draws.run(first + start as u64, bits);
@@ -77,7 +77,7 @@ fn each_drawn(draws: &Draws, first: u64, n: usize, mut f: impl FnMut(usize, &[Bi
 }
 
 /// Numbers that are functions of the index and its bits.
-fn fill_drawn<T: Compute>(draws: &Draws, out: &ViewMut<'_>, threads: usize, f: impl Fn(u64, Bits) -> T + Sync) {
+fn fill_drawn<T: Compute>(draws: &Draws, out: &ViewMut<'_>, threads: usize, f: impl Fn(u64, RandomBits) -> T + Sync) {
     fill_rows(out, threads, |first, row| {
         each_drawn(draws, first, row.len(), |start, bits| {
             let row = (first + start as u64..).zip(&mut row[start..]);
@@ -138,7 +138,7 @@ pub fn draw(draws: &Draws, what: Distribution, out: &ViewMut<'_>, threads: usize
 
 /// Numbers of the frequent distributions in single precision.
 struct Singles<'a> {
-    bits: &'a [Bits],
+    bits: &'a [RandomBits],
     what: Distribution,
     dtype: DType,
     to: &'a mut [f32],
@@ -183,7 +183,7 @@ fn between(u: f64, from: f64, to: f64) -> f64 {
     from + u * (to - from)
 }
 
-fn number(bits: Bits, what: Distribution, dtype: DType) -> f64 {
+fn number(bits: RandomBits, what: Distribution, dtype: DType) -> f64 {
     match what {
         Distribution::Uniform(from, to) => even(bits.0, from, to, dtype),
         Distribution::Normal(mean, std) => mean + std * bits.normals().0,
@@ -316,16 +316,16 @@ pub fn dropout(
         par::pieces(threads, &mut data, CHUNK, &|i, piece| {
             let first = i * CHUNK;
             if inner > 1 {
-                let mut bits = [Bits::default()];
+                let mut bits = [RandomBits::default()];
                 for (j, x) in piece.iter_mut().enumerate() {
                     if j == 0 || (first + j).is_multiple_of(inner) {
                         bits[0] = draws.first(((first + j) / inner) as u64);
                     }
-                    Dropped { bits: &bits, how, to: std::slice::from_mut(x) }.run();
+                    DroppedOrKept { bits: &bits, how, to: std::slice::from_mut(x) }.run();
                 }
             } else {
                 each_drawn(draws, first as u64, piece.len(), |start, bits| {
-                    isa::run(Dropped { bits, how, to: &mut piece[start..][..bits.len()] });
+                    isa::run(DroppedOrKept { bits, how, to: &mut piece[start..][..bits.len()] });
                 });
             }
         });
@@ -340,17 +340,17 @@ pub fn dropout(
 }
 
 /// Elements that are kept or dropped by their bits.
-struct Dropped<'a, T> {
-    bits: &'a [Bits],
+struct DroppedOrKept<'a, T> {
+    bits: &'a [RandomBits],
     how: Dropout,
     to: &'a mut [T],
 }
-impl<T: Real> Work for Dropped<'_, T> {
+impl<T: Real> Work for DroppedOrKept<'_, T> {
     type Out = ();
     const WIDEST: bool = size_of::<T>() == 4;
     #[inline(always)]
     fn run(self) {
-        let Dropped { bits, how, to } = self;
+        let DroppedOrKept { bits, how, to } = self;
         let (scale, kept_shift, shift) = (T::of(how.scale), T::of(how.shift[0]), T::of(how.shift[1]));
         for (x, bits) in to.iter_mut().zip(bits) {
             let kept = bits.unit() >= how.p;

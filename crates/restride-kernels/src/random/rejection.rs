@@ -1,7 +1,7 @@
 //! Distributions whose numbers take several tries: Poisson, gamma, Dirichlet and binomial.
 
 use super::fill;
-use super::generator::{Bits, Draws, digits};
+use super::generator::{Draws, RandomBits, digits};
 use crate::support::convert::gather;
 use crate::support::pack::unpack;
 use crate::support::scratch::Temp;
@@ -52,7 +52,7 @@ fn gamma(draws: &Draws, i: u64, shape: f64) -> f64 {
     let c = 1.0 / (9.0 * d).sqrt();
     // One try in twenty fails, so a thousand in a row do not, but of a shape that is no number.
     for turn in 0..1000 {
-        let Bits(a, b) = draws.bits(i, 2 * turn);
+        let RandomBits(a, b) = draws.bits(i, 2 * turn);
         let x = (-2.0 * unit(a).ln()).sqrt() * (std::f64::consts::TAU * digits(b, 53)).cos();
         let v = (1.0 + c * x).powi(3);
         let u = unit(draws.bits(i, 2 * turn + 1).0);
@@ -107,7 +107,7 @@ fn successes(draws: &Draws, i: u64, n: f64, p: f64) -> f64 {
     let weight = |k: f64| libm::lgamma(k + 1.0) + libm::lgamma(n - k + 1.0);
     // One try in seven fails, so a thousand in a row do not.
     for turn in 0..1000 {
-        let Bits(u, v) = draws.bits(i, turn);
+        let RandomBits(u, v) = draws.bits(i, turn);
         let (u, v) = (digits(u, 53) - 0.5, 1.0 - digits(v, 53));
         let us = 0.5 - u.abs();
         let k = ((2.0 * a / us + b) * u + n * p + 0.5).floor();
@@ -143,7 +143,7 @@ fn events(draws: &Draws, i: u64, rate: f64) -> f64 {
     let edge = 0.9277 - 3.6224 / (b - 2.0);
     // One try in ten fails, so a thousand in a row do not.
     for turn in 0..1000 {
-        let Bits(u, v) = draws.bits(i, turn);
+        let RandomBits(u, v) = draws.bits(i, turn);
         let (u, v) = (digits(u, 53) - 0.5, 1.0 - digits(v, 53));
         let us = 0.5 - u.abs();
         let k = ((2.0 * a / us + b) * u + rate + 0.43).floor();

@@ -180,8 +180,8 @@ impl<C: Compute> isa::Work for Filled<'_, C> {
 }
 
 /// Cells that are neighbours, as numbers: all of them are readable.
-struct Loaded<'a, T, C>(*const T, &'a mut [C]);
-impl<T: Cell, C: Compute> isa::Work for Loaded<'_, T, C> {
+struct LoadedCells<'a, T, C>(*const T, &'a mut [C]);
+impl<T: Cell, C: Compute> isa::Work for LoadedCells<'_, T, C> {
     type Out = ();
     const VECTORS: bool = T::VECTORS && matches!(C::KIND, Kind::Int | Kind::F32 | Kind::F64);
     const WIDEST: bool = true;
@@ -195,8 +195,8 @@ impl<T: Cell, C: Compute> isa::Work for Loaded<'_, T, C> {
 }
 
 /// Numbers to cells that are neighbours, all of which may be written.
-struct Kept<'a, T, C>(*mut T, &'a [C]);
-impl<T: Cell, C: Compute> isa::Work for Kept<'_, T, C> {
+struct StoredCells<'a, T, C>(*mut T, &'a [C]);
+impl<T: Cell, C: Compute> isa::Work for StoredCells<'_, T, C> {
     type Out = ();
     const VECTORS: bool = T::VECTORS && matches!(C::KIND, Kind::Int | Kind::F32 | Kind::F64);
     const WIDEST: bool = true;
@@ -218,7 +218,7 @@ unsafe fn load_cells<T: Cell, C: Compute>(src: *const T, stride: isize, out: &mu
             // elements that are not read.
             isa::run(Filled(unsafe { src.read() }.load(), out));
         }
-        1 => isa::run(Loaded(src, out)),
+        1 => isa::run(LoadedCells(src, out)),
         _ => {
             for (i, o) in out.iter_mut().enumerate() {
                 // SAFETY: as above.
@@ -232,7 +232,7 @@ unsafe fn load_cells<T: Cell, C: Compute>(src: *const T, stride: isize, out: &mu
 /// As [`store_row`].
 unsafe fn store_cells<T: Cell, C: Compute>(dst: *mut T, stride: isize, row: &[C]) {
     if stride == 1 {
-        isa::run(Kept(dst, row));
+        isa::run(StoredCells(dst, row));
     } else {
         for (i, &x) in row.iter().enumerate() {
             // SAFETY: the caller promises that every element of the row may be written.

@@ -110,7 +110,7 @@ fn reflect<T: Real>(x: T, twice_low: T, twice_high: T) -> T {
 const OUT: usize = usize::MAX;
 
 /// Weighted elements of one dimension: index, or [`OUT`], and weight.
-type Taps<T> = [(usize, T); 4];
+type GridTaps<T> = [(usize, T); 4];
 
 impl Interpolation {
     /// Elements in each dimension.
@@ -125,7 +125,7 @@ impl Interpolation {
 
 /// The elements around a coordinate in a dimension of size `n`, one of `dims`.
 #[inline(always)]
-fn taps<T: Real>(how: Sampling, at: T, n: usize, dims: usize) -> Taps<T> {
+fn taps<T: Real>(how: Sampling, at: T, n: usize, dims: usize) -> GridTaps<T> {
     let raw = how.index(at, n);
     let inside = |i: f64| if i >= 0.0 && i < n as f64 { i as usize } else { OUT };
     let mut of = [(OUT, T::zero()); 4];

@@ -314,9 +314,6 @@ impl VersionedStorages {
 
     /// Storages that may be the one just written become uncertain.
     fn lose_maybes(&mut self, written: StorageId) {
-        if self.maybe.is_empty() {
-            return;
-        }
         for (other, call) in self.maybe_same(written) {
             self.uncertain.insert(other, call);
         }
