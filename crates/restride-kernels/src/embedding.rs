@@ -1,9 +1,10 @@
 //! Rows of a table by index, sums of them, and gradients.
 
+use crate::index::AddRow;
 use crate::support::cache::{CacheLevel, LINE, prefetch};
 use crate::support::convert::load_row;
 use crate::support::isa;
-use crate::support::number::Real;
+use crate::support::number::{Number, Real};
 use crate::support::pack::{
     Compute, Packed, Stored, Target, compute_room, pack, packed_room, packed_rooms, unpack, with_compute,
 };
@@ -190,7 +191,14 @@ pub fn bags(
 }
 
 /// The rows of one bag as one. Whoever calls it has checked the indices.
-fn bag<T: Real>(table: &View<'_>, entries: &Entries<'_>, what: Bag, bag: usize, row: &mut [T], places: &mut [i64]) {
+fn bag<T: Real + Number>(
+    table: &View<'_>,
+    entries: &Entries<'_>,
+    what: Bag,
+    bag: usize,
+    row: &mut [T],
+    places: &mut [i64],
+) {
     let l = table.layout();
     let (stride, width) = (l.strides[1] as isize, row.len());
     let cell = |i: i64| (l.offset + i * l.strides[0]) as isize;
@@ -218,7 +226,7 @@ fn bag<T: Real>(table: &View<'_>, entries: &Entries<'_>, what: Bag, bag: usize, 
             &own[..]
         };
         match what {
-            Bag::Sum | Bag::Mean => isa::run(AddWeighted(row, data, T::from_f64(weight.unwrap_or(1.0)))),
+            Bag::Sum | Bag::Mean => isa::run(AddRow { have: &mut *row, more: data, alpha: weight.map(T::from_f64) }),
             Bag::Max => {
                 for (j, (s, &x)) in row.iter_mut().zip(data).enumerate() {
                     if k == 0 || x > *s {
@@ -244,17 +252,6 @@ const AHEAD_BYTES: usize = 1024;
 /// The first row of a table.
 fn line(table: &Layout) -> Layout {
     Layout::strided(&table.sizes[1..], &table.strides[1..], 0)
-}
-
-/// A row times a weight added to another.
-struct AddWeighted<'a, T>(&'a mut [T], &'a [T], T);
-impl<T: Real> isa::Work for AddWeighted<'_, T> {
-    type Out = ();
-    const WIDEST: bool = false;
-    #[inline(always)]
-    fn run(self) {
-        self.0.iter_mut().zip(self.1).for_each(|(s, &x)| *s += x * self.2);
-    }
 }
 
 /// Scratch bytes of [`bags`].

@@ -130,19 +130,10 @@ pub fn take_at(src: &View<'_>, axes: &Axes, out: &ViewMut<'_>) -> Result<(), Str
     let w = walk(axes, src.layout(), out.layout())?;
     with_word!(src.dtype(), W => {
         let (from, to) = (src.base() as *const W, out.base() as *mut W);
-        let (s, t, n) = (w.rows.stride(0), w.rows.stride(1), w.rows.len() as isize);
+        let (s, t, n) = (w.rows.stride(0), w.rows.stride(1), w.rows.len());
         at_points(&w.rows, &w.big, &w.small, w.whole, |a, b| {
-            let (from, to) = (from.wrapping_offset(a), to.wrapping_offset(b));
-            if s == 1 && t == 1 {
-                // SAFETY: both rows are cells of their views: indices were checked against the sizes. The result is
-                // memory of its own.
-                unsafe { runs::copy(from, to, n as usize) };
-                return;
-            }
-            for i in 0..n {
-                // SAFETY: as above.
-                unsafe { to.wrapping_offset(i * t).write(from.wrapping_offset(i * s).read()) };
-            }
+            // SAFETY: both rows are cells of their views: indices were checked against the sizes. The result is memory of its own.
+            unsafe { runs::copy_row(from.wrapping_offset(a), s, to.wrapping_offset(b), t, n) };
         });
     });
     Ok(())
@@ -163,16 +154,8 @@ pub fn put_at(values: &View<'_>, axes: &Axes, out: &ViewMut<'_>, add: bool) -> R
     with_word!(out.dtype(), W => {
         let (from, to) = (values.base() as *const W, out.base() as *mut W);
         at_points(&w.rows, &w.big, &w.small, w.whole, |a, b| {
-            let (to, from) = (to.wrapping_offset(a), from.wrapping_offset(b));
-            if s == 1 && t == 1 {
-                // SAFETY: both rows are cells of their views: indices were checked against the sizes. The values are not the
-                // result's.
-                return unsafe { runs::copy(from, to, n) };
-            }
-            for i in 0..n as isize {
-                // SAFETY: both are cells of their views: indices were checked against the sizes.
-                unsafe { to.wrapping_offset(i * t).write(from.wrapping_offset(i * s).read()) };
-            }
+            // SAFETY: both rows are cells of their views: indices were checked against the sizes. The values are not the result's.
+            unsafe { runs::copy_row(from.wrapping_offset(b), s, to.wrapping_offset(a), t, n) };
         });
     });
     Ok(())
@@ -214,11 +197,14 @@ fn add_rows<C: Number>(values: &View<'_>, out: &ViewMut<'_>, w: &Walk, alpha: Op
     });
 }
 
-/// The sum of two rows, the second one times a number.
-struct AddRow<'a, C> {
-    have: &'a mut [C],
-    more: &'a [C],
-    alpha: Option<C>,
+/// A row added to another, times a number.
+pub(crate) struct AddRow<'a, C> {
+    /// The sum.
+    pub have: &'a mut [C],
+    /// What is added.
+    pub more: &'a [C],
+    /// The number; 1 without it.
+    pub alpha: Option<C>,
 }
 impl<C: Number> isa::Work for AddRow<'_, C> {
     type Out = ();

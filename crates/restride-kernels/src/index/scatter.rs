@@ -1,7 +1,7 @@
 //! Gathering and scattering along a dimension, with and without reductions.
 
 use crate::movement::copy::lifted;
-use crate::support::convert::{Compute as _, Kind, load_row, round_through, store_row, with_word};
+use crate::support::convert::{Kind, element, load_row, round_through, store_row, with_word};
 use crate::support::isa;
 use crate::support::number::Number;
 use crate::support::pack::{Packed, Stored, compute_room, pack, packed_room, with_compute};
@@ -111,15 +111,8 @@ pub fn gather(src: &View<'_>, dim: usize, index: &View<'_>, outside: Outside, ou
         let from = (src.base() as *const W).wrapping_offset(cells[1]);
         let at = &at[cells[2] as usize..];
         if next == 0 {
-            let from = from.wrapping_offset(at[0] as isize * step);
-            if t == 1 && s == 1 {
-                // SAFETY: both are cells of their views: the index was checked against the sizes.
-                return unsafe { runs::copy(from, to, n as usize) };
-            }
-            for i in 0..n {
-                // SAFETY: as above.
-                unsafe { to.wrapping_offset(i * t).write(from.wrapping_offset(i * s).read()) };
-            }
+            // SAFETY: both are cells of their views: the index was checked against the sizes.
+            unsafe { runs::copy_row(from.wrapping_offset(at[0] as isize * step), s, to, t, n as usize) };
         } else if next == 1 && t == 1 && s == 0 && step == 1 {
             for (i, &k) in at[..n as usize].iter().enumerate() {
                 // SAFETY: as above.
@@ -152,7 +145,7 @@ pub fn scatter(
     let (out, index) = unsafe { (&out.with_layout(&o), &index.with_layout(&own)) };
     let at = pack::<i64>(index);
     check(out.layout(), dim, &i, &at)?;
-    let mut number = [0u64; 2];
+    let number;
     let (base, from) = match src {
         Source::Tensor(t) => {
             let l = lifted(t.layout());
@@ -164,10 +157,7 @@ pub fn scatter(
         }
         Source::Number(x) => {
             let none: Dims<i64> = Dims::<i64>::from_elem(0, i.rank());
-            // SAFETY: sixteen aligned bytes hold an element of every type.
-            with_compute!(any out.dtype(), C => unsafe {
-                store_row(out.dtype(), number.as_mut_ptr().cast(), 0, 1, &[C::from_scalar(x)]);
-            });
+            number = element(out.dtype(), x);
             (number.as_ptr().cast::<u8>(), Layout::strided(&i.sizes, &none, 0))
         }
     };
@@ -208,9 +198,11 @@ impl Writes<'_> {
             let to = (self.out.base() as *mut W).wrapping_offset(row[0]);
             let from = (self.from as *const W).wrapping_offset(row[1]);
             let at = &self.at[row[2] as usize..];
-            if next == 0 && t == 1 && s == 1 {
+            if next == 0 {
                 // SAFETY: cells of the source, which is not smaller than the index, and of the result: the index was checked.
-                return unsafe { runs::copy(from, to.wrapping_offset(at[0] as isize * self.step), n as usize) };
+                return unsafe {
+                    runs::copy_row(from, s, to.wrapping_offset(at[0] as isize * self.step), t, n as usize)
+                };
             }
             for i in 0..n {
                 let k = at[(i * next) as usize] as isize;

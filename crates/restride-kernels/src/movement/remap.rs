@@ -1,6 +1,6 @@
 //! Results whose elements are an operand's, looked up dimension by dimension: padding, nearest-neighbour scaling.
 
-use crate::support::convert::{store_row, with_word};
+use crate::support::convert::{element, with_word};
 use crate::support::pack::{Compute as _, Stored, Target, pack, packed_rooms, with_compute};
 use crate::support::par;
 use crate::support::scratch::Temp;
@@ -36,11 +36,7 @@ pub fn remap(
         });
         return Ok(());
     }
-    let mut hole = [0u64; 2];
-    // SAFETY: sixteen aligned bytes hold an element of every type.
-    with_compute!(any out.dtype(), T => unsafe {
-        store_row(out.dtype(), hole.as_mut_ptr().cast(), 0, 1, &[T::from_scalar(fill)]);
-    });
+    let hole = element(out.dtype(), fill);
     with_word!(out.dtype(), W => {
         let from = (x.base() as *const W).wrapping_offset(x.layout().offset as isize);
         let to = (out.base() as *mut W).wrapping_offset(out.layout().offset as isize);

@@ -179,7 +179,7 @@ impl<C: Compute> isa::Work for Filled<'_, C> {
     }
 }
 
-/// Cells that are neighbours, as numbers: all of them are readable.
+/// Reads neighbouring cells as numbers. Whoever makes one promises that the cells are readable.
 struct LoadedCells<'a, T, C>(*const T, &'a mut [C]);
 impl<T: Cell, C: Compute> isa::Work for LoadedCells<'_, T, C> {
     type Out = ();
@@ -194,7 +194,7 @@ impl<T: Cell, C: Compute> isa::Work for LoadedCells<'_, T, C> {
     }
 }
 
-/// Numbers to cells that are neighbours, all of which may be written.
+/// Writes numbers to neighbouring cells. Whoever makes one promises that the cells may be written.
 struct StoredCells<'a, T, C>(*mut T, &'a [C]);
 impl<T: Cell, C: Compute> isa::Work for StoredCells<'_, T, C> {
     type Out = ();
@@ -264,6 +264,16 @@ pub fn round_scalar<C: Compute>(dtype: DType, s: Scalar) -> C {
     let mut row = [x];
     round_through(dtype, &mut row);
     row[0]
+}
+
+/// The bytes of one number as an element of a type, which begin where the words do.
+pub(crate) fn element(dtype: DType, s: Scalar) -> [u64; 2] {
+    let mut words = [0u64; 2];
+    // SAFETY: sixteen aligned bytes hold an element of every type.
+    crate::support::pack::with_compute!(any dtype, C => unsafe {
+        store_row(dtype, words.as_mut_ptr().cast(), 0, 1, &[C::from_scalar(s)]);
+    });
+    words
 }
 
 /// Whether every value of `of` is one of `dtype`.
@@ -393,48 +403,10 @@ fn copy_words<W: Copy>(src: View<'_>, dst: &ViewMut<'_>) {
     rows.for_each(|at| {
         let to = (dst.base() as *mut W).wrapping_offset(at[0]);
         let from = (src.base() as *const W).wrapping_offset(at[1]);
-        match (to_step, from_step) {
-            (1, 1) => {
-                // SAFETY: every element of both rows is a cell of its view, of `W`'s size and at least `W`'s alignment.
-                // `copy` also takes a row that is copied onto itself.
-                unsafe { runs::copy(from, to, rows.len()) };
-            }
-            (1, 0) => {
-                // SAFETY: as above.
-                let word = unsafe { from.read() };
-                for i in 0..rows.len() {
-                    // SAFETY: as above.
-                    unsafe { to.add(i).write(word) };
-                }
-            }
-            // SAFETY: as above.
-            (1, -1) => isa::run(Reversed { from, to, n: rows.len() }),
-            _ => {
-                for i in 0..rows.len() as isize {
-                    // SAFETY: as above.
-                    unsafe { to.wrapping_offset(i * to_step).write(from.wrapping_offset(i * from_step).read()) };
-                }
-            }
-        }
+        // SAFETY: every element of both rows is a cell of its view, of `W`'s size and at least `W`'s alignment; an operand that is
+        // its own result is copied cell by cell.
+        unsafe { runs::copy_row(from, from_step, to, to_step, rows.len()) };
     });
-}
-
-/// A row copied from its last element to its first one. Whoever makes one promises that its cells may be read and written.
-struct Reversed<W> {
-    from: *const W,
-    to: *mut W,
-    n: usize,
-}
-impl<W: Copy> isa::Work for Reversed<W> {
-    type Out = ();
-    const WIDEST: bool = false;
-    #[inline(always)]
-    fn run(self) {
-        for i in 0..self.n {
-            // SAFETY: the promise of whoever made it.
-            unsafe { self.to.add(i).write(self.from.wrapping_sub(i).read()) };
-        }
-    }
 }
 
 /// Copies `to[i * to_step + j] = from[i + j * from_step]` for `i` and `j` below the sizes, in tiles: the cache gets whole lines of

@@ -1,4 +1,6 @@
-//! Copies of runs of memory.
+//! Copies of runs of memory, and of rows whose cells are apart.
+
+use crate::support::isa;
 
 /// Bytes from which on the C library on x86-64 copies with `rep movsb` instead of vectors, less some. At some distances of the two
 /// addresses (a run of 4096 bytes, 16 bytes behind a multiple of 4096) that takes fifteen times as long.
@@ -31,6 +33,49 @@ unsafe fn in_parts(from: *const u8, to: *mut u8, bytes: usize) {
     }
 }
 
+/// Copies `n` elements, `from_step` and `to_step` cells from one to the next, first to last.
+///
+/// # Safety
+/// The cells may be read and written and are aligned; both sides are the same memory only cell by cell.
+#[inline]
+pub unsafe fn copy_row<T: Copy>(from: *const T, from_step: isize, to: *mut T, to_step: isize, n: usize) {
+    match (to_step, from_step) {
+        // SAFETY: the caller's promise.
+        (1, 1) => unsafe { copy(from, to, n) },
+        (1, 0) if n > 0 => {
+            // SAFETY: as above.
+            let word = unsafe { from.read() };
+            // SAFETY: as above.
+            (0..n).for_each(|i| unsafe { to.add(i).write(word) });
+        }
+        (1, -1) => isa::run(Reversed { from, to, n }),
+        _ => {
+            for i in 0..n as isize {
+                // SAFETY: as above.
+                unsafe { to.wrapping_offset(i * to_step).write(from.wrapping_offset(i * from_step).read()) };
+            }
+        }
+    }
+}
+
+/// A row copied from its last element to its first one. [`copy_row`] has the promise that its cells may be read and written.
+struct Reversed<T> {
+    from: *const T,
+    to: *mut T,
+    n: usize,
+}
+impl<T: Copy> isa::Work for Reversed<T> {
+    type Out = ();
+    const WIDEST: bool = false;
+    #[inline(always)]
+    fn run(self) {
+        for i in 0..self.n {
+            // SAFETY: the promise that [`copy_row`] has.
+            unsafe { self.to.add(i).write(self.from.wrapping_sub(i).read()) };
+        }
+    }
+}
+
 #[cfg(test)]
 mod tests {
     #[test]
@@ -41,6 +86,21 @@ mod tests {
             // SAFETY: two vectors of these lengths.
             unsafe { super::copy(from.as_ptr(), to.as_mut_ptr(), n) };
             assert!(to[..n] == from && to[n] == 7, "{n}");
+        }
+    }
+
+    #[test]
+    fn rows_are_copied_in_any_strides() {
+        let from: Vec<u32> = (0..400).collect();
+        for (from_step, to_step) in [-3, -1, 0, 1, 2].iter().flat_map(|f| [-1, 0, 1, 3].map(|t| (*f, t))) {
+            for n in [0, 1, 2, 37] {
+                let mut to = vec![7; 400];
+                // SAFETY: both begin in the middle, and no row reaches an end.
+                unsafe { super::copy_row(from[200..].as_ptr(), from_step, to[200..].as_mut_ptr(), to_step, n) };
+                let mut want = vec![7; 400];
+                (0..n as isize).for_each(|i| want[(200 + i * to_step) as usize] = (200 + i * from_step) as u32);
+                assert_eq!(to, want, "{from_step} {to_step} {n}");
+            }
         }
     }
 }
