@@ -36,7 +36,7 @@ impl Draws {
     }
 
     /// 128 bits for an element; `turn` counts further ones.
-    // In lanes of 64 bits, of which compilers make vectors.
+    // Each word has 64 bits of room: compilers turn a loop over elements into vectors then.
     #[inline(always)]
     pub(super) fn bits(&self, element: u64, turn: u32) -> RandomBits {
         const LOW: u64 = u32::MAX as u64;

@@ -4,7 +4,7 @@
 mod generator;
 mod rejection;
 
-use crate::support::convert::{Compute, gather, store_row};
+use crate::support::convert::{Compute, Kind, gather, store_row};
 use crate::support::isa::{self, Work};
 use crate::support::math;
 use crate::support::number::Real;
@@ -113,8 +113,8 @@ pub enum Distribution {
 /// Independent numbers.
 pub fn draw(draws: &Draws, what: Distribution, out: &ViewMut<'_>, threads: usize) {
     let dtype = out.dtype();
-    match (what, dtype) {
-        _ if dtype.is_complex() => fill_drawn(draws, out, threads, |_, bits| match what {
+    match Kind::of(dtype) {
+        Kind::C32 | Kind::C64 => fill_drawn(draws, out, threads, |_, bits| match what {
             // The parts of a normal number each have half of its variance.
             Distribution::Normal(mean, std) => {
                 let (a, b) = bits.normals();
@@ -123,20 +123,16 @@ pub fn draw(draws: &Draws, what: Distribution, out: &ViewMut<'_>, threads: usize
             Distribution::Uniform(from, to) => C64::new(even(bits.0, from, to, dtype), even(bits.1, from, to, dtype)),
             other => C64::new(number(bits, other, dtype), 0.0),
         }),
-        (Distribution::Uniform(..) | Distribution::Normal(..) | Distribution::Exponential(_), dtype)
-            if dtype != DType::F64 =>
-        {
-            fill_rows(out, threads, |first, row| {
-                each_drawn(draws, first, row.len(), |start, bits| {
-                    isa::run(Singles { bits, what, dtype, to: &mut row[start..][..bits.len()] });
-                });
+        Kind::F32 => fill_rows(out, threads, |first, row| {
+            each_drawn(draws, first, row.len(), |start, bits| {
+                isa::run(Singles { bits, what, dtype, to: &mut row[start..][..bits.len()] });
             });
-        }
-        _ => fill_drawn(draws, out, threads, |_, bits| number(bits, what, dtype)),
+        }),
+        Kind::F64 | Kind::Int => fill_drawn(draws, out, threads, |_, bits| number(bits, what, dtype)),
     }
 }
 
-/// Numbers of the frequent distributions in single precision.
+/// Singles: those of the frequent distributions computed in single precision, others rounded to it.
 struct Singles<'a> {
     bits: &'a [RandomBits],
     what: Distribution,
