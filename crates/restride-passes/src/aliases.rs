@@ -103,17 +103,12 @@ fn traces_view(
     symbols: &Binding,
 ) -> std::result::Result<bool, OpError> {
     let mut trace = AliasTrace { values: Vec::new(), depth: 0 };
-    let mut args: Vec<Arg<Val, Scalar>> = Vec::with_capacity(node.args.len());
-    for arg in &node.args {
-        args.push(arg.try_map(
-            |v| {
-                let ty = graph.values[*v].ty.tensor().ok_or_else(|| OpError::new("no tensor"))?;
-                let meta = at(ty, symbols)?.known().ok_or_else(|| OpError::new("a size that is not known"))?;
-                Ok::<_, OpError>(trace.push(meta, true))
-            },
-            |e| e.eval(symbols).map_err(OpError::new),
-        )?);
-    }
+    let tensor = |v: &ValueId| {
+        let ty = graph.values[*v].ty.tensor().ok_or_else(|| OpError::new("no tensor"))?;
+        let meta = at(ty, symbols)?.known().ok_or_else(|| OpError::new("a size that is not known"))?;
+        Ok(trace.push(meta, true))
+    };
+    let args: Vec<Arg<Val, Scalar>> = Arg::try_map_all(&node.args, tensor, |e| e.eval(symbols).map_err(OpError::new))?;
     let results = compose(&mut trace, &Args(&args))?;
     Ok(results.iter().any(|v| trace.values[v.0 as usize].1))
 }

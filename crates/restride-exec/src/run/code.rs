@@ -35,8 +35,8 @@ pub(super) struct Code {
     pub spare_bytes: usize,
 }
 
-/// Bytes of the caller's tensors, or of the arena, from which on steps find them in memory and not in the caches.
-const FAR: i64 = 16 << 20;
+/// Bytes that the caches are taken to hold: of more, steps find the caller's tensors, or the arena, in memory.
+const CACHED: i64 = 16 << 20;
 
 /// The memory of a buffer.
 #[derive(Clone, Copy, Debug)]
@@ -232,8 +232,8 @@ fn far(roots: &[BufferRoot], placement: &Placement, plan: &Plan) -> Vec<bool> {
     let buffers = placement.buffers.iter().zip(roots).filter(|(_, root)| callers(root));
     let bytes = buffers.fold(0i64, |sum, ((_, b), _)| sum.saturating_add(b.bytes));
     let of = |root: &BufferRoot| match root {
-        BufferRoot::Arena { .. } => plan.arena_bytes >= FAR,
-        _ => bytes >= FAR,
+        BufferRoot::Arena { .. } => plan.arena_bytes >= CACHED,
+        _ => bytes >= CACHED,
     };
     roots.iter().map(of).collect()
 }

@@ -118,7 +118,8 @@ impl ChannelFactors {
 }
 
 impl RowProgram {
-    /// The functions of a body at its places; `far` says of each buffer whether its memory is too large for the caches. `None` if a call has none, or works on other elements than a row's own.
+    /// The functions of a body at its places; `far` says of each buffer whether its memory is too large for the caches. `None` if a
+    /// call has none, or works on other elements than a row's own.
     pub fn of(
         body: &Graph,
         (tiling, head): (&Tiling, Option<&FusedHead>),
@@ -313,13 +314,11 @@ impl RowProgram {
                                 let first = bases[k].wrapping_offset(at[k] + (start / len) as isize * jump);
                                 Units { len, step: walk.strides[k], jump }.load(first, start % len, to);
                             }
-                            (None, Some((dtype, at))) => {
-                                let mut x = [0f32];
-                                load_row(dtype, bases[k].cast::<u8>().wrapping_offset(at), 0, 1, &mut x);
-                                to.fill(x[0]);
-                            }
                             // There from the row's first part on.
-                            (None, None) if walk.strides[k] == 0 && start > 0 => {}
+                            (None, _) if walk.strides[k] == 0 && start > 0 => {}
+                            (None, Some((dtype, at))) => {
+                                load_row(dtype, bases[k].cast::<u8>().wrapping_offset(at), 0, 0, to);
+                            }
                             (None, None) => load_row(DType::F32, cell(k).cast(), 0, walk.strides[k], to),
                         }
                     }
