@@ -10,12 +10,12 @@ tables into docs/speed.md.
 
 import json
 import sys
-import time
 from dataclasses import dataclass
 from pathlib import Path
 
 import torch
 from environments import vectors
+from latency_worker import timed
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 from lib.command import ROOT, Restride
@@ -277,12 +277,7 @@ ROWS = [
 
 
 def fastest(row, operands, seconds):
-    best, end = float("inf"), time.perf_counter() + seconds
-    while time.perf_counter() < end:
-        start = time.perf_counter()
-        row.torch(*operands)
-        best = min(best, time.perf_counter() - start)
-    return best * 1e6
+    return timed(lambda: row.torch(*operands), seconds)[0] * 1e3
 
 
 def measured(row, restride, threads, rounds, folder):

@@ -10,12 +10,12 @@ a time is the fastest run. PATTERNs choose rows by a part of their name. `--rows
 
 import json
 import sys
-import time
 from pathlib import Path
 
 import torch
 import torch.nn.functional as F
 from environments import vectors
+from latency_worker import timed
 from torch import nn, rand, randint, randn
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
@@ -254,15 +254,9 @@ PROGRAMS = {
 
 
 def fastest(run):
-    """Microseconds of the fastest run."""
-    for _ in range(3):
-        run()
-    best, end = float("inf"), time.perf_counter() + SECONDS
-    while time.perf_counter() < end:
-        start = time.perf_counter()
-        run()
-        best = min(best, time.perf_counter() - start)
-    return best * 1e6
+    """Microseconds of the fastest run; the first, which may compile, does not count."""
+    run()
+    return timed(run, SECONDS)[0] * 1e3
 
 
 def measured(name, ways, restride, threads, folder):
