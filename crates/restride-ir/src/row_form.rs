@@ -1,5 +1,5 @@
 //! Row forms: calls as functions of rows of `f32`, which a fused node runs one after the other on a part of a row that stays in the
-//! first cache.
+//! first cache. In rows, a `bool` is 1 or 0.
 
 use crate::{Arg, Args, Graph, Meta, Node, OpError, Scalar, known_meta};
 use restride_tensor::{DType, View};
@@ -26,12 +26,39 @@ pub enum RowForm {
         /// Takes a row, its scales and shifts (one, or as many as elements) and writes a row of the result.
         row: fn(&[f32], &[f32], &[f32], &mut [f32]),
     },
+    /// As `Map`, with a result of `bool`.
+    Ask {
+        /// As that of `Map`.
+        row: fn(&[&[f32]], &mut [bool]),
+        /// As those of `Map`.
+        operands: SmallVec<[RowOperand; 4]>,
+    },
+    /// The elements of rows joined, in an order that depends on their number alone; they are those of argument 0.
+    Fold {
+        /// What becomes of each element first.
+        terms: Option<fn(&[&[f32]], &mut [f32])>,
+        /// How they are joined.
+        join: RowJoin,
+        /// What becomes of what is joined, which is of this many elements.
+        finish: fn(f32, usize) -> f32,
+    },
+}
+
+/// How elements of a row are joined.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum RowJoin {
+    /// Their sum.
+    Sum,
+    /// The largest, or NaN.
+    Largest,
+    /// The smallest, or NaN.
+    Smallest,
 }
 
 /// An operand of [`RowForm::Map`].
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub enum RowOperand {
-    /// The tensor at this argument position: of singles, or a 0-d one of any real type, converted to a single.
+    /// The tensor at this argument position: of singles, or of another real type, each element converted to a single.
     Tensor(u8),
     /// A number.
     Number(f32),
@@ -49,7 +76,7 @@ impl RowForm {
         let args: SmallVec<[Arg<Meta, Scalar>; 6]> =
             node.args.iter().map(|a| a.try_map(known, number)).collect::<Result<_, ()>>().ok()?;
         let results: SmallVec<[Meta; 1]> = node.results.iter().map(known).collect::<Result<_, ()>>().ok()?;
-        let one = matches!(&results[..], [r] if r.dtype == DType::F32);
+        let one = matches!(&results[..], [r] if matches!(r.dtype, DType::F32 | DType::Bool));
         form(&Args(&args), &results).filter(|_| one)
     }
 }

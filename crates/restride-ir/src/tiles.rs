@@ -99,13 +99,18 @@ impl TileRule {
         TileRule::elementwise(op, args.iter().flat_map(Arg::values), results)
     }
 
-    /// The rule of a view that shows every element of its base once, along the base's own dimensions.
+    /// The rule of a view that shows every element of its base along the base's own dimensions, and again along new ones.
     fn view(op: Op, args: &[Arg<Meta, Scalar>], results: &[Meta]) -> Option<TileRule> {
         let (dims, rank) = base_dims(op, args, results)?;
         let loops: Follows = (0..dims.len()).map(|d| Some(d as u8)).collect();
         let along = |d: usize| dims.iter().position(|b| *b == Some(d)).map(|j| j as u8);
-        let base = (0..rank).map(along).collect();
-        Some(TileRule { cut: smallvec![true; dims.len()], results: smallvec![loops], operands: smallvec![base] })
+        let mut operands: SmallVec<[Follows; 3]> = smallvec![(0..rank).map(along).collect()];
+        // Others give sizes alone.
+        for other in args.iter().flat_map(Arg::values).skip(1) {
+            let same = other.layout.sizes == results[0].layout.sizes;
+            operands.push(if same { loops.clone() } else { smallvec![None; other.rank()] });
+        }
+        Some(TileRule { cut: smallvec![true; dims.len()], results: smallvec![loops], operands })
     }
 }
 
@@ -121,13 +126,13 @@ fn has_plain_kernel(op: Op) -> bool {
     matches!(def.kernel, Kernel::Fixed(_)) && !def.strided && def.movement.is_none() && def.hop.is_none()
 }
 
-/// For each dimension of a view's result, the dimension of the base that it is, `None` for one of size 1; and the base's rank. `None`
-/// if the view shows other elements than all of its base, or splits or joins dimensions.
+/// For each dimension of a view's result, the dimension of the base that it is, `None` for one of size 1 or along which elements
+/// repeat; and the base's rank. `None` if the view shows other elements than all of its base, or splits or joins dimensions.
 fn base_dims(op: Op, args: &[Arg<Meta, Scalar>], results: &[Meta]) -> Option<(SmallVec<[Option<usize>; 6]>, usize)> {
     let def = op.def();
     let rule = def.view.filter(|_| def.math.is_none() && def.base == 0 && !def.strided && !def.metadata)?;
     let (Some(Arg::Value(base)), [result]) = (args.first(), results) else { return None };
-    if args.iter().flat_map(Arg::values).count() != 1 || base.dtype != result.dtype {
+    if base.dtype != result.dtype {
         return None;
     }
     let sizes = &base.layout.sizes;
@@ -136,14 +141,15 @@ fn base_dims(op: Op, args: &[Arg<Meta, Scalar>], results: &[Meta]) -> Option<(Sm
     own[0] = Arg::Value(rows.clone());
     let Ok(ViewOutcome::Views(views)) = rule.of(&own) else { return None };
     let [seen] = &views[..] else { return None };
-    if seen.layout.sizes != result.layout.sizes || seen.layout.offset != 0 || seen.layout.numel() != rows.layout.numel()
-    {
+    let once = seen.layout.sizes.iter().zip(&seen.layout.strides).filter(|(_, stride)| **stride != 0);
+    let once = once.map(|(n, _)| *n).product::<i64>();
+    if seen.layout.sizes != result.layout.sizes || seen.layout.offset != 0 || once != rows.layout.numel() {
         return None;
     }
     let mut used: SmallVec<[bool; 6]> = smallvec![false; sizes.len()];
     let mut dims = SmallVec::new();
     for (n, stride) in seen.layout.sizes.iter().zip(&seen.layout.strides) {
-        if *n == 1 {
+        if *n == 1 || *stride == 0 {
             dims.push(None);
             continue;
         }
@@ -169,11 +175,14 @@ pub fn view_dims(graph: &Graph, node: &Node) -> Option<SmallVec<[Option<usize>; 
 /// How the values of a graph follow the dimensions of its last output. Nodes are added from the last to the first.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Tiling {
-    /// Sizes of the last output: the iteration space.
+    /// Sizes of the iteration space: of the last output, then of dimensions that calls join and no output has (1 for one that turned
+    /// out to be another dimension).
     pub sizes: SmallVec<[i64; 6]>,
     /// For each of its dimensions, whether it may be cut: every node computes a range of it from the same range, and no element is
     /// computed twice.
     pub cut: SmallVec<[bool; 8]>,
+    /// Dimensions of the last output.
+    rank: usize,
     /// The dimensions of the space that each value goes along.
     values: SmallVec<[(ValueId, Follows); 8]>,
 }
@@ -182,7 +191,7 @@ impl Tiling {
     /// The tiling of no node yet, for an output of these sizes.
     pub fn new(output: ValueId, sizes: &[i64]) -> Tiling {
         let values = smallvec![(output, (0..sizes.len()).map(|d| Some(d as u8)).collect())];
-        Tiling { sizes: sizes.into(), cut: sizes.iter().map(|_| true).collect(), values }
+        Tiling { sizes: sizes.into(), cut: sizes.iter().map(|_| true).collect(), rank: sizes.len(), values }
     }
 
     /// The tiling of a body.
@@ -202,12 +211,12 @@ impl Tiling {
             }
             let rule = TileRule::of(graph, node)
                 .ok_or_else(|| OpError::new(format!("{} cannot be computed in tiles", node.op)))?;
-            tiling.add(node, &rule)?;
+            tiling.add(graph, node, &rule)?;
         }
         let made = graph.ordered().filter(|(_, n)| n.op.def().view.is_none());
         let made: Vec<ValueId> = made.flat_map(|(_, n)| n.results.iter().copied()).collect();
         let views = graph.ordered().filter(|(_, n)| n.op.def().view.is_some());
-        if views.flat_map(|(_, n)| n.operands()).any(|v| graph.inputs.contains(&v)) {
+        if views.filter_map(|(_, n)| n.operands().next()).any(|v| graph.inputs.contains(&v)) {
             return Err(OpError::new("a fused body views one of its operands"));
         }
         let mut returned: Vec<ValueId> = Vec::new();
@@ -226,8 +235,8 @@ impl Tiling {
     /// Adds a node; its readers were added before.
     ///
     /// # Errors
-    /// None of the node's results has a reader.
-    pub fn add(&mut self, node: &Node, rule: &TileRule) -> Result<(), OpError> {
+    /// None of the node's results has a reader, or the sizes of an operand are not known.
+    pub fn add(&mut self, graph: &Graph, node: &Node, rule: &TileRule) -> Result<(), OpError> {
         // For each loop, the dimension of the space that it is, once a result tells.
         let mut space: SmallVec<[Option<Option<u8>>; 8]> = smallvec![None; rule.cut.len()];
         let mut read = false;
@@ -250,36 +259,85 @@ impl Tiling {
         if !read {
             return Err(OpError::new(format!("no result of {} has a reader in its fused body", node.op)));
         }
-        let space: SmallVec<[Option<u8>; 8]> = space.into_iter().map(Option::flatten).collect();
+        let mut space: SmallVec<[Option<u8>; 8]> = space.into_iter().map(Option::flatten).collect();
+        self.join(graph, node, rule, &mut space)?;
         for d in 0..self.sizes.len() {
             // Without such a loop, every tile would compute the whole result.
             let along = |l: usize| space[l] == Some(d as u8) && rule.cut[l];
             self.cut[d] &= (0..space.len()).any(along);
         }
-        let through =
-            |loops: &Follows| -> Follows { loops.iter().map(|l| l.and_then(|l| space[l as usize])).collect() };
+        let through = |space: &[Option<u8>], loops: &Follows| -> Follows {
+            loops.iter().map(|l| l.and_then(|l| space[l as usize])).collect()
+        };
         for (r, loops) in node.results.iter().zip(&rule.results) {
             if !self.values.iter().any(|(v, _)| v == r) {
-                self.values.push((*r, through(loops)));
+                self.values.push((*r, through(&space, loops)));
             }
         }
         for (v, loops) in node.operands().zip(&rule.operands) {
-            self.read(v, through(loops));
+            let along = through(&space, loops);
+            self.read(v, along, &mut space);
         }
         Ok(())
     }
 
-    /// A reader goes along dimensions of a value in this way: where another one does so in another, they stay whole.
-    fn read(&mut self, v: ValueId, new: Follows) {
-        let Some((_, have)) = self.values.iter_mut().find(|(own, _)| *own == v) else {
-            return self.values.push((v, new));
-        };
-        for (have, new) in have.iter_mut().zip(new) {
-            if *have != new {
-                [*have, new].into_iter().flatten().for_each(|d| self.cut[d as usize] = false);
-                *have = None;
+    /// The dimension of the space of each loop that no result goes along: the one that other readers of the operand go along, or a
+    /// new one.
+    fn join(&mut self, graph: &Graph, node: &Node, rule: &TileRule, space: &mut [Option<u8>]) -> Result<(), OpError> {
+        let kept = |l: u8| rule.results.iter().any(|loops| loops.contains(&Some(l)));
+        for (v, loops) in node.operands().zip(&rule.operands) {
+            let joined = |l: &Option<u8>| l.is_some_and(|l| !kept(l) && space[usize::from(l)].is_none());
+            if !loops.iter().any(joined) {
+                continue;
+            }
+            let sizes = known_meta(graph, v)?.layout.sizes;
+            let known: Follows = self.follows(v).into();
+            for (i, (l, n)) in loops.iter().zip(&sizes).enumerate() {
+                let Some(l) = l.filter(|l| !kept(*l) && *n != 1 && space[usize::from(*l)].is_none()) else { continue };
+                space[usize::from(l)] = known.get(i).copied().flatten().or_else(|| {
+                    let new = u8::try_from(self.sizes.len()).ok()?;
+                    self.sizes.push(*n);
+                    self.cut.push(false);
+                    Some(new)
+                });
             }
         }
+        Ok(())
+    }
+
+    /// A reader goes along dimensions of a value in this way, by loops that are these dimensions: where another one does so in another,
+    /// they stay whole.
+    fn read(&mut self, v: ValueId, mut new: Follows, space: &mut [Option<u8>]) {
+        let Some(at) = self.values.iter().position(|(own, _)| *own == v) else {
+            return self.values.push((v, new));
+        };
+        for i in 0..new.len() {
+            let (have, other) = (self.values[at].1[i], new[i]);
+            if have == other {
+                continue;
+            }
+            [have, other].into_iter().flatten().for_each(|d| self.cut[d as usize] = false);
+            self.values[at].1[i] = match (have, other) {
+                (Some(a), Some(b)) if self.unite(a, b, &mut new, space) => Some(a.min(b)),
+                (Some(_), Some(_)) => None,
+                (one, other) => one.or(other),
+            };
+        }
+    }
+
+    /// Makes two dimensions one in the values, a reader's dimensions and its loops, if calls join one of the two and no tensor goes
+    /// along both.
+    fn unite(&mut self, a: u8, b: u8, reader: &mut Follows, space: &mut [Option<u8>]) -> bool {
+        let (kept, gone) = (a.min(b), a.max(b));
+        let both = |f: &[Option<u8>]| f.contains(&Some(a)) && f.contains(&Some(b));
+        let apart = both(reader) || both(space) || self.values.iter().any(|(_, f)| both(f));
+        if usize::from(gone) < self.rank || apart {
+            return false;
+        }
+        let own = self.values.iter_mut().flat_map(|(_, f)| f.iter_mut());
+        own.chain(reader).chain(space).filter(|f| **f == Some(gone)).for_each(|f| *f = Some(kept));
+        self.sizes[usize::from(gone)] = 1;
+        true
     }
 
     /// A value is written outside of tiles: where it does not go along a dimension, each tile would write all of it.
@@ -288,7 +346,8 @@ impl Tiling {
         (0..self.sizes.len()).for_each(|d| self.cut[d] &= along.contains(&Some(d as u8)));
     }
 
-    fn follows(&self, v: ValueId) -> &[Option<u8>] {
+    /// For each dimension of a value, the dimension of the space that it goes along, cut or not; `None` where readers differ.
+    pub fn follows(&self, v: ValueId) -> &[Option<u8>] {
         self.values.iter().find(|(own, _)| *own == v).map_or(&[], |(_, f)| f)
     }
 
@@ -296,12 +355,6 @@ impl Tiling {
     pub fn cut_of(&self, v: ValueId) -> SmallVec<[Option<usize>; 6]> {
         let cut = |d: u8| self.cut[usize::from(d)].then_some(usize::from(d));
         self.follows(v).iter().map(|f| f.and_then(cut)).collect()
-    }
-
-    /// Elements of the space that the smallest tile has.
-    pub fn smallest(&self) -> i64 {
-        let whole = self.sizes.iter().zip(&self.cut).filter(|(_, cut)| !**cut);
-        whole.fold(1, |n, (size, _)| n.saturating_mul(*size))
     }
 }
 

@@ -10,8 +10,8 @@
 
 use crate::build::Rebuilt;
 use restride_ir::{
-    Arg, Error, Graph, GraphId, Node, NodeId, Program, Reason, Remark, RemarkKind, Result, ReuseKind, RowForm, Table,
-    TileRule, Tiling, ValueId, call_may_trail, check_fused, epilogue_rows, known_meta,
+    Arg, Error, Graph, GraphId, Node, NodeId, Program, Reason, Remark, RemarkKind, Result, ReuseKind, RowForm,
+    RowSpace, Table, TileRule, Tiling, ValueId, call_may_trail, check_fused, epilogue_rows, known_meta,
 };
 use restride_ops::lookup;
 use std::collections::{BTreeMap, BTreeSet};
@@ -142,6 +142,8 @@ struct Grouping<'a> {
     rules: Table<NodeId, Option<TileRule>>,
     /// Whether a node is a function of rows.
     in_rows: Table<NodeId, bool>,
+    /// Whether the next group may have dimensions that are not cut because its calls join them.
+    joins: bool,
     /// Nodes before each position that are no views.
     computing: Vec<usize>,
     /// The group that a node is in.
@@ -162,7 +164,7 @@ impl<'a> Grouping<'a> {
             computing.push(count);
         }
         let (options, groups, declined) = (*options, Vec::new(), Vec::new());
-        Grouping { graph, options, uses, rules, in_rows, computing, taken, groups, declined }
+        Grouping { graph, options, uses, rules, in_rows, joins: true, computing, taken, groups, declined }
     }
 
     fn run(mut self) -> Self {
@@ -185,8 +187,39 @@ impl<'a> Grouping<'a> {
 
     /// The positions of the group whose last node is `root`.
     fn group(&mut self, root: NodeId) -> Vec<usize> {
+        let declined = self.declined.len();
+        self.joins = !self.options.tiles;
+        let (shape, group) = self.grown(root);
+        if !self.joins || shape.is_none_or(|s| !s.has_whole() || self.joined(&s, &group)) {
+            return group;
+        }
+        // Without calls that join what they do not cut, another group may be as large.
+        group.iter().for_each(|p| self.taken.set(self.graph.order[*p], None));
+        self.declined.truncate(declined);
+        self.joins = false;
+        self.grown(root).1
+    }
+
+    /// Whether calls join what a group does not cut, along rows that are neighbours in memory.
+    fn joined(&self, shape: &GroupShape, group: &[usize]) -> bool {
         let graph = self.graph;
-        let Some(mut shape) = self.shape(root) else { return Vec::new() };
+        let nodes = || group.iter().map(|p| graph.order[*p]);
+        let Some(space) = RowSpace::of(graph, &shape.tiling, nodes()).filter(|s| s.joins) else { return false };
+        let made: BTreeSet<ValueId> = nodes().flat_map(|n| graph.nodes[n].results.iter().copied()).collect();
+        let mut given = nodes().flat_map(|n| graph.nodes[n].operands()).filter(|v| !made.contains(v));
+        given.all(|v| {
+            let Ok(meta) = known_meta(graph, v) else { return false };
+            let follows = shape.tiling.follows(v);
+            let along = |d: &usize| follows.iter().position(|f| f.map(usize::from) == Some(*d));
+            let strides: Vec<i64> = space.row.iter().filter_map(along).map(|i| meta.layout.strides[i]).collect();
+            strides.last().is_none_or(|s| *s <= 1) && strides.is_sorted_by(|a, b| a >= b || *a == 0)
+        })
+    }
+
+    /// The group that grows from `root`: its shape, and the positions of its nodes.
+    fn grown(&mut self, root: NodeId) -> (Option<GroupShape>, Vec<usize>) {
+        let graph = self.graph;
+        let Some(mut shape) = self.shape(root) else { return (None, Vec::new()) };
         self.taken.set(root, Some(root));
         let mut waiting: BTreeSet<usize> = self.producers(root);
         // From the last to the first: when it is a producer's turn, all that may read it has had its own.
@@ -208,19 +241,18 @@ impl<'a> Grouping<'a> {
                 Err(None) => {}
             }
         }
-        shape.nodes.reverse();
         // A view of what is made outside costs nothing there.
         let mut group = Vec::with_capacity(shape.nodes.len());
-        for position in shape.nodes {
+        for position in shape.nodes.iter().rev().copied() {
             let id = graph.order[position];
             let inside = |v: ValueId| self.uses.makers[v].is_some_and(|m| self.taken[m] == Some(root));
-            if self.is_view(id) && !graph.nodes[id].operands().all(inside) {
+            if self.is_view(id) && !graph.nodes[id].operands().next().is_some_and(inside) {
                 self.taken.set(id, None);
             } else {
                 group.push(position);
             }
         }
-        group
+        (Some(shape), group)
     }
 
     /// Whether a group may have a node with a tile rule.
@@ -325,7 +357,7 @@ impl<'a> Grouping<'a> {
         nodes.sort_unstable();
         let inside = |v: ValueId| self.uses.makers[v].is_some_and(|m| m == id || self.taken[m] == Some(root));
         let members = nodes.iter().map(|p| graph.order[*p]);
-        let stays = |m: &NodeId| !self.is_view(*m) || graph.nodes[*m].operands().all(inside);
+        let stays = |m: &NodeId| !self.is_view(*m) || graph.nodes[*m].operands().next().is_some_and(inside);
         let members: Vec<NodeId> = members.filter(stays).collect();
         let (body, ..) = body(graph, &self.uses, &members);
         if Tiling::of(&body).is_err() {
@@ -394,7 +426,7 @@ impl GroupShape {
     fn with(&self, grouping: &Grouping<'_>, id: NodeId, root: NodeId) -> Option<GroupShape> {
         let (graph, node) = (grouping.graph, &grouping.graph.nodes[id]);
         let mut grown = self.clone();
-        grown.tiling.add(node, grouping.rules[id].as_ref()?).ok()?;
+        grown.tiling.add(graph, node, grouping.rules[id].as_ref()?).ok()?;
         grown.nodes.push(grouping.uses.at[id]);
         for &r in node.results.iter().filter(|_| node.op.def().view.is_none()) {
             if grouping.leaves(r, root) {
@@ -405,21 +437,39 @@ impl GroupShape {
             }
         }
         grown.operands += node.operands().count();
+        let rows = if grown.has_whole() && !grouping.options.tiles {
+            if !grouping.joins {
+                return None;
+            }
+            Some(RowSpace::of(graph, &grown.tiling, grown.nodes.iter().rev().map(|p| graph.order[*p]))?)
+        } else {
+            None
+        };
+        // What a row's calls hand on in one pass is in parts.
+        let parts: &[usize] = rows.as_ref().filter(|r| !r.kept).map_or(&[], |r| &r.row);
         // Tiles of the values so far change with the dimensions that are cut.
-        let known = if grown.tiling.cut == self.tiling.cut { self.values.len() } else { 0 };
+        let known = if grown.tiling.cut == self.tiling.cut && rows.is_none() { self.values.len() } else { 0 };
         grown.frame = if known > 0 { self.frame } else { 0 };
         for (v, size) in &grown.values[known..] {
             let sizes = known_meta(graph, *v).ok()?.layout.sizes;
-            let cut = grown.tiling.cut_of(*v);
-            let whole = cut.iter().zip(&sizes).filter(|(cut, _)| cut.is_none()).map(|(_, n)| *n);
+            let follows = grown.tiling.follows(*v);
+            let whole = |i: usize| {
+                let along = follows.get(i).copied().flatten().map(usize::from);
+                along.is_none_or(|d| !grown.tiling.cut[d] && !parts.contains(&d))
+            };
+            let whole = sizes.iter().enumerate().filter(|(i, _)| whole(*i)).map(|(_, n)| *n);
             let elements = whole.fold(1i64, |n, size| n.saturating_mul(size));
             grown.frame = grown.frame.saturating_add(elements.saturating_mul(*size).saturating_add(63) / 64 * 64);
         }
-        let whole = (0..grown.tiling.sizes.len()).any(|d| !grown.tiling.cut[d] && grown.tiling.sizes[d] > 1);
-        if whole && (grown.head.is_some() || !grouping.options.tiles) {
+        if grown.has_whole() && grown.head.is_some() {
             return None;
         }
         (grown.frame <= FRAME && grown.operands + grown.results <= OPERANDS).then_some(grown)
+    }
+
+    /// Whether it has dimensions that are not cut.
+    fn has_whole(&self) -> bool {
+        (0..self.tiling.sizes.len()).any(|d| !self.tiling.cut[d] && self.tiling.sizes[d] > 1)
     }
 }
 

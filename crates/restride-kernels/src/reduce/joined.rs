@@ -312,14 +312,14 @@ impl ReducedElements<'_> {
 }
 
 /// Joins rows of one block each, which are runs.
-struct RowByRow<'a, T, J> {
-    to: &'a mut [T],
-    from: *const T,
+pub(super) struct RowByRow<'a, T, J> {
+    pub to: &'a mut [T],
+    pub from: *const T,
     /// Elements from a row to the next.
-    apart: isize,
-    len: usize,
-    unit: T,
-    join: J,
+    pub apart: isize,
+    pub len: usize,
+    pub unit: T,
+    pub join: J,
 }
 
 impl<T: Compute, J: Fn(T, T) -> T + Copy> isa::Work for RowByRow<'_, T, J> {

@@ -7,6 +7,7 @@
 pub mod cumulative;
 pub mod distance;
 mod joined;
+pub mod parts;
 pub mod pick;
 
 use crate::reduce::joined::{BLOCK, JoinedRows, block, side};

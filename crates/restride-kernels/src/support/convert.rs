@@ -42,7 +42,11 @@ macro_rules! cells {
     )*};
 }
 cells! {
-    Bool8, true: |s| C::from_i64((s.0 != 0) as i64), |x| Bool8(x.truth() as u8);
+    // Of a comparison, compilers make a branch.
+    Bool8, true: |s| match C::KIND {
+        Kind::F32 => C::from_f32(f32::from_bits(u32::from(s.0).wrapping_neg() & 1f32.to_bits())),
+        _ => C::from_i64((s.0 != 0) as i64),
+    }, |x| Bool8(x.truth() as u8);
     u8, true: |s| C::from_i64(s as i64), |x| x.to_i64() as u8;
     i8, true: |s| C::from_i64(s as i64), |x| x.to_i32() as i8;
     i16, true: |s| C::from_i64(s as i64), |x| x.to_i32() as i16;
@@ -115,6 +119,29 @@ pub unsafe fn load_row<C: Compute>(dtype: DType, base: *const u8, offset: isize,
         // SAFETY: as the caller promises.
         unsafe { load_cells::<T, C>((base as *const T).wrapping_offset(offset), stride, out) }
     })
+}
+
+/// As [`load_row`], of singles: compiled here, for speed, and not where it is called.
+///
+/// # Safety
+/// As [`load_row`].
+pub unsafe fn load_singles(dtype: DType, base: *const u8, offset: isize, stride: isize, out: &mut [f32]) {
+    // SAFETY: as the caller promises.
+    unsafe { load_row(dtype, base, offset, stride, out) }
+}
+
+/// As [`store_row`], of singles: compiled here, for speed, and not where it is called.
+///
+/// # Safety
+/// As [`store_row`].
+pub unsafe fn store_singles(dtype: DType, base: *mut u8, offset: isize, stride: isize, row: &[f32]) {
+    // SAFETY: as the caller promises.
+    unsafe { store_row(dtype, base, offset, stride, row) }
+}
+
+/// Fills a row with one number.
+pub fn fill_singles(row: &mut [f32], x: f32) {
+    isa::run(Filled(x, row));
 }
 
 /// Writes a buffer into elements of type `dtype`, converted; offsets and strides as in [`load_row`].

@@ -41,6 +41,21 @@ impl<const N: usize> Stack<f32, N> {
     }
 }
 
+impl<const N: usize> Stack<bool, N> {
+    /// The first `n` elements, all false, as [`Stack::zeroed`].
+    ///
+    /// # Panics
+    /// If `n` exceeds `N`.
+    pub fn falses(&mut self, n: usize) -> &mut [bool] {
+        let part = &mut self.0[..n];
+        // SAFETY: elements of the stack; a byte of zero is false.
+        unsafe {
+            part.as_mut_ptr().write_bytes(0, n);
+            std::slice::from_raw_parts_mut(part.as_mut_ptr().cast(), n)
+        }
+    }
+}
+
 impl<T: Copy, const N: usize> Default for Stack<T, N> {
     fn default() -> Self {
         Self::new()

@@ -1,7 +1,7 @@
 //! Comparisons, logic and selections.
 
 use crate::pointwise::{
-    Metas, Promotion, Result, ask, common, compute, input, layout, not_for, operands, own, row_form,
+    Metas, Promotion, Result, ask, common, compute, input, layout, not_for, operands, own, row_form, row_form_with,
 };
 use crate::support::ensure;
 use crate::support::promote::{Operand, check_holds, result_type};
@@ -29,6 +29,11 @@ fn infer_where(a: &Args<'_, Meta>) -> Metas {
 fn run_where(c: &Call<'_>) -> Result<()> {
     let inputs = [input(&c.args, 0)?, input(&c.args, 1)?, input(&c.args, 2)?];
     compute(c, &k::WHERE, c.outs[0].dtype(), &[inputs[0].as_mask(), inputs[1], inputs[2]])
+}
+
+/// A choice between singles.
+fn where_rows(a: &Args<'_, Meta>, results: &[Meta]) -> Option<RowForm> {
+    row_form_with(a, results[0].dtype, &[0, 1, 2], &[], &k::WHERE)
 }
 
 /// `masked_fill` returns a row-major copy of its first operand in the same element type.
@@ -61,6 +66,9 @@ fn run_masked_fill(c: &Call<'_>) -> Result<()> {
     check_holds(dtype, value)?;
     let mask = input(&c.args, 1)?.as_mask();
     compute(c, &k::MASKED_FILL, dtype, &[input(&c.args, 0)?, mask, Input::Number(value)])
+}
+fn masked_fill_rows(a: &Args<'_, Meta>, results: &[Meta]) -> Option<RowForm> {
+    row_form_with(a, results[0].dtype, &[0, 1, 2], &[], &k::MASKED_FILL)
 }
 
 /// Positions of the bounds of `clamp` and its like that are not `None`.
@@ -158,13 +166,14 @@ fn opt_input<'a>(c: &Call<'a>, i: usize) -> Result<Option<Input<'a>>> {
 }
 
 pub(crate) static OPS: &[OpDef] = &[
-    own!("where.self", infer_where, run_where, (1, 2), || wheres(false, false)),
-    own!("where.ScalarSelf", infer_where, run_where, (2), || wheres(true, false)),
-    own!("where.ScalarOther", infer_where, run_where, (1), || wheres(false, true)),
+    own!("where.self", infer_where, run_where, (1, 2), || wheres(false, false)).in_rows(where_rows),
+    own!("where.ScalarSelf", infer_where, run_where, (2), || wheres(true, false)).in_rows(where_rows),
+    own!("where.ScalarOther", infer_where, run_where, (1), || wheres(false, true)).in_rows(where_rows),
     own!("where.Scalar", infer_where, run_where, (), || wheres(true, true)).graded(Grad::Zero),
     OpDef {
         overlap: OverlapCheck::PartialMask,
         ..own!("masked_fill.Scalar", infer_masked_fill, run_masked_fill, (0), || masked_fills(true))
+            .in_rows(masked_fill_rows)
     },
     OpDef {
         overlap: OverlapCheck::PartialMask,

@@ -140,19 +140,29 @@ pub(crate) fn row_form_with(
     op: &Pointwise,
 ) -> Option<RowForm> {
     let row = op.f32.filter(|_| dtype == DType::F32)?;
-    let mut operands: SmallVec<[RowOperand; 4]> = SmallVec::new();
+    let mut operands = row_operands(a, at)?;
+    operands.extend(params.iter().map(|p| RowOperand::Number(*p)));
+    Some(RowForm::Map { row, operands })
+}
+
+/// Operands of a row form; those of other types are converted to singles.
+pub(crate) fn row_operands(a: &Args<'_, Meta>, at: &[usize]) -> Option<SmallVec<[RowOperand; 4]>> {
+    let mut operands = SmallVec::new();
     for &i in at {
         operands.push(match a.as_tensor(i) {
-            // A 0-d tensor of another type does not decide the type, and is converted once.
-            Some(t) if t.dtype == DType::F32 || (t.rank() == 0 && !t.dtype.is_complex()) => {
-                RowOperand::Tensor(u8::try_from(i).ok()?)
-            }
-            Some(_) => return None,
+            Some(t) if t.dtype.is_complex() => return None,
+            Some(_) => RowOperand::Tensor(u8::try_from(i).ok()?),
             None => RowOperand::Number(round_scalar(DType::F32, a.scalar(i).ok()?)),
         });
     }
-    operands.extend(params.iter().map(|p| RowOperand::Number(*p)));
-    Some(RowForm::Map { row, operands })
+    Some(operands)
+}
+
+/// The row form of [`run_ask`]: singles hold each `bool`.
+pub(crate) fn row_form_ask(a: &Args<'_, Meta>, at: &[usize], op: &Predicate) -> Option<RowForm> {
+    let dtype = result_type(&operands(a, at).ok()?).ok()?;
+    let row = op.f32.filter(|_| matches!(dtype, DType::F32 | DType::Bool))?;
+    Some(RowForm::Ask { row, operands: row_operands(a, at)? })
 }
 
 /// Computes the only result.
@@ -259,6 +269,7 @@ macro_rules! ask {
         restride_ir::OpDef {
             infer: Some(|a| $crate::pointwise::infer_ask(a, &[$($x),+], &$f)),
             kernel: restride_ir::Kernel::Fixed(|c| $crate::pointwise::run_ask(c, &[$($x),+], &$f)),
+            rows: Some(|a, _| $crate::pointwise::row_form_ask(a, &[$($x),+], &$f)),
             reuse: $crate::pointwise::same_index!($($x),+),
             pointwise: true,
             exactness: restride_ir::Exactness::Exact,

@@ -2,7 +2,7 @@
 
 use crate::pointwise::{
     Metas, Promotion, Result, as_empty_like, common, compute, infer, input, layout, not_for, op, operands, own,
-    row_form, run,
+    row_form, row_form_ask, run,
 };
 use crate::support::ensure;
 use crate::support::promote::{Operand, to_float};
@@ -197,7 +197,8 @@ pub(crate) static OPS: &[OpDef] = &[
         .in_rows(|a, _| row_form(a, &[0], &[], Promotion::Same, &k::NEG)),
     own!("abs", infer_abs, run_abs, (0), || odd(NUMBERS, -2.0, 2.0)),
     own!("angle", infer_angle, run_angle, (0), || odd(ALL, -2.0, 2.0)),
-    own!("bitwise_not", infer_not, run_not, (0), || unary(BITS, -2.0, 2.0)),
+    own!("bitwise_not", infer_not, run_not, (0), || unary(BITS, -2.0, 2.0))
+        .in_rows(|a, _| row_form_ask(a, &[0], &k::LOGICAL_NOT)),
     own!("complex", infer_join, |c| run_join(c, Join::Parts), (), joins),
     own!("polar", infer_join, |c| run_join(c, Join::Polar), (), joins),
     OpDef {

@@ -13,7 +13,8 @@ use crate::support::promote::{AsTensor, name, to_float};
 use crate::support::scratch::stored;
 use crate::support::tiles::{all, by_rows};
 use crate::support::{Metas, Result, ValArgs, Vals, close, emit, ensure, fail, fresh, pass, sizes};
-use restride_ir::{Args, Call, Emit, Follows, Meta, OpDef, OpError, Scalar, TileRule, Val};
+use restride_ir::{Args, Call, Emit, Follows, Meta, OpDef, OpError, RowForm, RowJoin, Scalar, TileRule, Val};
+use restride_kernels::pointwise as k;
 use restride_kernels::reduce::{Reduction, reduce, reduce_room};
 use restride_tensor::DType;
 use smallvec::{SmallVec, smallvec};
@@ -306,6 +307,27 @@ fn tiles(s: &Spec, results: &[Meta]) -> Option<TileRule> {
     by_rows(rank, |d| s.marks[d], results.iter().map(|_| kept.clone()).collect(), smallvec![all(rank)])
 }
 
+/// The row form of a reduction of singles, or of what is read as singles.
+fn folded(s: &Spec, x: &Meta) -> Option<RowForm> {
+    let singles = s.read == DType::F32 && s.out == DType::F32 && !x.dtype.is_complex();
+    let elements = s.marks.iter().zip(x.sizes()).filter(|(reduced, _)| **reduced).map(|(_, n)| *n).product::<i64>();
+    if !singles || elements <= 1 {
+        return None;
+    }
+    let plain = |join| Some(RowForm::Fold { terms: None, join, finish: |x, _| x });
+    match s.what {
+        Reduction::Sum => plain(RowJoin::Sum),
+        Reduction::Max => plain(RowJoin::Largest),
+        Reduction::Min => plain(RowJoin::Smallest),
+        Reduction::Mean => Some(RowForm::Fold { terms: None, join: RowJoin::Sum, finish: |sum, n| sum / n as f32 }),
+        Reduction::Norm(1.0) => Some(RowForm::Fold { terms: k::ABS.f32, join: RowJoin::Sum, finish: |sum, _| sum }),
+        Reduction::Norm(2.0) => {
+            Some(RowForm::Fold { terms: k::SQUARE.f32, join: RowJoin::Sum, finish: |sum, _| sum.sqrt() })
+        }
+        _ => None,
+    }
+}
+
 /// Declares a reduction by the function that reads its call.
 macro_rules! reduction {
     ($schema:literal, |$a:ident| $spec:expr, $samples:expr) => {
@@ -323,6 +345,7 @@ macro_rules! reduction {
             samples!($samples),
         )
         .tiled(|$a, results| tiles(&$spec.ok()?, results))
+        .in_rows(|$a, results| folded(&$spec.ok()?, $a.tensor(0).ok()?).filter(|_| results.len() == 1))
     };
 }
 macro_rules! with_mean {

@@ -4,10 +4,12 @@ use crate::support::{IN_PLACE, Metas, ensure, suggests_channels_last};
 use restride_ir::{
     Args, Exactness, Kernel, MathView, MemoryFormat, Meta, Movement, OpDef, SampleFn, TensorType, ViewArgs, ViewOutcome,
 };
+use restride_kernels::pointwise::IDENTITY;
 use restride_tensor::{DType, Dim, Layout};
 use smallvec::smallvec;
 
 use crate::movement;
+use crate::pointwise::row_form_with;
 use crate::support::strides::in_format;
 use crate::views::shape::{Adjoint, Identity, MatH, MatrixH};
 use crate::views::{
@@ -291,7 +293,12 @@ const fn conjugate<R: Rule>(schema: &'static str, samples: Option<SampleFn>) -> 
 pub(crate) static OPS: &[OpDef] = &[
     a_clone("clone", infer_clone, samples!(s_contiguous)),
     a_clone("lift_fresh_copy", infer_fresh, samples!(s_any)),
-    OpDef { movement: None, pointwise: true, ..a_clone("_to_copy", infer_to_copy, samples!(s_to_copy)) },
+    OpDef {
+        movement: None,
+        pointwise: true,
+        rows: Some(|a, results| row_form_with(a, results[0].dtype, &[0], &[], &IDENTITY)),
+        ..a_clone("_to_copy", infer_to_copy, samples!(s_to_copy))
+    },
     itself(view_or_copy::<Contiguous>("contiguous", infer_contiguous, samples!(s_contiguous))),
     a_cast::<ToDType>("to.dtype", infer_to_dtype, samples!(s_to)),
     a_cast::<ToDevice>("to.device", infer_to_device, samples!(s_to_device)),

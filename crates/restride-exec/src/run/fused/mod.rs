@@ -41,11 +41,12 @@ const SHARED: usize = if cfg!(miri) { 64 } else { 1 << 16 };
 /// A fused node, ready to be bound.
 pub(super) struct FusedStep {
     parts: BodyParts,
+    /// Empty where calls are functions of rows.
     calls: Vec<TileCall>,
     head: Option<HeadCall>,
     /// The calls as functions of rows, where they all are; else they run on tiles.
     rows: Option<RowProgram>,
-    /// Tiles of the whole space.
+    /// Tiles of the whole space, where calls run on them.
     whole: TileGrid,
     /// Whether threads share the tiles.
     share: bool,
@@ -64,6 +65,7 @@ struct BodyParts {
 }
 
 /// Tiles of a region of the iteration space.
+#[derive(Default)]
 struct TileGrid {
     /// Every tensor that calls on tiles use.
     tensors: Vec<(ValueId, TileTensor)>,
@@ -117,7 +119,6 @@ struct TileCall {
     /// Tensors by their position in [`TileGrid::tensors`].
     args: Vec<Arg<usize, Scalar>>,
     outs: SmallVec<[usize; 1]>,
-    node: NodeId,
 }
 
 /// Memory of one tile.
@@ -153,7 +154,14 @@ impl FusedStep {
         }
         let frame = FrameLayout::of(body, &returned, head.as_ref().map(|h| h.result));
         let parts = BodyParts { body: body.clone(), tiling, metas, frame, returned, reads, writes, head };
-        let whole = parts.grid(&parts.tiling.sizes)?;
+        let rows = {
+            let BodyParts { body, tiling, metas, reads, writes, head, .. } = &parts;
+            RowProgram::of(body, (tiling, head.as_ref()), metas, reads, writes, far)
+        };
+        let whole = match &rows {
+            Some(_) => TileGrid::default(),
+            None => parts.grid(&parts.tiling.sizes)?,
+        };
         let position = |v: &ValueId| {
             let missing = || Error::invalid("a fused body uses a value that it does not have");
             whole.tensors.iter().position(|(own, _)| own == v).ok_or_else(missing)
@@ -161,9 +169,10 @@ impl FusedStep {
         let mut calls = Vec::with_capacity(body.order.len());
         let ahead = usize::from(parts.head.is_some());
         for id in body.order[ahead..].iter().filter(|id| body.nodes[**id].op.def().view.is_none()) {
-            let call = TileCall::new(body, *id, position);
-            let call = call.and_then(|c| c.hold(body, &whole.tensors, &parts.metas).map(|()| c));
-            calls.push(call.map_err(|e| e.at(body, *id))?);
+            hold(body, *id, &parts.metas).map_err(|e| e.at(body, *id))?;
+            if rows.is_none() {
+                calls.push(TileCall::new(body, *id, position).map_err(|e| e.at(body, *id))?);
+            }
         }
         let head = match &parts.head {
             Some(head) => Some(parts.head_call(head, scratch).map_err(|e| e.at(body, body.order[0]))?),
@@ -171,8 +180,6 @@ impl FusedStep {
         };
         let elements = parts.tiling.sizes.iter().product::<i64>() as usize;
         let share = whole.tiles > 1 && elements.saturating_mul(calls.len()) >= SHARED;
-        let BodyParts { body, tiling, metas, reads, writes, head: of, .. } = &parts;
-        let rows = RowProgram::of(body, (tiling, of.as_ref()), metas, reads, writes, far);
         Ok(FusedStep { parts, calls, head, rows, whole, share })
     }
 }
@@ -259,7 +266,8 @@ impl BodyParts {
             let (Some(base), Some(&view)) = (base, view) else {
                 return Err(Error::invalid("a fused body views a value that it does not have"));
             };
-            let strides = |l: &Layout| dims.iter().map(|d| d.map_or(1, |d| l.strides[d])).collect();
+            // Elements repeat along other dimensions than the base's.
+            let strides = |l: &Layout| dims.iter().map(|d| d.map_or(0, |d| l.strides[d])).collect();
             let layout = |l: &Layout, tile: &[i64]| -> Result<Layout> {
                 let sizes = sizes_in(tiling, view, metas.get(view)?, tile);
                 Ok(Layout { sizes, strides: strides(l), ..l.clone() })
@@ -321,24 +329,27 @@ impl TileCall {
         let number = |e: &Expr| e.constant().ok_or_else(|| Error::invalid("a number that is not known"));
         let args = node.args.iter().map(|a| a.try_map(&position, number)).collect::<Result<_>>()?;
         let outs = node.results.iter().map(&position).collect::<Result<_>>()?;
-        Ok(TileCall { run, args, outs, node: id })
+        Ok(TileCall { run, args, outs })
     }
+}
 
-    /// Holds the types of results against the shape rule, which kernels write by.
-    fn hold(&self, body: &Graph, tensors: &[(ValueId, TileTensor)], metas: &BodyTypes) -> Result<()> {
-        let op = body.nodes[self.node].op;
-        let symbolic = self.args.iter().map(|a| a.try_map(|k| Ok::<_, Error>(*k), |s| Ok(Expr::from(*s))));
-        let args: Vec<Arg<usize, Expr>> = symbolic.collect::<Result<_>>()?;
-        let number = |e: &Expr| e.constant().ok_or_else(|| Error::invalid("a number that is not known"));
-        let types: Vec<Option<Meta>> =
-            tensors.iter().map(|(v, _)| metas.get(*v).cloned().map(Some)).collect::<Result<_>>()?;
-        let made = inferred(op, &args, &types, &number)?;
-        let place = |k: &usize| {
-            let Meta { dtype, layout } = types[*k].clone()?;
-            Some(TypedPlace { buffer: 0, dtype, layout })
-        };
-        fit(&made, &self.outs.iter().map(place).collect::<Vec<_>>())
-    }
+/// Holds the types of a call's results against its shape rule, which kernels write by.
+fn hold(body: &Graph, id: NodeId, metas: &BodyTypes) -> Result<()> {
+    let node = &body.nodes[id];
+    let position = |v: &ValueId| {
+        let missing = || Error::invalid("a fused body uses a value that it does not have");
+        metas.0.iter().position(|(own, _)| own == v).ok_or_else(missing)
+    };
+    let args: Vec<Arg<usize, Expr>> =
+        node.args.iter().map(|a| a.try_map(position, |e| Ok(e.clone()))).collect::<Result<_>>()?;
+    let number = |e: &Expr| e.constant().ok_or_else(|| Error::invalid("a number that is not known"));
+    let types: Vec<Option<Meta>> = metas.0.iter().map(|(_, m)| Some(m.clone())).collect();
+    let made = inferred(node.op, &args, &types, &number)?;
+    let place = |v: &ValueId| {
+        let Meta { dtype, layout } = metas.get(*v).ok()?.clone();
+        Some(TypedPlace { buffer: 0, dtype, layout })
+    };
+    fit(&made, &node.results.iter().map(place).collect::<Vec<_>>())
 }
 
 /// Types of a body's values.

@@ -4,19 +4,23 @@
 //! A box of the iteration space is walked row by row, in the order in which the last output lies in memory. What calls hand on to
 //! each other is in buffers on the stack; so are operands whose elements are not neighbours along a row, and numbers.
 
+mod joined;
+mod maker;
 mod walk;
 
 use super::{BodyTypes, TileSource};
 use crate::run::memory::TypedPlace;
-use restride_ir::{Arg, Args, Ctx, FusedHead, Graph, OpError, RowForm, RowOperand, Scalar, Tiling, ValueId, view_dims};
+use maker::RowMaker;
+use restride_ir::{
+    Arg, Args, Ctx, FusedHead, Graph, OpError, RowExtent, RowJoin, RowSpace, Scalar, Tiling, ValueId, view_dims,
+};
 use restride_kernels::support::cache::{self, CacheLevel, prefetch};
-use restride_kernels::support::convert::load_row;
+use restride_kernels::support::convert::{fill_singles, load_singles, store_singles};
 use restride_kernels::support::par;
 use restride_kernels::support::stack::Stack;
 use restride_kernels::support::units::Units;
-use restride_tensor::{DType, Layout, View, by_stride};
+use restride_tensor::{DType, View, by_stride};
 use smallvec::SmallVec;
-use std::ops::Range;
 use walk::RowWalk;
 
 /// Elements of all buffers of a row's part: half of a first cache.
@@ -47,8 +51,23 @@ pub(super) struct RowProgram {
     calls: Vec<RowCall>,
     constants: Vec<f32>,
     /// Buffers for what calls hand on.
-    slots: usize,
+    slots: Vec<SlotUse>,
     scales: Vec<ChannelFactors>,
+    /// Where calls join elements: the dimensions of a row, slowest first, which are the last ones of the order.
+    row: SmallVec<[usize; 4]>,
+}
+
+/// What a buffer holds.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum SlotUse {
+    /// A part of a row.
+    Part,
+    /// A whole row.
+    Kept,
+    /// What a row has one of.
+    Once,
+    /// As `Once`, and read by calls on elements.
+    Spread,
 }
 
 /// A tensor in memory.
@@ -57,22 +76,40 @@ struct RowTensor {
     read: bool,
     /// Whether its memory is too large for the caches.
     far: bool,
-    /// Of another type: the type and the byte of the only element.
-    converted: Option<(DType, isize)>,
+    dtype: DType,
     /// First element, and distances of elements along the dimensions of the space.
     offset: isize,
     strides: SmallVec<[isize; 6]>,
 }
 
+impl RowTensor {
+    /// The address of an element.
+    fn cell(&self, base: *mut u8, at: isize) -> *mut u8 {
+        base.wrapping_offset(at * self.dtype.size() as isize)
+    }
+}
+
 struct RowCall {
     work: RowWork,
     to: RowTarget,
+    extent: RowExtent,
 }
 
 enum RowWork {
     Map(fn(&[&[f32]], &mut [f32]), SmallVec<[RowSource; 4]>),
+    Ask(fn(&[&[f32]], &mut [bool]), SmallVec<[RowSource; 4]>),
     /// With the factors of this number.
     Scale(fn(&[f32], &[f32], &[f32], &mut [f32]), RowSource, usize),
+    Fold(RowJoin, fn(f32, usize) -> f32, RowSource),
+}
+
+impl RowWork {
+    fn sources(&self) -> &[RowSource] {
+        match self {
+            RowWork::Map(_, from) | RowWork::Ask(_, from) => from,
+            RowWork::Scale(_, x, _) | RowWork::Fold(_, _, x) => std::slice::from_ref(x),
+        }
+    }
 }
 
 #[derive(Clone, Copy, PartialEq)]
@@ -128,15 +165,24 @@ impl RowProgram {
         writes: &[TypedPlace],
         far: &[bool],
     ) -> Option<RowProgram> {
-        if (0..tiling.sizes.len()).any(|d| tiling.sizes[d] != 1 && !tiling.cut[d]) {
-            return None;
-        }
+        let whole = (0..tiling.sizes.len()).any(|d| tiling.sizes[d] != 1 && !tiling.cut[d]);
+        let space = if whole { Some(RowSpace::of(body, tiling, body.order.iter().copied())?) } else { None };
+        let row = space.as_ref().map(|s| s.row.clone()).unwrap_or_default();
         let last = &writes.last()?.layout;
-        let mut order: SmallVec<[usize; 6]> = (0..tiling.sizes.len()).collect();
+        let mut order: SmallVec<[usize; 6]> = (0..last.rank()).filter(|d| !row.contains(d)).collect();
         by_stride(&mut order, |d| last.strides[d]);
-        let (tensors, calls, constants, scales) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
-        let program = RowProgram { sizes: tiling.sizes.clone(), order, tensors, calls, constants, slots: 0, scales };
-        let mut maker = RowMaker { body, tiling, metas, far, program, places: Vec::new(), values: Vec::new() };
+        order.extend_from_slice(&row);
+        let program = RowProgram {
+            sizes: tiling.sizes.clone(),
+            order,
+            tensors: Vec::new(),
+            calls: Vec::new(),
+            constants: Vec::new(),
+            slots: Vec::new(),
+            scales: Vec::new(),
+            row,
+        };
+        let mut maker = RowMaker { body, tiling, metas, far, space, program, places: Vec::new(), values: Vec::new() };
         let returned: Vec<ValueId> = body.output_values().collect();
         for (k, v) in returned.iter().enumerate() {
             maker.tensor(*v, TileSource::Write(k), &writes[k].layout, writes[k].clone(), false)?;
@@ -193,7 +239,7 @@ impl RowProgram {
 
     /// At most as many buffers.
     fn buffers(&self) -> usize {
-        1 + self.slots + self.constants.len() + self.tensors.len()
+        1 + self.slots.len() + self.constants.len() + self.tensors.len()
     }
 
     /// Runs the whole space. `base` gives the address of a source's first cell.
@@ -202,6 +248,10 @@ impl RowProgram {
     /// The addresses are valid as far as the places reach; no one else uses the results' cells, and where results share cells with
     /// operands, the body has a licence for it.
     pub unsafe fn all(&self, base: &(dyn Fn(TileSource) -> *mut u8 + Sync), factors: &[f32], ctx: &Ctx) {
+        if !self.row.is_empty() {
+            // SAFETY: as promised by the caller.
+            return unsafe { self.all_joined(base, ctx) };
+        }
         let none: SmallVec<[isize; 6]> = SmallVec::from_elem(0, self.sizes.len());
         let elements = self.sizes.iter().product::<i64>() as usize;
         let parts = match ctx.threads {
@@ -232,13 +282,13 @@ impl RowProgram {
             return;
         }
         let walk = RowWalk::of(self, origin, sizes);
-        let bases: SmallVec<[*mut f32; 8]> = self.tensors.iter().map(|t| base(t.source).cast::<f32>()).collect();
+        let bases: SmallVec<[*mut u8; 8]> = self.tensors.iter().map(|t| base(t.source)).collect();
         // SAFETY: as promised by the caller.
         unsafe { self.walked(&walk, &bases, factors) }
     }
 
     /// The tensors that are `fetched`; of those that share cells, the first.
-    fn streams(&self, bases: &[*mut f32], fetched: impl Fn(usize) -> bool) -> SmallVec<[usize; 8]> {
+    fn streams(&self, bases: &[*mut u8], fetched: impl Fn(usize) -> bool) -> SmallVec<[usize; 8]> {
         let cells = |k: usize| (bases[k], self.tensors[k].offset, &self.tensors[k].strides);
         let mut streams: SmallVec<[usize; 8]> = SmallVec::new();
         for k in (0..bases.len()).filter(|k| fetched(*k)) {
@@ -253,13 +303,13 @@ impl RowProgram {
     /// As [`RowProgram::run`].
     // By itself: its frame is several pages.
     #[inline(never)]
-    unsafe fn walked(&self, walk: &RowWalk, bases: &[*mut f32], factors: &[f32]) {
+    unsafe fn walked(&self, walk: &RowWalk, bases: &[*mut u8], factors: &[f32]) {
         // The buffers: one to spare, what calls hand on, numbers, tensors that are not read where they are.
-        let first_constant = 1 + self.slots;
+        let first_constant = 1 + self.slots.len();
         let mut count = first_constant + self.constants.len();
         let mut gathered: SmallVec<[Option<usize>; 8]> = SmallVec::new();
         for (k, t) in self.tensors.iter().enumerate() {
-            let apart = t.read && (walk.strides[k] != 1 || walk.jumps[k].is_some() || t.converted.is_some());
+            let apart = t.read && (walk.strides[k] != 1 || walk.jumps[k].is_some() || t.dtype != DType::F32);
             gathered.push(apart.then_some(count));
             count += usize::from(apart);
         }
@@ -276,15 +326,15 @@ impl RowProgram {
         let buffer = |k: usize| memory.wrapping_add(k * width);
         for (k, x) in self.constants.iter().enumerate() {
             // SAFETY: one of the buffers, which nothing else uses now.
-            unsafe { std::slice::from_raw_parts_mut(buffer(first_constant + k), width) }.fill(*x);
+            fill_singles(unsafe { std::slice::from_raw_parts_mut(buffer(first_constant + k), width) }, *x);
         }
-        let runs = |k: usize| walk.strides[k] == 1 && walk.jumps[k].is_none();
+        let runs = |k: usize| walk.strides[k] == 1 && walk.jumps[k].is_none() && self.tensors[k].dtype == DType::F32;
         let streams = self.streams(bases, |k| self.tensors[k].far && runs(k) && gathered[k].is_none());
         let far = walk.len * size_of::<f32>() * streams.len() >= FAR;
         walk.for_each(|at| {
             for start in (0..walk.len).step_by(width) {
                 let n = width.min(walk.len - start);
-                let cell = |k: usize| bases[k].wrapping_offset(at[k] + start as isize * walk.strides[k]);
+                let cell = |k: usize| self.tensors[k].cell(bases[k], at[k] + start as isize * walk.strides[k]);
                 // Calls read the caches and leave memory idle: before each, a share of the next part is fetched.
                 let next = if far { width.min(walk.len - start - n) } else { 0 };
                 let fetch = |call: usize| {
@@ -292,40 +342,25 @@ impl RowProgram {
                     // Line after line of one tensor, as the processor itself expects it.
                     for k in &streams {
                         for line in (call * share..next.min((call + 1) * share)).step_by(LINE) {
-                            prefetch(cell(*k).wrapping_add(n + line), CacheLevel::Second);
+                            prefetch(cell(*k).cast::<f32>().wrapping_add(n + line), CacheLevel::Second);
                         }
                     }
-                };
-                let store_units = |k: usize, jump: isize, buffer: *const f32| {
-                    walk.each_unit(start, n, |part, unit, from| {
-                        let first = at[k] + unit as isize * jump;
-                        let cell = bases[k].wrapping_offset(first + from as isize * walk.strides[k]);
-                        // SAFETY: cells of the tensor's place, which no slice shows now; elements of the buffer.
-                        unsafe { buffer.wrapping_add(part.start).copy_to_nonoverlapping(cell, part.len()) };
-                    });
                 };
                 for (k, to) in gathered.iter().enumerate().filter_map(|(k, to)| Some((k, (*to)?))) {
                     // SAFETY: cells of the tensor's place; one of the buffers.
                     unsafe {
                         let to = std::slice::from_raw_parts_mut(buffer(to), n);
-                        match (walk.jumps[k], self.tensors[k].converted) {
-                            (Some(jump), _) => {
-                                let len = walk.unit.unwrap_or(walk.len);
-                                let first = bases[k].wrapping_offset(at[k] + (start / len) as isize * jump);
-                                Units { len, step: walk.strides[k], jump }.load(first, start % len, to);
-                            }
+                        match walk.jumps[k] {
+                            Some(jump) => self.load_units(walk, (k, jump), (bases[k], at[k]), start, to),
                             // There from the row's first part on.
-                            (None, _) if walk.strides[k] == 0 && start > 0 => {}
-                            (None, Some((dtype, at))) => {
-                                load_row(dtype, bases[k].cast::<u8>().wrapping_offset(at), 0, 0, to);
-                            }
-                            (None, None) => load_row(DType::F32, cell(k).cast(), 0, walk.strides[k], to),
+                            None if walk.strides[k] == 0 && start > 0 => {}
+                            None => load_singles(self.tensors[k].dtype, cell(k), 0, walk.strides[k], to),
                         }
                     }
                 }
                 let source = |s: RowSource| {
                     let from = match s {
-                        RowSource::Tensor(k) => gathered[k].map_or_else(|| cell(k), buffer),
+                        RowSource::Tensor(k) => gathered[k].map_or_else(|| cell(k).cast(), buffer),
                         RowSource::Slot(k) => buffer(1 + k),
                         RowSource::Constant(k) => buffer(first_constant + k),
                     };
@@ -336,20 +371,18 @@ impl RowProgram {
                 for (at_call, call) in self.calls.iter().enumerate() {
                     fetch(at_call);
                     let straight = call.to.tensor.filter(|k| call.to.slot.is_none() && runs(*k));
-                    let to = match (straight, call.to.slot) {
-                        (Some(k), _) => cell(k),
+                    let to: *mut f32 = match (straight, call.to.slot) {
+                        (Some(k), _) => cell(k).cast(),
                         (None, Some(slot)) => buffer(1 + slot),
                         (None, None) => buffer(0),
                     };
                     // SAFETY: as above.
                     let out = unsafe { std::slice::from_raw_parts_mut(to, n) };
                     match &call.work {
-                        RowWork::Map(row, from) => {
-                            // An array: many rows are short.
-                            let mut xs: [&[f32]; OPERANDS] = [&[]; OPERANDS];
-                            xs.iter_mut().zip(from).for_each(|(x, s)| *x = source(*s));
-                            row(&xs[..from.len()], out);
-                        }
+                        RowWork::Map(row, from) => row(&operands(from, source)[..from.len()], out),
+                        RowWork::Ask(row, from) => ask(*row, &operands(from, source)[..from.len()], out),
+                        // Only where rows are joined, which is not here.
+                        RowWork::Fold(..) => {}
                         RowWork::Scale(row, x, k) => {
                             let scale = &self.scales[*k];
                             let layout = self.tensors.len() + k;
@@ -375,16 +408,11 @@ impl RowProgram {
                         }
                     }
                     if let Some(k) = call.to.tensor.filter(|_| straight.is_none()) {
-                        if let Some(jump) = walk.jumps[k] {
-                            store_units(k, jump, to);
-                            continue;
-                        }
-                        let (cell, step) = (cell(k), walk.strides[k]);
                         // SAFETY: cells of the result's place, which no slice shows now.
                         unsafe {
-                            match step {
-                                1 => cell.copy_from_nonoverlapping(to, n),
-                                _ => (0..n).for_each(|i| cell.offset(i as isize * step).write(to.add(i).read())),
+                            match walk.jumps[k] {
+                                Some(jump) => self.store_units(walk, (k, jump), (bases[k], at[k]), start, out),
+                                None => store_singles(self.tensors[k].dtype, cell(k), 0, walk.strides[k], out),
                             }
                         }
                     }
@@ -392,164 +420,67 @@ impl RowProgram {
             }
         });
     }
-}
 
-struct RowMaker<'a> {
-    body: &'a Graph,
-    tiling: &'a Tiling,
-    metas: &'a BodyTypes,
-    far: &'a [bool],
-    program: RowProgram,
-    /// Of each tensor.
-    places: Vec<TypedPlace>,
-    /// Where calls find values.
-    values: Vec<(ValueId, RowSource)>,
-}
-
-impl RowMaker<'_> {
-    /// Adds a tensor of these cells; `None` if it is used as a whole, or is neither of singles nor read and 0-d.
-    fn tensor(
-        &mut self,
-        v: ValueId,
-        source: TileSource,
-        layout: &Layout,
-        place: TypedPlace,
-        read: bool,
-    ) -> Option<usize> {
-        let meta = self.metas.get(v).ok()?;
-        let sizes = &meta.layout.sizes;
-        let converted = match meta.dtype {
-            DType::F32 => None,
-            dtype if read && sizes.is_empty() => Some((dtype, layout.offset as isize * dtype.size() as isize)),
-            _ => return None,
-        };
-        let mut strides: SmallVec<[isize; 6]> = SmallVec::from_elem(0, self.tiling.sizes.len());
-        for ((d, n), stride) in self.tiling.cut_of(v).iter().zip(sizes).zip(&layout.strides) {
-            match d {
-                Some(d) => strides[*d] += *stride as isize,
-                None if *n == 1 => {}
-                None => return None,
-            }
+    /// Reads elements of a row whose units are apart, from one of them on; `first` is the base and the first element of the row.
+    ///
+    /// # Safety
+    /// They are cells of the tensor's place.
+    unsafe fn load_units(
+        &self,
+        walk: &RowWalk,
+        (k, jump): (usize, isize),
+        (base, first): (*mut u8, isize),
+        start: usize,
+        to: &mut [f32],
+    ) {
+        let (tensor, step) = (&self.tensors[k], walk.strides[k]);
+        if tensor.dtype == DType::F32 {
+            let len = walk.unit.unwrap_or(walk.len);
+            let cell = tensor.cell(base, first + (start / len) as isize * jump).cast::<f32>();
+            // SAFETY: as promised by the caller.
+            return unsafe { Units { len, step, jump }.load(cell, start % len, to) };
         }
-        let offset = if converted.is_some() { 0 } else { layout.offset as isize };
-        let far = self.far.get(place.buffer).is_some_and(|far| *far);
-        self.program.tensors.push(RowTensor { source, read, far, converted, offset, strides });
-        self.places.push(place);
-        Some(self.program.tensors.len() - 1)
+        walk.each_unit(start, to.len(), |part, unit, from| {
+            let cell = tensor.cell(base, first + unit as isize * jump + from as isize * step);
+            // SAFETY: as promised by the caller.
+            unsafe { load_singles(tensor.dtype, cell, 0, step, &mut to[part]) };
+        });
     }
 
-    fn source(&self, v: ValueId) -> Option<RowSource> {
-        self.values.iter().find(|(own, _)| *own == v).map(|(_, s)| *s)
-    }
-
-    /// Adds the call at a position of the body.
-    fn call(&mut self, at: usize, returned: &[ValueId], reads: &[TypedPlace]) -> Option<()> {
-        let body = self.body;
-        let node = &body.nodes[body.order[at]];
-        let &[result] = &node.results[..] else { return None };
-        let position = |v: &ValueId| body.inputs.iter().position(|i| i == v);
-        let operand = |maker: &mut Self, v: ValueId| -> Option<RowSource> {
-            if let Some(known) = maker.source(v) {
-                return Some(known);
-            }
-            let k = position(&v)?;
-            let source =
-                RowSource::Tensor(maker.tensor(v, TileSource::Read(k), &reads[k].layout, reads[k].clone(), true)?);
-            maker.values.push((v, source));
-            Some(source)
-        };
-        let work = match RowForm::of(body, node)? {
-            RowForm::Map { operands, .. } if operands.len() > OPERANDS => return None,
-            RowForm::Map { row, operands } => {
-                let mut from = SmallVec::new();
-                for o in operands {
-                    from.push(match o {
-                        RowOperand::Number(x) => {
-                            self.program.constants.push(x);
-                            RowSource::Constant(self.program.constants.len() - 1)
-                        }
-                        RowOperand::Tensor(k) => match node.args.get(usize::from(k))? {
-                            Arg::Value(v) => operand(self, *v)?,
-                            _ => return None,
-                        },
-                    });
-                }
-                RowWork::Map(row, from)
-            }
-            RowForm::Scale { dim, count, numbers, row } => {
-                let Some(Arg::Value(x)) = node.args.first() else { return None };
-                let from = operand(self, *x)?;
-                let along = self.tiling.cut_of(*x).get(dim).copied()?;
-                let dim = match along {
-                    Some(d) => d,
-                    // One channel: any dimension of one index.
-                    None if count == 1 => (0..self.tiling.sizes.len()).find(|d| self.tiling.sizes[*d] == 1)?,
-                    None => return None,
-                };
-                let number = |e: &restride_ir::Expr| e.constant().ok_or(());
-                let given = |v: &ValueId| position(v).ok_or(());
-                let others = node.args.iter().skip(1).map(|a| a.try_map(given, number));
-                let args = std::iter::once(Ok(Arg::None)).chain(others).collect::<Result<_, ()>>().ok()?;
-                let first = self.program.factor_count();
-                let times = (TIMES / count.max(1)).max(1);
-                self.program.scales.push(ChannelFactors { dim, count, times, first, numbers, args });
-                RowWork::Scale(row, from, self.program.scales.len() - 1)
-            }
-        };
-        let tensor = returned.iter().position(|v| *v == result);
-        let read_later = self.last_reader(result).is_some();
-        // What a call reads in memory that it writes is read before.
-        let from: SmallVec<[RowSource; 4]> = match &work {
-            RowWork::Map(_, from) => from.clone(),
-            RowWork::Scale(_, x, _) => SmallVec::from_slice(&[*x]),
-        };
-        let meets = |s: &RowSource| match (s, tensor) {
-            (RowSource::Tensor(k), Some(t)) => may_meet(&self.places[*k], &self.places[t]),
-            _ => false,
-        };
-        let slot = (read_later || tensor.is_none() || from.iter().any(meets)).then(|| self.free_slot(at));
-        if let Some(slot) = slot {
-            self.program.slots = self.program.slots.max(slot + 1);
-            self.values.push((result, RowSource::Slot(slot)));
-        }
-        self.program.calls.push(RowCall { work, to: RowTarget { slot, tensor } });
-        Some(())
-    }
-
-    /// The position of the last call that reads a value, or a view of it.
-    fn last_reader(&self, v: ValueId) -> Option<usize> {
-        let mut shown: SmallVec<[ValueId; 4]> = SmallVec::from_slice(&[v]);
-        let mut last = None;
-        for (at, id) in self.body.order.iter().enumerate() {
-            let node = &self.body.nodes[*id];
-            if node.operands().any(|o| shown.contains(&o)) {
-                last = Some(at);
-                if node.op.def().view.is_some() {
-                    shown.extend(node.results.iter().copied());
-                }
-            }
-        }
-        last
-    }
-
-    /// A slot that no call from this one on reads.
-    fn free_slot(&self, at: usize) -> usize {
-        let busy = |slot: usize| {
-            let held = |(v, s): &(ValueId, RowSource)| {
-                *s == RowSource::Slot(slot) && self.last_reader(*v).is_some_and(|last| last >= at)
-            };
-            self.values.iter().any(held)
-        };
-        (0..).find(|slot| !busy(*slot)).unwrap_or_default()
+    /// Writes elements of a row whose units are apart, as [`RowProgram::load_units`] reads them.
+    ///
+    /// # Safety
+    /// They are cells of the tensor's place, which nothing else uses.
+    unsafe fn store_units(
+        &self,
+        walk: &RowWalk,
+        (k, jump): (usize, isize),
+        (base, first): (*mut u8, isize),
+        start: usize,
+        from: &[f32],
+    ) {
+        let (tensor, step) = (&self.tensors[k], walk.strides[k]);
+        walk.each_unit(start, from.len(), |part, unit, at| {
+            let cell = tensor.cell(base, first + unit as isize * jump + at as isize * step);
+            // SAFETY: as promised by the caller.
+            unsafe { store_singles(tensor.dtype, cell, 0, step, &from[part]) };
+        });
     }
 }
 
-/// Whether places may have cells in common.
-fn may_meet(a: &TypedPlace, b: &TypedPlace) -> bool {
-    let span = |p: &TypedPlace| -> Range<i64> {
-        let (cells, size) = (p.layout.cell_range(), p.dtype.size() as i64);
-        cells.start * size..cells.end * size
-    };
-    let (x, y) = (span(a), span(b));
-    a.buffer == b.buffer && x.start < y.end && y.start < x.end
+/// Operands of a call. An array: many rows are short.
+#[inline(always)]
+fn operands<'a>(from: &[RowSource], source: impl Fn(RowSource) -> &'a [f32]) -> [&'a [f32]; OPERANDS] {
+    let mut xs: [&[f32]; OPERANDS] = [&[]; OPERANDS];
+    xs.iter_mut().zip(from).for_each(|(x, s)| *x = source(*s));
+    xs
+}
+
+/// A row of answers, as singles.
+fn ask(row: fn(&[&[f32]], &mut [bool]), xs: &[&[f32]], out: &mut [f32]) {
+    let mut answers = Stack::<bool, PART>::new();
+    let answers = answers.falses(out.len());
+    row(xs, answers);
+    // SAFETY: as many elements as the row has.
+    unsafe { load_singles(DType::Bool, answers.as_ptr().cast(), 0, 1, out) };
 }

@@ -27,28 +27,55 @@ pub struct RowWalk {
 impl RowWalk {
     /// The rows of a box of the program's space.
     pub fn of(program: &RowProgram, origin: &[isize], sizes: &[i64]) -> RowWalk {
-        let mut walk = RowWalk {
+        let mut walk = RowWalk::new(program);
+        walk.begin(program, origin);
+        let dims: SmallVec<[usize; 6]> = program.order.iter().copied().filter(|d| sizes[*d] != 1).collect();
+        walk.through(program, &dims, origin, sizes, true);
+        walk
+    }
+
+    /// The rows of some dimensions, slowest first, from where these begin; each is of neighbours, or of elements that are equally far
+    /// apart.
+    pub fn along(program: &RowProgram, dims: &[usize], sizes: &[i64]) -> RowWalk {
+        let mut walk = RowWalk::new(program);
+        let dims: SmallVec<[usize; 6]> = dims.iter().copied().filter(|d| sizes[*d] != 1).collect();
+        let origin: SmallVec<[isize; 6]> = SmallVec::from_elem(0, sizes.len());
+        walk.through(program, &dims, &origin, sizes, false);
+        walk
+    }
+
+    fn new(program: &RowProgram) -> RowWalk {
+        let (tensors, all) = (program.tensors.len(), program.tensors.len() + program.scales.len());
+        RowWalk {
             len: 1,
             period: None,
             unit: None,
-            jumps: SmallVec::from_elem(None, program.tensors.len()),
-            strides: SmallVec::new(),
-            start: SmallVec::new(),
+            jumps: SmallVec::from_elem(None, tensors),
+            strides: SmallVec::from_elem(1, all),
+            start: SmallVec::from_elem(0, all),
             outer: SmallVec::new(),
             steps: SmallVec::new(),
-        };
-        for t in &program.tensors {
-            let along = t.strides.iter().zip(origin).map(|(s, at)| s * at);
-            walk.start.push(t.offset + along.sum::<isize>());
         }
-        walk.start.extend(program.scales.iter().map(|s| origin[s.dim]));
-        walk.strides.resize(walk.start.len(), 1);
+    }
+
+    /// Begins at an index of the space.
+    pub fn begin(&mut self, program: &RowProgram, origin: &[isize]) {
+        let tensors = program.tensors.len();
+        for (t, start) in program.tensors.iter().zip(&mut self.start) {
+            *start = t.offset + t.strides.iter().zip(origin).map(|(s, at)| s * at).sum::<isize>();
+        }
+        for (scale, start) in program.scales.iter().zip(&mut self.start[tensors..]) {
+            *start = origin[scale.dim];
+        }
+    }
+
+    fn through(&mut self, program: &RowProgram, dims: &[usize], origin: &[isize], sizes: &[i64], units: bool) {
+        let walk = self;
         let step = |k: usize, d: usize| match program.tensors.get(k) {
             Some(t) => t.strides[d],
             None => isize::from(program.scales[k - program.tensors.len()].dim == d),
         };
         let mut first = true;
-        let dims: SmallVec<[usize; 6]> = program.order.iter().copied().filter(|d| sizes[*d] != 1).collect();
         let tensors = program.tensors.len();
         for (at, &d) in dims.iter().enumerate() {
             let size = sizes[d] as usize;
@@ -71,7 +98,7 @@ impl RowWalk {
             }
             // The dimensions so far go on in this one where each of their steps is over all of it.
             let goes_on = !first && (0..walk.start.len()).all(|k| step(k, d) * size as isize == walk.strides[k]);
-            if !first && !goes_on && walk.units(&dims[at..], tensors, sizes, step) {
+            if !first && !goes_on && units && walk.units(&dims[at..], tensors, sizes, step) {
                 break;
             }
             if goes_on {
@@ -86,7 +113,6 @@ impl RowWalk {
             first = false;
             (0..walk.start.len()).for_each(|k| walk.strides[k] = step(k, d));
         }
-        walk
     }
 
     /// Makes one row of the dimensions so far and all faster ones, if factors stay the same along these. Tensors go on from one unit to the
@@ -123,6 +149,16 @@ impl RowWalk {
             f(done..end, number, from);
             done = end;
         }
+    }
+
+    /// Elements of all rows.
+    pub fn rows_len(&self) -> usize {
+        self.outer.iter().product::<usize>() * self.len
+    }
+
+    /// Whether there is one row.
+    pub fn is_one(&self) -> bool {
+        self.outer.is_empty()
     }
 
     /// Calls `f` for each row with its first element in each layout.
