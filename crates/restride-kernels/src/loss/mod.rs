@@ -4,6 +4,7 @@ pub mod ctc;
 
 use crate::norm::softmax::sum;
 use crate::support::convert::gather;
+use crate::support::isa;
 use crate::support::number::Real;
 use crate::support::pack::{Stored, Target, compute_room, fill, pack, packed_room, packed_rooms, with_compute};
 use crate::support::scratch::{Temp, room};
@@ -109,18 +110,14 @@ fn bce_as<T: Real>(
     out: &ViewMut<'_>,
 ) -> Result<(), String> {
     let (p, t) = (pack::<T>(x), pack::<T>(y));
-    if !p.iter().all(|&p| p >= T::zero() && p <= T::one()) {
+    let mut losses = Temp::filled(p.len(), T::zero());
+    let [inputs, targets] = isa::run(CrossEntropies(&p, &t, &mut losses));
+    if !inputs {
         return Err("all elements of input should be between 0 and 1".into());
     }
-    if !t.iter().all(|&t| t >= T::zero() && t <= T::one()) {
+    if !targets {
         return Err("all elements of target should be between 0 and 1".into());
     }
-    let least = T::of(-100.0);
-    let mut losses: Temp<T> = p
-        .iter()
-        .zip(t.iter())
-        .map(|(&p, &t)| (t - T::one()) * (-p).ln_1p().max(least) - t * p.ln().max(least))
-        .collect();
     if let Some((w, layout)) = weight {
         if layout.sizes[..] != *x.sizes() || !layout_within(w.layout(), layout) {
             return Err("the weight does not broadcast to the input".into());
@@ -142,6 +139,24 @@ fn bce_as<T: Real>(
     Ok(())
 }
 
+/// Cross entropies of probabilities, and whether all of each are such.
+struct CrossEntropies<'a, T>(&'a [T], &'a [T], &'a mut [T]);
+impl<T: Real> isa::Work for CrossEntropies<'_, T> {
+    type Out = [bool; 2];
+    const WIDEST: bool = true;
+    #[inline(always)]
+    fn run(self) -> [bool; 2] {
+        let (zero, one, least) = (T::zero(), T::one(), T::of(-100.0));
+        let (mut inputs, mut targets) = (true, true);
+        for ((&p, &t), loss) in self.0.iter().zip(self.1).zip(self.2) {
+            inputs &= (p >= zero) & (p <= one);
+            targets &= (t >= zero) & (t <= one);
+            *loss = (t - one) * (-p).ln_1p_fast().larger(least) - t * p.ln_fast().larger(least);
+        }
+        [inputs, targets]
+    }
+}
+
 /// Whether a broadcast layout stays in the cells of the original one.
 fn layout_within(own: &Layout, wide: &Layout) -> bool {
     let lead = wide.rank().checked_sub(own.rank());
@@ -160,6 +175,24 @@ fn layout_within(own: &Layout, wide: &Layout) -> bool {
 mod tests {
     use super::*;
     use restride_tensor::{DType, RawTensor};
+
+    #[test]
+    fn entropies_of_certain_outcomes_are_cut_at_a_hundred() {
+        let of = |p: [f32; 4], t: [f32; 4]| {
+            let out = RawTensor::zeros(DType::F32, Layout::contiguous(&[4]));
+            let (p, t) = (RawTensor::from_slice(&p, &[4]), RawTensor::from_slice(&t, &[4]));
+            let (p, t) = (p.read(), t.read());
+            binary_cross_entropy(&p.view(), &t.view(), None, LossReduction::None, &out.write().view_mut())?;
+            Ok::<_, String>(out.to_elements::<f32>())
+        };
+        let found = of([0.0, 1.0, 1.0, 0.5], [1.0, 0.0, 1.0, 0.25]).unwrap();
+        assert_eq!(found[..3], [100.0, 100.0, 0.0]);
+        assert!((found[3] - std::f32::consts::LN_2).abs() < 1e-7);
+        for wrong in [-0.5, 1.5, f32::NAN] {
+            assert!(of([0.5, 0.5, wrong, 0.5], [0.5; 4]).unwrap_err().contains("input"));
+            assert!(of([0.5; 4], [0.5, 0.5, 0.5, wrong]).unwrap_err().contains("target"));
+        }
+    }
 
     #[test]
     fn classes_must_exist() {
