@@ -97,18 +97,18 @@ fn no_zero_divisor(xs: &[&[i64]]) -> Result<(), &'static str> {
 }
 
 pointwise! {
-    ADD(a, b) "`a + b`" { int: a.wrapping_add(b), real: a + b, complex: a + b }
+    ADD(a, b) "`a + b`" { whole: a.wrapping_add(b), real: a + b, complex: a + b }
     ADD_SCALED(a, b, alpha) "`a + alpha * b`" {
-        int: a.wrapping_add(alpha.wrapping_mul(b)), real: a + alpha * b, complex: a + alpha * b,
+        whole: a.wrapping_add(alpha.wrapping_mul(b)), real: a + alpha * b, complex: a + alpha * b,
     }
-    SUB(a, b) "`a - b`" { int: a.wrapping_sub(b), real: a - b, complex: a - b }
+    SUB(a, b) "`a - b`" { whole: a.wrapping_sub(b), real: a - b, complex: a - b }
     SUB_SCALED(a, b, alpha) "`a - alpha * b`" {
-        int: a.wrapping_sub(alpha.wrapping_mul(b)), real: a - alpha * b, complex: a - alpha * b,
+        whole: a.wrapping_sub(alpha.wrapping_mul(b)), real: a - alpha * b, complex: a - alpha * b,
     }
     RSUB(a, b, alpha) "`b - alpha * a`" {
-        int: b.wrapping_sub(alpha.wrapping_mul(a)), real: b - alpha * a, complex: b - alpha * a,
+        whole: b.wrapping_sub(alpha.wrapping_mul(a)), real: b - alpha * a, complex: b - alpha * a,
     }
-    MUL(a, b) "`a * b`" { int: a.wrapping_mul(b), real: a * b, complex: a * b }
+    MUL(a, b) "`a * b`" { whole: a.wrapping_mul(b), real: a * b, complex: a * b }
     DIV(a, b) "`a / b`" { real: a / b, complex: div_complex(a, b) }
     DIV_TRUNC(a, b) "`a / b`, cut towards zero" {
         int: a.wrapping_div(b), real: (a / b).trunc(), check: no_zero_divisor,
@@ -148,8 +148,8 @@ pointwise! {
         int: if a == 0 { b } else { (a > 0) as i64 },
         real: if a == 0.0 { b } else { (a > 0.0) as u8 as T },
     }
-    MAXIMUM(a, b) "the larger; NaN if either is" { integer: a.max(b), real: a.larger(b) }
-    MINIMUM(a, b) "the smaller; NaN if either is" { integer: a.min(b), real: a.smaller(b) }
+    MAXIMUM(a, b) "the larger; NaN if either is" { whole: a.max(b), real: a.larger(b) }
+    MINIMUM(a, b) "the smaller; NaN if either is" { whole: a.min(b), real: a.smaller(b) }
     FMAX(a, b) "the larger, NaN only if both are" { int: a.max(b), real: a.max(b) }
     FMIN(a, b) "the smaller, NaN only if both are" { int: a.min(b), real: a.min(b) }
     LDEXP(a, b) "`a` times two to the power of `b`" { elementary: a * b.exp2_fast(), complex: a * (b * std::f64::consts::LN_2 as F).by(m::exp) }
@@ -157,9 +157,9 @@ pointwise! {
     LCM(a, b) "least common multiple" {
         int: { let g = gcd(a, b); if g == 0 { 0 } else { (a / g).wrapping_mul(b).wrapping_abs() } },
     }
-    AND(a, b) "bitwise and" { int: a & b }
-    OR(a, b) "bitwise or" { int: a | b }
-    XOR(a, b) "bitwise exclusive or" { int: a ^ b }
+    AND(a, b) "bitwise and" { whole: a & b }
+    OR(a, b) "bitwise or" { whole: a | b }
+    XOR(a, b) "bitwise exclusive or" { whole: a ^ b }
     SHIFT_LEFT(a, b) "`a << b`, 0 where that shifts everything out" {
         integer: if (0..64).contains(&b) { a << b } else { 0 },
     }
@@ -167,7 +167,7 @@ pointwise! {
         integer: a >> if (0..64).contains(&b) { b } else { 63 },
     }
     ADDCMUL(a, b, c, value) "`a + value * b * c`" {
-        int: a.wrapping_add(value.wrapping_mul(b).wrapping_mul(c)), real: a + value * b * c, complex: a + value * b * c,
+        whole: a.wrapping_add(value.wrapping_mul(b).wrapping_mul(c)), real: a + value * b * c, complex: a + value * b * c,
     }
     ADDCDIV(a, b, c, value) "`a + value * b / c`" {
         real: a + value * b / c, complex: a + div_complex(value * b, c),

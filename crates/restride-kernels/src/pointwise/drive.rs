@@ -8,11 +8,45 @@ use crate::support::convert::{CHUNK, Compute, load_row, round_scalar, round_thro
 use crate::support::par::{self, EvenParts};
 use crate::support::rows::{Rows, may_share};
 use crate::support::stack::Stack;
-use restride_tensor::{DType, Layout, View, ViewMut};
+use restride_tensor::{DType, Layout, Scalar, View, ViewMut};
 use smallvec::SmallVec;
 use std::sync::{Mutex, PoisonError};
 
-/// Type of a row of results: a compute type, or `bool`.
+/// Type in which rows of operands are computed: a compute type, or a narrow integer.
+pub trait RowType: Copy + Default + PartialEq + Send + Sync {
+    /// The element type whose cells are such numbers as they are.
+    const ELEMENT: DType;
+    /// Reads a row, as [`load_row`].
+    ///
+    /// # Safety
+    /// As [`load_row`]; a narrow integer reads elements of its own type only, and `u8` truth values.
+    unsafe fn load(dtype: DType, base: *const u8, offset: isize, stride: isize, out: &mut [Self]);
+    /// A number as an element of the common type would hold it.
+    fn number(common: DType, s: Scalar) -> Self;
+    /// A number in full precision.
+    fn parameter(s: Scalar) -> Self;
+    /// Rounds a row to an element type.
+    fn round(common: DType, row: &mut [Self]);
+}
+
+impl<T: Compute> RowType for T {
+    const ELEMENT: DType = T::DTYPE;
+    unsafe fn load(dtype: DType, base: *const u8, offset: isize, stride: isize, out: &mut [T]) {
+        // SAFETY: the caller's promise.
+        unsafe { load_row(dtype, base, offset, stride, out) }
+    }
+    fn number(common: DType, s: Scalar) -> T {
+        round_scalar(common, s)
+    }
+    fn parameter(s: Scalar) -> T {
+        T::from_scalar(s)
+    }
+    fn round(common: DType, row: &mut [T]) {
+        round_through(common, row);
+    }
+}
+
+/// Type of a row of results: a compute type, a narrow integer, or `bool`.
 pub trait Answer: Copy + Default {
     /// The element type whose cells are such results as they are.
     const CELLS: Option<DType>;
@@ -74,7 +108,7 @@ trait AnyRow<T>: Sync {
 
 struct RowOf<'a, T, R>(Row<'a, T, R>);
 
-impl<T: Compute, R: Answer> AnyRow<T> for RowOf<'_, T, R> {
+impl<T: RowType, R: Answer> AnyRow<T> for RowOf<'_, T, R> {
     fn cells(&self) -> Option<DType> {
         R::CELLS
     }
@@ -99,7 +133,7 @@ const SHARED: usize = if cfg!(miri) { 64 } else { 1 << 15 };
 ///
 /// # Panics
 /// If an operand does not broadcast to the sizes of `out`.
-pub fn drive<T: Compute, R: Answer>(
+pub fn drive<T: RowType, R: Answer>(
     common: DType,
     inputs: &[Input<'_>],
     out: &ViewMut<'_>,
@@ -122,7 +156,7 @@ fn shared_dim(out: &Layout, parts: usize, threads: usize) -> Option<(usize, Even
     par::cut(order.iter().map(|&d| (d, out.sizes[d] as usize)), parts, threads)
 }
 
-fn on_threads<T: Compute>(
+fn on_threads<T: RowType>(
     common: DType,
     inputs: &[Input<'_>],
     out: &ViewMut<'_>,
@@ -179,7 +213,7 @@ const SHORT: usize = 256;
 
 // By itself for each type: together their buffers on the stack are 24 pages, and each is touched at every call.
 #[inline(never)]
-fn on_one_thread<T: Compute>(
+fn on_one_thread<T: RowType>(
     common: DType,
     inputs: &[Input<'_>],
     out: &ViewMut<'_>,
@@ -230,8 +264,8 @@ fn on_one_thread<T: Compute>(
     for (row, input) in gathered.chunks_exact_mut(width).zip(inputs) {
         match input {
             Input::View(_) | Input::Mask(_) => {}
-            Input::Number(s) => row.fill(round_scalar(common, *s)),
-            Input::Parameter(s) => row.fill(T::from_scalar(*s)),
+            Input::Number(s) => row.fill(T::number(common, *s)),
+            Input::Parameter(s) => row.fill(T::parameter(*s)),
         }
     }
     let size = f.size();
@@ -269,10 +303,10 @@ fn on_one_thread<T: Compute>(
                     let n = if joined(k) { count * n } else { n };
                     for (j, row) in row.chunks_exact_mut(n).enumerate() {
                         // SAFETY: the cells are the view's, by the walk over its layout.
-                        unsafe { load_row(view.dtype(), view.base(), cell(k, j), rows.stride(k), row) };
+                        unsafe { T::load(view.dtype(), view.base(), cell(k, j), rows.stride(k), row) };
                     }
                     if view.dtype() != common && !matches!(input, Input::Mask(_)) {
-                        round_through(common, row);
+                        T::round(common, row);
                     }
                 }
                 xs.push(row);
@@ -299,6 +333,6 @@ fn on_one_thread<T: Compute>(
 }
 
 /// Whether rows of a view are slices of the compute type in memory.
-fn direct<T: Compute>(common: DType, view: &View<'_>, stride: isize) -> bool {
-    stride == 1 && view.dtype() == T::DTYPE && common == T::DTYPE
+fn direct<T: RowType>(common: DType, view: &View<'_>, stride: isize) -> bool {
+    stride == 1 && view.dtype() == T::ELEMENT && common == T::ELEMENT
 }

@@ -55,7 +55,7 @@ macro_rules! result {
 }
 
 /// Sets the row functions of one group of compute types: `integer` is `int` with what the first vectors lack, comparisons and shifts
-/// of 64 bits; `real` is arithmetic, `elementary` has functions of `support/math.rs`, for
+/// of 64 bits; `whole` is that, and narrow integers in their own type, where the same expression gives the same there; `real` is arithmetic, `elementary` has functions of `support/math.rs`, for
 /// which the widest vectors pay; `exponential` has those that `support/math.rs` has of doubles too.
 macro_rules! group {
     ($p:ident, $r:ident, int, $xs:tt, $e:expr) => {
@@ -63,6 +63,24 @@ macro_rules! group {
     };
     ($p:ident, $r:ident, integer, $xs:tt, $e:expr) => {
         $p.int = Some(rowwise_wide!(true, i64, result!($r i64), $xs, $e));
+    };
+    ($p:ident, number, whole, $xs:tt, $e:expr) => {
+        $p.int = Some(rowwise_wide!(true, i64, i64, $xs, $e));
+        $p.narrow = Some($crate::pointwise::NarrowRows {
+            u8: rowwise_wide!(false, u8, u8, $xs, $e),
+            i8: rowwise_wide!(false, i8, i8, $xs, $e),
+            i16: rowwise_wide!(false, i16, i16, $xs, $e),
+            i32: rowwise_wide!(false, i32, i32, $xs, $e),
+        });
+    };
+    ($p:ident, truth, whole, $xs:tt, $e:expr) => {
+        $p.int = Some(rowwise_wide!(true, i64, bool, $xs, $e));
+        $p.narrow = Some($crate::pointwise::NarrowAnswers {
+            u8: rowwise_wide!(false, u8, bool, $xs, $e),
+            i8: rowwise_wide!(false, i8, bool, $xs, $e),
+            i16: rowwise_wide!(false, i16, bool, $xs, $e),
+            i32: rowwise_wide!(false, i32, bool, $xs, $e),
+        });
     };
     ($p:ident, $r:ident, real, $xs:tt, $e:expr) => {
         $p.f32 = Some(rowwise_wide!(false, f32, result!($r f32), $xs, $e));

@@ -11,6 +11,7 @@ mod compare;
 mod complex;
 pub mod complex_math;
 mod drive;
+mod narrow;
 mod real;
 mod select;
 mod special;
@@ -21,7 +22,8 @@ pub use arith::*;
 pub use backward::*;
 pub use compare::*;
 pub use complex::*;
-pub use drive::{Answer, drive};
+pub use drive::{Answer, RowType, drive};
+pub use narrow::{NarrowAnswers, NarrowRows};
 pub use select::*;
 pub use special::*;
 pub use unary::*;
@@ -45,6 +47,8 @@ pub struct Pointwise {
     pub c32: Option<RowFn<C32>>,
     /// For complex of `f64`.
     pub c64: Option<RowFn<C64>>,
+    /// For `bool` and integers of less than 64 bits in their own type, where that gives what `int` gives.
+    pub narrow: Option<NarrowRows>,
     /// Refuses values of integer operands (a divisor of zero).
     pub check: Option<fn(&[&[i64]]) -> Result<(), &'static str>>,
 }
@@ -62,11 +66,14 @@ pub struct Predicate {
     pub c32: Option<RowFn<C32, bool>>,
     /// For complex of `f64`.
     pub c64: Option<RowFn<C64, bool>>,
+    /// For `bool` and integers of less than 64 bits in their own type.
+    pub narrow: Option<NarrowAnswers>,
 }
 
 impl Pointwise {
     /// Defined for nothing yet.
-    pub const NONE: Pointwise = Pointwise { int: None, f32: None, f64: None, c32: None, c64: None, check: None };
+    pub const NONE: Pointwise =
+        Pointwise { int: None, f32: None, f64: None, c32: None, c64: None, narrow: None, check: None };
     /// Whether it is defined for a compute type.
     pub fn takes(&self, kind: Kind) -> bool {
         match kind {
@@ -81,7 +88,7 @@ impl Pointwise {
 
 impl Predicate {
     /// Defined for nothing yet.
-    pub const NONE: Predicate = Predicate { int: None, f32: None, f64: None, c32: None, c64: None };
+    pub const NONE: Predicate = Predicate { int: None, f32: None, f64: None, c32: None, c64: None, narrow: None };
     /// Whether it is defined for a compute type.
     pub fn takes(&self, kind: Kind) -> bool {
         match kind {
@@ -167,6 +174,9 @@ pub fn compute(
     match Kind::of(common) {
         Kind::Int => {
             let f = op.int.ok_or(undefined)?;
+            if let Some(done) = narrow::compute(op, common, inputs, out, threads) {
+                return done;
+            }
             drive::<i64, i64>(common, inputs, out, threads, &|xs, o| {
                 if let Some(check) = op.check {
                     check(xs).map_err(PointwiseError::Value)?;
@@ -203,7 +213,10 @@ pub fn decide(
         }};
     }
     match Kind::of(common) {
-        Kind::Int => go!(int, i64),
+        Kind::Int => match narrow::decide(op, common, inputs, out, threads) {
+            Some(done) => done,
+            None => go!(int, i64),
+        },
         Kind::F32 => go!(f32, f32),
         Kind::F64 => go!(f64, f64),
         Kind::C32 => go!(c32, C32),
@@ -216,9 +229,14 @@ pub trait Parts {
     /// The number's own type, or that of a complex number's parts.
     type Real;
 }
-impl Parts for i64 {
-    type Real = i64;
+macro_rules! parts_of_integers {
+    ($($t:ty),*) => {$(
+        impl Parts for $t {
+            type Real = $t;
+        }
+    )*};
 }
+parts_of_integers!(u8, i8, i16, i32, i64);
 impl<F> Parts for num_complex::Complex<F> {
     type Real = F;
 }
