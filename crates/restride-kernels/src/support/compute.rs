@@ -36,6 +36,10 @@ pub trait Compute: Element + Default + PartialEq + std::fmt::Debug {
     const KIND: Kind;
     /// From an integer.
     fn from_i64(x: i64) -> Self;
+    /// From an integer of 32 bits.
+    fn from_i32(x: i32) -> Self {
+        Self::from_i64(x as i64)
+    }
     /// From a single.
     fn from_f32(x: f32) -> Self;
     /// From a double.
@@ -49,6 +53,10 @@ pub trait Compute: Element + Default + PartialEq + std::fmt::Debug {
     /// As a 32-bit integer: what a C cast gives on x86, also out of range.
     fn to_i32(self) -> i32 {
         self.to_i64() as i32
+    }
+    /// The lowest byte of its integer.
+    fn to_byte(self) -> u8 {
+        self.to_i64() as u8
     }
     /// As a single.
     fn to_f32(self) -> f32;
@@ -82,9 +90,24 @@ fn cut_i64(x: f64) -> i64 {
     if (-END..END).contains(&x) { x as i64 } else { i64::MIN }
 }
 
+/// As [`cut_i64`] to 32 bits.
 #[inline(always)]
 fn cut_i32(x: f64) -> i32 {
-    if x > -2147483649.0 && x < 2147483648.0 { x as i32 } else { i32::MIN }
+    let held = x > -2147483649.0 && x < 2147483648.0;
+    let within = if held { x } else { 0.0 };
+    // SAFETY: the number is within the integers' range, so a plain instruction converts it, several at a time.
+    let cut = unsafe { within.to_int_unchecked::<i32>() };
+    if held { cut } else { i32::MIN }
+}
+
+/// As [`cut_i32`], of a single.
+#[inline(always)]
+fn cut_single(x: f32) -> i32 {
+    let held = (-2147483648.0..2147483648.0).contains(&x);
+    let within = if held { x } else { 0.0 };
+    // SAFETY: as in `cut_i32`.
+    let cut = unsafe { within.to_int_unchecked::<i32>() };
+    if held { cut } else { i32::MIN }
 }
 
 macro_rules! compute {
@@ -102,12 +125,15 @@ compute!(i64, Int,
     from_c32(x: C32) => cut_i64(x.re as f64), from_c64(x: C64) => cut_i64(x.re);
     to_i64(s) -> i64 => s, to_f32(s) -> f32 => s as f32, to_f64(s) -> f64 => s as f64, truth(s) -> bool => s != 0);
 compute!(f32, F32,
-    from_i64(x: i64) => x as f32, from_f32(x: f32) => x, from_f64(x: f64) => x as f32,
+    from_i64(x: i64) => x as f32, from_i32(x: i32) => x as f32, from_f32(x: f32) => x,
+    from_f64(x: f64) => x as f32,
     from_c32(x: C32) => x.re, from_c64(x: C64) => x.re as f32;
-    to_i64(s) -> i64 => cut_i64(s as f64), to_i32(s) -> i32 => cut_i32(s as f64), to_f32(s) -> f32 => s,
-    to_f64(s) -> f64 => s as f64, truth(s) -> bool => s != 0.0);
+    to_i64(s) -> i64 => cut_i64(s as f64), to_i32(s) -> i32 => cut_single(s), to_f32(s) -> f32 => s,
+    // From 2^31 on the lowest byte is 0.
+    to_byte(s) -> u8 => cut_single(s) as u8, to_f64(s) -> f64 => s as f64, truth(s) -> bool => s != 0.0);
 compute!(f64, F64,
-    from_i64(x: i64) => x as f64, from_f32(x: f32) => x as f64, from_f64(x: f64) => x,
+    from_i64(x: i64) => x as f64, from_i32(x: i32) => x as f64, from_f32(x: f32) => x as f64,
+    from_f64(x: f64) => x,
     from_c32(x: C32) => x.re as f64, from_c64(x: C64) => x.re;
     to_i64(s) -> i64 => cut_i64(s), to_i32(s) -> i32 => cut_i32(s), to_f32(s) -> f32 => s as f32,
     to_f64(s) -> f64 => s, truth(s) -> bool => s != 0.0);

@@ -42,15 +42,11 @@ macro_rules! cells {
     )*};
 }
 cells! {
-    // Of a comparison, compilers make a branch.
-    Bool8, true: |s| match C::KIND {
-        Kind::F32 => C::from_f32(f32::from_bits(u32::from(s.0).wrapping_neg() & 1f32.to_bits())),
-        _ => C::from_i64((s.0 != 0) as i64),
-    }, |x| Bool8(x.truth() as u8);
-    u8, true: |s| C::from_i64(s as i64), |x| x.to_i64() as u8;
-    i8, true: |s| C::from_i64(s as i64), |x| x.to_i32() as i8;
-    i16, true: |s| C::from_i64(s as i64), |x| x.to_i32() as i16;
-    i32, true: |s| C::from_i64(s as i64), |x| x.to_i32();
+    Bool8, true: |s| C::from_i32((s.0 != 0) as i32), |x| Bool8(x.truth() as u8);
+    u8, true: |s| C::from_i32(s as i32), |x| x.to_byte();
+    i8, true: |s| C::from_i32(s as i32), |x| x.to_i32() as i8;
+    i16, true: |s| C::from_i32(s as i32), |x| x.to_i32() as i16;
+    i32, true: |s| C::from_i32(s), |x| x.to_i32();
     i64, true: |s| C::from_i64(s), |x| x.to_i64();
     f16, false: |s| C::from_f32(s.to_f32()), |x| f16::from_f32(x.to_f32());
     bf16, false: |s| C::from_f32(s.to_f32()), |x| bf16::from_f32(x.to_f32());
@@ -512,6 +508,19 @@ mod tests {
         assert_eq!(round_scalar::<i64>(DType::I8, Scalar::Int(300)), 44);
         assert_eq!(round_scalar::<f32>(DType::F16, Scalar::Float(1e6)), f32::INFINITY);
         assert_eq!(round_scalar::<i64>(DType::Bool, Scalar::Float(0.5)), 1);
+    }
+
+    #[test]
+    fn singles_become_integers_as_doubles_do() {
+        let ends =
+            [255.5, 256.0, 65536.0, 2147483520.0, 2147483648.0, 4294967296.0, 9.3e18, 1e30, f32::INFINITY, 0.99, 1e-40];
+        let numbers: Vec<f32> =
+            (-600..600).map(|i| i as f32 * 0.7).chain(ends).chain([f32::NAN]).flat_map(|x| [x, -x]).collect();
+        for &x in &numbers {
+            let wide = f64::from(x);
+            assert_eq!((x.to_i32(), x.to_byte(), x.to_i64()), (wide.to_i32(), wide.to_byte(), wide.to_i64()), "{x}");
+        }
+        assert_eq!((1e10f32.to_i32(), f32::NAN.to_i32(), (-2147483648f32).to_i32()), (i32::MIN, i32::MIN, i32::MIN));
     }
 
     #[test]
