@@ -47,8 +47,8 @@ pointwise! {
     LEAKY_RELU(x, slope) "`x`, times `slope` below 0" { real: if x > 0.0 { x } else { x * slope } }
     ELU(x, alpha, scale, input_scale) "`x`, an exponential below 0" { elementary: elu(x, alpha, scale, input_scale) }
     GELU(x) "`x` times the normal distribution function" { elementary: x * x.gelu_factor() }
-    GELU_TANH(x) "`gelu` by the hyperbolic tangent" { elementary: 0.5 * x * (1.0 + gelu_tanh_inner(x)) }
-    SILU(x) "`x * sigmoid(x)`" { elementary: x.silu(), complex: x * x.by(m::sigmoid) }
+    GELU_TANH(x) "`gelu` by the hyperbolic tangent" { exponential: 0.5 * x * (1.0 + gelu_tanh_inner(x)) }
+    SILU(x) "`x * sigmoid(x)`" { exponential: x.silu(), complex: x * x.by(m::sigmoid) }
     MISH(x) "`x * tanh(softplus(x))`" { elementary: x * x.tanh_softplus() }
     SOFTPLUS(x, beta, threshold) "`log(1 + exp(beta * x)) / beta`" { elementary: softplus(x, beta, threshold) }
     HARDSIGMOID(x) "`relu6(x + 3) / 6`" { real: clamp(x + 3.0, 0.0, 6.0) / 6.0 }

@@ -1,6 +1,8 @@
 //! Arithmetic of two and more operands.
 
 use super::complex_math::{self as m, ComplexMath};
+use crate::support::isa;
+use crate::support::math;
 use crate::support::number::{Number, Real};
 use num_traits::Float;
 use restride_tensor::{C32, C64};
@@ -19,30 +21,77 @@ fn modulo(a: i64, b: i64) -> i64 {
     if r != 0 && (r < 0) != (b < 0) { r + b } else { r }
 }
 
-/// `a // b` as Python rounds it.
+/// `a // b` as Python rounds it, with `m` the remainder that has the sign of `a`.
 #[inline(always)]
-fn floor_div_real<T: Real>(a: T, b: T) -> T {
-    if b == T::zero() {
-        return a / b;
+fn floor_div_real<T: Real>(a: T, b: T, m: T) -> T {
+    let d = (a - m) / b;
+    let d = if (m != T::zero()) & ((b < T::zero()) != (m < T::zero())) { d - T::one() } else { d };
+    let f = d.floor();
+    let f = if d - f > T::of(0.5) { f + T::one() } else { f };
+    let ratio = a / b;
+    let f = if d != T::zero() { f } else { T::zero().copysign(ratio) };
+    if b == T::zero() { ratio } else { f }
+}
+
+/// Remainder with the sign of `b`, of `m`, which has the sign of the dividend.
+#[inline(always)]
+fn modulo_real<T: Real>(b: T, m: T) -> T {
+    if (m != T::zero()) & ((b < T::zero()) != (m < T::zero())) { m + b } else { m }
+}
+
+/// Whether the remainder of two singles with this quotient is exact in `f64`: the quotient is cut to the right integer, from which it
+/// is apart by 2^-24 of the divisor at least, and the products have 52 bits at most.
+#[inline(always)]
+fn exact(quotient: f64) -> bool {
+    const END: f64 = (1u32 << 28) as f64;
+    quotient.abs() < END
+}
+
+/// A row of `finish(a, b, m)` with `m` the remainder that has the sign of `a`. Quotients that the vector code does not take are the
+/// library's.
+#[inline(always)]
+fn remainders(xs: &[&[f32]], out: &mut [f32], finish: impl Fn(f32, f32, f32) -> f32) {
+    let n = out.len();
+    let (xs, ys) = (&xs[0][..n], &xs[1][..n]);
+    let mut large = false;
+    for i in 0..n {
+        let (a, b) = (xs[i], ys[i]);
+        let quotient = f64::from(a) / f64::from(b);
+        let m = (f64::from(a) - quotient.trunc() * f64::from(b)) as f32;
+        out[i] = finish(a, b, m.copysign(a));
+        large |= !exact(quotient);
     }
-    let m = a % b;
-    let mut d = (a - m) / b;
-    if m != T::zero() && (b < T::zero()) != (m < T::zero()) {
-        d -= T::one();
-    }
-    if d != T::zero() {
-        let f = d.floor();
-        if d - f > T::of(0.5) { f + T::one() } else { f }
-    } else {
-        T::zero().copysign(a / b)
+    if large {
+        for i in 0..n {
+            let (a, b) = (xs[i], ys[i]);
+            let quotient = f64::from(a) / f64::from(b);
+            if !exact(quotient) {
+                out[i] = finish(a, b, a % b);
+            }
+        }
     }
 }
 
-#[inline(always)]
-fn modulo_real<T: Real>(a: T, b: T) -> T {
-    let m = a % b;
-    if m != T::zero() && (b < T::zero()) != (m < T::zero()) { m + b } else { m }
+/// Declares a row function of two numbers and their remainder.
+macro_rules! of_remainders {
+    ($name:ident, $finish:expr) => {
+        fn $name(xs: &[&[f32]], out: &mut [f32]) {
+            struct Row<'a>(&'a [&'a [f32]], &'a mut [f32]);
+            impl isa::Work for Row<'_> {
+                type Out = ();
+                const WIDEST: bool = true;
+                #[inline(always)]
+                fn run(self) {
+                    remainders(self.0, self.1, $finish);
+                }
+            }
+            isa::run(Row(xs, out))
+        }
+    };
 }
+of_remainders!(cut_remainders, |_, _, m| m);
+of_remainders!(floored_remainders, |_, b, m| modulo_real(b, m));
+of_remainders!(floored_quotients, floor_div_real);
 
 /// Integer power, wrapping; with a negative exponent 0 unless the base is 1 or -1.
 fn pow_int(a: i64, b: i64) -> i64 {
@@ -114,18 +163,18 @@ pointwise! {
         int: a.wrapping_div(b), real: (a / b).trunc(), check: no_zero_divisor,
     }
     DIV_FLOOR(a, b) "`a // b`" {
-        int: floor_div(a, b), library: floor_div_real(a, b), check: no_zero_divisor,
+        int: floor_div(a, b), single_rows: floored_quotients, double: floor_div_real(a, b, a % b), check: no_zero_divisor,
     }
     REMAINDER(a, b) "remainder with the sign of `b`" {
-        int: modulo(a, b), library: modulo_real(a, b), check: no_zero_divisor,
+        int: modulo(a, b), single_rows: floored_remainders, double: modulo_real(b, a % b), check: no_zero_divisor,
     }
     FMOD(a, b) "remainder with the sign of `a`" {
-        int: a.wrapping_rem(b), library: a % b, check: no_zero_divisor,
+        int: a.wrapping_rem(b), single_rows: cut_remainders, double: a % b, check: no_zero_divisor,
     }
     POW(a, b) "`a` to the power of `b`" {
         int: pow_int(a, b), elementary: a.pow_fast(b), complex: a.by_two(b, m::pow),
     }
-    ATAN2(a, b) "angle of the point (b, a)" { library: a.atan2(b) }
+    ATAN2(a, b) "angle of the point (b, a)" { single: math::atan2(a, b), double: a.atan2(b) }
     HYPOT(a, b) "`sqrt(a² + b²)`" { library: a.hypot(b) }
     COPYSIGN(a, b) "`a` with the sign of `b`" { real: a.copysign(b) }
     NEXTAFTER(a, b) "the next number from `a` towards `b`" { library: a.next_after(b) }

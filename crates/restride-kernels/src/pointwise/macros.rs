@@ -56,7 +56,7 @@ macro_rules! result {
 
 /// Sets the row functions of one group of compute types: `integer` is `int` with what the first vectors lack, comparisons and shifts
 /// of 64 bits; `whole` is that, and narrow integers in their own type, where the same expression gives the same there; `real` is arithmetic, `elementary` has functions of `support/math.rs`, for
-/// which the widest vectors pay; `exponential` has those that `support/math.rs` has of doubles too.
+/// which the widest vectors pay; `single` and `double` are one type of these alone; `exponential` has those that `support/math.rs` has of doubles too.
 macro_rules! group {
     ($p:ident, $r:ident, int, $xs:tt, $e:expr) => {
         $p.int = Some(rowwise!(i64, result!($r i64), $xs, $e));
@@ -97,6 +97,9 @@ macro_rules! group {
     ($p:ident, $r:ident, library, $xs:tt, $e:expr) => {
         $p.f32 = Some(rowwise!(f32, result!($r f32), $xs, $e));
         $p.f64 = Some(rowwise!(f64, result!($r f64), $xs, $e));
+    };
+    ($p:ident, $r:ident, single, $xs:tt, $e:expr) => {
+        $p.f32 = Some(rowwise_wide!(true, f32, result!($r f32), $xs, $e));
     };
     ($p:ident, $r:ident, double, $xs:tt, $e:expr) => {
         $p.f64 = Some(rowwise!(f64, result!($r f64), $xs, $e));

@@ -211,3 +211,61 @@ fn elements_do_not_depend_on_their_row_or_the_instruction_set() {
         });
     }
 }
+
+/// Every pair of these, in vectors and by the library: remainders are exact.
+#[test]
+fn remainders_of_singles_are_the_librarys() {
+    let some = [
+        0.0,
+        1.0,
+        0.5,
+        3.0,
+        7.25,
+        0.1,
+        1e-45,
+        3e-39,
+        1e-20,
+        16_777_217.0,
+        268_435_456.0,
+        1e10,
+        f32::MAX,
+        f32::INFINITY,
+    ];
+    let numbers: Vec<f32> = (1..60)
+        .map(|i| (i as f32 * 0.618_034).fract() * 2f32.powi(i % 29))
+        .chain(some)
+        .flat_map(|x| [x, -x])
+        .chain([f32::NAN])
+        .collect();
+    let n = numbers.len();
+    let a: Vec<f32> = (0..n * n).map(|i| numbers[i / n]).collect();
+    let b: Vec<f32> = (0..n * n).map(|i| numbers[i % n]).collect();
+    let rows: [(&Pointwise, fn(f32, f32) -> f32); 3] = [
+        (&FMOD, |a, b| a % b),
+        (&REMAINDER, |a, b| if a % b != 0.0 && (b < 0.0) != (a % b < 0.0) { a % b + b } else { a % b }),
+        (&DIV_FLOOR, |a, b| {
+            let m = a % b;
+            let d = (a - m) / b - f32::from(u8::from(m != 0.0 && (b < 0.0) != (m < 0.0)));
+            match () {
+                _ if b == 0.0 => a / b,
+                _ if d == 0.0 => 0f32.copysign(a / b),
+                _ => d.floor() + f32::from(u8::from(d - d.floor() > 0.5)),
+            }
+        }),
+    ];
+    for (op, want) in rows {
+        crate::support::isa::tests::on_each(|isa| {
+            let mut out = vec![0.0; n * n];
+            (op.f32.unwrap())(&[&a, &b], &mut out);
+            for i in 0..n * n {
+                let (got, want) = (out[i], want(a[i], b[i]));
+                assert!(
+                    got.to_bits() == want.to_bits() || got.is_nan() && want.is_nan(),
+                    "{} {} {got} {want} {isa:?}",
+                    a[i],
+                    b[i]
+                );
+            }
+        });
+    }
+}

@@ -57,6 +57,7 @@ macro_rules! of_angles {
 }
 of_angles!(sines, math::sin, f64::sin);
 of_angles!(cosines, math::cos, f64::cos);
+of_angles!(tangents, math::tan, f64::tan);
 
 pointwise! {
     NEG(a) "`-a`" { whole: a.wrapping_neg(), real: -a, complex: -a }
@@ -81,19 +82,19 @@ pointwise! {
     RECIPROCAL(a) "`1 / a`" { real: 1.0 / a, complex: a.by(m::recip) }
     SIN(a) "sine" { single_rows: sines, double: a.sin(), complex: a.by(m::sin) }
     COS(a) "cosine" { single_rows: cosines, double: a.cos(), complex: a.by(m::cos) }
-    TAN(a) "tangent" { library: a.tan(), complex: a.by(m::tan) }
-    ASIN(a) "inverse of the sine" { library: a.asin(), complex: a.by(m::asin) }
-    ACOS(a) "inverse of the cosine" { library: a.acos(), complex: a.by(m::acos) }
-    ATAN(a) "inverse of the tangent" { library: a.atan(), complex: a.by(m::atan) }
-    SINH(a) "hyperbolic sine" { library: a.sinh(), complex: a.by(m::sinh) }
-    COSH(a) "hyperbolic cosine" { library: a.cosh(), complex: a.by(m::cosh) }
-    TANH(a) "hyperbolic tangent" { elementary: a.tanh_fast(), complex: a.by(m::tanh) }
-    ASINH(a) "inverse of the hyperbolic sine" { library: a.asinh(), complex: a.by(m::asinh) }
-    ACOSH(a) "inverse of the hyperbolic cosine" { library: a.acosh(), complex: a.by(m::acosh) }
-    ATANH(a) "inverse of the hyperbolic tangent" { library: a.atanh(), complex: a.by(m::atanh) }
+    TAN(a) "tangent" { single_rows: tangents, double: a.tan(), complex: a.by(m::tan) }
+    ASIN(a) "inverse of the sine" { single: math::asin(a), double: a.asin(), complex: a.by(m::asin) }
+    ACOS(a) "inverse of the cosine" { single: math::acos(a), double: a.acos(), complex: a.by(m::acos) }
+    ATAN(a) "inverse of the tangent" { single: math::atan(a), double: a.atan(), complex: a.by(m::atan) }
+    SINH(a) "hyperbolic sine" { single: math::sinh(a), double: a.sinh(), complex: a.by(m::sinh) }
+    COSH(a) "hyperbolic cosine" { single: math::cosh(a), double: a.cosh(), complex: a.by(m::cosh) }
+    TANH(a) "hyperbolic tangent" { exponential: a.tanh_fast(), complex: a.by(m::tanh) }
+    ASINH(a) "inverse of the hyperbolic sine" { single: math::asinh(a), double: a.asinh(), complex: a.by(m::asinh) }
+    ACOSH(a) "inverse of the hyperbolic cosine" { single: math::acosh(a), double: a.acosh(), complex: a.by(m::acosh) }
+    ATANH(a) "inverse of the hyperbolic tangent" { single: math::atanh(a), double: a.atanh(), complex: a.by(m::atanh) }
     ERF(a) "error function" { elementary: Real::erf(a) }
-    ERFC(a) "complementary error function" { library: Real::erfc(a) }
-    ERFINV(a) "inverse of the error function" { library: T::of(erfinv(a as f64)) }
+    ERFC(a) "complementary error function" { single: math::erfc(a), double: Real::erfc(a) }
+    ERFINV(a) "inverse of the error function" { single: math::erfinv(a), double: erfinv(a) }
     LGAMMA(a) "logarithm of the gamma function's absolute value" { library: a.lgamma() }
     DIGAMMA(a) "logarithmic derivative of the gamma function" { library: T::of(psi(a as f64)) }
     POLYGAMMA(a, n) "derivative of `DIGAMMA`" { library: polygamma(n as f64, a) }
@@ -101,7 +102,7 @@ pointwise! {
     ENTROPY(a) "`-a * log(a)`, 0 at 0, minus infinity below" {
         elementary: if a.is_nan() { a } else if a > 0.0 { -a * a.ln_fast() } else if a == 0.0 { 0.0 } else { T::NEG_INFINITY },
     }
-    SIGMOID(a) "`1 / (1 + exp(-a))`" { elementary: a.sigmoid(), complex: a.by(m::sigmoid) }
+    SIGMOID(a) "`1 / (1 + exp(-a))`" { exponential: a.sigmoid(), complex: a.by(m::sigmoid) }
     CEIL(a) "rounded up" { int: a, real: a.ceil() }
     FLOOR(a) "rounded down" { int: a, real: a.floor() }
     ROUND(a) "rounded to nearest, halves to even" { int: a, real: a.rint() }

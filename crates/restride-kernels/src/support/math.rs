@@ -7,6 +7,12 @@
 // Coefficients are written as their sources print them.
 #![allow(clippy::excessive_precision)]
 
+mod angles;
+mod errors;
+
+pub(crate) use angles::{acos, acosh, asin, asinh, atan, atan2, atanh, cosh, sinh, tan};
+pub(crate) use errors::{erfc, erfinv, sigmoid_double, tanh_double};
+
 use std::f32::consts::{FRAC_1_SQRT_2, FRAC_2_PI, LN_2, LOG2_E};
 
 /// Added and taken away, it rounds a number below 2^22 to the nearest integer, which stays in the low bits of the sum.
@@ -427,6 +433,20 @@ mod tests {
         0.5 * libm::erfc(-x * std::f64::consts::FRAC_1_SQRT_2)
     }
 
+    fn inverse_of_erf(y: f64) -> f64 {
+        let mut x = erfinv(y as f32) as f64;
+        if x == 0.0 || !x.is_finite() {
+            return x;
+        }
+        for _ in 0..3 {
+            // Near the ends the complement has the digits.
+            let apart = libm::erfc(x.abs()) - (1.0 - y.abs());
+            let apart = if x.abs() < 0.5 { y.abs() - libm::erf(x.abs()) } else { apart };
+            x += (apart / (std::f64::consts::FRAC_2_SQRT_PI * (-x * x).exp())).copysign(x * apart);
+        }
+        x
+    }
+
     const CASES: &[Case] = &[
         ("exp", exp, libm::exp, 1.1, ALL),
         ("exp_down", exp_down, libm::exp, 1.1, -87.3..=0.0),
@@ -445,6 +465,19 @@ mod tests {
         ("tanh_softplus", tanh_softplus, |x| libm::tanh(libm::log1p(libm::exp(x))), 4.0, ALL),
         ("sin", sin, libm::sin, 3.5, ANGLES),
         ("cos", cos, libm::cos, 3.5, ANGLES),
+        ("tan", tan, libm::tan, 4.5, ANGLES),
+        ("atan", atan, libm::atan, 1.5, ALL),
+        ("asin", asin, libm::asin, 2.5, ALL),
+        ("acos", acos, libm::acos, 1.5, ALL),
+        ("sinh", sinh, libm::sinh, 2.5, ALL),
+        ("cosh", cosh, libm::cosh, 2.5, ALL),
+        ("asinh", asinh, libm::asinh, 2.5, ALL),
+        ("acosh", acosh, libm::acosh, 2.5, ALL),
+        ("atanh", atanh, libm::atanh, 2.5, ALL),
+        ("atan2(x, 0.3)", |x| atan2(x, 0.3), |x| libm::atan2(x, 0.3f32 as f64), 2.0, ALL),
+        ("atan2(-2, x)", |x| atan2(-2.0, x), |x| libm::atan2(-2.0, x), 2.0, ALL),
+        ("erfc", erfc, libm::erfc, 0.7, ALL),
+        ("erfinv", erfinv, inverse_of_erf, 3.5, ALL),
         ("pow(x, 2.5)", |x| pow(x, 2.5), |x| libm::pow(x, 2.5), 0.51, ALL),
         ("pow(x, -3)", |x| pow(x, -3.0), |x| libm::pow(x, -3.0), 0.51, ALL),
         ("pow(0.3, x)", |x| pow(0.3, x), |x| libm::pow(0.3f32 as f64, x), 0.51, ALL),
@@ -511,6 +544,34 @@ mod tests {
             [f64::INFINITY, 0.0, 1.0]
         );
         assert!(exp_double(f64::NAN).is_nan());
+    }
+
+    #[test]
+    fn hyperbolic_tangents_of_doubles_are_within_two_ulps_of_the_library() {
+        let n = if cfg!(miri) { 100 } else { 400_000 };
+        let ends = [0.0, -0.0, 0.625, 1e-310, 1e300, f64::INFINITY, f64::NEG_INFINITY];
+        for x in (0..n).map(|i| (i as f64 / n as f64 - 0.5) * 50.0).chain(ends) {
+            let (got, want) = (tanh_double(x), libm::tanh(x));
+            let apart = (got.to_bits() as i64).abs_diff(want.to_bits() as i64);
+            assert!(apart <= 3, "tanh({x:e}) = {got:e}, not {want:e}");
+            let (got, want) = (sigmoid_double(x), 1.0 / (1.0 + libm::exp(-x)));
+            assert!((got - want).abs() <= 4e-16 * want, "sigmoid({x:e}) = {got:e}, not {want:e}");
+        }
+        assert!(tanh_double(f64::NAN).is_nan() && sigmoid_double(f64::NAN).is_nan());
+    }
+
+    #[test]
+    fn angles_of_points_have_the_special_cases_of_c() {
+        let numbers = [0.0, 1.0, 2.5, 1e-45, 1e-38, f32::MAX, f32::INFINITY, f32::NAN];
+        let signed = || numbers.iter().flat_map(|&x| [x, -x]);
+        for y in signed() {
+            for x in signed() {
+                let (got, want) = (atan2(y, x), libm::atan2(y as f64, x as f64));
+                let same_sign = got.is_sign_negative() == want.is_sign_negative();
+                let right = if want.is_nan() { got.is_nan() } else { error(got, want) < 2.0 && same_sign };
+                assert!(right, "atan2({y:e}, {x:e}) = {got:e}, not {want:e}");
+            }
+        }
     }
 
     #[test]

@@ -146,7 +146,7 @@ inexact! {
 }
 
 /// `f32` and `f64`. Functions of `f32` whose names end in `fast` have no branches or calls (`math.rs`); those of `f64` are the
-/// library's but for the exponential function.
+/// library's but for the exponential function, the sigmoid and the hyperbolic tangent.
 pub trait Real: Float + NumAssign + Ordered + Inexact<Abs = Self> {
     /// Rounded from `f64`.
     fn of(x: f64) -> Self;
@@ -253,10 +253,10 @@ real! { f64, libm::erfc, libm::lgamma, libm::nextafter;
     ln_1p_fast(x) x.ln_1p();
     log2_fast(x) x.log2();
     log10_fast(x) x.log10();
-    tanh_fast(x) x.tanh();
+    tanh_fast(x) math::tanh_double(x);
     pow_fast(x, y) x.powf(y);
     erf(x) libm::erf(x);
-    sigmoid(x) 1.0 / (1.0 + (-x).exp());
+    sigmoid(x) math::sigmoid_double(x);
     silu(x) x / (1.0 + (-x).exp_fast());
     gelu_factor(x) x.normal_cdf();
     normal_cdf(x) 0.5 * (1.0 + libm::erf(x * std::f64::consts::FRAC_1_SQRT_2));
