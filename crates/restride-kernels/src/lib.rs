@@ -15,6 +15,7 @@ pub mod norm;
 pub mod pointwise;
 pub mod pool;
 pub mod random;
+pub mod range;
 pub mod reduce;
 pub mod rnn;
 pub mod sort;

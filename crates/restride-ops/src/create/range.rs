@@ -5,6 +5,7 @@ use crate::pointwise::{Metas, Result, not_for};
 use crate::support::{close, ensure, fail};
 use restride_ir::{Args, Call, Meta, OpDef, SampleFn, Scalar};
 use restride_kernels::pointwise::complex_math;
+use restride_kernels::range::{self, Precision};
 use restride_kernels::support::convert::{round_scalar, scatter};
 use restride_kernels::support::scratch::{Temp, room};
 use restride_tensor::{C64 as Complex, DType, DType::*, View};
@@ -67,16 +68,15 @@ impl RangeArgs {
 
     /// Writes `start + i * step`, computed in integers, in `f32` for half types, else in `f64`.
     fn write(&self, c: &Call<'_>) -> Result<()> {
-        let n = c.outs[0].numel() as i64;
         if !self.dtype.is_float() {
-            let (start, step) = (self.start.as_i64(), self.step.as_i64());
-            let data = Temp::gather(n as usize, (0..n).map(|i| start.wrapping_add(step.wrapping_mul(i))));
-            scatter(&data, &c.outs[0]);
+            range::integers(self.start.as_i64(), self.step.as_i64(), &c.outs[0]);
             return Ok(());
         }
-        let within = if matches!(self.dtype, F16 | BF16) { F32 } else { F64 };
+        let (within, precision) =
+            if matches!(self.dtype, F16 | BF16) { (F32, Precision::Single) } else { (F64, Precision::Double) };
         let (start, step) = (round(within, self.start.as_f64()), round(within, self.step.as_f64()));
-        let data = Temp::gather(n as usize, (0..n).map(|i| round(within, start + round(within, step * i as f64))));
+        let mut data = Temp::filled(c.outs[0].numel(), 0.0);
+        range::steps(precision, start, step, &mut data);
         scatter(&data, &c.outs[0]);
         Ok(())
     }
@@ -138,6 +138,21 @@ fn spaced(dtype: DType, start: f64, end: f64, steps: usize, last: impl Fn(f64) -
     let cut = |x: f64| if dtype.is_int() { x.trunc() } else { r(x) };
     let (start, end) = (cut(start), cut(end));
     let step = r(r(end - start) / (steps as f64 - 1.0));
+    let precision = match dtype {
+        F16 | BF16 => None,
+        F32 => Some(Precision::Single),
+        _ => Some(Precision::Double),
+    };
+    if let Some(precision) = precision {
+        let mut data = Temp::filled(steps, 0.0);
+        let (low, high) = data.split_at_mut(steps / 2);
+        range::steps(precision, start, step, low);
+        range::steps_back(precision, end, step, high);
+        for x in &mut data {
+            *x = last(*x);
+        }
+        return data;
+    }
     let one = |i: usize| match i < steps / 2 {
         true => r(start + r(step * i as f64)),
         false => r(end - r(step * (steps - i - 1) as f64)),
@@ -198,10 +213,7 @@ fn infer_eye(a: &Args<'_, Meta>, count: usize) -> Metas {
 }
 fn run_eye(c: &Call<'_>) -> Result<()> {
     let out = &c.outs[0];
-    let (n, m) = (out.sizes()[0] as usize, out.sizes()[1] as usize);
-    let mut data = Temp::filled(n * m, 0i64);
-    data.iter_mut().step_by(m + 1).take(n.min(m)).for_each(|x| *x = 1);
-    scatter(&data, out);
+    range::identity(out);
     Ok(())
 }
 
