@@ -77,8 +77,7 @@ fn run<T: Copy + Send + Sync>(
     };
     let len = sizes[outer.len()] as usize;
     // The part of a row that is a copy as it is: first index of the result, of the operand, length.
-    let start = row.iter().position(|&i| i != HOLE).unwrap_or(0);
-    let run = row[start..].iter().enumerate().take_while(|&(k, &i)| i != HOLE && i == row[start] + k).count();
+    let (start, run) = longest_run(row);
     let (from, to) = (row.get(start).copied().unwrap_or(0), start + run);
     let once = [0];
     // Of a run of rows, the last of the outer dimensions is walked over; the others choose the plane.
@@ -134,6 +133,19 @@ fn run<T: Copy + Send + Sync>(
     });
 }
 
+/// First index and length of the longest run of a map: neighbours that read neighbours.
+fn longest_run(map: &[usize]) -> (usize, usize) {
+    let (mut best, mut start) = ((0, 0), 0);
+    while start < map.len() {
+        let run = map[start..].iter().enumerate().take_while(|&(k, &i)| i != HOLE && i == map[start] + k).count();
+        if run > best.1 {
+            best = (start, run);
+        }
+        start += run.max(1);
+    }
+    best
+}
+
 /// Elements that are worth a thread.
 const LEAST: usize = 4096;
 
@@ -141,6 +153,14 @@ const LEAST: usize = 4096;
 mod tests {
     use super::*;
     use restride_tensor::{DType, Layout, RawTensor};
+
+    #[test]
+    fn the_longest_run_is_found() {
+        assert_eq!(longest_run(&[HOLE, 0, 1, HOLE]), (1, 2));
+        assert_eq!(longest_run(&[2, 1, 0, 1, 2, 3, 2, 3]), (2, 4));
+        assert_eq!(longest_run(&[HOLE, HOLE]), (0, 0));
+        assert_eq!(longest_run(&[]), (0, 0));
+    }
 
     #[test]
     fn every_index_is_looked_up() {
