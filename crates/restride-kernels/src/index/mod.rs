@@ -298,8 +298,13 @@ pub fn put_flat(values: &View<'_>, at: &[i64], out: &ViewMut<'_>, add: bool) -> 
 pub fn nonzero(t: &View<'_>) -> Temp<i64> {
     fn of<C: Compute>(t: &View<'_>, out: &mut [i64]) -> usize {
         let all = crate::support::convert::gather::<C>(*t);
-        let found = all.iter().enumerate().filter(|(_, x)| x.truth());
-        out.iter_mut().zip(found).map(|(to, (i, _))| *to = i as i64).count()
+        let mut found = 0;
+        // Every index is written, and the next one over it if its element is zero: no branch on what cannot be guessed.
+        for (i, x) in all.iter().enumerate() {
+            out[found] = i as i64;
+            found += usize::from(x.truth());
+        }
+        found
     }
     let mut out = Temp::filled(t.numel(), 0i64);
     let found = with_compute!(any t.dtype(), C => of::<C>(t, &mut out));

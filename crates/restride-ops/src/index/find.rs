@@ -5,7 +5,7 @@ use restride_kernels::index::{nonzero, nonzero_room};
 use restride_kernels::movement::copy;
 use restride_kernels::support::convert::{gather, scatter};
 use restride_kernels::support::scratch::{Temp, room};
-use restride_tensor::RawTensor;
+use restride_tensor::{Dims, RawTensor};
 use smallvec::smallvec;
 
 use crate::support::promote::name;
@@ -38,14 +38,21 @@ fn positions(c: &Call<'_>) -> Result<RawTensor> {
     scatter(&rows, &out.write().view_mut());
     Ok(out)
 }
-/// Converts row-major positions to indices, one row each, up to the capacity of `rows`.
+/// Converts ascending row-major positions to indices, one row each, up to the capacity of `rows`.
 fn unflatten(flat: &[i64], sizes: &[i64], rows: &mut [i64]) {
-    for (&i, row) in flat.iter().zip(rows.chunks_exact_mut(sizes.len().max(1))) {
-        let mut rest = i;
-        for (place, size) in row.iter_mut().zip(sizes).rev() {
-            *place = rest % size;
-            rest /= size;
+    let Some(last) = sizes.len().checked_sub(1) else { return };
+    let mut at = Dims::<i64>::from_elem(0, sizes.len());
+    let mut before = 0;
+    for (&i, row) in flat.iter().zip(rows.chunks_exact_mut(sizes.len())) {
+        at[last] += i - before;
+        before = i;
+        let mut d = last;
+        while d > 0 && at[d] >= sizes[d] {
+            at[d - 1] += at[d] / sizes[d];
+            at[d] %= sizes[d];
+            d -= 1;
         }
+        row.copy_from_slice(&at);
     }
 }
 fn run_nonzero(c: &Call<'_>) -> Result<Vec<RawTensor>> {
