@@ -1,6 +1,6 @@
 //! Equal elements found: of all, or of neighbours; single elements, or slices along a dimension.
 
-use crate::support::convert::gather;
+use crate::support::convert::{Kind, gather};
 use crate::support::number::Ordered;
 use crate::support::pack::with_compute;
 use restride_tensor::View;
@@ -36,8 +36,13 @@ fn sort_rows(order: &mut [usize], compare: &dyn Fn(&usize, &usize) -> Ordering) 
 
 fn grouped<C: Ordered>(all: &[C], length: usize, neighbours: bool) -> Groups {
     let rows: Vec<&[C]> = all.chunks_exact(length).collect();
-    let mut order: Vec<usize> = (0..rows.len()).collect();
-    if !neighbours {
+    let mut order: Vec<usize> = Vec::new();
+    if length == 1 && !neighbours {
+        order = element_order(all);
+    } else {
+        order.extend(0..rows.len());
+    }
+    if length > 1 && !neighbours {
         let compare = |a: &usize, b: &usize| {
             let pairs = rows[*a].iter().zip(rows[*b]);
             pairs.map(|(x, y)| x.order(*y)).find(|o| *o != Ordering::Equal).unwrap_or(Ordering::Equal)
@@ -60,6 +65,40 @@ fn grouped<C: Ordered>(all: &[C], length: usize, neighbours: bool) -> Groups {
     out
 }
 
+/// The order of elements, equal ones as they come.
+fn element_order<C: Ordered>(all: &[C]) -> Vec<usize> {
+    if C::KIND == Kind::Int
+        && let Some(order) = counted_order(all)
+    {
+        return order;
+    }
+    let mut pairs: Vec<(C, usize)> = all.iter().copied().zip(0..).collect();
+    pairs.sort_unstable_by(|(x, i), (y, j)| x.order(*y).then(i.cmp(j)));
+    pairs.into_iter().map(|(_, i)| i).collect()
+}
+
+/// [`element_order`] of integers that are close together, by counting them.
+fn counted_order<C: Ordered>(all: &[C]) -> Option<Vec<usize>> {
+    let least = all.iter().map(|x| x.to_i64()).min()?;
+    let most = all.iter().map(|x| x.to_i64()).max()?;
+    let span = usize::try_from(most.checked_sub(least)?).ok().filter(|&span| span / 2 <= all.len())?;
+    // Where the elements of each value begin.
+    let mut places = vec![0; span + 2];
+    for x in all {
+        places[(x.to_i64() - least) as usize + 1] += 1;
+    }
+    for i in 1..places.len() {
+        places[i] += places[i - 1];
+    }
+    let mut order = vec![0; all.len()];
+    for (i, x) in all.iter().enumerate() {
+        let place = &mut places[(x.to_i64() - least) as usize];
+        order[*place] = i;
+        *place += 1;
+    }
+    Some(order)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -78,5 +117,18 @@ mod tests {
         let g = groups(&nan.read().view(), 1, false).unwrap();
         assert_eq!((g.first, g.counts), (vec![1, 0, 2], vec![2, 1, 1]));
         assert!(groups(&x.read().view(), 3, false).is_err());
+    }
+
+    #[test]
+    fn counted_integers_have_the_order_of_sorted_ones() {
+        let numbers: Vec<i64> = (0..1000).map(|i| i * 7919 % 613 - 300).collect();
+        let mut want: Vec<usize> = (0..numbers.len()).collect();
+        want.sort_by_key(|&i| numbers[i]);
+        assert_eq!(counted_order(&numbers).as_ref(), Some(&want));
+        let spread: Vec<i64> = numbers.iter().map(|x| x << 40).collect();
+        assert_eq!(counted_order(&spread), None);
+        assert_eq!(element_order(&spread), want);
+        assert_eq!(counted_order(&[i64::MIN, i64::MAX]), None);
+        assert_eq!(element_order::<i64>(&[]), [0usize; 0]);
     }
 }
