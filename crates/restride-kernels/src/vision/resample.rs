@@ -210,6 +210,7 @@ fn run<T: Real>(x: &View<'_>, scalings: &[Scaling], out: &ViewMut<'_>, threads: 
     let Some((last, outer)) = scalings.split_last() else { return };
     let row = Taps::<T>::new(last);
     let outer: SmallVec<[(usize, Taps<T>); 2]> = outer.iter().map(|s| (s.input, Taps::new(s))).collect();
+    let pairs = last.most::<T>() == 2 && row.total() == 2 * row.len();
     let data = pack::<T>(x);
     let plane: usize = scalings.iter().map(|s| s.input).product();
     let lines: usize = outer.iter().map(|(_, t)| t.len()).product();
@@ -242,6 +243,12 @@ fn run<T: Real>(x: &View<'_>, scalings: &[Scaling], out: &ViewMut<'_>, threads: 
             } else {
                 mixed.iter_mut().zip(line(at)).for_each(|(m, &x)| *m += w * x);
             }
+        }
+        if pairs {
+            for (d, of) in dst.iter_mut().zip(row.taps.chunks_exact(2)) {
+                *d = of[0].1 * mixed[of[0].0] + of[1].1 * mixed[of[1].0];
+            }
+            return;
         }
         for (i, d) in dst.iter_mut().enumerate() {
             let of = row.of(i);
