@@ -11,7 +11,7 @@ const KEPT: i64 = 8192;
 /// Most elements of a row that is read again and of which nothing is kept: longer ones are read as fast by two calls.
 const AGAIN: i64 = 1024;
 /// Fewest elements of a row: shorter ones cost more to walk over than to write.
-const LEAST: i64 = 32;
+const LEAST: i64 = 64;
 
 /// What a call of a body works on.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

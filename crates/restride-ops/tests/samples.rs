@@ -4,9 +4,10 @@
 
 use crate::run::{Outcome, call, filled, fitted, meta, on_views, resolved};
 use restride_ir::{
-    Arg, Args, Call, Ctx, Fails, Kernel, Layout, Meta, Movement, Op, OpError, Reuse, ReuseKind, RowForm, RowOperand,
-    SampleArg, Scalar, TileRule,
+    Arg, Args, Call, Ctx, Fails, Kernel, Layout, Meta, Movement, Op, OpError, Reuse, ReuseKind, RowForm, RowJoin,
+    RowOperand, SampleArg, Scalar, TileRule,
 };
+use restride_kernels::reduce::parts::JoinedParts;
 use restride_kernels::support::convert::copy_convert;
 use restride_tensor::{DType, RawTensor, Storage};
 use std::cell::Cell;
@@ -349,8 +350,15 @@ fn rows_have_the_bits_of_the_whole() {
         let sizes = &want[0].layout().sizes;
         let elements = |t: &RawTensor| -> Vec<f32> {
             let all = t.alias(t.dtype(), t.layout().expand(sizes).expect("it broadcasts")).expect("the same cells");
-            let row = moved(&all, Layout::contiguous(sizes));
-            row.storage().to_vec().chunks_exact(4).map(|b| f32::from_le_bytes([b[0], b[1], b[2], b[3]])).collect()
+            singles(&all)
+        };
+        let given = |operands: &[RowOperand], n: usize| -> Vec<Vec<f32>> {
+            let tensor = |k: u8| elements(Args::<RawTensor, Scalar>(&args).tensor(k as usize).unwrap());
+            let operand = |o: &RowOperand| match o {
+                RowOperand::Number(x) => vec![*x; n],
+                RowOperand::Tensor(k) => tensor(*k),
+            };
+            operands.iter().map(operand).collect()
         };
         let n = want[0].numel();
         let mut out = vec![0f32; n];
@@ -358,19 +366,42 @@ fn rows_have_the_bits_of_the_whole() {
             out.fill(7.5);
             match &form {
                 RowForm::Map { row, operands } => {
-                    let all: Vec<Vec<f32>> = operands
-                        .iter()
-                        .map(|o| match o {
-                            RowOperand::Number(x) => vec![*x; n],
-                            RowOperand::Tensor(k) => {
-                                elements(Args::<RawTensor, Scalar>(&args).tensor(*k as usize).unwrap())
-                            }
-                        })
-                        .collect();
+                    let all = given(operands, n);
                     for start in (0..n).step_by(width) {
                         let part = start..n.min(start + width);
                         let rows: Vec<&[f32]> = all.iter().map(|r| &r[part.clone()]).collect();
                         row(&rows, &mut out[part]);
+                    }
+                }
+                RowForm::Ask { row, operands } => {
+                    let all = given(operands, n);
+                    for start in (0..n).step_by(width) {
+                        let part = start..n.min(start + width);
+                        let rows: Vec<&[f32]> = all.iter().map(|r| &r[part.clone()]).collect();
+                        let mut answers = vec![false; part.len()];
+                        row(&rows, &mut answers);
+                        out[part].iter_mut().zip(answers).for_each(|(o, yes)| *o = f32::from(u8::from(yes)));
+                    }
+                }
+                RowForm::Fold { terms, join, finish } => {
+                    let x = Args::<RawTensor, Scalar>(&args).tensor(0).unwrap();
+                    let rule =
+                        op.def().tiles.and_then(|f| f(&Args(&own), &types)).expect("a rule of the joined dimensions");
+                    let kept = |d: &usize| rule.results[0].contains(&Some(*d as u8));
+                    let dims = (0..x.layout().rank()).filter(kept).chain((0..x.layout().rank()).filter(|d| !kept(d)));
+                    let dims: Vec<i64> = dims.map(|d| d as i64).collect();
+                    let all = singles(&x.alias(x.dtype(), x.layout().permute(&dims).unwrap()).unwrap());
+                    let len = all.len() / n.max(1);
+                    for (o, row) in out.iter_mut().zip(all.chunks_exact(len.max(1))) {
+                        let mut joined = match join {
+                            RowJoin::Sum => JoinedParts::sum(),
+                            RowJoin::Largest => JoinedParts::largest(),
+                            RowJoin::Smallest => JoinedParts::smallest(),
+                        };
+                        let mut changed = row.to_vec();
+                        terms.iter().for_each(|f| f(&[row], &mut changed));
+                        changed.chunks(width).for_each(|part| joined.push(part));
+                        *o = finish(joined.result(), len);
                     }
                 }
                 RowForm::Scale { dim, count, numbers, row } => {
@@ -393,7 +424,8 @@ fn rows_have_the_bits_of_the_whole() {
                     }
                 }
             }
-            let made = RawTensor::from_slice(&out, sizes);
+            let made = RawTensor::zeros(want[0].dtype(), Layout::contiguous(sizes));
+            copy_convert(RawTensor::from_slice(&out, sizes).read().view(), &made.write().view_mut());
             if let Some(why) = differ(&want, std::slice::from_ref(&made)) {
                 return Err(format!("rows of {width}: {why}"));
             }
@@ -401,7 +433,14 @@ fn rows_have_the_bits_of_the_whole() {
         counted.set(counted.get() + 1);
         Ok(())
     });
-    assert!(counted.get() > 400, "only {} calls are functions of rows", counted.get());
+    assert!(counted.get() > 900, "only {} calls are functions of rows", counted.get());
+}
+
+/// Elements in order, converted to singles.
+fn singles(t: &RawTensor) -> Vec<f32> {
+    let row = RawTensor::zeros(DType::F32, Layout::contiguous(&t.layout().sizes));
+    copy_convert(t.read().view(), &row.write().view_mut());
+    row.to_elements::<f32>()
 }
 
 /// Elements of different sizes, those of each index beginning at the same byte.

@@ -10,8 +10,8 @@
 
 use crate::build::Rebuilt;
 use restride_ir::{
-    Arg, Error, Graph, GraphId, Node, NodeId, Program, Reason, Remark, RemarkKind, Result, ReuseKind, RowForm,
-    RowSpace, Table, TileRule, Tiling, ValueId, call_may_trail, check_fused, epilogue_rows, known_meta,
+    Arg, Error, Graph, GraphId, Node, NodeId, Program, Reason, Remark, RemarkKind, Result, ReuseKind, RowExtent,
+    RowForm, RowSpace, Table, TileRule, Tiling, ValueId, call_may_trail, check_fused, epilogue_rows, known_meta,
 };
 use restride_ops::lookup;
 use std::collections::{BTreeMap, BTreeSet};
@@ -204,7 +204,12 @@ impl<'a> Grouping<'a> {
     fn joined(&self, shape: &GroupShape, group: &[usize]) -> bool {
         let graph = self.graph;
         let nodes = || group.iter().map(|p| graph.order[*p]);
-        let Some(space) = RowSpace::of(graph, &shape.tiling, nodes()).filter(|s| s.joins) else { return false };
+        let Some(space) = RowSpace::of(graph, &shape.tiling, nodes()) else { return false };
+        // Without calls on elements, reductions save nothing.
+        let elements = space.calls.iter().flatten().any(|c| matches!(c, RowExtent::Elements(_)));
+        if !space.joins || !elements {
+            return false;
+        }
         let made: BTreeSet<ValueId> = nodes().flat_map(|n| graph.nodes[n].results.iter().copied()).collect();
         let mut given = nodes().flat_map(|n| graph.nodes[n].operands()).filter(|v| !made.contains(v));
         given.all(|v| {

@@ -105,7 +105,7 @@ fn in_tiles<T: Real>(a: &[T], b: &[T], [n, k, m]: [usize; 3], power: Power, out:
             Power::One => isa::run(Tiles { a, b, m, out, term: |d: T| d.abs(), join: |s: T, d: T| s + d }),
             Power::Two => {
                 isa::run(Tiles { a, b, m, out: &mut *out, term: |d: T| d * d, join: |s: T, d: T| s + d });
-                isa::run(Roots(out));
+                isa::run(DistanceRoots(out));
             }
             Power::Infinite => {
                 isa::run(Tiles { a, b, m, out, term: |d: T| d.abs(), join: |s: T, d: T| d.larger(s) });
@@ -176,8 +176,8 @@ impl<T: Real, F: Fn(T) -> T, G: Fn(T, T) -> T> isa::Work for Tiles<'_, T, F, G> 
 }
 
 /// Square roots, in place.
-struct Roots<'a, T>(&'a mut [T]);
-impl<T: Real> isa::Work for Roots<'_, T> {
+struct DistanceRoots<'a, T>(&'a mut [T]);
+impl<T: Real> isa::Work for DistanceRoots<'_, T> {
     type Out = ();
     const WIDEST: bool = false;
     #[inline(always)]

