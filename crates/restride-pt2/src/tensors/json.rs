@@ -6,7 +6,8 @@
 //! ```
 //!
 //! Strides and offsets are in elements, `data` is flat, complex numbers are as Python writes them (`"(1+2j)"`,
-//! `"2j"`), NaN and the infinities are `"nan"`, `"inf"` and `"-inf"`.
+//! `"2j"`), NaN and the infinities are `"nan"`, `"inf"` and `"-inf"`; those that Python's `json` writes (`NaN`, `-Infinity`) are
+//! read as well.
 
 use super::{FileScalar, FileTensor, Item, NamedItem, NamedTensors, RawStorage};
 use crate::dtype::FileDType;
@@ -150,11 +151,12 @@ fn scalar_of(entry: ScalarEntry) -> Result<FileScalar> {
     })
 }
 
+/// A float that JSON has no number for, as Python's `str` spells it, and as its `json` module writes it.
 fn special_float(s: &str) -> Option<f64> {
     match s {
-        "nan" => Some(f64::NAN),
-        "inf" => Some(f64::INFINITY),
-        "-inf" => Some(f64::NEG_INFINITY),
+        "nan" | "NaN" => Some(f64::NAN),
+        "inf" | "Infinity" => Some(f64::INFINITY),
+        "-inf" | "-Infinity" => Some(f64::NEG_INFINITY),
         _ => None,
     }
 }

@@ -170,6 +170,18 @@ fn json_numbers_are_pythons() {
 }
 
 #[test]
+fn json_has_the_floats_that_python_writes() {
+    let text = r#"{"tensors": [{"scalar": -Infinity}, {"scalar": NaN}],
+      "storages": [{"id": 0, "dtype": "torch.float32", "data": [NaN, Infinity, -Infinity, 1.0]}]}"#;
+    let t = json::read(text.as_bytes(), json::Section::Inputs).unwrap();
+    let x: Vec<f32> = t.storages[0].bytes.as_chunks::<4>().0.iter().map(|b| f32::from_le_bytes(*b)).collect();
+    assert!(x[0].is_nan());
+    assert_eq!(x[1..], [f32::INFINITY, f32::NEG_INFINITY, 1.0]);
+    assert_eq!(t.items[0].value, Item::Scalar(FileScalar::Float(f64::NEG_INFINITY)));
+    assert!(matches!(t.items[1].value, Item::Scalar(FileScalar::Float(x)) if x.is_nan()));
+}
+
+#[test]
 fn json_that_is_wrong_is_refused() {
     let good = r#"{"tensors": [{"dtype": "torch.float32", "size": [2], "stride": [1], "offset": 0, "storage": 0}], "storages": [{"id": 0, "dtype": "torch.float32", "data": [1.0, 2.0]}]}"#;
     let fails = |from: &str, to: &str, what: &str| {
