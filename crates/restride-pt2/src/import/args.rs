@@ -7,7 +7,10 @@ use restride_ir::{Arg, ArgType, DType, Error, Expr, MemoryFormat, Result, ValueI
 
 /// The dtype, if restride has it.
 pub fn dtype(d: FileDType) -> Result<DType> {
-    DType::from_name(d.name()).ok_or_else(|| Error::unsupported(format!("element type {}", d.name())))
+    DType::from_name(d.name()).ok_or_else(|| {
+        let e = Error::unsupported(format!("restride has no tensors of element type {}", d.name()));
+        e.help("let the model keep and compute them as float16, bfloat16 or float32 (`.to(torch.bfloat16)` before the export)")
+    })
 }
 
 /// A constant among the graph's inputs or outputs.

@@ -240,7 +240,8 @@ impl<'a> GraphImporter<'a> {
     /// Inputs and nodes of a graph.
     pub fn graph_inputs(&mut self, source: &model::FileGraph) -> Result<()> {
         for (i, arg) in source.inputs.iter().enumerate() {
-            let (name, ty) = match self.named_type(source, arg)? {
+            let found = self.named_type(source, arg).map_err(|e| at_first_reader(e, source, arg))?;
+            let (name, ty) = match found {
                 Some(found) => found,
                 None => {
                     let ty = match args::constant(arg)? {
@@ -294,10 +295,7 @@ impl<'a> GraphImporter<'a> {
                 },
                 _ => self.node(source, node).map(|()| after),
             };
-            rest = done.map_err(|e| {
-                let call = || format!("%{} = {}", node_name(node), short_target(&node.target));
-                e.at_call(&origin(node, 0, false), call)
-            })?;
+            rest = done.map_err(|e| at_node(e, node))?;
         }
         Ok(())
     }
@@ -544,6 +542,21 @@ impl<'a> GraphImporter<'a> {
     /// Sets the numbers of the enclosing graph that nodes read by name.
     pub(super) fn set_numbers(&mut self, numbers: BTreeMap<String, Expr>) {
         self.around = numbers;
+    }
+}
+
+/// Adds a node of the file to an error, unless it names one.
+fn at_node(e: Error, node: &model::FileNode) -> Error {
+    e.at_call(&origin(node, 0, false), || format!("%{} = {}", node_name(node), short_target(&node.target)))
+}
+
+/// Adds the first node that reads an input to an error about this input.
+fn at_first_reader(e: Error, source: &model::FileGraph, input: &Argument) -> Error {
+    let names = input.tensor_names();
+    let reads = |n: &&model::FileNode| predispatch::reads(n).iter().any(|name| names.contains(name));
+    match source.nodes.iter().find(reads) {
+        Some(node) => at_node(e, node),
+        None => e,
     }
 }
 

@@ -68,7 +68,7 @@ fn tensor_name(arg: Option<&Argument>) -> Result<&str> {
 }
 
 /// Names of the tensors that a node reads.
-fn reads(node: &model::FileNode) -> Vec<&str> {
+pub(super) fn reads(node: &model::FileNode) -> Vec<&str> {
     let mut out = Vec::new();
     for input in &node.inputs {
         match &input.arg {
