@@ -40,11 +40,11 @@ fn modulo_real<T: Real>(b: T, m: T) -> T {
 }
 
 /// Whether the remainder of two singles with this quotient is exact in `f64`: the quotient is cut to the right integer, from which
-/// it is apart by 2^-24 of the divisor at least, and products have 52 bits at most. No number times an infinite divisor is one.
+/// it is apart by 2^-24 of the divisor at least, and products have 52 bits at most.
 #[inline(always)]
-fn exact(quotient: f64, divisor: f32) -> bool {
+fn exact(quotient: f64) -> bool {
     const END: f64 = (1u32 << 28) as f64;
-    (quotient.abs() < END) & (divisor.abs() <= f32::MAX)
+    quotient.abs() < END
 }
 
 /// A row of `finish(a, b, m)` with `m` the remainder that has the sign of `a`. Quotients that the vector code does not take are the
@@ -58,14 +58,16 @@ fn remainders(xs: &[&[f32]], out: &mut [f32], finish: impl Fn(f32, f32, f32) -> 
         let (a, b) = (xs[i], ys[i]);
         let quotient = f64::from(a) / f64::from(b);
         let m = (f64::from(a) - quotient.trunc() * f64::from(b)) as f32;
+        // For an infinite divisor.
+        let m = if quotient.abs() < 1.0 { a } else { m };
         out[i] = finish(a, b, m.copysign(a));
-        large |= !exact(quotient, b);
+        large |= !exact(quotient);
     }
     if large {
         for i in 0..n {
             let (a, b) = (xs[i], ys[i]);
             let quotient = f64::from(a) / f64::from(b);
-            if !exact(quotient, b) {
+            if !exact(quotient) {
                 out[i] = finish(a, b, a % b);
             }
         }

@@ -19,7 +19,7 @@ pub trait RowType: Copy + Default + PartialEq + Send + Sync {
     /// Reads a row, as [`load_row`].
     ///
     /// # Safety
-    /// As [`load_row`]; a narrow integer reads elements of its own type only, and `u8` truth values.
+    /// As [`load_row`]; a narrow integer reads elements of its own type only.
     unsafe fn load(dtype: DType, base: *const u8, offset: isize, stride: isize, out: &mut [Self]);
     /// A number as an element of the common type would hold it.
     fn number(common: DType, s: Scalar) -> Self;

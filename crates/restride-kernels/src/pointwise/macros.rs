@@ -44,6 +44,51 @@ macro_rules! rowwise_wide {
     };
 }
 
+/// As [`each_element`], of truth values: the expression knows them as `u8`, 0 or 1.
+macro_rules! each_truth {
+    ($r:ident, $xs:ident, $out:ident, ($($x:ident),+), $e:expr) => {{
+        #[allow(dead_code)]
+        type T = u8;
+        let n = $out.len();
+        let [$($x),+] = $xs else { unreachable!("a row function gets its operands") };
+        $(let $x = &$x[..n];)+
+        for (i, o) in $out.iter_mut().enumerate() {
+            $(let $x = u8::from($x[i].holds());)+
+            *o = TruthByte::from(truth_of!($r $e));
+        }
+    }};
+}
+
+/// Whether a result is true.
+macro_rules! truth_of {
+    (number $e:expr) => {
+        $e != 0
+    };
+    (truth $e:expr) => {
+        $e
+    };
+}
+
+/// A row function of truth values, compiled for several instruction sets.
+macro_rules! truthwise {
+    ($r:ident, $args:tt, $e:expr) => {
+        |xs, out| {
+            use $crate::pointwise::TruthByte;
+            struct Row<'a>(&'a [&'a [TruthByte]], &'a mut [TruthByte]);
+            impl $crate::support::isa::Work for Row<'_> {
+                type Out = ();
+                const WIDEST: bool = false;
+                #[inline(always)]
+                fn run(self) {
+                    let Row(xs, out) = self;
+                    each_truth!($r, xs, out, $args, $e)
+                }
+            }
+            $crate::support::isa::run(Row(xs, out))
+        }
+    };
+}
+
 /// The type of results: the compute type, or `bool`.
 macro_rules! result {
     (number $t:ty) => {
@@ -55,8 +100,9 @@ macro_rules! result {
 }
 
 /// Sets the row functions of one group of compute types: `integer` is `int` with what the first vectors lack, comparisons and shifts
-/// of 64 bits; `whole` is that, and narrow integers in their own type, where the same expression gives the same there; `real` is arithmetic, `elementary` has functions of `support/math.rs`, for
-/// which the widest vectors pay; `single` and `double` are one type of these alone; `exponential` has those that `support/math.rs` has of doubles too.
+/// of 64 bits; `whole` is that, and narrow integers in their own type, where the same expression gives the same there; `real` is
+/// arithmetic, `elementary` has functions of `support/math.rs`, for which the widest vectors pay; `single` and `double` are one type
+/// of these alone; `exponential` has those that `support/math.rs` has of doubles too.
 macro_rules! group {
     ($p:ident, $r:ident, int, $xs:tt, $e:expr) => {
         $p.int = Some(rowwise!(i64, result!($r i64), $xs, $e));
@@ -67,6 +113,7 @@ macro_rules! group {
     ($p:ident, number, whole, $xs:tt, $e:expr) => {
         $p.int = Some(rowwise_wide!(true, i64, i64, $xs, $e));
         $p.narrow = Some($crate::pointwise::NarrowRows {
+            truth: truthwise!(number, $xs, $e),
             u8: rowwise_wide!(false, u8, u8, $xs, $e),
             i8: rowwise_wide!(false, i8, i8, $xs, $e),
             i16: rowwise_wide!(false, i16, i16, $xs, $e),
@@ -76,6 +123,7 @@ macro_rules! group {
     ($p:ident, truth, whole, $xs:tt, $e:expr) => {
         $p.int = Some(rowwise_wide!(true, i64, bool, $xs, $e));
         $p.narrow = Some($crate::pointwise::NarrowAnswers {
+            truth: truthwise!(truth, $xs, $e),
             u8: rowwise_wide!(false, u8, bool, $xs, $e),
             i8: rowwise_wide!(false, i8, bool, $xs, $e),
             i16: rowwise_wide!(false, i16, bool, $xs, $e),

@@ -23,7 +23,7 @@ pub use backward::*;
 pub use compare::*;
 pub use complex::*;
 pub use drive::{Answer, RowType, drive};
-pub use narrow::{NarrowAnswers, NarrowRows};
+pub use narrow::{NarrowAnswers, NarrowRows, TruthByte};
 pub use select::*;
 pub use special::*;
 pub use unary::*;

@@ -5,10 +5,32 @@ use crate::pointwise::drive::{Answer, RowType};
 use crate::support::convert::round_scalar;
 use restride_tensor::{DType, Scalar, ViewMut};
 
-/// A row function for each type of narrow integers; `bool` is computed in `u8`, as 0 and 1.
+/// A cell of a `bool` tensor.
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
+#[repr(transparent)]
+pub struct TruthByte(u8);
+
+impl TruthByte {
+    /// Whether it is true: not zero.
+    #[inline(always)]
+    pub fn holds(self) -> bool {
+        self.0 != 0
+    }
+}
+
+impl From<bool> for TruthByte {
+    #[inline(always)]
+    fn from(x: bool) -> TruthByte {
+        TruthByte(u8::from(x))
+    }
+}
+
+/// A row function for each type of narrow integers.
 #[derive(Clone, Copy)]
 pub struct NarrowRows {
-    /// For `bool` and `u8`.
+    /// For `bool`.
+    pub truth: RowFn<TruthByte>,
+    /// For `u8`.
     pub u8: RowFn<u8>,
     /// For `i8`.
     pub i8: RowFn<i8>,
@@ -21,7 +43,9 @@ pub struct NarrowRows {
 /// [`NarrowRows`] of a question.
 #[derive(Clone, Copy)]
 pub struct NarrowAnswers {
-    /// For `bool` and `u8`.
+    /// For `bool`.
+    pub truth: RowFn<TruthByte>,
+    /// For `u8`.
     pub u8: RowFn<u8, bool>,
     /// For `i8`.
     pub i8: RowFn<i8, bool>,
@@ -41,7 +65,8 @@ pub(super) fn compute(
 ) -> Option<Result<(), PointwiseError>> {
     let rows = op.narrow.filter(|_| out.dtype() == common && fits(common, inputs))?;
     match common {
-        DType::Bool | DType::U8 => Some(drive_rows::<u8, u8>(common, inputs, out, threads, rows.u8)),
+        DType::Bool => Some(drive_rows::<TruthByte, TruthByte>(common, inputs, out, threads, rows.truth)),
+        DType::U8 => Some(drive_rows::<u8, u8>(common, inputs, out, threads, rows.u8)),
         DType::I8 => Some(drive_rows::<i8, i8>(common, inputs, out, threads, rows.i8)),
         DType::I16 => Some(drive_rows::<i16, i16>(common, inputs, out, threads, rows.i16)),
         DType::I32 => Some(drive_rows::<i32, i32>(common, inputs, out, threads, rows.i32)),
@@ -59,7 +84,10 @@ pub(super) fn decide(
 ) -> Option<Result<(), PointwiseError>> {
     let rows = op.narrow.filter(|_| fits(common, inputs))?;
     match common {
-        DType::Bool | DType::U8 => Some(drive_rows::<u8, bool>(common, inputs, out, threads, rows.u8)),
+        DType::Bool if out.dtype() == DType::Bool => {
+            Some(drive_rows::<TruthByte, TruthByte>(common, inputs, out, threads, rows.truth))
+        }
+        DType::U8 => Some(drive_rows::<u8, bool>(common, inputs, out, threads, rows.u8)),
         DType::I8 => Some(drive_rows::<i8, bool>(common, inputs, out, threads, rows.i8)),
         DType::I16 => Some(drive_rows::<i16, bool>(common, inputs, out, threads, rows.i16)),
         DType::I32 => Some(drive_rows::<i32, bool>(common, inputs, out, threads, rows.i32)),
@@ -92,63 +120,46 @@ fn fits(common: DType, inputs: &[Input<'_>]) -> bool {
 }
 
 macro_rules! narrow_types {
-    ($($t:ty, $dtype:ident;)*) => {$(
+    ($($t:ty, $dtype:ident, |$x:ident| $from:expr;)*) => {$(
         impl RowType for $t {
             const ELEMENT: DType = DType::$dtype;
-            unsafe fn load(dtype: DType, base: *const u8, offset: isize, stride: isize, out: &mut [$t]) {
+            unsafe fn load(_: DType, base: *const u8, offset: isize, stride: isize, out: &mut [$t]) {
                 let from = base.cast::<$t>().wrapping_offset(offset);
-                if stride == 1 {
-                    // SAFETY: the caller's promise; `fits` has seen that the elements are of this type, or truth values, which
-                    // are bytes.
-                    unsafe { from.copy_to(out.as_mut_ptr(), out.len()) };
-                } else {
-                    for (i, o) in out.iter_mut().enumerate() {
-                        // SAFETY: as above.
-                        *o = unsafe { from.wrapping_offset(i as isize * stride).read() };
-                    }
-                }
-                if dtype == DType::Bool {
-                    for x in out {
-                        *x = <$t>::from(*x != 0);
-                    }
+                for (i, o) in out.iter_mut().enumerate() {
+                    // SAFETY: the caller's promise; `fits` has seen that the elements are of this type.
+                    *o = unsafe { from.wrapping_offset(i as isize * stride).read() };
                 }
             }
             fn number(common: DType, s: Scalar) -> $t {
-                round_scalar::<i64>(common, s) as $t
+                let $x = round_scalar::<i64>(common, s);
+                $from
             }
             fn parameter(s: Scalar) -> $t {
-                s.as_i64() as $t
+                let $x = s.as_i64();
+                $from
             }
             fn round(_: DType, _: &mut [$t]) {}
         }
 
         impl Answer for $t {
             const CELLS: Option<DType> = Some(DType::$dtype);
-            unsafe fn store(dtype: DType, base: *mut u8, offset: isize, stride: isize, row: &[$t]) {
+            unsafe fn store(_: DType, base: *mut u8, offset: isize, stride: isize, row: &[$t]) {
                 let to = base.cast::<$t>().wrapping_offset(offset);
-                let truth = dtype == DType::Bool;
-                if stride == 1 && !truth {
-                    // SAFETY: the caller's promise; `compute` has seen that the result is of this type, or of truth values, which
-                    // are bytes.
-                    return unsafe { row.as_ptr().copy_to(to, row.len()) };
-                }
-                if stride == 1 {
-                    for (i, &x) in row.iter().enumerate() {
-                        // SAFETY: as above.
-                        unsafe { to.add(i).write(<$t>::from(x != 0)) };
-                    }
-                    return;
-                }
                 for (i, &x) in row.iter().enumerate() {
-                    let x = if truth { <$t>::from(x != 0) } else { x };
-                    // SAFETY: as above.
+                    // SAFETY: the caller's promise; `compute` and `decide` have seen that the result is of this type.
                     unsafe { to.wrapping_offset(i as isize * stride).write(x) };
                 }
             }
         }
     )*};
 }
-narrow_types! { u8, U8; i8, I8; i16, I16; i32, I32; }
+narrow_types! {
+    TruthByte, Bool, |x| TruthByte::from(x != 0);
+    u8, U8, |x| x as u8;
+    i8, I8, |x| x as i8;
+    i16, I16, |x| x as i16;
+    i32, I32, |x| x as i32;
+}
 
 #[cfg(test)]
 mod tests {
