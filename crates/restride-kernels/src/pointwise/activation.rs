@@ -39,7 +39,7 @@ fn elu<T: Real>(x: T, alpha: T, scale: T, input_scale: T) -> T {
 }
 
 pointwise! {
-    RELU(x) "`max(x, 0)`" { whole: x.max(0), real: x.larger(0.0) }
+    RELU(x) "`max(x, 0)`" { whole: if x > 0 { x } else { 0 }, real: x.larger(0.0) }
     CLAMP(x, lo, hi) "`x` brought into `lo..hi`; NaN if any is" {
         whole: x.max(lo).min(hi),
         elementary: clamp(x, lo, hi),
