@@ -8,10 +8,6 @@ use smallvec::SmallVec;
 
 /// Most elements of a row that is kept.
 const KEPT: i64 = 8192;
-/// Most elements of a row that is read again and of which nothing is kept: longer ones are read as fast by two calls.
-const AGAIN: i64 = 1024;
-/// Fewest elements of a row: shorter ones cost more to walk over than to write.
-const LEAST: i64 = 64;
 
 /// What a call of a body works on.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -54,7 +50,7 @@ impl RowSpace {
         let whole = |d: &usize| !tiling.cut[*d] && tiling.sizes[*d] != 1;
         let row: SmallVec<[usize; 4]> = (0..tiling.sizes.len()).filter(whole).collect();
         let len = row.iter().fold(1i64, |n, d| n.saturating_mul(tiling.sizes[*d]));
-        if row.is_empty() || len < LEAST {
+        if row.is_empty() || len == 0 {
             return None;
         }
         let space = RowSpace { row, len, calls: Vec::new(), kept: false, joins: false };
@@ -63,8 +59,13 @@ impl RowSpace {
             let extent = maker.extent(&graph.nodes[id])?;
             maker.space.calls.push(extent);
         }
-        let again = maker.pass > 0 && len > AGAIN;
-        Some(maker.space).filter(|s| if s.kept { len <= KEPT } else { !again })
+        Some(maker.space).filter(|s| !s.kept || len <= KEPT)
+    }
+
+    /// Passes over the elements of the row.
+    pub fn passes(&self) -> usize {
+        let elements = self.calls.iter().flatten().filter(|c| !matches!(c, RowExtent::Once(_)));
+        elements.map(|c| c.pass() + 1).max().unwrap_or(0)
     }
 }
 

@@ -18,6 +18,8 @@ use std::collections::{BTreeMap, BTreeSet};
 
 /// Bytes that what the calls of a group hand on may take in the smallest tile.
 const FRAME: i64 = 48 << 10;
+/// Most elements of a row that is read again, if nothing of it is kept: two calls read longer ones as fast.
+const AGAIN: i64 = 1024;
 /// Most operands and results of a group.
 const OPERANDS: usize = 64;
 
@@ -30,20 +32,22 @@ pub struct FuseOptions {
     pub heads: bool,
     /// Groups may have operators that are no functions of rows: reductions, normalisations, other types than singles (off by default).
     pub tiles: bool,
+    /// Fewest elements of rows that a group joins (64 by default): shorter ones cost more to walk over than to write.
+    pub row: i64,
     /// Declines one candidate in four, drawn from this seed: other groups that are as correct, for tests.
     pub vary: Option<u64>,
 }
 
 impl Default for FuseOptions {
     fn default() -> Self {
-        FuseOptions { most: 32, heads: false, tiles: false, vary: None }
+        FuseOptions { most: 32, heads: false, tiles: false, row: 64, vary: None }
     }
 }
 
 impl FuseOptions {
     /// No fusion.
     pub fn none() -> Self {
-        FuseOptions { most: 0, heads: false, tiles: false, vary: None }
+        FuseOptions { most: 0, ..FuseOptions::default() }
     }
 }
 
@@ -207,7 +211,8 @@ impl<'a> Grouping<'a> {
         let Some(space) = RowSpace::of(graph, &shape.tiling, nodes()) else { return false };
         // Without calls on elements, reductions save nothing.
         let elements = space.calls.iter().flatten().any(|c| matches!(c, RowExtent::Elements(_)));
-        if !space.joins || !elements {
+        let again = space.passes() > 1 && !space.kept && space.len > AGAIN;
+        if !space.joins || !elements || again || space.len < self.options.row {
             return false;
         }
         let made: BTreeSet<ValueId> = nodes().flat_map(|n| graph.nodes[n].results.iter().copied()).collect();

@@ -65,3 +65,78 @@ fn a_pinned_value_is_not_fused_away() {
         assert_eq!(report.placed.fused, fused, "%{pin}");
     }
 }
+
+/// Programs whose rows are joined: inputs, what is computed, how many operators are fused.
+const JOINED: &[(&str, &str, usize)] = &[
+    // One long row, which threads share; the last elements are no whole block.
+    (
+        "%x: f32[401, 777], %y: f32[401, 777]",
+        "%d: f32[401, 777] = aten.sub.Tensor(%x, %y)
+  %s: f32[401, 777] = aten.mul.Tensor(%d, %d)
+  %r: f32[] = aten.mean.default(%s)
+  %o: f32[] = aten.add.Tensor(%r, 1.0)",
+        4,
+    ),
+    // A norm: two passes, numbers of a row between them, weights that all rows share.
+    (
+        "%x: f32[5, 9, 200], %w: f32[200]",
+        "%s: f32[5, 9, 200] = aten.pow.Tensor_Scalar(%x, 2)
+  %m: f32[5, 9, 1] = aten.mean.dim(%s, [-1], True)
+  %e: f32[5, 9, 1] = aten.add.Tensor(%m, 0.00001)
+  %r: f32[5, 9, 1] = aten.rsqrt.default(%e)
+  %n: f32[5, 9, 200] = aten.mul.Tensor(%x, %r)
+  %o: f32[5, 9, 200] = aten.mul.Tensor(%n, %w)",
+        6,
+    ),
+    // A softmax: what one pass makes is kept for the next.
+    (
+        "%x: f32[70, 130]",
+        "%m: f32[70, 1] = aten.amax.default(%x, [-1], True)
+  %d: f32[70, 130] = aten.sub.Tensor(%x, %m)
+  %e: f32[70, 130] = aten.exp.default(%d)
+  %s: f32[70, 1] = aten.sum.dim_IntList(%e, [-1], True)
+  %o: f32[70, 130] = aten.div.Tensor(%e, %s)",
+        5,
+    ),
+    // Masks, truth values that are returned, rows of two dimensions, a row longer than a part.
+    (
+        "%x: f32[3, 61, 90], %k: bool[61, 90]",
+        "%a: f32[3, 61, 90] = aten.abs.default(%x)
+  %g: bool[3, 61, 90] = aten.gt.Scalar(%a, 0.5)
+  %l: bool[3, 61, 90] = aten.logical_and.default(%g, %k)
+  %f: f32[3, 61, 90] = aten.masked_fill.Scalar(%a, %l, 2.0)
+  %w: f32[3, 61, 90] = aten.where.self(%g, %x, %f)
+  %s: f32[3] = aten.sum.dim_IntList(%w, [1, 2])
+  %t: f32[3] = aten.amax.default(%f, [1, 2])
+  %o: f32[3] = aten.add.Tensor(%s, %t)",
+        8,
+    ),
+    // Rows that are views with gaps, and a divisor that repeats along them.
+    (
+        "%b: f32[40, 300]",
+        "%x: f32[40, 150][300, 2] = aten.slice.Tensor(%b, 1, 0, 300, 2)
+  %q: f32[40, 150] = aten.mul.Tensor(%x, %x)
+  %s: f32[40, 1] = aten.sum.dim_IntList(%q, [1], True)
+  %c: f32[40, 1] = aten.clamp_min.default(%s, 0.1)
+  %p: f32[40, 150][1, 0] = aten.expand.default(%c, [40, 150])
+  %o: f32[40, 150] = aten.div.Tensor(%q, %p)",
+        4,
+    ),
+];
+
+#[test]
+fn joined_rows_have_the_bits_of_single_operators() {
+    for (inputs, calls, fused) in JOINED {
+        let (program, inputs) = of_text(&format!("graph({inputs}) {{\n  {calls}\n  return %o\n}}"));
+        let (_, expected) = outcome(&program, &inputs, &plain()).expect("runs");
+        let compiled = Compiled::new(program, Some(&inputs), &CompileOptions::default()).expect("compiles");
+        assert_eq!(compiled.prepare(&inputs).expect("is placed").report().placed.fused, *fused, "{calls}");
+        for threads in [1, 2, 3] {
+            let options = RunOptions { threads, ..RunOptions::default() };
+            let outputs = compiled.instance().expect("an instance").run(&inputs.deep_clone(), &options).expect("runs");
+            let bytes: Vec<Vec<u8>> =
+                outputs.values.iter().filter_map(RunValue::tensor).map(|t| t.storage().to_vec()).collect();
+            assert_eq!(bytes, expected, "{threads} threads: {calls}");
+        }
+    }
+}

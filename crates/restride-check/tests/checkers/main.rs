@@ -36,8 +36,8 @@ fn options(rng: &mut Rng) -> PlaceOptions {
 /// A random program; of three, two with fused nodes.
 fn random(rng: &mut Rng) -> Program {
     let program = build::random(rng);
-    let options =
-        FuseOptions { vary: rng.chance(50).then(|| rng.below(1 << 30) as u64), tiles: true, ..FuseOptions::default() };
+    let vary = rng.chance(50).then(|| rng.below(1 << 30) as u64);
+    let options = FuseOptions { vary, tiles: rng.chance(50), row: 2, ..FuseOptions::default() };
     let Some(fused) = fuse(&program, &options).unwrap().filter(|_| rng.below(3) > 0) else { return program };
     restride_ir::verify(&fused.program).unwrap();
     restride_check::fusion(&program, &fused.program).unwrap();

@@ -205,7 +205,8 @@ pub(crate) static OPS: &[OpDef] = &[
     op!("hardswish", Same(0), k::HARDSWISH, activation),
     op!("hardshrink", Same(0; 1), k::HARDSHRINK, || with(&[1.0])),
     op!("softshrink", Same(0; 1), k::SOFTSHRINK, || with(&[1.0])),
-    own!("log_sigmoid", infer_log_sigmoid, |c| run(c, &[0], &[], Promotion::NoBool, &k::LOG_SIGMOID), (0), activation),
+    own!("log_sigmoid", infer_log_sigmoid, |c| run(c, &[0], &[], Promotion::NoBool, &k::LOG_SIGMOID), (0), activation)
+        .in_rows(|a, _| row_form(a, &[0], &[], Promotion::NoBool, &k::LOG_SIGMOID)),
     own!("log_sigmoid_forward", infer_log_sigmoid_forward, run_log_sigmoid_forward, (), || unary(REAL, -4.0, 4.0)),
     op!("threshold", NoBool(0; 1, 2), k::THRESHOLD, || whole(with(&[0.5, -1.0]).split_off(activation().len()), &[1, 7])),
     op!("_prelu_kernel", Same(0, 1), k::PRELU, s_prelu_kernel),

@@ -195,7 +195,8 @@ macro_rules! degrees {
 pub(crate) static OPS: &[OpDef] = &[
     own!("neg", infer_neg, run_neg, (0), || unary(NUMBERS, -2.0, 2.0))
         .in_rows(|a, _| row_form(a, &[0], &[], Promotion::Same, &k::NEG)),
-    own!("abs", infer_abs, run_abs, (0), || odd(NUMBERS, -2.0, 2.0)),
+    own!("abs", infer_abs, run_abs, (0), || odd(NUMBERS, -2.0, 2.0))
+        .in_rows(|a, _| row_form(a, &[0], &[], Promotion::Same, &k::ABS)),
     own!("angle", infer_angle, run_angle, (0), || odd(ALL, -2.0, 2.0)),
     own!("bitwise_not", infer_not, run_not, (0), || unary(BITS, -2.0, 2.0))
         .in_rows(|a, _| row_form_ask(a, &[0], &k::LOGICAL_NOT)),

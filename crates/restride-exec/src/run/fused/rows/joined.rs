@@ -141,7 +141,7 @@ impl RowProgram {
         let width = if inner.len <= width { width / inner.len * inner.len } else { width };
         let len = self.row.iter().map(|d| self.sizes[*d] as usize).product::<usize>();
         let kept = self.slots.iter().filter(|s| **s == SlotUse::Kept).count() * len;
-        let rows = if kept == 0 { ROWS } else { (KEPT_ROWS / kept).clamp(1, ROWS) };
+        let rows = KEPT_ROWS.checked_div(kept).map_or(ROWS, |rows| rows.clamp(1, ROWS));
         let mut used = 0;
         let mut take = |n: usize| {
             let at = used;
@@ -407,39 +407,39 @@ impl JoinedBox<'_> {
                 unsafe { std::slice::from_raw_parts(from.cast_const(), n) }
             };
             for call in calls {
+                if let RowWork::Fold(join, _, x) = &call.work {
+                    let mut results = [0f32; ROWS];
+                    let results = &mut results[..rows];
+                    match join {
+                        RowJoin::Sum => row_sums(source(*x), results),
+                        RowJoin::Largest => row_maxima(source(*x), results),
+                        RowJoin::Smallest => row_minima(source(*x), results),
+                    }
+                    for (row, result) in results.iter().enumerate() {
+                        // SAFETY: as promised by the caller.
+                        unsafe { self.hand_on(call, block, first + row, *result) };
+                    }
+                    continue;
+                }
                 let straight = call.to.tensor.filter(|k| call.to.slot.is_none() && here(*k));
                 let to: *mut f32 = match (straight, call.to.slot) {
                     (Some(k), _) => self.cell(block, first, k).cast(),
                     (None, Some(k)) => slot(k),
                     (None, None) => self.buffer(buffers.spare),
                 };
+                // SAFETY: a buffer or the result's place, as above.
+                let made = unsafe { out(to, n) };
                 match &call.work {
-                    RowWork::Fold(join, _, x) => {
-                        let mut results = [0f32; ROWS];
-                        let results = &mut results[..rows];
-                        match join {
-                            RowJoin::Sum => row_sums(source(*x), results),
-                            RowJoin::Largest => row_maxima(source(*x), results),
-                            RowJoin::Smallest => row_minima(source(*x), results),
-                        }
-                        for (row, result) in results.iter().enumerate() {
-                            // SAFETY: as promised by the caller.
-                            unsafe { self.hand_on(call, block, first + row, *result) };
-                        }
-                        continue;
-                    }
-                    // SAFETY: as above.
-                    RowWork::Map(row, from) => row(&operands(from, source)[..from.len()], unsafe { out(to, n) }),
-                    // SAFETY: as above.
-                    RowWork::Ask(row, from) => ask(*row, &operands(from, source)[..from.len()], unsafe { out(to, n) }),
+                    // Above.
+                    RowWork::Fold(..) => {}
+                    RowWork::Map(row, from) => row(&operands(from, source)[..from.len()], made),
+                    RowWork::Ask(row, from) => ask(*row, &operands(from, source)[..from.len()], made),
                     // Not in programs that join elements.
                     RowWork::Scale(..) => {}
                 }
                 if let Some(k) = call.to.tensor.filter(|_| straight.is_none()) {
-                    // SAFETY: cells of the result's place, which no slice shows now.
-                    let results = unsafe { out(to, n) };
-                    for (row, results) in results.chunks_exact(len).enumerate() {
-                        // SAFETY: as above.
+                    for (row, results) in made.chunks_exact(len).enumerate() {
+                        // SAFETY: cells of the result's place, which no slice shows now.
                         unsafe {
                             let cell = self.cell(block, first + row, k);
                             store_singles(program.tensors[k].dtype, cell, 0, inner.strides[k], results);
@@ -543,6 +543,11 @@ impl JoinedBox<'_> {
                 };
                 let mut fold = 0;
                 for call in calls {
+                    if let RowWork::Fold(_, _, x) = &call.work {
+                        folds[fold].push(source(*x));
+                        fold += 1;
+                        continue;
+                    }
                     let straight = call.to.tensor.filter(|k| {
                         let runs = inner.strides[*k] == 1 && program.tensors[*k].dtype == DType::F32;
                         call.to.slot.is_none() && runs
@@ -552,24 +557,19 @@ impl JoinedBox<'_> {
                         (None, Some(k)) => slot(k),
                         (None, None) => self.buffer(buffers.spare),
                     };
+                    // SAFETY: a buffer or the result's place, as above.
+                    let results = unsafe { out(to, n) };
                     match &call.work {
-                        RowWork::Fold(_, _, x) => {
-                            folds[fold].push(source(*x));
-                            fold += 1;
-                            continue;
-                        }
-                        // SAFETY: as above.
-                        RowWork::Map(row, from) => row(&operands(from, source)[..from.len()], unsafe { out(to, n) }),
-                        // SAFETY: as above.
-                        RowWork::Ask(row, from) => {
-                            ask(*row, &operands(from, source)[..from.len()], unsafe { out(to, n) })
-                        }
+                        // Above.
+                        RowWork::Fold(..) => {}
+                        RowWork::Map(row, from) => row(&operands(from, source)[..from.len()], results),
+                        RowWork::Ask(row, from) => ask(*row, &operands(from, source)[..from.len()], results),
                         // Not in programs that join elements.
                         RowWork::Scale(..) => {}
                     }
                     if let Some(k) = call.to.tensor.filter(|_| straight.is_none()) {
                         // SAFETY: cells of the result's place, which no slice shows now.
-                        unsafe { store_singles(program.tensors[k].dtype, cell(k), 0, inner.strides[k], out(to, n)) };
+                        unsafe { store_singles(program.tensors[k].dtype, cell(k), 0, inner.strides[k], results) };
                     }
                 }
             }
