@@ -6,9 +6,6 @@
 use crate::{Graph, Node, NodeId, RowForm, Tiling, ValueId, known_meta};
 use smallvec::SmallVec;
 
-/// Most elements of a row that is kept.
-const KEPT: i64 = 8192;
-
 /// What a call of a body works on.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum RowExtent {
@@ -38,8 +35,8 @@ pub struct RowSpace {
     pub len: i64,
     /// What each call works on, in the order of the body; `None` for a view.
     pub calls: Vec<Option<RowExtent>>,
-    /// Whether elements that a call makes are read in a later pass: a whole row of them is kept.
-    pub kept: bool,
+    /// Values whose elements are read in a later pass than the one that makes them: whole rows of them are kept.
+    pub kept: SmallVec<[ValueId; 4]>,
     /// Whether a call joins elements.
     pub joins: bool,
 }
@@ -53,14 +50,17 @@ impl RowSpace {
         if row.is_empty() || len == 0 {
             return None;
         }
-        let space = RowSpace { row, len, calls: Vec::new(), kept: false, joins: false };
+        let space = RowSpace { row, len, calls: Vec::new(), kept: SmallVec::new(), joins: false };
         let mut maker = RowSpaceMaker { graph, tiling, space, made: SmallVec::new(), pass: 0, ended: false };
         for id in nodes {
             let extent = maker.extent(&graph.nodes[id])?;
             maker.space.calls.push(extent);
         }
-        Some(maker.space).filter(|s| !s.kept || len <= KEPT)
+        Some(maker.space).filter(|s| len.saturating_mul(s.kept.len() as i64) <= RowSpace::KEPT)
     }
+
+    /// Most elements that are kept of a row.
+    pub const KEPT: i64 = 12288;
 
     /// Passes over the elements of the row.
     pub fn passes(&self) -> usize {
@@ -124,7 +124,11 @@ impl RowSpaceMaker<'_> {
             _ => return None,
         };
         let pass = extent.pass();
-        self.space.kept |= node.operands().any(|v| matches!(self.maker(v), Some(RowExtent::Elements(p)) if p != pass));
+        for v in node.operands() {
+            if matches!(self.maker(v), Some(RowExtent::Elements(p)) if p != pass) && !self.space.kept.contains(&v) {
+                self.space.kept.push(v);
+            }
+        }
         self.made.push((result, extent));
         Some(Some(extent))
     }

@@ -30,7 +30,7 @@ pub struct FuseOptions {
     pub most: usize,
     /// Products and convolutions head groups: the calls behind them work on finished parts of their results (off by default).
     pub heads: bool,
-    /// Groups may have operators that are no functions of rows: reductions, normalisations, other types than singles (off by default).
+    /// Groups may have operators that are no functions of rows: normalisations, variances, other types than singles (off by default).
     pub tiles: bool,
     /// Fewest elements of rows that a group joins (64 by default): shorter ones cost more to walk over than to write.
     pub row: i64,
@@ -211,7 +211,7 @@ impl<'a> Grouping<'a> {
         let Some(space) = RowSpace::of(graph, &shape.tiling, nodes()) else { return false };
         // Without calls on elements, reductions save nothing.
         let elements = space.calls.iter().flatten().any(|c| matches!(c, RowExtent::Elements(_)));
-        let again = space.passes() > 1 && !space.kept && space.len > AGAIN;
+        let again = space.passes() > 1 && space.kept.is_empty() && space.len > AGAIN;
         if !space.joins || !elements || again || space.len < self.options.row {
             return false;
         }
@@ -456,7 +456,7 @@ impl GroupShape {
             None
         };
         // What a row's calls hand on in one pass is in parts.
-        let parts: &[usize] = rows.as_ref().filter(|r| !r.kept).map_or(&[], |r| &r.row);
+        let parts: &[usize] = rows.as_ref().filter(|r| r.kept.is_empty()).map_or(&[], |r| &r.row);
         // Tiles of the values so far change with the dimensions that are cut.
         let known = if grown.tiling.cut == self.tiling.cut && rows.is_none() { self.values.len() } else { 0 };
         grown.frame = if known > 0 { self.frame } else { 0 };

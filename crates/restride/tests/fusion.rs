@@ -111,6 +111,16 @@ const JOINED: &[(&str, &str, usize)] = &[
   %o: f32[3] = aten.add.Tensor(%s, %t)",
         8,
     ),
+    // Truth values and numbers that are kept of long rows, of which a block has few.
+    (
+        "%x: f32[7, 3000]",
+        "%g: bool[7, 3000] = aten.gt.Scalar(%x, 0.1)
+  %z: f32[7, 3000] = aten.masked_fill.Scalar(%x, %g, 0.5)
+  %s: f32[7, 1] = aten.sum.dim_IntList(%z, [-1], True)
+  %d: f32[7, 3000] = aten.div.Tensor(%x, %s)
+  %o: f32[7, 3000] = aten.where.self(%g, %d, %z)",
+        5,
+    ),
     // Rows that are views with gaps, and a divisor that repeats along them.
     (
         "%b: f32[40, 300]",

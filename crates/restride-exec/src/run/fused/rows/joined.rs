@@ -6,21 +6,21 @@
 
 use super::walk::RowWalk;
 use super::{
-    MOST, OPERANDS, PART, RowCall, RowProgram, RowSource, RowWork, SHARED, SlotUse, TileSource, ask, operands,
+    LINE, MOST, OPERANDS, PART, RowCall, RowProgram, RowSource, RowWork, SHARED, SlotUse, TileSource, ask, operands,
 };
-use restride_ir::{Ctx, RowExtent, RowJoin};
+use restride_ir::{Ctx, RowExtent, RowJoin, RowSpace};
 use restride_kernels::reduce::parts::{JoinedParts, row_maxima, row_minima, row_sums};
 use restride_kernels::support::convert::{fill_singles, load_singles, store_singles};
 use restride_kernels::support::par;
 use restride_kernels::support::stack::Stack;
 use restride_tensor::DType;
 use smallvec::SmallVec;
-use std::ops::Range;
+use std::ops::{Range, RangeInclusive};
 
-/// Elements of what is kept of rows, at most: the frame of a fused node.
-const KEPT_ROWS: usize = 12288;
+/// Elements of what is kept of rows, at most.
+const KEPT_ROWS: usize = RowSpace::KEPT as usize;
 /// Elements of all buffers: what is kept, parts, and what rows have one of.
-const ROOM: usize = KEPT_ROWS + PARTS + MOST * ROWS;
+const ROOM: usize = KEPT_ROWS + PARTS + MOST * (ROWS + 2 * LINE);
 /// Elements of all parts: a first cache and a half.
 const PARTS: usize = 12288;
 /// Most rows of a block.
@@ -145,7 +145,7 @@ impl RowProgram {
         let mut used = 0;
         let mut take = |n: usize| {
             let at = used;
-            used += n.next_multiple_of(16);
+            used += n.next_multiple_of(LINE);
             at
         };
         let spare = take(width.max(rows));
@@ -238,7 +238,7 @@ impl RowProgram {
             // SAFETY: as promised by the caller.
             block(&mut |row| unsafe {
                 rows.joined(0, row, 0, &results);
-                rows.once(1, row);
+                rows.once(1..=usize::MAX, row);
             });
         });
     }
@@ -299,7 +299,7 @@ impl JoinedBox<'_> {
         for pass in 0..self.passes.len() {
             // SAFETY: as promised by the caller.
             unsafe {
-                self.once(pass, block);
+                self.once(pass..=pass, block);
                 if self.inner.is_one() && self.inner.len <= self.buffers.width {
                     self.whole_rows(pass, block);
                     continue;
@@ -314,7 +314,7 @@ impl JoinedBox<'_> {
         }
         // Those that no pass follows.
         // SAFETY: as promised by the caller.
-        unsafe { self.once(self.passes.len(), block) }
+        unsafe { self.once(self.passes.len()..=usize::MAX, block) }
     }
 
     /// The address of a row's first element in a tensor.
@@ -450,13 +450,14 @@ impl JoinedBox<'_> {
         }
     }
 
-    /// Runs the calls on what rows have one of that come before a pass.
+    /// Runs the calls on what rows have one of that come before these passes.
     ///
     /// # Safety
     /// As [`RowProgram::all`].
-    unsafe fn once(&self, pass: usize, block: RowBlock<'_>) {
+    unsafe fn once(&self, passes: RangeInclusive<usize>, block: RowBlock<'_>) {
         let n = block.rows;
-        for call in self.program.calls.iter().filter(|c| c.extent == RowExtent::Once(pass)) {
+        for call in self.program.calls.iter().filter(|c| matches!(c.extent, RowExtent::Once(p) if passes.contains(&p)))
+        {
             let mut loaded = [[0f32; ROWS]; OPERANDS];
             let mut xs: [&[f32]; OPERANDS] = [&[]; OPERANDS];
             let from = call.work.sources();
