@@ -39,9 +39,9 @@ fn elu<T: Real>(x: T, alpha: T, scale: T, input_scale: T) -> T {
 }
 
 pointwise! {
-    RELU(x) "`max(x, 0)`" { whole: if x > 0 { x } else { 0 }, real: x.larger(0.0) }
+    RELU(x) "`max(x, 0)`" { int: x.max(0), real: x.larger(0.0) }
     CLAMP(x, lo, hi) "`x` brought into `lo..hi`; NaN if any is" {
-        whole: x.max(lo).min(hi),
+        integer: x.max(lo).min(hi),
         elementary: clamp(x, lo, hi),
     }
     LEAKY_RELU(x, slope) "`x`, times `slope` below 0" { real: if x > 0.0 { x } else { x * slope } }

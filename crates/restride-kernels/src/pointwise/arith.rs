@@ -150,14 +150,14 @@ fn no_zero_divisor(xs: &[&[i64]]) -> Result<(), &'static str> {
 pointwise! {
     ADD(a, b) "`a + b`" { whole: a.wrapping_add(b), real: a + b, complex: a + b }
     ADD_SCALED(a, b, alpha) "`a + alpha * b`" {
-        whole: a.wrapping_add(alpha.wrapping_mul(b)), real: a + alpha * b, complex: a + alpha * b,
+        int: a.wrapping_add(alpha.wrapping_mul(b)), real: a + alpha * b, complex: a + alpha * b,
     }
     SUB(a, b) "`a - b`" { whole: a.wrapping_sub(b), real: a - b, complex: a - b }
     SUB_SCALED(a, b, alpha) "`a - alpha * b`" {
-        whole: a.wrapping_sub(alpha.wrapping_mul(b)), real: a - alpha * b, complex: a - alpha * b,
+        int: a.wrapping_sub(alpha.wrapping_mul(b)), real: a - alpha * b, complex: a - alpha * b,
     }
     RSUB(a, b, alpha) "`b - alpha * a`" {
-        whole: b.wrapping_sub(alpha.wrapping_mul(a)), real: b - alpha * a, complex: b - alpha * a,
+        int: b.wrapping_sub(alpha.wrapping_mul(a)), real: b - alpha * a, complex: b - alpha * a,
     }
     MUL(a, b) "`a * b`" { whole: a.wrapping_mul(b), real: a * b, complex: a * b }
     DIV(a, b) "`a / b`" { real: a / b, complex: div_complex(a, b) }
@@ -199,8 +199,8 @@ pointwise! {
         int: if a == 0 { b } else { (a > 0) as i64 },
         real: if a == 0.0 { b } else { (a > 0.0) as u8 as T },
     }
-    MAXIMUM(a, b) "the larger; NaN if either is" { whole: a.max(b), real: a.larger(b) }
-    MINIMUM(a, b) "the smaller; NaN if either is" { whole: a.min(b), real: a.smaller(b) }
+    MAXIMUM(a, b) "the larger; NaN if either is" { whole: a.max(b), integer: a.max(b), real: a.larger(b) }
+    MINIMUM(a, b) "the smaller; NaN if either is" { whole: a.min(b), integer: a.min(b), real: a.smaller(b) }
     FMAX(a, b) "the larger, NaN only if both are" { int: a.max(b), real: a.max(b) }
     FMIN(a, b) "the smaller, NaN only if both are" { int: a.min(b), real: a.min(b) }
     LDEXP(a, b) "`a` times two to the power of `b`" { elementary: a * b.exp2_fast(), complex: a * (b * std::f64::consts::LN_2 as F).by(m::exp) }
@@ -218,7 +218,7 @@ pointwise! {
         integer: a >> if (0..64).contains(&b) { b } else { 63 },
     }
     ADDCMUL(a, b, c, value) "`a + value * b * c`" {
-        whole: a.wrapping_add(value.wrapping_mul(b).wrapping_mul(c)), real: a + value * b * c, complex: a + value * b * c,
+        int: a.wrapping_add(value.wrapping_mul(b).wrapping_mul(c)), real: a + value * b * c, complex: a + value * b * c,
     }
     ADDCDIV(a, b, c, value) "`a + value * b / c`" {
         real: a + value * b / c, complex: a + div_complex(value * b, c),

@@ -11,10 +11,10 @@ predicates! {
     GE(a, b) "`a >= b`" { whole: a >= b, real: a >= b }
     LOGICAL_AND(a, b) "both are not zero" {
         // Both are asked: a branch on the first would be guessed wrong half of the time.
-        whole: (a != 0) & (b != 0), real: (a != 0.0) & (b != 0.0), complex: truth(a) && truth(b),
+        whole: (a != 0) & (b != 0), integer: (a != 0) & (b != 0), real: (a != 0.0) & (b != 0.0), complex: truth(a) && truth(b),
     }
     LOGICAL_OR(a, b) "one is not zero" {
-        whole: (a != 0) | (b != 0), real: (a != 0.0) | (b != 0.0), complex: truth(a) || truth(b),
+        whole: (a != 0) | (b != 0), integer: (a != 0) | (b != 0), real: (a != 0.0) | (b != 0.0), complex: truth(a) || truth(b),
     }
     LOGICAL_XOR(a, b) "exactly one is not zero" {
         whole: (a != 0) != (b != 0), real: (a != 0.0) != (b != 0.0), complex: truth(a) != truth(b),

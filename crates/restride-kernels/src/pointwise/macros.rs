@@ -69,7 +69,26 @@ macro_rules! truth_of {
     };
 }
 
-/// A row function of truth values, compiled for several instruction sets.
+/// A row function of narrow integers, which processors without the vectors of `isa::has_vectors` compute as wide ones.
+macro_rules! rowwise_narrow {
+    ($t:ty, $r:ty, $args:tt, $e:expr) => {
+        |xs, out| {
+            struct Row<'a>(&'a [&'a [$t]], &'a mut [$r]);
+            impl $crate::support::isa::Work for Row<'_> {
+                type Out = ();
+                const WIDEST: bool = false;
+                #[inline(always)]
+                fn run(self) {
+                    let Row(xs, out) = self;
+                    each_element!($t, $r, xs, out, $args, $e)
+                }
+            }
+            $crate::support::isa::run_narrow(Row(xs, out))
+        }
+    };
+}
+
+/// As [`rowwise_narrow`], of truth values.
 macro_rules! truthwise {
     ($r:ident, $args:tt, $e:expr) => {
         |xs, out| {
@@ -84,7 +103,7 @@ macro_rules! truthwise {
                     each_truth!($r, xs, out, $args, $e)
                 }
             }
-            $crate::support::isa::run(Row(xs, out))
+            $crate::support::isa::run_narrow(Row(xs, out))
         }
     };
 }
@@ -100,9 +119,9 @@ macro_rules! result {
 }
 
 /// Sets the row functions of one group of compute types: `integer` is `int` with what the first vectors lack, comparisons and shifts
-/// of 64 bits; `whole` is that, and narrow integers in their own type, where the same expression gives the same there; `real` is
-/// arithmetic, `elementary` has functions of `support/math.rs`, for which the widest vectors pay; `single` and `double` are one type
-/// of these alone; `exponential` has those that `support/math.rs` has of doubles too.
+/// of 64 bits; `whole` is `int`, and narrow integers in their own type, where the same expression gives the same there (`integer`
+/// behind it replaces the former); `real` is arithmetic, `elementary` has functions of `support/math.rs`, for which the widest vectors
+/// pay; `single` and `double` are one type of these alone; `exponential` has those that `support/math.rs` has of doubles too.
 macro_rules! group {
     ($p:ident, $r:ident, int, $xs:tt, $e:expr) => {
         $p.int = Some(rowwise!(i64, result!($r i64), $xs, $e));
@@ -111,23 +130,19 @@ macro_rules! group {
         $p.int = Some(rowwise_wide!(true, i64, result!($r i64), $xs, $e));
     };
     ($p:ident, number, whole, $xs:tt, $e:expr) => {
-        $p.int = Some(rowwise_wide!(true, i64, i64, $xs, $e));
+        $p.int = Some(rowwise!(i64, i64, $xs, $e));
         $p.narrow = Some($crate::pointwise::NarrowRows {
             truth: truthwise!(number, $xs, $e),
-            u8: rowwise_wide!(false, u8, u8, $xs, $e),
-            i8: rowwise_wide!(false, i8, i8, $xs, $e),
-            i16: rowwise_wide!(false, i16, i16, $xs, $e),
-            i32: rowwise_wide!(false, i32, i32, $xs, $e),
+            u8: rowwise_narrow!(u8, u8, $xs, $e),
+            i32: rowwise_narrow!(i32, i32, $xs, $e),
         });
     };
     ($p:ident, truth, whole, $xs:tt, $e:expr) => {
-        $p.int = Some(rowwise_wide!(true, i64, bool, $xs, $e));
+        $p.int = Some(rowwise!(i64, bool, $xs, $e));
         $p.narrow = Some($crate::pointwise::NarrowAnswers {
             truth: truthwise!(truth, $xs, $e),
-            u8: rowwise_wide!(false, u8, bool, $xs, $e),
-            i8: rowwise_wide!(false, i8, bool, $xs, $e),
-            i16: rowwise_wide!(false, i16, bool, $xs, $e),
-            i32: rowwise_wide!(false, i32, bool, $xs, $e),
+            u8: rowwise_narrow!(u8, bool, $xs, $e),
+            i32: rowwise_narrow!(i32, bool, $xs, $e),
         });
     };
     ($p:ident, $r:ident, real, $xs:tt, $e:expr) => {
@@ -147,7 +162,7 @@ macro_rules! group {
         $p.f64 = Some(rowwise!(f64, result!($r f64), $xs, $e));
     };
     ($p:ident, $r:ident, single, $xs:tt, $e:expr) => {
-        $p.f32 = Some(rowwise_wide!(true, f32, result!($r f32), $xs, $e));
+        $p.f32 = Some(rowwise_wide!(false, f32, result!($r f32), $xs, $e));
     };
     ($p:ident, $r:ident, double, $xs:tt, $e:expr) => {
         $p.f64 = Some(rowwise!(f64, result!($r f64), $xs, $e));

@@ -3,6 +3,7 @@
 use super::{Input, Pointwise, PointwiseError, Predicate, RowFn, drive};
 use crate::pointwise::drive::{Answer, RowType};
 use crate::support::convert::round_scalar;
+use crate::support::isa;
 use restride_tensor::{DType, Scalar, ViewMut};
 
 /// A cell of a `bool` tensor.
@@ -25,17 +26,13 @@ impl From<bool> for TruthByte {
     }
 }
 
-/// A row function for each type of narrow integers.
+/// A row function for each type of narrow integers that is common: for each there are copies for instruction sets.
 #[derive(Clone, Copy)]
 pub struct NarrowRows {
     /// For `bool`.
     pub truth: RowFn<TruthByte>,
     /// For `u8`.
     pub u8: RowFn<u8>,
-    /// For `i8`.
-    pub i8: RowFn<i8>,
-    /// For `i16`.
-    pub i16: RowFn<i16>,
     /// For `i32`.
     pub i32: RowFn<i32>,
 }
@@ -47,10 +44,6 @@ pub struct NarrowAnswers {
     pub truth: RowFn<TruthByte>,
     /// For `u8`.
     pub u8: RowFn<u8, bool>,
-    /// For `i8`.
-    pub i8: RowFn<i8, bool>,
-    /// For `i16`.
-    pub i16: RowFn<i16, bool>,
     /// For `i32`.
     pub i32: RowFn<i32, bool>,
 }
@@ -67,8 +60,6 @@ pub(super) fn compute(
     match common {
         DType::Bool => Some(drive_rows::<TruthByte, TruthByte>(common, inputs, out, threads, rows.truth)),
         DType::U8 => Some(drive_rows::<u8, u8>(common, inputs, out, threads, rows.u8)),
-        DType::I8 => Some(drive_rows::<i8, i8>(common, inputs, out, threads, rows.i8)),
-        DType::I16 => Some(drive_rows::<i16, i16>(common, inputs, out, threads, rows.i16)),
         DType::I32 => Some(drive_rows::<i32, i32>(common, inputs, out, threads, rows.i32)),
         _ => None,
     }
@@ -88,8 +79,6 @@ pub(super) fn decide(
             Some(drive_rows::<TruthByte, TruthByte>(common, inputs, out, threads, rows.truth))
         }
         DType::U8 => Some(drive_rows::<u8, bool>(common, inputs, out, threads, rows.u8)),
-        DType::I8 => Some(drive_rows::<i8, bool>(common, inputs, out, threads, rows.i8)),
-        DType::I16 => Some(drive_rows::<i16, bool>(common, inputs, out, threads, rows.i16)),
         DType::I32 => Some(drive_rows::<i32, bool>(common, inputs, out, threads, rows.i32)),
         _ => None,
     }
@@ -108,15 +97,16 @@ fn drive_rows<T: RowType, R: Answer>(
     })
 }
 
-/// Whether all operands are of this type, and parameters are numbers of it.
+/// Whether all operands are of this type, and parameters are numbers of it; and there are vectors to compute them in.
 fn fits(common: DType, inputs: &[Input<'_>]) -> bool {
-    inputs.iter().all(|x| match x {
-        Input::View(v) | Input::Mask(v) => v.dtype() == common,
-        Input::Number(_) => true,
-        Input::Parameter(Scalar::Bool(_)) => true,
-        Input::Parameter(s @ Scalar::Int(i)) => round_scalar::<i64>(common, *s) == *i,
-        Input::Parameter(_) => false,
-    })
+    isa::has_vectors()
+        && inputs.iter().all(|x| match x {
+            Input::View(v) | Input::Mask(v) => v.dtype() == common,
+            Input::Number(_) => true,
+            Input::Parameter(Scalar::Bool(_)) => true,
+            Input::Parameter(s @ Scalar::Int(i)) => round_scalar::<i64>(common, *s) == *i,
+            Input::Parameter(_) => false,
+        })
 }
 
 macro_rules! narrow_types {
@@ -156,8 +146,6 @@ macro_rules! narrow_types {
 narrow_types! {
     TruthByte, Bool, |x| TruthByte::from(x != 0);
     u8, U8, |x| x as u8;
-    i8, I8, |x| x as i8;
-    i16, I16, |x| x as i16;
     i32, I32, |x| x as i32;
 }
 

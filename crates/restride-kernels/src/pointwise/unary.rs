@@ -60,7 +60,7 @@ of_angles!(cosines, math::cos, f64::cos);
 of_angles!(tangents, math::tan, f64::tan);
 
 pointwise! {
-    NEG(a) "`-a`" { whole: a.wrapping_neg(), real: -a, complex: -a }
+    NEG(a) "`-a`" { int: a.wrapping_neg(), real: -a, complex: -a }
     ABS(a) "absolute value" { int: a.wrapping_abs(), real: a.abs() }
     SIGN(a) "-1, 0 or 1; 0 for NaN" { int: a.signum(), real: ((a > 0.0) as i8 - (a < 0.0) as i8) as T }
     SGN(a) "direction of a complex number" {
@@ -118,7 +118,7 @@ pointwise! {
     SINC(a) "`sin(pi a) / (pi a)`" { library: sinc(a), complex: (a * (std::f64::consts::PI as F)).by(m::sin_over) }
     DEG2RAD(a) "degrees to radians" { real: a * T::of(std::f64::consts::PI / 180.0) }
     RAD2DEG(a) "radians to degrees" { real: a * T::of(180.0 / std::f64::consts::PI) }
-    SQUARE(a) "`a * a`" { whole: a.wrapping_mul(a), real: a * a, complex: a * a }
+    SQUARE(a) "`a * a`" { int: a.wrapping_mul(a), real: a * a, complex: a * a }
     CUBE(a) "`a * a * a`" { int: a.wrapping_mul(a).wrapping_mul(a), real: a * a * a, complex: a * a * a }
     CONJ(a) "complex conjugate" { int: a, real: a, complex: a.conj() }
     NAN_TO_NUM(a, nan, posinf, neginf) "NaN and infinities replaced" {

@@ -63,7 +63,6 @@ pub fn room(operands: &[Stored<'_>], out: Stored<'_>) -> usize {
 enum Power {
     One,
     Two,
-    Infinite,
 }
 
 impl Power {
@@ -71,7 +70,6 @@ impl Power {
         match p {
             1.0 => Some(Power::One),
             2.0 => Some(Power::Two),
-            f64::INFINITY => Some(Power::Infinite),
             _ => None,
         }
     }
@@ -107,9 +105,6 @@ fn in_tiles<T: Real>(a: &[T], b: &[T], [n, k, m]: [usize; 3], power: Power, out:
                 isa::run(Tiles { a, b, m, out: &mut *out, term: |d: T| d * d, join: |s: T, d: T| s + d });
                 isa::run(DistanceRoots(out));
             }
-            Power::Infinite => {
-                isa::run(Tiles { a, b, m, out, term: |d: T| d.abs(), join: |s: T, d: T| d.larger(s) });
-            }
         }
     });
 }
@@ -126,7 +121,7 @@ struct Tiles<'a, T, F, G> {
 
 impl<T: Real, F: Fn(T) -> T, G: Fn(T, T) -> T> isa::Work for Tiles<'_, T, F, G> {
     type Out = ();
-    const WIDEST: bool = true;
+    const WIDEST: bool = false;
     #[inline(always)]
     fn run(self) {
         let Tiles { a, b, m, out, term, join } = self;

@@ -100,6 +100,34 @@ pub(crate) fn run<W: Work>(work: W) -> W::Out {
     work.run()
 }
 
+/// Whether [`run_narrow`] may be called: there are vectors of 256 bits, or loops are compiled once.
+pub(crate) fn has_vectors() -> bool {
+    #[cfg(all(target_arch = "x86_64", not(miri)))]
+    return isa() != Isa::Baseline;
+    #[cfg(not(all(target_arch = "x86_64", not(miri))))]
+    true
+}
+
+/// As [`run`], without a copy for the baseline and one for the widest vectors.
+///
+/// # Panics
+/// Where [`has_vectors`] is false.
+#[inline(always)]
+pub(crate) fn run_narrow<W: Work>(work: W) -> W::Out {
+    #[cfg(all(target_arch = "x86_64", not(miri)))]
+    {
+        #[target_feature(enable = "avx2,fma,f16c,bmi1,bmi2")]
+        fn avx2<W: Work>(work: W) -> W::Out {
+            work.run()
+        }
+        assert!(has_vectors(), "narrow rows need vectors");
+        // SAFETY: the processor has these features, as `has_vectors` found.
+        unsafe { avx2(work) }
+    }
+    #[cfg(not(all(target_arch = "x86_64", not(miri))))]
+    work.run()
+}
+
 #[cfg(test)]
 pub(crate) mod tests {
     use super::*;
