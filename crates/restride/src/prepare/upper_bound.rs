@@ -82,6 +82,9 @@ impl ArenaBound {
         let (mut most, mut at_largest) = (0, Vec::new());
         // Progress tells of runs only.
         let options = &CompileOptions { progress: Progress::default(), ..options.clone() };
+        // Groups do not join rows of smaller sizes, and write what they would not at the largest ones.
+        let mut apart = options.clone();
+        apart.fuse.row = i64::MAX;
         for (segment, constant) in segments.iter().zip(constant) {
             let program = &segment.program;
             let found = largest(program, functional)
@@ -91,12 +94,14 @@ impl ArenaBound {
                 Err(why) => return Ok(ArenaBound::unknown(why)),
             };
             let times = &mut Default::default();
-            let placed = lowered(program, &binding, constant, options.ahead)
-                .and_then(|l| attempt(l.program, options, times))
-                .and_then(|plain| Made::fused(plain, options, times));
-            match placed {
-                Ok(made) => {
-                    most = most.max(made.plan.arena_bytes.saturating_add(more));
+            let mut placed = |options: &CompileOptions| {
+                lowered(program, &binding, constant, options.ahead)
+                    .and_then(|l| attempt(l.program, options, times))
+                    .and_then(|plain| Made::fused(plain, options, times))
+            };
+            match placed(options).and_then(|made| Ok((made, placed(&apart)?.plan.arena_bytes))) {
+                Ok((made, apart)) => {
+                    most = most.max(made.plan.arena_bytes.max(apart).saturating_add(more));
                     at_largest.push(AtLargest { placement: made.placement, plan: made.plan });
                 }
                 Err(e) => return Ok(ArenaBound::unknown(format!("the largest sizes do not go together: {e}"))),
