@@ -335,7 +335,7 @@ fn what_changes_a_result_is_rejected() {
 /// output is rejected.
 #[test]
 fn what_changes_a_result_of_a_fused_node_is_rejected() {
-    let (range, chosen) = seeds(1000..1200);
+    let (range, chosen) = seeds(1000..1500);
     let fused = |p: &Program| p.graph().ordered().any(|(_, n)| n.op.def().fused);
     let kinds = [
         DamageKind::Reuse,
