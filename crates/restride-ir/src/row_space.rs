@@ -1,4 +1,5 @@
-//! Row spaces: bodies whose calls are functions of rows ([`RowForm`]), some of which join the elements of a row.
+//! Row spaces of fused bodies. All calls of such a body are functions of rows ([`RowForm`]), and reductions among them join the elements
+//! of a row.
 //!
 //! What the reductions of a body join is one row. A call works on the elements of the row or once a row, and calls run in the order of
 //! the body, in passes over the row: what a pass joins is there when the next one begins.

@@ -111,7 +111,7 @@ const JOINED: &[(&str, &str, usize)] = &[
   %o: f32[3] = aten.add.Tensor(%s, %t)",
         8,
     ),
-    // Truth values and numbers that are kept of long rows, of which a block has few.
+    // A second pass reads truth values and numbers that the first one made. Rows are long, so a block keeps two of them.
     (
         "%x: f32[7, 3000]",
         "%g: bool[7, 3000] = aten.gt.Scalar(%x, 0.1)

@@ -8,7 +8,7 @@ use crate::support::number::Number;
 /// Interleaved parts of a block.
 const SIDE: usize = side::<f32>();
 
-/// A row of which some elements have come: its result is that of [`super::reduce`].
+/// A reduction of a row that is given part by part. The result has the bits that [`super::reduce`] gives for the whole row.
 pub struct JoinedParts {
     by: &'static PartFunctions,
     /// The block that is not full.
@@ -25,7 +25,7 @@ struct PartFunctions {
     rows: fn(&[f32], &mut [f32]),
     /// Adds the elements of a part to those of a block.
     add: fn(&mut [f32; SIDE], usize, &[f32]),
-    /// The result of a block of so many elements.
+    /// Joins the lanes of a block. The number says how many elements the block has.
     end: fn(&mut [f32; SIDE], usize) -> f32,
 }
 

@@ -94,12 +94,13 @@ impl ArenaBound {
                 Err(why) => return Ok(ArenaBound::unknown(why)),
             };
             let times = &mut Default::default();
-            let mut placed = |options: &CompileOptions| {
-                lowered(program, &binding, constant, options.ahead)
-                    .and_then(|l| attempt(l.program, options, times))
-                    .and_then(|plain| Made::fused(plain, options, times))
-            };
-            match placed(options).and_then(|made| Ok((made, placed(&apart)?.plan.arena_bytes))) {
+            let placed = lowered(program, &binding, constant, options.ahead)
+                .and_then(|l| attempt(l.program, options, times))
+                .and_then(|plain| {
+                    let apart = Made::fused(plain.clone(), &apart, times)?.plan.arena_bytes;
+                    Ok((Made::fused(plain, options, times)?, apart))
+                });
+            match placed {
                 Ok((made, apart)) => {
                     most = most.max(made.plan.arena_bytes.max(apart).saturating_add(more));
                     at_largest.push(AtLargest { placement: made.placement, plan: made.plan });

@@ -55,6 +55,8 @@ pub(super) struct RowProgram {
     scales: Vec<ChannelFactors>,
     /// Where calls join elements: the dimensions of a row, slowest first, which are the last ones of the order.
     row: SmallVec<[usize; 4]>,
+    /// How often calls that join elements walk over a row.
+    passes: usize,
 }
 
 /// What a buffer holds.
@@ -108,6 +110,16 @@ impl RowWork {
         match self {
             RowWork::Map(_, from) | RowWork::Ask(_, from) => from,
             RowWork::Scale(_, x, _) | RowWork::Fold(_, _, x) => std::slice::from_ref(x),
+        }
+    }
+
+    /// Computes a row of a map or of answers. Scales and reductions need more than a row: whoever walks over the rows runs them.
+    #[inline(always)]
+    fn map<'a>(&self, source: impl Fn(RowSource) -> &'a [f32], out: &mut [f32]) {
+        match self {
+            RowWork::Map(row, from) => row(&operands(from, source)[..from.len()], out),
+            RowWork::Ask(row, from) => ask(*row, &operands(from, source)[..from.len()], out),
+            RowWork::Scale(..) | RowWork::Fold(..) => {}
         }
     }
 }
@@ -168,6 +180,7 @@ impl RowProgram {
         let whole = (0..tiling.sizes.len()).any(|d| tiling.sizes[d] != 1 && !tiling.cut[d]);
         let space = if whole { Some(RowSpace::of(body, tiling, body.order.iter().copied())?) } else { None };
         let row = space.as_ref().map(|s| s.row.clone()).unwrap_or_default();
+        let passes = space.as_ref().map_or(0, RowSpace::passes);
         let last = &writes.last()?.layout;
         let mut order: SmallVec<[usize; 6]> = (0..last.rank()).filter(|d| !row.contains(d)).collect();
         by_stride(&mut order, |d| last.strides[d]);
@@ -181,6 +194,7 @@ impl RowProgram {
             slots: Vec::new(),
             scales: Vec::new(),
             row,
+            passes,
         };
         let mut maker = RowMaker { body, tiling, metas, far, space, program, places: Vec::new(), values: Vec::new() };
         let returned: Vec<ValueId> = body.output_values().collect();
@@ -242,6 +256,15 @@ impl RowProgram {
         1 + self.slots.len() + self.constants.len() + self.tensors.len()
     }
 
+    /// In how many parts threads share the space: as many for each thread.
+    fn parts(&self, threads: usize) -> usize {
+        let elements = self.sizes.iter().product::<i64>() as usize;
+        if threads <= 1 {
+            return 1;
+        }
+        (elements * self.calls.len() / (SHARED / 2) / threads).min(4) * threads
+    }
+
     /// Runs the whole space. `base` gives the address of a source's first cell.
     ///
     /// # Safety
@@ -253,12 +276,7 @@ impl RowProgram {
             return unsafe { self.all_joined(base, ctx) };
         }
         let none: SmallVec<[isize; 6]> = SmallVec::from_elem(0, self.sizes.len());
-        let elements = self.sizes.iter().product::<i64>() as usize;
-        let parts = match ctx.threads {
-            // As many for each thread.
-            threads if threads > 1 => (elements * self.calls.len() / (SHARED / 2) / threads).min(4) * threads,
-            _ => 1,
-        };
+        let parts = self.parts(ctx.threads);
         let dims = self.order.iter().map(|&d| (d, self.sizes[d] as usize));
         let Some((dim, parts)) = par::cut(dims, parts, ctx.threads) else {
             // SAFETY: as promised by the caller.
@@ -379,10 +397,6 @@ impl RowProgram {
                     // SAFETY: as above.
                     let out = unsafe { std::slice::from_raw_parts_mut(to, n) };
                     match &call.work {
-                        RowWork::Map(row, from) => row(&operands(from, source)[..from.len()], out),
-                        RowWork::Ask(row, from) => ask(*row, &operands(from, source)[..from.len()], out),
-                        // Only where rows are joined, which is not here.
-                        RowWork::Fold(..) => {}
                         RowWork::Scale(row, x, k) => {
                             let scale = &self.scales[*k];
                             let layout = self.tensors.len() + k;
@@ -406,6 +420,7 @@ impl RowProgram {
                                 }),
                             }
                         }
+                        other => other.map(source, out),
                     }
                     if let Some(k) = call.to.tensor.filter(|_| straight.is_none()) {
                         // SAFETY: cells of the result's place, which no slice shows now.

@@ -5,9 +5,7 @@
 //! bits for any number of threads.
 
 use super::walk::RowWalk;
-use super::{
-    LINE, MOST, OPERANDS, PART, RowCall, RowProgram, RowSource, RowWork, SHARED, SlotUse, TileSource, ask, operands,
-};
+use super::{LINE, MOST, OPERANDS, PART, RowCall, RowProgram, RowSource, RowWork, SlotUse, TileSource, ask};
 use restride_ir::{Ctx, RowExtent, RowJoin, RowSpace};
 use restride_kernels::reduce::parts::{JoinedParts, row_maxima, row_minima, row_sums};
 use restride_kernels::support::convert::{fill_singles, load_singles, store_singles};
@@ -84,11 +82,7 @@ impl RowProgram {
     /// As [`RowProgram::all`].
     pub(super) unsafe fn all_joined(&self, base: &(dyn Fn(TileSource) -> *mut u8 + Sync), ctx: &Ctx) {
         let (outer, _) = self.order.split_at(self.order.len() - self.row.len());
-        let elements = self.order.iter().map(|d| self.sizes[*d]).product::<i64>() as usize;
-        let parts = match ctx.threads {
-            threads if threads > 1 => (elements * self.calls.len() / (SHARED / 2) / threads).min(4) * threads,
-            _ => 1,
-        };
+        let parts = self.parts(ctx.threads);
         let inner = RowWalk::along(self, &self.row, &self.sizes);
         let buffers = self.row_buffers(&inner, &RowWalk::along(self, outer, &self.sizes));
         let none: SmallVec<[isize; 6]> = SmallVec::from_elem(0, self.sizes.len());
@@ -106,7 +100,7 @@ impl RowProgram {
             branch *= 2;
         }
         let folds = self.calls.iter().filter(|c| matches!(c.work, RowWork::Fold(..))).count();
-        let one = outer.iter().all(|d| self.sizes[*d] == 1) && inner.is_one() && self.passes() == 1;
+        let one = outer.iter().all(|d| self.sizes[*d] == 1) && inner.is_one() && self.passes == 1;
         if parts > 1 && one && inner.len >= 4 * branch && folds <= SHARED_FOLDS {
             // SAFETY: as promised by the caller.
             return unsafe { self.in_branches(base, (&inner, &buffers), branch, ctx.threads) };
@@ -115,14 +109,8 @@ impl RowProgram {
         unsafe { self.rows_of(base, (&inner, &buffers), &none, &self.sizes) }
     }
 
-    /// Passes over the elements of a row.
-    fn passes(&self) -> usize {
-        let elements = self.calls.iter().filter(|c| !matches!(c.extent, RowExtent::Once(_)));
-        elements.map(|c| c.extent.pass() + 1).max().unwrap_or(0)
-    }
-
     fn row_buffers(&self, inner: &RowWalk, outer: &RowWalk) -> RowBuffers {
-        // Rows of which a part has several are gathered where they do not go on in each other.
+        // A part may have several rows. A call reads them as one slice, so rows that lie apart are copied behind each other.
         let several = inner.is_one() && inner.len <= PART / 2;
         let apart = |k: usize| {
             let t = &self.tensors[k];
@@ -269,7 +257,7 @@ impl RowProgram {
             let spread = given(&buffers.spread, RowSource::Slot).into_iter().collect();
             RowPass { calls, gathered, spread }
         };
-        let passes = (0..self.passes()).map(pass).collect();
+        let passes = (0..self.passes).map(pass).collect();
         run(&JoinedBox { program: self, inner, bases, buffers, memory: memory.as_mut_ptr(), passes });
     }
 }
@@ -429,14 +417,7 @@ impl JoinedBox<'_> {
                 };
                 // SAFETY: a buffer or the result's place, as above.
                 let made = unsafe { out(to, n) };
-                match &call.work {
-                    // Above.
-                    RowWork::Fold(..) => {}
-                    RowWork::Map(row, from) => row(&operands(from, source)[..from.len()], made),
-                    RowWork::Ask(row, from) => ask(*row, &operands(from, source)[..from.len()], made),
-                    // Not in programs that join elements.
-                    RowWork::Scale(..) => {}
-                }
+                call.work.map(source, made);
                 if let Some(k) = call.to.tensor.filter(|_| straight.is_none()) {
                     for (row, results) in made.chunks_exact(len).enumerate() {
                         // SAFETY: cells of the result's place, which no slice shows now.
@@ -560,14 +541,7 @@ impl JoinedBox<'_> {
                     };
                     // SAFETY: a buffer or the result's place, as above.
                     let results = unsafe { out(to, n) };
-                    match &call.work {
-                        // Above.
-                        RowWork::Fold(..) => {}
-                        RowWork::Map(row, from) => row(&operands(from, source)[..from.len()], results),
-                        RowWork::Ask(row, from) => ask(*row, &operands(from, source)[..from.len()], results),
-                        // Not in programs that join elements.
-                        RowWork::Scale(..) => {}
-                    }
+                    call.work.map(source, results);
                     if let Some(k) = call.to.tensor.filter(|_| straight.is_none()) {
                         // SAFETY: cells of the result's place, which no slice shows now.
                         unsafe { store_singles(program.tensors[k].dtype, cell(k), 0, inner.strides[k], results) };
