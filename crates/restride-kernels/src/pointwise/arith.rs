@@ -1,7 +1,7 @@
 //! Arithmetic of two and more operands.
 
+use super::RowFn;
 use super::complex_math::{self as m, ComplexMath};
-use crate::support::isa;
 use crate::support::math;
 use crate::support::number::{Number, Real};
 use num_traits::Float;
@@ -74,26 +74,10 @@ fn remainders(xs: &[&[f32]], out: &mut [f32], finish: impl Fn(f32, f32, f32) -> 
     }
 }
 
-/// Declares a row function of two numbers and their remainder.
-macro_rules! of_remainders {
-    ($name:ident, $finish:expr) => {
-        fn $name(xs: &[&[f32]], out: &mut [f32]) {
-            struct Row<'a>(&'a [&'a [f32]], &'a mut [f32]);
-            impl isa::Work for Row<'_> {
-                type Out = ();
-                const WIDEST: bool = true;
-                #[inline(always)]
-                fn run(self) {
-                    remainders(self.0, self.1, $finish);
-                }
-            }
-            isa::run(Row(xs, out))
-        }
-    };
-}
-of_remainders!(cut_remainders, |_, _, m| m);
-of_remainders!(floored_remainders, |_, b, m| modulo_real(b, m));
-of_remainders!(floored_quotients, floor_div_real);
+const FLOORED_QUOTIENTS: RowFn<f32> = row_function!(run, true, f32, f32, |xs, out| remainders(xs, out, floor_div_real));
+const FLOORED_REMAINDERS: RowFn<f32> =
+    row_function!(run, true, f32, f32, |xs, out| remainders(xs, out, |_, b, m| modulo_real(b, m)));
+const CUT_REMAINDERS: RowFn<f32> = row_function!(run, true, f32, f32, |xs, out| remainders(xs, out, |_, _, m| m));
 
 /// Integer power, wrapping; with a negative exponent 0 unless the base is 1 or -1.
 fn pow_int(a: i64, b: i64) -> i64 {
@@ -165,13 +149,13 @@ pointwise! {
         int: a.wrapping_div(b), real: (a / b).trunc(), check: no_zero_divisor,
     }
     DIV_FLOOR(a, b) "`a // b`" {
-        int: floor_div(a, b), single_rows: floored_quotients, double: floor_div_real(a, b, a % b), check: no_zero_divisor,
+        int: floor_div(a, b), single_rows: FLOORED_QUOTIENTS, double: floor_div_real(a, b, a % b), check: no_zero_divisor,
     }
     REMAINDER(a, b) "remainder with the sign of `b`" {
-        int: modulo(a, b), single_rows: floored_remainders, double: modulo_real(b, a % b), check: no_zero_divisor,
+        int: modulo(a, b), single_rows: FLOORED_REMAINDERS, double: modulo_real(b, a % b), check: no_zero_divisor,
     }
     FMOD(a, b) "remainder with the sign of `a`" {
-        int: a.wrapping_rem(b), single_rows: cut_remainders, double: a % b, check: no_zero_divisor,
+        int: a.wrapping_rem(b), single_rows: CUT_REMAINDERS, double: a % b, check: no_zero_divisor,
     }
     POW(a, b) "`a` to the power of `b`" {
         int: pow_int(a, b), elementary: a.pow_fast(b), complex: a.by_two(b, m::pow),

@@ -25,9 +25,9 @@ macro_rules! rowwise {
     };
 }
 
-/// A row function that is compiled for several instruction sets; with AVX-512 if `$widest`.
-macro_rules! rowwise_wide {
-    ($widest:literal, $t:ty, $r:ty, $args:tt, $e:expr) => {
+/// A row function whose body is compiled for several instruction sets by `isa::$run`; with AVX-512 if `$widest`.
+macro_rules! row_function {
+    ($run:ident, $widest:literal, $t:ty, $r:ty, |$xs:ident, $out:ident| $body:expr) => {
         |xs, out| {
             struct Row<'a>(&'a [&'a [$t]], &'a mut [$r]);
             impl $crate::support::isa::Work for Row<'_> {
@@ -35,12 +35,19 @@ macro_rules! rowwise_wide {
                 const WIDEST: bool = $widest;
                 #[inline(always)]
                 fn run(self) {
-                    let Row(xs, out) = self;
-                    each_element!($t, $r, xs, out, $args, $e)
+                    let Row($xs, $out) = self;
+                    $body
                 }
             }
-            $crate::support::isa::run(Row(xs, out))
+            $crate::support::isa::$run(Row(xs, out))
         }
+    };
+}
+
+/// A row function that is compiled for several instruction sets; with AVX-512 if `$widest`.
+macro_rules! rowwise_wide {
+    ($widest:literal, $t:ty, $r:ty, $args:tt, $e:expr) => {
+        row_function!(run, $widest, $t, $r, |xs, out| each_element!($t, $r, xs, out, $args, $e))
     };
 }
 
@@ -72,40 +79,16 @@ macro_rules! truth_of {
 /// A row function of narrow integers, which processors without the vectors of `isa::has_vectors` compute as wide ones.
 macro_rules! rowwise_narrow {
     ($t:ty, $r:ty, $args:tt, $e:expr) => {
-        |xs, out| {
-            struct Row<'a>(&'a [&'a [$t]], &'a mut [$r]);
-            impl $crate::support::isa::Work for Row<'_> {
-                type Out = ();
-                const WIDEST: bool = false;
-                #[inline(always)]
-                fn run(self) {
-                    let Row(xs, out) = self;
-                    each_element!($t, $r, xs, out, $args, $e)
-                }
-            }
-            $crate::support::isa::run_narrow(Row(xs, out))
-        }
+        row_function!(run_narrow, false, $t, $r, |xs, out| each_element!($t, $r, xs, out, $args, $e))
     };
 }
 
 /// As [`rowwise_narrow`], of truth values.
 macro_rules! truthwise {
-    ($r:ident, $args:tt, $e:expr) => {
-        |xs, out| {
-            use $crate::pointwise::TruthByte;
-            struct Row<'a>(&'a [&'a [TruthByte]], &'a mut [TruthByte]);
-            impl $crate::support::isa::Work for Row<'_> {
-                type Out = ();
-                const WIDEST: bool = false;
-                #[inline(always)]
-                fn run(self) {
-                    let Row(xs, out) = self;
-                    each_truth!($r, xs, out, $args, $e)
-                }
-            }
-            $crate::support::isa::run_narrow(Row(xs, out))
-        }
-    };
+    ($r:ident, $args:tt, $e:expr) => {{
+        use $crate::pointwise::TruthByte;
+        row_function!(run_narrow, false, TruthByte, TruthByte, |xs, out| each_truth!($r, xs, out, $args, $e))
+    }};
 }
 
 /// The type of results: the compute type, or `bool`.

@@ -1,9 +1,9 @@
 //! Functions of one number.
 
+use super::RowFn;
 use super::complex_math::{self as m, ComplexMath};
 use super::real::{erfinv, polygamma};
 use crate::support::convert::Compute;
-use crate::support::isa;
 use crate::support::math;
 use crate::support::number::Real;
 use num_traits::FloatConst;
@@ -38,26 +38,9 @@ fn turned(xs: &[&[f32]], out: &mut [f32], quick: impl Fn(f32) -> f32, exact: imp
     }
 }
 
-/// Declares a row function of an angle.
-macro_rules! of_angles {
-    ($name:ident, $quick:path, $exact:path) => {
-        fn $name(xs: &[&[f32]], out: &mut [f32]) {
-            struct Row<'a>(&'a [&'a [f32]], &'a mut [f32]);
-            impl isa::Work for Row<'_> {
-                type Out = ();
-                const WIDEST: bool = true;
-                #[inline(always)]
-                fn run(self) {
-                    turned(self.0, self.1, $quick, $exact);
-                }
-            }
-            isa::run(Row(xs, out))
-        }
-    };
-}
-of_angles!(sines, math::sin, f64::sin);
-of_angles!(cosines, math::cos, f64::cos);
-of_angles!(tangents, math::tan, f64::tan);
+const SINES: RowFn<f32> = row_function!(run, true, f32, f32, |xs, out| turned(xs, out, math::sin, f64::sin));
+const COSINES: RowFn<f32> = row_function!(run, true, f32, f32, |xs, out| turned(xs, out, math::cos, f64::cos));
+const TANGENTS: RowFn<f32> = row_function!(run, true, f32, f32, |xs, out| turned(xs, out, math::tan, f64::tan));
 
 pointwise! {
     NEG(a) "`-a`" { int: a.wrapping_neg(), real: -a, complex: -a }
@@ -80,9 +63,9 @@ pointwise! {
     SQRT(a) "square root" { real: a.sqrt(), complex: a.by(m::sqrt) }
     RSQRT(a) "`1 / sqrt(a)`" { real: 1.0 / a.sqrt(), complex: a.by(m::rsqrt) }
     RECIPROCAL(a) "`1 / a`" { real: 1.0 / a, complex: a.by(m::recip) }
-    SIN(a) "sine" { single_rows: sines, double: a.sin(), complex: a.by(m::sin) }
-    COS(a) "cosine" { single_rows: cosines, double: a.cos(), complex: a.by(m::cos) }
-    TAN(a) "tangent" { single_rows: tangents, double: a.tan(), complex: a.by(m::tan) }
+    SIN(a) "sine" { single_rows: SINES, double: a.sin(), complex: a.by(m::sin) }
+    COS(a) "cosine" { single_rows: COSINES, double: a.cos(), complex: a.by(m::cos) }
+    TAN(a) "tangent" { single_rows: TANGENTS, double: a.tan(), complex: a.by(m::tan) }
     ASIN(a) "inverse of the sine" { single: math::asin(a), double: a.asin(), complex: a.by(m::asin) }
     ACOS(a) "inverse of the cosine" { single: math::acos(a), double: a.acos(), complex: a.by(m::acos) }
     ATAN(a) "inverse of the tangent" { single: math::atan(a), double: a.atan(), complex: a.by(m::atan) }

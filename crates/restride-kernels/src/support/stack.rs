@@ -26,14 +26,15 @@ impl<T: Copy, const N: usize> Stack<T, N> {
     }
 }
 
-impl<const N: usize> Stack<f32, N> {
-    /// The first `n` elements, zeros: as [`Stack::filled`], by the C library, and so fast however the caller is compiled.
+impl<T, const N: usize> Stack<T, N> {
+    /// The first `n` elements, all bytes of them zero: as [`Stack::filled`], by the C library, and so fast however the caller is
+    /// compiled.
     ///
-    /// # Panics
-    /// If `n` exceeds `N`.
-    pub fn zeroed(&mut self, n: usize) -> &mut [f32] {
+    /// # Safety
+    /// Such bytes are a value of the type.
+    unsafe fn cleared(&mut self, n: usize) -> &mut [T] {
         let part = &mut self.0[..n];
-        // SAFETY: elements of the stack; bytes of zero are the number.
+        // SAFETY: elements of the stack; as promised by the caller.
         unsafe {
             part.as_mut_ptr().write_bytes(0, n);
             std::slice::from_raw_parts_mut(part.as_mut_ptr().cast(), n)
@@ -41,18 +42,25 @@ impl<const N: usize> Stack<f32, N> {
     }
 }
 
+impl<const N: usize> Stack<f32, N> {
+    /// The first `n` elements, zeros.
+    ///
+    /// # Panics
+    /// If `n` exceeds `N`.
+    pub fn zeroed(&mut self, n: usize) -> &mut [f32] {
+        // SAFETY: they are the number zero.
+        unsafe { self.cleared(n) }
+    }
+}
+
 impl<const N: usize> Stack<bool, N> {
-    /// The first `n` elements, all false, as [`Stack::zeroed`].
+    /// The first `n` elements, all false.
     ///
     /// # Panics
     /// If `n` exceeds `N`.
     pub fn falses(&mut self, n: usize) -> &mut [bool] {
-        let part = &mut self.0[..n];
-        // SAFETY: elements of the stack; a byte of zero is false.
-        unsafe {
-            part.as_mut_ptr().write_bytes(0, n);
-            std::slice::from_raw_parts_mut(part.as_mut_ptr().cast(), n)
-        }
+        // SAFETY: they are the value false.
+        unsafe { self.cleared(n) }
     }
 }
 
