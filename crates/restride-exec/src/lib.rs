@@ -8,6 +8,7 @@ pub mod copy;
 pub mod eager;
 pub mod inputs;
 pub mod interp;
+mod machine_code;
 pub mod outputs;
 mod random_inputs;
 pub mod run;

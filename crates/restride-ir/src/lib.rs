@@ -75,7 +75,7 @@ pub use refusal::{OperandMemory, OutSize, refuse_cast, refuse_overlap};
 pub use registered_op::{Op, RegisteredOp};
 pub use remark::{Reason, Remark, RemarkKind};
 pub use restride_tensor::{DType, Dim, Dims, Layout, Scalar};
-pub use row_form::{RowForm, RowFormFn, RowJoin, RowOperand};
+pub use row_form::{RowForm, RowFormFn, RowJoin, RowMap, RowOperand};
 pub use row_space::{RowExtent, RowSpace};
 pub use schema::{AliasInfo, ArgType, Default as SchemaDefault, Schema, SchemaArg, SchemaReturn};
 pub use scratch::{call_layout_time, call_may_trail, call_scratch, macs, may_trail, placed_args, scratch_bytes};

@@ -2,7 +2,7 @@
 //! first cache. In rows, a `bool` is 1 or 0.
 
 use crate::{Arg, Args, Graph, Meta, Node, OpError, Scalar, known_meta};
-use restride_tensor::{DType, View};
+use restride_tensor::{DType, FormulaFn, View};
 use smallvec::SmallVec;
 
 /// How a call computes rows of its only result: with the bits of its kernel, whatever the length of a row.
@@ -10,9 +10,9 @@ use smallvec::SmallVec;
 pub enum RowForm {
     /// Element by element with broadcasting.
     Map {
-        /// Takes rows of the operands and writes a row of the result, all of one length.
-        row: fn(&[&[f32]], &mut [f32]),
-        /// What the rows are of.
+        /// The function.
+        map: RowMap,
+        /// What its rows are of.
         operands: SmallVec<[RowOperand; 4]>,
     },
     /// `x * scale + shift` with two numbers for each index of one dimension; `x` is argument 0.
@@ -28,20 +28,31 @@ pub enum RowForm {
     },
     /// As `Map`, with a result of `bool`.
     Ask {
-        /// As that of `Map`.
+        /// As that of a [`RowMap`].
         row: fn(&[&[f32]], &mut [bool]),
+        /// What it asks of an element, as data.
+        formula: Option<FormulaFn>,
         /// As those of `Map`.
         operands: SmallVec<[RowOperand; 4]>,
     },
     /// The elements of rows joined, in an order that depends on their number alone; they are those of argument 0.
     Fold {
         /// What becomes of each element first.
-        terms: Option<fn(&[&[f32]], &mut [f32])>,
+        terms: Option<RowMap>,
         /// How they are joined.
         join: RowJoin,
         /// What becomes of what is joined, which is of this many elements.
         finish: fn(f32, usize) -> f32,
     },
+}
+
+/// A function of rows, element by element.
+#[derive(Clone, Copy, Debug)]
+pub struct RowMap {
+    /// Takes rows of the operands and writes a row of the result, all of one length.
+    pub row: fn(&[&[f32]], &mut [f32]),
+    /// What it computes of an element, as data, if that is basic arithmetic.
+    pub formula: Option<FormulaFn>,
 }
 
 /// How elements of a row are joined.

@@ -9,7 +9,7 @@ use restride_ir::{
 };
 use restride_kernels::reduce::parts::JoinedParts;
 use restride_kernels::support::convert::copy_convert;
-use restride_tensor::{DType, RawTensor, Storage};
+use restride_tensor::{DType, Formula, FormulaFn, RawTensor, Storage, Term, evaluate};
 use std::cell::Cell;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
@@ -336,10 +336,24 @@ fn tiles_have_the_bits_of_the_whole() {
     assert!(*cuts.get_mut() > 5000, "only {} tiles", cuts.get());
 }
 
-/// A call on singles, computed by its function of rows in rows of several lengths, has the bits of its kernel.
+/// A row by its formula, if that is of numbers, or of answers.
+fn by_formula(f: FormulaFn, asks: bool, rows: &[&[f32]], out: &mut [f32]) {
+    let formula = Formula::default();
+    let operands: Vec<Term<'_>> = (0..rows.len() as u16).map(|k| formula.operand(k)).collect();
+    let result = f(&operands);
+    let last = if asks { result.as_number() } else { result };
+    let steps = formula.steps();
+    for (i, o) in out.iter_mut().enumerate() {
+        let xs: Vec<f32> = rows.iter().map(|r| r[i]).collect();
+        *o = evaluate(&steps[..=usize::from(last.at())], &xs);
+    }
+}
+
+/// A call on singles, computed by its function of rows in rows of several lengths, and by its formula, has the bits of its kernel.
 #[test]
 fn rows_have_the_bits_of_the_whole() {
     let counted = std::cell::Cell::new(0);
+    let counted_formulas = std::cell::Cell::new(0);
     every_sample(|op, args| {
         let (Some(form), Some(_)) = (op.def().rows, fixed(op, args)) else { return Ok(()) };
         let args = map_tensors(args, resolved);
@@ -365,19 +379,27 @@ fn rows_have_the_bits_of_the_whole() {
         for width in [1, 3, 16, 1000] {
             out.fill(7.5);
             match &form {
-                RowForm::Map { row, operands } => {
+                RowForm::Map { map, operands } => {
                     let all = given(operands, n);
+                    counted_formulas.set(counted_formulas.get() + usize::from(map.formula.is_some()));
                     for start in (0..n).step_by(width) {
                         let part = start..n.min(start + width);
                         let rows: Vec<&[f32]> = all.iter().map(|r| &r[part.clone()]).collect();
-                        row(&rows, &mut out[part]);
+                        match map.formula.filter(|_| width == 3) {
+                            Some(f) => by_formula(f, false, &rows, &mut out[part]),
+                            None => (map.row)(&rows, &mut out[part]),
+                        }
                     }
                 }
-                RowForm::Ask { row, operands } => {
+                RowForm::Ask { row, formula, operands } => {
                     let all = given(operands, n);
                     for start in (0..n).step_by(width) {
                         let part = start..n.min(start + width);
                         let rows: Vec<&[f32]> = all.iter().map(|r| &r[part.clone()]).collect();
+                        if let Some(f) = formula.filter(|_| width == 3) {
+                            by_formula(f, true, &rows, &mut out[part]);
+                            continue;
+                        }
                         let mut answers = vec![false; part.len()];
                         row(&rows, &mut answers);
                         out[part].iter_mut().zip(answers).for_each(|(o, yes)| *o = f32::from(u8::from(yes)));
@@ -399,7 +421,7 @@ fn rows_have_the_bits_of_the_whole() {
                             RowJoin::Smallest => JoinedParts::smallest(),
                         };
                         let mut changed = row.to_vec();
-                        terms.iter().for_each(|f| f(&[row], &mut changed));
+                        terms.iter().for_each(|f| (f.row)(&[row], &mut changed));
                         changed.chunks(width).for_each(|part| joined.push(part));
                         *o = finish(joined.result(), len);
                     }
@@ -434,6 +456,7 @@ fn rows_have_the_bits_of_the_whole() {
         Ok(())
     });
     assert!(counted.get() > 900, "only {} calls are functions of rows", counted.get());
+    assert!(counted_formulas.get() > 400, "only {} calls have formulas", counted_formulas.get());
 }
 
 /// Elements in order, converted to singles.

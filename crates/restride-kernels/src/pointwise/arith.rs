@@ -132,21 +132,21 @@ fn no_zero_divisor(xs: &[&[i64]]) -> Result<(), &'static str> {
 }
 
 pointwise! {
-    ADD(a, b) "`a + b`" { whole: a.wrapping_add(b), real: a + b, complex: a + b }
+    ADD(a, b) "`a + b`" { whole: a.wrapping_add(b), basic: a + b, complex: a + b }
     ADD_SCALED(a, b, alpha) "`a + alpha * b`" {
-        int: a.wrapping_add(alpha.wrapping_mul(b)), real: a + alpha * b, complex: a + alpha * b,
+        int: a.wrapping_add(alpha.wrapping_mul(b)), basic: a + alpha * b, complex: a + alpha * b,
     }
-    SUB(a, b) "`a - b`" { whole: a.wrapping_sub(b), real: a - b, complex: a - b }
+    SUB(a, b) "`a - b`" { whole: a.wrapping_sub(b), basic: a - b, complex: a - b }
     SUB_SCALED(a, b, alpha) "`a - alpha * b`" {
-        int: a.wrapping_sub(alpha.wrapping_mul(b)), real: a - alpha * b, complex: a - alpha * b,
+        int: a.wrapping_sub(alpha.wrapping_mul(b)), basic: a - alpha * b, complex: a - alpha * b,
     }
     RSUB(a, b, alpha) "`b - alpha * a`" {
-        int: b.wrapping_sub(alpha.wrapping_mul(a)), real: b - alpha * a, complex: b - alpha * a,
+        int: b.wrapping_sub(alpha.wrapping_mul(a)), basic: b - alpha * a, complex: b - alpha * a,
     }
-    MUL(a, b) "`a * b`" { whole: a.wrapping_mul(b), real: a * b, complex: a * b }
-    DIV(a, b) "`a / b`" { real: a / b, complex: div_complex(a, b) }
+    MUL(a, b) "`a * b`" { whole: a.wrapping_mul(b), basic: a * b, complex: a * b }
+    DIV(a, b) "`a / b`" { basic: a / b, complex: div_complex(a, b) }
     DIV_TRUNC(a, b) "`a / b`, cut towards zero" {
-        int: a.wrapping_div(b), real: (a / b).trunc(), check: no_zero_divisor,
+        int: a.wrapping_div(b), basic: (a / b).trunc(), check: no_zero_divisor,
     }
     DIV_FLOOR(a, b) "`a // b`" {
         int: floor_div(a, b), single_rows: FLOORED_QUOTIENTS, double: floor_div_real(a, b, a % b), check: no_zero_divisor,
@@ -183,8 +183,8 @@ pointwise! {
         int: if a == 0 { b } else { (a > 0) as i64 },
         real: if a == 0.0 { b } else { (a > 0.0) as u8 as T },
     }
-    MAXIMUM(a, b) "the larger; NaN if either is" { whole: a.max(b), integer: a.max(b), real: a.larger(b) }
-    MINIMUM(a, b) "the smaller; NaN if either is" { whole: a.min(b), integer: a.min(b), real: a.smaller(b) }
+    MAXIMUM(a, b) "the larger; NaN if either is" { whole: a.max(b), integer: a.max(b), basic: a.larger(b) }
+    MINIMUM(a, b) "the smaller; NaN if either is" { whole: a.min(b), integer: a.min(b), basic: a.smaller(b) }
     FMAX(a, b) "the larger, NaN only if both are" { int: a.max(b), real: a.max(b) }
     FMIN(a, b) "the smaller, NaN only if both are" { int: a.min(b), real: a.min(b) }
     LDEXP(a, b) "`a` times two to the power of `b`" { elementary: a * b.exp2_fast(), complex: a * (b * std::f64::consts::LN_2 as F).by(m::exp) }
@@ -202,13 +202,14 @@ pointwise! {
         integer: a >> if (0..64).contains(&b) { b } else { 63 },
     }
     ADDCMUL(a, b, c, value) "`a + value * b * c`" {
-        int: a.wrapping_add(value.wrapping_mul(b).wrapping_mul(c)), real: a + value * b * c, complex: a + value * b * c,
+        int: a.wrapping_add(value.wrapping_mul(b).wrapping_mul(c)), basic: a + value * b * c, complex: a + value * b * c,
     }
     ADDCDIV(a, b, c, value) "`a + value * b / c`" {
-        real: a + value * b / c, complex: a + div_complex(value * b, c),
+        basic: a + value * b / c, complex: a + div_complex(value * b, c),
     }
     LERP(a, b, w) "from `a` (`w` = 0) to `b` (`w` = 1)" {
         real: if w.abs() < 0.5 { a + w * (b - a) } else { b - (b - a) * (1.0 - w) },
+        formula: w.abs().below(w.number(0.5)).choose(a + w * (b - a), b - (b - a) * (1.0 - w)),
         complex: if w.norm() < 0.5 { a + w * (b - a) } else { b - (b - a) * (1.0 - w) },
     }
 }

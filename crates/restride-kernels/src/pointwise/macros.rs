@@ -103,7 +103,7 @@ macro_rules! result {
 
 /// Sets the row functions of one group of compute types: `integer` is `int` with what the first vectors lack, comparisons and shifts
 /// of 64 bits; `whole` is `int`, and narrow integers in their own type, where the same expression gives the same there (`integer`
-/// behind it replaces the former); `real` is arithmetic, `elementary` has functions of `support/math.rs`, for which the widest vectors
+/// behind it replaces the former); `real` is arithmetic, `basic` such of which code is generated, `formula` the code alone, `elementary` has functions of `support/math.rs`, for which the widest vectors
 /// pay; `single` and `double` are one type of these alone; `exponential` has those that `support/math.rs` has of doubles too.
 macro_rules! group {
     ($p:ident, $r:ident, int, $xs:tt, $e:expr) => {
@@ -156,6 +156,16 @@ macro_rules! group {
     ($p:ident, $r:ident, complex, $xs:tt, $e:expr) => {
         $p.c32 = Some(rowwise!(C32, result!($r C32), $xs, $e));
         $p.c64 = Some(rowwise!(C64, result!($r C64), $xs, $e));
+    };
+    ($p:ident, $r:ident, formula, ($($x:ident),+), $e:expr) => {
+        $p.formula = Some(|xs| {
+            let &[$($x),+] = xs else { unreachable!("a formula gets its operands") };
+            $e
+        });
+    };
+    ($p:ident, $r:ident, basic, $xs:tt, $e:expr) => {
+        group!($p, $r, real, $xs, $e);
+        group!($p, $r, formula, $xs, $e);
     };
     ($p:ident, $r:ident, check, $xs:tt, $e:expr) => {
         $p.check = Some($e);

@@ -29,7 +29,7 @@ pub use special::*;
 pub use unary::*;
 
 use crate::support::convert::Kind;
-use restride_tensor::{C32, C64, DType, Scalar, View, ViewMut};
+use restride_tensor::{C32, C64, DType, FormulaFn, Scalar, View, ViewMut};
 
 /// Computes a row: the operands' rows, which are as long as the result's, and the result's.
 pub type RowFn<T, R = T> = fn(&[&[T]], &mut [R]);
@@ -49,6 +49,8 @@ pub struct Pointwise {
     pub c64: Option<RowFn<C64>>,
     /// For `bool` and integers of less than 64 bits in their own type, where that gives what `int` gives.
     pub narrow: Option<NarrowRows>,
+    /// What `f32` computes, as data, if that is basic arithmetic.
+    pub formula: Option<FormulaFn>,
     /// Refuses values of integer operands (a divisor of zero).
     pub check: Option<fn(&[&[i64]]) -> Result<(), &'static str>>,
 }
@@ -68,12 +70,14 @@ pub struct Predicate {
     pub c64: Option<RowFn<C64, bool>>,
     /// For `bool` and integers of less than 64 bits in their own type.
     pub narrow: Option<NarrowAnswers>,
+    /// What `f32` asks, as data; a truth value.
+    pub formula: Option<FormulaFn>,
 }
 
 impl Pointwise {
     /// Defined for nothing yet.
     pub const NONE: Pointwise =
-        Pointwise { int: None, f32: None, f64: None, c32: None, c64: None, narrow: None, check: None };
+        Pointwise { int: None, f32: None, f64: None, c32: None, c64: None, narrow: None, formula: None, check: None };
     /// Whether it is defined for a compute type.
     pub fn takes(&self, kind: Kind) -> bool {
         match kind {
@@ -88,7 +92,8 @@ impl Pointwise {
 
 impl Predicate {
     /// Defined for nothing yet.
-    pub const NONE: Predicate = Predicate { int: None, f32: None, f64: None, c32: None, c64: None, narrow: None };
+    pub const NONE: Predicate =
+        Predicate { int: None, f32: None, f64: None, c32: None, c64: None, narrow: None, formula: None };
     /// Whether it is defined for a compute type.
     pub fn takes(&self, kind: Kind) -> bool {
         match kind {

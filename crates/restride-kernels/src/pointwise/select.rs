@@ -39,9 +39,11 @@ impl<F: Choose> Choose for Complex<F> {
 
 pointwise! {
     WHERE(c, a, b) "`a` where `c` is not zero, else `b`" {
-        integer: T::choose(c != 0, a, b), elementary: T::choose(c != 0.0, a, b), complex: T::choose(c.re != 0.0, a, b),
+        integer: T::choose(c != 0, a, b), elementary: T::choose(c != 0.0, a, b),
+        formula: c.holds().choose(a, b), complex: T::choose(c.re != 0.0, a, b),
     }
     MASKED_FILL(a, c, b) "`b` where `c` is not zero, else `a`" {
-        integer: T::choose(c != 0, b, a), elementary: T::choose(c != 0.0, b, a), complex: T::choose(c.re != 0.0, b, a),
+        integer: T::choose(c != 0, b, a), elementary: T::choose(c != 0.0, b, a),
+        formula: c.holds().choose(b, a), complex: T::choose(c.re != 0.0, b, a),
     }
 }

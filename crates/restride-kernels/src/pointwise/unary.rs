@@ -43,16 +43,19 @@ const COSINES: RowFn<f32> = row_function!(run, true, f32, f32, |xs, out| turned(
 const TANGENTS: RowFn<f32> = row_function!(run, true, f32, f32, |xs, out| turned(xs, out, math::tan, f64::tan));
 
 pointwise! {
-    NEG(a) "`-a`" { int: a.wrapping_neg(), real: -a, complex: -a }
-    ABS(a) "absolute value" { int: a.wrapping_abs(), real: a.abs() }
-    SIGN(a) "-1, 0 or 1; 0 for NaN" { int: a.signum(), real: ((a > 0.0) as i8 - (a < 0.0) as i8) as T }
+    NEG(a) "`-a`" { int: a.wrapping_neg(), basic: -a, complex: -a }
+    ABS(a) "absolute value" { int: a.wrapping_abs(), basic: a.abs() }
+    SIGN(a) "-1, 0 or 1; 0 for NaN" {
+        int: a.signum(), real: ((a > 0.0) as i8 - (a < 0.0) as i8) as T,
+        formula: a.number(0.0).below(a).as_number() - a.below(a.number(0.0)).as_number(),
+    }
     SGN(a) "direction of a complex number" {
         int: a.signum(), real: ((a > 0.0) as i8 - (a < 0.0) as i8) as T,
         complex: { let n = a.norm(); if n == 0.0 { a } else { a / n } },
     }
     NOT(a) "bitwise not" { whole: !a }
     NOT_BOOL(a) "not" { whole: T::from(a == 0) }
-    IDENTITY(a) "the number itself" { int: a, real: a, complex: a }
+    IDENTITY(a) "the number itself" { int: a, basic: a, complex: a }
     EXP(a) "exponential function" { exponential: a.exp_fast(), complex: a.by(m::exp) }
     EXP2(a) "`2^a`" { elementary: a.exp2_fast(), complex: (a * std::f64::consts::LN_2 as F).by(m::exp) }
     EXPM1(a) "`exp(a) - 1`" { elementary: a.exp_m1_fast(), complex: a.by(m::exp_m1) }
@@ -60,9 +63,9 @@ pointwise! {
     LOG2(a) "logarithm of base 2" { elementary: a.log2_fast(), complex: a.by(m::ln) / (std::f64::consts::LN_2 as F) }
     LOG10(a) "logarithm of base 10" { elementary: a.log10_fast(), complex: a.by(m::ln) / (std::f64::consts::LN_10 as F) }
     LOG1P(a) "`log(1 + a)`" { elementary: a.ln_1p_fast(), complex: a.by(m::ln_1p) }
-    SQRT(a) "square root" { real: a.sqrt(), complex: a.by(m::sqrt) }
-    RSQRT(a) "`1 / sqrt(a)`" { real: 1.0 / a.sqrt(), complex: a.by(m::rsqrt) }
-    RECIPROCAL(a) "`1 / a`" { real: 1.0 / a, complex: a.by(m::recip) }
+    SQRT(a) "square root" { basic: a.sqrt(), complex: a.by(m::sqrt) }
+    RSQRT(a) "`1 / sqrt(a)`" { basic: 1.0 / a.sqrt(), complex: a.by(m::rsqrt) }
+    RECIPROCAL(a) "`1 / a`" { basic: 1.0 / a, complex: a.by(m::recip) }
     SIN(a) "sine" { single_rows: SINES, double: a.sin(), complex: a.by(m::sin) }
     COS(a) "cosine" { single_rows: COSINES, double: a.cos(), complex: a.by(m::cos) }
     TAN(a) "tangent" { single_rows: TANGENTS, double: a.tan(), complex: a.by(m::tan) }
@@ -86,12 +89,12 @@ pointwise! {
         elementary: if a.is_nan() { a } else if a > 0.0 { -a * a.ln_fast() } else if a == 0.0 { 0.0 } else { T::NEG_INFINITY },
     }
     SIGMOID(a) "`1 / (1 + exp(-a))`" { exponential: a.sigmoid(), complex: a.by(m::sigmoid) }
-    CEIL(a) "rounded up" { int: a, real: a.ceil() }
-    FLOOR(a) "rounded down" { int: a, real: a.floor() }
-    ROUND(a) "rounded to nearest, halves to even" { int: a, real: a.rint() }
+    CEIL(a) "rounded up" { int: a, basic: a.ceil() }
+    FLOOR(a) "rounded down" { int: a, basic: a.floor() }
+    ROUND(a) "rounded to nearest, halves to even" { int: a, basic: a.rint() }
     ROUND_DECIMALS(a, decimals) "rounded to a number of decimals" { library: round_decimals(a, decimals) }
-    TRUNC(a) "cut towards zero" { int: a, real: a.trunc() }
-    FRAC(a) "what cutting towards zero leaves" { real: a - a.trunc() }
+    TRUNC(a) "cut towards zero" { int: a, basic: a.trunc() }
+    FRAC(a) "what cutting towards zero leaves" { basic: a - a.trunc() }
     MANTISSA(a) "the number brought into 0.5..1 by a power of 2, with its sign" {
         library: if a.is_finite() { T::of(libm::frexp(Compute::to_f64(a)).0) } else { a },
     }
@@ -101,8 +104,8 @@ pointwise! {
     SINC(a) "`sin(pi a) / (pi a)`" { library: sinc(a), complex: (a * (std::f64::consts::PI as F)).by(m::sin_over) }
     DEG2RAD(a) "degrees to radians" { real: a * T::of(std::f64::consts::PI / 180.0) }
     RAD2DEG(a) "radians to degrees" { real: a * T::of(180.0 / std::f64::consts::PI) }
-    SQUARE(a) "`a * a`" { int: a.wrapping_mul(a), real: a * a, complex: a * a }
-    CUBE(a) "`a * a * a`" { int: a.wrapping_mul(a).wrapping_mul(a), real: a * a * a, complex: a * a * a }
+    SQUARE(a) "`a * a`" { int: a.wrapping_mul(a), basic: a * a, complex: a * a }
+    CUBE(a) "`a * a * a`" { int: a.wrapping_mul(a).wrapping_mul(a), basic: a * a * a, complex: a * a * a }
     CONJ(a) "complex conjugate" { int: a, real: a, complex: a.conj() }
     NAN_TO_NUM(a, nan, posinf, neginf) "NaN and infinities replaced" {
         int: { let _ = (nan, posinf, neginf); a },

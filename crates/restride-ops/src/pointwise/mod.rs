@@ -17,7 +17,7 @@ mod unary;
 
 use crate::support::promote::{self, AsTensor, Operand, check_holds, result_type, to_float};
 use crate::support::strides;
-use restride_ir::{Args, Call, Layout, Meta, OpError, RowForm, RowOperand, Scalar};
+use restride_ir::{Args, Call, Layout, Meta, OpError, RowForm, RowMap, RowOperand, Scalar};
 use restride_kernels::pointwise::{self as k, Input, Pointwise, Predicate};
 use restride_kernels::support::convert::{Compute, Kind, round_scalar};
 use restride_tensor::{DType, View};
@@ -142,7 +142,7 @@ pub(crate) fn row_form_with(
     let row = op.f32.filter(|_| dtype == DType::F32)?;
     let mut operands = row_operands(a, at)?;
     operands.extend(params.iter().map(|p| RowOperand::Number(*p)));
-    Some(RowForm::Map { row, operands })
+    Some(RowForm::Map { map: RowMap { row, formula: op.formula }, operands })
 }
 
 /// Operands of a row form; those of other types are converted to singles.
@@ -162,7 +162,7 @@ pub(crate) fn row_operands(a: &Args<'_, Meta>, at: &[usize]) -> Option<SmallVec<
 pub(crate) fn row_form_ask(a: &Args<'_, Meta>, at: &[usize], op: &Predicate) -> Option<RowForm> {
     let dtype = result_type(&operands(a, at).ok()?).ok()?;
     let row = op.f32.filter(|_| matches!(dtype, DType::F32 | DType::Bool))?;
-    Some(RowForm::Ask { row, operands: row_operands(a, at)? })
+    Some(RowForm::Ask { row, formula: op.formula, operands: row_operands(a, at)? })
 }
 
 /// Computes the only result.

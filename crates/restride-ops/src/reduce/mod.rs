@@ -13,7 +13,7 @@ use crate::support::promote::{AsTensor, name, to_float};
 use crate::support::scratch::stored;
 use crate::support::tiles::{all, by_rows};
 use crate::support::{Metas, Result, ValArgs, Vals, close, emit, ensure, fail, fresh, pass, sizes};
-use restride_ir::{Args, Call, Emit, Follows, Meta, OpDef, OpError, RowForm, RowJoin, Scalar, TileRule, Val};
+use restride_ir::{Args, Call, Emit, Follows, Meta, OpDef, OpError, RowForm, RowJoin, RowMap, Scalar, TileRule, Val};
 use restride_kernels::pointwise as k;
 use restride_kernels::reduce::{Reduction, reduce, reduce_room};
 use restride_tensor::DType;
@@ -314,15 +314,16 @@ fn folded(s: &Spec, x: &Meta) -> Option<RowForm> {
     if !singles || elements <= 1 {
         return None;
     }
+    let terms = |op: &k::Pointwise| Some(RowMap { row: op.f32?, formula: op.formula });
     let plain = |join| Some(RowForm::Fold { terms: None, join, finish: |x, _| x });
     match s.what {
         Reduction::Sum => plain(RowJoin::Sum),
         Reduction::Max => plain(RowJoin::Largest),
         Reduction::Min => plain(RowJoin::Smallest),
         Reduction::Mean => Some(RowForm::Fold { terms: None, join: RowJoin::Sum, finish: |sum, n| sum / n as f32 }),
-        Reduction::Norm(1.0) => Some(RowForm::Fold { terms: k::ABS.f32, join: RowJoin::Sum, finish: |sum, _| sum }),
+        Reduction::Norm(1.0) => Some(RowForm::Fold { terms: terms(&k::ABS), join: RowJoin::Sum, finish: |sum, _| sum }),
         Reduction::Norm(2.0) => {
-            Some(RowForm::Fold { terms: k::SQUARE.f32, join: RowJoin::Sum, finish: |sum, _| sum.sqrt() })
+            Some(RowForm::Fold { terms: terms(&k::SQUARE), join: RowJoin::Sum, finish: |sum, _| sum.sqrt() })
         }
         _ => None,
     }

@@ -4,12 +4,14 @@
 //! A box of the iteration space is walked row by row, in the order in which the last output lies in memory. What calls hand on to
 //! each other is in buffers on the stack; so are operands whose elements are not neighbours along a row, and numbers.
 
+mod chain;
 mod joined;
 mod maker;
 mod walk;
 
 use super::{BodyTypes, TileSource};
 use crate::run::memory::TypedPlace;
+use chain::{ChainPlaces, RowChain};
 use maker::RowMaker;
 use restride_ir::{
     Arg, Args, Ctx, FusedHead, Graph, OpError, RowExtent, RowJoin, RowSpace, Scalar, Tiling, ValueId, view_dims,
@@ -95,6 +97,8 @@ struct RowCall {
     work: RowWork,
     to: RowTarget,
     extent: RowExtent,
+    /// The chain that begins with it.
+    chain: Option<RowChain>,
 }
 
 enum RowWork {
@@ -111,6 +115,11 @@ impl RowWork {
             RowWork::Map(_, from) | RowWork::Ask(_, from) => from,
             RowWork::Scale(_, x, _) | RowWork::Fold(_, _, x) => std::slice::from_ref(x),
         }
+    }
+
+    /// Whether it gives answers.
+    fn asks(&self) -> bool {
+        matches!(self, RowWork::Ask(..))
     }
 
     /// Computes a row of a map or of answers. Scales and reductions need more than a row: whoever walks over the rows runs them.
@@ -196,7 +205,8 @@ impl RowProgram {
             row,
             passes,
         };
-        let mut maker = RowMaker { body, tiling, metas, far, space, program, places: Vec::new(), values: Vec::new() };
+        let (places, values, made) = (Vec::new(), Vec::new(), Vec::new());
+        let mut maker = RowMaker { body, tiling, metas, far, space, program, places, values, made };
         let returned: Vec<ValueId> = body.output_values().collect();
         for (k, v) in returned.iter().enumerate() {
             maker.tensor(*v, TileSource::Write(k), &writes[k].layout, writes[k].clone(), false)?;
@@ -224,6 +234,7 @@ impl RowProgram {
             }
             maker.call(at, &returned, reads)?;
         }
+        maker.chains();
         let program = maker.program;
         (program.buffers() <= MOST && program.factor_count() <= FACTORS).then_some(program)
     }
@@ -376,6 +387,15 @@ impl RowProgram {
                         }
                     }
                 }
+                let store = |k: usize, results: &[f32]| {
+                    // SAFETY: cells of the result's place, which no slice shows now.
+                    unsafe {
+                        match walk.jumps[k] {
+                            Some(jump) => self.store_units(walk, (k, jump), (bases[k], at[k]), start, results),
+                            None => store_singles(self.tensors[k].dtype, cell(k), 0, walk.strides[k], results),
+                        }
+                    }
+                };
                 let source = |s: RowSource| {
                     let from = match s {
                         RowSource::Tensor(k) => gathered[k].map_or_else(|| cell(k).cast(), buffer),
@@ -386,8 +406,29 @@ impl RowProgram {
                     // cells with an operand of their call go through a buffer, and a call's buffers differ.
                     unsafe { std::slice::from_raw_parts(from.cast_const(), n) }
                 };
-                for (at_call, call) in self.calls.iter().enumerate() {
-                    fetch(at_call);
+                let mut next_call = 0;
+                while let Some(call) = self.calls.get(next_call) {
+                    fetch(next_call);
+                    next_call += 1;
+                    if let Some(chain) = &call.chain {
+                        let places = ChainPlaces {
+                            source: &|s| source(s).as_ptr().cast_mut(),
+                            slot: &|k| buffer(1 + k),
+                            tensor: &|k| runs(k).then(|| cell(k).cast()),
+                            spare: buffer(0),
+                        };
+                        // SAFETY: buffers, cells of the tensors' places.
+                        let (ran, spare) = unsafe { chain.run(&places, n) };
+                        if let Some(k) = spare {
+                            // SAFETY: what was just written.
+                            store(k, unsafe { std::slice::from_raw_parts(buffer(0), n) });
+                        }
+                        if ran {
+                            (next_call..next_call + chain.len - 1).for_each(fetch);
+                            next_call += chain.len - 1;
+                            continue;
+                        }
+                    }
                     let straight = call.to.tensor.filter(|k| call.to.slot.is_none() && runs(*k));
                     let to: *mut f32 = match (straight, call.to.slot) {
                         (Some(k), _) => cell(k).cast(),
@@ -423,13 +464,7 @@ impl RowProgram {
                         other => other.map(source, out),
                     }
                     if let Some(k) = call.to.tensor.filter(|_| straight.is_none()) {
-                        // SAFETY: cells of the result's place, which no slice shows now.
-                        unsafe {
-                            match walk.jumps[k] {
-                                Some(jump) => self.store_units(walk, (k, jump), (bases[k], at[k]), start, out),
-                                None => store_singles(self.tensors[k].dtype, cell(k), 0, walk.strides[k], out),
-                            }
-                        }
+                        store(k, out);
                     }
                 }
             }

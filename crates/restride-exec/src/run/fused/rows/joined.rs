@@ -4,6 +4,7 @@
 //! all rows of the block at once. A single long row is shared by threads in branches of the reductions' trees, which give the same
 //! bits for any number of threads.
 
+use super::chain::ChainPlaces;
 use super::walk::RowWalk;
 use super::{LINE, MOST, OPERANDS, PART, RowCall, RowProgram, RowSource, RowWork, SlotUse, TileSource, ask};
 use restride_ir::{Ctx, RowExtent, RowJoin, RowSpace};
@@ -394,7 +395,36 @@ impl JoinedBox<'_> {
                 // cells with an operand of their call go through a buffer, and a call's buffers differ.
                 unsafe { std::slice::from_raw_parts(from.cast_const(), n) }
             };
-            for call in calls {
+            let store = |k: usize, made: &[f32]| {
+                for (row, results) in made.chunks_exact(len).enumerate() {
+                    // SAFETY: cells of the result's place, which no slice shows now.
+                    unsafe {
+                        let cell = self.cell(block, first + row, k);
+                        store_singles(program.tensors[k].dtype, cell, 0, inner.strides[k], results);
+                    }
+                }
+            };
+            let mut next = 0;
+            while let Some(call) = calls.get(next) {
+                next += 1;
+                if let Some(chain) = &call.chain {
+                    let places = ChainPlaces {
+                        source: &|s| source(s).as_ptr().cast_mut(),
+                        slot: &slot,
+                        tensor: &|k| here(k).then(|| self.cell(block, first, k).cast()),
+                        spare: self.buffer(buffers.spare),
+                    };
+                    // SAFETY: buffers, cells of the tensors' places.
+                    let (ran, spare) = unsafe { chain.run(&places, n) };
+                    if let Some(k) = spare {
+                        // SAFETY: what was just written.
+                        store(k, unsafe { out(self.buffer(buffers.spare), n) });
+                    }
+                    if ran {
+                        next += chain.len - 1;
+                        continue;
+                    }
+                }
                 if let RowWork::Fold(join, _, x) = &call.work {
                     let mut results = [0f32; ROWS];
                     let results = &mut results[..rows];
@@ -419,13 +449,7 @@ impl JoinedBox<'_> {
                 let made = unsafe { out(to, n) };
                 call.work.map(source, made);
                 if let Some(k) = call.to.tensor.filter(|_| straight.is_none()) {
-                    for (row, results) in made.chunks_exact(len).enumerate() {
-                        // SAFETY: cells of the result's place, which no slice shows now.
-                        unsafe {
-                            let cell = self.cell(block, first + row, k);
-                            store_singles(program.tensors[k].dtype, cell, 0, inner.strides[k], results);
-                        }
-                    }
+                    store(k, made);
                 }
             }
         }
@@ -523,17 +547,38 @@ impl JoinedBox<'_> {
                     // cells with an operand of their call go through a buffer, and a call's buffers differ.
                     unsafe { std::slice::from_raw_parts(from.cast_const(), n) }
                 };
-                let mut fold = 0;
-                for call in calls {
+                let runs = |k: usize| inner.strides[k] == 1 && program.tensors[k].dtype == DType::F32;
+                let store = |k: usize, results: &[f32]| {
+                    // SAFETY: cells of the result's place, which no slice shows now.
+                    unsafe { store_singles(program.tensors[k].dtype, cell(k), 0, inner.strides[k], results) };
+                };
+                let (mut fold, mut next) = (0, 0);
+                while let Some(call) = calls.get(next) {
+                    next += 1;
+                    if let Some(chain) = &call.chain {
+                        let places = ChainPlaces {
+                            source: &|s| source(s).as_ptr().cast_mut(),
+                            slot: &slot,
+                            tensor: &|k| runs(k).then(|| cell(k).cast()),
+                            spare: self.buffer(buffers.spare),
+                        };
+                        // SAFETY: buffers, cells of the tensors' places.
+                        let (ran, spare) = unsafe { chain.run(&places, n) };
+                        if let Some(k) = spare {
+                            // SAFETY: what was just written.
+                            store(k, unsafe { out(self.buffer(buffers.spare), n) });
+                        }
+                        if ran {
+                            next += chain.len - 1;
+                            continue;
+                        }
+                    }
                     if let RowWork::Fold(_, _, x) = &call.work {
                         folds[fold].push(source(*x));
                         fold += 1;
                         continue;
                     }
-                    let straight = call.to.tensor.filter(|k| {
-                        let runs = inner.strides[*k] == 1 && program.tensors[*k].dtype == DType::F32;
-                        call.to.slot.is_none() && runs
-                    });
+                    let straight = call.to.tensor.filter(|k| call.to.slot.is_none() && runs(*k));
                     let to: *mut f32 = match (straight, call.to.slot) {
                         (Some(k), _) => cell(k).cast(),
                         (None, Some(k)) => slot(k),
@@ -543,8 +588,7 @@ impl JoinedBox<'_> {
                     let results = unsafe { out(to, n) };
                     call.work.map(source, results);
                     if let Some(k) = call.to.tensor.filter(|_| straight.is_none()) {
-                        // SAFETY: cells of the result's place, which no slice shows now.
-                        unsafe { store_singles(program.tensors[k].dtype, cell(k), 0, inner.strides[k], results) };
+                        store(k, results);
                     }
                 }
             }

@@ -1,12 +1,16 @@
 //! Programs of functions of rows, made from bodies.
 
+use super::chain::RowChain;
 use super::{ChannelFactors, OPERANDS, RowCall, RowProgram, RowSource, RowTarget, RowTensor, RowWork, SlotUse, TIMES};
 use crate::run::fused::{BodyTypes, TileSource};
 use crate::run::memory::TypedPlace;
 use restride_ir::{Arg, Graph, Node, RowExtent, RowForm, RowOperand, RowSpace, Tiling, ValueId};
-use restride_tensor::{DType, Layout};
+use restride_tensor::{DType, FormulaFn, Layout};
 use smallvec::SmallVec;
 use std::ops::Range;
+
+/// Elements from which on code is made of chains: for fewer it takes longer to make than it ever saves.
+const CODE_FROM: i64 = 64;
 
 /// A program under construction.
 pub(super) struct RowMaker<'a> {
@@ -20,6 +24,18 @@ pub(super) struct RowMaker<'a> {
     pub places: Vec<TypedPlace>,
     /// Where calls find values.
     pub values: Vec<(ValueId, RowSource)>,
+    /// Of each call.
+    pub made: Vec<MadeCall>,
+}
+
+/// What a call of a program is of.
+pub(super) struct MadeCall {
+    /// The position of its node.
+    at: usize,
+    /// What it computes, as data.
+    formula: Option<FormulaFn>,
+    /// Its result, if that is its node's.
+    result: Option<ValueId>,
 }
 
 impl RowMaker<'_> {
@@ -77,17 +93,26 @@ impl RowMaker<'_> {
             Some(space) => (*space.calls.get(at)?)?,
             None => RowExtent::Elements(0),
         };
+        let mut formula = None;
         let work = match RowForm::of(body, node)? {
-            RowForm::Map { row, operands } => RowWork::Map(row, self.operands(node, &operands, operand)?),
-            RowForm::Ask { row, operands } => RowWork::Ask(row, self.operands(node, &operands, operand)?),
+            RowForm::Map { map, operands } => {
+                formula = map.formula;
+                RowWork::Map(map.row, self.operands(node, &operands, operand)?)
+            }
+            RowForm::Ask { row, formula: asked, operands } => {
+                formula = asked;
+                RowWork::Ask(row, self.operands(node, &operands, operand)?)
+            }
             RowForm::Fold { terms, join, finish } => {
                 self.space.as_ref()?;
                 let mut from = operand(self, node.operands().next()?)?;
                 if let Some(terms) = terms {
                     let slot = self.free_slot(at, SlotUse::Part);
-                    let work = RowWork::Map(terms, SmallVec::from_slice(&[from]));
+                    let work = RowWork::Map(terms.row, SmallVec::from_slice(&[from]));
                     let to = RowTarget { slot: Some(slot), tensor: None };
-                    self.program.calls.push(RowCall { work, to, extent: RowExtent::Elements(extent.pass()) });
+                    let extent = RowExtent::Elements(extent.pass());
+                    self.program.calls.push(RowCall { work, to, extent, chain: None });
+                    self.made.push(MadeCall { at, formula: terms.formula, result: None });
                     from = RowSource::Slot(slot);
                 }
                 RowWork::Fold(join, finish, from)
@@ -123,8 +148,40 @@ impl RowMaker<'_> {
         let needed = read_later || tensor.is_none() || from.iter().any(meets);
         let slot = needed.then(|| self.free_slot(at, self.slot_use(result, extent)));
         self.values.extend(slot.map(|slot| (result, RowSource::Slot(slot))));
-        self.program.calls.push(RowCall { work, to: RowTarget { slot, tensor }, extent });
+        self.program.calls.push(RowCall { work, to: RowTarget { slot, tensor }, extent, chain: None });
+        self.made.push(MadeCall { at, formula, result: Some(result) });
         Some(())
+    }
+
+    /// Makes chains of calls behind each other that have formulas.
+    pub fn chains(&mut self) {
+        if self.program.sizes.iter().product::<i64>() < CODE_FROM {
+            return;
+        }
+        let mut first = 0;
+        while first < self.program.calls.len() {
+            let formula = |k: usize| self.made[k].formula;
+            let extent = self.program.calls[first].extent;
+            let goes_on = |k: &usize| formula(*k).is_some() && self.program.calls[*k].extent == extent;
+            let calls =
+                first..(first..self.program.calls.len()).find(|k| !goes_on(k)).unwrap_or(self.program.calls.len());
+            if calls.len() > 1 && matches!(extent, RowExtent::Elements(_)) {
+                let formulas: SmallVec<[FormulaFn; 16]> = calls.clone().filter_map(formula).collect();
+                let own: SmallVec<[usize; 16]> = calls.clone().map(|k| self.made[k].at).collect();
+                let read_later = |k: usize| match self.made[calls.start + k].result {
+                    Some(v) => self.readers(v).iter().any(|at| !self.is_view(*at) && !own.contains(at)),
+                    None => true,
+                };
+                let of = &self.program.calls[calls.clone()];
+                self.program.calls[calls.start].chain =
+                    RowChain::of(of, &formulas, &self.program.constants, read_later);
+            }
+            first = calls.end.max(first + 1);
+        }
+    }
+
+    fn is_view(&self, at: usize) -> bool {
+        self.body.nodes[self.body.order[at]].op.def().view.is_some()
     }
 
     fn operands(

@@ -1,0 +1,138 @@
+//! Machine code of formulas: what a chain of calls computes of an element, without a row in memory between two of them.
+//!
+//! *What it computes.* Each step has the bits of its operation on `f32` ([`restride_tensor::evaluate`]), whatever the other steps are:
+//! nothing is contracted or put in another order. Tests hold random bodies to that.
+//! *What it trusts.* Whoever runs it says which addresses are valid and that no element is written before it is read.
+//! *Where there is none.* On processors without AVX2 or of another kind than x86-64, under Miri, and where the system lets no memory be
+//! executed: there a body has no code, and its calls run one by one.
+
+#[cfg(all(target_arch = "x86_64", not(miri)))]
+mod assembler;
+#[cfg(all(target_arch = "x86_64", not(miri)))]
+mod emit;
+
+use foldhash::HashMap;
+use restride_tensor::FormulaStep;
+use std::sync::{Arc, Mutex, PoisonError, Weak};
+
+/// An item of a body, in order.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub enum CodeItem {
+    /// Computes a step, of steps computed before.
+    Compute(u16),
+    /// Stores a step to the elements at the address of this number.
+    Store(u16, u16),
+}
+
+/// What code computes of each element; operands are the elements at the address of their number.
+#[derive(Clone, PartialEq, Eq, Hash, Debug)]
+pub struct CodeBody {
+    pub steps: Vec<FormulaStep>,
+    pub items: Vec<CodeItem>,
+    /// Number of addresses.
+    pub pointers: usize,
+}
+
+impl CodeBody {
+    /// The body of `stores`, each of a step and a number of an address, with the steps that they need in front of them.
+    pub fn new(steps: Vec<FormulaStep>, stores: &[(u16, u16)], pointers: usize) -> CodeBody {
+        let mut needed = vec![false; steps.len()];
+        stores.iter().for_each(|(s, _)| needed[usize::from(*s)] = true);
+        for at in (0..steps.len()).rev().filter(|at| needed[*at]).collect::<Vec<_>>() {
+            mark(&steps, at, &mut needed);
+        }
+        let mut items = Vec::new();
+        let mut next = 0;
+        for &(step, pointer) in stores {
+            let computed = (next..=usize::from(step)).filter(|at| needed[*at]);
+            items.extend(computed.map(|at| CodeItem::Compute(at as u16)));
+            next = next.max(usize::from(step) + 1);
+            items.push(CodeItem::Store(step, pointer));
+        }
+        CodeBody { steps, items, pointers }
+    }
+}
+
+/// Marks what a step needs.
+fn mark(steps: &[FormulaStep], at: usize, needed: &mut [bool]) {
+    let mut open = vec![at];
+    while let Some(at) = open.pop() {
+        for source in steps[at].sources().map(usize::from) {
+            if !std::mem::replace(&mut needed[source], true) {
+                open.push(source);
+            }
+        }
+    }
+}
+
+/// Code that can be called.
+pub struct MachineCode {
+    #[cfg_attr(any(not(target_arch = "x86_64"), miri), allow(dead_code))]
+    map: memmap2::Mmap,
+    /// Where the numbers stand behind the code.
+    #[cfg_attr(any(not(target_arch = "x86_64"), miri), allow(dead_code))]
+    numbers: usize,
+    pointers: usize,
+}
+
+/// Code by what it computes, as long as someone keeps it.
+static MADE: Mutex<Option<HashMap<CodeBody, Weak<MachineCode>>>> = Mutex::new(None);
+
+impl MachineCode {
+    /// The code of a body; `None` where there is none.
+    pub fn of(body: CodeBody) -> Option<Arc<MachineCode>> {
+        let mut made = MADE.lock().unwrap_or_else(PoisonError::into_inner);
+        let made = made.get_or_insert_default();
+        if let Some(code) = made.get(&body).and_then(Weak::upgrade) {
+            return Some(code);
+        }
+        let code = Arc::new(assemble(&body)?);
+        // The table has as many entries as there is code, or twice that.
+        if made.len() >= 64 && made.len().is_power_of_two() {
+            made.retain(|_, code| code.strong_count() > 0);
+        }
+        made.insert(body, Arc::downgrade(&code));
+        Some(code)
+    }
+
+    /// Computes `n` elements.
+    ///
+    /// # Safety
+    /// The addresses, as many as the body has, are valid for `n` elements; an element that is stored shares memory only with elements of
+    /// the same index, which no item behind the store reads, and nothing else uses it.
+    pub unsafe fn run(&self, addresses: &[*mut f32], n: usize) {
+        assert_eq!(addresses.len(), self.pointers, "one address for each number");
+        #[cfg(all(target_arch = "x86_64", not(miri)))]
+        // SAFETY: the bytes are a function of this type, made by `emit` for this processor; as promised by the caller.
+        unsafe {
+            type Function = unsafe extern "sysv64" fn(*const *mut f32, usize, *const u8);
+            let function: Function = std::mem::transmute(self.map.as_ptr());
+            function(addresses.as_ptr(), n, self.map.as_ptr().add(self.numbers));
+        }
+        #[cfg(not(all(target_arch = "x86_64", not(miri))))]
+        unreachable!("there is no code for {n} elements");
+    }
+}
+
+#[cfg(all(target_arch = "x86_64", not(miri)))]
+fn assemble(body: &CodeBody) -> Option<MachineCode> {
+    if !std::arch::is_x86_feature_detected!("avx2") {
+        return None;
+    }
+    let (mut bytes, table) = emit::emit(body);
+    let numbers = bytes.len().next_multiple_of(64);
+    bytes.resize(numbers, 0xcc);
+    table.iter().for_each(|x| bytes.extend_from_slice(&x.to_le_bytes()));
+    let mut map = memmap2::MmapMut::map_anon(bytes.len()).ok()?;
+    map.copy_from_slice(&bytes);
+    let map = map.make_exec().ok()?;
+    Some(MachineCode { map, numbers, pointers: body.pointers })
+}
+
+#[cfg(not(all(target_arch = "x86_64", not(miri))))]
+fn assemble(_: &CodeBody) -> Option<MachineCode> {
+    None
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,115 @@
+//! Chains: calls behind each other whose formulas are one piece of machine code ([`MachineCode`]). What only the chain itself reads is
+//! in no buffer.
+
+use super::{RowCall, RowSource};
+use crate::machine_code::{CodeBody, MachineCode};
+use restride_tensor::{Formula, FormulaFn, Term};
+use smallvec::SmallVec;
+use std::sync::Arc;
+
+/// Most addresses of a chain.
+const ADDRESSES: usize = 24;
+/// Most steps of a chain.
+const STEPS: usize = 512;
+
+/// Calls that run as one.
+pub(super) struct RowChain {
+    code: Arc<MachineCode>,
+    /// Number of calls.
+    pub len: usize,
+    /// What it reads, and what it writes behind that.
+    sources: SmallVec<[RowSource; 8]>,
+    results: SmallVec<[ChainResult; 2]>,
+}
+
+/// Where a result of a chain goes.
+#[derive(Clone, Copy)]
+enum ChainResult {
+    Slot(usize),
+    Tensor(usize),
+}
+
+/// Where a chain finds its elements. Tensors whose results cannot be written where they are have none.
+pub(super) struct ChainPlaces<'a> {
+    pub source: &'a dyn Fn(RowSource) -> *mut f32,
+    pub slot: &'a dyn Fn(usize) -> *mut f32,
+    pub tensor: &'a dyn Fn(usize) -> Option<*mut f32>,
+    /// A buffer for such a tensor.
+    pub spare: *mut f32,
+}
+
+impl RowChain {
+    /// The chain of some calls with their formulas; `read_later` says of which call something behind the chain reads the buffer.
+    pub fn of(
+        calls: &[RowCall],
+        formulas: &[FormulaFn],
+        constants: &[f32],
+        read_later: impl Fn(usize) -> bool,
+    ) -> Option<RowChain> {
+        let formula = Formula::default();
+        let mut sources: SmallVec<[RowSource; 8]> = SmallVec::new();
+        let mut results: SmallVec<[ChainResult; 2]> = SmallVec::new();
+        let mut stores: SmallVec<[u16; 2]> = SmallVec::new();
+        let mut slots: SmallVec<[(usize, Term<'_>); 8]> = SmallVec::new();
+        for (at, (call, f)) in calls.iter().zip(formulas).enumerate() {
+            let mut operand = |source: &RowSource| match *source {
+                RowSource::Constant(k) => formula.number(constants[k]),
+                RowSource::Slot(k) if let Some((_, term)) = slots.iter().rev().find(|(own, _)| *own == k) => *term,
+                _ => {
+                    let known = sources.iter().position(|s| s == source);
+                    let k = known.unwrap_or_else(|| {
+                        sources.push(*source);
+                        sources.len() - 1
+                    });
+                    formula.operand(k as u16)
+                }
+            };
+            let operands: SmallVec<[Term<'_>; 8]> = call.work.sources().iter().map(&mut operand).collect();
+            let result = f(&operands);
+            let result = if call.work.asks() { result.as_number() } else { result };
+            slots.extend(call.to.slot.map(|slot| (slot, result)));
+            let slot = call.to.slot.filter(|_| read_later(at)).map(ChainResult::Slot);
+            for to in slot.into_iter().chain(call.to.tensor.map(ChainResult::Tensor)) {
+                results.push(to);
+                stores.push(result.at());
+            }
+        }
+        let (steps, addresses) = (formula.steps(), sources.len() + results.len());
+        if addresses > ADDRESSES || steps.len() > STEPS {
+            return None;
+        }
+        let numbered = stores.iter().zip(sources.len()..).map(|(step, k)| (*step, k as u16));
+        let body = CodeBody::new(steps, &numbered.collect::<SmallVec<[(u16, u16); 4]>>(), addresses);
+        Some(RowChain { code: MachineCode::of(body)?, len: calls.len(), sources, results })
+    }
+
+    /// Computes `n` elements: whether it did, and the tensor whose results are in the spare buffer. It does not where more than one
+    /// would be there.
+    ///
+    /// # Safety
+    /// The places are valid for `n` elements; no one else uses the results' elements, which share cells only with operands of the same
+    /// index.
+    pub unsafe fn run(&self, places: &ChainPlaces<'_>, n: usize) -> (bool, Option<usize>) {
+        let mut addresses = [std::ptr::null_mut(); ADDRESSES];
+        let mut spare = None;
+        for (to, source) in addresses.iter_mut().zip(&self.sources) {
+            *to = (places.source)(*source);
+        }
+        for (to, result) in addresses[self.sources.len()..].iter_mut().zip(&self.results) {
+            *to = match *result {
+                ChainResult::Slot(k) => (places.slot)(k),
+                ChainResult::Tensor(k) => match (places.tensor)(k) {
+                    Some(cell) => cell,
+                    None if spare.is_some() => return (false, None),
+                    None => {
+                        spare = Some(k);
+                        places.spare
+                    }
+                },
+            };
+        }
+        // SAFETY: as promised by the caller.
+        unsafe { self.code.run(&addresses[..self.sources.len() + self.results.len()], n) };
+        (true, spare)
+    }
+}
