@@ -5,6 +5,7 @@ import struct
 import warnings
 
 import torch
+import torch.ao.quantization.fx._decomposed  # registers the operators of quantized programs
 from torch._decomp import decomposition_table
 
 with contextlib.suppress(ImportError):

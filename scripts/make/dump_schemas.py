@@ -2,7 +2,7 @@
 """Write the lists of PyTorch's operators that the crates hold as data.
 
 crates/restride-ops/data/schemas.txt: the schema of every operator in the dispatcher of the installed PyTorch (namespaces aten,
-prims, those of functional collectives and, where installed, torchvision), one a line, sorted. core.txt beside it: the operators of
+prims, those of functional collectives and of quantized programs and, where installed, torchvision), one a line, sorted. core.txt beside it: the operators of
 Core ATen, which PyTorch asks every backend to support (`torch.Tag.core`). out_forms.txt: the out= forms that write elements or matrix
 products straight into `out`; the others (tagged `generated`) make a tensor and copy it.
 """
@@ -15,6 +15,7 @@ from lib.command import ROOT
 
 import torch
 import torch._prims
+import torch.ao.quantization.fx._decomposed  # registers the operators of quantized programs
 import torch.distributed._functional_collectives  # registers the functional collectives
 
 try:
@@ -22,7 +23,7 @@ try:
 except ImportError:
     print("torchvision is not installed: its operators will be missing")
 
-NAMESPACES = ("aten", "prims", "torchvision", "_c10d_functional", "_c10d_functional_autograd", "_dtensor")
+NAMESPACES = ("aten", "prims", "torchvision", "_c10d_functional", "_c10d_functional_autograd", "_dtensor", "quantized_decomposed")
 CRATES = ROOT / "crates"
 OUT = CRATES / "restride-ops/data/schemas.txt"
 CORE = CRATES / "restride-ops/data/core.txt"

@@ -26,6 +26,7 @@ mod norm;
 mod pointwise;
 mod pool;
 mod prims;
+mod quantized;
 mod random;
 mod reduce;
 mod registry;
@@ -78,5 +79,6 @@ static FAMILIES: &[&Family] = &[
     &linalg::FAMILY,
     &collective::FAMILY,
     &prims::FAMILY,
+    &quantized::FAMILY,
     &gradient::FAMILY,
 ];

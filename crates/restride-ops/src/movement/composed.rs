@@ -43,6 +43,37 @@ fn chunk_cat(e: &mut dyn Emit, a: &ValArgs<'_>) -> Vals {
     Ok(smallvec![emit!(e, "aten.cat.default", parts, dim as i64 + 1)?])
 }
 
+/// `pad_sequence(sequences, batch_first, padding_value, padding_side)`: sequences of different lengths as one tensor.
+fn pad_sequence(e: &mut dyn Emit, a: &ValArgs<'_>) -> Vals {
+    let tensors: Vec<Val> = a.tensors(0)?.into_iter().copied().collect();
+    let side = a.str(3)?;
+    ensure!(matches!(side, "left" | "right"), "Expected padding_side to be one of left or right, but got {side}.");
+    let Some(&first) = tensors.first() else { return fail("received an empty list of sequences") };
+    let first = e.meta(first);
+    ensure!(!first.sizes().is_empty(), "pad_sequence expects sequences with at least one dimension");
+    let mut whole = first.sizes().to_vec();
+    for &t in &tensors {
+        let s = sizes(e, t);
+        ensure!(!s.is_empty(), "pad_sequence expects sequences with at least one dimension");
+        whole[0] = whole[0].max(s[0]);
+    }
+    let mut parts = Vec::new();
+    for t in tensors {
+        // Later sequences are copied into a tensor like the first one: they take its type and broadcast to its shape.
+        let mut t = if e.meta(t).dtype == first.dtype { t } else { emit!(e, "aten.to.dtype", t, first.dtype)? };
+        let n = sizes(e, t)[0];
+        let shape: Vec<i64> = [n].into_iter().chain(whole[1..].iter().copied()).collect();
+        if sizes(e, t) != shape {
+            t = emit!(e, "aten.broadcast_to.default", t, shape)?;
+        }
+        let mut pad = vec![0; 2 * whole.len()];
+        pad[2 * whole.len() - if side == "left" { 2 } else { 1 }] = whole[0] - n;
+        parts.push(emit!(e, "aten.constant_pad_nd.default", t, pad, a.float(2)?)?);
+    }
+    let joined = emit!(e, "aten.stack.default", parts, i64::from(!a.bool(1)?))?;
+    Ok(smallvec![emit!(e, "aten.contiguous.default", joined)?])
+}
+
 fn each(e: &mut dyn Emit, a: &ValArgs<'_>, op: &str) -> Vals {
     let tensors: Vec<Val> = a.tensors(0)?.into_iter().copied().collect();
     tensors.into_iter().map(|t| emit!(e, op, t)).collect()
@@ -228,6 +259,7 @@ fn renorm(e: &mut dyn Emit, a: &ValArgs<'_>) -> Vals {
 
 pub(crate) static OPS: &[OpDef] = &[
     composite!(chunk_cat, chunk_samples(), "_chunk_cat"),
+    composite!(pad_sequence, sequences(), "pad_sequence"),
     composite!(atleast_1d, lists(), "atleast_1d.Sequence"),
     composite!(atleast_2d, lists(), "atleast_2d.Sequence"),
     composite!(atleast_3d, lists(), "atleast_3d.Sequence"),
@@ -252,6 +284,28 @@ pub(crate) mod samples {
         vec![
             sample![vec![tensor(F, &[], 1), tensor(DType::I64, &[3], 2), transposed(F, &[2, 3], 3)]],
             sample![vec![strided(F, &[2, 3, 4], 1)]],
+        ]
+    }
+
+    pub(crate) fn sequences() -> Samples {
+        let of = |d: DType, lengths: &[i64]| {
+            lengths.iter().enumerate().map(|(i, &n)| tensor(d, &[n, 2], i as u64)).collect::<Vec<_>>()
+        };
+        let f = DType::F32;
+        vec![
+            sample![of(f, &[3, 1, 2]), false, 0.0, "right"],
+            sample![of(f, &[0, 4]), true, -1.5, "left"],
+            sample![of(DType::I64, &[2, 3]), true, 7.0, "right"],
+            sample![
+                vec![transposed(f, &[2, 3], 1), tensor(DType::F64, &[4, 1], 2), tensor(f, &[1, 3], 3)],
+                true,
+                0.5,
+                "right"
+            ],
+            sample![vec![tensor(f, &[3], 1), tensor(f, &[5], 2)], false, 0.0, "left"],
+            sample![vec![nhwc(f, &[2, 3, 2, 2], 1), nhwc(f, &[2, 3, 2, 2], 2)], false, 0.0, "right"],
+            sample![vec![tensor(f, &[3, 2], 1), tensor(f, &[3, 4], 2)], false, 0.0, "right"],
+            sample![of(f, &[2]), false, 0.0, "middle"],
         ]
     }
 
