@@ -206,7 +206,11 @@ impl<const N: usize> IntoOperand for [i64; N] {
 /// Adds a call to a composition and returns its first result: `emit!(e, "aten.add.Tensor", a, b)?`.
 macro_rules! emit {
     ($e:expr, $op:expr $(, $arg:expr)* $(,)?) => {
-        $crate::support::first($e.call($op, &[$($crate::support::IntoOperand::operand($arg)),*]), $op)
+        {
+            // Arguments may ask `$e` for sizes.
+            let args = [$($crate::support::IntoOperand::operand($arg)),*];
+            $crate::support::emitted(&mut *$e, $op, args)
+        }
     };
 }
 pub(crate) use emit;
@@ -218,6 +222,12 @@ macro_rules! emit_all {
     };
 }
 pub(crate) use emit_all;
+
+/// What `emit!` does, once for each number of arguments: callers would each drop theirs.
+#[inline(never)]
+pub(crate) fn emitted<const N: usize>(e: &mut dyn Emit, op: &str, args: [Arg<Val, Scalar>; N]) -> Result<Val> {
+    first(e.call(op, &args), op)
+}
 
 /// Adds the check that a mask holds everywhere: a run where it does not fails with these words.
 pub(crate) fn require(e: &mut dyn Emit, mask: Val, words: &str) -> Result<()> {
