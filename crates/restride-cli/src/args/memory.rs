@@ -26,7 +26,7 @@ pub struct MemoryArgs {
     /// Let the operators behind a product or a convolution work on each part of its result as soon as it is finished.
     #[arg(help_heading = MEMORY, long)]
     pub fuse_heads: bool,
-    /// Fuse reductions and normalisations of rows too, and operators of other types than f32.
+    /// Fuse normalisations and variances of rows too (layer norm, softmax), and operators of other types than f32.
     #[arg(help_heading = MEMORY, long)]
     pub fuse_tiles: bool,
     /// Memories of the arena, fastest first, each with its capacity (as fast=512kB,slow).
