@@ -359,7 +359,9 @@ impl RowProgram {
         }
         let runs = |k: usize| walk.strides[k] == 1 && walk.jumps[k].is_none() && self.tensors[k].dtype == DType::F32;
         let streams = self.streams(bases, |k| self.tensors[k].far && runs(k) && gathered[k].is_none());
-        let far = walk.len * size_of::<f32>() * streams.len() >= FAR;
+        // A chain goes through all streams at once, as the processor itself expects it.
+        let chained = self.calls.iter().any(|c| c.chain.is_some());
+        let far = !chained && walk.len * size_of::<f32>() * streams.len() >= FAR;
         walk.for_each(|at| {
             for start in (0..walk.len).step_by(width) {
                 let n = width.min(walk.len - start);
@@ -424,7 +426,6 @@ impl RowProgram {
                             store(k, unsafe { std::slice::from_raw_parts(buffer(0), n) });
                         }
                         if ran {
-                            (next_call..next_call + chain.len - 1).for_each(fetch);
                             next_call += chain.len - 1;
                             continue;
                         }
