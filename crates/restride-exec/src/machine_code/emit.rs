@@ -78,6 +78,8 @@ struct Emitter<'a> {
 
 impl Emitter<'_> {
     fn function(&mut self) {
+        // endbr64: where indirect calls have to land.
+        self.a.raw(&[0xf3, 0x0f, 0x1e, 0xfa]);
         SAVED.iter().for_each(|r| self.a.push(*r));
         // sub rsp, …
         self.a.raw(&[0x48, 0x81, 0xec, 0, 0, 0, 0]);

@@ -4,7 +4,7 @@
 //! nothing is contracted or put in another order. Tests hold random bodies to that.
 //! *What it trusts.* Whoever runs it says which addresses are valid and that no element is written before it is read.
 //! *Where there is none.* On processors without AVX2 or of another kind than x86-64, under Miri, and where the system lets no memory be
-//! executed: there a body has no code, and its calls run one by one.
+//! executed or the process has thousands of pieces: there a body has no code, and its calls run one by one.
 
 #[cfg(all(target_arch = "x86_64", not(miri)))]
 mod assembler;
@@ -75,6 +75,9 @@ pub struct MachineCode {
     pointers: usize,
 }
 
+/// Most pieces of code at a time: each is a mapping, of which a process may have some ten thousand.
+const MOST: usize = 8192;
+
 /// Code by what it computes, as long as someone keeps it.
 static MADE: Mutex<Option<HashMap<CodeBody, Weak<MachineCode>>>> = Mutex::new(None);
 
@@ -86,11 +89,14 @@ impl MachineCode {
         if let Some(code) = made.get(&body).and_then(Weak::upgrade) {
             return Some(code);
         }
-        let code = Arc::new(assemble(&body)?);
         // The table has as many entries as there is code, or twice that.
         if made.len() >= 64 && made.len().is_power_of_two() {
             made.retain(|_, code| code.strong_count() > 0);
         }
+        if made.len() >= MOST {
+            return None;
+        }
+        let code = Arc::new(assemble(&body)?);
         made.insert(body, Arc::downgrade(&code));
         Some(code)
     }

@@ -12,6 +12,9 @@ use std::ops::Range;
 /// Elements from which on code is made of chains: for fewer it takes longer to make than it ever saves.
 const CODE_FROM: i64 = 64;
 
+/// Most calls of a chain.
+const MOST_CALLS: usize = 64;
+
 /// A program under construction.
 pub(super) struct RowMaker<'a> {
     pub body: &'a Graph,
@@ -163,8 +166,8 @@ impl RowMaker<'_> {
             let formula = |k: usize| self.made[k].formula;
             let extent = self.program.calls[first].extent;
             let goes_on = |k: &usize| formula(*k).is_some() && self.program.calls[*k].extent == extent;
-            let calls =
-                first..(first..self.program.calls.len()).find(|k| !goes_on(k)).unwrap_or(self.program.calls.len());
+            let most = self.program.calls.len().min(first + MOST_CALLS);
+            let calls = first..(first..most).find(|k| !goes_on(k)).unwrap_or(most);
             if calls.len() > 1 && matches!(extent, RowExtent::Elements(_)) {
                 let formulas: SmallVec<[FormulaFn; 16]> = calls.clone().filter_map(formula).collect();
                 let own: SmallVec<[usize; 16]> = calls.clone().map(|k| self.made[k].at).collect();
