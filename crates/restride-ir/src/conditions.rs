@@ -1,6 +1,6 @@
 //! Conditions on a program's numbers, and witnesses: values of the symbols that satisfy them.
 //!
-//! Guards, ranges and recorded checks restrict the symbols. A pass that asks a shape function at a witness needs one that
+//! Guards, ranges, recorded checks and operators that need equal sizes restrict the symbols. A pass that asks a shape function at a witness needs one that
 //! satisfies them: the program would fail before it at any other.
 
 use crate::{
@@ -25,7 +25,7 @@ impl Conditions {
     /// No conditions.
     pub const NONE: Conditions = Conditions { all: Vec::new(), of: BTreeMap::new() };
 
-    /// Guards, ranges and recorded checks.
+    /// Guards, ranges, recorded checks, and what calls require of the sizes of their operands.
     pub fn of(program: &Program) -> Conditions {
         let mut all: Vec<Expr> = program.guards.iter().map(|g| g.condition.clone()).collect();
         for (e, min, max) in &program.ranges {
@@ -35,6 +35,12 @@ impl Conditions {
             for (_, node) in graph.ordered() {
                 if let Some(asserts) = node.op.def().asserts {
                     all.extend(asserts(&node.args));
+                }
+                if let Some(requires) = node.op.def().requires {
+                    let ty = |v: &ValueId| graph.values[*v].ty.tensor().cloned().ok_or(());
+                    let typed: Result<Vec<_>, ()> =
+                        node.args.iter().map(|a| a.try_map(ty, |s| Ok(s.clone()))).collect();
+                    all.extend(typed.map_or_else(|()| Vec::new(), |args| requires(&Args(&args))));
                 }
                 all.extend(learnt_sizes(graph, node));
             }

@@ -63,7 +63,7 @@ pub use names::Names;
 pub use op::{
     AssemblyPart, AssertsFn, ByBatch, Call, Ctx, DecomposeFn, Emit, EpilogueFn, Exactness, Hop, InPlaceCalls, InferFn,
     Kernel, MacsFn, MathView, Member, MemberArg, Movement, OpDef, OutOverlaps, OutVerdict, OverlapCheck, PrepackFn,
-    Prepacked, Reuse, ReuseKind, RngKey, Sample, SampleArg, SampleFn, ScratchFn, TimeFn, TrailingFn, Twin, TwinDecl,
+    Prepacked, Reuse, ReuseKind, RequiresFn, RngKey, Sample, SampleArg, SampleFn, ScratchFn, TimeFn, TrailingFn, Twin, TwinDecl,
     TwinReturn, Val, ViewArgs, ViewOutcome, ViewRule, view_args,
 };
 pub use placement::{Buffer, BufferId, BufferKind, MemorySpace, Place, Placement, Plan, Step, carried_over};

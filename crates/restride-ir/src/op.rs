@@ -494,6 +494,8 @@ pub struct OpDef {
     pub fails: Fails,
     /// Conditions on the arguments' numbers that hold after the operator succeeded.
     pub asserts: Option<AssertsFn>,
+    /// Conditions on the sizes of operands without which a call fails, where PyTorch's shape functions do not record them.
+    pub requires: Option<RequiresFn>,
 
     // -- Gradients
     /// Gradient, from the tables beside the families; `None` where no table has one.
@@ -536,6 +538,9 @@ pub type PrepackFn = fn(&Args<'_, Meta>) -> Option<(Vec<i64>, Vec<i64>)>;
 
 /// Conditions that an assertion checks, from its arguments.
 pub type AssertsFn = fn(&[Arg]) -> Vec<Expr>;
+
+/// Conditions that a call requires of its operands' sizes, from its arguments with types for tensors.
+pub type RequiresFn = fn(&Args<'_, TensorType, Expr>) -> Vec<Expr>;
 
 impl OpDef {
     // -- Identity
@@ -586,6 +591,7 @@ impl OpDef {
             fails: Fails::Never,
             awaits: false,
             asserts: None,
+            requires: None,
             hop: None,
             grad: None,
             exactness: Exactness::Within { rtol: 1e-4, atol: 1e-5 },

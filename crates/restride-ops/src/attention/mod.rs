@@ -7,7 +7,9 @@ mod grad;
 use crate::support::composite::composite;
 use crate::support::scratch::{opt_stored, stored};
 use crate::support::*;
-use restride_ir::{Arg, Args, ByBatch, Call, DType, Emit, Layout, Meta, OpDef, Scalar, Val};
+use restride_ir::{
+    Arg, Args, ByBatch, Call, DType, Emit, Expr, ExprFn, Layout, Meta, OpDef, Scalar, TensorType, Val,
+};
 use restride_kernels::attention::{self, Results, Settings};
 use smallvec::smallvec;
 
@@ -364,16 +366,26 @@ fn flash_backward(e: &mut dyn Emit, a: &ValArgs<'_>) -> Vals {
 const ATTENTION: &str = "restride::attention(Tensor query, Tensor key, Tensor value, Tensor? attn_mask=None, \
     float dropout_p=0., bool is_causal=False, *, float? scale=None, bool enable_gqa=False) -> Tensor";
 
+/// Keys and values have equally many rows, queries and keys equally long ones. PyTorch's shape functions do not compare symbols.
+fn equal_rows(a: &Args<'_, TensorType, Expr>) -> Vec<Expr> {
+    let size = |i: usize, from_end: usize| a.tensor(i).ok()?.layout.sizes.iter().rev().nth(from_end).cloned();
+    let equal = |x: Option<Expr>, y: Option<Expr>| Some(Expr::call(ExprFn::Eq, vec![x?, y?]));
+    [equal(size(1, 1), size(2, 1)), equal(size(0, 0), size(1, 0))].into_iter().flatten().collect()
+}
+
 /// Declares attention: schema, shape rule, form, positions of the results with logarithms of sums and with weights, samples.
 macro_rules! attention {
     ($schema:expr, $infer:expr, $form:expr, $sums:expr, $weights:expr, $samples:expr) => {
-        close(
-            $schema,
-            $infer,
-            |c| run(c, &$form, $sums, $weights),
-            |a, outs| scratch(a, outs, &$form, $sums.is_some(), $weights.is_some()),
-            samples!($samples),
-        )
+        OpDef {
+            requires: Some(equal_rows),
+            ..close(
+                $schema,
+                $infer,
+                |c| run(c, &$form, $sums, $weights),
+                |a, outs| scratch(a, outs, &$form, $sums.is_some(), $weights.is_some()),
+                samples!($samples),
+            )
+        }
         .counted(macs)
     };
 }
