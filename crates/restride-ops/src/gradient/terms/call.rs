@@ -241,6 +241,12 @@ impl<'c> Cx<'c> {
         self.call_at(op, args, 0)
     }
 
+    /// What `op!` does, once for each number of arguments: callers would each drop theirs.
+    #[inline(never)]
+    pub fn op<const N: usize>(&'c self, op: &str, args: [Arg<Val, Expr>; N]) -> T<'c> {
+        self.call(op, &args)
+    }
+
     /// Concatenates tensors.
     pub fn cat(&'c self, parts: &[T<'c>], dim: i64) -> T<'c> {
         let list = Arg::Values(parts.iter().map(|t| Some(t.v)).collect());

@@ -159,7 +159,7 @@ impl<const N: usize> TermOperand for [bool; N] {
 /// Adds a call: `op!(c, "aten.add.Tensor", a, b)`.
 macro_rules! op {
     ($c:expr, $op:expr $(, $arg:expr)* $(,)?) => {
-        $c.call($op, &[$($crate::gradient::terms::TermOperand::operand($arg)),*])
+        $c.op($op, [$($crate::gradient::terms::TermOperand::operand($arg)),*])
     };
 }
 pub(crate) use op;
