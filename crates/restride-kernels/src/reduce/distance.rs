@@ -6,7 +6,7 @@ use crate::support::number::Real;
 use crate::support::pack::{Stored, Target, compute_room, pack, packed_rooms, with_compute};
 use crate::support::par;
 use crate::support::scratch::Temp;
-use restride_tensor::{View, ViewMut};
+use restride_tensor::{DType, View, ViewMut};
 
 /// p-norms of the differences of each row of `a` (the last dimension) and each of `b`, for every matrix of a batch:
 /// sizes `[.., n, m]`, `[.., k, m]` and `[.., n, k]`.
@@ -18,7 +18,7 @@ pub fn distances(a: &View<'_>, b: &View<'_>, p: f64, out: &ViewMut<'_>, threads:
         let (a, b) = (pack::<T>(a), pack::<T>(b));
         let mut target = Target::<T>::new(out);
         if let Some(power) = Power::of(p) {
-            in_tiles(&a, &b, [n, k, m], power, target.slice(), threads);
+            in_tiles(&a, &b, [n, k, m], power, None, target.slice(), threads);
             target.finish();
             return Ok(());
         }
@@ -36,12 +36,17 @@ pub fn distances(a: &View<'_>, b: &View<'_>, p: f64, out: &ViewMut<'_>, threads:
 }
 
 /// p-norms of the differences of all pairs of rows of a matrix, those of the first row first.
-pub fn pairs(x: &View<'_>, p: f64, out: &ViewMut<'_>) -> Result<(), String> {
+pub fn pairs(x: &View<'_>, p: f64, out: &ViewMut<'_>, threads: usize) -> Result<(), String> {
     let [n, m] = *x.sizes() else { return Err("pairs of rows need a matrix".to_string()) };
     let (n, m) = (n as usize, m as usize);
     with_compute!(float out.dtype(), T => {
         let x = pack::<T>(x);
         let mut target = Target::<T>::new(out);
+        if let Some(power) = Power::of(p) {
+            in_tiles(&x, &x, [n, n, m], power, Some(n), target.slice(), threads);
+            target.finish();
+            return Ok(());
+        }
         let mut difference = Temp::filled(m, T::default());
         let all = (0..n).flat_map(|i| (i + 1..n).map(move |j| (i, j)));
         for (d, (i, j)) in target.slice().iter_mut().zip(all) {
@@ -84,54 +89,82 @@ const HEIGHT: usize = 4;
 /// Rows of `a` that a piece of work has.
 const PIECE: usize = 64;
 
-/// [`distances`] of `n` and `k` rows of `m` numbers.
-fn in_tiles<T: Real>(a: &[T], b: &[T], [n, k, m]: [usize; 3], power: Power, out: &mut [T], threads: usize) {
+/// [`distances`] of `n` and `k` rows of `m` numbers, or [`pairs`] of all `pairs` rows.
+fn in_tiles<T: Real>(
+    a: &[T],
+    b: &[T],
+    [n, k, m]: [usize; 3],
+    power: Power,
+    pairs: Option<usize>,
+    out: &mut [T],
+    threads: usize,
+) {
     let pieces = n.div_ceil(PIECE);
-    if pieces == 0 || k == 0 {
+    if out.is_empty() {
         return;
     }
-    let batches = out.len() / (n * k);
+    let batches = if pairs.is_some() { 1 } else { out.len() / (n * k) };
     let out = par::Shared::new(out);
     par::each(threads, batches * pieces, &|i| {
         let (batch, first) = (i / pieces, i % pieces * PIECE);
         let rows = PIECE.min(n - first);
         let a = &a[(batch * n + first) * m..][..rows * m];
         let b = &b[batch * k * m..][..k * m];
-        // SAFETY: rows of the result that no other piece has; the slice is borrowed until all are done.
-        let out = unsafe { std::slice::from_raw_parts_mut(out.at((batch * n + first) * k), rows * k) };
+        let to = DistanceRows { out: &out, first: if pairs.is_some() { first } else { batch * n + first }, k, pairs };
         match power {
-            Power::One => isa::run(Tiles { a, b, m, out, term: |d: T| d.abs(), join: |s: T, d: T| s + d }),
-            Power::Two => {
-                isa::run(Tiles { a, b, m, out: &mut *out, term: |d: T| d * d, join: |s: T, d: T| s + d });
-                isa::run(DistanceRoots(out));
-            }
+            Power::One => isa::run(Tiles { a, b, sizes: [rows, k, m], to, term: |d: T| d.abs(), end: |s: T| s }),
+            Power::Two => isa::run(Tiles { a, b, sizes: [rows, k, m], to, term: |d: T| d * d, end: |s: T| s.sqrt() }),
         }
     });
 }
 
-/// Distances of all rows of `a`, `m` long, from all of `b`: `join` of the `term` of each difference.
+/// Where the distances of some rows are stored.
+struct DistanceRows<'a, T> {
+    out: &'a par::Shared<T>,
+    /// Number of the first one.
+    first: usize,
+    /// Distances of a row.
+    k: usize,
+    /// Of pairs, how many rows there are: each is paired with those behind it.
+    pairs: Option<usize>,
+}
+
+impl<T> DistanceRows<'_, T> {
+    /// The first column of a row that is stored, and the position of column 0, wrapping.
+    #[inline(always)]
+    fn row(&self, i: usize) -> (usize, usize) {
+        let i = self.first + i;
+        match self.pairs {
+            // Rows before have `n - 1`, `n - 2` and so on.
+            Some(n) => (i + 1, (i * (2 * n - i - 1) / 2).wrapping_sub(i + 1)),
+            None => (0, i * self.k),
+        }
+    }
+}
+
+/// Distances of `sizes[0]` rows of `a` from `sizes[1]` of `b`, `sizes[2]` long: `end` of the sum of `term` of each difference.
 struct Tiles<'a, T, F, G> {
     a: &'a [T],
     b: &'a [T],
-    m: usize,
-    out: &'a mut [T],
+    sizes: [usize; 3],
+    to: DistanceRows<'a, T>,
     term: F,
-    join: G,
+    end: G,
 }
 
-impl<T: Real, F: Fn(T) -> T, G: Fn(T, T) -> T> isa::Work for Tiles<'_, T, F, G> {
+impl<T: Real, F: Fn(T) -> T, G: Fn(T) -> T> isa::Work for Tiles<'_, T, F, G> {
     type Out = ();
-    const WIDEST: bool = false;
+    const WIDEST: bool = matches!(T::DTYPE, DType::F32);
     #[inline(always)]
     fn run(self) {
-        let Tiles { a, b, m, out, term, join } = self;
-        out.fill(T::zero());
-        let k = b.len().checked_div(m).unwrap_or(0);
-        let n = a.len().checked_div(m).unwrap_or(0);
+        let Tiles { a, b, sizes: [n, k, m], to, term, end } = self;
         let mut tile = [[T::zero(); LANES]; DEPTH];
-        for j in (0..k).step_by(LANES) {
+        // Columns before are stored for none of the rows.
+        let before = to.row(0).0 / LANES * LANES;
+        for j in (before..k).step_by(LANES) {
             let columns = LANES.min(k - j);
-            for start in (0..m).step_by(DEPTH) {
+            // Without columns, differences are 0.
+            for start in (0..m.max(1)).step_by(DEPTH) {
                 let depth = DEPTH.min(m - start);
                 for c in 0..columns {
                     let row = &b[(j + c) * m + start..][..depth];
@@ -140,8 +173,10 @@ impl<T: Real, F: Fn(T) -> T, G: Fn(T, T) -> T> isa::Work for Tiles<'_, T, F, G> 
                     }
                 }
                 let tile = &tile[..depth];
-                let mut i = 0;
-                while i < n {
+                for i in (0..n).step_by(HEIGHT) {
+                    if to.row(i).0 >= j + columns {
+                        break;
+                    }
                     let rows = HEIGHT.min(n - i);
                     // The last rows may be there more than once.
                     let mut from = [&a[..0]; HEIGHT];
@@ -153,32 +188,31 @@ impl<T: Real, F: Fn(T) -> T, G: Fn(T, T) -> T> isa::Work for Tiles<'_, T, F, G> 
                         for r in 0..HEIGHT {
                             let x = from[r][c];
                             for l in 0..LANES {
-                                sums[r][l] = join(sums[r][l], term(x - t[l]));
+                                sums[r][l] = sums[r][l] + term(x - t[l]);
                             }
                         }
                     }
-                    for r in 0..rows {
-                        let to = &mut out[(i + r) * k + j..][..columns];
-                        for (o, &s) in to.iter_mut().zip(&sums[r]) {
-                            *o = join(*o, s);
+                    for (r, sums) in sums[..rows].iter_mut().enumerate() {
+                        let (skipped, at) = to.row(i + r);
+                        let skipped = skipped.saturating_sub(j);
+                        if skipped >= columns {
+                            break;
                         }
+                        // SAFETY: distances of a row that is this piece's alone; the result is borrowed until all are done.
+                        let to = unsafe {
+                            let at = to.out.at(at.wrapping_add(j + skipped));
+                            std::slice::from_raw_parts_mut(at, columns - skipped)
+                        };
+                        if start > 0 {
+                            sums[skipped..].iter_mut().zip(&*to).for_each(|(s, &o)| *s = o + *s);
+                        }
+                        if start + depth == m {
+                            sums.iter_mut().for_each(|s| *s = end(*s));
+                        }
+                        to.copy_from_slice(&sums[skipped..columns]);
                     }
-                    i += rows;
                 }
             }
-        }
-    }
-}
-
-/// Square roots, in place.
-struct DistanceRoots<'a, T>(&'a mut [T]);
-impl<T: Real> isa::Work for DistanceRoots<'_, T> {
-    type Out = ();
-    const WIDEST: bool = false;
-    #[inline(always)]
-    fn run(self) {
-        for x in self.0 {
-            *x = x.sqrt();
         }
     }
 }
@@ -193,7 +227,7 @@ fn between<T: Real>(x: &[T], y: &[T], p: f64, difference: &mut [T]) -> T {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use restride_tensor::{DType, Layout, RawTensor};
+    use restride_tensor::{Layout, RawTensor};
 
     #[test]
     fn rows_meet_rows() {
@@ -205,7 +239,7 @@ mod tests {
         distances(&a.read().view(), &b.read().view(), 1.0, &out.write().view_mut(), 1).unwrap();
         assert_eq!(out.to_elements::<f32>(), [7.0, 1.0, 0.0, 0.0, 6.0, 7.0]);
         let out = RawTensor::zeros(DType::F32, Layout::contiguous(&[3]));
-        pairs(&b.read().view(), 0.0, &out.write().view_mut()).unwrap();
+        pairs(&b.read().view(), 0.0, &out.write().view_mut(), 1).unwrap();
         assert_eq!(out.to_elements::<f32>(), [2.0, 2.0, 1.0]);
     }
 
@@ -231,6 +265,27 @@ mod tests {
                     distances(&x.read().view(), &y.read().view(), p, &out.write().view_mut(), 1).unwrap();
                     // Integers, and their roots: exact.
                     assert_eq!(out.to_elements::<f64>(), want, "{n} {k} {m} {p} {isa:?}");
+                });
+            }
+        }
+    }
+
+    #[test]
+    fn pairs_have_the_distances_of_their_rows() {
+        for [n, m] in [[0, 3], [1, 3], [2, 1], [5, 0], [16, 4], [17, 130], [70, 3], [131, 200]] {
+            let numbers: Vec<f32> = (0..n * m).map(|i| ((i * 7 + 1) * 31 % 64) as f32 * 0.37 - 9.0).collect();
+            let x = RawTensor::from_slice(&numbers, &[n as i64, m as i64]);
+            for p in [1.0, 2.0, 3.0] {
+                let all = RawTensor::zeros(DType::F32, Layout::contiguous(&[n as i64, n as i64]));
+                distances(&x.read().view(), &x.read().view(), p, &all.write().view_mut(), 1).unwrap();
+                let all = all.to_elements::<f32>();
+                let want: Vec<f32> = (0..n).flat_map(|i| all[i * n + i + 1..(i + 1) * n].to_vec()).collect();
+                isa::tests::on_each(|isa| {
+                    for threads in [1, 3] {
+                        let out = RawTensor::zeros(DType::F32, Layout::contiguous(&[want.len() as i64]));
+                        pairs(&x.read().view(), p, &out.write().view_mut(), threads).unwrap();
+                        assert_eq!(out.to_elements::<f32>(), want, "{n} {m} {p} {threads} {isa:?}");
+                    }
                 });
             }
         }

@@ -85,7 +85,7 @@ fn infer_pdist_forward(a: &Args<'_, Meta>) -> Metas {
     infer_pdist(a)
 }
 fn run_pdist(c: &Call<'_>) -> Result<()> {
-    pairs(c.args.tensor(0)?, c.args.opt_float(1)?.unwrap_or(2.0), &c.outs[0]).map_err(OpError::new)
+    pairs(c.args.tensor(0)?, c.args.opt_float(1)?.unwrap_or(2.0), &c.outs[0], c.ctx.threads).map_err(OpError::new)
 }
 fn pdist_scratch(a: &Args<'_, Meta>, outs: &[Meta]) -> Result<usize> {
     Ok(room(&[stored(a.tensor(0)?)], stored(&outs[0])))
