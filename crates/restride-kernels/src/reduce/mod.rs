@@ -1,7 +1,7 @@
 //! Reductions over dimensions.
 //!
 //! The kept dimensions are walked over, the reduced ones are a row in logical order: the order in which a row is joined depends on
-//! its length alone. Long rows are joined pairwise, so that the error of a sum grows with the logarithm of its length. Sums, means
+//! its length alone. Long rows are joined pairwise, so that the error of a sum grows with the logarithm of its length. Sums, products
 //! and extremes read the operand in its own strides (`joined.rs`); others gather rows into contiguous ones.
 
 pub mod cumulative;
@@ -337,7 +337,7 @@ pub(crate) fn each_row<T: Compute, R: Compute>(
 /// Scratch bytes of [`reduce`].
 pub fn reduce_room(x: Stored<'_>, reduced: &[bool], what: Reduction, read: DType, out: Stored<'_>) -> usize {
     let (own, dtype, layout) = cast_room(x, read);
-    if matches!(what, Reduction::Sum | Reduction::Mean | Reduction::Max | Reduction::Min) {
+    if matches!(what, Reduction::Sum | Reduction::Mean | Reduction::Prod | Reduction::Max | Reduction::Min) {
         return own + packed_room(out);
     }
     let (layout, _) = kept_first(&layout, reduced);
@@ -378,7 +378,7 @@ pub fn reduce(
             summed::<T>(x, reduced, read, out, threads, &|sums| sums.iter_mut().for_each(|sum| *sum = sum.over(len)))
         }),
         Reduction::Prod => with_compute!(any read, T => {
-            each_row::<T, T>(x, reduced, read, out, threads, &|row, _| fold(row, T::ONE, T::times))
+            JoinedRows { unit: T::ONE, join: T::times }.run(x, reduced, read, out, threads, &|_| {})
         }),
         Reduction::Max => with_compute!(real read, T => {
             JoinedRows { unit: T::LEAST, join: largest::<T> }.run(x, reduced, read, out, threads, &|_| {})
