@@ -132,18 +132,18 @@ fn no_zero_divisor(xs: &[&[i64]]) -> Result<(), &'static str> {
 }
 
 pointwise! {
-    ADD(a, b) "`a + b`" { whole: a.wrapping_add(b), basic: a + b, complex: a + b }
+    ADD(a, b) "`a + b`" { wrapping: a.wrapping_add(b), basic: a + b, complex: a + b }
     ADD_SCALED(a, b, alpha) "`a + alpha * b`" {
         int: a.wrapping_add(alpha.wrapping_mul(b)), basic: a + alpha * b, complex: a + alpha * b,
     }
-    SUB(a, b) "`a - b`" { whole: a.wrapping_sub(b), basic: a - b, complex: a - b }
+    SUB(a, b) "`a - b`" { wrapping: a.wrapping_sub(b), basic: a - b, complex: a - b }
     SUB_SCALED(a, b, alpha) "`a - alpha * b`" {
         int: a.wrapping_sub(alpha.wrapping_mul(b)), basic: a - alpha * b, complex: a - alpha * b,
     }
     RSUB(a, b, alpha) "`b - alpha * a`" {
         int: b.wrapping_sub(alpha.wrapping_mul(a)), basic: b - alpha * a, complex: b - alpha * a,
     }
-    MUL(a, b) "`a * b`" { whole: a.wrapping_mul(b), basic: a * b, complex: a * b }
+    MUL(a, b) "`a * b`" { wrapping: a.wrapping_mul(b), basic: a * b, complex: a * b }
     DIV(a, b) "`a / b`" { basic: a / b, complex: div_complex(a, b) }
     DIV_TRUNC(a, b) "`a / b`, cut towards zero" {
         int: a.wrapping_div(b), basic: (a / b).trunc(), check: no_zero_divisor,
@@ -192,9 +192,9 @@ pointwise! {
     LCM(a, b) "least common multiple" {
         int: { let g = gcd(a, b); if g == 0 { 0 } else { (a / g).wrapping_mul(b).wrapping_abs() } },
     }
-    AND(a, b) "bitwise and" { whole: a & b }
-    OR(a, b) "bitwise or" { whole: a | b }
-    XOR(a, b) "bitwise exclusive or" { whole: a ^ b }
+    AND(a, b) "bitwise and" { wrapping: a & b }
+    OR(a, b) "bitwise or" { wrapping: a | b }
+    XOR(a, b) "bitwise exclusive or" { wrapping: a ^ b }
     SHIFT_LEFT(a, b) "`a << b`, 0 where that shifts everything out" {
         integer: if (0..64).contains(&b) { a << b } else { 0 },
     }

@@ -3,25 +3,25 @@
 use restride_tensor::{C32, C64};
 
 predicates! {
-    EQ(a, b) "`a == b`" { whole: a == b, real: a == b, formula: a.equals(b), complex: a == b }
-    NE(a, b) "`a != b`" { whole: a != b, real: a != b, formula: a.differs(b), complex: a != b }
+    EQ(a, b) "`a == b`" { wrapping: a == b, real: a == b, formula: a.equals(b), complex: a == b }
+    NE(a, b) "`a != b`" { wrapping: a != b, real: a != b, formula: a.differs(b), complex: a != b }
     LT(a, b) "`a < b`" { whole: a < b, real: a < b, formula: a.below(b) }
     LE(a, b) "`a <= b`" { whole: a <= b, real: a <= b, formula: a.at_most(b) }
     GT(a, b) "`a > b`" { whole: a > b, real: a > b, formula: b.below(a) }
     GE(a, b) "`a >= b`" { whole: a >= b, real: a >= b, formula: b.at_most(a) }
     LOGICAL_AND(a, b) "both are not zero" {
         // Both are asked: a branch on the first would be guessed wrong half of the time.
-        whole: (a != 0) & (b != 0), integer: (a != 0) & (b != 0), real: (a != 0.0) & (b != 0.0),
+        wrapping: (a != 0) & (b != 0), integer: (a != 0) & (b != 0), real: (a != 0.0) & (b != 0.0),
         formula: a.holds().and(b.holds()), complex: truth(a) && truth(b),
     }
     LOGICAL_OR(a, b) "one is not zero" {
-        whole: (a != 0) | (b != 0), integer: (a != 0) | (b != 0), real: (a != 0.0) | (b != 0.0),
+        wrapping: (a != 0) | (b != 0), integer: (a != 0) | (b != 0), real: (a != 0.0) | (b != 0.0),
         formula: a.holds().or(b.holds()), complex: truth(a) || truth(b),
     }
     LOGICAL_XOR(a, b) "exactly one is not zero" {
-        whole: (a != 0) != (b != 0), real: (a != 0.0) != (b != 0.0), complex: truth(a) != truth(b),
+        wrapping: (a != 0) != (b != 0), real: (a != 0.0) != (b != 0.0), complex: truth(a) != truth(b),
     }
-    LOGICAL_NOT(a) "it is zero" { whole: a == 0, real: a == 0.0, formula: !a.holds(), complex: !truth(a) }
+    LOGICAL_NOT(a) "it is zero" { wrapping: a == 0, real: a == 0.0, formula: !a.holds(), complex: !truth(a) }
     IS_NAN(a) "it is not a number" { int: { let _ = a; false }, real: a.is_nan(), formula: a.is_nan(), complex: a.re.is_nan() || a.im.is_nan() }
     IS_INF(a) "it is infinite" {
         int: { let _ = a; false }, real: a.is_infinite(), complex: a.re.is_infinite() || a.im.is_infinite(),

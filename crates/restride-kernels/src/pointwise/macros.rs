@@ -103,8 +103,10 @@ macro_rules! result {
 
 /// Sets the row functions of one group of compute types: `integer` is `int` with what the first vectors lack, comparisons and shifts
 /// of 64 bits; `whole` is `int`, and narrow integers in their own type, where the same expression gives the same there (`integer`
-/// behind it replaces the former); `real` is arithmetic, `basic` such of which code is generated, `formula` the code alone, `elementary` has functions of `support/math.rs`, for which the widest vectors
-/// pay; `single` and `double` are one type of these alone; `exponential` has those that `support/math.rs` has of doubles too.
+/// behind it replaces the former); `wrapping` is `whole` where signs do not matter to the bits; `real` is arithmetic, `basic` such of
+/// which code is generated, and `formula` what code is generated of alone; `elementary` has functions of `support/math.rs`, for which
+/// the widest vectors pay; `single` and `double` are one type of these alone; `exponential` has those that `support/math.rs` has of
+/// doubles too.
 macro_rules! group {
     ($p:ident, $r:ident, int, $xs:tt, $e:expr) => {
         $p.int = Some(rowwise!(i64, result!($r i64), $xs, $e));
@@ -118,6 +120,7 @@ macro_rules! group {
             truth: truthwise!(number, $xs, $e),
             u8: rowwise_narrow!(u8, u8, $xs, $e),
             i32: rowwise_narrow!(i32, i32, $xs, $e),
+            signless: false,
         });
     };
     ($p:ident, truth, whole, $xs:tt, $e:expr) => {
@@ -126,7 +129,14 @@ macro_rules! group {
             truth: truthwise!(truth, $xs, $e),
             u8: rowwise_narrow!(u8, bool, $xs, $e),
             i32: rowwise_narrow!(i32, bool, $xs, $e),
+            signless: false,
         });
+    };
+    ($p:ident, $r:ident, wrapping, $xs:tt, $e:expr) => {
+        group!($p, $r, whole, $xs, $e);
+        if let Some(rows) = &mut $p.narrow {
+            rows.signless = true;
+        }
     };
     ($p:ident, $r:ident, real, $xs:tt, $e:expr) => {
         $p.f32 = Some(rowwise_wide!(false, f32, result!($r f32), $xs, $e));

@@ -4,7 +4,8 @@ use super::{Input, Pointwise, PointwiseError, Predicate, RowFn, drive};
 use crate::pointwise::drive::{Answer, RowType};
 use crate::support::convert::round_scalar;
 use crate::support::isa;
-use restride_tensor::{DType, Scalar, ViewMut};
+use restride_tensor::{DType, Scalar, View, ViewMut};
+use smallvec::SmallVec;
 
 /// A cell of a `bool` tensor.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
@@ -35,6 +36,8 @@ pub struct NarrowRows {
     pub u8: RowFn<u8>,
     /// For `i32`.
     pub i32: RowFn<i32>,
+    /// Whether bytes with a sign give the same bits as bytes without one: `i8` is computed as `u8` then.
+    pub signless: bool,
 }
 
 /// [`NarrowRows`] of a question.
@@ -46,6 +49,8 @@ pub struct NarrowAnswers {
     pub u8: RowFn<u8, bool>,
     /// For `i32`.
     pub i32: RowFn<i32, bool>,
+    /// As [`NarrowRows::signless`].
+    pub signless: bool,
 }
 
 /// Computes in the element type itself, if the operator can and nothing is to be converted.
@@ -61,6 +66,11 @@ pub(super) fn compute(
         DType::Bool => Some(drive_rows::<TruthByte, TruthByte>(common, inputs, out, threads, rows.truth)),
         DType::U8 => Some(drive_rows::<u8, u8>(common, inputs, out, threads, rows.u8)),
         DType::I32 => Some(drive_rows::<i32, i32>(common, inputs, out, threads, rows.i32)),
+        DType::I8 if rows.signless => {
+            // SAFETY: the same bytes, which are numbers of either type.
+            let out = unsafe { ViewMut::from_raw(out.base(), DType::U8, out.layout()) };
+            Some(drive_rows::<u8, u8>(DType::U8, &without_signs(inputs), &out, threads, rows.u8))
+        }
         _ => None,
     }
 }
@@ -80,8 +90,25 @@ pub(super) fn decide(
         }
         DType::U8 => Some(drive_rows::<u8, bool>(common, inputs, out, threads, rows.u8)),
         DType::I32 => Some(drive_rows::<i32, bool>(common, inputs, out, threads, rows.i32)),
+        DType::I8 if rows.signless => {
+            Some(drive_rows::<u8, bool>(DType::U8, &without_signs(inputs), out, threads, rows.u8))
+        }
         _ => None,
     }
+}
+
+/// Operands of bytes with a sign as bytes without one.
+fn without_signs<'a>(inputs: &[Input<'a>]) -> SmallVec<[Input<'a>; 5]> {
+    // SAFETY: the same bytes, which are numbers of either type.
+    let unsigned = |v: &View<'a>| unsafe { View::from_raw(v.base(), DType::U8, v.layout()) };
+    let of = |x: &Input<'a>| match x {
+        Input::View(v) => Input::View(unsigned(v)),
+        Input::Mask(v) => Input::Mask(unsigned(v)),
+        Input::Number(s) => Input::Number(Scalar::Int(i64::from(round_scalar::<i64>(DType::I8, *s) as u8))),
+        // As a row's type holds it.
+        Input::Parameter(s) => Input::Parameter(*s),
+    };
+    inputs.iter().map(of).collect()
 }
 
 fn drive_rows<T: RowType, R: Answer>(

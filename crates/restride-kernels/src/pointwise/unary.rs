@@ -53,7 +53,7 @@ pointwise! {
         int: a.signum(), real: ((a > 0.0) as i8 - (a < 0.0) as i8) as T,
         complex: { let n = a.norm(); if n == 0.0 { a } else { a / n } },
     }
-    NOT(a) "bitwise not" { whole: !a }
+    NOT(a) "bitwise not" { wrapping: !a }
     NOT_BOOL(a) "not" { whole: T::from(a == 0) }
     IDENTITY(a) "the number itself" { int: a, basic: a, complex: a }
     EXP(a) "exponential function" { exponential: a.exp_fast(), complex: a.by(m::exp) }
