@@ -24,6 +24,17 @@ pub fn result_types(
     conditions: &Conditions,
     ty: impl Fn(ValueId) -> TensorType,
 ) -> Result<Vec<TensorType>> {
+    result_types_near(op, args, conditions, &[], ty)
+}
+
+/// As [`result_types`]; a size may also be one of the types `near`: those of the call that this one stands for or differentiates.
+pub(crate) fn result_types_near(
+    op: Op,
+    args: &[Arg],
+    conditions: &Conditions,
+    near: &[TensorType],
+    ty: impl Fn(ValueId) -> TensorType,
+) -> Result<Vec<TensorType>> {
     let typed: Vec<Arg<TensorType, Expr>> = args.iter().map(|a| a.map_values(|v| ty(*v))).collect();
     if let Some(known) = known(args, |v| ty(v).known()) {
         return Ok(types_of(op, &known)?.into_iter().map(TensorType::from).collect());
@@ -40,12 +51,18 @@ pub fn result_types(
             return Ok(types.into_vec());
         }
     }
-    symbolic(op, &typed, conditions)
+    symbolic(op, &typed, conditions, near)
 }
 
-fn symbolic(op: Op, typed: &[Arg<TensorType, Expr>], conditions: &Conditions) -> Result<Vec<TensorType>> {
+fn symbolic(
+    op: Op,
+    typed: &[Arg<TensorType, Expr>],
+    conditions: &Conditions,
+    near: &[TensorType],
+) -> Result<Vec<TensorType>> {
     let types: Vec<TensorType> = typed.iter().flat_map(Arg::values).cloned().collect();
-    let mut witnesses = Witnesses::new(&types, typed.iter().flat_map(Arg::scalars), conditions);
+    let all = [&types, near].concat();
+    let mut witnesses = Witnesses::new(&all, typed.iter().flat_map(Arg::scalars), conditions);
     let known = |a: &Arg<TensorType, Expr>, b: &Binding| {
         a.try_map(|t| Ok(at(t, b)?.known().expect("all symbols are bound")), |e| e.eval(b).map_err(OpError::new))
     };

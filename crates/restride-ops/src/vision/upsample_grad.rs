@@ -1,8 +1,8 @@
 //! Gradients of interpolations.
 
 use crate::gradient::Rules;
-use crate::gradient::terms::{Cx, TermOperand, op, rule};
-use restride_ir::{Arg, Dim, Expr};
+use crate::gradient::terms::{Cx, T, TermOperand, form, op, rule};
+use restride_ir::{Arg, Dim, Expr, ExprFn};
 
 /// Interpolation is linear and separable: each dimension's matrix is the interpolated identity.
 fn upsample<'c>(c: &'c Cx<'c>, name: &str, dims: usize, aligns: bool) {
@@ -44,9 +44,42 @@ fn upsample<'c>(c: &'c Cx<'c>, name: &str, dims: usize, aligns: bool) {
     c.set(0, g);
 }
 
+/// The `vec` overload as the one with sizes: `(input, output_size, [align_corners,] scale_factors)`, of which symbolic sizes keep the
+/// composition.
+fn resized<'c>(c: &'c Cx<'c>, name: &str, dims: usize, aligns: bool) -> Vec<T<'c>> {
+    let (x, at) = (c.arg(0), 2 + usize::from(aligns));
+    let mut out = c.nums(1);
+    let mut scales = vec![Arg::None; dims];
+    if !c.is_none(at) {
+        let factors = c.nums(at);
+        let scaled = |(d, f): (usize, &Expr)| {
+            let n = x.size(d as i64 + 2);
+            match f.constant().map(|f| f.as_f64()).filter(|f| f.fract() == 0.0 && f.abs() < 1e9) {
+                Some(f) => n.times(&Expr::Int(f as i64)),
+                None => {
+                    let n = Expr::call(ExprFn::ToFloat, vec![n]);
+                    Expr::call(ExprFn::Trunc, vec![Expr::call(ExprFn::Mul, vec![n, f.clone()])])
+                }
+            }
+        };
+        out = factors.iter().enumerate().map(scaled).collect();
+        scales = factors.into_iter().map(Arg::Scalar).collect();
+    }
+    if out.len() != dims || scales.len() != dims {
+        c.fail("interpolation to other numbers of sizes");
+    }
+    let mut args = vec![x.operand(), out.operand()];
+    args.extend((2..at).map(|i| c.raw(i)));
+    args.extend(scales);
+    vec![c.call(name, &args)]
+}
+
 macro_rules! upsamples {
     ($($name:literal $dims:literal $aligns:literal;)*) => {
-        &[$((&[$name], rule!(|c| upsample(c, concat!("aten.", $name, ".default"), $dims, $aligns)))),*]
+        &[$(
+            (&[$name], rule!(|c| upsample(c, concat!("aten.", $name, ".default"), $dims, $aligns))),
+            (&[concat!($name, ".vec")], form!(|c| resized(c, concat!("aten.", $name, ".default"), $dims, $aligns))),
+        )*]
     };
 }
 

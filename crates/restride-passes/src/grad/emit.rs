@@ -1,8 +1,8 @@
 //! Gradient rules' calls as nodes of a graph.
 
-use crate::symbolic_shapes::result_types;
+use crate::symbolic_shapes::result_types_near;
 use restride_ir::{
-    Arg, Conditions, DType, Expr, GradEmit, Graph, Id, Names, OpError, Origin, TensorType, Type, Val, ValueId,
+    Arg, Conditions, DType, Expr, GradEmit, Graph, Id, Names, Node, OpError, Origin, TensorType, Type, Val, ValueId,
 };
 use restride_ops::lookup;
 use smallvec::SmallVec;
@@ -22,6 +22,14 @@ pub(super) struct GraphEmit<'a> {
     pub hint: Arc<str>,
     /// The program's checks of its numbers.
     pub conditions: Option<&'a Conditions>,
+    /// Types of the call that is differentiated: symbolic sizes that its gradient may have.
+    pub near: Vec<TensorType>,
+}
+
+/// Types of a node's operands and results.
+pub(super) fn types_of_node(graph: &Graph, node: &Node) -> Vec<TensorType> {
+    let values = node.args.iter().flat_map(Arg::values).chain(&node.results);
+    values.filter_map(|v| graph.values[*v].ty.tensor().cloned()).filter(|ty| ty.known().is_none()).collect()
 }
 
 /// A value as gradient rules hold it.
@@ -40,7 +48,8 @@ impl GradEmit for GraphEmit<'_> {
         let mut args: Vec<Arg> = args.iter().map(|a| a.map_values(|v| value(*v))).collect();
         op.fill_defaults_or_none(&mut args);
         let none = Conditions::default();
-        let types = result_types(op, &args, self.conditions.unwrap_or(&none), |v| self.graph.tensor(v).clone())?;
+        let conditions = self.conditions.unwrap_or(&none);
+        let types = result_types_near(op, &args, conditions, &self.near, |v| self.graph.tensor(v).clone())?;
         let results: Vec<(Arc<str>, Type)> =
             types.into_iter().map(|ty| (self.names.fresh(&self.hint), Type::Tensor(ty))).collect();
         let id = self.graph.add_node(op, args, results, self.origin.clone());

@@ -17,7 +17,7 @@ pub use optimizers::{Adam, Optimizer, Sgd};
 pub use training_step::{Parameter, Update, UpdateStep, train, train_parallel};
 
 use crate::dce::dce;
-use emit::{GraphEmit, val, value};
+use emit::{GraphEmit, types_of_node, val, value};
 use prepare::prepare;
 use restride_ir::{
     Arg, Conditions, Error, Expr, Grad, GradCall, GradEmit, Graph, GraphId, IdArena, InputKind, InputSpec, Names, Node,
@@ -350,7 +350,7 @@ fn backward(
     let mut grads: Table<ValueId, Option<ValueId>> = Table::new();
     let order: Vec<NodeId> = graph.order.clone();
     let origin = Arc::default();
-    let mut emit = GraphEmit { graph, names: &mut names, origin, hint: "grad".into(), conditions };
+    let mut emit = GraphEmit { graph, names: &mut names, origin, hint: "grad".into(), conditions, near: Vec::new() };
     for (k, &start) in starts.iter().enumerate().filter(|(_, v)| flow.needs[**v]) {
         let seed = match seeds {
             Some(seeds) => seeds[k],
@@ -392,11 +392,13 @@ fn through(
     let results: Vec<Val> = node.results.iter().map(|r| val(*r)).collect();
     let given: Vec<Option<Val>> = node.results.iter().map(|r| grads[*r].map(val)).collect();
     let op = node.op;
+    let near = types_of_node(emit.graph, node);
     emit.origin = differentiable(&node.origin);
     if op.def().hop.is_some() {
         return control_flow::through(emit, graphs, (id, &wanted), grads, way.max_trips)
             .map_err(|e| e.at(emit.graph, id));
     }
+    emit.near = near;
     let call = GradCall { op, args: &args, results: &results, grads: &given, needs: &wanted };
     let found = gradients(emit, &call).map_err(|e| refused(e).at(emit.graph, id))?;
     for (v, g) in operands.into_iter().zip(found) {
@@ -445,8 +447,14 @@ fn full(emit: &mut GraphEmit<'_>, ty: &restride_ir::TensorType, n: i64) -> Resul
 fn finish(joint: &mut Joint, found: Found) -> Result<Vec<ValueId>> {
     let graph = &mut joint.program.graphs[joint.program.main];
     let mut names = taken(graph);
-    let mut emit =
-        GraphEmit { graph, names: &mut names, origin: Arc::default(), hint: "grad".into(), conditions: None };
+    let mut emit = GraphEmit {
+        graph,
+        names: &mut names,
+        origin: Arc::default(),
+        hint: "grad".into(),
+        conditions: None,
+        near: Vec::new(),
+    };
     let mut out = Vec::new();
     let mut given = vec![false; joint.tied.len()];
     for i in &joint.targets {

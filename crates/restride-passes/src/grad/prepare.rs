@@ -93,7 +93,8 @@ fn reform(new: &mut Rebuilt<'_>, node: &Node, form: FormFn) -> Result<()> {
     let hint = node.results.first().map_or("v".into(), |r| old.values[*r].name.clone());
     let before = new.graph.values.len();
     let (origin, conditions) = (node.origin.clone(), Some(new.conditions()));
-    let mut emit = GraphEmit { graph: &mut new.graph, names: &mut new.names, origin, hint, conditions };
+    let near = super::emit::types_of_node(old, node);
+    let mut emit = GraphEmit { graph: &mut new.graph, names: &mut new.names, origin, hint, conditions, near };
     let call = GradCall { op: node.op, args: &args, results: &[], grads: &[], needs: &needs };
     let made = form(&mut emit, &call).map_err(refused)?;
     if made.len() != node.results.len() {

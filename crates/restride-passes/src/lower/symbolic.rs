@@ -11,7 +11,7 @@
 use super::{LowerOptions, compose};
 use crate::build::Rebuilt;
 use crate::symbolic_fit::Witnesses;
-use crate::symbolic_shapes::result_types;
+use crate::symbolic_shapes::result_types_near;
 use restride_ir::{Arg, Error, Expr, Graph, Id, Names, Node, OpError, Result, Scalar, TensorType, Type, ValueId};
 use std::convert::Infallible;
 use std::sync::Arc;
@@ -35,7 +35,10 @@ pub(super) fn lower_node(new: &mut Rebuilt<'_>, node: &Node, args: Vec<Arg>, rul
         }
     }
     let types: Vec<TensorType> = operands.iter().map(|v| new.graph.tensor(*v).clone()).collect();
-    let mut witnesses = Witnesses::new(&types, args.iter().flat_map(Arg::scalars), new.conditions());
+    // Numbers of the composition are often sizes of its results: half of an operand's, say.
+    let results = node.results.iter().filter_map(|r| new.old.values[*r].ty.tensor().cloned());
+    let near: Vec<TensorType> = types.iter().cloned().chain(results).collect();
+    let mut witnesses = Witnesses::new(&near, args.iter().flat_map(Arg::scalars), new.conditions());
     let composed = witnesses
         .try_each(|b| {
             let mut graph = Graph::new();
@@ -72,7 +75,7 @@ pub(super) fn lower_node(new: &mut Rebuilt<'_>, node: &Node, args: Vec<Arg>, rul
             let said = said(&each, &witnesses).ok_or_else(|| refuse(format!("an argument of {op}")))?;
             call.push(said.map_values(|v| map[v.index()].expect("values are made in order")));
         }
-        let types = result_types(op, &call, new.conditions(), |v| new.graph.tensor(v).clone())
+        let types = result_types_near(op, &call, new.conditions(), &near, |v| new.graph.tensor(v).clone())
             .map_err(|e| refuse(e.to_string()))?;
         for (j, &r) in calls[0].results.iter().enumerate() {
             let made = composed.iter().map(|c| c.graph.tensor(r));
