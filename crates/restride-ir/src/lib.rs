@@ -63,8 +63,8 @@ pub use names::Names;
 pub use op::{
     AssemblyPart, AssertsFn, ByBatch, Call, Ctx, DecomposeFn, Emit, EpilogueFn, Exactness, Hop, InPlaceCalls, InferFn,
     Kernel, MacsFn, MathView, Member, MemberArg, Movement, OpDef, OutOverlaps, OutVerdict, OverlapCheck, PrepackFn,
-    Prepacked, Reuse, ReuseKind, RequiresFn, RngKey, Sample, SampleArg, SampleFn, ScratchFn, TimeFn, TrailingFn, Twin, TwinDecl,
-    TwinReturn, Val, ViewArgs, ViewOutcome, ViewRule, view_args,
+    Prepacked, RequiresFn, Reuse, ReuseKind, RngKey, Sample, SampleArg, SampleFn, ScratchFn, TimeFn, TrailingFn, Twin,
+    TwinDecl, TwinReturn, Val, ViewArgs, ViewOutcome, ViewRule, view_args,
 };
 pub use placement::{Buffer, BufferId, BufferKind, MemorySpace, Place, Placement, Plan, Step, carried_over};
 pub use program::{

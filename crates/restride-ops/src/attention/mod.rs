@@ -7,9 +7,7 @@ mod grad;
 use crate::support::composite::composite;
 use crate::support::scratch::{opt_stored, stored};
 use crate::support::*;
-use restride_ir::{
-    Arg, Args, ByBatch, Call, DType, Emit, Expr, ExprFn, Layout, Meta, OpDef, Scalar, TensorType, Val,
-};
+use restride_ir::{Arg, Args, ByBatch, Call, DType, Emit, Expr, ExprFn, Layout, Meta, OpDef, Scalar, TensorType, Val};
 use restride_kernels::attention::{self, Results, Settings};
 use smallvec::smallvec;
 
