@@ -188,7 +188,7 @@ impl<T: Real, F: Fn(T) -> T, G: Fn(T) -> T> isa::Work for Tiles<'_, T, F, G> {
                         for r in 0..HEIGHT {
                             let x = from[r][c];
                             for l in 0..LANES {
-                                sums[r][l] = sums[r][l] + term(x - t[l]);
+                                sums[r][l] += term(x - t[l]);
                             }
                         }
                     }

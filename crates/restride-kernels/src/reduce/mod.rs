@@ -11,7 +11,7 @@ pub mod parts;
 pub mod pick;
 
 use crate::reduce::joined::{BLOCK, JoinedRows, block, side};
-use crate::support::convert::{Compute, copy_convert, round_through};
+use crate::support::convert::{Compute, Kind, copy_convert, round_through};
 use crate::support::isa;
 use crate::support::number::{Inexact, Number, Ordered, Real};
 use crate::support::pack::{Packed, Stored, Target, compute_room, pack, packed_room, with_compute};
@@ -337,7 +337,8 @@ pub(crate) fn each_row<T: Compute, R: Compute>(
 /// Scratch bytes of [`reduce`].
 pub fn reduce_room(x: Stored<'_>, reduced: &[bool], what: Reduction, read: DType, out: Stored<'_>) -> usize {
     let (own, dtype, layout) = cast_room(x, read);
-    if matches!(what, Reduction::Sum | Reduction::Mean | Reduction::Prod | Reduction::Max | Reduction::Min) {
+    let joined = matches!(what, Reduction::Sum | Reduction::Mean | Reduction::Max | Reduction::Min);
+    if joined || (what == Reduction::Prod && Kind::of(read) == Kind::F32) {
         return own + packed_room(out);
     }
     let (layout, _) = kept_first(&layout, reduced);
@@ -378,7 +379,12 @@ pub fn reduce(
             summed::<T>(x, reduced, read, out, threads, &|sums| sums.iter_mut().for_each(|sum| *sum = sum.over(len)))
         }),
         Reduction::Prod => with_compute!(any read, T => {
-            JoinedRows { unit: T::ONE, join: T::times }.run(x, reduced, read, out, threads, &|_| {})
+            // Products of other types are rare, and the code is long.
+            if const { matches!(T::KIND, Kind::F32) } {
+                JoinedRows { unit: T::ONE, join: T::times }.run(x, reduced, read, out, threads, &|_| {});
+                return Ok(());
+            }
+            each_row::<T, T>(x, reduced, read, out, threads, &|row, _| fold(row, T::ONE, T::times))
         }),
         Reduction::Max => with_compute!(real read, T => {
             JoinedRows { unit: T::LEAST, join: largest::<T> }.run(x, reduced, read, out, threads, &|_| {})
