@@ -1,4 +1,4 @@
-//! Reductions that join elements two by two, in the strides of the operand: sums, means, products, largest and smallest elements.
+//! Reductions that join elements two by two, in the strides of the operand: sums, means, largest and smallest elements.
 //!
 //! A row is joined in blocks of [`block`] elements, each in [`side`] interleaved parts, and blocks pairwise: the order depends on
 //! the length of a row alone. Strides choose what is computed together: elements of one row, or neighbouring rows.
@@ -42,8 +42,6 @@ const STACK: usize = 8192;
 const SOME: usize = 8;
 /// Fewest neighbouring rows that are computed together.
 const FEW: usize = 8;
-/// Elements of short rows that are joined part by part.
-const NEAR: usize = 4096;
 /// Elements that are worth a thread.
 const SHARED: usize = 1 << 15;
 /// Rows that are fetched before they are joined beside each other.
@@ -209,8 +207,7 @@ impl<T: Compute, J: Fn(T, T) -> T + Copy + Sync> JoinedRows<T, J> {
         memory: &'m mut Stack<T, STACK>,
     ) -> &'m mut [T] {
         let mut tree = TreeBeside { memory: memory.filled(of.levels::<T>() * wide, self.unit), wide, depth: 0 };
-        // Rows that the nearest cache holds are read in any order.
-        if of.run && (wide > side::<T>() || of.len * wide <= NEAR) {
+        if of.run && wide > side::<T>() {
             let from = of.x.base().cast::<T>().wrapping_offset(at + of.rows.first());
             isa::run(PartByPart {
                 tree: &mut tree,
@@ -353,30 +350,21 @@ impl<'a, T: Copy> TreeBeside<'a, T> {
     fn top(&mut self) -> &mut [T] {
         &mut self.memory[self.depth * self.wide..][..self.wide]
     }
-    /// The value that was pushed last.
-    #[inline(always)]
-    fn last(&mut self) -> &mut [T] {
-        &mut self.memory[(self.depth - 1) * self.wide..][..self.wide]
-    }
     /// Pushes the value there, joined with the last ones.
     #[inline(always)]
     fn push(&mut self, joins: u32, join: impl Fn(T, T) -> T) {
-        self.depth += 1;
-        self.join_last(joins, join);
-    }
-    /// Joins the last value with those before it.
-    #[inline(always)]
-    fn join_last(&mut self, joins: u32, join: impl Fn(T, T) -> T) {
         for _ in 0..joins {
-            self.depth -= 1;
             let (left, right) = self.memory.split_at_mut(self.depth * self.wide);
             let left = &mut left[(self.depth - 1) * self.wide..];
             left.iter_mut().zip(right).for_each(|(l, r)| *l = join(*l, *r));
+            self.depth -= 1;
         }
+        self.depth += 1;
     }
     /// Of at least one value.
     fn root(mut self, join: impl Fn(T, T) -> T) -> &'a mut [T] {
-        self.join_last(self.depth as u32 - 1, join);
+        self.depth -= 1;
+        self.push(self.depth as u32, join);
         &mut self.memory[..self.wide]
     }
 }
@@ -407,25 +395,11 @@ impl<T: Compute, J: Fn(T, T) -> T + Copy> isa::Work for PartByPart<'_, '_, T, J>
             for i in 0..used {
                 let part = i.reverse_bits().checked_shr(usize::BITS - bits).unwrap_or(0);
                 let row = |r: usize| from.wrapping_offset(r as isize * apart);
-                let last = if i + 1 == used { blocks.trailing_ones() } else { 0 };
-                let joins = i.trailing_ones() + last;
-                let mut r = start + part;
-                if joins > 0 && r < end && r + side >= end {
-                    // SAFETY: elements of a row.
-                    unsafe { join_rows(tree.last(), [row(r)], |sum, x| join(sum, join(unit, x))) };
-                    tree.join_last(joins - 1, join);
-                    continue;
-                }
                 let to = tree.top();
+                to.fill(unit);
+                let mut r = start + part;
                 // SAFETY: elements of the rows.
                 unsafe {
-                    if r < end {
-                        let from = row(r);
-                        to.iter_mut().enumerate().for_each(|(j, to)| *to = join(unit, from.add(j).read()));
-                        r += side;
-                    } else {
-                        to.fill(unit);
-                    }
                     while r + 3 * side < end {
                         join_rows(to, [row(r), row(r + side), row(r + 2 * side), row(r + 3 * side)], join);
                         r += 4 * side;
@@ -435,7 +409,8 @@ impl<T: Compute, J: Fn(T, T) -> T + Copy> isa::Work for PartByPart<'_, '_, T, J>
                         r += side;
                     }
                 }
-                tree.push(joins, join);
+                let last = if i + 1 == used { blocks.trailing_ones() } else { 0 };
+                tree.push(i.trailing_ones() + last, join);
             }
         }
     }
@@ -581,21 +556,6 @@ mod tests {
                     }
                 }
             }
-        }
-    }
-
-    #[test]
-    fn products_do_not_depend_on_strides() {
-        for n in [5i64, 70] {
-            let data: Vec<f64> = (0..8 * n * 30).map(|i| 1.0 + ((i * 7919) % 101) as f64 * 1e-4).collect();
-            let made = [[0, 1, 2], [0, 2, 1], [2, 1, 0]].map(|order| {
-                let x = RawTensor::zeros(DType::F32, Layout::permuted(&[8, n, 30], &order));
-                crate::support::pack::unpack(&data, &x.write().view_mut());
-                run(&x, &[false, true, false], Reduction::Prod, 1)
-            });
-            assert!(made[0] == made[1] && made[0] == made[2]);
-            let want: f64 = data.iter().step_by(30).take(n as usize).product();
-            assert!((made[0][0] - want).abs() < 1e-5 * want, "{} for {want}", made[0][0]);
         }
     }
 

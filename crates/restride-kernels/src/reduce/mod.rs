@@ -1,7 +1,7 @@
 //! Reductions over dimensions.
 //!
 //! The kept dimensions are walked over, the reduced ones are a row in logical order: the order in which a row is joined depends on
-//! its length alone. Long rows are joined pairwise, so that the error of a sum grows with the logarithm of its length. Sums, products
+//! its length alone. Long rows are joined pairwise, so that the error of a sum grows with the logarithm of its length. Sums, means
 //! and extremes read the operand in its own strides (`joined.rs`); others gather rows into contiguous ones.
 
 pub mod cumulative;
@@ -11,7 +11,7 @@ pub mod parts;
 pub mod pick;
 
 use crate::reduce::joined::{BLOCK, JoinedRows, block, side};
-use crate::support::convert::{Compute, Kind, copy_convert, round_through};
+use crate::support::convert::{Compute, copy_convert, round_through};
 use crate::support::isa;
 use crate::support::number::{Inexact, Number, Ordered, Real};
 use crate::support::pack::{Packed, Stored, Target, compute_room, pack, packed_room, with_compute};
@@ -337,8 +337,7 @@ pub(crate) fn each_row<T: Compute, R: Compute>(
 /// Scratch bytes of [`reduce`].
 pub fn reduce_room(x: Stored<'_>, reduced: &[bool], what: Reduction, read: DType, out: Stored<'_>) -> usize {
     let (own, dtype, layout) = cast_room(x, read);
-    let joined = matches!(what, Reduction::Sum | Reduction::Mean | Reduction::Max | Reduction::Min);
-    if joined || (what == Reduction::Prod && Kind::of(read) == Kind::F32) {
+    if matches!(what, Reduction::Sum | Reduction::Mean | Reduction::Max | Reduction::Min) {
         return own + packed_room(out);
     }
     let (layout, _) = kept_first(&layout, reduced);
@@ -379,11 +378,6 @@ pub fn reduce(
             summed::<T>(x, reduced, read, out, threads, &|sums| sums.iter_mut().for_each(|sum| *sum = sum.over(len)))
         }),
         Reduction::Prod => with_compute!(any read, T => {
-            // Products of other types are rare, and the code is long.
-            if const { matches!(T::KIND, Kind::F32) } {
-                JoinedRows { unit: T::ONE, join: T::times }.run(x, reduced, read, out, threads, &|_| {});
-                return Ok(());
-            }
             each_row::<T, T>(x, reduced, read, out, threads, &|row, _| fold(row, T::ONE, T::times))
         }),
         Reduction::Max => with_compute!(real read, T => {
