@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""Run the command on damaged files: every run ends with status 0, 1 or 2, in time (but for work on large tensors) and in 4 GiB of address space.
+"""Run the command on damaged files: every run ends with status 0, 1 or 2, in time and in 4 GiB of address space.
+Work on large tensors may take longer.
 
 A case is a number. It chooses a file of `fixtures` or the filetests, or a compiled one with its plan; the level of the damage
 (bytes, zip, JSON, pickle, text, tensors, plan, an archive of torch.jit.save, a printed graph; scripts/check/mutations.py); and a

@@ -2,9 +2,9 @@
 """Write the lists of PyTorch's operators that the crates hold as data.
 
 crates/restride-ops/data/schemas.txt: the schema of every operator in the dispatcher of the installed PyTorch (namespaces aten,
-prims, those of functional collectives and of quantized programs and, where installed, torchvision), one a line, sorted. core.txt beside it: the operators of
-Core ATen, which PyTorch asks every backend to support (`torch.Tag.core`). out_forms.txt: the out= forms that write elements or matrix
-products straight into `out`; the others (tagged `generated`) make a tensor and copy it.
+prims, those of functional collectives and of quantized programs and, where installed, torchvision), one a line, sorted.
+core.txt beside it: the operators of Core ATen, which PyTorch asks every backend to support (`torch.Tag.core`). out_forms.txt: the
+out= forms that write elements or matrix products straight into `out`; the others (tagged `generated`) make a tensor and copy it.
 """
 
 import sys
