@@ -23,7 +23,15 @@ try:
 except ImportError:
     print("torchvision is not installed: its operators will be missing")
 
-NAMESPACES = ("aten", "prims", "torchvision", "_c10d_functional", "_c10d_functional_autograd", "_dtensor", "quantized_decomposed")
+NAMESPACES = (
+    "aten",
+    "prims",
+    "torchvision",
+    "_c10d_functional",
+    "_c10d_functional_autograd",
+    "_dtensor",
+    "quantized_decomposed",
+)
 CRATES = ROOT / "crates"
 OUT = CRATES / "restride-ops/data/schemas.txt"
 CORE = CRATES / "restride-ops/data/core.txt"
