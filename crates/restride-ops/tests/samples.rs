@@ -9,7 +9,7 @@ use restride_ir::{
 };
 use restride_kernels::reduce::parts::JoinedParts;
 use restride_kernels::support::convert::copy_convert;
-use restride_tensor::{DType, Formula, FormulaFn, RawTensor, Storage, Term, evaluate};
+use restride_tensor::{DType, Formula, FormulaFn, FormulaTerm, RawTensor, Storage, evaluate};
 use std::cell::Cell;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
@@ -339,7 +339,7 @@ fn tiles_have_the_bits_of_the_whole() {
 /// A row by its formula, if that is of numbers, or of answers.
 fn by_formula(f: FormulaFn, asks: bool, rows: &[&[f32]], out: &mut [f32]) {
     let formula = Formula::default();
-    let operands: Vec<Term<'_>> = (0..rows.len() as u16).map(|k| formula.operand(k)).collect();
+    let operands: Vec<FormulaTerm<'_>> = (0..rows.len() as u16).map(|k| formula.operand(k)).collect();
     let result = f(&operands);
     let last = if asks { result.as_number() } else { result };
     let steps = formula.steps();

@@ -1,7 +1,7 @@
 //! Formulas of singles as data: what a function of elements computes, step by step, for code that is generated of it.
 //!
-//! A function on [`Term`]s writes its steps down as it runs. Each step has the meaning of the operation of the same name on `f32`;
-//! comparisons give truth values, which only [`Term::choose`] and its like take.
+//! A function on [`FormulaTerm`]s writes its steps down as it runs. Each step has the meaning of the operation of the same name on `f32`;
+//! comparisons give truth values, which only [`FormulaTerm::choose`] and its like take.
 
 use std::cell::RefCell;
 use std::ops::{Add, Div, Mul, Neg, Sub};
@@ -85,23 +85,23 @@ impl FormulaStep {
 pub struct Formula(RefCell<Vec<FormulaStep>>);
 
 /// A function of terms, as many as it has operands.
-pub type FormulaFn = for<'a> fn(&[Term<'a>]) -> Term<'a>;
+pub type FormulaFn = for<'a> fn(&[FormulaTerm<'a>]) -> FormulaTerm<'a>;
 
 /// The result of a step.
 #[derive(Clone, Copy, Debug)]
-pub struct Term<'a> {
+pub struct FormulaTerm<'a> {
     formula: &'a Formula,
     at: u16,
 }
 
 impl Formula {
     /// The operand of a number.
-    pub fn operand(&self, k: u16) -> Term<'_> {
+    pub fn operand(&self, k: u16) -> FormulaTerm<'_> {
         self.step(FormulaStep::Operand(k))
     }
 
     /// A number.
-    pub fn number(&self, x: f32) -> Term<'_> {
+    pub fn number(&self, x: f32) -> FormulaTerm<'_> {
         self.step(FormulaStep::Number(x.to_bits()))
     }
 
@@ -111,7 +111,7 @@ impl Formula {
     }
 
     /// Writes a step down, or what it comes to where its numbers are known.
-    fn step(&self, step: FormulaStep) -> Term<'_> {
+    fn step(&self, step: FormulaStep) -> FormulaTerm<'_> {
         let mut steps = self.0.borrow_mut();
         let known = |at: u16| match steps[usize::from(at)] {
             FormulaStep::Number(bits) => Some(bits),
@@ -119,13 +119,13 @@ impl Formula {
         };
         let step = match step {
             FormulaStep::Choose([c, a, b]) if let Some(truth) = known(c) => {
-                return Term { formula: self, at: if truth != 0 { a } else { b } };
+                return FormulaTerm { formula: self, at: if truth != 0 { a } else { b } };
             }
             FormulaStep::Binary(BinaryStep::Either, x, y) if known(x) == Some(0) => {
-                return Term { formula: self, at: y };
+                return FormulaTerm { formula: self, at: y };
             }
             FormulaStep::Binary(BinaryStep::Either, x, y) if known(y) == Some(0) => {
-                return Term { formula: self, at: x };
+                return FormulaTerm { formula: self, at: x };
             }
             FormulaStep::Unary(op, x) if let Some(x) = known(x) => {
                 FormulaStep::Number(unary(op, f32::from_bits(x)).to_bits())
@@ -139,116 +139,116 @@ impl Formula {
             steps.push(step);
             steps.len() - 1
         });
-        Term { formula: self, at: at as u16 }
+        FormulaTerm { formula: self, at: at as u16 }
     }
 }
 
-impl<'a> Term<'a> {
+impl<'a> FormulaTerm<'a> {
     /// The position of its step.
     pub fn at(self) -> u16 {
         self.at
     }
 
     /// A number of the same formula.
-    pub fn number(self, x: f32) -> Term<'a> {
+    pub fn number(self, x: f32) -> FormulaTerm<'a> {
         self.formula.number(x)
     }
 
-    fn unary(self, op: UnaryStep) -> Term<'a> {
+    fn unary(self, op: UnaryStep) -> FormulaTerm<'a> {
         self.formula.step(FormulaStep::Unary(op, self.at))
     }
 
-    fn binary(self, op: BinaryStep, other: Term<'a>) -> Term<'a> {
+    fn binary(self, op: BinaryStep, other: FormulaTerm<'a>) -> FormulaTerm<'a> {
         self.formula.step(FormulaStep::Binary(op, self.at, other.at))
     }
 
     /// Absolute value.
-    pub fn abs(self) -> Term<'a> {
+    pub fn abs(self) -> FormulaTerm<'a> {
         self.unary(UnaryStep::Magnitude)
     }
 
     /// Square root.
-    pub fn sqrt(self) -> Term<'a> {
+    pub fn sqrt(self) -> FormulaTerm<'a> {
         self.unary(UnaryStep::Root)
     }
 
     /// Rounded down.
-    pub fn floor(self) -> Term<'a> {
+    pub fn floor(self) -> FormulaTerm<'a> {
         self.unary(UnaryStep::Floor)
     }
 
     /// Rounded up.
-    pub fn ceil(self) -> Term<'a> {
+    pub fn ceil(self) -> FormulaTerm<'a> {
         self.unary(UnaryStep::Ceil)
     }
 
     /// Cut towards zero.
-    pub fn trunc(self) -> Term<'a> {
+    pub fn trunc(self) -> FormulaTerm<'a> {
         self.unary(UnaryStep::Truncate)
     }
 
     /// Rounded to nearest, halves to even.
-    pub fn rint(self) -> Term<'a> {
+    pub fn rint(self) -> FormulaTerm<'a> {
         self.unary(UnaryStep::Round)
     }
 
     /// The larger; NaN if either is.
-    pub fn larger(self, other: Term<'a>) -> Term<'a> {
+    pub fn larger(self, other: FormulaTerm<'a>) -> FormulaTerm<'a> {
         self.is_nan().or(other.below(self)).choose(self, other)
     }
 
     /// The smaller; NaN if either is.
-    pub fn smaller(self, other: Term<'a>) -> Term<'a> {
+    pub fn smaller(self, other: FormulaTerm<'a>) -> FormulaTerm<'a> {
         self.is_nan().or(self.below(other)).choose(self, other)
     }
 
     /// Whether it is not a number.
-    pub fn is_nan(self) -> Term<'a> {
+    pub fn is_nan(self) -> FormulaTerm<'a> {
         self.differs(self)
     }
 
     /// `self == other`
-    pub fn equals(self, other: Term<'a>) -> Term<'a> {
+    pub fn equals(self, other: FormulaTerm<'a>) -> FormulaTerm<'a> {
         self.binary(BinaryStep::Equal, other)
     }
 
     /// `self != other`
-    pub fn differs(self, other: Term<'a>) -> Term<'a> {
+    pub fn differs(self, other: FormulaTerm<'a>) -> FormulaTerm<'a> {
         self.binary(BinaryStep::Differ, other)
     }
 
     /// `self < other`
-    pub fn below(self, other: Term<'a>) -> Term<'a> {
+    pub fn below(self, other: FormulaTerm<'a>) -> FormulaTerm<'a> {
         self.binary(BinaryStep::Less, other)
     }
 
     /// `self <= other`
-    pub fn at_most(self, other: Term<'a>) -> Term<'a> {
+    pub fn at_most(self, other: FormulaTerm<'a>) -> FormulaTerm<'a> {
         self.binary(BinaryStep::AtMost, other)
     }
 
     /// Both truth values.
-    pub fn and(self, other: Term<'a>) -> Term<'a> {
+    pub fn and(self, other: FormulaTerm<'a>) -> FormulaTerm<'a> {
         self.binary(BinaryStep::Both, other)
     }
 
     /// One of the truth values.
-    pub fn or(self, other: Term<'a>) -> Term<'a> {
+    pub fn or(self, other: FormulaTerm<'a>) -> FormulaTerm<'a> {
         self.binary(BinaryStep::Either, other)
     }
 
     /// `a` where the truth value holds, else `b`.
-    pub fn choose(self, a: Term<'a>, b: Term<'a>) -> Term<'a> {
+    pub fn choose(self, a: FormulaTerm<'a>, b: FormulaTerm<'a>) -> FormulaTerm<'a> {
         self.formula.step(FormulaStep::Choose([self.at, a.at, b.at]))
     }
 
     /// The truth value as 1 or 0.
-    pub fn as_number(self) -> Term<'a> {
+    pub fn as_number(self) -> FormulaTerm<'a> {
         self.choose(self.number(1.0), self.number(0.0))
     }
 
     /// Whether the number is not zero.
-    pub fn holds(self) -> Term<'a> {
+    pub fn holds(self) -> FormulaTerm<'a> {
         let one = FormulaStep::Number(1f32.to_bits());
         let zero = FormulaStep::Number(0f32.to_bits());
         let truth = {
@@ -261,20 +261,20 @@ impl<'a> Term<'a> {
             }
         };
         match truth {
-            Some(at) => Term { formula: self.formula, at },
+            Some(at) => FormulaTerm { formula: self.formula, at },
             None => self.differs(self.number(0.0)),
         }
     }
 }
 
-impl std::ops::Not for Term<'_> {
+impl std::ops::Not for FormulaTerm<'_> {
     type Output = Self;
     fn not(self) -> Self {
         self.unary(UnaryStep::Not)
     }
 }
 
-impl Neg for Term<'_> {
+impl Neg for FormulaTerm<'_> {
     type Output = Self;
     fn neg(self) -> Self {
         self.unary(UnaryStep::Negate)
@@ -283,21 +283,21 @@ impl Neg for Term<'_> {
 
 macro_rules! arithmetic {
     ($($operator:ident $name:ident $step:ident),*) => {$(
-        impl<'a> $operator for Term<'a> {
-            type Output = Term<'a>;
-            fn $name(self, other: Term<'a>) -> Term<'a> {
+        impl<'a> $operator for FormulaTerm<'a> {
+            type Output = FormulaTerm<'a>;
+            fn $name(self, other: FormulaTerm<'a>) -> FormulaTerm<'a> {
                 self.binary(BinaryStep::$step, other)
             }
         }
-        impl<'a> $operator<f32> for Term<'a> {
-            type Output = Term<'a>;
-            fn $name(self, other: f32) -> Term<'a> {
+        impl<'a> $operator<f32> for FormulaTerm<'a> {
+            type Output = FormulaTerm<'a>;
+            fn $name(self, other: f32) -> FormulaTerm<'a> {
                 self.binary(BinaryStep::$step, self.number(other))
             }
         }
-        impl<'a> $operator<Term<'a>> for f32 {
-            type Output = Term<'a>;
-            fn $name(self, other: Term<'a>) -> Term<'a> {
+        impl<'a> $operator<FormulaTerm<'a>> for f32 {
+            type Output = FormulaTerm<'a>;
+            fn $name(self, other: FormulaTerm<'a>) -> FormulaTerm<'a> {
                 other.number(self).binary(BinaryStep::$step, other)
             }
         }

@@ -37,7 +37,7 @@ mod tensor;
 mod view;
 
 pub use dtype::{DType, Element};
-pub use formula::{BinaryStep, Formula, FormulaFn, FormulaStep, Term, UnaryStep, evaluate};
+pub use formula::{BinaryStep, Formula, FormulaFn, FormulaStep, FormulaTerm, UnaryStep, evaluate};
 pub use layout::{Dim, Dims, Layout, LayoutError, PerDim, by_stride};
 pub use overlap::{Overlap, index_by_index, nested, overlap, overlap_bytes, self_overlaps};
 pub use scalar::Scalar;

@@ -90,6 +90,8 @@ fn constant(op: Op) -> bool {
             "aten.special_scaled_modified_bessel",
             "aten.special_spherical_bessel",
             "prims.spherical_bessel",
+            // Of the scale, which it takes as a number.
+            "quantized_decomposed.dequantize_per_tensor.tensor",
         ]
         .iter()
         .any(|start| name.starts_with(start))

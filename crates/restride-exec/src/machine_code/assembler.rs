@@ -19,7 +19,7 @@ pub struct Vector(pub u8);
 
 /// The last operand of an instruction.
 #[derive(Clone, Copy)]
-pub enum Place {
+pub enum LastOperand {
     Register(Vector),
     /// `base + index * 4 + offset`
     Memory {
@@ -73,10 +73,10 @@ impl Assembler {
     }
 
     /// A vector instruction. What has no second operand gives register 0; `more` is the byte behind the operands.
-    pub fn vector(&mut self, op: VectorOp, to: Vector, second: Vector, last: Place, more: Option<u8>) {
+    pub fn vector(&mut self, op: VectorOp, to: Vector, second: Vector, last: LastOperand, more: Option<u8>) {
         let (base, index) = match last {
-            Place::Register(v) => (v.0, 0),
-            Place::Memory { base, index, .. } => (base.0, index.map_or(0, |i| i.0)),
+            LastOperand::Register(v) => (v.0, 0),
+            LastOperand::Memory { base, index, .. } => (base.0, index.map_or(0, |i| i.0)),
         };
         let high = |r: u8, bit: u8| u8::from(r < 8) << bit;
         self.raw(&[
@@ -86,8 +86,8 @@ impl Assembler {
             op.code,
         ]);
         match last {
-            Place::Register(v) => self.raw(&[0xc0 | (to.0 & 7) << 3 | v.0 & 7]),
-            Place::Memory { base, index, offset } => self.memory(to.0, base, index, offset),
+            LastOperand::Register(v) => self.raw(&[0xc0 | (to.0 & 7) << 3 | v.0 & 7]),
+            LastOperand::Memory { base, index, offset } => self.memory(to.0, base, index, offset),
         }
         self.bytes.extend(more);
     }

@@ -4,8 +4,8 @@
 //! elements. Values are in `ymm0` to `ymm14`; one that no register is left for waits on the stack. `ymm15` is the mask.
 
 use super::assembler::{
-    ADD, AND, Assembler, BLEND, COMPARE, DIVIDE, General, LOAD, MASKED_LOAD, MASKED_STORE, MULTIPLY, OR, Place, RAX,
-    RCX, RDI, RDX, ROOT, ROUND, RSP, SIGNS, STORE, SUBTRACT, Vector, VectorOp, XOR,
+    ADD, AND, Assembler, BLEND, COMPARE, DIVIDE, General, LOAD, LastOperand, MASKED_LOAD, MASKED_STORE, MULTIPLY, OR,
+    RAX, RCX, RDI, RDX, ROOT, ROUND, RSP, SIGNS, STORE, SUBTRACT, Vector, VectorOp, XOR,
 };
 use super::{CodeBody, CodeItem};
 use restride_tensor::{BinaryStep, FormulaStep, UnaryStep};
@@ -89,7 +89,7 @@ impl Emitter<'_> {
         }
         // The mask of the last n % 8 elements: mov eax, esi; and eax, 7; neg rax.
         self.a.raw(&[0x89, 0xf0, 0x83, 0xe0, 0x07, 0x48, 0xf7, 0xd8]);
-        let masks = Place::Memory { base: RDX, index: Some(RAX), offset: VECTOR };
+        let masks = LastOperand::Memory { base: RDX, index: Some(RAX), offset: VECTOR };
         self.a.vector(LOAD, MASK, Vector(0), masks, None);
         // xor ecx, ecx; and rsi, -8; cmp rcx, rsi; jae rest
         self.a.raw(&[0x31, 0xc9, 0x48, 0x83, 0xe6, 0xf8, 0x48, 0x39, 0xf1]);
@@ -103,7 +103,7 @@ impl Emitter<'_> {
         let rest = self.a.bytes.len();
         self.a.land(none, rest);
         // test eax, eax; je end
-        self.a.vector(SIGNS, Vector(RAX.0), Vector(0), Place::Register(MASK), None);
+        self.a.vector(SIGNS, Vector(RAX.0), Vector(0), LastOperand::Register(MASK), None);
         self.a.raw(&[0x85, 0xc0]);
         let no_rest = self.a.jump(0x84);
         self.body(true);
@@ -224,10 +224,10 @@ impl Emitter<'_> {
     }
 
     /// A value as a last operand: numbers stay in memory.
-    fn operand(&mut self, at: usize, step: u16, kept: &[u16]) -> Place {
+    fn operand(&mut self, at: usize, step: u16, kept: &[u16]) -> LastOperand {
         match self.body.steps[usize::from(step)] {
             FormulaStep::Number(bits) if self.registers[usize::from(step)].is_none() => self.number(bits),
-            _ => Place::Register(self.value(at, step, kept)),
+            _ => LastOperand::Register(self.value(at, step, kept)),
         }
     }
 
@@ -275,26 +275,26 @@ impl Emitter<'_> {
     }
 
     /// The elements of a tensor from `rcx` on.
-    fn cell(&mut self, pointer: u16) -> Place {
+    fn cell(&mut self, pointer: u16) -> LastOperand {
         let base = POINTERS.get(usize::from(pointer)).copied().unwrap_or_else(|| {
             self.a.load_general(RAX, RDI, 8 * i32::from(pointer));
             RAX
         });
-        Place::Memory { base, index: Some(RCX), offset: 0 }
+        LastOperand::Memory { base, index: Some(RCX), offset: 0 }
     }
 
     /// A number in the table.
-    fn number(&mut self, bits: u32) -> Place {
+    fn number(&mut self, bits: u32) -> LastOperand {
         let own = self.numbers[MASKS.len()..].chunks_exact(LANES).position(|x| x[0] == bits);
         let k = own.unwrap_or_else(|| {
             self.numbers.extend([bits; LANES]);
             (self.numbers.len() - MASKS.len()) / LANES - 1
         });
-        Place::Memory { base: RDX, index: None, offset: 2 * VECTOR + VECTOR * k as i32 }
+        LastOperand::Memory { base: RDX, index: None, offset: 2 * VECTOR + VECTOR * k as i32 }
     }
 }
 
 /// A place on the stack.
-fn stack(slot: i32) -> Place {
-    Place::Memory { base: RSP, index: None, offset: VECTOR * slot }
+fn stack(slot: i32) -> LastOperand {
+    LastOperand::Memory { base: RSP, index: None, offset: VECTOR * slot }
 }

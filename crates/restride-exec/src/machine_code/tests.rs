@@ -1,5 +1,5 @@
 use super::*;
-use restride_tensor::{Formula, Term, evaluate};
+use restride_tensor::{Formula, FormulaTerm, evaluate};
 
 /// Numbers without end.
 struct Random(u64);
@@ -17,8 +17,8 @@ const SPECIAL: [f32; 12] =
     [0.0, -0.0, 1.0, -1.0, 0.5, f32::INFINITY, f32::NEG_INFINITY, f32::NAN, f32::MIN_POSITIVE, 1e-40, 3e38, -2.5];
 
 /// A formula of numbers on some operands: its results, as many as wanted.
-fn random<'a>(f: &'a Formula, rng: &mut Random, operands: usize, results: usize) -> Vec<Term<'a>> {
-    let mut numbers: Vec<Term<'a>> = (0..operands).map(|k| f.operand(k as u16)).collect();
+fn random<'a>(f: &'a Formula, rng: &mut Random, operands: usize, results: usize) -> Vec<FormulaTerm<'a>> {
+    let mut numbers: Vec<FormulaTerm<'a>> = (0..operands).map(|k| f.operand(k as u16)).collect();
     numbers.push(f.number(SPECIAL[rng.next(12)]));
     let steps = 3 + rng.next(60);
     for _ in 0..steps {

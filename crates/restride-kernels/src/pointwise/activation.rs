@@ -2,7 +2,7 @@
 
 use super::complex_math::{self as m, ComplexMath};
 use crate::support::number::{Number, Real};
-use restride_tensor::{C32, C64, Term};
+use restride_tensor::{C32, C64, FormulaTerm};
 
 /// `sqrt(2 / pi)`.
 const GELU_BETA: f64 = std::f64::consts::SQRT_2 * std::f64::consts::FRAC_2_SQRT_PI * 0.5;
@@ -29,7 +29,7 @@ fn clamp<T: Real>(x: T, lo: T, hi: T) -> T {
 }
 
 /// [`clamp`] as a formula.
-fn clamped<'a>(x: Term<'a>, lo: Term<'a>, hi: Term<'a>) -> Term<'a> {
+fn clamped<'a>(x: FormulaTerm<'a>, lo: FormulaTerm<'a>, hi: FormulaTerm<'a>) -> FormulaTerm<'a> {
     let y = x.below(lo).choose(lo, x);
     let y = hi.below(y).choose(hi, y);
     let either = lo.is_nan().choose(lo, hi);

@@ -418,14 +418,10 @@ impl RowProgram {
                             slot: &|k| buffer(1 + k),
                             tensor: &|k| runs(k).then(|| cell(k).cast()),
                             spare: buffer(0),
+                            store: &store,
                         };
                         // SAFETY: buffers, cells of the tensors' places.
-                        let (ran, spare) = unsafe { chain.run(&places, n) };
-                        if let Some(k) = spare {
-                            // SAFETY: what was just written.
-                            store(k, unsafe { std::slice::from_raw_parts(buffer(0), n) });
-                        }
-                        if ran {
+                        if unsafe { chain.run(&places, n) } {
                             next_call += chain.len - 1;
                             continue;
                         }

@@ -3,7 +3,7 @@
 
 use super::{RowCall, RowSource};
 use crate::machine_code::{CodeBody, MachineCode};
-use restride_tensor::{Formula, FormulaFn, Term};
+use restride_tensor::{Formula, FormulaFn, FormulaTerm};
 use smallvec::SmallVec;
 use std::sync::Arc;
 
@@ -34,8 +34,9 @@ pub(super) struct ChainPlaces<'a> {
     pub source: &'a dyn Fn(RowSource) -> *mut f32,
     pub slot: &'a dyn Fn(usize) -> *mut f32,
     pub tensor: &'a dyn Fn(usize) -> Option<*mut f32>,
-    /// A buffer for such a tensor.
+    /// A buffer for such a tensor, from where `store` takes its results.
     pub spare: *mut f32,
+    pub store: &'a dyn Fn(usize, &[f32]),
 }
 
 impl RowChain {
@@ -50,7 +51,7 @@ impl RowChain {
         let mut sources: SmallVec<[RowSource; 8]> = SmallVec::new();
         let mut results: SmallVec<[ChainResult; 2]> = SmallVec::new();
         let mut stores: SmallVec<[u16; 2]> = SmallVec::new();
-        let mut slots: SmallVec<[(usize, Term<'_>); 8]> = SmallVec::new();
+        let mut slots: SmallVec<[(usize, FormulaTerm<'_>); 8]> = SmallVec::new();
         for (at, (call, f)) in calls.iter().zip(formulas).enumerate() {
             let mut operand = |source: &RowSource| match *source {
                 RowSource::Constant(k) => formula.number(constants[k]),
@@ -64,7 +65,7 @@ impl RowChain {
                     formula.operand(k as u16)
                 }
             };
-            let operands: SmallVec<[Term<'_>; 8]> = call.work.sources().iter().map(&mut operand).collect();
+            let operands: SmallVec<[FormulaTerm<'_>; 8]> = call.work.sources().iter().map(&mut operand).collect();
             let result = f(&operands);
             let result = if call.work.asks() { result.as_number() } else { result };
             slots.extend(call.to.slot.map(|slot| (slot, result)));
@@ -83,13 +84,12 @@ impl RowChain {
         Some(RowChain { code: MachineCode::of(body)?, len: calls.len(), sources, results })
     }
 
-    /// Computes `n` elements: whether it did, and the tensor whose results are in the spare buffer. It does not where more than one
-    /// would be there.
+    /// Computes `n` elements, if the results of one tensor at most need the spare buffer: whether it did.
     ///
     /// # Safety
     /// The places are valid for `n` elements; no one else uses the results' elements, which share cells only with operands of the same
     /// index.
-    pub unsafe fn run(&self, places: &ChainPlaces<'_>, n: usize) -> (bool, Option<usize>) {
+    pub unsafe fn run(&self, places: &ChainPlaces<'_>, n: usize) -> bool {
         let mut addresses = [std::ptr::null_mut(); ADDRESSES];
         let mut spare = None;
         for (to, source) in addresses.iter_mut().zip(&self.sources) {
@@ -100,7 +100,7 @@ impl RowChain {
                 ChainResult::Slot(k) => (places.slot)(k),
                 ChainResult::Tensor(k) => match (places.tensor)(k) {
                     Some(cell) => cell,
-                    None if spare.is_some() => return (false, None),
+                    None if spare.is_some() => return false,
                     None => {
                         spare = Some(k);
                         places.spare
@@ -110,6 +110,10 @@ impl RowChain {
         }
         // SAFETY: as promised by the caller.
         unsafe { self.code.run(&addresses[..self.sources.len() + self.results.len()], n) };
-        (true, spare)
+        if let Some(k) = spare {
+            // SAFETY: what was just written.
+            (places.store)(k, unsafe { std::slice::from_raw_parts(places.spare, n) });
+        }
+        true
     }
 }

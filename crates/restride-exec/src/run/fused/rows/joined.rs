@@ -413,14 +413,10 @@ impl JoinedBox<'_> {
                         slot: &slot,
                         tensor: &|k| here(k).then(|| self.cell(block, first, k).cast()),
                         spare: self.buffer(buffers.spare),
+                        store: &store,
                     };
                     // SAFETY: buffers, cells of the tensors' places.
-                    let (ran, spare) = unsafe { chain.run(&places, n) };
-                    if let Some(k) = spare {
-                        // SAFETY: what was just written.
-                        store(k, unsafe { out(self.buffer(buffers.spare), n) });
-                    }
-                    if ran {
+                    if unsafe { chain.run(&places, n) } {
                         next += chain.len - 1;
                         continue;
                     }
@@ -561,14 +557,10 @@ impl JoinedBox<'_> {
                             slot: &slot,
                             tensor: &|k| runs(k).then(|| cell(k).cast()),
                             spare: self.buffer(buffers.spare),
+                            store: &store,
                         };
                         // SAFETY: buffers, cells of the tensors' places.
-                        let (ran, spare) = unsafe { chain.run(&places, n) };
-                        if let Some(k) = spare {
-                            // SAFETY: what was just written.
-                            store(k, unsafe { out(self.buffer(buffers.spare), n) });
-                        }
-                        if ran {
+                        if unsafe { chain.run(&places, n) } {
                             next += chain.len - 1;
                             continue;
                         }
