@@ -29,7 +29,7 @@ const POINTERS: [General; 10] = [
     General(15),
 ];
 /// Those of them that belong to the caller.
-const SAVED: [General; 6] = [General(3), General(5), General(12), General(13), General(14), General(15)];
+const SAVED: &[General] = POINTERS.split_at(4).1;
 /// Numbers of the table in front of those of the body: masks, from which eight are read.
 const MASKS: [u32; 2 * LANES] = [!0, !0, !0, !0, !0, !0, !0, !0, 0, 0, 0, 0, 0, 0, 0, 0];
 /// Bytes of a vector.

@@ -38,8 +38,11 @@ impl CodeBody {
     pub fn new(steps: Vec<FormulaStep>, stores: &[(u16, u16)], pointers: usize) -> CodeBody {
         let mut needed = vec![false; steps.len()];
         stores.iter().for_each(|(s, _)| needed[usize::from(*s)] = true);
-        for at in (0..steps.len()).rev().filter(|at| needed[*at]).collect::<Vec<_>>() {
-            mark(&steps, at, &mut needed);
+        // A step names earlier ones alone.
+        for at in (0..steps.len()).rev() {
+            if needed[at] {
+                steps[at].sources().for_each(|source| needed[usize::from(source)] = true);
+            }
         }
         let mut items = Vec::new();
         let mut next = 0;
@@ -53,18 +56,6 @@ impl CodeBody {
     }
 }
 
-/// Marks what a step needs.
-fn mark(steps: &[FormulaStep], at: usize, needed: &mut [bool]) {
-    let mut open = vec![at];
-    while let Some(at) = open.pop() {
-        for source in steps[at].sources().map(usize::from) {
-            if !std::mem::replace(&mut needed[source], true) {
-                open.push(source);
-            }
-        }
-    }
-}
-
 /// Code that can be called.
 pub struct MachineCode {
     #[cfg_attr(any(not(target_arch = "x86_64"), miri), allow(dead_code))]
@@ -75,7 +66,7 @@ pub struct MachineCode {
     pointers: usize,
 }
 
-/// Most pieces of code at a time: each is a mapping, of which a process may have some ten thousand.
+/// Most pieces of code at a time. Each piece is a memory mapping, and Linux allows a process 65,530 mappings.
 const MOST: usize = 8192;
 
 /// Code by what it computes, as long as someone keeps it.

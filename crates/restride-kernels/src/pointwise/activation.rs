@@ -79,10 +79,7 @@ pointwise! {
     SOFTSHRINK(x, lambda) "towards 0 by `lambda`" {
         real: if x > lambda { x - lambda } else if x < -lambda { x + lambda } else if x.is_nan() { x } else { 0.0 },
     }
-    SOFTSIGN(x) "`x / (1 + |x|)`" {
-        real: x / (1.0 + x.abs()),
-        formula: x / (1.0 + x.abs()),
-    }
+    SOFTSIGN(x) "`x / (1 + |x|)`" { basic: x / (1.0 + x.abs()) }
     LOG_SIGMOID(x) "`log(sigmoid(x))`" { elementary: x.smaller(0.0) - (-x.abs()).exp_fast().ln_1p_fast() }
     LOG_SIGMOID_BUFFER(x) "`exp(-|x|)`" { elementary: (-x.abs()).exp_fast() }
     FAKE_QUANTIZE(x, scale, zero, lo, hi) "to the nearest of the numbers `(i - zero) * scale` with `i` in `lo..=hi`" {

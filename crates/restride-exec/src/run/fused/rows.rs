@@ -11,7 +11,7 @@ mod walk;
 
 use super::{BodyTypes, TileSource};
 use crate::run::memory::TypedPlace;
-use chain::{ChainPlaces, RowChain};
+use chain::RowChain;
 use maker::RowMaker;
 use restride_ir::{
     Arg, Args, Ctx, FusedHead, Graph, OpError, RowExtent, RowJoin, RowSpace, Scalar, Tiling, ValueId, view_dims,
@@ -99,6 +99,59 @@ struct RowCall {
     extent: RowExtent,
     /// The chain that begins with it.
     chain: Option<RowChain>,
+}
+
+/// Where calls on a part of a row find its elements, as addresses of the first ones.
+struct RowPlaces<S, L, T, W> {
+    /// The elements of an operand.
+    source: S,
+    slot: L,
+    /// A tensor whose results are written where they are: others have no such address.
+    tensor: T,
+    /// A buffer for the results of such another one.
+    spare: *mut f32,
+    /// Writes these results to their tensor.
+    store: W,
+}
+
+impl RowCall {
+    /// Computes `n` elements of the call, or of all calls of the chain that begins with it: how many calls these are. `scaled` computes
+    /// a scale.
+    ///
+    /// # Safety
+    /// The places are valid for `n` elements. No one else uses the results' elements, which share cells only with operands of the same
+    /// index.
+    #[inline(always)]
+    unsafe fn run<'a>(
+        &self,
+        places: &RowPlaces<
+            impl Fn(RowSource) -> &'a [f32],
+            impl Fn(usize) -> *mut f32,
+            impl Fn(usize) -> Option<*mut f32>,
+            impl Fn(usize, &[f32]),
+        >,
+        n: usize,
+        scaled: impl FnOnce(&RowWork, &mut [f32]),
+    ) -> usize {
+        if let Some(chain) = &self.chain
+            // SAFETY: as promised by the caller.
+            && unsafe { chain.run(places, n) }
+        {
+            return chain.len;
+        }
+        let straight = self.to.tensor.filter(|_| self.to.slot.is_none()).and_then(&places.tensor);
+        let to = straight.or(self.to.slot.map(&places.slot)).unwrap_or(places.spare);
+        // SAFETY: a buffer or the result's place, as promised by the caller.
+        let out = unsafe { std::slice::from_raw_parts_mut(to, n) };
+        match &self.work {
+            RowWork::Scale(..) => scaled(&self.work, out),
+            work => work.map(&places.source, out),
+        }
+        if let Some(k) = self.to.tensor.filter(|_| straight.is_none()) {
+            (places.store)(k, out);
+        }
+        1
+    }
 }
 
 enum RowWork {
@@ -408,61 +461,42 @@ impl RowProgram {
                     // cells with an operand of their call go through a buffer, and a call's buffers differ.
                     unsafe { std::slice::from_raw_parts(from.cast_const(), n) }
                 };
+                let places = RowPlaces {
+                    source,
+                    slot: |k| buffer(1 + k),
+                    tensor: |k| runs(k).then(|| cell(k).cast()),
+                    spare: buffer(0),
+                    store,
+                };
+                let scaled = |work: &RowWork, out: &mut [f32]| {
+                    let RowWork::Scale(row, x, k) = work else { return };
+                    let scale = &self.scales[*k];
+                    let layout = self.tensors.len() + k;
+                    let (scales, shifts) = scale.of(factors);
+                    let x = source(*x);
+                    let first = at[layout] as usize;
+                    match (walk.strides[layout], walk.period, walk.unit) {
+                        (0, ..) => row(x, &scales[first..][..1], &shifts[first..][..1], out),
+                        // As many as a row has, or all, which begin anew.
+                        (_, Some(_), _) => {
+                            row(x, scales.get(..n).unwrap_or(scales), shifts.get(..n).unwrap_or(shifts), out)
+                        }
+                        (_, None, None) => {
+                            let first = first + start;
+                            row(x, &scales[first..][..n], &shifts[first..][..n], out);
+                        }
+                        (_, None, Some(_)) => walk.each_unit(start, n, |part, channel, _| {
+                            let at = first + channel;
+                            let (scale, shift) = (&scales[at..][..1], &shifts[at..][..1]);
+                            row(&x[part.clone()], scale, shift, &mut out[part]);
+                        }),
+                    }
+                };
                 let mut next_call = 0;
                 while let Some(call) = self.calls.get(next_call) {
                     fetch(next_call);
-                    next_call += 1;
-                    if let Some(chain) = &call.chain {
-                        let places = ChainPlaces {
-                            source: &|s| source(s).as_ptr().cast_mut(),
-                            slot: &|k| buffer(1 + k),
-                            tensor: &|k| runs(k).then(|| cell(k).cast()),
-                            spare: buffer(0),
-                            store: &store,
-                        };
-                        // SAFETY: buffers, cells of the tensors' places.
-                        if unsafe { chain.run(&places, n) } {
-                            next_call += chain.len - 1;
-                            continue;
-                        }
-                    }
-                    let straight = call.to.tensor.filter(|k| call.to.slot.is_none() && runs(*k));
-                    let to: *mut f32 = match (straight, call.to.slot) {
-                        (Some(k), _) => cell(k).cast(),
-                        (None, Some(slot)) => buffer(1 + slot),
-                        (None, None) => buffer(0),
-                    };
-                    // SAFETY: as above.
-                    let out = unsafe { std::slice::from_raw_parts_mut(to, n) };
-                    match &call.work {
-                        RowWork::Scale(row, x, k) => {
-                            let scale = &self.scales[*k];
-                            let layout = self.tensors.len() + k;
-                            let (scales, shifts) = scale.of(factors);
-                            let x = source(*x);
-                            let first = at[layout] as usize;
-                            match (walk.strides[layout], walk.period, walk.unit) {
-                                (0, ..) => row(x, &scales[first..][..1], &shifts[first..][..1], out),
-                                // As many as a row has, or all, which begin anew.
-                                (_, Some(_), _) => {
-                                    row(x, scales.get(..n).unwrap_or(scales), shifts.get(..n).unwrap_or(shifts), out)
-                                }
-                                (_, None, None) => {
-                                    let first = first + start;
-                                    row(x, &scales[first..][..n], &shifts[first..][..n], out);
-                                }
-                                (_, None, Some(_)) => walk.each_unit(start, n, |part, channel, _| {
-                                    let at = first + channel;
-                                    let (scale, shift) = (&scales[at..][..1], &shifts[at..][..1]);
-                                    row(&x[part.clone()], scale, shift, &mut out[part]);
-                                }),
-                            }
-                        }
-                        other => other.map(source, out),
-                    }
-                    if let Some(k) = call.to.tensor.filter(|_| straight.is_none()) {
-                        store(k, out);
-                    }
+                    // SAFETY: buffers, cells of the tensors' places.
+                    next_call += unsafe { call.run(&places, n, scaled) };
                 }
             }
         });

@@ -1,7 +1,7 @@
 //! Chains: calls behind each other whose formulas are one piece of machine code ([`MachineCode`]). What only the chain itself reads is
 //! in no buffer.
 
-use super::{RowCall, RowSource};
+use super::{RowCall, RowPlaces, RowSource};
 use crate::machine_code::{CodeBody, MachineCode};
 use restride_tensor::{Formula, FormulaFn, FormulaTerm};
 use smallvec::SmallVec;
@@ -29,18 +29,8 @@ enum ChainResult {
     Tensor(usize),
 }
 
-/// Where a chain finds its elements. Tensors whose results cannot be written where they are have none.
-pub(super) struct ChainPlaces<'a> {
-    pub source: &'a dyn Fn(RowSource) -> *mut f32,
-    pub slot: &'a dyn Fn(usize) -> *mut f32,
-    pub tensor: &'a dyn Fn(usize) -> Option<*mut f32>,
-    /// A buffer for such a tensor, from where `store` takes its results.
-    pub spare: *mut f32,
-    pub store: &'a dyn Fn(usize, &[f32]),
-}
-
 impl RowChain {
-    /// The chain of some calls with their formulas; `read_later` says of which call something behind the chain reads the buffer.
+    /// The chain of some calls with their formulas. `read_later` says whether a call behind the chain reads the buffer of one of them.
     pub fn of(
         calls: &[RowCall],
         formulas: &[FormulaFn],
@@ -89,11 +79,20 @@ impl RowChain {
     /// # Safety
     /// The places are valid for `n` elements; no one else uses the results' elements, which share cells only with operands of the same
     /// index.
-    pub unsafe fn run(&self, places: &ChainPlaces<'_>, n: usize) -> bool {
+    pub unsafe fn run<'a>(
+        &self,
+        places: &RowPlaces<
+            impl Fn(RowSource) -> &'a [f32],
+            impl Fn(usize) -> *mut f32,
+            impl Fn(usize) -> Option<*mut f32>,
+            impl Fn(usize, &[f32]),
+        >,
+        n: usize,
+    ) -> bool {
         let mut addresses = [std::ptr::null_mut(); ADDRESSES];
         let mut spare = None;
         for (to, source) in addresses.iter_mut().zip(&self.sources) {
-            *to = (places.source)(*source);
+            *to = (places.source)(*source).as_ptr().cast_mut();
         }
         for (to, result) in addresses[self.sources.len()..].iter_mut().zip(&self.results) {
             *to = match *result {

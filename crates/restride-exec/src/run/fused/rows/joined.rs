@@ -4,9 +4,8 @@
 //! all rows of the block at once. A single long row is shared by threads in branches of the reductions' trees, which give the same
 //! bits for any number of threads.
 
-use super::chain::ChainPlaces;
 use super::walk::RowWalk;
-use super::{LINE, MOST, OPERANDS, PART, RowCall, RowProgram, RowSource, RowWork, SlotUse, TileSource, ask};
+use super::{LINE, MOST, OPERANDS, PART, RowCall, RowPlaces, RowProgram, RowSource, RowWork, SlotUse, TileSource, ask};
 use restride_ir::{Ctx, RowExtent, RowJoin, RowSpace};
 use restride_kernels::reduce::parts::{JoinedParts, row_maxima, row_minima, row_sums};
 use restride_kernels::support::convert::{fill_singles, load_singles, store_singles};
@@ -404,23 +403,15 @@ impl JoinedBox<'_> {
                     }
                 }
             };
+            let places = RowPlaces {
+                source,
+                slot,
+                tensor: |k| here(k).then(|| self.cell(block, first, k).cast()),
+                spare: self.buffer(buffers.spare),
+                store,
+            };
             let mut next = 0;
             while let Some(call) = calls.get(next) {
-                next += 1;
-                if let Some(chain) = &call.chain {
-                    let places = ChainPlaces {
-                        source: &|s| source(s).as_ptr().cast_mut(),
-                        slot: &slot,
-                        tensor: &|k| here(k).then(|| self.cell(block, first, k).cast()),
-                        spare: self.buffer(buffers.spare),
-                        store: &store,
-                    };
-                    // SAFETY: buffers, cells of the tensors' places.
-                    if unsafe { chain.run(&places, n) } {
-                        next += chain.len - 1;
-                        continue;
-                    }
-                }
                 if let RowWork::Fold(join, _, x) = &call.work {
                     let mut results = [0f32; ROWS];
                     let results = &mut results[..rows];
@@ -433,20 +424,11 @@ impl JoinedBox<'_> {
                         // SAFETY: as promised by the caller.
                         unsafe { self.hand_on(call, block, first + row, *result) };
                     }
+                    next += 1;
                     continue;
                 }
-                let straight = call.to.tensor.filter(|k| call.to.slot.is_none() && here(*k));
-                let to: *mut f32 = match (straight, call.to.slot) {
-                    (Some(k), _) => self.cell(block, first, k).cast(),
-                    (None, Some(k)) => slot(k),
-                    (None, None) => self.buffer(buffers.spare),
-                };
-                // SAFETY: a buffer or the result's place, as above.
-                let made = unsafe { out(to, n) };
-                call.work.map(source, made);
-                if let Some(k) = call.to.tensor.filter(|_| straight.is_none()) {
-                    store(k, made);
-                }
+                // SAFETY: buffers, cells of the tensors' places.
+                next += unsafe { call.run(&places, n, |_, _| {}) };
             }
         }
     }
@@ -548,40 +530,22 @@ impl JoinedBox<'_> {
                     // SAFETY: cells of the result's place, which no slice shows now.
                     unsafe { store_singles(program.tensors[k].dtype, cell(k), 0, inner.strides[k], results) };
                 };
+                let places = RowPlaces {
+                    source,
+                    slot,
+                    tensor: |k| runs(k).then(|| cell(k).cast()),
+                    spare: self.buffer(buffers.spare),
+                    store,
+                };
                 let (mut fold, mut next) = (0, 0);
                 while let Some(call) = calls.get(next) {
-                    next += 1;
-                    if let Some(chain) = &call.chain {
-                        let places = ChainPlaces {
-                            source: &|s| source(s).as_ptr().cast_mut(),
-                            slot: &slot,
-                            tensor: &|k| runs(k).then(|| cell(k).cast()),
-                            spare: self.buffer(buffers.spare),
-                            store: &store,
-                        };
-                        // SAFETY: buffers, cells of the tensors' places.
-                        if unsafe { chain.run(&places, n) } {
-                            next += chain.len - 1;
-                            continue;
-                        }
-                    }
                     if let RowWork::Fold(_, _, x) = &call.work {
                         folds[fold].push(source(*x));
-                        fold += 1;
+                        (fold, next) = (fold + 1, next + 1);
                         continue;
                     }
-                    let straight = call.to.tensor.filter(|k| call.to.slot.is_none() && runs(*k));
-                    let to: *mut f32 = match (straight, call.to.slot) {
-                        (Some(k), _) => cell(k).cast(),
-                        (None, Some(k)) => slot(k),
-                        (None, None) => self.buffer(buffers.spare),
-                    };
-                    // SAFETY: a buffer or the result's place, as above.
-                    let results = unsafe { out(to, n) };
-                    call.work.map(source, results);
-                    if let Some(k) = call.to.tensor.filter(|_| straight.is_none()) {
-                        store(k, results);
-                    }
+                    // SAFETY: buffers, cells of the tensors' places.
+                    next += unsafe { call.run(&places, n, |_, _| {}) };
                 }
             }
             before += inner.len;
