@@ -291,7 +291,7 @@ fn cosine_similarity(e: &mut dyn Emit, a: &ValArgs<'_>) -> Vals {
     ensure!(dtype.is_float(), "expected common dtype to be floating point, yet common dtype is {}", name(dtype));
     let common = crate::support::strides::broadcast_sizes(&[tx.sizes(), ty.sizes()])?.to_vec();
     let normal = |e: &mut dyn Emit, v: Val| -> Result<Val> {
-        let v = if e.meta(v).dtype == dtype { v } else { emit!(e, "aten.to.dtype", v, dtype)? };
+        let v = to(e, v, dtype)?;
         let v = emit!(e, "aten.expand.default", v, common.clone())?;
         let n = emit!(e, "aten.linalg_vector_norm.default", v, 2, [dim], true)?;
         let n = emit!(e, "aten.clamp_min.default", n, eps)?;

@@ -60,7 +60,7 @@ fn pad_sequence(e: &mut dyn Emit, a: &ValArgs<'_>) -> Vals {
     let mut parts = Vec::new();
     for t in tensors {
         // Later sequences are copied into a tensor like the first one: they take its type and broadcast to its shape.
-        let mut t = if e.meta(t).dtype == first.dtype { t } else { emit!(e, "aten.to.dtype", t, first.dtype)? };
+        let mut t = to(e, t, first.dtype)?;
         let n = sizes(e, t)[0];
         let shape: Vec<i64> = [n].into_iter().chain(whole[1..].iter().copied()).collect();
         if sizes(e, t) != shape {

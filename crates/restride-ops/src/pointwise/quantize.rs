@@ -24,7 +24,7 @@ fn rounded(e: &mut dyn Emit, x: Val, scale: Val, zero: Val, (low, high): (i64, i
     let q = emit!(e, "aten.clamp.default", q, low, high)?;
     let q = emit!(e, "aten.sub.Tensor", q, zero)?;
     let q = emit!(e, "aten.mul.Tensor", q, scale)?;
-    Ok((if e.meta(q).dtype == own { q } else { emit!(e, "aten.to.dtype", q, own)? }, mask))
+    Ok((to(e, q, own)?, mask))
 }
 
 /// `(self, scale, zero_point, axis, quant_min, quant_max)`
@@ -184,7 +184,7 @@ fn learnable_back(e: &mut dyn Emit, a: &ValArgs<'_>, axis: Option<i64>) -> Vals 
             }
         };
         let dtype = e.meta(like).dtype;
-        out.push(if e.meta(sum).dtype == dtype { sum } else { emit!(e, "aten.to.dtype", sum, dtype)? });
+        out.push(to(e, sum, dtype)?);
     }
     Ok(out)
 }

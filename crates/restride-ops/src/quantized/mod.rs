@@ -49,10 +49,6 @@ fn dtype(a: &ValArgs<'_>, i: usize) -> Result<DType> {
     a.opt_dtype(i)?.map_or_else(|| fail("expected an element type"), Ok)
 }
 
-fn to(e: &mut dyn Emit, x: Val, dtype: DType) -> Result<Val> {
-    if e.meta(x).dtype == dtype { Ok(x) } else { emit!(e, "aten.to.dtype", x, dtype) }
-}
-
 /// A float operand as f32.
 fn single(e: &mut dyn Emit, x: Val) -> Result<Val> {
     let own = e.meta(x).dtype;
@@ -162,6 +158,15 @@ fn axis_first(e: &mut dyn Emit, a: &ValArgs<'_>, x: Val) -> Result<(Val, Vec<i64
     Ok((emit!(e, "aten.permute.default", x, order.clone())?, order, shape))
 }
 
+/// Numbers on the grid of each channel, rounded before the zero point is added. The ends of the grid are arguments 4 and 5.
+fn channels_on_grid(e: &mut dyn Emit, a: &ValArgs<'_>, x: Val, scale: Val, zero: Val) -> Result<Val> {
+    let inverse = emit!(e, "aten.reciprocal.default", scale)?;
+    let q = emit!(e, "aten.mul.Tensor", x, inverse)?;
+    let q = emit!(e, "aten.round.default", q)?;
+    let q = emit!(e, "aten.add.Tensor", q, zero)?;
+    emit!(e, "aten.clamp.default", q, pass(a, 4), pass(a, 5))
+}
+
 /// `(input, scales, zero_points, axis, quant_min, quant_max, dtype)`
 fn quantize_channels(e: &mut dyn Emit, a: &ValArgs<'_>) -> Vals {
     let x = single(e, *a.tensor(0)?)?;
@@ -169,11 +174,7 @@ fn quantize_channels(e: &mut dyn Emit, a: &ValArgs<'_>) -> Vals {
     let (x, order, shape) = axis_first(e, a, x)?;
     let scale = emit!(e, "aten.view.default", *a.tensor(1)?, shape.clone())?;
     let zero = emit!(e, "aten.view.default", *a.tensor(2)?, shape)?;
-    let inverse = emit!(e, "aten.reciprocal.default", scale)?;
-    let q = emit!(e, "aten.mul.Tensor", x, inverse)?;
-    let q = emit!(e, "aten.round.default", q)?;
-    let q = emit!(e, "aten.add.Tensor", q, zero)?;
-    let q = emit!(e, "aten.clamp.default", q, pass(a, 4), pass(a, 5))?;
+    let q = channels_on_grid(e, a, x, scale, zero)?;
     let q = emit!(e, "aten.permute.default", q, order)?;
     Ok(smallvec![to(e, q, dtype)?])
 }
@@ -275,11 +276,7 @@ fn fake_quantize(e: &mut dyn Emit, a: &ValArgs<'_>) -> Vals {
     let zero = to(e, *a.tensor(2)?, DType::I32)?;
     let scale = emit!(e, "aten.view.default", scale, shape.clone())?;
     let zero = emit!(e, "aten.view.default", zero, shape)?;
-    let inverse = emit!(e, "aten.reciprocal.default", scale)?;
-    let q = emit!(e, "aten.mul.Tensor", x, inverse)?;
-    let q = emit!(e, "aten.round.default", q)?;
-    let q = emit!(e, "aten.add.Tensor", q, zero)?;
-    let q = emit!(e, "aten.clamp.default", q, pass(a, 4), pass(a, 5))?;
+    let q = channels_on_grid(e, a, x, scale, zero)?;
     let q = emit!(e, "aten.sub.Tensor", q, zero)?;
     Ok(smallvec![emit!(e, "aten.mul.Tensor", q, scale)?])
 }
@@ -331,7 +328,7 @@ pub(crate) mod samples {
 
     const F: DType = DType::F32;
 
-    /// Numbers of which some are outside of every grid.
+    /// Numbers from -40 to 40: some lie outside the grids of the samples.
     fn floats(dtype: DType, layout: Layout) -> restride_tensor::RawTensor {
         in_range(dtype, layout, 1, -40.0, 40.0)
     }

@@ -1,6 +1,6 @@
 //! Scales and zero points from the extremes of a tensor or of its rows.
 
-use super::{dtype, quantized, range, single, to};
+use super::{dtype, quantized, range, single};
 use crate::support::composite::composite;
 use crate::support::promote::name;
 use crate::support::*;

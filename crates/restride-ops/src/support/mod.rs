@@ -229,6 +229,11 @@ pub(crate) fn emitted<const N: usize>(e: &mut dyn Emit, op: &str, args: [Arg<Val
     first(e.call(op, &args), op)
 }
 
+/// The value in an element type, itself if it has that type.
+pub(crate) fn to(e: &mut dyn Emit, x: Val, dtype: DType) -> Result<Val> {
+    if e.meta(x).dtype == dtype { Ok(x) } else { emit!(e, "aten.to.dtype", x, dtype) }
+}
+
 /// Adds the check that a mask holds everywhere: a run where it does not fails with these words.
 pub(crate) fn require(e: &mut dyn Emit, mask: Val, words: &str) -> Result<()> {
     let all = emit!(e, "aten.all.default", mask)?;

@@ -44,8 +44,8 @@ fn upsample<'c>(c: &'c Cx<'c>, name: &str, dims: usize, aligns: bool) {
     c.set(0, g);
 }
 
-/// The `vec` overload as the one with sizes: `(input, output_size, [align_corners,] scale_factors)`, of which symbolic sizes keep the
-/// composition.
+/// Turns a call of the `vec` overload, `(input, output_size, [align_corners,] scale_factors)`, into one of the overload with sizes. The
+/// sizes may be symbolic.
 fn resized<'c>(c: &'c Cx<'c>, name: &str, dims: usize, aligns: bool) -> Vec<T<'c>> {
     let (x, at) = (c.arg(0), 2 + usize::from(aligns));
     let mut out = c.nums(1);
