@@ -264,14 +264,7 @@ fn used(graph: &Graph) -> BTreeSet<ValueId> {
 /// Sums of values and a graph's outputs, as its new outputs.
 fn added(graph: &mut Graph, sums: &[ValueId], outputs: &[Arg]) -> Result<Vec<Arg>> {
     let mut names = taken(graph);
-    let mut emit = GraphEmit {
-        graph,
-        names: &mut names,
-        origin: Arc::default(),
-        hint: "sum".into(),
-        conditions: None,
-        near: Vec::new(),
-    };
+    let mut emit = GraphEmit::plain(graph, &mut names, Arc::default(), "sum");
     let mut out = Vec::new();
     for (sum, more) in sums.iter().zip(outputs) {
         let more = more.map_values(|v| val(*v));
@@ -287,14 +280,7 @@ fn own_outputs(graph: &mut Graph) -> Result<()> {
         graph.ordered().filter(|(_, n)| n.op.is_view()).flat_map(|(_, n)| n.results.to_vec()).collect();
     let mut names = taken(graph);
     let outputs = std::mem::take(&mut graph.outputs);
-    let mut emit = GraphEmit {
-        graph,
-        names: &mut names,
-        origin: Arc::default(),
-        hint: "out".into(),
-        conditions: None,
-        near: Vec::new(),
-    };
+    let mut emit = GraphEmit::plain(graph, &mut names, Arc::default(), "out");
     let mut out = Vec::new();
     for arg in outputs {
         let Arg::Value(v) = arg else {
@@ -445,14 +431,7 @@ fn bound_loop(
     step.outputs = step.nodes[made].results.iter().map(|v| Arg::Value(*v)).collect();
     let step = graphs.push(step);
     // The largest number of iterations.
-    let mut emit = GraphEmit {
-        graph,
-        names,
-        origin: node.origin.clone(),
-        hint: "trips".into(),
-        conditions: None,
-        near: Vec::new(),
-    };
+    let mut emit = GraphEmit::plain(graph, names, node.origin.clone(), "trips");
     let count = value(full(&mut emit, &TensorType::contiguous(DType::I64, &[Expr::Int(trips)]), 0)?);
     graph.nodes[id].op = op("higher_order.scan")?;
     graph.nodes[id].args = vec![Arg::Graph(step), list(&carried), list(&[count]), list(&rest)];
@@ -464,14 +443,7 @@ fn bound_loop(
     if graph.values[goes_on].ty.tensor().is_none() {
         return Err(Error::unsupported("the gradient of a loop whose condition is a number"));
     }
-    let mut emit = GraphEmit {
-        graph,
-        names,
-        origin: node.origin.clone(),
-        hint: "ended".into(),
-        conditions: None,
-        near: Vec::new(),
-    };
+    let mut emit = GraphEmit::plain(graph, names, node.origin.clone(), "ended");
     let ended = one(&mut emit, "aten.logical_not.default", &[Arg::Value(val(goes_on))])?;
     let what = format!("the loop runs more than {trips} iterations, the limit set by --max-trips");
     let args = vec![Arg::Value(value(ended)), Arg::Str(what.into())];

@@ -107,7 +107,7 @@ fn tensor(v: Val) -> Arg<Val, Expr> {
 }
 
 fn emitter<'g>(graph: &'g mut Graph, names: &'g mut Names, origin: &Arc<Origin>) -> GraphEmit<'g> {
-    GraphEmit { graph, names, origin: origin.clone(), hint: "bucket".into(), conditions: None, near: Vec::new() }
+    GraphEmit::plain(graph, names, origin.clone(), "bucket")
 }
 
 impl<'a> Buckets<'a> {

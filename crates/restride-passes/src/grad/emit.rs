@@ -26,6 +26,13 @@ pub(super) struct GraphEmit<'a> {
     pub near: Vec<TensorType>,
 }
 
+impl<'a> GraphEmit<'a> {
+    /// Calls that differentiate no node.
+    pub fn plain(graph: &'a mut Graph, names: &'a mut Names, origin: Arc<Origin>, hint: &str) -> GraphEmit<'a> {
+        GraphEmit { graph, names, origin, hint: hint.into(), conditions: None, near: Vec::new() }
+    }
+}
+
 /// Types of a node's operands and results.
 pub(super) fn types_of_node(graph: &Graph, node: &Node) -> Vec<TensorType> {
     let values = node.args.iter().flat_map(Arg::values).chain(&node.results);

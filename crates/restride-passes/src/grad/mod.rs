@@ -447,14 +447,7 @@ fn full(emit: &mut GraphEmit<'_>, ty: &restride_ir::TensorType, n: i64) -> Resul
 fn finish(joint: &mut Joint, found: Found) -> Result<Vec<ValueId>> {
     let graph = &mut joint.program.graphs[joint.program.main];
     let mut names = taken(graph);
-    let mut emit = GraphEmit {
-        graph,
-        names: &mut names,
-        origin: Arc::default(),
-        hint: "grad".into(),
-        conditions: None,
-        near: Vec::new(),
-    };
+    let mut emit = GraphEmit::plain(graph, &mut names, Arc::default(), "grad");
     let mut out = Vec::new();
     let mut given = vec![false; joint.tied.len()];
     for i in &joint.targets {

@@ -180,8 +180,7 @@ impl Updates<'_> {
 
     /// Adds a buffer that no update changes by itself: its value.
     pub fn buffer(&mut self, graph: &mut Graph, names: &mut Names, name: &str, ty: &TensorType) -> Result<ValueId> {
-        let emit =
-            GraphEmit { graph, names, origin: Arc::default(), hint: "step".into(), conditions: None, near: Vec::new() };
+        let emit = GraphEmit::plain(graph, names, Arc::default(), "step");
         let mut step = UpdateStep { emit, states: &mut self.states };
         Ok(value(step.state(name, ty.dtype, &ty.layout.sizes)?))
     }
@@ -197,8 +196,7 @@ impl Updates<'_> {
         grad: Val,
     ) -> Result<Val> {
         let parameter = Parameter { name: name.into(), value: content, grad };
-        let emit =
-            GraphEmit { graph, names, origin: origin.clone(), hint: "step".into(), conditions: None, near: Vec::new() };
+        let emit = GraphEmit::plain(graph, names, origin.clone(), "step");
         let mut step = UpdateStep { emit, states: &mut self.states };
         let new = (self.update)(&mut step, &parameter)
             .map_err(|e| Error::from(OpError::new(format!("the update of {name}: {e}"))))?;
