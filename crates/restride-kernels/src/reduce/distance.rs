@@ -18,7 +18,7 @@ pub fn distances(a: &View<'_>, b: &View<'_>, p: f64, out: &ViewMut<'_>, threads:
         let (a, b) = (pack::<T>(a), pack::<T>(b));
         let mut target = Target::<T>::new(out);
         if let Some(power) = Power::of(p) {
-            in_tiles(&a, &b, [n, k, m], power, None, target.slice(), threads);
+            in_tiles(&a, &b, [n, k, m], power, false, target.slice(), threads);
             target.finish();
             return Ok(());
         }
@@ -43,7 +43,7 @@ pub fn pairs(x: &View<'_>, p: f64, out: &ViewMut<'_>, threads: usize) -> Result<
         let x = pack::<T>(x);
         let mut target = Target::<T>::new(out);
         if let Some(power) = Power::of(p) {
-            in_tiles(&x, &x, [n, n, m], power, Some(n), target.slice(), threads);
+            in_tiles(&x, &x, [n, n, m], power, true, target.slice(), threads);
             target.finish();
             return Ok(());
         }
@@ -89,13 +89,13 @@ const HEIGHT: usize = 4;
 /// Rows of `a` that a piece of work has.
 const PIECE: usize = 64;
 
-/// [`distances`] of `n` and `k` rows of `m` numbers, or [`pairs`] of all `pairs` rows.
+/// [`distances`] of `n` and `k` rows of `m` numbers, or [`pairs`] of `n` rows, which `b` has, too.
 fn in_tiles<T: Real>(
     a: &[T],
     b: &[T],
     [n, k, m]: [usize; 3],
     power: Power,
-    pairs: Option<usize>,
+    pairs: bool,
     out: &mut [T],
     threads: usize,
 ) {
@@ -103,14 +103,14 @@ fn in_tiles<T: Real>(
     if out.is_empty() {
         return;
     }
-    let batches = if pairs.is_some() { 1 } else { out.len() / (n * k) };
+    let batches = if pairs { 1 } else { out.len() / (n * k) };
     let out = par::Shared::new(out);
     par::each(threads, batches * pieces, &|i| {
         let (batch, first) = (i / pieces, i % pieces * PIECE);
         let rows = PIECE.min(n - first);
         let a = &a[(batch * n + first) * m..][..rows * m];
         let b = &b[batch * k * m..][..k * m];
-        let to = DistanceRows { out: &out, first: if pairs.is_some() { first } else { batch * n + first }, k, pairs };
+        let to = DistanceRows { out: &out, first: batch * n + first, k, pairs };
         match power {
             Power::One => isa::run(Tiles { a, b, sizes: [rows, k, m], to, term: |d: T| d.abs(), end: |s: T| s }),
             Power::Two => isa::run(Tiles { a, b, sizes: [rows, k, m], to, term: |d: T| d * d, end: |s: T| s.sqrt() }),
@@ -123,10 +123,10 @@ struct DistanceRows<'a, T> {
     out: &'a par::Shared<T>,
     /// Number of the first one.
     first: usize,
-    /// Distances of a row.
+    /// Rows that each is compared with.
     k: usize,
-    /// Of pairs, how many rows there are: each is paired with those behind it.
-    pairs: Option<usize>,
+    /// Whether it is compared with those behind it alone, of the same `k` rows.
+    pairs: bool,
 }
 
 impl<T> DistanceRows<'_, T> {
@@ -135,9 +135,9 @@ impl<T> DistanceRows<'_, T> {
     fn row(&self, i: usize) -> (usize, usize) {
         let i = self.first + i;
         match self.pairs {
-            // Rows before have `n - 1`, `n - 2` and so on.
-            Some(n) => (i + 1, (i * (2 * n - i - 1) / 2).wrapping_sub(i + 1)),
-            None => (0, i * self.k),
+            // Rows before have `k - 1`, `k - 2` and so on.
+            true => (i + 1, (i * (2 * self.k - i - 1) / 2).wrapping_sub(i + 1)),
+            false => (0, i * self.k),
         }
     }
 }
