@@ -5,8 +5,8 @@ use crate::first_element::first;
 use crate::in_flight::{HeldMemory, in_order};
 use crate::{Fault, FaultKind};
 use restride_ir::{
-    Arg, BufferId, BufferKind, Graph, GraphId, HopCall, InputKind, Layout, LoopFrame, Meta, Movement, Nested, NodeId,
-    OutputKind, Place, Placement, Program, Step, Table, Type, ValueId, border_layout,
+    Arg, BufferId, BufferKind, CollectTree, Graph, GraphId, HopCall, InputKind, Layout, LoopFrame, Meta, Movement,
+    Nested, NodeId, OutputKind, Place, Placement, Program, Step, Table, Type, ValueId, border_layout,
 };
 use restride_tensor::{Overlap, overlap_bytes, self_overlaps};
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
@@ -183,7 +183,7 @@ impl<'a> PlacementWalk<'a> {
             BTreeSet::new()
         } else {
             let specs = self.program.signature.inputs.iter();
-            specs.flat_map(|s| if let InputKind::Storage(of) = &s.kind { of.clone() } else { Vec::new() }).collect()
+            specs.flat_map(|s| if let InputKind::Storage(of) = &s.kind { of.clone() } else { Vec::new() }).collect_set()
         };
         for (id, buffer) in self.placement.buffers.iter() {
             let (taken, there, what) = match buffer.kind {
@@ -396,7 +396,7 @@ impl<'a> PlacementWalk<'a> {
         };
         self.enough(node, frame.bytes);
         if let Ok(Some(call)) = HopCall::of(self.graph, &self.graph.nodes[node]) {
-            for body in call.bodies.iter().collect::<BTreeSet<_>>() {
+            for body in call.bodies.iter().collect_set() {
                 if let Some(nested) = placement.nested.get(body) {
                     self.faults.extend(check(program, *body, &nested.placement, Some(nested.carried)));
                 }

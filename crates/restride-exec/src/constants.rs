@@ -3,7 +3,7 @@
 use crate::copy::copy_as;
 use crate::inputs::{RunValue, same_strides};
 use crate::interp::{RunOptions, call_once};
-use restride_ir::{Arg, Error, Graph, OpError, Result, RngKey, Scalar, Table, ValueId, known_meta};
+use restride_ir::{Arg, CollectTree, Error, Graph, OpError, Result, RngKey, Scalar, Table, ValueId, known_meta};
 use std::collections::BTreeMap;
 
 /// Computes values of a graph that reads nothing but constants, in which nothing is random. `inputs` has one value per graph input;
@@ -21,14 +21,15 @@ pub fn run_constants(graph: &Graph, inputs: &[RunValue], wanted: &[ValueId]) -> 
             nodes.push((id, node));
         }
     }
-    let mut last: BTreeMap<ValueId, usize> = wanted.iter().map(|v| (*v, nodes.len())).collect();
+    let mut last: BTreeMap<ValueId, usize> = wanted.iter().map(|v| (*v, nodes.len())).collect_map();
     for (at, (_, node)) in nodes.iter().rev().enumerate() {
         node.operands().for_each(|v| {
             let last = last.entry(v).or_insert(at);
             *last = at.max(*last);
         });
     }
-    let mut values: BTreeMap<ValueId, RunValue> = graph.inputs.iter().copied().zip(inputs.iter().cloned()).collect();
+    let mut values: BTreeMap<ValueId, RunValue> =
+        graph.inputs.iter().copied().zip(inputs.iter().cloned()).collect_map();
     for (at, (id, node)) in nodes.into_iter().rev().enumerate() {
         let value =
             |v: &ValueId| values.get(v).cloned().ok_or_else(|| OpError::new("a constant that was not computed"));

@@ -2,8 +2,8 @@
 
 use crate::symbols::{Unified, range_text, same_number, unify};
 use restride_ir::{
-    AliasRoot, Arg, Binding, Error, ErrorKind, InputKind, OutputKind, OutputSpec, Program, Result, SampleInput,
-    TensorType, Type, ValueId,
+    AliasRoot, Arg, Binding, CollectTree, Error, ErrorKind, InputKind, OutputKind, OutputSpec, Program, Result,
+    SampleInput, TensorType, Type, ValueId,
 };
 use restride_tensor::{Bytes, Layout, Overlap, RawTensor, Scalar, Storage, overlap_bytes};
 use std::collections::{BTreeMap, BTreeSet};
@@ -529,7 +529,7 @@ pub fn check_sharing(program: &Program, bound: &BoundInputs, written: &[usize]) 
 /// The pairs of a written input and another one whose ranges of addresses meet, in order. The cost is that of sorting, and of the ranges
 /// that meet.
 pub(crate) fn meeting(mut ranges: Vec<(Range<usize>, usize)>, written: &[usize]) -> Vec<(usize, usize)> {
-    let writes: BTreeSet<usize> = written.iter().copied().collect();
+    let writes: BTreeSet<usize> = written.iter().copied().collect_set();
     ranges.retain(|(range, _)| !range.is_empty());
     ranges.sort_unstable_by_key(|(range, i)| (range.start, *i));
     let (mut pairs, mut open) = (Vec::new(), Vec::<(usize, usize)>::new());
@@ -554,6 +554,6 @@ fn used_inputs(program: &Program) -> Vec<bool> {
     let outputs = graph.outputs.iter().zip(&signature.outputs);
     let returned = outputs.flat_map(|(a, o)| a.values().copied().filter(move |v| !itself(o, *v)));
     let read: BTreeSet<_> =
-        graph.ordered().flat_map(|(_, n)| n.operands().collect::<Vec<_>>()).chain(returned).collect();
+        graph.ordered().flat_map(|(_, n)| n.operands().collect::<Vec<_>>()).chain(returned).collect_set();
     signature.inputs.iter().map(|i| read.contains(&i.value)).collect()
 }

@@ -4,7 +4,8 @@
 //! satisfies them: the program would fail before it at any other.
 
 use crate::{
-    Arg, Args, Binding, Dim, Expr, ExprFn, Graph, Node, Program, Scalar, Symbol, TensorType, ValueId, ViewOutcome,
+    Arg, Args, Binding, CollectTree, Dim, Expr, ExprFn, Graph, Node, Program, Scalar, Symbol, TensorType, ValueId,
+    ViewOutcome,
 };
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -61,7 +62,7 @@ impl Conditions {
 
     /// A witness near `wanted` and not in `seen`; `wanted` itself if none is found. It binds the symbols of `wanted`.
     pub fn witness(&self, wanted: Binding, seen: &[Binding]) -> Binding {
-        let mut whole: Binding = wanted.iter().map(|(s, v)| (s.clone(), clamp(s, *v))).collect();
+        let mut whole: Binding = wanted.iter().map(|(s, v)| (s.clone(), clamp(s, *v))).collect_map();
         // Conditions reach other symbols, which must satisfy theirs.
         let mut open: Vec<Symbol> = whole.keys().cloned().collect();
         let mut mine: BTreeSet<usize> = BTreeSet::new();
@@ -81,7 +82,7 @@ impl Conditions {
         if mine.is_empty() {
             return whole;
         }
-        let own = |b: Binding| -> Binding { b.into_iter().filter(|(s, _)| wanted.contains_key(s)).collect() };
+        let own = |b: Binding| -> Binding { b.into_iter().filter(|(s, _)| wanted.contains_key(s)).collect_map() };
         let mut passed = None;
         for start in 0..=STARTS {
             let from = if start == 0 { whole.clone() } else { drawn(&whole, start) };
@@ -251,7 +252,7 @@ fn drawn(like: &Binding, start: u64) -> Binding {
         let least = s.min().unwrap_or(2).max(1);
         (s.clone(), clamp(s, Scalar::Int(least.saturating_add((z >> 33) as i64 % span))))
     };
-    like.keys().enumerate().map(one).collect()
+    like.keys().enumerate().map(one).collect_map()
 }
 
 #[cfg(test)]

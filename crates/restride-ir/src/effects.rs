@@ -4,7 +4,9 @@
 //! which cells it shares, if any.
 
 use crate::higher_order::{HopCall, HopItem};
-use crate::{Arg, Error, Graph, GraphId, Hop, Id, Node, Op, Program, Result, Table, Twin, TwinReturn, ValueId};
+use crate::{
+    Arg, CollectTree, Error, Graph, GraphId, Hop, Id, Node, Op, Program, Result, Table, Twin, TwinReturn, ValueId,
+};
 use smallvec::SmallVec;
 use std::collections::BTreeSet;
 use std::ops::Range;
@@ -90,7 +92,7 @@ impl Effects {
             .collect();
         let carried = call.carried.len();
         // Values that each input of a body may hold: the operand, and in later rounds the results of earlier ones.
-        let mut holds: Vec<BTreeSet<usize>> = operand.iter().map(|o| o.iter().copied().collect()).collect();
+        let mut holds: Vec<BTreeSet<usize>> = operand.iter().map(|o| o.iter().copied().collect_set()).collect();
         let body = call.bodies.last().map(|b| &self.summaries[*b]);
         let step: &[BTreeSet<usize>] = body.map_or(&[], |b| b.aliases.as_slice());
         let mut changed = matches!(call.hop, Hop::WhileLoop | Hop::Scan);

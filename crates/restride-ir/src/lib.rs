@@ -36,6 +36,7 @@ mod substitute;
 mod test_ops;
 pub mod text;
 mod tiles;
+mod trees;
 mod types;
 mod verify;
 mod write_order;
@@ -82,6 +83,7 @@ pub use scratch::{call_layout_time, call_may_trail, call_scratch, macs, may_trai
 pub use tiles::{
     Follows, FusedHead, TileFn, TileRule, Tiling, check_fused, epilogue_rows, fused_body, fused_head, view_dims,
 };
+pub use trees::CollectTree;
 pub use types::{Meta, TensorType, Type};
 pub use verify::{relay, relay_units, verify, verify_form, verify_types};
 pub use write_order::{Visited, Visits, computed_aside, fastest_first, fits, visits};

@@ -1,6 +1,6 @@
 //! Limits on what an untrusted program may ask for. Large counts and sizes cost nothing to write in a file.
 
-use crate::{Error, ErrorKind, GraphId, Node, Program, Result, Table, callees_first, fused_body};
+use crate::{CollectTree, Error, ErrorKind, GraphId, Node, Program, Result, Table, callees_first, fused_body};
 use std::collections::BTreeSet;
 
 /// Bounds that are checked before memory or time is spent. A program beyond one is refused with [`ErrorKind::Limit`]. No
@@ -121,7 +121,7 @@ fn nesting(program: &Program) -> Result<(u64, u64)> {
     for id in callees_first(program)? {
         let leaf = |n: &Node| fused_body(n).is_some_and(|body| known[body] == (0, 1));
         let calls = program.graphs[id].ordered().filter(|(_, n)| !leaf(n));
-        let called: BTreeSet<GraphId> = calls.flat_map(|(_, n)| n.bodies()).collect();
+        let called: BTreeSet<GraphId> = calls.flat_map(|(_, n)| n.bodies()).collect_set();
         let (mut depth, mut count) = (0, 1u64);
         for body in called {
             let (below, bodies) = known[body];

@@ -1,7 +1,7 @@
 //! Dead code elimination: removes nodes without effect whose results are not needed.
 
 use restride_ir::{
-    Arg, Expr, Fails, Graph, GraphId, Node, NodeId, Origin, Program, Stage, Symbol, Table, Type, ValueId,
+    Arg, CollectTree, Expr, Fails, Graph, GraphId, Node, NodeId, Origin, Program, Stage, Symbol, Table, Type, ValueId,
 };
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -44,7 +44,7 @@ pub fn dce(program: &mut Program) {
     let ids: Vec<_> = program.graphs.ids().collect();
     let read = (!program.symbols.is_empty()).then(|| {
         let bodies = ids.iter().filter(|g| **g != program.main);
-        bodies.map(|g| (*g, body_symbols(program, *g))).collect::<BodySymbols>()
+        bodies.map(|g| (*g, body_symbols(program, *g))).collect_map()
     });
     for id in ids {
         sweep(&mut program.graphs[id], read.as_ref(), writes_stay);

@@ -10,8 +10,9 @@
 
 use crate::build::Rebuilt;
 use restride_ir::{
-    Arg, Error, Graph, GraphId, Node, NodeId, Program, Reason, Remark, RemarkKind, Result, ReuseKind, RowExtent,
-    RowForm, RowSpace, Table, TileRule, Tiling, ValueId, call_may_trail, check_fused, epilogue_rows, known_meta,
+    Arg, CollectTree, Error, Graph, GraphId, Node, NodeId, Program, Reason, Remark, RemarkKind, Result, ReuseKind,
+    RowExtent, RowForm, RowSpace, Table, TileRule, Tiling, ValueId, call_may_trail, check_fused, epilogue_rows,
+    known_meta,
 };
 use restride_ops::lookup;
 use std::collections::{BTreeMap, BTreeSet};
@@ -215,7 +216,7 @@ impl<'a> Grouping<'a> {
         if !space.joins || !elements || again || space.len < self.options.row {
             return false;
         }
-        let made: BTreeSet<ValueId> = nodes().flat_map(|n| graph.nodes[n].results.iter().copied()).collect();
+        let made: BTreeSet<ValueId> = nodes().flat_map(|n| graph.nodes[n].results.iter().copied()).collect_set();
         let mut given = nodes().flat_map(|n| graph.nodes[n].operands()).filter(|v| !made.contains(v));
         given.all(|v| {
             let Ok(meta) = known_meta(graph, v) else { return false };
@@ -277,7 +278,7 @@ impl<'a> Grouping<'a> {
     /// Positions of the nodes that make a node's operands.
     fn producers(&self, id: NodeId) -> BTreeSet<usize> {
         let makers = self.graph.nodes[id].operands().filter_map(|v| self.uses.makers[v]);
-        makers.map(|m| self.uses.at[m]).collect()
+        makers.map(|m| self.uses.at[m]).collect_set()
     }
 
     /// Whether a value is read outside of a group, or returned.
@@ -394,7 +395,7 @@ impl<'a> Grouping<'a> {
         }
         let last = |v: ValueId| self.uses.readers[v].iter().map(|r| self.uses.at[*r]).max();
         let ends = |v: &ValueId| self.uses.makers[*v].is_some() && !self.uses.returned[*v] && last(*v) == Some(from);
-        let operands: BTreeSet<ValueId> = graph.nodes[id].operands().filter(ends).collect();
+        let operands: BTreeSet<ValueId> = graph.nodes[id].operands().filter(ends).collect_set();
         let sum = |values: &mut dyn Iterator<Item = ValueId>| -> i64 { values.map(|v| bytes(graph, v)).sum() };
         sum(&mut operands.into_iter()) > sum(&mut graph.nodes[id].results.iter().copied())
     }

@@ -1,7 +1,9 @@
 //! Numbers that bodies are given under the names that they have outside. PyTorch passes them as operands; a body may read the symbol
 //! itself as well, and needs no operand then.
 
-use restride_ir::{Arg, Error, GraphId, HopCall, HopItem, NodeId, Program, Result, Type, ValueId, callees_first};
+use restride_ir::{
+    Arg, CollectTree, Error, GraphId, HopCall, HopItem, NodeId, Program, Result, Type, ValueId, callees_first,
+};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// A functional program whose bodies read such numbers as symbols.
@@ -52,8 +54,10 @@ fn passed(
     }
     let first = call.carried.len() + call.xs.len();
     let bodies: Vec<_> = call.bodies.iter().map(|b| &program.graphs[*b]).collect();
-    let read: Vec<BTreeSet<ValueId>> =
-        bodies.iter().map(|b| b.ordered().flat_map(|(_, n)| n.operands()).chain(b.output_values()).collect()).collect();
+    let read: Vec<BTreeSet<ValueId>> = bodies
+        .iter()
+        .map(|b| b.ordered().flat_map(|(_, n)| n.operands()).chain(b.output_values()).collect_set())
+        .collect();
     let symbol = |(i, item): &(usize, &HopItem)| {
         let HopItem::Number(e) = item else { return false };
         bodies.iter().zip(&read).all(|(body, read)| {

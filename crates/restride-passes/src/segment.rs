@@ -3,8 +3,8 @@
 
 use crate::outer_numbers::as_symbols;
 use restride_ir::{
-    Arg, Graph, GraphId, InputKind, InputSpec, Node, NodeId, OutputKind, OutputSpec, Program, Result, Symbol, Table,
-    Type, ValueId,
+    Arg, CollectTree, Graph, GraphId, InputKind, InputSpec, Node, NodeId, OutputKind, OutputSpec, Program, Result,
+    Symbol, Table, Type, ValueId,
 };
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -137,7 +137,7 @@ fn deciding(program: &Program) -> BTreeSet<Symbol> {
 /// Whether a body of a call, or a body in it, learns a number that tensors in it are computed from: no plan knows it.
 fn bodies_learn(program: &Program, node: &Node, known: &BTreeSet<Symbol>) -> bool {
     let mut open: Vec<GraphId> = node.bodies().collect();
-    let mut seen: BTreeSet<GraphId> = open.iter().copied().collect();
+    let mut seen: BTreeSet<GraphId> = open.iter().copied().collect_set();
     while let Some(id) = open.pop() {
         let Some(graph) = program.graphs.get(id) else { continue };
         let mut read = BTreeSet::new();
@@ -205,7 +205,7 @@ impl<'a> Cutter<'a> {
         for v in graph.output_values() {
             needed_until.set(v, 2 * cuts.len());
         }
-        let inputs = graph.inputs.iter().enumerate().map(|(i, v)| (*v, i)).collect();
+        let inputs = graph.inputs.iter().enumerate().map(|(i, v)| (*v, i)).collect_map();
         let (becomes, live, written) = (becomes(program), BTreeMap::new(), BTreeMap::new());
         Cutter { program, graph, needed_until, live, inputs, becomes, read_until, written, deciding }
     }
@@ -264,7 +264,7 @@ impl<'a> Cutter<'a> {
         let mut inputs = Vec::new();
         // Inputs are the values that the nodes read and do not make; the last piece has all of the program's, for its
         // signature.
-        let made: BTreeSet<ValueId> = nodes.iter().flat_map(|n| old.nodes[*n].results.iter().copied()).collect();
+        let made: BTreeSet<ValueId> = nodes.iter().flat_map(|n| old.nodes[*n].results.iter().copied()).collect_set();
         let mut wanted: Vec<ValueId> = Vec::new();
         if position.is_none() {
             wanted.extend(&old.inputs);
@@ -383,7 +383,7 @@ fn drop_bodies(program: &mut Program) {
 fn becomes(program: &Program) -> BTreeMap<ValueId, usize> {
     let (graph, signature) = (program.graph(), &program.signature);
     let mut out: BTreeMap<ValueId, usize> = BTreeMap::new();
-    let mut twice: BTreeSet<ValueId> = graph.inputs.iter().copied().collect();
+    let mut twice: BTreeSet<ValueId> = graph.inputs.iter().copied().collect_set();
     let shared: BTreeSet<usize> = signature
         .inputs
         .iter()
@@ -392,14 +392,14 @@ fn becomes(program: &Program) -> BTreeMap<ValueId, usize> {
             InputKind::Storage(members) => members.iter().copied().chain([i]).collect(),
             _ => Vec::new(),
         })
-        .collect();
+        .collect_set();
     let returned: BTreeSet<ValueId> = graph
         .outputs
         .iter()
         .zip(&signature.outputs)
         .filter(|(_, s)| !matches!(s.kind, OutputKind::Mutation(_)) && s.alias.is_none())
         .filter_map(|(a, _)| if let Arg::Value(v) = a { Some(*v) } else { None })
-        .collect();
+        .collect_set();
     for (arg, spec) in graph.outputs.iter().zip(&signature.outputs) {
         let (Arg::Value(v), OutputKind::Mutation(i)) = (arg, &spec.kind) else { continue };
         let input = graph.inputs[*i];

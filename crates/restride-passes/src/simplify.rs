@@ -21,8 +21,8 @@ use crate::args::known;
 use crate::build::{Rebuilt, rebuild};
 use crate::{dce, parts, peephole, scatters};
 use restride_ir::{
-    Arg, DType, Expr, Graph, GraphId, Layout, Meta, Movement, Node, NodeId, Program, Result, Table, TensorType,
-    ValueId, ViewOutcome,
+    Arg, CollectTree, DType, Expr, Graph, GraphId, Layout, Meta, Movement, Node, NodeId, Program, Result, Table,
+    TensorType, ValueId, ViewOutcome,
 };
 use std::borrow::Cow;
 use std::collections::BTreeMap;
@@ -34,7 +34,7 @@ use std::collections::BTreeMap;
 pub fn simplify(program: &Program) -> Result<Program> {
     let merged = scatters::merge(program)?;
     let program = reshapes(&merged)?.map_or(merged, Cow::Owned);
-    let uses: BTreeMap<GraphId, Uses> = program.graphs.iter().map(|(id, g)| (id, Uses::of(g))).collect();
+    let uses: BTreeMap<GraphId, Uses> = program.graphs.iter().map(|(id, g)| (id, Uses::of(g))).collect_map();
     if !uses.values().any(|u| u.something) {
         return Ok(program.into_owned());
     }
@@ -70,7 +70,7 @@ pub fn simplify(program: &Program) -> Result<Program> {
 /// `copy` with its target's sizes is such a copy. Where the program reads the first result of a call alone, an operator that makes
 /// only this result replaces the call's: decomposed programs have `max_pool2d_with_indices`. `None` where nothing changes.
 fn reshapes(program: &Program) -> Result<Option<Program>> {
-    let uses: BTreeMap<GraphId, Uses> = program.graphs.iter().map(|(id, g)| (id, Uses::of(g))).collect();
+    let uses: BTreeMap<GraphId, Uses> = program.graphs.iter().map(|(id, g)| (id, Uses::of(g))).collect_map();
     let found = |id: GraphId, graph: &Graph| {
         graph.ordered().any(|(_, n)| {
             uses[&id].copy_seen(graph, n).is_some()

@@ -5,7 +5,7 @@
 //! symbolic form. The witnesses are far apart, in different orders, even and odd, least and large, so that products show
 //! their factors, and a minimum or a case for small sizes shows. They satisfy the program's checks ([`Conditions`]).
 
-use restride_ir::{Binding, Conditions, Dim, Expr, ExprFn, OpError, Scalar, Symbol, TensorType};
+use restride_ir::{Binding, CollectTree, Conditions, Dim, Expr, ExprFn, OpError, Scalar, Symbol, TensorType};
 use std::collections::BTreeSet;
 
 type Result<T> = std::result::Result<T, OpError>;
@@ -178,7 +178,7 @@ fn bind(symbols: &BTreeSet<Symbol>, wanted: impl Fn(usize) -> i64) -> Binding {
         };
         (s.clone(), if s.is_float() { Scalar::Float(v as f64) } else { Scalar::Int(v) })
     };
-    symbols.iter().enumerate().map(value).collect()
+    symbols.iter().enumerate().map(value).collect_map()
 }
 
 #[cfg(test)]

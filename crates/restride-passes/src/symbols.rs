@@ -1,7 +1,6 @@
 //! Symbols: a witness for each, and programs with symbols replaced by numbers.
 
-use restride_ir::{Binding, Conditions, Expr, Program, Scalar, Symbol};
-use std::collections::BTreeMap;
+use restride_ir::{Binding, CollectTree, Conditions, Expr, Program, Scalar};
 
 /// A value for every symbol that passes the program's checks and is unlikely to equal one of its constants.
 pub fn witness(program: &Program) -> Binding {
@@ -15,7 +14,7 @@ pub fn witness(program: &Program) -> Binding {
             let value = if s.is_float() { Scalar::Float(value as f64) } else { Scalar::Int(value) };
             (s.clone(), value)
         })
-        .collect();
+        .collect_map();
     Conditions::of(program).witness(wanted, &[])
 }
 
@@ -31,10 +30,7 @@ pub fn specialize(program: &Program, binding: &Binding) -> Program {
             alias.layout = alias.layout.map(|e| e.substitute(binding));
         }
     }
-    out.symbols = std::mem::take(&mut out.symbols)
-        .into_iter()
-        .filter(|(_, s)| !binding.contains_key(s))
-        .collect::<BTreeMap<_, Symbol>>();
+    out.symbols = std::mem::take(&mut out.symbols).into_iter().filter(|(_, s)| !binding.contains_key(s)).collect_map();
     out.guards.retain(|g| g.condition.substitute(binding) != Expr::Bool(true));
     for r in &mut out.ranges {
         r.0 = r.0.substitute(binding);

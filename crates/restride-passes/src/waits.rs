@@ -5,7 +5,7 @@
 //! by PyTorch's operator ([`awaited`]).
 
 use crate::build::Rebuilt;
-use restride_ir::{Arg, Graph, GraphId, Kernel, Node, Op, Program, Stage, Type, ValueId};
+use restride_ir::{Arg, CollectTree, Graph, GraphId, Kernel, Node, Op, Program, Stage, Type, ValueId};
 use restride_ops::lookup;
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -57,7 +57,7 @@ struct Unawaited {
 fn with_waits<'a>(program: &'a Program, id: GraphId, wait: WaitFn<'_>) -> Rebuilt<'a> {
     let old = &program.graphs[id];
     let nodes: Vec<&Node> = old.ordered().map(|(_, n)| n).collect();
-    let read: BTreeSet<ValueId> = nodes.iter().flat_map(|n| n.operands()).chain(old.output_values()).collect();
+    let read: BTreeSet<ValueId> = nodes.iter().flat_map(|n| n.operands()).chain(old.output_values()).collect_set();
     let at_once = program.stage == Stage::Imported;
     let mut new = Rebuilt::new(id, old);
     // Old results whose exchanges are under way, in the order of their starts.

@@ -3,7 +3,7 @@
 use crate::binding::{shares, sizes};
 use restride_check::{Equivalence, InputPlace, MemoryOps};
 use restride_exec::Inputs;
-use restride_ir::{Error, Op, Program, Result};
+use restride_ir::{CollectTree, Error, Op, Program, Result};
 use std::collections::BTreeMap;
 
 /// Proves that a functional program means what the imported one means, by names of elements instead of numbers
@@ -50,7 +50,7 @@ fn known() -> Result<MemoryOps> {
 fn input_places(program: &Program, inputs: &Inputs) -> Vec<Option<InputPlace>> {
     let shares = shares(program, inputs);
     let bytes = program.weights.storage_bytes();
-    let of_weight: BTreeMap<usize, usize> = bytes.keys().enumerate().map(|(k, storage)| (*storage, k)).collect();
+    let of_weight: BTreeMap<usize, usize> = bytes.keys().enumerate().map(|(k, storage)| (*storage, k)).collect_map();
     let weights = of_weight.len();
     let mut next = weights + shares.len();
     let known = |i: usize| program.graph().values[program.signature.inputs[i].value].ty.tensor()?.known();

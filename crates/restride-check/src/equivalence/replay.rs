@@ -4,8 +4,8 @@ use super::cells::{Runs, StorageCells};
 use super::names::{Byte, ContentId, TermId, TermKey, TermTable};
 use super::{MemoryOps, ReplayStop};
 use restride_ir::{
-    Arg, Args, DType, Expr, Graph, GraphId, Layout, LazyBits, Meta, Movement, Node, NodeId, Op, OpError, Program,
-    Scalar, TensorType, Type, ValueId, ViewOutcome, dense_like, fused_body,
+    Arg, Args, CollectTree, DType, Expr, Graph, GraphId, Layout, LazyBits, Meta, Movement, Node, NodeId, Op, OpError,
+    Program, Scalar, TensorType, Type, ValueId, ViewOutcome, dense_like, fused_body,
 };
 use std::cell::RefCell;
 use std::collections::BTreeMap;
@@ -85,7 +85,7 @@ impl Replay<'_> {
             )));
         }
         let mut values: BTreeMap<ValueId, ReplayValue> =
-            graph.inputs.iter().copied().zip(inputs.iter().cloned()).collect();
+            graph.inputs.iter().copied().zip(inputs.iter().cloned()).collect_map();
         let last = last_uses(graph);
         for (n, node) in graph.ordered() {
             let args = node.args.iter().map(|a| slots(graph, &values, a)).collect::<ReplayResult<Vec<_>>>()?;

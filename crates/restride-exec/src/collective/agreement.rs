@@ -4,7 +4,7 @@
 //! the same sequence of exchanges, of the same types and sizes.
 
 use super::{Engine, ExchangeMemory, WORLD};
-use restride_ir::{Arg, ArgType, Binding, Exchange, Expr, GraphId, Kernel, Pattern, Program};
+use restride_ir::{Arg, ArgType, Binding, CollectTree, Exchange, Expr, GraphId, Kernel, Pattern, Program};
 use restride_tensor::DType;
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -100,7 +100,7 @@ pub fn agree(engine: &dyn Engine, program: &Program, symbols: &Binding) -> Resul
         rows.filter(|row| row[0] == name).map(|row| [row[1], row[2]]).next()
     };
     // Every rank judges all groups, so all of them end with the same error.
-    let names: BTreeSet<u64> = all.chunks_exact(3).map(|row| row[0]).filter(|n| *n != 0).collect();
+    let names: BTreeSet<u64> = all.chunks_exact(3).map(|row| row[0]).filter(|n| *n != 0).collect_set();
     for name in names {
         let having: Vec<(usize, [u64; 2])> = (0..world.size).filter_map(|r| Some((r, of(r, name)?))).collect();
         let Some(&(first, sequence)) = having.first() else { continue };

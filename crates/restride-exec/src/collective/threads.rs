@@ -1,7 +1,7 @@
 //! Threads as ranks: an engine for tests, and for one process that runs all ranks.
 
 use super::{Engine, ExchangeMemory, InFlight, WORLD, World, group_of, reduce, slice, slice_mut};
-use restride_ir::{Exchange, Pattern};
+use restride_ir::{CollectTree, Exchange, Pattern};
 use std::collections::{BTreeMap, HashMap};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 
@@ -10,7 +10,7 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 pub fn thread_ranks(size: usize, groups: &[(&str, Vec<Vec<usize>>)]) -> Vec<Arc<dyn Engine>> {
     let shared = Arc::new(ThreadWorld {
         size,
-        groups: groups.iter().map(|(name, lists)| (name.to_string(), lists.clone())).collect(),
+        groups: groups.iter().map(|(name, lists)| (name.to_string(), lists.clone())).collect_map(),
         state: Mutex::new(ThreadState {
             failed: None,
             ended: vec![false; size],

@@ -6,7 +6,7 @@ use super::mode::{self, set_grad_enabled};
 use super::node::{Edge, NodeKind, TapeNode, run_hooks};
 use super::tensor::{Tensor, refuse};
 use crate::copy::copy_as;
-use restride_ir::{Arg, Error, Result, Scalar, dense_like};
+use restride_ir::{Arg, CollectTree, Error, Result, Scalar, dense_like};
 use restride_tensor::Layout;
 use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet};
@@ -235,7 +235,7 @@ fn leading_to(starts: Vec<Rc<TapeNode>>, wanted: &[Edge]) -> BTreeSet<u64> {
         left.extend(n.edges.iter().flatten().map(|e| e.node.clone()));
         seen.insert(n.id, n);
     }
-    let mut out: BTreeSet<u64> = wanted.iter().map(|e| e.node.id).collect();
+    let mut out: BTreeSet<u64> = wanted.iter().map(|e| e.node.id).collect_set();
     // Operands have smaller numbers.
     for (id, n) in &seen {
         if n.edges.iter().flatten().any(|e| out.contains(&e.node.id)) {

@@ -8,8 +8,8 @@ use crate::copy::{allocate, copy_into};
 use crate::inputs::{evaluate, same_strides};
 use crate::symbols::{Unified, learn_number, unify};
 use restride_ir::{
-    Arg, Binding, Error, ErrorKind, Expr, Graph, GraphId, Kernel, Node, NodeId, Result, RngKey, Scalar, Stage,
-    TensorType, Type, ValueId, beyond, fused_body,
+    Arg, Binding, CollectTree, Error, ErrorKind, Expr, Graph, GraphId, Kernel, Node, NodeId, Result, RngKey, Scalar,
+    Stage, TensorType, Type, ValueId, beyond, fused_body,
 };
 use restride_tensor::{Layout, RawTensor, self_overlaps};
 use std::collections::BTreeSet;
@@ -274,7 +274,7 @@ fn conform(frame: &mut GraphFrame<'_, '_>, v: ValueId, strided: bool, typed: boo
 
 /// Per position in the order: values that no later node and no output uses.
 fn last_uses(graph: &Graph) -> Vec<Vec<ValueId>> {
-    let mut kept: BTreeSet<ValueId> = graph.output_values().collect();
+    let mut kept: BTreeSet<ValueId> = graph.output_values().collect_set();
     let mut dead = vec![Vec::new(); graph.order.len()];
     for (at, (_, node)) in graph.ordered().enumerate().collect::<Vec<_>>().into_iter().rev() {
         for v in node.operands().chain(node.results.iter().copied()) {

@@ -8,8 +8,8 @@
 use super::emit::{GraphEmit, val, value};
 use super::{Found, Loss, Options, add_to, full, grad, one, taken};
 use restride_ir::{
-    Arg, DType, Dim, Error, Expr, Graph, GraphId, Hop, HopCall, HopItem, IdArena, InputKind, InputSpec, Node, NodeId,
-    OutputKind, OutputSpec, Program, Result, Stage, TensorType, Type, ValueId,
+    Arg, CollectTree, DType, Dim, Error, Expr, Graph, GraphId, Hop, HopCall, HopItem, IdArena, InputKind, InputSpec,
+    Node, NodeId, OutputKind, OutputSpec, Program, Result, Stage, TensorType, Type, ValueId,
 };
 use restride_ops::lookup;
 use std::collections::{BTreeMap, BTreeSet};
@@ -173,7 +173,7 @@ impl GradContext<'_> {
             let args = vec![Arg::Graph(backward), list(&first), list(&sliced), list(&rest)];
             add(emit, "higher_order.scan", args, types)?
         };
-        let own: BTreeSet<usize> = self.wanted_of(&self.call.carried).into_iter().collect();
+        let own: BTreeSet<usize> = self.wanted_of(&self.call.carried).into_iter().collect_set();
         for (i, g) in through.iter().zip(&made).filter(|(i, _)| own.contains(i)) {
             add_to(emit, grads, carried[*i], *g)?;
         }
@@ -275,9 +275,9 @@ fn added(graph: &mut Graph, sums: &[ValueId], outputs: &[Arg]) -> Result<Vec<Arg
 
 /// Makes every output memory of its own, in a new tensor's layout: neither an input nor another output.
 fn own_outputs(graph: &mut Graph) -> Result<()> {
-    let mut given: BTreeSet<ValueId> = graph.inputs.iter().copied().collect();
+    let mut given: BTreeSet<ValueId> = graph.inputs.iter().copied().collect_set();
     let views: BTreeSet<ValueId> =
-        graph.ordered().filter(|(_, n)| n.op.is_view()).flat_map(|(_, n)| n.results.to_vec()).collect();
+        graph.ordered().filter(|(_, n)| n.op.is_view()).flat_map(|(_, n)| n.results.to_vec()).collect_set();
     let mut names = taken(graph);
     let outputs = std::mem::take(&mut graph.outputs);
     let mut emit = GraphEmit::plain(graph, &mut names, Arc::default(), "out");
@@ -453,7 +453,7 @@ fn bound_loop(
 
 /// Puts a graph's nodes into another one; gives its only output.
 fn inline(into: &mut Graph, names: &mut restride_ir::Names, from: &Graph, inputs: &[ValueId]) -> Result<Arg> {
-    let mut map: BTreeMap<ValueId, ValueId> = from.inputs.iter().copied().zip(inputs.iter().copied()).collect();
+    let mut map: BTreeMap<ValueId, ValueId> = from.inputs.iter().copied().zip(inputs.iter().copied()).collect_map();
     for (_, node) in from.ordered() {
         let args: Vec<Arg> = node.args.iter().map(|a| a.map_values(|v| map[v])).collect();
         let results: Vec<(Arc<str>, Type)> =

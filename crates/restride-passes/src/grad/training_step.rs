@@ -8,8 +8,9 @@ use super::emit::{GraphEmit, val, value};
 use super::{Found, Joint, Loss, Options, differentiable, taken};
 use crate::dce::dce;
 use restride_ir::{
-    AliasRoot, Arg, DType, Error, Expr, GradEmit, Graph, InputKind, InputSpec, Layout, Names, NodeId, OpError, Origin,
-    OutputAlias, OutputKind, OutputSpec, Program, Result, TensorType, Type, Val, ValueId, Weight, Weights,
+    AliasRoot, Arg, CollectTree, DType, Error, Expr, GradEmit, Graph, InputKind, InputSpec, Layout, Names, NodeId,
+    OpError, Origin, OutputAlias, OutputKind, OutputSpec, Program, Result, TensorType, Type, Val, ValueId, Weight,
+    Weights,
 };
 use restride_tensor::{Bytes, Overlap, overlap_bytes};
 use std::collections::BTreeMap;
@@ -260,7 +261,7 @@ fn training_step(
     let graph = &joint.program.graphs[joint.program.main];
     let mut at: BTreeMap<NodeId, Vec<usize>> = BTreeMap::new();
     let of_value: BTreeMap<ValueId, usize> =
-        joint.targets.iter().map(|i| (joint.program.signature.inputs[*i].value, *i)).collect();
+        joint.targets.iter().map(|i| (joint.program.signature.inputs[*i].value, *i)).collect_map();
     let mut read = vec![false; joint.program.signature.inputs.len()];
     for (id, node) in graph.ordered() {
         for i in node.operands().filter_map(|v| of_value.get(&v)) {

@@ -5,7 +5,9 @@
 
 use super::{MadeGraph, Materializer, ValueFact};
 use crate::declared_strides::DeclaredStrides;
-use restride_ir::{Arg, GraphId, Hop, HopCall, HopItem, Layout, Node, Op, Result, Type, ValueId, dense_like};
+use restride_ir::{
+    Arg, CollectTree, GraphId, Hop, HopCall, HopItem, Layout, Node, Op, Result, Type, ValueId, dense_like,
+};
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
@@ -69,7 +71,7 @@ impl Materializer<'_> {
                 _ => BTreeSet::new(),
             };
             let meets = |v: &ValueId| !self.facts[*v].roots.is_disjoint(&roots);
-            let inputs = self.new.inputs.iter().enumerate().filter(|(_, v)| meets(v)).map(|(i, _)| i).collect();
+            let inputs = self.new.inputs.iter().enumerate().filter(|(_, v)| meets(v)).map(|(i, _)| i).collect_set();
             self.new.outputs.push(new);
             results.push(BodyResult { sure: as_declared, roots, inputs });
         }
@@ -156,7 +158,7 @@ impl Materializer<'_> {
         for &id in &call.bodies {
             let mut body = Materializer::new(self.ctx, id, self.form, &kept);
             let inputs = self.program.graphs[id].inputs.len();
-            body.written = (1..=count).map(|k| (results - k, inputs - k)).collect();
+            body.written = (1..=count).map(|k| (results - k, inputs - k)).collect_map();
             let made = body.made()?;
             if made.counts.copied_back > 0 {
                 return Ok(None);
@@ -268,8 +270,9 @@ impl Materializer<'_> {
             .inputs()
             .map(|item| if let HopItem::Tensor { operand, .. } = item { Some(*operand) } else { None })
             .collect();
-        let given =
-            |inputs: &BTreeSet<usize>| -> BTreeSet<usize> { inputs.iter().filter_map(|j| *operand.get(*j)?).collect() };
+        let given = |inputs: &BTreeSet<usize>| -> BTreeSet<usize> {
+            inputs.iter().filter_map(|j| *operand.get(*j)?).collect_set()
+        };
         let mut on: Vec<BTreeSet<usize>> = vec![BTreeSet::new(); node.results.len()];
         if call.hop == Hop::Cond {
             for body in bodies {

@@ -1,7 +1,7 @@
 //! Where results are wanted: as the new content of an input, in the region of a scatter, as a part of a whole.
 
 use super::{ExportForm, Materializer};
-use restride_ir::{Arg, Effects, Graph, Movement, OutputKind, Program, Result, ValueId};
+use restride_ir::{Arg, CollectTree, Effects, Graph, Movement, OutputKind, Program, Result, ValueId};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// Where a value is wanted.
@@ -17,7 +17,7 @@ pub(super) enum Destination {
 
 /// Values whose memory the caller may see: outputs, and values that these may be views of.
 pub(super) fn visible(graph: &Graph, effects: &Effects) -> Result<BTreeSet<ValueId>> {
-    let mut visible: BTreeSet<ValueId> = graph.output_values().collect();
+    let mut visible: BTreeSet<ValueId> = graph.output_values().collect_set();
     for &id in graph.order.iter().rev() {
         let node = &graph.nodes[id];
         let seen: Vec<usize> = (0..node.results.len()).filter(|i| visible.contains(&node.results[*i])).collect();
@@ -38,7 +38,7 @@ impl Materializer<'_> {
     /// Says where results are wanted.
     pub(super) fn look_ahead(&mut self) -> Result<()> {
         let Materializer { program, old, .. } = *self;
-        let made: BTreeSet<ValueId> = old.ordered().flat_map(|(_, n)| n.results.iter().copied()).collect();
+        let made: BTreeSet<ValueId> = old.ordered().flat_map(|(_, n)| n.results.iter().copied()).collect_set();
         self.visible = visible(old, &self.ctx.effects)?;
         // The slices form writes only the main graph's own memory.
         if self.form == ExportForm::Views || self.form == ExportForm::Slices && !self.main {

@@ -3,8 +3,8 @@
 use super::strides::refuse;
 use super::{ExportForm, Materializer, filled};
 use restride_ir::{
-    AliasRoot, Arg, Dim, Error, Expr, Layout, Meta, Origin, OutputKind, OutputSpec, Program, Result, TensorType, Type,
-    ValueId, dense_like,
+    AliasRoot, Arg, CollectTree, Dim, Error, Expr, Layout, Meta, Origin, OutputKind, OutputSpec, Program, Result,
+    TensorType, Type, ValueId, dense_like,
 };
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -90,7 +90,7 @@ impl Materializer<'_> {
         }
         let mut taken: BTreeSet<usize> = BTreeSet::new();
         let inputs: BTreeSet<usize> =
-            self.specs.iter().flat_map(|s| self.facts[s.value].roots.iter().copied()).collect();
+            self.specs.iter().flat_map(|s| self.facts[s.value].roots.iter().copied()).collect_set();
         let mut bases: BTreeMap<usize, ValueId> = BTreeMap::new();
         for (k, arg) in users {
             let spec = &outputs[k].1;

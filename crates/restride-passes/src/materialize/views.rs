@@ -2,7 +2,7 @@
 
 use super::{ExportForm, MaterializeContext, Materializer, visible_strides};
 use restride_ir::{
-    Arg, Error, InputKind, InputSpec, Node, OutputKind, OutputSpec, Program, Result, Stage, Type, ValueId,
+    Arg, CollectTree, Error, InputKind, InputSpec, Node, OutputKind, OutputSpec, Program, Result, Stage, Type, ValueId,
 };
 use std::collections::BTreeSet;
 
@@ -52,7 +52,7 @@ pub fn views(program: &Program, options: ViewOptions) -> Result<Program> {
         return Ok(ctx.with(made, ExportForm::Views));
     }
     // The copies cannot be weighed: only copies that change nothing are left out.
-    let all: BTreeSet<_> = program.graph().values.ids().collect();
+    let all: BTreeSet<_> = program.graph().values.ids().collect_set();
     let made = super::made(&ctx, program.main, ExportForm::Views, &all)?;
     Ok(if made.shown.none() { ctx.with(made, ExportForm::Views) } else { program.clone() })
 }

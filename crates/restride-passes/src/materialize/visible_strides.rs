@@ -1,7 +1,7 @@
 //! Visible strides: views and parts of wholes whose layouts show later, weighed against copies of them.
 
 use super::{ExportForm, MadeGraph, MaterializeContext, Materializer, made};
-use restride_ir::{GraphId, Node, NodeId, Result, Table, ValueId};
+use restride_ir::{CollectTree, GraphId, Node, NodeId, Result, Table, ValueId};
 use std::collections::BTreeSet;
 
 /// How often a graph is made anew with more copies kept: keeping one can change later values.
@@ -56,7 +56,7 @@ impl Materializer<'_> {
         for (id, node) in self.old.ordered() {
             node.results.iter().for_each(|r| makers.set(*r, Some(id)));
         }
-        let showing: BTreeSet<ValueId> = self.showing.iter().copied().collect();
+        let showing: BTreeSet<ValueId> = self.showing.iter().copied().collect_set();
         let mut seen = BTreeSet::new();
         let mut todo: Vec<ValueId> = showing.iter().copied().collect();
         let mut causes = BTreeSet::new();

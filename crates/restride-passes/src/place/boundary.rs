@@ -4,8 +4,8 @@ use super::Placer;
 use super::assemble::is_at;
 use super::places::default_layout;
 use restride_ir::{
-    BufferId, BufferKind, Error, InputKind, Layout, Meta, NodeId, Place, Reason, RemarkKind, Result, ValueId,
-    border_layout,
+    BufferId, BufferKind, CollectTree, Error, InputKind, Layout, Meta, NodeId, Place, Reason, RemarkKind, Result,
+    ValueId, border_layout,
 };
 use restride_tensor::{Overlap, overlap_bytes};
 use std::collections::{BTreeMap, BTreeSet};
@@ -81,7 +81,7 @@ impl Placer<'_> {
             self.enqueue(&mut pending, v, to, RemarkKind::WriteBack, &said)?;
         }
         // Most moves overwrite no source.
-        let sources: BTreeSet<BufferId> = pending.iter().map(|p| p.from.buffer).collect();
+        let sources: BTreeSet<BufferId> = pending.iter().map(|p| p.from.buffer).collect_set();
         let (mut pending, free): (Vec<_>, Vec<_>) = pending.into_iter().partition(|p| sources.contains(&p.to.buffer));
         free.into_iter().for_each(|p| self.places.push_move(p.value, p.from, p.to));
         while !pending.is_empty() {
@@ -106,10 +106,10 @@ impl Placer<'_> {
     /// The nodes of values that the caller gets, and the remarks on why they are not computed in the caller's memory.
     fn said(&self) -> Said {
         let made = self.facts.graph.ordered().flat_map(|(id, n)| n.results.iter().map(move |r| (*r, id)));
-        let makers = made.filter(|(r, _)| self.facts.handed(*r).is_some()).collect();
+        let makers = made.filter(|(r, _)| self.facts.handed(*r).is_some()).collect_map();
         let boundary = |k: RemarkKind| matches!(k, RemarkKind::WriteBack | RemarkKind::OutputInCaller);
         let missed = self.decisions.remarks.iter().filter(|m| m.missed() && boundary(m.kind));
-        Said { makers, missed: missed.map(|m| (m.node, m.kind)).collect() }
+        Said { makers, missed: missed.map(|m| (m.node, m.kind)).collect_set() }
     }
 
     fn enqueue(

@@ -2,8 +2,8 @@
 
 use super::views::view_rule;
 use restride_ir::{
-    Arg, Error, Graph, GraphId, HopCall, IdArena, Layout, Licence, Meta, Movement, Nested, NodeId, OutputKind, Program,
-    Result, Table, Type, ValueId, licences, operands_of,
+    Arg, CollectTree, Error, Graph, GraphId, HopCall, IdArena, Layout, Licence, Meta, Movement, Nested, NodeId,
+    OutputKind, Program, Result, Table, Type, ValueId, licences, operands_of,
 };
 use smallvec::SmallVec;
 use std::cell::OnceCell;
@@ -163,9 +163,9 @@ impl<'a> GraphFacts<'a> {
         }
         boundary.handed.keys().for_each(|v| last_use.set(*v, graph.order.len()));
         let fused = graph.ordered().filter(|(_, n)| n.op.def().fused);
-        let licences = fused.map(|(id, n)| (id, licences(&program.graphs, n))).collect();
+        let licences = fused.map(|(id, n)| (id, licences(&program.graphs, n))).collect_map();
         let scatters = graph.ordered().filter(|(_, n)| matches!(n.op.def().movement, Some(Movement::Scatter { .. })));
-        let regions = scatters.map(|(id, _)| (id, OnceCell::new())).collect();
+        let regions = scatters.map(|(id, _)| (id, OnceCell::new())).collect_map();
         let ends = ends(graph, &last_use);
         let successors = successors(&licences, &program.graphs, graph, &types, (&last_use, &ends));
         GraphFacts {

@@ -4,7 +4,7 @@ use super::cost::costs;
 use super::{Aim, reach, run, work};
 use crate::memory_model::{MemoryModel, ModelNode};
 use crate::symbols::specialize;
-use restride_ir::{Binding, Error, ErrorKind, NodeId, Program, Result};
+use restride_ir::{Binding, CollectTree, Error, ErrorKind, NodeId, Program, Result};
 use std::cmp::Reverse;
 use std::collections::{BTreeSet, BinaryHeap};
 
@@ -131,7 +131,7 @@ impl<'a> Choice<'a> {
     fn new(program: &'a Program, model: &'a MemoryModel, costs: &'a [i64], forward: usize) -> Self {
         let mut out =
             Choice { program, model, costs, forward, kept: BTreeSet::new(), redone: vec![false; forward], looks: 0 };
-        out.kept = (0..model.sizes.len()).filter(|&m| out.crosses(m)).collect();
+        out.kept = (0..model.sizes.len()).filter(|&m| out.crosses(m)).collect_set();
         out
     }
 
@@ -207,7 +207,7 @@ impl<'a> Choice<'a> {
     }
 
     fn drop_all(&mut self) {
-        let all: BTreeSet<usize> = self.kept.iter().copied().filter(|m| self.droppable(*m)).collect();
+        let all: BTreeSet<usize> = self.kept.iter().copied().filter(|m| self.droppable(*m)).collect_set();
         // The first reader finds the memory freed.
         self.kept.retain(|m| !all.contains(m));
         for m in all {

@@ -9,8 +9,8 @@ use crate::model::{
     TensorMeta,
 };
 use restride_ir::{
-    Arg, ArgType, Binding, DType, Effects, Error, Expr, Graph, MemoryFormat, Names, Node, Op, Origin, Program, Result,
-    Stage, Symbol, Table, TensorType, Type, ValueId,
+    Arg, ArgType, Binding, CollectTree, DType, Effects, Error, Expr, Graph, MemoryFormat, Names, Node, Op, Origin,
+    Program, Result, Stage, Symbol, Table, TensorType, Type, ValueId,
 };
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::Arc;
@@ -110,7 +110,7 @@ impl<'a> GraphWriter<'a> {
         // A local variable of this name would hide the module.
         taken.take("self".into());
         let asserted = source.ordered().filter_map(|(_, n)| n.op.def().asserts.map(|asserts| asserts(&n.args)));
-        let checks: BTreeSet<Expr> = asserted.flatten().collect();
+        let checks: BTreeSet<Expr> = asserted.flatten().collect_set();
         GraphWriter {
             ctx,
             source,
@@ -123,14 +123,14 @@ impl<'a> GraphWriter<'a> {
             origin: Arc::default(),
             history: false,
             layouts: super::torch_layouts::TorchLayouts::default(),
-            pinned: checks.iter().filter_map(super::range_asserts::pinned).collect(),
+            pinned: checks.iter().filter_map(super::range_asserts::pinned).collect_map(),
             checks,
             learnt: source
                 .inputs
                 .iter()
                 .flat_map(|v| super::range_asserts::named(&source.values[*v].ty))
                 .map(|(s, _)| s)
-                .collect(),
+                .collect_set(),
             asked: None,
         }
     }

@@ -4,8 +4,8 @@ use super::graph::GraphWriter;
 use super::torch_layouts;
 use crate::model::{Argument, FileInput, FileOutput, TensorArgument};
 use restride_ir::{
-    AliasRoot, Arg, Args, DType, Error, Expr, InputKind, Layout, Movement, OutputKind, Result, TensorType, Type,
-    ValueId, ViewOutcome,
+    AliasRoot, Arg, Args, CollectTree, DType, Error, Expr, InputKind, Layout, Movement, OutputKind, Result, TensorType,
+    Type, ValueId, ViewOutcome,
 };
 use restride_tensor::Dim;
 use std::collections::{BTreeMap, BTreeSet};
@@ -254,7 +254,7 @@ fn mutations(w: &mut GraphWriter<'_>, specs: &mut Vec<FileOutput>) -> Result<()>
     let targets: BTreeSet<usize> = written
         .iter()
         .flat_map(|(i, ..)| w.layouts.roots(program.signature.inputs[*i].value).iter().copied())
-        .collect();
+        .collect_set();
     let mut used: BTreeSet<Arc<str>> = BTreeSet::new();
     for (i, name, roots) in written {
         let mut name = name;
@@ -389,10 +389,10 @@ fn user_output(w: &mut GraphWriter<'_>, k: usize) -> Result<Argument> {
     let mutated: BTreeSet<usize> = mutated(w)
         .into_iter()
         .flat_map(|i| w.layouts.roots(program.signature.inputs[i].value).iter().copied())
-        .collect();
+        .collect_set();
     let roots = w.layouts.roots(v).clone();
     let of_inputs: BTreeSet<usize> =
-        program.signature.inputs.iter().flat_map(|i| w.layouts.roots(i.value).iter().copied()).collect();
+        program.signature.inputs.iter().flat_map(|i| w.layouts.roots(i.value).iter().copied()).collect_set();
     let input_root = |i: usize| w.layouts.roots(program.signature.inputs[i].value).clone();
     match alias.as_ref().map(|a| a.root) {
         Some(AliasRoot::Input(i)) if input_root(i).is_disjoint(&mutated) => {

@@ -6,7 +6,9 @@
 use super::damaged;
 use super::nodes::GraphImporter;
 use crate::model::{self, Argument};
-use restride_ir::{Arg, ArgType, Dim, Error, Expr, Layout, Op, Origin, Result, SchemaArg, TensorType, Type, ValueId};
+use restride_ir::{
+    Arg, ArgType, CollectTree, Dim, Error, Expr, Layout, Op, Origin, Result, SchemaArg, TensorType, Type, ValueId,
+};
 use restride_tensor::self_overlaps;
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -31,7 +33,7 @@ impl GraphImporter<'_> {
             return Err(Error::unsupported("auto_functionalized without an operator"));
         };
         let op = self.operator(name)?;
-        let given: Keywords<'_> = node.inputs.iter().skip(1).map(|i| (i.name.as_str(), &i.arg)).collect();
+        let given: Keywords<'_> = node.inputs.iter().skip(1).map(|i| (i.name.as_str(), &i.arg)).collect_map();
         let mut bases: Vec<ValueId> = Vec::new();
         if let (true, Some(Argument::AsTensors(list))) = (v2, given.get("_all_bases")) {
             for t in list {

@@ -7,7 +7,9 @@
 use super::damaged;
 use super::nodes::GraphImporter;
 use crate::model::{self, Argument};
-use restride_ir::{Arg, Dim, Error, Expr, Graph, Layout, OpError, Origin, Result, TensorType, Type, ValueId};
+use restride_ir::{
+    Arg, CollectTree, Dim, Error, Expr, Graph, Layout, OpError, Origin, Result, TensorType, Type, ValueId,
+};
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
@@ -121,7 +123,7 @@ impl GraphImporter<'_> {
                 _ => body.push(node.clone()),
             }
         }
-        let made_inside: BTreeSet<&str> = inside.iter().flat_map(writes).collect();
+        let made_inside: BTreeSet<&str> = inside.iter().flat_map(writes).collect_set();
         let mut given: Vec<(&str, ValueId, Type)> = Vec::new();
         for name in body.iter().flat_map(reads).chain(leaving.iter().map(|l| l.0)) {
             if !made_inside.contains(name) && given.iter().all(|g| g.0 != name) {

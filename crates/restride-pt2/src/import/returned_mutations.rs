@@ -3,7 +3,7 @@
 //! PyTorch's `module()` of a functional program copies the new contents into the input and then returns the input. The importer
 //! adds that `copy_` to the graph.
 
-use restride_ir::{Arg, Error, Graph, Op, OutputKind, Program, Result, ValueId};
+use restride_ir::{Arg, CollectTree, Error, Graph, Op, OutputKind, Program, Result, ValueId};
 use std::collections::BTreeSet;
 
 /// Adds a `copy_` for returned new contents, unless an output may share an input's memory.
@@ -16,7 +16,7 @@ pub(super) fn write(program: &mut Program, lookup: &dyn Fn(&str) -> Option<Op>) 
     let returned: BTreeSet<ValueId> = outputs()
         .filter(|(_, spec)| crate::is_result(spec))
         .filter_map(|(arg, _)| if let Arg::Value(v) = arg { Some(*v) } else { None })
-        .collect();
+        .collect_set();
     let mut written: Vec<(usize, ValueId, ValueId)> = Vec::new();
     for (k, (arg, spec)) in outputs().enumerate() {
         let (OutputKind::Mutation(i), Arg::Value(v)) = (&spec.kind, arg) else { continue };
@@ -63,7 +63,7 @@ pub(super) fn write(program: &mut Program, lookup: &dyn Fn(&str) -> Option<Op>) 
 
 /// Inputs, and values that may be views of them.
 fn may_share_inputs(graph: &Graph) -> BTreeSet<ValueId> {
-    let mut shared: BTreeSet<ValueId> = graph.inputs.iter().copied().collect();
+    let mut shared: BTreeSet<ValueId> = graph.inputs.iter().copied().collect_set();
     for (_, node) in graph.ordered() {
         let views = node.op.is_view() || node.op.may_pass_through() || node.op.def().hop.is_some();
         if views && node.operands().any(|v| shared.contains(&v)) {

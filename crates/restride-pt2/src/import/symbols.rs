@@ -2,7 +2,7 @@
 
 use crate::expressions::{self, ExprNames};
 use crate::model::{self, ExportedProgram, SymNumber};
-use restride_ir::{Expr, Result, Symbol};
+use restride_ir::{CollectTree, Expr, Result, Symbol};
 use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -51,7 +51,7 @@ pub fn declare(exported: &ExportedProgram) -> Result<(Symbols, Vec<Symbol>)> {
             let key: Arc<str> = name.as_str().into();
             (key, Symbol::new(name, min, max))
         })
-        .collect();
+        .collect_map();
     let spare = unmentioned.iter().map(|n| symbols[n.as_str()].clone()).filter(Symbol::is_unbacked).collect();
     Ok((symbols, spare))
 }

@@ -13,7 +13,7 @@ use crate::model;
 pub use read::{SavedPlan, saved_plan};
 use restride_ir::text::{PrintOptions, print_placed};
 use restride_ir::{
-    Binding, BufferKind, Graph, GraphId, Id, NodeId, Place, Placement, Plan, Program, Result, Step, Table,
+    Binding, BufferKind, CollectTree, Graph, GraphId, Id, NodeId, Place, Placement, Plan, Program, Result, Step, Table,
 };
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
@@ -159,7 +159,7 @@ pub fn placed_files(program: &Program, sizes: &Binding, pieces: &[PlacedPiece<'_
     let file = PlanFile {
         format: FORMAT,
         model_sha256: digest(&model::print(&crate::export::program_model(program)?)?),
-        sizes: sizes.iter().map(|(s, v)| (s.name().to_string(), v.to_string())).collect(),
+        sizes: sizes.iter().map(|(s, v)| (s.name().to_string(), v.to_string())).collect_map(),
         segments: pieces.iter().map(segment).collect(),
     };
     let text: Vec<String> =
@@ -169,7 +169,7 @@ pub fn placed_files(program: &Program, sizes: &Binding, pieces: &[PlacedPiece<'_
 
 fn segment(p: &PlacedPiece<'_>) -> GraphPlan {
     let plan = graph_plan(p.program, p.program.main, p.placement, p.plan);
-    let fused = p.groups.iter().map(|(id, groups)| (id.index(), groups.clone())).collect();
+    let fused = p.groups.iter().map(|(id, groups)| (id.index(), groups.clone())).collect_map();
     GraphPlan { sequence: p.sequence.map(<[usize]>::to_vec), fused, ..plan }
 }
 
@@ -224,10 +224,14 @@ fn graph_plan(program: &Program, id: GraphId, placement: &Placement, plan: &Plan
         memories: plan.memories.iter().map(memory).collect(),
         spilled_at_least: plan.spilled_at_least,
         buffers: buffers.collect(),
-        values: graph.values.ids().filter_map(|v| placement.places[v].as_ref().map(|p| (name(v), place(p)))).collect(),
+        values: graph
+            .values
+            .ids()
+            .filter_map(|v| placement.places[v].as_ref().map(|p| (name(v), place(p))))
+            .collect_map(),
         steps: placement.steps.iter().map(step).collect(),
         scratch: placement.scratch.iter().map(|(node, buffer)| (at[*node], buffer.index())).collect(),
-        bodies: placement.nested.iter().map(body).collect(),
+        bodies: placement.nested.iter().map(body).collect_map(),
         sequence: None,
         fused: BTreeMap::new(),
     }

@@ -4,7 +4,7 @@ use crate::eval::Evaluator;
 use crate::given::{Dynamic, DynamicRange, GivenInputs, GivenValue};
 use crate::syntax::ast::{Ast, AstKind, Param};
 use crate::value::PyValue;
-use restride_ir::{Error, InputKind, OutputKind, OutputSpec, Program, Result, Weight};
+use restride_ir::{CollectTree, Error, InputKind, OutputKind, OutputSpec, Program, Result, Weight};
 use restride_tensor::Layout;
 use std::collections::BTreeMap;
 
@@ -231,7 +231,7 @@ pub(super) fn types(
         })?;
         let Some(ty) = ty else { continue };
         if let (GivenValue::Tensor(_, layout), false) = (&ty, dims.is_empty()) {
-            let by_value: BTreeMap<i64, &String> = values.iter().map(|(k, v)| (*v, k)).collect();
+            let by_value: BTreeMap<i64, &String> = values.iter().map(|(k, v)| (*v, k)).collect_map();
             for (d, n) in layout.sizes.iter().enumerate() {
                 let Some(name) = by_value.get(n).filter(|n| dims.contains(n)) else { continue };
                 let range = match seen.get(*name) {

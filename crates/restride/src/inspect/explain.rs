@@ -2,8 +2,8 @@
 
 use super::{Prepared, bytes_of, graph_name, memory_name, only_moves, site};
 use restride_ir::{
-    Arg, BufferId, BufferKind, Error, ErrorKind, Graph, GraphId, Movement, Node, NodeId, Place, Placement, Program,
-    Reason, Remark, RemarkKind, Result, Step, ValueId, carried_over,
+    Arg, BufferId, BufferKind, CollectTree, Error, ErrorKind, Graph, GraphId, Movement, Node, NodeId, Place, Placement,
+    Program, Reason, Remark, RemarkKind, Result, Step, ValueId, carried_over,
 };
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -253,7 +253,7 @@ impl Explanation {
     }
 
     fn unknown(&self, name: &str, stages: &[&Program]) -> Error {
-        let mut names: BTreeSet<&str> = self.names.iter().map(|n| &**n).collect();
+        let mut names: BTreeSet<&str> = self.names.iter().map(|n| &**n).collect_set();
         names.extend(self.sites.iter().flat_map(|s| s.inside.iter().map(|c| c.op.as_str()).chain([s.op.as_str()])));
         let values = stages.iter().flat_map(|p| p.graphs.iter()).flat_map(|(_, g)| g.values.iter());
         names.extend(values.map(|(_, v)| &*v.name));
@@ -490,7 +490,8 @@ impl<'a> Explainer<'a> {
             Step::Free { node } => Some(*node),
             Step::Run { .. } | Step::Move { .. } => None,
         });
-        let position: BTreeMap<NodeId, usize> = self.graph.order.iter().enumerate().map(|(at, id)| (*id, at)).collect();
+        let position: BTreeMap<NodeId, usize> =
+            self.graph.order.iter().enumerate().map(|(at, id)| (*id, at)).collect_map();
         let views = free.filter(|id| {
             let def = self.graph.nodes[*id].op.def();
             def.view.is_some() || matches!(def.movement, Some(Movement::View(_) | Movement::Same))
@@ -499,7 +500,7 @@ impl<'a> Explainer<'a> {
             let users = self.graph.nodes[id].results.iter().filter_map(|r| first.get(r).copied());
             (id, users.min_by_key(|u| position[u]))
         };
-        views.map(next).collect()
+        views.map(next).collect_map()
     }
 
     /// The node that reads elements where a remark names a view: with the view.

@@ -3,7 +3,7 @@
 use super::explain::Site;
 use super::site;
 use crate::session::Session;
-use restride_ir::{Graph, NodeId, Place, Result, Step, ValueId, macs};
+use restride_ir::{CollectTree, Graph, NodeId, Place, Result, Step, ValueId, macs};
 use std::collections::BTreeMap;
 use std::time::Duration;
 
@@ -52,7 +52,7 @@ impl Session {
         let segment = self.segment();
         let graph = segment.program.graph();
         let made = graph.order.iter().flat_map(|id| graph.nodes[*id].results.iter().map(move |r| (*r, *id)));
-        let makers: BTreeMap<ValueId, NodeId> = made.collect();
+        let makers: BTreeMap<ValueId, NodeId> = made.collect_map();
         let steps = segment.placement.steps.iter().zip(each);
         Ok(steps
             .filter_map(|(step, mut times)| {

@@ -5,8 +5,8 @@ use super::report::Report;
 use super::{Prepared, bytes_of, graph_name, memory_name, only_moves, site, spans};
 use crate::prepare::PreparedSegment;
 use restride_ir::{
-    BufferKind, Graph, GraphId, Id, InputKind, Live, NodeId, Place, Placement, Plan, Program, Remark, RemarkKind, Step,
-    ValueId, aligned, lives,
+    BufferKind, CollectTree, Graph, GraphId, Id, InputKind, Live, NodeId, Place, Placement, Plan, Program, Remark,
+    RemarkKind, Step, ValueId, aligned, lives,
 };
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -252,8 +252,10 @@ impl<'a> PartBuilder<'a> {
     fn new(piece: usize, program: &'a Program, id: GraphId, placement: &'a Placement) -> PartBuilder<'a> {
         let graph = &program.graphs[id];
         let body = (id != program.main).then(|| graph_name(graph, id));
-        let sites =
-            graph.ordered().map(|(id, node)| (id, Arc::new(site(program, graph, node, piece, body.clone())))).collect();
+        let sites = graph
+            .ordered()
+            .map(|(id, node)| (id, Arc::new(site(program, graph, node, piece, body.clone()))))
+            .collect_map();
         PartBuilder {
             graph,
             body,
