@@ -3,9 +3,11 @@
 pub mod backward;
 mod channels;
 mod factors;
+mod moments;
 pub mod softmax;
 
 use crate::norm::channels::{scale_channels, scale_room};
+use crate::norm::moments::{COLUMNS, ColumnMoments, Moments, Parts, distances, moments};
 use crate::norm::softmax::{rows_room, rowwise, sum};
 use crate::support::isa;
 use crate::support::number::Real;
@@ -14,84 +16,6 @@ use crate::support::par;
 use crate::support::scratch::{self, Temp};
 pub use factors::row_factors;
 use restride_tensor::{DType, View, ViewMut};
-
-/// Mean and sum of squared deviations.
-#[derive(Clone, Copy, Default)]
-struct Moments {
-    mean: f64,
-    squares: f64,
-}
-
-impl Moments {
-    /// Inverse standard deviation of `count` elements.
-    fn rstd(self, count: usize, eps: f64) -> f64 {
-        1.0 / (self.squares / count as f64 + eps).sqrt()
-    }
-}
-
-/// Of runs of elements taken together.
-fn moments<'a, T: Real>(runs: impl Iterator<Item = &'a [T]> + Clone, count: usize) -> Moments {
-    let total = runs.clone().fold(0.0, |t, run| t + isa::run(Distances(run, None)));
-    let mean = total / count as f64;
-    let squares = runs.fold(0.0, |t, run| t + isa::run(Distances(run, Some(mean))));
-    Moments { mean, squares }
-}
-
-/// Channels whose moments are computed side by side.
-const COLUMNS: usize = 64;
-
-/// Moments of channels of one element a sample, as [`moments`] has them, some channels at a time.
-struct ColumnMoments<'a, T> {
-    data: &'a [T],
-    channels: usize,
-    /// The first channel of `to`, which has [`COLUMNS`] at most.
-    first: usize,
-    to: &'a mut [Moments],
-}
-impl<T: Real> isa::Work for ColumnMoments<'_, T> {
-    type Out = ();
-    const WIDEST: bool = size_of::<T>() == 4;
-    #[inline(always)]
-    fn run(self) {
-        let ColumnMoments { data, channels, first, to } = self;
-        let n = to.len();
-        let rows = || data.chunks_exact(channels).map(|row| &row[first..first + n]);
-        let count = rows().len() as f64;
-        let mut means = [0.0; COLUMNS];
-        rows().for_each(|row| means.iter_mut().zip(row).for_each(|(t, x)| *t += x.wide()));
-        means.iter_mut().for_each(|t| *t /= count);
-        let mut squares = [0.0; COLUMNS];
-        rows().for_each(|row| {
-            squares.iter_mut().zip(&means).zip(row).for_each(|((t, mean), x)| {
-                let d = x.wide() - mean;
-                *t += d * d;
-            });
-        });
-        to.iter_mut().zip(means).zip(squares).for_each(|((m, mean), squares)| *m = Moments { mean, squares });
-    }
-}
-
-/// The sum of a run, or of its squared distances from a mean.
-struct Distances<'a, T>(&'a [T], Option<f64>);
-impl<T: Real> isa::Work for Distances<'_, T> {
-    type Out = f64;
-    const WIDEST: bool = size_of::<T>() == 4;
-    #[inline(always)]
-    fn run(self) -> f64 {
-        match self.1 {
-            None => sum(self.0, |x| x.wide()),
-            Some(mean) => distances(self.0, mean),
-        }
-    }
-}
-
-#[inline(always)]
-fn distances<T: Real>(run: &[T], mean: f64) -> f64 {
-    sum(run, |x| {
-        let d = x.wide() - mean;
-        d * d
-    })
-}
 
 /// A row of `layer_norm` in its own memory; the result has its moments.
 struct LayerRow<'a, T> {
@@ -171,9 +95,10 @@ impl Factor<f64> for f64 {
     }
 }
 
-/// `x * scale + shift`: of one channel, or of the channels in turn.
+/// `x * scale + shift`: of one channel, in place or into another row, or of the channels in turn.
 enum Scaled<'a, T, N> {
     One(&'a mut [T], N, N),
+    To(&'a [T], &'a mut [T], N, N),
     Each(&'a mut [T], &'a [N], &'a [N]),
 }
 impl<T: Real, N: Factor<T>> isa::Work for Scaled<'_, T, N> {
@@ -183,6 +108,7 @@ impl<T: Real, N: Factor<T>> isa::Work for Scaled<'_, T, N> {
     fn run(self) {
         match self {
             Scaled::One(row, a, b) => row.iter_mut().for_each(|x| *x = N::map(*x, a, b)),
+            Scaled::To(x, row, a, b) => row.iter_mut().zip(x).for_each(|(y, x)| *y = N::map(*x, a, b)),
             Scaled::Each(row, a, b) => row.iter_mut().zip(a).zip(b).for_each(|((x, &a), &b)| *x = N::map(*x, a, b)),
         }
     }
@@ -202,13 +128,6 @@ pub(crate) fn put(out: Option<&ViewMut<'_>>, data: impl Iterator<Item = f64>) {
             crate::support::pack::unpack(&Temp::gather(out.numel(), data.map(|x| x as f32)), out);
         }
     }
-}
-
-/// Per-channel factors of a normalisation with an affine map behind it.
-fn affine(mean: &[f64], invstd: &[f64], weight: Option<&[f64]>, bias: Option<&[f64]>) -> (Temp<f64>, Temp<f64>) {
-    let scale = |c: usize| invstd[c] * weight.map_or(1.0, |w| w[c]);
-    let shift = |c: usize| bias.map_or(0.0, |b| b[c]) - mean[c] * scale(c);
-    ((0..mean.len()).map(scale).collect(), (0..mean.len()).map(shift).collect())
 }
 
 /// Weight and bias of a normalisation.
@@ -308,23 +227,33 @@ pub fn batch_norm_train(
     let inner: usize = x.sizes()[2..].iter().map(|&n| n as usize).product();
     let count = x.sizes()[0] as usize * inner;
     let mut found = Temp::filled(channels, Moments::default());
+    // Read before anything is written: new running statistics may share memory with the old ones, and those with the weight.
+    let (w, b) = (numbers(affine_.weight.as_ref()), numbers(affine_.bias.as_ref()));
+    let factors = |m: &Moments, c: usize| {
+        let scale = m.rstd(count, eps) * w.as_ref().map_or(1.0, |w| w[c]);
+        (scale, b.as_ref().map_or(0.0, |b| b[c]) - m.mean * scale)
+    };
+    let mut written = false;
     with_compute!(float x.dtype(), T => {
-        let data = pack::<T>(x);
         if inner == 1 {
+            let data = pack::<T>(x);
             par::pieces(threads, &mut found, COLUMNS, &|k, m| {
                 isa::run(ColumnMoments { data: &data, channels, first: k * COLUMNS, to: m });
             });
         } else {
-            par::pieces(threads, &mut found, 1, &|c, m| {
-                let runs = data.chunks(inner.max(1)).skip(c).step_by(channels);
-                m[0] = moments(runs, count);
-            });
+            let parts = Parts { run: inner, step: inner * channels, runs: x.sizes()[0] as usize, row: inner, channels };
+            written = parts.normalise::<T, f64>(x, out, &mut found, &factors, threads);
+            if !written {
+                let data = pack::<T>(x);
+                par::pieces(threads, &mut found, 1, &|c, m| {
+                    let runs = data.chunks(inner.max(1)).skip(c).step_by(channels);
+                    m[0] = moments(runs, count);
+                });
+            }
         }
     });
     let mean: Temp<f64> = found.iter().map(|m| m.mean).collect();
     let invstd: Temp<f64> = found.iter().map(|m| 1.0 / (m.squares / count as f64 + eps).sqrt()).collect();
-    // Read before anything is written: new running statistics may share memory with the old ones, and those with the weight.
-    let (w, b) = (numbers(affine_.weight.as_ref()), numbers(affine_.bias.as_ref()));
     put(stats.mean, mean.iter().copied());
     put(stats.invstd, invstd.iter().copied());
     if let Some(r) = &stats.running {
@@ -336,8 +265,11 @@ pub fn batch_norm_train(
         let unbiased = found.iter().map(|m| m.squares / (count as f64 - 1.0));
         put(Some(r.new.1), unbiased.zip(&old_var).map(|(n, &o)| blend(n, o)));
     }
-    let (scale, shift) = affine(&mean, &invstd, w.as_deref(), b.as_deref());
-    with_compute!(float out.dtype(), T => scale_channels::<T, f64>(x, &scale, &shift, out, threads));
+    if !written {
+        let scale: Temp<f64> = found.iter().enumerate().map(|(c, m)| factors(m, c).0).collect();
+        let shift: Temp<f64> = found.iter().enumerate().map(|(c, m)| factors(m, c).1).collect();
+        with_compute!(float out.dtype(), T => scale_channels::<T, f64>(x, &scale, &shift, out, threads));
+    }
     Ok(())
 }
 
@@ -410,18 +342,22 @@ pub fn group_norm(
     with_compute!(float out.dtype(), T => {
         let rows = x.sizes()[0] as usize * groups;
         let mut found = Temp::filled(rows, Moments::default());
-        {
-            let data = pack::<T>(x);
-            par::pieces(threads, &mut found, 1, &|i, m| m[0] = moments(std::iter::once(&data[i * len..][..len]), len));
-        }
         let (w, b) = (numbers(affine_.weight.as_ref()), numbers(affine_.bias.as_ref()));
-        let per = channels / groups;
-        rowwise::<T>(x, out, inner, threads, &|i, row| {
-            let (g, c) = (i / per, i % channels);
-            let scale = found[g].rstd(len, eps) * w.as_ref().map_or(1.0, |w| w[c]);
-            let shift = b.as_ref().map_or(0.0, |b| b[c]) - found[g].mean * scale;
-            isa::run(Scaled::One(row, T::of(scale), T::of(shift)));
-        });
+        let factors = |m: &Moments, c: usize| {
+            let scale = m.rstd(len, eps) * w.as_ref().map_or(1.0, |w| w[c]);
+            (T::of(scale), T::of(b.as_ref().map_or(0.0, |b| b[c]) - m.mean * scale))
+        };
+        let parts = Parts { run: len, step: 0, runs: 1, row: inner, channels };
+        if !parts.normalise::<T, T>(x, out, &mut found, &factors, threads) {
+            {
+                let data = pack::<T>(x);
+                par::pieces(threads, &mut found, 1, &|i, m| m[0] = moments(std::iter::once(&data[i * len..][..len]), len));
+            }
+            rowwise::<T>(x, out, inner, threads, &|i, row| {
+                let (scale, shift) = factors(&found[i / (channels / groups)], i % channels);
+                isa::run(Scaled::One(row, scale, shift));
+            });
+        }
         put(stats.0, found.iter().map(|m| m.mean));
         put(stats.1, found.iter().map(|m| m.rstd(len, eps)));
     });
