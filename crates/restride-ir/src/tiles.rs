@@ -211,6 +211,9 @@ impl Tiling {
             }
             let rule = TileRule::of(graph, node)
                 .ok_or_else(|| OpError::new(format!("{} cannot be computed in tiles", node.op)))?;
+            for v in node.results.iter().filter(|v| graph.output_values().any(|out| out == **v)) {
+                tiling.beside(graph, *v);
+            }
             tiling.add(graph, node, &rule)?;
         }
         let made = graph.ordered().filter(|(_, n)| n.op.def().view.is_none());
@@ -230,6 +233,15 @@ impl Tiling {
             tiling.write(*v);
         }
         Ok(tiling)
+    }
+
+    /// A result that only the caller reads goes along the dimensions of the last output, where their sizes are the same. Its maker's
+    /// operands tell, by their other readers, whether it does.
+    pub fn beside(&mut self, graph: &Graph, v: ValueId) {
+        let same = |m: Meta| m.layout.sizes[..] == self.sizes[..self.rank];
+        if self.follows(v).is_empty() && known_meta(graph, v).is_ok_and(same) {
+            self.values.push((v, (0..self.rank).map(|d| Some(d as u8)).collect()));
+        }
     }
 
     /// Adds a node; its readers were added before.

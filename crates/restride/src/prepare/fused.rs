@@ -7,8 +7,15 @@ use restride_passes::arena_floor;
 use restride_passes::fuse::{FuseOptions, Fused, FusedGroups, fuse};
 use restride_passes::place::PlaceOptions;
 
-/// Sizes of groups, and whether they have heads, that are tried one after the other, until the arena is no larger than without fusion.
-const FORMS: [(usize, bool); 4] = [(usize::MAX, true), (usize::MAX, false), (4, false), (2, false)];
+/// Sizes of groups, and whether they have heads and siblings, that are tried one after the other, until the arena is no larger than
+/// without fusion.
+const FORMS: [(usize, bool, bool); 5] = [
+    (usize::MAX, true, true),
+    (usize::MAX, true, false),
+    (usize::MAX, false, false),
+    (4, false, false),
+    (2, false, false),
+];
 
 /// A program of more nodes is tried in fewer forms.
 const LARGE: usize = 10_000;
@@ -34,13 +41,14 @@ pub(crate) fn fused(
     let place = PlaceOptions { by_time: plain.placed.by_time, ..options.place };
     let mut early = early.filter(|_| !plain.placed.by_time);
     // Each attempt places and plans the program anew.
-    let forms = if plain.program.graph().order.len() > LARGE { &FORMS[..2] } else { &FORMS[..] };
-    for &(most, heads) in forms {
+    let forms = if plain.program.graph().order.len() > LARGE { &FORMS[..3] } else { &FORMS[..] };
+    for &(most, heads, siblings) in forms {
         let tried_now = match early.take() {
             Some(early) => early,
             None => {
                 let most = options.fuse.most.min(most);
-                let fuse_options = FuseOptions { most, heads: options.fuse.heads && heads, ..options.fuse };
+                let (heads, siblings) = (options.fuse.heads && heads, options.fuse.siblings && siblings);
+                let fuse_options = FuseOptions { most, heads, siblings, ..options.fuse };
                 let found = timed(&mut times.fuse, || fuse(&plain.program, &fuse_options))?;
                 let Some(Fused { program, groups, remarks }) = found else { continue };
                 if groups == tried {
