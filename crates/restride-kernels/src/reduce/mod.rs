@@ -7,13 +7,14 @@
 pub mod cumulative;
 pub mod distance;
 mod joined;
+mod log_sum_exp;
 pub mod parts;
 pub mod pick;
 
 use crate::reduce::joined::{BLOCK, JoinedRows, block, side};
 use crate::support::convert::{Compute, copy_convert, round_through};
 use crate::support::isa;
-use crate::support::number::{Inexact, Number, Ordered, Real};
+use crate::support::number::{Inexact, Number, Ordered, Real as _};
 use crate::support::pack::{Packed, Stored, Target, compute_room, pack, packed_room, with_compute};
 use crate::support::par;
 use crate::support::scratch;
@@ -308,6 +309,22 @@ pub(crate) fn each_row<T: Compute, R: Compute>(
     threads: usize,
     f: &(dyn Fn(&[T], usize) -> R + Sync),
 ) {
+    each_block::<T, R>(x, reduced, read, out, threads, &|rows, len, to, within| {
+        for (i, r) in to.iter_mut().enumerate() {
+            *r = f(&rows[i * len..][..len], within);
+        }
+    });
+}
+
+/// As [`each_row`], several rows at a time: `f` gets them, the length of each, where their results go, and the threads it may use.
+fn each_block<T: Compute, R: Compute>(
+    x: &View<'_>,
+    reduced: &[bool],
+    read: DType,
+    out: &ViewMut<'_>,
+    threads: usize,
+    f: &(dyn Fn(&[T], usize, &mut [R], usize) + Sync),
+) {
     // Less work than it takes to wake a thread is one thread's.
     let threads = if x.numel() < 1 << 15 { 1 } else { threads };
     cast(x, read, &mut |x| {
@@ -325,10 +342,7 @@ pub(crate) fn each_row<T: Compute, R: Compute>(
         // A single row is shared between the threads itself.
         let within = if out.numel() == 1 { threads } else { 1 };
         par::pieces(threads, target.slice(), chunk, &|i, piece| {
-            for (j, r) in piece.iter_mut().enumerate() {
-                let start = (i * chunk + j) * len;
-                *r = f(&data[start..start + len], within);
-            }
+            f(&data[i * chunk * len..][..piece.len() * len], len, piece, within);
         });
         target.finish();
     });
@@ -398,7 +412,7 @@ pub fn reduce(
             })
         }),
         Reduction::LogSumExp => with_compute!(float read, T => {
-            each_row::<T, T>(x, reduced, read, out, threads, &|row, _| log_sum_exp(row))
+            each_block::<T, T>(x, reduced, read, out, threads, &|rows, len, to, _| log_sum_exp::rows(rows, len, to))
         }),
         Reduction::Norm(p) => with_compute!(inexact read, T => {
             each_row::<T, <T as Inexact>::Abs>(x, reduced, read, out, threads, &|row, _| norm(row, p))
@@ -437,13 +451,6 @@ fn largest<T: Ordered>(a: T, b: T) -> T {
 fn smallest<T: Ordered>(a: T, b: T) -> T {
     let smaller = if b < a { b } else { a };
     if b.has_nan() { b } else { smaller }
-}
-
-fn log_sum_exp<T: Real>(row: &[T]) -> T {
-    let max = fold(row, T::LEAST, largest);
-    // Of infinities only: their difference would be no number.
-    let shift = if max.is_infinite() { T::zero() } else { max };
-    total(row, |x: T| (x - shift).exp_fast()).ln() + shift
 }
 
 /// The p-norm of absolute values.

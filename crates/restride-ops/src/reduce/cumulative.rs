@@ -212,7 +212,7 @@ macro_rules! scan {
             $schema,
             |a| infer(a, $what),
             |c| run(c, $what),
-            |a, _| Ok(scan_room(stored(a.tensor(0)?), read(a, $what)?.1)),
+            |a, outs| Ok(scan_room(stored(a.tensor(0)?), read(a, $what)?.1, stored(&outs[0]))),
             samples!($samples),
         )
     };
