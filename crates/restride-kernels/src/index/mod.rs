@@ -122,6 +122,23 @@ fn walk(axes: &Axes, big: &Layout, small: &Layout) -> Result<Walk, String> {
     Ok(Walk { rows, big, small, whole })
 }
 
+impl Walk {
+    /// The first cell of the picked tensor, if its cells at all points are neighbours and those of a row are not: then all points of one
+    /// row's element are better taken together than the row of one point.
+    fn across(&self) -> Option<isize> {
+        let first = *self.small.first()?;
+        let neighbours = self.rows.stride(1) != 1 || self.rows.len() == 1;
+        let run = || self.small.iter().zip(first..).all(|(&cell, at)| cell == at);
+        (neighbours && self.small.len() > 1 && run()).then_some(first)
+    }
+
+    /// Calls `f` for the cells of each row's element at the first index of all, in both tensors.
+    fn for_each_element(&self, mut f: impl FnMut(isize, isize)) {
+        let (s, t, n) = (self.rows.stride(0), self.rows.stride(1), self.rows.len() as isize);
+        self.rows.for_each(|at| (0..n).for_each(|i| f(at[0] + i * s, at[1] + i * t)));
+    }
+}
+
 /// Copies the elements at indices of a tensor.
 pub fn take_at(src: &View<'_>, axes: &Axes, out: &ViewMut<'_>) -> Result<(), String> {
     if src.dtype() != out.dtype() {
@@ -131,6 +148,16 @@ pub fn take_at(src: &View<'_>, axes: &Axes, out: &ViewMut<'_>) -> Result<(), Str
     with_word!(src.dtype(), W => {
         let (from, to) = (src.base() as *const W, out.base() as *mut W);
         let (s, t, n) = (w.rows.stride(0), w.rows.stride(1), w.rows.len());
+        if let Some(first) = w.across() {
+            w.for_each_element(|a, b| {
+                let (from, to) = (from.wrapping_offset(a), to.wrapping_offset(b + first));
+                for (i, &point) in w.big.iter().enumerate() {
+                    // SAFETY: cells of their views: indices were checked against the sizes. The result is memory of its own.
+                    unsafe { to.add(i).write(from.wrapping_offset(point).read()) };
+                }
+            });
+            return Ok(());
+        }
         at_points(&w.rows, &w.big, &w.small, w.whole, |a, b| {
             // SAFETY: both rows are cells of their views: indices were checked against the sizes. The result is memory of its own.
             unsafe { runs::copy_row(from.wrapping_offset(a), s, to.wrapping_offset(b), t, n) };
@@ -176,6 +203,25 @@ fn add_rows<C: Number>(values: &View<'_>, out: &ViewMut<'_>, w: &Walk, alpha: Op
                 )
             };
             isa::run(AddRow { have, more, alpha });
+        });
+    }
+    if out.dtype() == C::DTYPE
+        && Rows::apart(out.layout())
+        && !may_share(values, out)
+        && let Some(first) = w.across()
+    {
+        // No other element of a row has its cells: each cell gets its terms in the order of the points all the same.
+        return w.for_each_element(|a, b| {
+            let (to, from) =
+                ((out.base() as *mut C).wrapping_offset(a), (values.base() as *const C).wrapping_offset(b + first));
+            for (i, &point) in w.big.iter().enumerate() {
+                let to = to.wrapping_offset(point);
+                // SAFETY: cells of their views, of the compute type: indices were checked against the sizes.
+                unsafe {
+                    let more = from.add(i).read();
+                    to.write(to.read().plus(alpha.map_or(more, |alpha| alpha.times(more))));
+                }
+            }
         });
     }
     // A row whose elements share a cell is added one by one.

@@ -212,9 +212,27 @@ impl Writes<'_> {
         });
     }
 
+    /// Adds elements of the compute type, each to the cell that its own index names.
+    fn add_each<C: Number>(&self) {
+        let (n, [t, s, next]) = (self.rows.len() as isize, [0, 1, 2].map(|l| self.rows.stride(l)));
+        self.rows.for_each(|row| {
+            let to = (self.out.base() as *mut C).wrapping_offset(row[0]);
+            let from = (self.from as *const C).wrapping_offset(row[1]);
+            let at = &self.at[row[2] as usize..];
+            for i in 0..n {
+                let to = to.wrapping_offset(i * t + at[(i * next) as usize] as isize * self.step);
+                // SAFETY: cells of the source, which is not smaller than the index, and of the result: the index was checked.
+                unsafe { to.write(to.read().plus(from.wrapping_offset(i * s).read())) };
+            }
+        });
+    }
+
     fn reduce<C: Number>(&self, how: Reduce, keep: bool) {
         let (n, [t, s, next]) = (self.rows.len(), [0, 1, 2].map(|l| self.rows.stride(l)));
         let mut cells = ScatterCells::<C>::new(self.out, how, keep);
+        if how == Reduce::Sum && cells.direct && cells.counts.is_empty() && next != 0 {
+            return self.add_each::<C>();
+        }
         let mut values = Stack::<C, LONG>::new();
         let values = values.filled(n.min(LONG), C::default());
         self.rows.for_each(|row| {
