@@ -204,22 +204,17 @@ fn bag<T: Real + Number>(
     let cell = |i: i64| (l.offset + i * l.strides[0]) as isize;
     let direct = table.dtype() == T::DTYPE && line(l).is_contiguous();
     let mut own = Temp::filled(if direct { 0 } else { width }, T::default());
+    if direct && what != Bag::Max {
+        let cell = |i: i64| (table.base() as *const T).wrapping_offset(cell(i));
+        return isa::run(AddEntries { entries, bag, cell, row, mean: what == Bag::Mean });
+    }
     row.fill(T::default());
     let mut count = 0;
-    let end = entries.offsets[bag + 1] as usize;
-    for (k, (j, i, weight)) in entries.numbered(bag).enumerate() {
+    for (k, (i, weight)) in entries.of(bag).enumerate() {
         count = k + 1;
         let data = if direct {
-            let at = |i: i64| (table.base() as *const T).wrapping_offset(cell(i));
-            // The rows of a large table are in no cache: a later one comes while this one is added.
-            if let Some(&later) = entries.indices[..end].get(j + AHEAD) {
-                let bytes = (width * size_of::<T>()).min(AHEAD_BYTES);
-                (0..bytes)
-                    .step_by(LINE)
-                    .for_each(|b| prefetch(at(later).cast::<u8>().wrapping_add(b), CacheLevel::First));
-            }
             // SAFETY: a row of the table, whose elements are neighbours; the index was checked.
-            unsafe { std::slice::from_raw_parts(at(i), width) }
+            unsafe { std::slice::from_raw_parts((table.base() as *const T).wrapping_offset(cell(i)), width) }
         } else {
             // SAFETY: a row of the table: the index was checked.
             unsafe { load_row(table.dtype(), table.base(), cell(i), stride, &mut own) };
@@ -242,6 +237,44 @@ fn bag<T: Real + Number>(
     if what == Bag::Mean && count > 0 {
         let n = T::from_f64(count as f64);
         row.iter_mut().for_each(|x| *x /= n);
+    }
+}
+
+/// The sum or the mean of the entries of a bag, whose rows are read where they are.
+struct AddEntries<'a, T, F> {
+    entries: &'a Entries<'a>,
+    bag: usize,
+    /// Where the row of an index is in the table.
+    cell: F,
+    row: &'a mut [T],
+    mean: bool,
+}
+
+impl<T: Real + Number, F: Fn(i64) -> *const T> isa::Work for AddEntries<'_, T, F> {
+    type Out = ();
+    const WIDEST: bool = false;
+    #[inline(always)]
+    fn run(self) {
+        let AddEntries { entries, bag, cell, row, mean } = self;
+        let (width, end) = (row.len(), entries.offsets[bag + 1] as usize);
+        let bytes = (width * size_of::<T>()).min(AHEAD_BYTES);
+        row.fill(T::default());
+        let mut count = 0.0;
+        for (j, i, weight) in entries.numbered(bag) {
+            // The rows of a large table are in no cache: a later one comes while this one is added.
+            if let Some(&later) = entries.indices[..end].get(j + AHEAD) {
+                let later = cell(later).cast::<u8>();
+                (0..bytes).step_by(LINE).for_each(|b| prefetch(later.wrapping_add(b), CacheLevel::First));
+            }
+            // SAFETY: a row of the table, whose elements are neighbours; whoever called `bag` has checked the index.
+            let data = unsafe { std::slice::from_raw_parts(cell(i), width) };
+            AddRow { have: &mut *row, more: data, alpha: weight.map(T::from_f64) }.run();
+            count += 1.0;
+        }
+        if mean && count > 0.0 {
+            let n = T::from_f64(count);
+            row.iter_mut().for_each(|x| *x /= n);
+        }
     }
 }
 
