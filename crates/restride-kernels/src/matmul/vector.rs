@@ -5,7 +5,7 @@
 use super::blocked::{self, DEPTH, Matrix, MatrixMut, SHARED, Shared};
 use super::panels::{Panels, Rows};
 use crate::support::cache::{CacheLevel, LINE, prefetch};
-use crate::support::pack::Compute;
+use crate::support::convert::{Compute, Kind};
 use crate::support::stack::Stack;
 use crate::support::{isa, par};
 use num_traits::Zero;
@@ -368,11 +368,61 @@ unsafe fn columns<T: Copy + Zero + Add<Output = T> + Mul<Output = T>>(
     sums[..n].iter().enumerate().for_each(|(j, sum)| put(j, *sum));
 }
 
+/// Sums that are kept in registers.
+const SUMS: usize = 16;
+
+/// Adds the terms of several sums, from first to last.
+struct AddTerms<'a, T, F> {
+    sums: &'a mut [T],
+    k: usize,
+    /// The factor of all sums' first terms, and the step to that of the next.
+    left: (*const T, isize),
+    /// The other factor of the first sum's first term, and the steps to those of the next term and of the next sum.
+    right: Matrix<T>,
+    multiply_add: &'a F,
+}
+
+impl<T: Compute, F: Fn(T, T, T) -> T> isa::Work for AddTerms<'_, T, F> {
+    type Out = ();
+    const VECTORS: bool = matches!(T::KIND, Kind::Int);
+    // AVX-512 has products of 64 bits.
+    const WIDEST: bool = true;
+    #[inline(always)]
+    fn run(self) {
+        let AddTerms { sums, k, left, right, multiply_add } = self;
+        for (i, sums) in sums.chunks_mut(SUMS).enumerate() {
+            let right = (right.0.wrapping_offset((SUMS * i) as isize * right.2), right.1, right.2);
+            let term = |p: usize, j: usize, step: isize, sum: T| {
+                // SAFETY: the promise of `plain`: elements of the operands.
+                unsafe {
+                    let x = left.0.offset(p as isize * left.1).read();
+                    multiply_add(x, right.0.offset(p as isize * right.1 + j as isize * step).read(), sum)
+                }
+            };
+            match <&mut [T; SUMS]>::try_from(&mut *sums) {
+                // Sums in registers.
+                Ok(sums) if right.2 == 1 => {
+                    let mut own = *sums;
+                    for p in 0..k {
+                        (0..SUMS).for_each(|j| own[j] = term(p, j, 1, own[j]));
+                    }
+                    *sums = own;
+                }
+                _ => {
+                    for p in 0..k {
+                        sums.iter_mut().enumerate().for_each(|(j, sum)| *sum = term(p, j, right.2, *sum));
+                    }
+                }
+            }
+        }
+    }
+}
+
 /// Any product, from first to last, for types that have no kernels of their own.
 ///
 /// # Safety
 /// As [`product`](super::blocked::product).
-pub unsafe fn plain<T: Copy + Default + Send + Sync>(
+pub unsafe fn plain<T: Compute>(
     (m, n, k): (usize, usize, usize),
     a: Matrix<T>,
     b: Matrix<T>,
@@ -395,13 +445,9 @@ pub unsafe fn plain<T: Copy + Default + Send + Sync>(
             if add {
                 sums.iter_mut().enumerate().for_each(|(j, s)| *s = cell(j).read());
             }
-            for p in 0..k {
-                let x = a.0.offset(i as isize * a.1 + p as isize * a.2).read();
-                let row = b.0.offset(p as isize * b.1 + first as isize * b.2);
-                for (j, s) in sums.iter_mut().enumerate() {
-                    *s = multiply_add(x, row.offset(j as isize * b.2).read(), *s);
-                }
-            }
+            let left = (a.0.offset(i as isize * a.1), a.2);
+            let right = (b.0.wrapping_offset(first as isize * b.2), b.1, b.2);
+            isa::run(AddTerms { sums, k, left, right, multiply_add: &multiply_add });
             sums.iter().enumerate().for_each(|(j, s)| cell(j).write(*s));
         }
     });
@@ -411,7 +457,7 @@ pub unsafe fn plain<T: Copy + Default + Send + Sync>(
 ///
 /// # Safety
 /// As [`product`](super::blocked::product).
-pub unsafe fn plain_of<T: Copy + Default + Send + Sync, A: Rows<T> + ?Sized, B: Panels<T> + ?Sized>(
+pub unsafe fn plain_of<T: Compute, A: Rows<T> + ?Sized, B: Panels<T> + ?Sized>(
     (m, n, k): (usize, usize, usize),
     a: &A,
     b: &B,
@@ -441,11 +487,15 @@ pub unsafe fn plain_of<T: Copy + Default + Send + Sync, A: Rows<T> + ?Sized, B: 
             for i in 0..m {
                 // SAFETY: as above; the row holds the elements.
                 unsafe { a.fill(i..i + 1, depth.clone(), DEPTH, row.as_mut_ptr()) }
-                for j in 0..columns.len() {
-                    let terms = row[..depth.len()].iter().zip(panel[j..].iter().step_by(WIDE));
-                    // SAFETY: the caller's promise; no two parts have an element of `c`.
-                    unsafe { cell(i, j).write(terms.fold(cell(i, j).read(), |s, (x, y)| multiply_add(*x, *y, s))) }
-                }
+                // SAFETY: the caller's promise; no two parts have an element of `c`.
+                let mut sums: [T; WIDE] = std::array::from_fn(|j| match j < columns.len() {
+                    true => unsafe { cell(i, j).read() },
+                    false => T::default(),
+                });
+                let (left, right) = ((row.as_ptr(), 1), (panel.as_ptr(), WIDE as isize, 1));
+                isa::run(AddTerms { sums: &mut sums, k: depth.len(), left, right, multiply_add: &multiply_add });
+                // SAFETY: as above.
+                sums.iter().take(columns.len()).enumerate().for_each(|(j, s)| unsafe { cell(i, j).write(*s) });
             }
         }
     });
