@@ -101,12 +101,12 @@ macro_rules! result {
     };
 }
 
-/// Sets the row functions of one group of compute types: `integer` is `int` with what the first vectors lack, comparisons and shifts
-/// of 64 bits; `whole` is `int`, and narrow integers in their own type, where the same expression gives the same there (`integer`
-/// behind it replaces the former); `wrapping` is `whole` where signs do not matter to the bits; `real` is arithmetic, `basic` such of
-/// which code is generated, and `formula` what code is generated of alone; `elementary` has functions of `support/math.rs`, for which
-/// the widest vectors pay; `single` and `double` are one type of these alone; `exponential` has those that `support/math.rs` has of
-/// doubles too.
+/// Sets the row functions of one group of compute types: `integer` is `int` with what the first vectors lack, comparisons and
+/// shifts of 64 bits; `whole` is `int`, and narrow integers in their own type, where the same expression gives the same there
+/// (`integer` behind it replaces the former); `wrapping` is `whole` where signs do not matter to the bits; `real` is arithmetic,
+/// `basic` such of which code is generated, and `formula` what code is generated of alone; `elementary` has functions of
+/// `support/math.rs`, for which the widest vectors pay; `single` and `double` are one type of these alone, `long_single` such
+/// for which the widest vectors pay; `exponential` has those that `support/math.rs` has of doubles too.
 macro_rules! group {
     ($p:ident, $r:ident, int, $xs:tt, $e:expr) => {
         $p.int = Some(rowwise!(i64, result!($r i64), $xs, $e));
@@ -156,6 +156,9 @@ macro_rules! group {
     };
     ($p:ident, $r:ident, single, $xs:tt, $e:expr) => {
         $p.f32 = Some(rowwise_wide!(false, f32, result!($r f32), $xs, $e));
+    };
+    ($p:ident, $r:ident, long_single, $xs:tt, $e:expr) => {
+        $p.f32 = Some(rowwise_wide!(true, f32, result!($r f32), $xs, $e));
     };
     ($p:ident, $r:ident, double, $xs:tt, $e:expr) => {
         $p.f64 = Some(rowwise!(f64, result!($r f64), $xs, $e));

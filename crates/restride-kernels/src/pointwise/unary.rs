@@ -79,8 +79,8 @@ pointwise! {
     ACOSH(a) "inverse of the hyperbolic cosine" { single: math::acosh(a), double: a.acosh(), complex: a.by(m::acosh) }
     ATANH(a) "inverse of the hyperbolic tangent" { single: math::atanh(a), double: a.atanh(), complex: a.by(m::atanh) }
     ERF(a) "error function" { elementary: Real::erf(a) }
-    ERFC(a) "complementary error function" { single: math::erfc(a), double: Real::erfc(a) }
-    ERFINV(a) "inverse of the error function" { single: math::erfinv(a), double: erfinv(a) }
+    ERFC(a) "complementary error function" { elementary: Real::erfc(a) }
+    ERFINV(a) "inverse of the error function" { long_single: math::erfinv(a), double: erfinv(a) }
     LGAMMA(a) "logarithm of the gamma function's absolute value" { library: a.lgamma() }
     DIGAMMA(a) "logarithmic derivative of the gamma function" { library: T::of(psi(a as f64)) }
     POLYGAMMA(a, n) "derivative of `DIGAMMA`" { library: polygamma(n as f64, a) }

@@ -197,14 +197,11 @@ pub trait Real: Float + NumAssign + Ordered + Inexact<Abs = Self> {
 }
 
 macro_rules! real {
-    ($t:ty, $erfc:path, $lgamma:path, $next:path; $($name:ident($x:ident $(, $y:ident)?) $e:expr;)*) => {
+    ($t:ty, $lgamma:path, $next:path; $($name:ident($x:ident $(, $y:ident)?) $e:expr;)*) => {
         impl Real for $t {
             #[inline(always)]
             fn of(x: f64) -> Self {
                 x as $t
-            }
-            fn erfc(self) -> Self {
-                $erfc(self)
             }
             fn lgamma(self) -> Self {
                 $lgamma(self)
@@ -226,7 +223,7 @@ macro_rules! real {
         }
     };
 }
-real! { f32, libm::erfcf, libm::lgammaf, libm::nextafterf;
+real! { f32, libm::lgammaf, libm::nextafterf;
     exp_fast(x) math::exp(x);
     exp_down(x) math::exp_down(x);
     exp2_fast(x) math::exp2(x);
@@ -238,13 +235,14 @@ real! { f32, libm::erfcf, libm::lgammaf, libm::nextafterf;
     tanh_fast(x) math::tanh(x);
     pow_fast(x, y) math::pow(x, y);
     erf(x) math::erf(x);
+    erfc(x) math::erfc(x);
     sigmoid(x) math::sigmoid(x);
     silu(x) math::silu(x);
     normal_cdf(x) math::normal_cdf(x);
     gelu_factor(x) math::gelu_factor(x);
     tanh_softplus(x) math::tanh_softplus(x);
 }
-real! { f64, libm::erfc, libm::lgamma, libm::nextafter;
+real! { f64, libm::lgamma, libm::nextafter;
     exp_fast(x) math::exp_double(x);
     exp_down(x) math::exp_double(x);
     exp2_fast(x) x.exp2();
@@ -256,6 +254,7 @@ real! { f64, libm::erfc, libm::lgamma, libm::nextafter;
     tanh_fast(x) math::tanh_double(x);
     pow_fast(x, y) x.powf(y);
     erf(x) libm::erf(x);
+    erfc(x) libm::erfc(x);
     sigmoid(x) math::sigmoid_double(x);
     silu(x) x / (1.0 + (-x).exp_fast());
     gelu_factor(x) x.normal_cdf();

@@ -9,15 +9,17 @@ pub(crate) fn erfc(x: f32) -> f32 {
     let t = x.abs();
     // From here on the result rounds to 0.
     let t = if t > 10.2 { 10.2 } else { t };
-    // `e^(t²) (1 + t) erfc(t)` is smooth in this.
-    let s = (t - 2.0) / (t + 2.0);
+    // `e^(t²) (1 + t) erfc(t)` is smooth in `(t - 2) / (t + 2)`. One division serves both denominators.
+    let (near, far) = (t + 1.0, t + 2.0);
+    let both = 1.0 / (near * far);
+    let s = (t - 2.0) * near * both;
     let p = 3.084_890_492_208_747e-5 * s - 1.077_155_151_877_340_3e-4;
     let p = (p * s - 6.145_076_669_510_319e-4) * s + 1.492_803_162_181_981_9e-4;
     let p = (p * s + 3.900_360_538_816_247e-3) * s - 5.237_836_866_290_452e-4;
     let p = (p * s - 2.523_704_172_994_080_4e-2) * s + 4.253_725_920_603_217e-2;
     let p = (p * s + 3.781_348_172_362_467e-2) * s - 2.599_748_702_284_130_4e-1;
     let p = p * s + 7.661_870_333_933_135e-1;
-    let y = p / (1.0 + t) * exp2_wide(-(t * t) * std::f64::consts::LOG2_E);
+    let y = p * (far * both) * exp2_wide(-(t * t) * std::f64::consts::LOG2_E);
     (if x < 0.0 { 2.0 - y } else { y }) as f32
 }
 
