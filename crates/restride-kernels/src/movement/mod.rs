@@ -2,3 +2,4 @@
 
 pub mod copy;
 pub mod remap;
+pub mod triangle;

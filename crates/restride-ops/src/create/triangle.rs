@@ -4,11 +4,11 @@ use crate::create::range::columns;
 use crate::create::row_major;
 use crate::pointwise::{Metas, Result};
 use crate::support::composite::composite;
-use crate::support::{IN_PLACE, ensure, exact, fail};
-use restride_ir::{Arg, Args, Call, Emit, Layout, Meta, OpDef, OpError, Scalar, Val};
-use restride_kernels::pointwise::{self as k, Input};
+use crate::support::{IN_PLACE, ensure, exact, fail, without_scratch};
+use restride_ir::{Arg, Args, Call, Emit, Meta, OpDef, OpError, Scalar, Val};
+use restride_kernels::movement::triangle::triangle;
 use restride_kernels::support::convert::{gather, scatter};
-use restride_kernels::support::scratch::{self, Temp, room};
+use restride_kernels::support::scratch::{Temp, room};
 use restride_tensor::DType::*;
 use smallvec::SmallVec;
 
@@ -17,24 +17,14 @@ fn infer_tri(a: &Args<'_, Meta>, name: &str) -> Metas {
     ensure!(t.rank() >= 2, "{name}: input tensor must have at least 2 dimensions");
     row_major(t.dtype, t.sizes())
 }
-/// Zeroes the elements that a mask of the last two dimensions selects.
 fn run_tri(c: &Call<'_>, lower: bool) -> Result<()> {
-    let (x, diagonal, out) = (*c.args.tensor(0)?, c.args.int(1)?, &c.outs[0]);
-    let &[.., rows, cols] = x.sizes() else { return fail("a matrix is wanted") };
-    let mut keep = Temp::filled((rows * cols) as usize, 0i64);
-    for (i, row) in keep.chunks_exact_mut(cols.max(1) as usize).enumerate() {
-        let kept = columns(lower, i as i64, cols, diagonal);
-        row[kept.start as usize..kept.end as usize].fill(1);
-    }
-    scratch::tensor(Bool, &Layout::contiguous(&[rows, cols]), |mask| {
-        scatter(&keep, mask);
-        let inputs = [Input::Mask(mask.as_view()), Input::View(x), Input::Parameter(Scalar::Int(0))];
-        k::compute(&k::WHERE, out.dtype(), &inputs, out, 1).map_err(|e| OpError::new(e.to_string()))
-    })
-}
-fn tri_scratch(a: &Args<'_, Meta>, _: &[Meta]) -> Result<usize> {
-    let &[.., rows, cols] = a.tensor(0)?.sizes() else { return fail("a matrix is wanted") };
-    Ok(room::<i64>((rows * cols) as usize) + scratch::tensor_room(Bool, rows * cols))
+    let (x, diagonal) = (c.args.tensor(0)?, c.args.int(1)?);
+    let cols = *x.sizes().last().unwrap_or(&0);
+    let kept = |row: usize| {
+        let kept = columns(lower, row as i64, cols, diagonal);
+        kept.start as usize..kept.end as usize
+    };
+    triangle(x, &kept, &c.outs[0]).map_err(OpError::new)
 }
 
 /// `one_hot` requires the number of classes; otherwise the data would decide the sizes.
@@ -113,8 +103,12 @@ fn meshgrid(e: &mut dyn Emit, a: &Args<'_, Val>) -> Result<SmallVec<[Val; 1]>> {
 }
 
 pub(crate) static OPS: &[OpDef] = &[
-    exact("tril", |a| infer_tri(a, "tril"), |c| run_tri(c, true), tri_scratch, samples!(s_tri)).reusing(IN_PLACE),
-    exact("triu", |a| infer_tri(a, "triu"), |c| run_tri(c, false), tri_scratch, samples!(s_tri)).reusing(IN_PLACE),
+    without_scratch("tril", |a| infer_tri(a, "tril"), |c| run_tri(c, true), samples!(s_tri))
+        .exactly()
+        .reusing(IN_PLACE),
+    without_scratch("triu", |a| infer_tri(a, "triu"), |c| run_tri(c, false), samples!(s_tri))
+        .exactly()
+        .reusing(IN_PLACE),
     exact("one_hot", infer_one_hot, run_one_hot, one_hot_scratch, samples!(s_one_hot)).failing(),
     composite!(meshgrid, s_meshgrid(), "meshgrid").exactly(),
     composite!(meshgrid, s_meshgrid_indexed(), "meshgrid.indexing").exactly(),
