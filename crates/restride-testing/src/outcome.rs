@@ -278,7 +278,7 @@ pub fn by_chance(seed: u64) -> CompileOptions {
     let fuse = FuseOptions {
         most: if mostly() { 2 + rng.below(12) } else { 0 },
         heads: rng.below(4) > 0,
-        siblings: mostly(),
+        siblings: rng.below(6) > 0,
         tiles: rng.below(2) > 0,
         row: if rng.below(6) > 0 { 2 } else { FuseOptions::default().row },
         vary: (rng.below(4) > 0).then_some(seed),

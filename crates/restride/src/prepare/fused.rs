@@ -13,7 +13,7 @@ const FORMS: [(usize, bool, bool); 5] = [
     (usize::MAX, true, true),
     (usize::MAX, true, false),
     (usize::MAX, false, false),
-    (4, false, false),
+    (4, false, true),
     (2, false, false),
 ];
 
