@@ -487,8 +487,8 @@ pub unsafe fn plain_of<T: Compute, A: Rows<T> + ?Sized, B: Panels<T> + ?Sized>(
             for i in 0..m {
                 // SAFETY: as above; the row holds the elements.
                 unsafe { a.fill(i..i + 1, depth.clone(), DEPTH, row.as_mut_ptr()) }
-                // SAFETY: the caller's promise; no two parts have an element of `c`.
                 let mut sums: [T; WIDE] = std::array::from_fn(|j| match j < columns.len() {
+                    // SAFETY: the caller's promise; no two parts have an element of `c`.
                     true => unsafe { cell(i, j).read() },
                     false => T::default(),
                 });
