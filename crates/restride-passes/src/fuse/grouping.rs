@@ -106,7 +106,7 @@ impl<'a> Grouping<'a> {
             (shape, group) = self.grown(root, &BTreeSet::new());
         }
         match shape {
-            Some(shape) if self.options.siblings => self.with_siblings(root, shape, group),
+            Some(shape) if self.options.siblings => self.with_siblings(root, shape, group, declined),
             _ => group,
         }
     }

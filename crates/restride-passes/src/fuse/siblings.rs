@@ -12,10 +12,15 @@ const READERS: usize = 4;
 const TRIALS: usize = 4;
 
 impl Grouping<'_> {
-    /// A group with its siblings, if it is one that they may join.
-    pub(super) fn with_siblings(&mut self, root: NodeId, mut shape: GroupShape, mut group: Vec<usize>) -> Vec<usize> {
+    /// A group with its siblings. What was declined since `declined` stayed out of this group.
+    pub(super) fn with_siblings(
+        &mut self,
+        root: NodeId,
+        mut shape: GroupShape,
+        mut group: Vec<usize>,
+        declined: usize,
+    ) -> Vec<usize> {
         let (mut beside, mut seen) = (BTreeSet::new(), BTreeSet::new());
-        let declined = self.declined.len();
         for _ in 0..TRIALS {
             if shape.head.is_some() {
                 break;
