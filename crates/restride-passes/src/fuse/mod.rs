@@ -5,7 +5,7 @@
 //! ([`Tiling`]), and everything that reads its results is in the group or comes after it, so no value is computed twice; what is
 //! read outside is a result of the fused node. The producer's operands live until the group runs: it stays out where they take
 //! more memory than its results did, and something else runs in between. What reads the same large values joins a group as well, so
-//! that they are read once ([`siblings`]).
+//! that they are read once (`siblings.rs`).
 //!
 //! Source: the cones of technology mapping (Cong and Ding, FlowMap, 1994); loop fusion of XLA.
 
