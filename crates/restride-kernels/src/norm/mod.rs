@@ -7,7 +7,7 @@ mod moments;
 pub mod softmax;
 
 use crate::norm::channels::{scale_channels, scale_room};
-use crate::norm::moments::{COLUMNS, ColumnMoments, Moments, Parts, distances, moments};
+use crate::norm::moments::{COLUMNS, ColumnMoments, Moments, NormParts, distances, moments};
 use crate::norm::softmax::{rows_room, rowwise, sum};
 use crate::support::isa;
 use crate::support::number::Real;
@@ -241,7 +241,7 @@ pub fn batch_norm_train(
                 isa::run(ColumnMoments { data: &data, channels, first: k * COLUMNS, to: m });
             });
         } else {
-            let parts = Parts { run: inner, step: inner * channels, runs: x.sizes()[0] as usize, row: inner, channels };
+            let parts = NormParts { run: inner, step: inner * channels, runs: x.sizes()[0] as usize, row: inner, channels };
             written = parts.normalise::<T, f64>(x, out, &mut found, &factors, threads);
             if !written {
                 let data = pack::<T>(x);
@@ -347,7 +347,7 @@ pub fn group_norm(
             let scale = m.rstd(len, eps) * w.as_ref().map_or(1.0, |w| w[c]);
             (T::of(scale), T::of(b.as_ref().map_or(0.0, |b| b[c]) - m.mean * scale))
         };
-        let parts = Parts { run: len, step: 0, runs: 1, row: inner, channels };
+        let parts = NormParts { run: len, step: 0, runs: 1, row: inner, channels };
         if !parts.normalise::<T, T>(x, out, &mut found, &factors, threads) {
             {
                 let data = pack::<T>(x);

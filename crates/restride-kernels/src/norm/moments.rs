@@ -88,7 +88,7 @@ pub(super) fn distances<T: Real>(run: &[T], mean: f64) -> f64 {
 
 /// The parts of a contiguous tensor that are normalised together: each has runs of elements, at a distance, and all elements of a row
 /// are of one channel.
-pub(super) struct Parts {
+pub(super) struct NormParts {
     /// Elements of a run; the first one of a part is behind that of the part before.
     pub(super) run: usize,
     /// From a run of a part to its next one.
@@ -101,7 +101,7 @@ pub(super) struct Parts {
     pub(super) channels: usize,
 }
 
-impl Parts {
+impl NormParts {
     /// Finds the moments of each part, and writes the part while it is in a cache: `x * scale + shift`, with the `factors` of the
     /// moments and a channel. Nothing is done, which the result says, if memory is in another order or has fewer parts than threads.
     /// The result may share the memory of `x` index by index.

@@ -79,7 +79,7 @@ pub fn scan(
         Scan::Sum => with_compute!(any read, T => {
             let (start, join) = (<T as Number>::Wide::ZERO, Number::plus);
             let rows = |from: &[T], to: &mut [T], len| running(from, to, len, start, join);
-            let beside = |of: Beside<'_, T>| isa::run(RunningBeside { of, start, join });
+            let beside = |of: ScansBeside<'_, T>| isa::run(RunningBeside { of, start, join });
             scanned(x, dim, read, out, threads, &rows, &beside)
         }),
         Scan::Prod => with_compute!(any read, T => {
@@ -112,7 +112,7 @@ fn scanned_by<T: Number>(
     join: impl Fn(T::Wide, T::Wide) -> T::Wide + Copy + Sync,
 ) {
     let rows = |from: &[T], to: &mut [T], len| running(from, to, len, start, join);
-    let beside = |of: Beside<'_, T>| isa::Work::run(RunningBeside { of, start, join });
+    let beside = |of: ScansBeside<'_, T>| isa::Work::run(RunningBeside { of, start, join });
     scanned(x, dim, read, out, threads, &rows, &beside);
 }
 
@@ -124,7 +124,7 @@ fn scanned<T: Number>(
     out: &ViewMut<'_>,
     threads: usize,
     rows: &(dyn Fn(&[T], &mut [T], usize) + Sync),
-    beside: &(dyn Fn(Beside<'_, T>) + Sync),
+    beside: &(dyn Fn(ScansBeside<'_, T>) + Sync),
 ) {
     if out.numel() == 0 {
         return;
@@ -151,7 +151,13 @@ fn scanned<T: Number>(
             par::each(threads, data.len() / (len * inner) * tiles, &|item| {
                 let (block, first) = (item / tiles * len * inner, item % tiles * WIDE);
                 let wide = WIDE.min(inner - first);
-                beside(Beside { from: &data[block..][..len * inner], to: to.at(block + first), first, inner, wide });
+                beside(ScansBeside {
+                    from: &data[block..][..len * inner],
+                    to: to.at(block + first),
+                    first,
+                    inner,
+                    wide,
+                });
             });
         }
         target.finish();
@@ -159,7 +165,7 @@ fn scanned<T: Number>(
 }
 
 /// Neighbouring elements of each row of `inner` elements, from `first` on.
-struct Beside<'a, T> {
+struct ScansBeside<'a, T> {
     from: &'a [T],
     /// Where the result of the first element goes; that of the next row is `inner` elements further.
     to: *mut T,
@@ -170,7 +176,7 @@ struct Beside<'a, T> {
 
 /// Scans of neighbouring elements, side by side.
 struct RunningBeside<'a, T: Number, J> {
-    of: Beside<'a, T>,
+    of: ScansBeside<'a, T>,
     start: T::Wide,
     join: J,
 }
@@ -181,7 +187,7 @@ impl<T: Number, J: Fn(T::Wide, T::Wide) -> T::Wide> isa::Work for RunningBeside<
     const WIDEST: bool = false;
     #[inline(always)]
     fn run(self) {
-        let RunningBeside { of: Beside { from, to, first, inner, wide }, start, join } = self;
+        let RunningBeside { of: ScansBeside { from, to, first, inner, wide }, start, join } = self;
         let mut values = Stack::<T::Wide, WIDE>::new();
         let values = values.filled(wide, start);
         for (i, row) in from.chunks_exact(inner).enumerate() {

@@ -2,7 +2,7 @@
 //! call reads is never written.
 //!
 //! A group grows from its last node towards its operands. A producer joins where the group can still be computed in tiles
-//! ([`Tiling`]), and everything that reads its results is in the group or comes after it, so no value is computed twice; what is
+//! ([`restride_ir::Tiling`]), and everything that reads its results is in the group or comes after it, so no value is computed twice; what is
 //! read outside is a result of the fused node. The producer's operands live until the group runs: it stays out where they take
 //! more memory than its results did, and something else runs in between. What reads the same large values joins a group as well, so
 //! that they are read once (`siblings.rs`).
