@@ -145,24 +145,22 @@ pub struct Affine<'a> {
 /// If `x` and `out`, or `scale` and `shift`, have different lengths, or no number is given.
 pub fn scale_row(x: &[f32], scale: &[f32], shift: &[f32], out: &mut [f32]) {
     assert!(x.len() == out.len() && scale.len() == shift.len(), "rows are of one length");
-    isa::run(ScaledTo(x, scale, shift, out));
+    match (scale, shift) {
+        (&[a], &[b]) => isa::run(Scaled::To(x, out, a, b)),
+        _ => isa::run(ScaledInTurn(x, scale, shift, out)),
+    }
 }
 
-struct ScaledTo<'a>(&'a [f32], &'a [f32], &'a [f32], &'a mut [f32]);
-impl isa::Work for ScaledTo<'_> {
+struct ScaledInTurn<'a>(&'a [f32], &'a [f32], &'a [f32], &'a mut [f32]);
+impl isa::Work for ScaledInTurn<'_> {
     type Out = ();
     const WIDEST: bool = false;
     #[inline(always)]
     fn run(self) {
-        let ScaledTo(x, scale, shift, out) = self;
-        match (scale, shift) {
-            (&[a], &[b]) => out.iter_mut().zip(x).for_each(|(y, x)| *y = Factor::map(*x, a, b)),
-            _ => {
-                for (out, x) in out.chunks_mut(scale.len()).zip(x.chunks(scale.len())) {
-                    let numbers = scale.iter().zip(shift);
-                    out.iter_mut().zip(x).zip(numbers).for_each(|((y, x), (a, b))| *y = Factor::map(*x, *a, *b));
-                }
-            }
+        let ScaledInTurn(x, scale, shift, out) = self;
+        for (out, x) in out.chunks_mut(scale.len()).zip(x.chunks(scale.len())) {
+            let numbers = scale.iter().zip(shift);
+            out.iter_mut().zip(x).zip(numbers).for_each(|((y, x), (a, b))| *y = Factor::map(*x, *a, *b));
         }
     }
 }
@@ -229,10 +227,7 @@ pub fn batch_norm_train(
     let mut found = Temp::filled(channels, Moments::default());
     // Read before anything is written: new running statistics may share memory with the old ones, and those with the weight.
     let (w, b) = (numbers(affine_.weight.as_ref()), numbers(affine_.bias.as_ref()));
-    let factors = |m: &Moments, c: usize| {
-        let scale = m.rstd(count, eps) * w.as_ref().map_or(1.0, |w| w[c]);
-        (scale, b.as_ref().map_or(0.0, |b| b[c]) - m.mean * scale)
-    };
+    let factors = |m: &Moments, c: usize| m.factors((count, eps), (w.as_deref(), b.as_deref()), c);
     let mut written = false;
     with_compute!(float x.dtype(), T => {
         if inner == 1 {
@@ -253,7 +248,7 @@ pub fn batch_norm_train(
         }
     });
     let mean: Temp<f64> = found.iter().map(|m| m.mean).collect();
-    let invstd: Temp<f64> = found.iter().map(|m| 1.0 / (m.squares / count as f64 + eps).sqrt()).collect();
+    let invstd: Temp<f64> = found.iter().map(|m| m.rstd(count, eps)).collect();
     put(stats.mean, mean.iter().copied());
     put(stats.invstd, invstd.iter().copied());
     if let Some(r) = &stats.running {
@@ -344,8 +339,8 @@ pub fn group_norm(
         let mut found = Temp::filled(rows, Moments::default());
         let (w, b) = (numbers(affine_.weight.as_ref()), numbers(affine_.bias.as_ref()));
         let factors = |m: &Moments, c: usize| {
-            let scale = m.rstd(len, eps) * w.as_ref().map_or(1.0, |w| w[c]);
-            (T::of(scale), T::of(b.as_ref().map_or(0.0, |b| b[c]) - m.mean * scale))
+            let (scale, shift) = m.factors((len, eps), (w.as_deref(), b.as_deref()), c);
+            (T::of(scale), T::of(shift))
         };
         let parts = NormParts { run: len, step: 0, runs: 1, row: inner, channels };
         if !parts.normalise::<T, T>(x, out, &mut found, &factors, threads) {

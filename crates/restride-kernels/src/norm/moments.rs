@@ -1,12 +1,12 @@
 //! Means and sums of squared distances of parts of a tensor, and the parts normalised while they are in a cache.
 
 use super::{Factor, Scaled};
-use crate::norm::softmax::sum;
+use crate::norm::softmax::{dense, sum};
 use crate::support::isa;
 use crate::support::number::Real;
 use crate::support::pack::Compute;
 use crate::support::par;
-use restride_tensor::{DType, Layout, View, ViewMut};
+use restride_tensor::{View, ViewMut};
 
 /// Mean and sum of squared deviations.
 #[derive(Clone, Copy, Default)]
@@ -19,6 +19,17 @@ impl Moments {
     /// Inverse standard deviation of `count` elements.
     pub(super) fn rstd(self, count: usize, eps: f64) -> f64 {
         1.0 / (self.squares / count as f64 + eps).sqrt()
+    }
+
+    /// Scale and shift of a channel that normalise `count` elements and apply its weight and bias.
+    pub(super) fn factors(
+        self,
+        (count, eps): (usize, f64),
+        (weight, bias): (Option<&[f64]>, Option<&[f64]>),
+        channel: usize,
+    ) -> (f64, f64) {
+        let scale = self.rstd(count, eps) * weight.map_or(1.0, |w| w[channel]);
+        (scale, bias.map_or(0.0, |b| b[channel]) - self.mean * scale)
     }
 }
 
@@ -113,8 +124,8 @@ impl NormParts {
         factors: &(dyn Fn(&Moments, usize) -> (N, N) + Sync),
         threads: usize,
     ) -> bool {
-        let dense = |dtype: DType, layout: &Layout| dtype == T::DTYPE && layout.is_contiguous();
-        let as_is = dense(x.dtype(), x.layout()) && dense(out.dtype(), out.layout()) && x.sizes() == out.sizes();
+        let as_is =
+            dense::<T>(x.dtype(), x.layout()) && dense::<T>(out.dtype(), out.layout()) && x.sizes() == out.sizes();
         if !as_is || out.numel() == 0 || found.len() < threads {
             return false;
         }

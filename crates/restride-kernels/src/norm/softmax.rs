@@ -97,7 +97,8 @@ pub(crate) fn blockwise<T: Compute>(
     });
 }
 
-fn dense<T: Compute>(dtype: DType, layout: &Layout) -> bool {
+/// Whether elements are of the compute type, and contiguous.
+pub(super) fn dense<T: Compute>(dtype: DType, layout: &Layout) -> bool {
     dtype == T::DTYPE && layout.is_contiguous()
 }
 
