@@ -85,8 +85,7 @@ impl<'a> Grouping<'a> {
             if computes > 1 {
                 self.groups.push(group);
             } else {
-                group.iter().for_each(|p| self.taken.set(self.graph.order[*p], None));
-                self.taken.set(root, None);
+                self.release(&group);
             }
         }
         self.groups.reverse();

@@ -42,13 +42,17 @@ pub(crate) fn fused(
     let mut early = early.filter(|_| !plain.placed.by_time);
     // Each attempt places and plans the program anew.
     let forms = if plain.program.graph().order.len() > LARGE { &FORMS[..3] } else { &FORMS[..] };
+    let mut last = None;
     for &(most, heads, siblings) in forms {
+        let most = options.fuse.most.min(most);
+        let (heads, siblings) = (options.fuse.heads && heads, options.fuse.siblings && siblings);
+        let fuse_options = FuseOptions { most, heads, siblings, ..options.fuse };
+        if last.replace(fuse_options) == Some(fuse_options) {
+            continue;
+        }
         let tried_now = match early.take() {
             Some(early) => early,
             None => {
-                let most = options.fuse.most.min(most);
-                let (heads, siblings) = (options.fuse.heads && heads, options.fuse.siblings && siblings);
-                let fuse_options = FuseOptions { most, heads, siblings, ..options.fuse };
                 let found = timed(&mut times.fuse, || fuse(&plain.program, &fuse_options))?;
                 let Some(Fused { program, groups, remarks }) = found else { continue };
                 if groups == tried {
