@@ -101,12 +101,16 @@ macro_rules! result {
     };
 }
 
-/// Sets the row functions of one group of compute types: `integer` is `int` with what the first vectors lack, comparisons and
-/// shifts of 64 bits; `whole` is `int`, and narrow integers in their own type, where the same expression gives the same there
-/// (`integer` behind it replaces the former); `wrapping` is `whole` where signs do not matter to the bits; `real` is arithmetic,
-/// `basic` such of which code is generated, and `formula` what code is generated of alone; `elementary` has functions of
-/// `support/math.rs`, for which the widest vectors pay; `single` and `double` are one type of these alone, `long_single` such
-/// for which the widest vectors pay; `exponential` has those that `support/math.rs` has of doubles too.
+/// Sets the row functions of one group of compute types:
+/// - `int` is the integers, `integer` the same for comparisons and shifts of 64 bits, which the first vectors lack.
+/// - `whole` is `int` and the narrow integers in their own type, where one expression gives the same result in both. An `integer` behind
+///   it replaces its `int`.
+/// - `wrapping` is `whole` for expressions whose result has the same bits with and without signs.
+/// - `real` is arithmetic of reals. `basic` is `real` that the executor also compiles into machine code, by a `Formula`; `formula` gives
+///   that `Formula` alone.
+/// - `elementary` has the functions of `support/math.rs`, which run in the widest vectors; `exponential` has those of them that
+///   `support/math.rs` has of doubles too.
+/// - `single` and `double` are one type each; `long_single` is `single` in the widest vectors.
 macro_rules! group {
     ($p:ident, $r:ident, int, $xs:tt, $e:expr) => {
         $p.int = Some(rowwise!(i64, result!($r i64), $xs, $e));
