@@ -81,6 +81,12 @@ pub(crate) trait Work {
 pub(crate) fn run<W: Work>(work: W) -> W::Out {
     #[cfg(all(target_arch = "x86_64", not(miri)))]
     if const { W::VECTORS } {
+        // Only processors from before 2013 run it: one copy is enough for all callers.
+        #[cold]
+        #[inline(never)]
+        fn baseline<W: Work>(work: W) -> W::Out {
+            work.run()
+        }
         #[target_feature(enable = "avx2,fma,f16c,bmi1,bmi2")]
         fn avx2<W: Work>(work: W) -> W::Out {
             work.run()
@@ -89,13 +95,13 @@ pub(crate) fn run<W: Work>(work: W) -> W::Out {
         fn avx512<W: Work>(work: W) -> W::Out {
             work.run()
         }
-        match isa() {
-            Isa::Baseline => {}
+        return match isa() {
+            Isa::Baseline => baseline(work),
             // SAFETY: the processor has these features, as `isa` found.
-            Isa::Avx512 if W::WIDEST => return unsafe { avx512(work) },
+            Isa::Avx512 if W::WIDEST => unsafe { avx512(work) },
             // SAFETY: as above.
-            Isa::Avx2 | Isa::Avx512 => return unsafe { avx2(work) },
-        }
+            Isa::Avx2 | Isa::Avx512 => unsafe { avx2(work) },
+        };
     }
     work.run()
 }
