@@ -16,6 +16,7 @@ mod fails;
 mod grad;
 mod graph;
 mod higher_order;
+mod indices;
 mod lazy_bits;
 mod licence;
 mod limits;
@@ -56,6 +57,7 @@ pub use higher_order::{
     ARENA_ALIGN, BodyFrame, CarryPlace, HopCall, HopItem, LoopFrame, Nested, aligned, border_layout, input_meta,
     known_meta, layout_bytes, output_meta,
 };
+pub use indices::sort_indices;
 pub use lazy_bits::LazyBits;
 pub use licence::{Licence, licences};
 pub use limits::{Limits, beyond};

@@ -3,7 +3,9 @@
 use super::Placer;
 use super::hints::{AssembleFn, HintTarget};
 use super::overwrite::Write;
-use restride_ir::{Arg, Args, AssemblyPart, Layout, Meta, NodeId, Place, Reason, RemarkKind, Result, Scalar, ValueId};
+use restride_ir::{
+    Arg, Args, AssemblyPart, Layout, Meta, NodeId, Place, Reason, RemarkKind, Result, Scalar, ValueId, sort_indices,
+};
 
 /// The largest operands around whose places the whole may be stored.
 const CANDIDATES: usize = 4;
@@ -99,7 +101,8 @@ impl Placer<'_> {
     fn around(&self, whole: &Whole) -> Result<Vec<Place>> {
         let Whole { operands, ty, .. } = whole;
         let mut largest: Vec<usize> = (0..operands.len()).collect();
-        largest.sort_by_key(|k| std::cmp::Reverse(self.facts.bytes_of(operands[*k])));
+        let bytes = |k: usize| self.facts.bytes_of(operands[k]);
+        sort_indices(&mut largest, &|a, b| bytes(b).cmp(&bytes(a)));
         let mut out: Vec<Place> = Vec::new();
         for k in largest.into_iter().take(CANDIDATES) {
             let Some(part) = self.places.find(operands[k]) else { continue };

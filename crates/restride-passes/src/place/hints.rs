@@ -8,7 +8,7 @@ use super::places::default_layout;
 use super::views::view_rule;
 use restride_ir::{
     Arg, Args, AssemblyPart, Kernel, Layout, Meta, Movement, NodeId, OpError, Place, Reason, RemarkKind, Result,
-    ValueId, ViewRule,
+    ValueId, ViewRule, sort_indices,
 };
 use restride_tensor::self_overlaps;
 use std::collections::BTreeMap;
@@ -467,7 +467,8 @@ impl Placer<'_> {
 pub(super) fn base_layout(target: &Layout, seen: &Layout, sizes: &[i64]) -> Option<Layout> {
     // The view's dimensions, in the order of the value's elements.
     let mut order: Vec<usize> = (0..seen.rank()).collect();
-    order.sort_by_key(|d| (seen.sizes[*d] <= 1, std::cmp::Reverse(seen.strides[*d])));
+    let key = |d: usize| (seen.sizes[d] <= 1, std::cmp::Reverse(seen.strides[d]));
+    sort_indices(&mut order, &|a, b| key(a).cmp(&key(b)));
     let pick = |l: &Layout| {
         let (sizes, strides): (Vec<i64>, Vec<i64>) = order.iter().map(|d| (l.sizes[*d], l.strides[*d])).unzip();
         Layout::strided(&sizes, &strides, l.offset)

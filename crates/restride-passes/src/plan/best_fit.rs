@@ -4,6 +4,7 @@
 //! at the same time; with too many pairs they only stack items.
 
 use super::problem::{PlanItem, forbidden, height};
+use restride_ir::sort_indices;
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet, BinaryHeap};
 
@@ -175,7 +176,8 @@ fn fit_in_time(items: &[PlanItem]) -> Vec<i64> {
     items.iter().enumerate().for_each(|(k, i)| endings(i, k, &mut ending));
     ending.sort_unstable();
     let mut starting: Vec<usize> = (0..items.len()).collect();
-    starting.sort_by_key(|&k| (items[k].start, Reverse(items[k].size), k));
+    let key = |k: usize| (items[k].start, Reverse(items[k].size), k);
+    sort_indices(&mut starting, &|a, b| key(a).cmp(&key(b)));
     let mut holes = Holes::default();
     let mut offsets = vec![0; items.len()];
     let mut ended = ending.into_iter().peekable();

@@ -10,7 +10,7 @@ use super::bytes_per_step::BytesPerStep;
 use super::problem::{PlanItem, Problem};
 use super::{Needs, PlanOptions, Proof, needs, solve};
 use restride_ir::{
-    BufferId, BufferKind, Error, Graph, MemorySpace, Place, Placement, Plan, Result, Step, Table, ValueId,
+    BufferId, BufferKind, Error, Graph, MemorySpace, Place, Placement, Plan, Result, Step, Table, ValueId, sort_indices,
 };
 
 /// A memory to plan for.
@@ -224,7 +224,7 @@ impl BufferChooser<'_> {
             return Err(alone.height);
         }
         let mut order: Vec<usize> = candidates.to_vec();
-        order.sort_by(|&a, &b| rank(b).total_cmp(&rank(a)).then(a.cmp(&b)));
+        sort_indices(&mut order, &|a, b| rank(b).total_cmp(&rank(a)).then(a.cmp(&b)));
         let mut load = BytesPerStep::new(self.items);
         own.iter().for_each(|&k| load.add(&self.items[k]));
         let mut admitted = own.to_vec();
@@ -257,7 +257,7 @@ impl BufferChooser<'_> {
             Exact { of: self, capacity, load: BytesPerStep::new(self.items), best, plans: EXACT_PLANS, proved: true };
         own.iter().for_each(|&k| search.load.add(&self.items[k]));
         let mut by_value = candidates.to_vec();
-        by_value.sort_by_key(|&k| (std::cmp::Reverse(self.values[k]), k));
+        sort_indices(&mut by_value, &|a, b| self.values[b].cmp(&self.values[a]).then(a.cmp(&b)));
         search.go(&by_value, &mut own.to_vec());
         Ok((search.best, search.proved))
     }

@@ -5,6 +5,7 @@ use super::best_fit::{best_fit, one_after_another};
 use super::problem::{ItemPart, PlanItem, Problem, Proof, Solution, height, lower_bound};
 use super::search::{Outcome, SearchOptions, search};
 use super::sections::Sections;
+use restride_ir::sort_indices;
 
 /// More items than this that hang together in time are not searched: each is a level of the search, which is on the stack.
 const DEEPEST: usize = 4096;
@@ -95,7 +96,7 @@ fn in_ranks(items: &[PlanItem]) -> Vec<PlanItem> {
 /// Items in groups whose members do not live at the same time.
 fn connected(items: &[PlanItem]) -> Vec<Vec<usize>> {
     let mut by_start: Vec<usize> = (0..items.len()).collect();
-    by_start.sort_by_key(|&k| (items[k].start, k));
+    sort_indices(&mut by_start, &|a, b| items[a].start.cmp(&items[b].start));
     let mut groups: Vec<Vec<usize>> = Vec::new();
     let mut end = 0;
     for k in by_start {

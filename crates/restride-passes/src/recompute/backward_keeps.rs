@@ -4,7 +4,7 @@ use super::cost::costs;
 use super::{Aim, reach, run, work};
 use crate::memory_model::{MemoryModel, ModelNode};
 use crate::symbols::specialize;
-use restride_ir::{Binding, CollectTree, Error, ErrorKind, NodeId, Program, Result};
+use restride_ir::{Binding, CollectTree, Error, ErrorKind, NodeId, Program, Result, sort_indices};
 use std::cmp::Reverse;
 use std::collections::{BTreeSet, BinaryHeap};
 
@@ -249,7 +249,8 @@ impl<'a> Choice<'a> {
 
     fn too_much(&self, most: i64) -> Error {
         let mut stay: Vec<usize> = self.kept.iter().copied().collect();
-        stay.sort_by_key(|m| (Reverse(self.model.sizes[*m]), *m));
+        let sizes = &self.model.sizes;
+        sort_indices(&mut stay, &|a, b| sizes[b].cmp(&sizes[a]).then(a.cmp(&b)));
         let named: Vec<String> =
             stay.iter().take(4).map(|m| format!("{} ({} bytes)", self.name(*m), self.model.sizes[*m])).collect();
         let what = format!(

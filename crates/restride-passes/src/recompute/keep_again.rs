@@ -2,6 +2,7 @@
 //! expensive first.
 
 use crate::memory_model::MemoryModel;
+use restride_ir::sort_indices;
 
 /// One time that a piece of memory is made.
 #[derive(Clone, Copy)]
@@ -29,12 +30,12 @@ pub(super) fn restore(model: &MemoryModel, costs: &[i64], mut sequence: Vec<usiz
     }
     let gap = |&(m, k): &(usize, usize)| (versions[m][k - 1].last, versions[m][k].made);
     let mut back: Vec<usize> = (0..sequence.len()).filter(|i| !made[*i].is_empty()).collect();
-    let worth = |i: &usize| {
+    let worth = |i: usize| {
         let held: i64 =
-            made[*i].iter().map(|v| model.sizes[v.0].saturating_mul((gap(v).1 - gap(v).0).max(1) as i64)).sum();
-        costs[sequence[*i]] as f64 / held.max(1) as f64
+            made[i].iter().map(|v| model.sizes[v.0].saturating_mul((gap(v).1 - gap(v).0).max(1) as i64)).sum();
+        costs[sequence[i]] as f64 / held.max(1) as f64
     };
-    back.sort_by(|a, b| worth(b).total_cmp(&worth(a)).then(a.cmp(b)));
+    sort_indices(&mut back, &|a, b| worth(b).total_cmp(&worth(a)).then(a.cmp(&b)));
     let mut stays = vec![true; sequence.len()];
     for i in back {
         let need = |v: &(usize, usize)| model.sizes[v.0];

@@ -5,7 +5,7 @@ use super::growth::{fixed_length, length};
 use super::indexing::position;
 use super::{Evaluator, MAX_ITEMS, numbers};
 use crate::value::{DictRef, ListRef, PyKey, PyValue};
-use restride_ir::{Error, ErrorKind, Expr, Result};
+use restride_ir::{Error, ErrorKind, Expr, Result, sort_indices};
 use std::cell::RefCell;
 use std::rc::Rc;
 
@@ -294,8 +294,8 @@ fn sort(items: &mut [PyValue], reverse: bool) -> Result<()> {
         items.iter().map(|v| if let PyValue::Str(s) = v { Some(s.to_string()) } else { None }).collect();
     let mut order: Vec<usize> = (0..items.len()).collect();
     match (numbers, strings) {
-        (Some(n), _) => order.sort_by(|a, b| n[*a].total_cmp(&n[*b])),
-        (_, Some(s)) => order.sort_by(|a, b| s[*a].cmp(&s[*b])),
+        (Some(n), _) => sort_indices(&mut order, &|a, b| n[a].total_cmp(&n[b])),
+        (_, Some(s)) => sort_indices(&mut order, &|a, b| s[a].cmp(&s[b])),
         _ => return Err(Error::unsupported("a sort of a list of other values than known numbers or strings")),
     }
     if reverse {
