@@ -1,6 +1,7 @@
 //! Eigenvectors of Hermitian matrices and singular vectors, by rotations (Jacobi's): as exact as the matrix says.
 
 use super::{Field, Matrix, matrix_room};
+use crate::sort::sort_positions;
 use crate::support::scratch::{Temp, room};
 
 /// Sweeps of rotations until nothing is left to turn: far more than any matrix needs.
@@ -71,7 +72,7 @@ pub fn eigh<T: Field>(a: &Matrix<T>, upper: bool) -> (Temp<f64>, Matrix<T>) {
         }
     }
     let mut order: Temp<usize> = (0..n).collect();
-    order.sort_unstable_by(|&a, &b| s[(a, a)].re().total_cmp(&s[(b, b)].re()).then(a.cmp(&b)));
+    sort_positions(&mut order, &|&a, &b| s[(a, a)].re().total_cmp(&s[(b, b)].re()).then(a.cmp(&b)));
     for (to, &from) in order.iter().enumerate() {
         values[to] = s[(from, from)].re();
         (0..n).for_each(|r| vectors[(r, to)] = v[(r, from)]);
@@ -137,7 +138,7 @@ pub fn svd<T: Field>(a: &Matrix<T>, full: bool) -> Svd<T> {
     }
     let norms: Temp<f64> = (0..n).map(|c| own(&u, c).sqrt()).collect();
     let mut order: Temp<usize> = (0..n).collect();
-    order.sort_unstable_by(|&a, &b| norms[b].total_cmp(&norms[a]).then(a.cmp(&b)));
+    sort_positions(&mut order, &|&a, &b| norms[b].total_cmp(&norms[a]).then(a.cmp(&b)));
     values.iter_mut().zip(&order).for_each(|(value, &i)| *value = norms[i]);
     let least = values.first().copied().unwrap_or(0.0) * f64::EPSILON * m as f64;
     let mut have = FoundColumns { each: Temp::filled(left.cols, 0), count: 0 };

@@ -4,10 +4,11 @@
 mod generator;
 mod rejection;
 
+use crate::sort::sort_keys;
 use crate::support::convert::{Compute, Kind, gather, store_row};
 use crate::support::isa::{self, Work};
 use crate::support::math;
-use crate::support::number::Real;
+use crate::support::number::{Ordered, Real};
 use crate::support::pack::{compute_room, unpack, with_compute};
 use crate::support::par;
 use crate::support::rows::Rows;
@@ -230,7 +231,7 @@ pub fn multinomial(draws: &Draws, weights: &View<'_>, replacement: bool, out: &V
     let all = gather::<f64>(*weights);
     let mut picked = Temp::filled(out.numel(), 0i64);
     let mut running = Temp::filled(if replacement { n } else { 0 }, 0.0);
-    let mut order = Temp::filled(if replacement { 0 } else { n }, (0.0, 0));
+    let mut order = Temp::filled(if replacement { 0 } else { n }, (0, 0));
     let rows = all.chunks(n.max(1)).zip(picked.chunks_exact_mut(samples.max(1)));
     for (r, (row, picked)) in rows.enumerate() {
         if !row.iter().all(|&w| w >= 0.0 && w.is_finite()) {
@@ -255,11 +256,11 @@ pub fn multinomial(draws: &Draws, weights: &View<'_>, replacement: bool, out: &V
             // Each category waits for an exponential time at the rate of its weight; the first to come are taken.
             let wait = |i: usize| -draws.first((r * n + i) as u64).positive().ln() / row[i];
             for (i, place) in order.iter_mut().enumerate() {
-                *place = (if row[i] > 0.0 { wait(i) } else { f64::INFINITY }, i);
+                *place = (if row[i] > 0.0 { wait(i) } else { f64::INFINITY }.total_key(), i as i64);
             }
             // The index breaks ties.
-            order.sort_unstable_by(|a, b| a.0.total_cmp(&b.0).then(a.1.cmp(&b.1)));
-            picked.iter_mut().zip(order.iter()).for_each(|(place, o)| *place = o.1 as i64);
+            sort_keys(&mut order);
+            picked.iter_mut().zip(order.iter()).for_each(|(place, o)| *place = o.1);
         }
     }
     unpack(&picked, out);
@@ -269,7 +270,7 @@ pub fn multinomial(draws: &Draws, weights: &View<'_>, replacement: bool, out: &V
 /// Scratch bytes of [`multinomial`] for a result of `out` elements.
 pub fn multinomial_room(weights: &Layout, replacement: bool, out: i64) -> usize {
     let n = weights.sizes.last().map_or(1, |&n| n as usize);
-    let each = if replacement { room::<f64>(n) } else { room::<(f64, usize)>(n) };
+    let each = if replacement { room::<f64>(n) } else { room::<(i64, i64)>(n) };
     room::<f64>(weights.numel() as usize) + room::<i64>(out as usize) + each
 }
 

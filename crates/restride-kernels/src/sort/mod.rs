@@ -14,12 +14,25 @@ use crate::support::pack::with_compute;
 use crate::support::rows::cells;
 use crate::support::scratch::{Temp, room};
 use restride_tensor::{DType, Layout, View, ViewMut};
+use std::cmp::Ordering;
 
 /// Sorts numbers, NaN last, -0 before 0.
 // One copy for each type.
 #[inline(never)]
 pub(crate) fn sort_numbers<T: Ordered>(numbers: &mut [T]) {
-    numbers.sort_unstable_by(|&a, &b| a.total_order(b));
+    numbers.sort_unstable_by_key(|x| x.total_key());
+}
+
+/// Sorts pairs of a number's [key](Ordered::key) and its position.
+// One copy for all users.
+#[inline(never)]
+pub(crate) fn sort_keys(keys: &mut [(i64, i64)]) {
+    keys.sort_unstable();
+}
+
+/// Sorts positions by a comparison that leaves none equal; one copy for all comparisons.
+pub(crate) fn sort_positions(order: &mut [usize], compare: &dyn Fn(&usize, &usize) -> Ordering) {
+    order.sort_unstable_by(compare);
 }
 
 /// Which elements of each sorted lane are wanted.
@@ -70,7 +83,7 @@ fn lanes(l: &Layout, dim: usize, rank: usize) -> (Layout, isize) {
 pub fn sort_room((dtype, l): Stored<'_>, dim: usize, pick: SortPick, values: bool, indices: bool) -> usize {
     fn of<C: Ordered>(n: usize, wanted: usize, values: bool, indices: bool) -> usize {
         let results = room::<C>(wanted) * values as usize + room::<i64>(wanted) * indices as usize;
-        room::<C>(n) + room::<(C, i64)>(n) + results
+        room::<C>(n) + room::<(i64, i64)>(n) + results
     }
     let (n, lanes) = (length(l, dim), lanes(l, dim, l.rank()).0.numel() as usize);
     let wanted = pick.wanted(n);
@@ -137,39 +150,34 @@ fn sort_lanes<C: Ordered>(
     let (value_lanes, index_lanes) = (to(values), to(indices));
     let wanted = pick.wanted(n);
     let mut row = Temp::filled(n, C::default());
-    let mut order = Temp::filled(n, (C::default(), 0i64));
+    let mut order = Temp::filled(n, (0i64, 0i64));
+    // Complements of keys have the largest number first. They are made without a branch: signs are hard to foresee.
+    let falling = matches!(pick, SortPick::All { descending: true } | SortPick::Top { largest: true, .. });
+    let flip = -(falling as i64);
     let mut sorted = values.map(|_| Temp::filled(wanted, C::default()));
     let mut positions = indices.map(|_| Temp::filled(wanted, 0i64));
     for (lane, &cell) in from.iter().enumerate() {
         // SAFETY: a lane of the operand.
         unsafe { load_row(src.dtype(), src.base(), cell, step, &mut row) };
-        for (place, x) in order.iter_mut().zip(row.iter().copied().zip(0..)) {
-            *place = x;
+        for (place, (x, at)) in order.iter_mut().zip(row.iter().zip(0..)) {
+            *place = (x.key() ^ flip, at);
         }
         let chosen = match pick {
-            SortPick::All { descending } => {
-                // One copy of the sort for both directions.
-                order.sort_unstable_by(|a, b| {
-                    let order = a.0.order(b.0);
-                    (if descending { order.reverse() } else { order }).then(a.1.cmp(&b.1))
-                });
+            SortPick::All { .. } => {
+                sort_keys(&mut order);
                 &order[..]
             }
-            SortPick::Top { k, largest, sorted } => {
-                if largest {
-                    top::first(&mut order, k, sorted, &|a: &(C, i64), b: &(C, i64)| b.0.order(a.0).is_lt());
-                } else {
-                    top::first(&mut order, k, sorted, &|a: &(C, i64), b: &(C, i64)| a.0.order(b.0).is_lt());
-                }
+            SortPick::Top { k, sorted, .. } => {
+                top::first(&mut order, k, sorted);
                 &order[..k]
             }
             SortPick::Kth(k) => {
-                order.select_nth_unstable_by(k, |a, b| a.0.order(b.0).then(a.1.cmp(&b.1)));
+                order.select_nth_unstable(k);
                 &order[k..=k]
             }
         };
         if let (Some(out), Some((cells, step)), Some(sorted)) = (values, &value_lanes, &mut sorted) {
-            sorted.iter_mut().zip(chosen).for_each(|(to, x)| *to = x.0);
+            sorted.iter_mut().zip(chosen).for_each(|(to, x)| *to = row[x.1 as usize]);
             // SAFETY: a lane of the result, of as many elements.
             unsafe { store_row(out.dtype(), out.base(), cells[lane], *step, sorted) };
         }

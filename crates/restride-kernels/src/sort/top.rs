@@ -5,28 +5,32 @@
 //! otherwise (`topk_impl_loop` in `aten/src/ATen/native/TopKImpl.h`), as libstdc++ has them (Musser, "Introspective Sorting
 //! and Selection Algorithms", 1997). These are the same steps, written for slices.
 
-/// True when the first element goes strictly before the second.
-pub(crate) trait Less<T>: Fn(&T, &T) -> bool {}
-impl<T, F: Fn(&T, &T) -> bool> Less<T> for F {}
+/// A number's [key](crate::support::number::Ordered::key), or its complement, and its position.
+type Keyed = (i64, i64);
+
+/// Whether the first element goes strictly before the second.
+fn less(a: &Keyed, b: &Keyed) -> bool {
+    a.0 < b.0
+}
 
 /// Puts the first `k` elements of the order in front; in order unless `sorted` is false (few of many always are).
-pub(crate) fn first<T: Copy>(row: &mut [T], k: usize, sorted: bool, less: &impl Less<T>) {
+pub(crate) fn first(row: &mut [Keyed], k: usize, sorted: bool) {
     if k == 0 {
         return;
     }
     if k * 64 <= row.len() {
-        heap_select(row, k, less);
-        sort_heap(&mut row[..k], less);
+        heap_select(row, k);
+        sort_heap(&mut row[..k]);
     } else {
-        nth_element(row, k - 1, less);
+        nth_element(row, k - 1);
         if sorted {
-            sort(&mut row[..k - 1], less);
+            sort(&mut row[..k - 1]);
         }
     }
 }
 
 /// Moves `value` down from the hole at `at` to a leaf, then up to where it belongs, but not above `at`.
-fn adjust_heap<T: Copy>(heap: &mut [T], at: usize, value: T, less: &impl Less<T>) {
+fn adjust_heap(heap: &mut [Keyed], at: usize, value: Keyed) {
     let (len, mut hole) = (heap.len(), at);
     while 2 * hole + 2 < len {
         let mut child = 2 * hole + 2;
@@ -48,30 +52,30 @@ fn adjust_heap<T: Copy>(heap: &mut [T], at: usize, value: T, less: &impl Less<T>
 }
 
 /// Leaves the first `k` of the order in front, as a heap with the last of them on top.
-fn heap_select<T: Copy>(row: &mut [T], k: usize, less: &impl Less<T>) {
+fn heap_select(row: &mut [Keyed], k: usize) {
     for at in (0..k / 2).rev() {
         let value = row[at];
-        adjust_heap(&mut row[..k], at, value, less);
+        adjust_heap(&mut row[..k], at, value);
     }
     for i in k..row.len() {
         if less(&row[i], &row[0]) {
             let value = row[i];
             row[i] = row[0];
-            adjust_heap(&mut row[..k], 0, value, less);
+            adjust_heap(&mut row[..k], 0, value);
         }
     }
 }
 
-fn sort_heap<T: Copy>(heap: &mut [T], less: &impl Less<T>) {
+fn sort_heap(heap: &mut [Keyed]) {
     for last in (1..heap.len()).rev() {
         let value = heap[last];
         heap[last] = heap[0];
-        adjust_heap(&mut heap[..last], 0, value, less);
+        adjust_heap(&mut heap[..last], 0, value);
     }
 }
 
 /// Splits a row of more than 3 elements around the median of three of them; gives where the second part begins.
-fn partition<T: Copy>(row: &mut [T], less: &impl Less<T>) -> usize {
+fn partition(row: &mut [Keyed]) -> usize {
     let (a, b, c) = (1, row.len() / 2, row.len() - 1);
     let median = if less(&row[a], &row[b]) {
         if less(&row[b], &row[c]) {
@@ -112,50 +116,50 @@ fn depth(len: usize) -> u32 {
 }
 
 /// Puts the element of the given rank in its place, smaller ones before it.
-fn nth_element<T: Copy>(row: &mut [T], nth: usize, less: &impl Less<T>) {
+fn nth_element(row: &mut [Keyed], nth: usize) {
     let (mut first, mut last, mut left) = (0, row.len(), depth(row.len()));
     while last - first > 3 {
         if left == 0 {
-            heap_select(&mut row[first..last], nth + 1 - first, less);
+            heap_select(&mut row[first..last], nth + 1 - first);
             row.swap(first, nth);
             return;
         }
         left -= 1;
-        let cut = first + partition(&mut row[first..last], less);
+        let cut = first + partition(&mut row[first..last]);
         if cut <= nth {
             first = cut;
         } else {
             last = cut;
         }
     }
-    insertion_sort(&mut row[first..last], less);
+    insertion_sort(&mut row[first..last]);
 }
 
-fn sort<T: Copy>(row: &mut [T], less: &impl Less<T>) {
+fn sort(row: &mut [Keyed]) {
     if row.is_empty() {
         return;
     }
-    split(row, depth(row.len()), less);
-    insertion_sort(row, less);
+    split(row, depth(row.len()));
+    insertion_sort(row);
 }
 
 /// Splits a row until its parts are short.
-fn split<T: Copy>(row: &mut [T], mut left: u32, less: &impl Less<T>) {
+fn split(row: &mut [Keyed], mut left: u32) {
     let mut last = row.len();
     while last > 16 {
         if left == 0 {
-            heap_select(&mut row[..last], last, less);
-            sort_heap(&mut row[..last], less);
+            heap_select(&mut row[..last], last);
+            sort_heap(&mut row[..last]);
             return;
         }
         left -= 1;
-        let cut = partition(&mut row[..last], less);
-        split(&mut row[cut..last], left, less);
+        let cut = partition(&mut row[..last]);
+        split(&mut row[cut..last], left);
         last = cut;
     }
 }
 
-fn insertion_sort<T: Copy>(row: &mut [T], less: &impl Less<T>) {
+fn insertion_sort(row: &mut [Keyed]) {
     for i in 1..row.len() {
         let at = row[..i].iter().rposition(|x| !less(&row[i], x)).map_or(0, |p| p + 1);
         row[at..=i].rotate_right(1);
@@ -169,9 +173,9 @@ mod tests {
     /// Where `torch.topk(torch.full((n,), 0.25), k)` of PyTorch 2.15 takes its elements from.
     #[test]
     fn equals_come_as_pytorch_has_them() {
-        let indices = |n: usize, k, sorted| {
-            let mut row: Vec<(f32, usize)> = (0..n).map(|i| (0.25, i)).collect();
-            first(&mut row, k, sorted, &|a: &(f32, usize), b: &(f32, usize)| a.0 > b.0);
+        let indices = |n, k, sorted| {
+            let mut row: Vec<Keyed> = (0..n).map(|i| (25, i)).collect();
+            first(&mut row, k, sorted);
             row[..k.min(12)].iter().map(|x| x.1).collect::<Vec<_>>()
         };
         assert_eq!(indices(100, 2, true), [67, 66]);
@@ -189,19 +193,19 @@ mod tests {
         for n in 1..200usize {
             let mut next = || {
                 state = state.wrapping_mul(6364136223846793005).wrapping_add(1442695040888963407);
-                (state >> 33) % (n as u64)
+                ((state >> 33) % n as u64) as i64
             };
-            let row: Vec<u64> = (0..n).map(|_| next()).collect();
+            let row: Vec<Keyed> = (0..n).map(|_| (next(), 0)).collect();
             let mut all = row.clone();
             all.sort_unstable();
             for k in [1, n / 70, n / 3, n - 1, n] {
                 let mut got = row.clone();
-                first(&mut got, k, true, &|a: &u64, b: &u64| a < b);
+                first(&mut got, k, true);
                 assert_eq!(got[..k], all[..k], "{k} of {row:?}");
                 // Heap selection where partitions run out.
                 let mut got = row.clone();
-                split(&mut got, 0, &|a: &u64, b: &u64| a < b);
-                insertion_sort(&mut got, &|a: &u64, b: &u64| a < b);
+                split(&mut got, 0);
+                insertion_sort(&mut got);
                 assert_eq!(got, all);
             }
         }

@@ -1,5 +1,6 @@
 //! Equal elements found: of all, or of neighbours; single elements, or slices along a dimension.
 
+use crate::sort::{sort_keys, sort_positions};
 use crate::support::convert::{Kind, gather};
 use crate::support::number::Ordered;
 use crate::support::pack::with_compute;
@@ -29,11 +30,6 @@ pub fn groups(t: &View<'_>, length: usize, neighbours: bool) -> Result<Groups, S
     })
 }
 
-/// One copy for all element types.
-fn sort_rows(order: &mut [usize], compare: &dyn Fn(&usize, &usize) -> Ordering) {
-    order.sort_by(compare);
-}
-
 fn grouped<C: Ordered>(all: &[C], length: usize, neighbours: bool) -> Groups {
     let rows: Vec<&[C]> = all.chunks_exact(length).collect();
     let mut order: Vec<usize> = Vec::new();
@@ -45,9 +41,9 @@ fn grouped<C: Ordered>(all: &[C], length: usize, neighbours: bool) -> Groups {
     if length > 1 && !neighbours {
         let compare = |a: &usize, b: &usize| {
             let pairs = rows[*a].iter().zip(rows[*b]);
-            pairs.map(|(x, y)| x.order(*y)).find(|o| *o != Ordering::Equal).unwrap_or(Ordering::Equal)
+            pairs.map(|(x, y)| x.order(*y)).find(|o| *o != Ordering::Equal).unwrap_or(a.cmp(b))
         };
-        sort_rows(&mut order, &compare);
+        sort_positions(&mut order, &compare);
     }
     let mut out = Groups { first: Vec::new(), inverse: vec![0; rows.len()], counts: Vec::new() };
     let mut last: Option<usize> = None;
@@ -72,9 +68,9 @@ fn element_order<C: Ordered>(all: &[C]) -> Vec<usize> {
     {
         return order;
     }
-    let mut pairs: Vec<(C, usize)> = all.iter().copied().zip(0..).collect();
-    pairs.sort_unstable_by(|(x, i), (y, j)| x.order(*y).then(i.cmp(j)));
-    pairs.into_iter().map(|(_, i)| i).collect()
+    let mut keys: Vec<(i64, i64)> = all.iter().map(|x| x.key()).zip(0..).collect();
+    sort_keys(&mut keys);
+    keys.into_iter().map(|(_, i)| i as usize).collect()
 }
 
 /// [`element_order`] of integers that are close together, by counting them.

@@ -83,9 +83,14 @@ pub trait Ordered: Number + PartialOrd {
         self.partial_cmp(&other).unwrap_or_else(|| self.has_nan().cmp(&other.has_nan()))
     }
 
-    /// As [`order`](Ordered::order), -0 before 0.
-    fn total_order(self, other: Self) -> Ordering {
-        self.order(other)
+    /// An integer in the order of the numbers, -0 before 0 and NaN last.
+    fn total_key(self) -> i64;
+
+    /// An integer in the [`order`](Ordered::order) of the numbers: one sort of keys does for all types.
+    #[inline(always)]
+    fn key(self) -> i64 {
+        // The sum makes a zero of -0.
+        self.plus(Self::ZERO).total_key()
     }
 
     /// Whether `self` replaces the maximum so far. NaN does, and only NaN replaces NaN.
@@ -97,19 +102,28 @@ pub trait Ordered: Number + PartialOrd {
 impl Ordered for i64 {
     const LEAST: i64 = i64::MIN;
     const MOST: i64 = i64::MAX;
+    #[inline(always)]
+    fn total_key(self) -> i64 {
+        self
+    }
 }
 impl Ordered for f32 {
     const LEAST: f32 = f32::NEG_INFINITY;
     const MOST: f32 = f32::INFINITY;
-    fn total_order(self, other: f32) -> Ordering {
-        self.order(other).then(self.total_cmp(&other))
+    #[inline(always)]
+    fn total_key(self) -> i64 {
+        // Bits of negative numbers fall as the numbers rise.
+        let bits = self.to_bits() as i32;
+        (if self.is_nan() { i32::MAX } else { bits ^ (bits >> 31 & i32::MAX) }) as i64
     }
 }
 impl Ordered for f64 {
     const LEAST: f64 = f64::NEG_INFINITY;
     const MOST: f64 = f64::INFINITY;
-    fn total_order(self, other: f64) -> Ordering {
-        self.order(other).then(self.total_cmp(&other))
+    #[inline(always)]
+    fn total_key(self) -> i64 {
+        let bits = self.to_bits() as i64;
+        if self.is_nan() { i64::MAX } else { bits ^ (bits >> 63 & i64::MAX) }
     }
 }
 
@@ -260,4 +274,28 @@ real! { f64, libm::lgamma, libm::nextafter;
     gelu_factor(x) x.normal_cdf();
     normal_cdf(x) 0.5 * (1.0 + libm::erf(x * std::f64::consts::FRAC_1_SQRT_2));
     tanh_softplus(x) x.exp().ln_1p().tanh();
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn hold<T: Ordered>(numbers: &[T]) {
+        for (i, &a) in numbers.iter().enumerate() {
+            for (j, &b) in numbers.iter().enumerate() {
+                assert_eq!(a.key().cmp(&b.key()), a.order(b), "{a:?} and {b:?}");
+                assert_eq!(a.total_key().cmp(&b.total_key()), i.cmp(&j), "{a:?} and {b:?}");
+            }
+        }
+    }
+
+    #[test]
+    fn keys_have_the_order_of_numbers() {
+        let some = [0.0, f32::from_bits(1), f32::MIN_POSITIVE, 1.5, f32::MAX, f32::INFINITY];
+        hold(&some.iter().rev().map(|x| -x).chain(some).chain([f32::NAN]).collect::<Vec<f32>>());
+        let some = [0.0, f64::from_bits(1), f64::MIN_POSITIVE, 1.5, f64::MAX, f64::INFINITY];
+        hold(&some.iter().rev().map(|x| -x).chain(some).chain([f64::NAN]).collect::<Vec<f64>>());
+        hold(&[i64::MIN, -1, 0, 1, i64::MAX]);
+        assert_eq!((-f32::NAN).key(), f32::NAN.key());
+    }
 }
