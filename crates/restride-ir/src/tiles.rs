@@ -306,7 +306,8 @@ impl Tiling {
             let known: Follows = self.follows(v).into();
             for (i, (l, n)) in loops.iter().zip(&sizes).enumerate() {
                 let Some(l) = l.filter(|l| !kept(*l) && *n != 1 && space[usize::from(*l)].is_none()) else { continue };
-                space[usize::from(l)] = known.get(i).copied().flatten().or_else(|| {
+                let other = known.get(i).copied().flatten().or_else(|| self.alike(*n, space));
+                space[usize::from(l)] = other.or_else(|| {
                     let new = u8::try_from(self.sizes.len()).ok()?;
                     self.sizes.push(*n);
                     self.cut.push(false);
@@ -315,6 +316,13 @@ impl Tiling {
             }
         }
         Ok(())
+    }
+
+    /// A dimension that no tile cuts, of this size, and along which a call does not go yet: loops of one size may run together, and what
+    /// reads its elements otherwise says so.
+    fn alike(&self, n: i64, space: &[Option<u8>]) -> Option<u8> {
+        let free = |d: &usize| !self.cut[*d] && self.sizes[*d] == n && !space.contains(&Some(*d as u8));
+        (0..self.sizes.len()).find(free).map(|d| d as u8)
     }
 
     /// A reader goes along dimensions of a value in this way, by loops that are these dimensions: where another one does so in another,

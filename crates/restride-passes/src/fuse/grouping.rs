@@ -96,14 +96,7 @@ impl<'a> Grouping<'a> {
     fn group(&mut self, root: NodeId) -> Vec<usize> {
         let declined = self.declined.len();
         self.joins = !self.options.tiles;
-        let (mut shape, mut group) = self.grown(root, &BTreeSet::new());
-        if self.joins && shape.as_ref().is_some_and(|s| s.has_whole() && !self.joined(s, &group)) {
-            // Without calls that join what they do not cut, another group may be as large.
-            self.release(&group);
-            self.declined.truncate(declined);
-            self.joins = false;
-            (shape, group) = self.grown(root, &BTreeSet::new());
-        }
+        let (shape, group) = self.fitting(root, &BTreeSet::new());
         match shape {
             Some(shape) if self.options.siblings => self.with_siblings(root, shape, group, declined),
             _ => group,
@@ -116,7 +109,7 @@ impl<'a> Grouping<'a> {
     }
 
     /// Whether calls join what a group does not cut, along rows that are neighbours in memory.
-    pub(super) fn joined(&self, shape: &GroupShape, group: &[usize]) -> bool {
+    fn joined(&self, shape: &GroupShape, group: &[usize]) -> bool {
         let graph = self.graph;
         let nodes = || group.iter().map(|p| graph.order[*p]);
         let calls = in_passes(graph, nodes()).into_iter();
@@ -138,8 +131,23 @@ impl<'a> Grouping<'a> {
         })
     }
 
+    /// The group that grows from `root` and nodes beside it, with calls that join what it does not cut if it is of use, and otherwise
+    /// without such dimensions.
+    pub(super) fn fitting(&mut self, root: NodeId, beside: &BTreeSet<usize>) -> (Option<GroupShape>, Vec<usize>) {
+        let declined = self.declined.len();
+        let (shape, group) = self.grown(root, beside);
+        if !self.joins || shape.as_ref().is_none_or(|s| !s.has_whole() || self.joined(s, &group)) {
+            return (shape, group);
+        }
+        // Without calls that join what they do not cut, another group may be as large.
+        self.release(&group);
+        self.declined.truncate(declined);
+        self.joins = false;
+        self.grown(root, beside)
+    }
+
     /// The group that grows from `root` and nodes beside it: its shape, and the positions of its nodes.
-    pub(super) fn grown(&mut self, root: NodeId, beside: &BTreeSet<usize>) -> (Option<GroupShape>, Vec<usize>) {
+    fn grown(&mut self, root: NodeId, beside: &BTreeSet<usize>) -> (Option<GroupShape>, Vec<usize>) {
         let graph = self.graph;
         let Some(mut shape) = self.shape(root) else { return (None, Vec::new()) };
         self.taken.set(root, Some(root));

@@ -29,10 +29,10 @@ impl Grouping<'_> {
             let wanted: BTreeSet<usize> = beside.union(&cone).copied().collect_set();
             self.release(&group);
             let before = self.declined.len();
-            let (grown, larger) = self.grown(root, &wanted);
+            let joins = self.joins;
+            let (grown, larger) = self.fitting(root, &wanted);
             let has = |p: &usize| larger.binary_search(p).is_ok();
-            let fits = |s: &GroupShape| !s.has_whole() || self.options.tiles || self.joined(s, &larger);
-            match grown.filter(|s| wanted.iter().chain(&group).all(has) && fits(s)) {
+            match grown.filter(|_| wanted.iter().chain(&group).all(has)) {
                 Some(s) => {
                     (shape, group, beside) = (s, larger, wanted);
                     // What stayed out of the smaller group may be in this one.
@@ -41,6 +41,7 @@ impl Grouping<'_> {
                 None => {
                     self.release(&larger);
                     self.declined.truncate(before);
+                    self.joins = joins;
                     group.iter().for_each(|p| self.taken.set(self.graph.order[*p], Some(root)));
                 }
             }
