@@ -459,6 +459,8 @@ pub struct OpDef {
     pub macs: Option<MacsFn>,
     /// Decomposition into other operators, for an operator without a kernel.
     pub decompose: Option<DecomposeFn>,
+    /// What a view operator computes where it copies: an operator that fusion and placement know more about (`to` of another type).
+    pub copies_by: Option<DecomposeFn>,
     /// Calls that are decomposed although the operator has a kernel (`index` with a mask: sizes depend on data).
     pub composed: Option<fn(&Args<'_, Meta>) -> bool>,
     /// Element by element with broadcasting; the in-place form visits cells in logical index order.
@@ -575,6 +577,7 @@ impl OpDef {
             layout_time: None,
             macs: None,
             decompose: None,
+            copies_by: None,
             composed: None,
             pointwise: false,
             halves_aside: false,

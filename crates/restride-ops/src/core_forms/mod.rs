@@ -29,7 +29,7 @@ pub fn is_core(op: Op) -> bool {
 pub fn core_form(op: Op) -> Option<DecomposeFn> {
     static NAMES: OnceLock<HashMap<&'static str, DecomposeFn>> = OnceLock::new();
     let forms = NAMES.get_or_init(|| FORMS.iter().flat_map(|(names, f)| names.iter().map(|n| (*n, *f))).collect());
-    forms.get(op.name()).copied().or(op.def().decompose)
+    forms.get(op.name()).copied().or(op.def().copies_by).or(op.def().decompose)
 }
 
 fn one_of(v: Val) -> Vals {
@@ -181,13 +181,6 @@ static SAID: &[CoreForm] = &[
     (&["aten.index_copy.default"], |e, a| put_along(e, a, *a.tensor(3)?, false)),
     (&["aten.index_add.default"], index_add),
     (&["aten.index_fill.int_Scalar", "aten.index_fill.int_Tensor"], index_fill),
-    (&["aten.to.dtype"], |e, a| convert(e, a, a.opt_dtype(1)?)),
-    (&["aten.to.device"], |e, a| convert(e, a, a.opt_dtype(2)?)),
-    (&["aten.to.dtype_layout"], |e, a| convert(e, a, a.opt_dtype(1)?)),
-    (&["aten.to.other", "aten.type_as.default"], |e, a| {
-        let to = dtype(e, *a.tensor(1)?);
-        convert(e, a, Some(to))
-    }),
     (&["aten.lift_fresh_copy.default"], |e, a| one_of(emit!(e, "aten.clone.default", pass(a, 0))?)),
     (&["aten.contiguous.default"], |e, a| {
         one_of(emit!(e, "aten.clone.default", pass(a, 0), Arg::MemoryFormat(MemoryFormat::Contiguous))?)

@@ -108,14 +108,6 @@ pub(super) fn index_fill(e: &mut dyn Emit, a: &ValArgs<'_>) -> Vals {
     put_along(e, a, value, false)
 }
 
-pub(super) fn convert(e: &mut dyn Emit, a: &ValArgs<'_>, to: Option<DType>) -> Vals {
-    let x = *a.tensor(0)?;
-    one_of(match to.filter(|d| *d != dtype(e, x)) {
-        Some(to) => emit!(e, "aten._to_copy.default", x, to)?,
-        None => emit!(e, "aten.clone.default", x)?,
-    })
-}
-
 pub(super) fn without_scales(a: &ValArgs<'_>, from: usize) -> Result<()> {
     ensure!((from..a.0.len()).all(|i| a.is_none(i)), "a scale factor beside the size");
     Ok(())

@@ -1,8 +1,9 @@
 //! Views of the element type or the memory format, and the copies made where no view exists.
 
-use crate::support::{IN_PLACE, Metas, ensure, suggests_channels_last};
+use crate::support::{IN_PLACE, Metas, ValArgs, Vals, emit, ensure, pass, suggests_channels_last};
 use restride_ir::{
-    Args, Exactness, Kernel, MathView, MemoryFormat, Meta, Movement, OpDef, SampleFn, TensorType, ViewArgs, ViewOutcome,
+    Arg, Args, DecomposeFn, Emit, Exactness, Kernel, MathView, MemoryFormat, Meta, Movement, OpDef, SampleFn,
+    TensorType, ViewArgs, ViewOutcome,
 };
 use restride_kernels::pointwise::IDENTITY;
 use restride_tensor::{DType, Dim, Layout};
@@ -269,9 +270,31 @@ fn infer_fresh(a: &Args<'_, Meta>) -> Metas {
 }
 
 /// A cast: the tensor itself where the type stays, otherwise a conversion in the same logical order.
-const fn a_cast<R: Rule>(schema: &'static str, infer: restride_ir::InferFn, samples: Option<SampleFn>) -> OpDef {
+const fn a_cast<R: Rule>(
+    schema: &'static str,
+    infer: restride_ir::InferFn,
+    copies: DecomposeFn,
+    samples: Option<SampleFn>,
+) -> OpDef {
     // The cast changes the elements, so the operator is no movement.
-    OpDef { movement: None, itself: true, ..view_or_copy::<R>(schema, infer, samples) }
+    OpDef { movement: None, itself: true, copies_by: Some(copies), ..view_or_copy::<R>(schema, infer, samples) }
+}
+
+/// The copy that a cast makes, in the memory format of this argument.
+fn converted(e: &mut dyn Emit, a: &ValArgs<'_>, to: Option<DType>, format: Option<usize>) -> Vals {
+    let x = *a.tensor(0)?;
+    let format = format.map(|i| pass(a, i)).filter(|f| !matches!(f, Arg::MemoryFormat(MemoryFormat::Preserve)));
+    let format = format.unwrap_or(Arg::None);
+    Ok(smallvec![match to.filter(|to| *to != e.meta(x).dtype) {
+        Some(to) => emit!(e, "aten._to_copy.default", x, to, Arg::None, Arg::None, Arg::None, false, format)?,
+        None => emit!(e, "aten.clone.default", x, format)?,
+    }])
+}
+
+/// As [`converted`], to the type of argument 1.
+fn converted_like(e: &mut dyn Emit, a: &ValArgs<'_>, format: Option<usize>) -> Vals {
+    let to = e.meta(*a.tensor(1)?).dtype;
+    converted(e, a, Some(to), format)
 }
 
 const fn a_clone(schema: &'static str, infer: restride_ir::InferFn, samples: Option<SampleFn>) -> OpDef {
@@ -300,12 +323,27 @@ pub(crate) static OPS: &[OpDef] = &[
         ..a_clone("_to_copy", infer_to_copy, samples!(s_to_copy))
     },
     itself(view_or_copy::<Contiguous>("contiguous", infer_contiguous, samples!(s_contiguous))),
-    a_cast::<ToDType>("to.dtype", infer_to_dtype, samples!(s_to)),
-    a_cast::<ToDevice>("to.device", infer_to_device, samples!(s_to_device)),
-    a_cast::<ToLayout>("to.dtype_layout", infer_to_layout, samples!(s_to_layout)),
-    a_cast::<ToOther>("to.other", infer_to_other, samples!(s_to_other)),
+    a_cast::<ToDType>("to.dtype", infer_to_dtype, |e, a| converted(e, a, a.opt_dtype(1)?, Some(4)), samples!(s_to)),
+    a_cast::<ToDevice>(
+        "to.device",
+        infer_to_device,
+        |e, a| converted(e, a, a.opt_dtype(2)?, Some(5)),
+        samples!(s_to_device),
+    ),
+    a_cast::<ToLayout>(
+        "to.dtype_layout",
+        infer_to_layout,
+        |e, a| converted(e, a, a.opt_dtype(1)?, Some(7)),
+        samples!(s_to_layout),
+    ),
+    a_cast::<ToOther>("to.other", infer_to_other, |e, a| converted_like(e, a, Some(4)), samples!(s_to_other)),
     // PyTorch's schema omits the alias that this operator returns where the types agree.
-    a_cast::<TypeAs>("aten::type_as(Tensor(a) self, Tensor other) -> Tensor(a)", infer_type_as, samples!(s_to_other)),
+    a_cast::<TypeAs>(
+        "aten::type_as(Tensor(a) self, Tensor other) -> Tensor(a)",
+        infer_type_as,
+        |e, a| converted_like(e, a, None),
+        samples!(s_to_other),
+    ),
     OpDef { detaches: true, asks_for_strides: true, ..a_view::<ViewDType>("view.dtype", samples!(s_view_dtype)) },
     a_view::<ViewAsReal>("view_as_real", samples!(s_complex)),
     asks_for_strides(a_view::<ViewAsComplex>("view_as_complex", samples!(s_as_complex))),

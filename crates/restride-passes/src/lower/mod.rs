@@ -63,7 +63,7 @@ pub(crate) struct LowerOptions<'a> {
 impl<'a> LowerOptions<'a> {
     /// The operators' own compositions.
     fn compositions(whole: &'a dyn Fn(Op) -> bool) -> LowerOptions<'a> {
-        LowerOptions { whole, form: |op| op.def().decompose, by_size: true }
+        LowerOptions { whole, form: |op| op.def().decompose.or(op.def().copies_by), by_size: true }
     }
 }
 
@@ -160,6 +160,9 @@ fn needs_lowering(graph: &Graph, node: &Node) -> Result<bool> {
         && which(&Args(&known_or_refused(node, meta)?))
     {
         return Ok(true);
+    }
+    if let (Some(rule), Some(_)) = (def.view, def.copies_by) {
+        return Ok(matches!(rule.of(&known_or_refused(node, meta)?)?, ViewOutcome::Copy));
     }
     if def.hop.is_some() || !matches!(def.kernel, Kernel::None) || def.movement.is_some() {
         return Ok(false);
@@ -301,7 +304,8 @@ impl Emit for LoweringEmit<'_> {
             types = Some(v.to_vec());
         }
         let composed = self.rules.by_size && def.composed.is_some_and(|which| which(&Args(&metas)));
-        if types.is_none() && (composed || !(self.rules.whole)(op) && def.movement.is_none()) {
+        if types.is_none() && (composed || def.copies_by.is_some() || !(self.rules.whole)(op) && def.movement.is_none())
+        {
             return self.expand(op, &args);
         }
         let types = match types {
