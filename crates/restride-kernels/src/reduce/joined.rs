@@ -206,9 +206,15 @@ impl<T: Compute, J: Fn(T, T) -> T + Copy + Sync> JoinedRows<T, J> {
         wide: usize,
         memory: &'m mut Stack<T, STACK>,
     ) -> &'m mut [T] {
+        let from = of.x.base().cast::<T>().wrapping_offset(at + of.rows.first());
+        if of.run && of.len <= side::<T>() && (STRIP..=side::<T>()).contains(&wide) {
+            let to = memory.filled(wide, self.unit);
+            let (apart, len) = (of.rows.stride(0), of.len);
+            isa::run(Strips { to: &mut *to, from, apart, len, unit: self.unit, join: self.join });
+            return to;
+        }
         let mut tree = TreeBeside { memory: memory.filled(of.levels::<T>() * wide, self.unit), wide, depth: 0 };
         if of.run && wide > side::<T>() {
-            let from = of.x.base().cast::<T>().wrapping_offset(at + of.rows.first());
             isa::run(PartByPart {
                 tree: &mut tree,
                 from,
@@ -328,13 +334,58 @@ impl<T: Compute, J: Fn(T, T) -> T + Copy> isa::Work for RowByRow<'_, T, J> {
     const WIDEST: bool = false;
     #[inline(always)]
     fn run(self) {
-        let RowByRow { to, from, apart, len, unit, join } = self;
-        for (i, to) in to.iter_mut().enumerate() {
+        let RowByRow { mut to, mut from, apart, len, unit, join } = self;
+        if len <= SHORT {
+            let (vectors, rest) = to.as_chunks_mut::<STRIP>();
+            for to in vectors {
+                // SAFETY: the elements of the rows.
+                *to = unsafe { short_rows(from, apart, len, unit, join) };
+                from = from.wrapping_offset(STRIP as isize * apart);
+            }
+            to = rest;
+        }
+        for to in to {
             // SAFETY: the elements of a row.
-            let row = unsafe { std::slice::from_raw_parts(from.wrapping_offset(i as isize * apart), len) };
+            let row = unsafe { std::slice::from_raw_parts(from, len) };
             *to = lanes(row, unit, |x| x, join);
+            from = from.wrapping_offset(apart);
         }
     }
+}
+
+/// Elements of rows that are joined beside each other though their elements are neighbours.
+const SHORT: usize = 16;
+
+/// Joins each of some rows of at most [`SHORT`] elements, in the order of [`lanes`].
+///
+/// # Safety
+/// These rows have elements to read, `apart` from one row to the next.
+#[inline(always)]
+unsafe fn short_rows<T: Copy>(
+    from: *const T,
+    apart: isize,
+    len: usize,
+    unit: T,
+    join: impl Fn(T, T) -> T,
+) -> [T; STRIP] {
+    let mut parts = [[unit; STRIP]; SHORT];
+    for (i, part) in parts.iter_mut().enumerate().take(len) {
+        for (j, part) in part.iter_mut().enumerate() {
+            // SAFETY: the caller's promise.
+            *part = join(unit, unsafe { from.wrapping_offset(j as isize * apart).add(i).read() });
+        }
+    }
+    let mut n = len.next_power_of_two();
+    while n > 1 {
+        n /= 2;
+        for i in 0..n {
+            let right = parts[i + n];
+            for j in 0..STRIP {
+                parts[i][j] = join(parts[i][j], right[j]);
+            }
+        }
+    }
+    parts[0]
 }
 
 /// As [`Tree`], of `wide` rows side by side.
@@ -356,7 +407,8 @@ impl<'a, T: Copy> TreeBeside<'a, T> {
         for _ in 0..joins {
             let (left, right) = self.memory.split_at_mut(self.depth * self.wide);
             let left = &mut left[(self.depth - 1) * self.wide..];
-            left.iter_mut().zip(right).for_each(|(l, r)| *l = join(*l, *r));
+            // SAFETY: as many elements as the last value has.
+            unsafe { join_rows(left, [right.as_ptr()], Goes::On, &join) };
             self.depth -= 1;
         }
         self.depth += 1;
@@ -395,36 +447,139 @@ impl<T: Compute, J: Fn(T, T) -> T + Copy> isa::Work for PartByPart<'_, '_, T, J>
             for i in 0..used {
                 let part = i.reverse_bits().checked_shr(usize::BITS - bits).unwrap_or(0);
                 let row = |r: usize| from.wrapping_offset(r as isize * apart);
-                let to = tree.top();
-                to.fill(unit);
+                let four = |r: usize| [row(r), row(r + side), row(r + 2 * side), row(r + 3 * side)];
+                let last = if i + 1 == used { blocks.trailing_ones() } else { 0 };
+                let joins = i.trailing_ones() + last;
                 let mut r = start + part;
+                // The row of the next part is elsewhere: it comes while this one is joined.
+                let next = start + (i + 1).reverse_bits().checked_shr(usize::BITS - bits).unwrap_or(0);
+                if end - start <= side && next < end {
+                    for line in (0..tree.wide).step_by(LINE / size_of::<T>()) {
+                        prefetch(row(next).wrapping_add(line), CacheLevel::First);
+                    }
+                }
                 // SAFETY: elements of the rows.
                 unsafe {
+                    // A part of one row that is joined with the value before it is not written by itself.
+                    if joins > 0 && r < end && r + side >= end {
+                        tree.depth -= 1;
+                        join_rows(tree.top(), [row(r)], Goes::Joined(unit), join);
+                        tree.push(joins - 1, join);
+                        continue;
+                    }
+                    let to = tree.top();
+                    if r + 3 * side < end {
+                        join_rows(to, four(r), Goes::Anew(unit), join);
+                        r += 4 * side;
+                    } else if r < end {
+                        join_rows(to, [row(r)], Goes::Anew(unit), join);
+                        r += side;
+                    } else {
+                        to.fill(unit);
+                    }
                     while r + 3 * side < end {
-                        join_rows(to, [row(r), row(r + side), row(r + 2 * side), row(r + 3 * side)], join);
+                        join_rows(to, four(r), Goes::On, join);
                         r += 4 * side;
                     }
                     while r < end {
-                        join_rows(to, [row(r)], join);
+                        join_rows(to, [row(r)], Goes::On, join);
                         r += side;
                     }
                 }
-                let last = if i + 1 == used { blocks.trailing_ones() } else { 0 };
-                tree.push(i.trailing_ones() + last, join);
+                tree.push(joins, join);
             }
         }
     }
 }
 
-/// Joins elements of rows with `to`, one row after the other.
+/// Elements of rows that are joined in a vector.
+const STRIP: usize = 16;
+
+/// Values of a tree of [`side`] parts.
+const LEVELS: usize = side::<f32>().ilog2() as usize + 1;
+
+/// Joins the elements of neighbouring rows of at most [`side`] elements, a vector of rows at a time.
+struct Strips<'a, T, J> {
+    to: &'a mut [T],
+    from: *const T,
+    apart: isize,
+    len: usize,
+    unit: T,
+    join: J,
+}
+
+impl<T: Compute, J: Fn(T, T) -> T + Copy> isa::Work for Strips<'_, T, J> {
+    type Out = ();
+    const VECTORS: bool = matches!(T::DTYPE, DType::F32 | DType::F64);
+    const WIDEST: bool = matches!(T::DTYPE, DType::F32);
+    #[inline(always)]
+    fn run(self) {
+        let Strips { to, from, apart, len, unit, join } = self;
+        let used = len.next_power_of_two();
+        let mut stack = [[unit; STRIP]; LEVELS];
+        let last = to.len() - STRIP;
+        for first in (0..last).step_by(STRIP).chain([last]) {
+            // The part with the bits of a counter in the other order.
+            let (mut part, mut depth) = (0, 0);
+            for _ in 0..used {
+                let mut value = [unit; STRIP];
+                if part < len {
+                    let row = from.wrapping_offset(part as isize * apart).wrapping_add(first);
+                    // SAFETY: elements of the rows.
+                    let row = unsafe { row.cast::<[T; STRIP]>().read_unaligned() };
+                    for j in 0..STRIP {
+                        value[j] = join(value[j], row[j]);
+                    }
+                }
+                let mut bit = used / 2;
+                while part & bit != 0 {
+                    depth -= 1;
+                    let left = stack[depth];
+                    for j in 0..STRIP {
+                        value[j] = join(left[j], value[j]);
+                    }
+                    part ^= bit;
+                    bit /= 2;
+                }
+                part |= bit;
+                stack[depth] = value;
+                depth += 1;
+            }
+            to[first..][..STRIP].copy_from_slice(&stack[0]);
+        }
+    }
+}
+
+/// Where a sum of rows goes.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Goes<T> {
+    /// On from the elements that are there.
+    On,
+    /// There, from what joins nothing.
+    Anew(T),
+    /// Joined with the elements that are there, from what joins nothing.
+    Joined(T),
+}
+
+/// Joins elements of rows, one row after the other, and writes them to `to`.
 ///
 /// # Safety
 /// The rows have as many elements.
 #[inline(always)]
-unsafe fn join_rows<T: Copy, const R: usize>(to: &mut [T], rows: [*const T; R], join: impl Fn(T, T) -> T) {
+unsafe fn join_rows<T: Copy, const R: usize>(
+    to: &mut [T],
+    rows: [*const T; R],
+    goes: Goes<T>,
+    join: impl Fn(T, T) -> T,
+) {
     for (j, to) in to.iter_mut().enumerate() {
+        let sum = match goes {
+            Goes::On => *to,
+            Goes::Anew(unit) | Goes::Joined(unit) => unit,
+        };
         // SAFETY: the caller's promise.
-        *to = rows.iter().fold(*to, |sum, row| join(sum, unsafe { row.add(j).read() }));
+        let sum = rows.iter().fold(sum, |sum, row| join(sum, unsafe { row.add(j).read() }));
+        *to = if let Goes::Joined(_) = goes { join(*to, sum) } else { sum };
     }
 }
 
@@ -459,7 +614,7 @@ impl<T: Compute, J: Fn(T, T) -> T + Copy> isa::Work for AddBeside<'_, T, J> {
                     });
                 }
                 // SAFETY: elements of the rows.
-                unsafe { join_rows(part, [row(0), row(1), row(2), row(3)], join) };
+                unsafe { join_rows(part, [row(0), row(1), row(2), row(3)], Goes::On, join) };
                 from = from.wrapping_offset(apart);
             }
             from = from.wrapping_offset((3 * side) as isize * apart);
@@ -467,7 +622,7 @@ impl<T: Compute, J: Fn(T, T) -> T + Copy> isa::Work for AddBeside<'_, T, J> {
         }
         for i in held..held + rows {
             // SAFETY: elements of the rows; the last step is not read from.
-            unsafe { join_rows(&mut parts[i % side * wide..][..wide], [from], join) };
+            unsafe { join_rows(&mut parts[i % side * wide..][..wide], [from], Goes::On, join) };
             from = from.wrapping_offset(apart);
         }
     }
@@ -495,9 +650,18 @@ mod tests {
     #[test]
     fn bits_do_not_depend_on_strides_threads_or_instruction_sets() {
         let sizes = if cfg!(miri) {
-            vec![[2i64, 5, 9], [1, 70, 3]]
+            vec![[2i64, 5, 9], [1, 70, 3], [7, 5, 3], [2, 3, 20]]
         } else {
-            vec![[2i64, 5, 9], [3, 70, 67], [2, 2500, 10], [1, 9, 5000], [4, 64, 64], [1, 6500, 150]]
+            vec![
+                [2i64, 5, 9],
+                [23, 12, 3],
+                [3, 11, 40],
+                [3, 70, 67],
+                [2, 2500, 10],
+                [1, 9, 5000],
+                [4, 64, 64],
+                [1, 6500, 150],
+            ]
         };
         for sizes in sizes {
             let n = sizes.iter().product::<i64>();
@@ -555,6 +719,28 @@ mod tests {
                         }
                     }
                 }
+            }
+        }
+    }
+
+    #[test]
+    fn products_are_exact_whatever_the_strides() {
+        for sizes in [[9i64, 5, 7], [2, 40, 33], [3, 3, 100]] {
+            let data: Vec<f64> =
+                (0..sizes.iter().product()).map(|i: i64| [1.0, -1.0, 2.0, 0.5][i as usize % 4]).collect();
+            for (order, reduced) in
+                [[0, 1, 2], [2, 0, 1], [1, 2, 0]].into_iter().flat_map(|order| (0..3).map(move |d| (order, d)))
+            {
+                let x = RawTensor::zeros(DType::F32, Layout::permuted(&sizes, &order));
+                crate::support::pack::unpack(&data, &x.write().view_mut());
+                let mut marks = [false; 3];
+                marks[reduced] = true;
+                let inner = sizes[reduced + 1..].iter().product::<i64>() as usize;
+                let n = sizes[reduced] as usize;
+                let want: Vec<f64> = (0..data.len() / n)
+                    .map(|i| (0..n).map(|k| data[i / inner * n * inner + k * inner + i % inner]).product())
+                    .collect();
+                assert_eq!(run(&x, &marks, Reduction::Prod, 2), want, "{sizes:?} {order:?} {reduced}");
             }
         }
     }

@@ -351,7 +351,7 @@ fn each_block<T: Compute, R: Compute>(
 /// Scratch bytes of [`reduce`].
 pub fn reduce_room(x: Stored<'_>, reduced: &[bool], what: Reduction, read: DType, out: Stored<'_>) -> usize {
     let (own, dtype, layout) = cast_room(x, read);
-    if matches!(what, Reduction::Sum | Reduction::Mean | Reduction::Max | Reduction::Min) {
+    if matches!(what, Reduction::Sum | Reduction::Mean | Reduction::Prod | Reduction::Max | Reduction::Min) {
         return own + packed_room(out);
     }
     let (layout, _) = kept_first(&layout, reduced);
@@ -392,7 +392,7 @@ pub fn reduce(
             summed::<T>(x, reduced, read, out, threads, &|sums| sums.iter_mut().for_each(|sum| *sum = sum.over(len)))
         }),
         Reduction::Prod => with_compute!(any read, T => {
-            each_row::<T, T>(x, reduced, read, out, threads, &|row, _| fold(row, T::ONE, T::times))
+            JoinedRows { unit: T::ONE, join: T::times }.run(x, reduced, read, out, threads, &|_| {})
         }),
         Reduction::Max => with_compute!(real read, T => {
             JoinedRows { unit: T::LEAST, join: largest::<T> }.run(x, reduced, read, out, threads, &|_| {})
