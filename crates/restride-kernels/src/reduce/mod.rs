@@ -1,9 +1,10 @@
 //! Reductions over dimensions.
 //!
 //! The kept dimensions are walked over, the reduced ones are a row in logical order: the order in which a row is joined depends on
-//! its length alone. Long rows are joined pairwise, so that the error of a sum grows with the logarithm of its length. Sums, means
-//! and extremes read the operand in its own strides (`joined.rs`); others gather rows into contiguous ones.
+//! its length alone. Long rows are joined pairwise, so that the error of a sum grows with the logarithm of its length. Sums, means,
+//! products and extremes read the operand in its own strides (`joined.rs`); others gather rows into contiguous ones.
 
+mod beside;
 pub mod cumulative;
 pub mod distance;
 mod joined;
