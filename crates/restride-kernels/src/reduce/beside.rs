@@ -27,16 +27,7 @@ impl<T: Compute, J: Fn(T, T) -> T + Copy> isa::Work for RowByRow<'_, T, J> {
     const WIDEST: bool = false;
     #[inline(always)]
     fn run(self) {
-        let RowByRow { mut to, mut from, apart, len, unit, join } = self;
-        if len <= SHORT {
-            let (vectors, rest) = to.as_chunks_mut::<STRIP>();
-            for to in vectors {
-                // SAFETY: the elements of the rows.
-                *to = unsafe { short_rows(from, apart, len, unit, join) };
-                from = from.wrapping_offset(STRIP as isize * apart);
-            }
-            to = rest;
-        }
+        let RowByRow { to, mut from, apart, len, unit, join } = self;
         for to in to {
             // SAFETY: the elements of a row.
             let row = unsafe { std::slice::from_raw_parts(from, len) };
@@ -46,39 +37,59 @@ impl<T: Compute, J: Fn(T, T) -> T + Copy> isa::Work for RowByRow<'_, T, J> {
     }
 }
 
+/// Joins rows as [`RowByRow`], the first ones that fill vectors of them, if they are short: how many it has joined.
+pub(super) fn short_rows<T: Compute, J: Fn(T, T) -> T + Copy>(rows: &mut RowByRow<'_, T, J>) -> usize {
+    if rows.len > SHORT || !const { is_float::<T>() } || !isa::has_vectors() {
+        return 0;
+    }
+    let (vectors, _) = rows.to.as_chunks_mut::<STRIP>();
+    let count = vectors.len() * STRIP;
+    let (from, apart, len, unit, join) = (rows.from, rows.apart, rows.len, rows.unit, rows.join);
+    isa::run_narrow(ShortRows { vectors, from, apart, len, unit, join });
+    count
+}
+
 /// Elements of rows that are joined beside each other though their elements are neighbours.
 const SHORT: usize = 16;
 
-/// Joins each of some rows of at most [`SHORT`] elements, in the order of [`lanes`].
-///
-/// # Safety
-/// These rows have elements to read, `apart` from one row to the next.
-#[inline(always)]
-unsafe fn short_rows<T: Copy>(
+/// Joins rows of at most [`SHORT`] elements, a vector of rows at a time, in the order of [`lanes`].
+struct ShortRows<'a, T, J> {
+    vectors: &'a mut [[T; STRIP]],
     from: *const T,
     apart: isize,
     len: usize,
     unit: T,
-    join: impl Fn(T, T) -> T,
-) -> [T; STRIP] {
-    let mut parts = [[unit; STRIP]; SHORT];
-    for (i, part) in parts.iter_mut().enumerate().take(len) {
-        for (j, part) in part.iter_mut().enumerate() {
-            // SAFETY: the caller's promise.
-            *part = join(unit, unsafe { from.wrapping_offset(j as isize * apart).add(i).read() });
-        }
-    }
-    let mut n = len.next_power_of_two();
-    while n > 1 {
-        n /= 2;
-        for i in 0..n {
-            let right = parts[i + n];
-            for j in 0..STRIP {
-                parts[i][j] = join(parts[i][j], right[j]);
+    join: J,
+}
+
+impl<T: Compute, J: Fn(T, T) -> T + Copy> isa::Work for ShortRows<'_, T, J> {
+    type Out = ();
+    const WIDEST: bool = false;
+    #[inline(always)]
+    fn run(self) {
+        let ShortRows { vectors, mut from, apart, len, unit, join } = self;
+        for to in vectors {
+            let mut parts = [[unit; STRIP]; SHORT];
+            for (i, part) in parts.iter_mut().enumerate().take(len) {
+                for (j, part) in part.iter_mut().enumerate() {
+                    // SAFETY: the elements of the rows.
+                    *part = join(unit, unsafe { from.wrapping_offset(j as isize * apart).add(i).read() });
+                }
             }
+            let mut n = len.next_power_of_two();
+            while n > 1 {
+                n /= 2;
+                for i in 0..n {
+                    let right = parts[i + n];
+                    for j in 0..STRIP {
+                        parts[i][j] = join(parts[i][j], right[j]);
+                    }
+                }
+            }
+            *to = parts[0];
+            from = from.wrapping_offset(STRIP as isize * apart);
         }
     }
-    parts[0]
 }
 
 /// As [`Tree`], of `wide` rows side by side.
@@ -100,8 +111,7 @@ impl<'a, T: Copy> TreeBeside<'a, T> {
         for _ in 0..joins {
             let (left, right) = self.memory.split_at_mut(self.depth * self.wide);
             let left = &mut left[(self.depth - 1) * self.wide..];
-            // SAFETY: as many elements as the last value has.
-            unsafe { join_rows(left, [right.as_ptr()], Goes::On, &join) };
+            left.iter_mut().zip(right).for_each(|(l, r)| *l = join(*l, *r));
             self.depth -= 1;
         }
         self.depth += 1;
@@ -140,10 +150,6 @@ impl<T: Compute, J: Fn(T, T) -> T + Copy> isa::Work for PartByPart<'_, '_, T, J>
             for i in 0..used {
                 let part = i.reverse_bits().checked_shr(usize::BITS - bits).unwrap_or(0);
                 let row = |r: usize| from.wrapping_offset(r as isize * apart);
-                let four = |r: usize| [row(r), row(r + side), row(r + 2 * side), row(r + 3 * side)];
-                let last = if i + 1 == used { blocks.trailing_ones() } else { 0 };
-                let joins = i.trailing_ones() + last;
-                let mut r = start + part;
                 // The row of the next part is elsewhere: it comes while this one is joined.
                 let next = start + (i + 1).reverse_bits().checked_shr(usize::BITS - bits).unwrap_or(0);
                 if end - start <= side && next < end {
@@ -151,38 +157,30 @@ impl<T: Compute, J: Fn(T, T) -> T + Copy> isa::Work for PartByPart<'_, '_, T, J>
                         prefetch(row(next).wrapping_add(line), CacheLevel::First);
                     }
                 }
+                let to = tree.top();
+                to.fill(unit);
+                let mut r = start + part;
                 // SAFETY: elements of the rows.
                 unsafe {
-                    // A part of one row that is joined with the value before it is not written by itself.
-                    if joins > 0 && r < end && r + side >= end {
-                        tree.depth -= 1;
-                        join_rows(tree.top(), [row(r)], Goes::Joined(unit), join);
-                        tree.push(joins - 1, join);
-                        continue;
-                    }
-                    let to = tree.top();
-                    if r + 3 * side < end {
-                        join_rows(to, four(r), Goes::Anew(unit), join);
-                        r += 4 * side;
-                    } else if r < end {
-                        join_rows(to, [row(r)], Goes::Anew(unit), join);
-                        r += side;
-                    } else {
-                        to.fill(unit);
-                    }
                     while r + 3 * side < end {
-                        join_rows(to, four(r), Goes::On, join);
+                        join_rows(to, [row(r), row(r + side), row(r + 2 * side), row(r + 3 * side)], join);
                         r += 4 * side;
                     }
                     while r < end {
-                        join_rows(to, [row(r)], Goes::On, join);
+                        join_rows(to, [row(r)], join);
                         r += side;
                     }
                 }
-                tree.push(joins, join);
+                let last = if i + 1 == used { blocks.trailing_ones() } else { 0 };
+                tree.push(i.trailing_ones() + last, join);
             }
         }
     }
+}
+
+/// Whether rows of the type are joined a vector of them at a time.
+pub(super) const fn is_float<T: Compute>() -> bool {
+    matches!(T::DTYPE, DType::F32 | DType::F64)
 }
 
 /// Elements of rows that are joined in a vector.
@@ -203,8 +201,7 @@ pub(super) struct Strips<'a, T, J> {
 
 impl<T: Compute, J: Fn(T, T) -> T + Copy> isa::Work for Strips<'_, T, J> {
     type Out = ();
-    const VECTORS: bool = matches!(T::DTYPE, DType::F32 | DType::F64);
-    const WIDEST: bool = matches!(T::DTYPE, DType::F32);
+    const WIDEST: bool = false;
     #[inline(always)]
     fn run(self) {
         let Strips { to, from, apart, len, unit, join } = self;
@@ -243,36 +240,15 @@ impl<T: Compute, J: Fn(T, T) -> T + Copy> isa::Work for Strips<'_, T, J> {
     }
 }
 
-/// Where a sum of rows goes.
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Goes<T> {
-    /// On from the elements that are there.
-    On,
-    /// There, from what joins nothing.
-    Anew(T),
-    /// Joined with the elements that are there, from what joins nothing.
-    Joined(T),
-}
-
-/// Joins elements of rows, one row after the other, and writes them to `to`.
+/// Joins elements of rows with `to`, one row after the other.
 ///
 /// # Safety
 /// The rows have as many elements.
 #[inline(always)]
-unsafe fn join_rows<T: Copy, const R: usize>(
-    to: &mut [T],
-    rows: [*const T; R],
-    goes: Goes<T>,
-    join: impl Fn(T, T) -> T,
-) {
+unsafe fn join_rows<T: Copy, const R: usize>(to: &mut [T], rows: [*const T; R], join: impl Fn(T, T) -> T) {
     for (j, to) in to.iter_mut().enumerate() {
-        let sum = match goes {
-            Goes::On => *to,
-            Goes::Anew(unit) | Goes::Joined(unit) => unit,
-        };
         // SAFETY: the caller's promise.
-        let sum = rows.iter().fold(sum, |sum, row| join(sum, unsafe { row.add(j).read() }));
-        *to = if let Goes::Joined(_) = goes { join(*to, sum) } else { sum };
+        *to = rows.iter().fold(*to, |sum, row| join(sum, unsafe { row.add(j).read() }));
     }
 }
 
@@ -307,7 +283,7 @@ impl<T: Compute, J: Fn(T, T) -> T + Copy> isa::Work for AddBeside<'_, T, J> {
                     });
                 }
                 // SAFETY: elements of the rows.
-                unsafe { join_rows(part, [row(0), row(1), row(2), row(3)], Goes::On, join) };
+                unsafe { join_rows(part, [row(0), row(1), row(2), row(3)], join) };
                 from = from.wrapping_offset(apart);
             }
             from = from.wrapping_offset((3 * side) as isize * apart);
@@ -315,7 +291,7 @@ impl<T: Compute, J: Fn(T, T) -> T + Copy> isa::Work for AddBeside<'_, T, J> {
         }
         for i in held..held + rows {
             // SAFETY: elements of the rows; the last step is not read from.
-            unsafe { join_rows(&mut parts[i % side * wide..][..wide], [from], Goes::On, join) };
+            unsafe { join_rows(&mut parts[i % side * wide..][..wide], [from], join) };
             from = from.wrapping_offset(apart);
         }
     }

@@ -3,7 +3,7 @@
 //! A row is joined in blocks of [`block`] elements, each in [`side`] interleaved parts, and blocks pairwise: the order depends on
 //! the length of a row alone. Strides choose what is computed together: elements of one row, or neighbouring rows.
 
-use super::beside::{AddBeside, PartByPart, RowByRow, STRIP, Strips, TreeBeside};
+use super::beside::{AddBeside, PartByPart, RowByRow, STRIP, Strips, TreeBeside, is_float, short_rows};
 use super::{Tree, cast, fold, fold_on};
 use crate::support::convert::{Compute, load_row, round_through};
 use crate::support::isa;
@@ -146,7 +146,13 @@ impl<T: Compute, J: Fn(T, T) -> T + Copy + Sync> JoinedRows<T, J> {
                         // SAFETY: the positions of results, which are this item's alone.
                         let to = unsafe { std::slice::from_raw_parts_mut(to.at(range.start), range.len()) };
                         let from = source.base().cast::<T>().wrapping_offset(start(range.start));
-                        isa::run(RowByRow { to, from, apart, len, unit: self.unit, join: self.join });
+                        let mut rows = RowByRow { to: &mut *to, from, apart, len, unit: self.unit, join: self.join };
+                        let done = short_rows(&mut rows);
+                        isa::run(RowByRow {
+                            to: &mut rows.to[done..],
+                            from: from.wrapping_offset(done as isize * apart),
+                            ..rows
+                        });
                         return finish(to);
                     }
                     for i in range {
@@ -205,10 +211,15 @@ impl<T: Compute, J: Fn(T, T) -> T + Copy + Sync> JoinedRows<T, J> {
         memory: &'m mut Stack<T, STACK>,
     ) -> &'m mut [T] {
         let from = of.x.base().cast::<T>().wrapping_offset(at + of.rows.first());
-        if of.run && of.len <= side::<T>() && (STRIP..=side::<T>()).contains(&wide) {
+        if const { is_float::<T>() }
+            && of.run
+            && of.len <= side::<T>()
+            && (STRIP..=side::<T>()).contains(&wide)
+            && isa::has_vectors()
+        {
             let to = memory.filled(wide, self.unit);
             let (apart, len) = (of.rows.stride(0), of.len);
-            isa::run(Strips { to: &mut *to, from, apart, len, unit: self.unit, join: self.join });
+            isa::run_narrow(Strips { to: &mut *to, from, apart, len, unit: self.unit, join: self.join });
             return to;
         }
         let mut tree = TreeBeside { memory: memory.filled(of.levels::<T>() * wide, self.unit), wide, depth: 0 };
