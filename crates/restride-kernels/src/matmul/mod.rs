@@ -183,7 +183,7 @@ real! {
 /// if those are runs; but not along what is shorter than a vector.
 fn flips<T>(lanes: usize, (m, n): (usize, usize), a: Matrix<T>, b: Matrix<T>, c: MatrixMut<T>) -> bool {
     let short = |n: usize, m: usize, (row, column): (isize, isize)| {
-        n < m && (2 * n <= lanes || n <= 24 && row == 1 && column != 1)
+        n < m && column != 1 && (2 * n <= lanes || n <= 24 && row == 1)
     };
     if c.1 == 1 && c.2 != 1 { !short(m, n, (b.2, b.1)) } else { short(n, m, (a.1, a.2)) }
 }

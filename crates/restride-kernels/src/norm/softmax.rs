@@ -12,6 +12,7 @@ use crate::support::par;
 use crate::support::rows::may_share;
 use crate::support::runs;
 use crate::support::scratch::Temp;
+use crate::support::stack::Stack;
 use restride_tensor::{DType, Layout, View, ViewMut};
 
 /// The sum of `f` over a row in interleaved parts: an order that depends on the length alone.
@@ -229,11 +230,7 @@ fn softmax_here<T: Real>(row: &mut [T], what: Softmax) {
     }
     if what == Softmax::Log {
         let total = sum(row, |x| (x - max).exp_down());
-        let shift = max + total.ln_fast();
-        // One after the other: added to a large maximum first, the logarithm would be rounded away.
-        let total = if max.is_finite() { total.ln_fast() } else { shift };
-        let max = if max.is_finite() { max } else { T::zero() };
-        return row.iter_mut().for_each(|x| *x = (*x - max) - total);
+        return less_logarithm(row, max, total.ln_fast());
     }
     row.iter_mut().for_each(|x| *x = (*x - max).exp_down());
     let total = sum(row, |x| x);
@@ -245,6 +242,10 @@ fn softmax_here<T: Real>(row: &mut [T], what: Softmax) {
 fn softmax_rows<T: Real>(rows: &mut [T], len: usize, what: Softmax) {
     if len <= SHORT && what != Softmax::Log {
         isa::run(ShortRows(rows, len, what));
+    } else if len <= SHORT {
+        let mut buffer = Stack::<T, LOGS>::new();
+        let buffer = buffer.filled(LOGS / len * len, T::zero());
+        isa::run(LogRows(rows, len, buffer));
     } else {
         rows.chunks_mut(len).for_each(|row| softmax_row(row, what));
     }
@@ -285,6 +286,47 @@ impl<T: Real> isa::Work for ShortRows<'_, T> {
             }
         }
     }
+}
+
+/// Elements of some rows of [`LogRows`].
+const LOGS: usize = 2048;
+
+/// Logarithms of rows of up to [`SHORT`] elements, with the bits of single rows. Exponentials are of several rows in one run, in memory
+/// of their own.
+struct LogRows<'a, T>(&'a mut [T], usize, &'a mut [T]);
+impl<T: Real> isa::Work for LogRows<'_, T> {
+    type Out = ();
+    const WIDEST: bool = size_of::<T>() == 4;
+    #[inline(always)]
+    fn run(self) {
+        let LogRows(rows, len, buffer) = self;
+        let some = (buffer.len() / len).min(ROWS);
+        for rows in rows.chunks_mut(some * len) {
+            let (mut kept, mut totals) = ([T::zero(); ROWS], [T::zero(); ROWS]);
+            let terms = &mut buffer[..rows.len()];
+            for ((row, terms), max) in rows.chunks_exact(len).zip(terms.chunks_exact_mut(len)).zip(&mut kept) {
+                *max = largest(row);
+                let max = *max;
+                terms.iter_mut().zip(row).for_each(|(y, &x)| *y = x - max);
+            }
+            terms.iter_mut().for_each(|y| *y = y.exp_down());
+            for (terms, total) in terms.chunks_exact(len).zip(&mut totals) {
+                *total = sum(terms, |x| x);
+            }
+            totals.iter_mut().for_each(|total| *total = total.ln_fast());
+            for ((row, &max), &total) in rows.chunks_exact_mut(len).zip(&kept).zip(&totals) {
+                less_logarithm(row, max, total);
+            }
+        }
+    }
+}
+
+/// The elements of a row less the logarithm of the sum of their exponentials, whose parts are the maximum and a logarithm.
+#[inline(always)]
+fn less_logarithm<T: Real>(row: &mut [T], max: T, total: T) {
+    // One after the other: added to a large maximum first, the logarithm would be rounded away.
+    let (max, total) = if max.is_finite() { (max, total) } else { (T::zero(), max + total) };
+    row.iter_mut().for_each(|x| *x = (*x - max) - total);
 }
 
 /// A short row in eight interleaved parts, and what is left of its length after them.
@@ -493,6 +535,25 @@ mod tests {
                     assert_eq!(to.to_elements::<f32>(), out.to_elements::<f32>(), "{len} {order:?} {threads}");
                 }
             }
+        }
+    }
+
+    #[test]
+    fn logarithms_of_short_rows_have_the_bits_of_single_rows() {
+        let (inf, nan) = (f32::INFINITY, f32::NAN);
+        for len in [1, 3, 10, 197, 256] {
+            let mut data: Vec<f32> = (0..37 * len).map(|i| ((i * 37) % 101) as f32 * 0.11 - 5.0).collect();
+            data[0] = inf;
+            data[len] = nan;
+            data[2 * len..3 * len].fill(-inf);
+            let mut want = data.clone();
+            want.chunks_mut(len).for_each(|row| softmax_row(row, Softmax::Log));
+            isa::tests::on_each(|isa| {
+                let mut got = data.clone();
+                softmax_rows(&mut got, len, Softmax::Log);
+                let same = got.iter().zip(&want).all(|(a, b)| a.to_bits() == b.to_bits() || a.is_nan() && b.is_nan());
+                assert!(same, "{len} {isa:?}");
+            });
         }
     }
 

@@ -1,10 +1,10 @@
-//! Reductions that join elements two by two, in the strides of the operand: sums, means, largest and smallest elements.
+//! Reductions that join elements two by two, in the strides of the operand: sums, means, products, largest and smallest elements.
 //!
 //! A row is joined in blocks of [`block`] elements, each in [`side`] interleaved parts, and blocks pairwise: the order depends on
 //! the length of a row alone. Strides choose what is computed together: elements of one row, or neighbouring rows.
 
-use super::{Tree, cast, fold, fold_on, lanes};
-use crate::support::cache::{CacheLevel, LINE, prefetch};
+use super::beside::{AddBeside, PartByPart, RowByRow, STRIP, Strips, TreeBeside, is_float, short_rows};
+use super::{Tree, cast, fold, fold_on};
 use crate::support::convert::{Compute, load_row, round_through};
 use crate::support::isa;
 use crate::support::pack::{Target, merged};
@@ -23,7 +23,7 @@ pub(crate) const fn side<A>() -> usize {
 }
 
 /// Whether rows of the type are joined beside each other: complex numbers are rare, and their loops long.
-const fn is_real<T: Compute>() -> bool {
+pub(super) const fn is_real<T: Compute>() -> bool {
     matches!(T::DTYPE, DType::F32 | DType::F64 | DType::I64)
 }
 
@@ -44,8 +44,6 @@ const SOME: usize = 8;
 const FEW: usize = 8;
 /// Elements that are worth a thread.
 const SHARED: usize = 1 << 15;
-/// Rows that are fetched before they are joined beside each other.
-const AHEAD: isize = 8;
 
 /// Rows that are joined: of one dimension of kept indices, those of the others are walked over.
 pub(super) struct JoinedRows<T, J> {
@@ -148,7 +146,13 @@ impl<T: Compute, J: Fn(T, T) -> T + Copy + Sync> JoinedRows<T, J> {
                         // SAFETY: the positions of results, which are this item's alone.
                         let to = unsafe { std::slice::from_raw_parts_mut(to.at(range.start), range.len()) };
                         let from = source.base().cast::<T>().wrapping_offset(start(range.start));
-                        isa::run(RowByRow { to, from, apart, len, unit: self.unit, join: self.join });
+                        let mut rows = RowByRow { to: &mut *to, from, apart, len, unit: self.unit, join: self.join };
+                        let done = short_rows(&mut rows);
+                        isa::run(RowByRow {
+                            to: &mut rows.to[done..],
+                            from: from.wrapping_offset(done as isize * apart),
+                            ..rows
+                        });
                         return finish(to);
                     }
                     for i in range {
@@ -206,9 +210,20 @@ impl<T: Compute, J: Fn(T, T) -> T + Copy + Sync> JoinedRows<T, J> {
         wide: usize,
         memory: &'m mut Stack<T, STACK>,
     ) -> &'m mut [T] {
+        let from = of.x.base().cast::<T>().wrapping_offset(at + of.rows.first());
+        if const { is_float::<T>() }
+            && of.run
+            && of.len <= side::<T>()
+            && (STRIP..=side::<T>()).contains(&wide)
+            && isa::has_vectors()
+        {
+            let to = memory.filled(wide, self.unit);
+            let (apart, len) = (of.rows.stride(0), of.len);
+            isa::run_narrow(Strips { to: &mut *to, from, apart, len, unit: self.unit, join: self.join });
+            return to;
+        }
         let mut tree = TreeBeside { memory: memory.filled(of.levels::<T>() * wide, self.unit), wide, depth: 0 };
         if of.run && wide > side::<T>() {
-            let from = of.x.base().cast::<T>().wrapping_offset(at + of.rows.first());
             isa::run(PartByPart {
                 tree: &mut tree,
                 from,
@@ -311,168 +326,6 @@ impl ReducedElements<'_> {
     }
 }
 
-/// Joins rows of one block each, which are runs.
-pub(super) struct RowByRow<'a, T, J> {
-    pub to: &'a mut [T],
-    pub from: *const T,
-    /// Elements from a row to the next.
-    pub apart: isize,
-    pub len: usize,
-    pub unit: T,
-    pub join: J,
-}
-
-impl<T: Compute, J: Fn(T, T) -> T + Copy> isa::Work for RowByRow<'_, T, J> {
-    type Out = ();
-    const VECTORS: bool = is_real::<T>();
-    const WIDEST: bool = false;
-    #[inline(always)]
-    fn run(self) {
-        let RowByRow { to, from, apart, len, unit, join } = self;
-        for (i, to) in to.iter_mut().enumerate() {
-            // SAFETY: the elements of a row.
-            let row = unsafe { std::slice::from_raw_parts(from.wrapping_offset(i as isize * apart), len) };
-            *to = lanes(row, unit, |x| x, join);
-        }
-    }
-}
-
-/// As [`Tree`], of `wide` rows side by side.
-struct TreeBeside<'a, T> {
-    memory: &'a mut [T],
-    wide: usize,
-    depth: usize,
-}
-
-impl<'a, T: Copy> TreeBeside<'a, T> {
-    /// Memory of the value that is pushed next.
-    #[inline(always)]
-    fn top(&mut self) -> &mut [T] {
-        &mut self.memory[self.depth * self.wide..][..self.wide]
-    }
-    /// Pushes the value there, joined with the last ones.
-    #[inline(always)]
-    fn push(&mut self, joins: u32, join: impl Fn(T, T) -> T) {
-        for _ in 0..joins {
-            let (left, right) = self.memory.split_at_mut(self.depth * self.wide);
-            let left = &mut left[(self.depth - 1) * self.wide..];
-            left.iter_mut().zip(right).for_each(|(l, r)| *l = join(*l, *r));
-            self.depth -= 1;
-        }
-        self.depth += 1;
-    }
-    /// Of at least one value.
-    fn root(mut self, join: impl Fn(T, T) -> T) -> &'a mut [T] {
-        self.depth -= 1;
-        self.push(self.depth as u32, join);
-        &mut self.memory[..self.wide]
-    }
-}
-
-/// Joins the elements of neighbouring rows one part of a block after the other, in the order of their tree: the operand is read in
-/// long runs, and little memory holds the values.
-struct PartByPart<'a, 'b, T, J> {
-    tree: &'a mut TreeBeside<'b, T>,
-    from: *const T,
-    apart: isize,
-    len: usize,
-    unit: T,
-    join: J,
-}
-
-impl<T: Compute, J: Fn(T, T) -> T + Copy> isa::Work for PartByPart<'_, '_, T, J> {
-    type Out = ();
-    const VECTORS: bool = matches!(T::DTYPE, DType::F32 | DType::F64);
-    const WIDEST: bool = matches!(T::DTYPE, DType::F32);
-    #[inline(always)]
-    fn run(self) {
-        let PartByPart { tree, from, apart, len, unit, join } = self;
-        let (side, block) = (side::<T>(), block::<T>());
-        for (blocks, start) in (0..len).step_by(block).enumerate() {
-            let end = len.min(start + block);
-            let used = side.min((end - start).next_power_of_two());
-            let bits = used.ilog2();
-            for i in 0..used {
-                let part = i.reverse_bits().checked_shr(usize::BITS - bits).unwrap_or(0);
-                let row = |r: usize| from.wrapping_offset(r as isize * apart);
-                let to = tree.top();
-                to.fill(unit);
-                let mut r = start + part;
-                // SAFETY: elements of the rows.
-                unsafe {
-                    while r + 3 * side < end {
-                        join_rows(to, [row(r), row(r + side), row(r + 2 * side), row(r + 3 * side)], join);
-                        r += 4 * side;
-                    }
-                    while r < end {
-                        join_rows(to, [row(r)], join);
-                        r += side;
-                    }
-                }
-                let last = if i + 1 == used { blocks.trailing_ones() } else { 0 };
-                tree.push(i.trailing_ones() + last, join);
-            }
-        }
-    }
-}
-
-/// Joins elements of rows with `to`, one row after the other.
-///
-/// # Safety
-/// The rows have as many elements.
-#[inline(always)]
-unsafe fn join_rows<T: Copy, const R: usize>(to: &mut [T], rows: [*const T; R], join: impl Fn(T, T) -> T) {
-    for (j, to) in to.iter_mut().enumerate() {
-        // SAFETY: the caller's promise.
-        *to = rows.iter().fold(*to, |sum, row| join(sum, unsafe { row.add(j).read() }));
-    }
-}
-
-/// Elements of `wide` rows that go to the next parts.
-struct AddBeside<'a, T, J> {
-    parts: &'a mut [T],
-    /// Elements of the block so far.
-    held: usize,
-    from: *const T,
-    apart: isize,
-    rows: usize,
-    wide: usize,
-    join: J,
-}
-
-impl<T: Compute, J: Fn(T, T) -> T + Copy> isa::Work for AddBeside<'_, T, J> {
-    type Out = ();
-    const VECTORS: bool = matches!(T::DTYPE, DType::F32 | DType::F64);
-    const WIDEST: bool = false;
-    #[inline(always)]
-    fn run(self) {
-        let AddBeside { parts, mut held, mut from, apart, mut rows, wide, join } = self;
-        let side = side::<T>();
-        // Four elements of each part at a time, so that a part is read and written once for them.
-        while rows >= 4 * side && held % side == 0 {
-            for part in parts.chunks_exact_mut(wide) {
-                let row = |g: usize| from.wrapping_offset((g * side) as isize * apart);
-                // The same of the rows that come next.
-                for line in (0..wide).step_by(LINE / size_of::<T>()) {
-                    (0..4).for_each(|g| {
-                        prefetch(row(g).wrapping_offset(AHEAD * apart).wrapping_add(line), CacheLevel::Second)
-                    });
-                }
-                // SAFETY: elements of the rows.
-                unsafe { join_rows(part, [row(0), row(1), row(2), row(3)], join) };
-                from = from.wrapping_offset(apart);
-            }
-            from = from.wrapping_offset((3 * side) as isize * apart);
-            (rows, held) = (rows - 4 * side, held + 4 * side);
-        }
-        for i in held..held + rows {
-            // SAFETY: elements of the rows; the last step is not read from.
-            unsafe { join_rows(&mut parts[i % side * wide..][..wide], [from], join) };
-            from = from.wrapping_offset(apart);
-        }
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::super::{Reduction, reduce};
@@ -495,9 +348,18 @@ mod tests {
     #[test]
     fn bits_do_not_depend_on_strides_threads_or_instruction_sets() {
         let sizes = if cfg!(miri) {
-            vec![[2i64, 5, 9], [1, 70, 3]]
+            vec![[2i64, 5, 9], [1, 70, 3], [7, 5, 3], [2, 3, 20]]
         } else {
-            vec![[2i64, 5, 9], [3, 70, 67], [2, 2500, 10], [1, 9, 5000], [4, 64, 64], [1, 6500, 150]]
+            vec![
+                [2i64, 5, 9],
+                [23, 12, 3],
+                [3, 11, 40],
+                [3, 70, 67],
+                [2, 2500, 10],
+                [1, 9, 5000],
+                [4, 64, 64],
+                [1, 6500, 150],
+            ]
         };
         for sizes in sizes {
             let n = sizes.iter().product::<i64>();
@@ -555,6 +417,28 @@ mod tests {
                         }
                     }
                 }
+            }
+        }
+    }
+
+    #[test]
+    fn products_are_exact_whatever_the_strides() {
+        for sizes in [[9i64, 5, 7], [2, 40, 33], [3, 3, 100]] {
+            let data: Vec<f64> =
+                (0..sizes.iter().product()).map(|i: i64| [1.0, -1.0, 2.0, 0.5][i as usize % 4]).collect();
+            for (order, reduced) in
+                [[0, 1, 2], [2, 0, 1], [1, 2, 0]].into_iter().flat_map(|order| (0..3).map(move |d| (order, d)))
+            {
+                let x = RawTensor::zeros(DType::F32, Layout::permuted(&sizes, &order));
+                crate::support::pack::unpack(&data, &x.write().view_mut());
+                let mut marks = [false; 3];
+                marks[reduced] = true;
+                let inner = sizes[reduced + 1..].iter().product::<i64>() as usize;
+                let n = sizes[reduced] as usize;
+                let want: Vec<f64> = (0..data.len() / n)
+                    .map(|i| (0..n).map(|k| data[i / inner * n * inner + k * inner + i % inner]).product())
+                    .collect();
+                assert_eq!(run(&x, &marks, Reduction::Prod, 2), want, "{sizes:?} {order:?} {reduced}");
             }
         }
     }

@@ -1,9 +1,10 @@
 //! Reductions over dimensions.
 //!
 //! The kept dimensions are walked over, the reduced ones are a row in logical order: the order in which a row is joined depends on
-//! its length alone. Long rows are joined pairwise, so that the error of a sum grows with the logarithm of its length. Sums, means
-//! and extremes read the operand in its own strides (`joined.rs`); others gather rows into contiguous ones.
+//! its length alone. Long rows are joined pairwise, so that the error of a sum grows with the logarithm of its length. Sums, means,
+//! products of singles and extremes read the operand in its own strides (`joined.rs`); others gather rows into contiguous ones.
 
+mod beside;
 pub mod cumulative;
 pub mod distance;
 mod joined;
@@ -12,7 +13,7 @@ pub mod parts;
 pub mod pick;
 
 use crate::reduce::joined::{BLOCK, JoinedRows, block, side};
-use crate::support::convert::{Compute, copy_convert, round_through};
+use crate::support::convert::{Compute, Kind, copy_convert, round_through};
 use crate::support::isa;
 use crate::support::number::{Inexact, Number, Ordered, Real as _};
 use crate::support::pack::{Packed, Stored, Target, compute_room, pack, packed_room, with_compute};
@@ -351,7 +352,8 @@ fn each_block<T: Compute, R: Compute>(
 /// Scratch bytes of [`reduce`].
 pub fn reduce_room(x: Stored<'_>, reduced: &[bool], what: Reduction, read: DType, out: Stored<'_>) -> usize {
     let (own, dtype, layout) = cast_room(x, read);
-    if matches!(what, Reduction::Sum | Reduction::Mean | Reduction::Max | Reduction::Min) {
+    let product = what == Reduction::Prod && Kind::of(read) == Kind::F32;
+    if product || matches!(what, Reduction::Sum | Reduction::Mean | Reduction::Max | Reduction::Min) {
         return own + packed_room(out);
     }
     let (layout, _) = kept_first(&layout, reduced);
@@ -391,6 +393,9 @@ pub fn reduce(
             let len = (0..reduced.len()).filter(|&d| reduced[d]).map(|d| x.sizes()[d] as usize).product();
             summed::<T>(x, reduced, read, out, threads, &|sums| sums.iter_mut().for_each(|sum| *sum = sum.over(len)))
         }),
+        Reduction::Prod if Kind::of(read) == Kind::F32 => {
+            JoinedRows { unit: 1.0, join: f32::times }.run(x, reduced, read, out, threads, &|_| {})
+        }
         Reduction::Prod => with_compute!(any read, T => {
             each_row::<T, T>(x, reduced, read, out, threads, &|row, _| fold(row, T::ONE, T::times))
         }),

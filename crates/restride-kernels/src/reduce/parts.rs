@@ -1,6 +1,7 @@
 //! Rows of singles that come in parts, joined as whole ones are: the order depends on the number of elements alone.
 
-use super::joined::{BLOCK, RowByRow, side};
+use super::beside::RowByRow;
+use super::joined::{BLOCK, side};
 use super::{Tree, fold, halve, largest, smallest};
 use crate::support::isa;
 use crate::support::number::Number;

@@ -423,6 +423,17 @@ fn copy_words<W: Copy>(src: View<'_>, dst: &ViewMut<'_>) {
             unsafe { transpose(from, from_step, to, across_to, [across, rows.len()]) };
         });
     }
+    if (to_step, from_step) == (1, 0)
+        && rows.len() <= FEW_COPIES
+        && let Some((count, steps)) = rows.take_nearest()
+    {
+        return rows.for_each(|at| {
+            let to = (dst.base() as *mut W).wrapping_offset(at[0]);
+            let from = (src.base() as *const W).wrapping_offset(at[1]);
+            // SAFETY: the rows of the walk, each at every index of the dimension that was taken out of it.
+            unsafe { spread([count, rows.len()], from, steps[1], to, steps[0]) };
+        });
+    }
     rows.for_each(|at| {
         let to = (dst.base() as *mut W).wrapping_offset(at[0]);
         let from = (src.base() as *const W).wrapping_offset(at[1]);
@@ -430,6 +441,28 @@ fn copy_words<W: Copy>(src: View<'_>, dst: &ViewMut<'_>) {
         // its own result is copied cell by cell.
         unsafe { runs::copy_row(from, from_step, to, to_step, rows.len()) };
     });
+}
+
+/// Most copies of an element for [`spread`].
+const FEW_COPIES: usize = 8;
+
+/// Copies `to[i * to_step + j] = from[i * from_step]` for `i` and `j` below the sizes, `j` in a loop of constant length.
+///
+/// # Safety
+/// These are cells that may be read and written, aligned for `W`.
+unsafe fn spread<W: Copy>([count, n]: [usize; 2], from: *const W, from_step: isize, to: *mut W, to_step: isize) {
+    // SAFETY: the caller's promise.
+    let copy = |i: usize, n: usize| unsafe {
+        let word = from.wrapping_offset(i as isize * from_step).read();
+        let to = to.wrapping_offset(i as isize * to_step);
+        (0..n).for_each(|j| to.add(j).write(word));
+    };
+    match n {
+        2 => (0..count).for_each(|i| copy(i, 2)),
+        3 => (0..count).for_each(|i| copy(i, 3)),
+        4 => (0..count).for_each(|i| copy(i, 4)),
+        _ => (0..count).for_each(|i| copy(i, n)),
+    }
 }
 
 /// Copies `to[i * to_step + j] = from[i + j * from_step]` for `i` and `j` below the sizes, in tiles: the cache gets whole lines of
