@@ -7,8 +7,8 @@ use crate::declared_strides::DeclaredStrides;
 use crate::lower::{LowerOptions, lower_by};
 use crate::symbols::witness;
 use restride_ir::{
-    Arg, Args, Binding, Expr, GraphId, Kernel, Layout, MemoryFormat, Movement, Node, Program, Result, TensorType,
-    ValueId, ViewOutcome,
+    Arg, Args, Binding, Expr, GraphId, Layout, MemoryFormat, Movement, Node, Program, Result, TensorType, ValueId,
+    ViewOutcome,
 };
 use restride_ops::{core_form, is_core};
 use std::cell::{Cell, RefCell};
@@ -125,8 +125,8 @@ const RESHAPE: &str = "aten.reshape.default";
 fn in_order(new: &mut Rebuilt<'_>, known: &mut CoreFacts, witness: &Binding, node: &Node, args: &[Arg]) -> bool {
     let (Some(&Arg::Value(x)), &[result]) = (args.first(), &node.results[..]) else { return false };
     let def = node.op.def();
-    // Views that copy where strides do not express them.
-    let reshapes = def.view.is_some() && def.math.is_none() && !matches!(def.kernel, Kernel::None);
+    // Views that copy where strides do not express them, with the same elements.
+    let reshapes = def.view.is_some() && def.math.is_none() && matches!(def.movement, Some(Movement::Same));
     let (Some(from), Some(to)) =
         (new.graph.values[x].ty.tensor().cloned(), new.old.values[result].ty.tensor().cloned())
     else {
