@@ -299,6 +299,17 @@ class Attention(nn.Module):
         return F.cross_entropy(self.o(z), y)
 
 
+class Mapped(nn.Module):
+    """A body with several sums of gradients."""
+
+    def __init__(self):
+        super().__init__()
+        self.a = nn.Linear(4, 3)
+
+    def forward(self, x, y):
+        return torch._higher_order_ops.map(lambda t, y: self.a(t).relu() + y, x, y).square().mean()
+
+
 def programs():
     """(name, module, inputs, sizes that are open for each input, or none, inputs of other sizes)"""
     ints, randn = torch.randint, torch.randn
@@ -315,6 +326,7 @@ def programs():
     regions = torch.cat([(torch.arange(5.0) % 2)[:, None], corners, corners + torch.rand(5, 2) * 5], 1)
     yield "detection", Detection(), (torch.randn(2, 4, 9, 9), regions), None, ()
     yield "solve", Solve(), (torch.randn(2, 4, 4),), None, ()
+    yield "mapped", Mapped(), (torch.randn(5, 2, 4), torch.randn(3)), None, ()
     one, two = ((0,), (0,)), ((0, 1),)
     yield "mlp, any batch", Mlp(), mlp(5), one, (mlp(2), mlp(9))
     yield "convolutions, any batch", Convolutions(), images(4), one, (images(2), images(3))

@@ -42,6 +42,8 @@ pub struct GraphWriter<'a> {
     /// Names that replace values in the arguments of the current node.
     pub instead: BTreeMap<ValueId, Arc<str>>,
     taken: Names,
+    /// Names of inputs that differ from the program's.
+    renamed: Table<ValueId, Option<Arc<str>>>,
     /// Numbers that have a name already.
     pub(super) numbers: HashMap<Expr, Arc<str>>,
     /// Symbolic sizes, with a tensor and a dimension that have them.
@@ -109,6 +111,7 @@ impl<'a> GraphWriter<'a> {
         let mut taken: Names = source.values.iter().map(|(_, v)| v.name.clone()).collect();
         // A local variable of this name would hide the module.
         taken.take("self".into());
+        let renamed = super::python_names::renamed_inputs(source, &mut taken);
         let asserted = source.ordered().filter_map(|(_, n)| n.op.def().asserts.map(|asserts| asserts(&n.args)));
         let checks: BTreeSet<Expr> = asserted.flatten().collect_set();
         GraphWriter {
@@ -118,6 +121,7 @@ impl<'a> GraphWriter<'a> {
             names: Table::new(),
             instead: BTreeMap::new(),
             taken,
+            renamed,
             numbers: HashMap::new(),
             sizes: Vec::new(),
             origin: Arc::default(),
@@ -186,7 +190,11 @@ impl<'a> GraphWriter<'a> {
     /// Declares a value under its own name, or a fresh one; returns it as an argument.
     pub fn declare(&mut self, v: ValueId, requires_grad: bool) -> Result<Argument> {
         let value = &self.source.values[v];
-        let name = if &*value.name == "self" { self.fresh("self_") } else { value.name.clone() };
+        let name = match &self.renamed[v] {
+            Some(name) => name.clone(),
+            None if &*value.name == "self" => self.fresh("self_"),
+            None => value.name.clone(),
+        };
         self.names.set(v, Some(name.clone()));
         match &value.ty {
             Type::Tensor(ty) => {

@@ -7,6 +7,7 @@ mod auto_functionalized;
 mod bodies;
 mod computed_numbers;
 mod graph;
+mod python_names;
 mod range_asserts;
 mod samples;
 mod signature;
