@@ -341,6 +341,10 @@ pub trait Emit {
     fn call(&mut self, op: &str, args: &[Arg<Val, Scalar>]) -> Result<SmallVec<[Val; 1]>>;
     /// Type of a value.
     fn meta(&self, v: Val) -> Meta;
+    /// Whether sizes are examples of symbolic ones, for which the calls should be the same.
+    fn any_sizes(&self) -> bool {
+        false
+    }
 }
 
 /// Decomposition of an operator. Returns the results in the schema's order, lists spread.

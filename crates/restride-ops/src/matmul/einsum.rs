@@ -1,6 +1,8 @@
 //! `einsum`: permutes operands to a common dimension order, then multiplies them pairwise by `bmm`.
 //!
-//! The steps are PyTorch's, so the result has PyTorch's strides and is a view of the operand where PyTorch's is.
+//! The steps are PyTorch's, so the result has PyTorch's strides and is a view of the operand where PyTorch's is. PyTorch takes
+//! dimensions of one index for missing ones. Where sizes are examples of symbolic ones, these steps would not be those of other
+//! sizes: there a dimension of one index is missing only if another operand has more in it.
 
 use crate::support::composite::composite;
 use crate::support::*;
@@ -126,8 +128,8 @@ fn plan(inputs: &[Vec<Subscript>], ranks: &[usize], output: Option<Vec<Subscript
     Ok(p)
 }
 
-/// An operand with its dimensions in the plan's order; missing dimensions have size 1.
-fn align(e: &mut dyn Emit, mut v: Val, labels: &[Subscript], p: &EinsumPlan, i: usize) -> Result<Val> {
+/// An operand with its dimensions in the plan's order, and which of them it names; the others have size 1.
+fn align(e: &mut dyn Emit, mut v: Val, labels: &[Subscript], p: &EinsumPlan, i: usize) -> Result<(Val, Vec<bool>)> {
     let rank = e.meta(v).rank();
     let mut from: Vec<Option<i64>> = vec![None; p.all];
     let mut dim = 0;
@@ -165,27 +167,41 @@ fn align(e: &mut dyn Emit, mut v: Val, labels: &[Subscript], p: &EinsumPlan, i: 
             }
         }
     }
+    let named = from.iter().map(Option::is_some).collect();
     for slot in from.iter_mut().filter(|f| f.is_none()) {
         v = emit!(e, "aten.unsqueeze.default", v, dim)?;
         *slot = Some(dim);
         dim += 1;
     }
     let perm: Vec<i64> = from.into_iter().flatten().collect();
-    emit!(e, "aten.permute.default", v, perm)
+    Ok((emit!(e, "aten.permute.default", v, perm)?, named))
+}
+
+/// An operand with the dimensions of the plan.
+struct Aligned {
+    value: Val,
+    /// The dimensions that it has; it is broadcast along the others, which have size 1.
+    has: Vec<bool>,
 }
 
 /// Multiplies two aligned operands and sums over some dimensions, kept with size 1.
-fn pair(e: &mut dyn Emit, mut a: Val, mut b: Val, sum: &[usize]) -> Result<Val> {
+fn pair(e: &mut dyn Emit, a: Aligned, b: Aligned, sum: &[usize]) -> Result<Aligned> {
+    let has = (0..a.has.len()).map(|d| (a.has[d] || b.has[d]) && !sum.contains(&d)).collect();
+    Ok(Aligned { value: product(e, a, b, sum)?, has })
+}
+
+fn product(e: &mut dyn Emit, left: Aligned, right: Aligned, sum: &[usize]) -> Result<Val> {
+    let (Aligned { value: mut a, has: has_a }, Aligned { value: mut b, has: has_b }) = (left, right);
     if sum.is_empty() {
         return emit!(e, "aten.mul.Tensor", a, b);
     }
     // Dimensions of both operands, of one operand only, and summed ones.
     let (mut both, mut left, mut right) = (Vec::new(), Vec::new(), Vec::new());
     let (mut batch, mut rows, mut cols, mut shared) = (1, 1, 1, 1);
-    for d in 0..sizes(e, a).len() {
+    for (d, (in_a, in_b)) in has_a.into_iter().zip(has_b).enumerate() {
         let (m, n) = (sizes(e, a)[d], sizes(e, b)[d]);
         let dim = [d as i64];
-        match (sum.contains(&d), m != 1, n != 1) {
+        match (sum.contains(&d), in_a, in_b) {
             (true, true, true) => {
                 ensure!(m == n, "non-broadcast dimensions must match");
                 shared *= m;
@@ -259,12 +275,12 @@ fn einsum(e: &mut dyn Emit, a: &ValArgs<'_>) -> Vals {
     let output = rhs.map(|r| subscripts(r, "output")).transpose()?;
     let ranks: Vec<usize> = operands.iter().map(|&v| e.meta(v).rank()).collect();
     let p = plan(&inputs, &ranks, output)?;
-    let mut ops = Vec::new();
+    let (mut ops, mut named) = (Vec::new(), Vec::new());
     for (i, (&v, labels)) in operands.iter().zip(&inputs).enumerate() {
-        ops.push(align(e, v, labels, &p, i)?);
+        let (value, names) = align(e, v, labels, &p, i)?;
+        ops.push(value);
+        named.push(names);
     }
-    // Number of operands whose size in a dimension is not 1.
-    let mut many = vec![0usize; p.all];
     let mut width = vec![1i64; p.all];
     for (i, &v) in ops.iter().enumerate() {
         for (d, &n) in sizes(e, v).iter().enumerate().filter(|(_, n)| **n != 1) {
@@ -274,8 +290,21 @@ fn einsum(e: &mut dyn Emit, a: &ValArgs<'_>) -> Vals {
                 width[d]
             );
             width[d] = n;
-            many[d] += 1;
         }
+    }
+    // Number of operands that have a dimension.
+    let mut many = vec![0usize; p.all];
+    let mut ops: Vec<Aligned> = ops
+        .into_iter()
+        .zip(&named)
+        .map(|(value, named)| {
+            let n = sizes(e, value);
+            let has = (0..p.all).map(|d| n[d] != 1 || e.any_sizes() && named[d] && width[d] == 1).collect();
+            Aligned { value, has }
+        })
+        .collect();
+    for op in &ops {
+        many.iter_mut().zip(&op.has).for_each(|(n, has)| *n += usize::from(*has));
     }
     if let Some(path) = &path {
         let want = if operands.len() == 1 { 1 } else { 2 * (operands.len() - 1) };
@@ -295,37 +324,36 @@ fn einsum(e: &mut dyn Emit, a: &ValArgs<'_>) -> Vals {
         let mut b = ops.remove(j as usize);
         let mut a = ops.remove(i as usize);
         let (mut sum, mut sum_a, mut sum_b) = (Vec::new(), Vec::new(), Vec::new());
-        let (sa, sb) = (sizes(e, a), sizes(e, b));
-        for d in p.out..p.all {
-            match (sa[d] != 1, sb[d] != 1) {
+        for (d, many) in many.iter_mut().enumerate().skip(p.out) {
+            match (a.has[d], b.has[d]) {
                 (true, true) => {
-                    many[d] -= 1;
-                    if many[d] == 1 {
+                    *many -= 1;
+                    if *many == 1 {
                         sum.push(d);
-                        many[d] = 0;
+                        *many = 0;
                     }
                 }
-                (true, false) if many[d] == 1 => {
+                (true, false) if *many == 1 => {
                     sum_a.push(d as i64);
-                    many[d] = 0;
+                    *many = 0;
                 }
-                (false, true) if many[d] == 1 => {
+                (false, true) if *many == 1 => {
                     sum_b.push(d as i64);
-                    many[d] = 0;
+                    *many = 0;
                 }
                 _ => {}
             }
         }
-        if !sum_a.is_empty() {
-            a = emit!(e, "aten.sum.dim_IntList", a, sum_a, true, ())?;
-        }
-        if !sum_b.is_empty() {
-            b = emit!(e, "aten.sum.dim_IntList", b, sum_b, true, ())?;
+        for (x, dims) in [(&mut a, sum_a), (&mut b, sum_b)] {
+            if !dims.is_empty() {
+                dims.iter().for_each(|&d| x.has[d as usize] = false);
+                x.value = emit!(e, "aten.sum.dim_IntList", x.value, dims, true, ())?;
+            }
         }
         let product = pair(e, a, b, &sum)?;
         if steps.is_some() { ops.push(product) } else { ops.insert(0, product) }
     }
-    let result = ops[0];
+    let result = ops[0].value;
     if p.all == p.out {
         return Ok(smallvec![result]);
     }

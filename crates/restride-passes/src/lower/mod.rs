@@ -58,12 +58,14 @@ pub(crate) struct LowerOptions<'a> {
     pub form: fn(Op) -> Option<DecomposeFn>,
     /// Whether calls that are compositions for their sizes are taken apart although their operator stays.
     pub by_size: bool,
+    /// Whether sizes are examples of symbolic ones.
+    pub any_sizes: bool,
 }
 
 impl<'a> LowerOptions<'a> {
     /// The operators' own compositions.
     fn compositions(whole: &'a dyn Fn(Op) -> bool) -> LowerOptions<'a> {
-        LowerOptions { whole, form: |op| op.def().decompose.or(op.def().copies_by), by_size: true }
+        LowerOptions { whole, form: |op| op.def().decompose.or(op.def().copies_by), by_size: true, any_sizes: false }
     }
 }
 
@@ -270,6 +272,10 @@ impl LoweringEmit<'_> {
 }
 
 impl Emit for LoweringEmit<'_> {
+    fn any_sizes(&self) -> bool {
+        self.rules.any_sizes
+    }
+
     fn call(&mut self, name: &str, args: &[Arg<Val, Scalar>]) -> Result<SmallVec<[Val; 1]>, OpError> {
         let op = lookup(name).ok_or_else(|| OpError::new(format!("there is no operator {name}")))?;
         let mut args = args.to_vec();

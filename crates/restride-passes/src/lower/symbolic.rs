@@ -28,6 +28,7 @@ pub(super) fn lower_node(new: &mut Rebuilt<'_>, node: &Node, args: Vec<Arg>, rul
         Error::unsupported(format!("{}: its composition depends on sizes that are not known ({why})", node.op))
             .help("export the program with these sizes fixed")
     };
+    let rules = &LowerOptions { any_sizes: true, ..*rules };
     let mut operands: Vec<ValueId> = Vec::new();
     for v in args.iter().flat_map(Arg::values) {
         if !operands.contains(v) {

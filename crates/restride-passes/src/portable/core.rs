@@ -163,7 +163,7 @@ fn composed(new: &mut Rebuilt<'_>, node: &Node) -> bool {
         return false;
     }
     let ordered = new.graph.order.len();
-    let rules = LowerOptions { whole: &is_core, form: core_form, by_size: false };
+    let rules = LowerOptions { whole: &is_core, form: core_form, by_size: false, any_sizes: false };
     let typed = node.results.iter().all(|r| new.old.values[*r].ty.tensor().is_some());
     if typed && lower_by(new, node, &rules).is_ok() && node.results.iter().all(|r| new.map[*r].is_some()) {
         return true;
