@@ -126,13 +126,38 @@ fn flag<D: Dim>(a: &ViewArgs<'_, D>, i: usize) -> Result<bool> {
 
 /// Whether a layout is contiguous in a memory format; `None` if unknown sizes decide.
 fn has_format<D: Dim>(l: &Layout<D>, format: MemoryFormat) -> Result<Option<bool>> {
-    let proved = match format {
-        MemoryFormat::Contiguous => l.is_contiguous(),
-        MemoryFormat::ChannelsLast => follows(l, &[1, 3, 2, 0]),
-        MemoryFormat::ChannelsLast3d => follows(l, &[1, 4, 3, 2, 0]),
+    let row_major: Vec<usize> = (0..l.rank()).rev().collect();
+    let (proved, order) = match format {
+        MemoryFormat::Contiguous => (l.is_contiguous(), &row_major[..]),
+        MemoryFormat::ChannelsLast => (follows(l, &CHANNELS_LAST), &CHANNELS_LAST[..]),
+        MemoryFormat::ChannelsLast3d => (follows(l, &CHANNELS_LAST_3D), &CHANNELS_LAST_3D[..]),
         MemoryFormat::Preserve => return fail("preserve memory format is unsupported by the contiguous operator"),
     };
-    Ok(if proved || l.known().is_some() { Some(proved) } else { None })
+    Ok(if proved || l.known().is_some() {
+        Some(proved)
+    } else if leaves(l, order) {
+        Some(false)
+    } else {
+        None
+    })
+}
+
+/// Dimensions of images, fastest first.
+const CHANNELS_LAST: [usize; 4] = [1, 3, 2, 0];
+const CHANNELS_LAST_3D: [usize; 5] = [1, 4, 3, 2, 0];
+
+/// Whether strides provably do not follow an order of dimensions, fastest first: the layout has elements, and a dimension of
+/// several indices has another stride.
+fn leaves<D: Dim>(l: &Layout<D>, fastest_first: &[usize]) -> bool {
+    let more_than = |n: i64, size: &D| D::from(n).less(size) == Some(true);
+    let mut expected = D::from(1);
+    l.rank() != fastest_first.len()
+        || l.sizes.iter().all(|n| more_than(0, n))
+            && fastest_first.iter().any(|&d| {
+                let other = more_than(1, &l.sizes[d]) && l.strides[d].equals(&expected) == Some(false);
+                expected = expected.times(&l.sizes[d]);
+                other
+            })
 }
 
 /// Whether PyTorch's `suggest_memory_format` returns this format for a layout.

@@ -212,7 +212,36 @@ pub(crate) fn may_view<D: Dim>(t: &TensorType<D>, sizes: &[D]) -> Result<ViewOut
     Ok(match reshaped(&t.layout, sizes)? {
         Some(Some(l)) => view(t.dtype, l),
         Some(None) => ViewOutcome::Copy,
+        None if splits_a_run(&t.layout, &t.layout.infer_sizes(sizes)?) => ViewOutcome::Copy,
         None => ViewOutcome::Unknown,
+    })
+}
+
+/// Whether no strides express a layout under other sizes, provably: two dimensions of several indices are no single run of cells,
+/// and no new dimension ends where they meet. Layouts without elements have any strides.
+fn splits_a_run<D: Dim>(l: &Layout<D>, sizes: &[D]) -> bool {
+    let more_than = |n: i64, size: &D| D::from(n).less(size) == Some(true);
+    let differ = |a: &D, b: &D| a.equals(b) == Some(false);
+    if sizes.iter().any(|n| !more_than(0, n)) || l.sizes.iter().any(|n| !more_than(0, n)) {
+        return false;
+    }
+    // Elements in the last dimensions of the new sizes; all of them are more than those behind a dimension of several indices.
+    let ends: Vec<D> = sizes[1.min(sizes.len())..]
+        .iter()
+        .rev()
+        .scan(D::from(1), |n, size| {
+            *n = n.times(size);
+            Some(n.clone())
+        })
+        .chain([D::from(1)])
+        .collect();
+    let mut inner = D::from(1);
+    (1..l.rank()).rev().any(|d| {
+        inner = inner.times(&l.sizes[d]);
+        more_than(1, &l.sizes[d - 1])
+            && more_than(1, &l.sizes[d])
+            && differ(&l.strides[d - 1], &l.sizes[d].times(&l.strides[d]))
+            && ends.iter().all(|end| differ(end, &inner))
     })
 }
 
