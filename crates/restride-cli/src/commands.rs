@@ -286,11 +286,19 @@ fn verify(screen: &Screen, args: &Verify) -> Result<()> {
     verdict.fault().map_or(Ok(()), |why| Err(Error::new(ErrorKind::Check, why).into()))
 }
 
+/// A program made functional for a file, with notes on what its inputs decide.
+fn functional(screen: &Screen, program: Program, inputs: Option<&Inputs>, given: &GivenArgs) -> Result<Compiled> {
+    let told = program.notes.len();
+    let compiled = Compiled::new(program, inputs, &compile_options(screen, given, None)?)?;
+    compiled.functional().notes.iter().skip(told).for_each(|note| screen.note(note));
+    Ok(compiled)
+}
+
 fn functionalize(screen: &Screen, args: &Functionalize) -> Result<()> {
     let source = ProgramSource::new(screen, &args.program, &args.given)?;
     let program = source.open(screen)?;
     let inputs = inputs(screen, &program, &args.given)?;
-    let compiled = Compiled::new(program, inputs.as_ref(), &compile_options(screen, &args.given, None)?)?;
+    let compiled = functional(screen, program, inputs.as_ref(), &args.given)?;
     let made = match (args.portable, args.views) {
         (true, _) => restride::portable(compiled.functional())?,
         (_, true) => compiled.with_views(ViewOptions { slices: false })?,
@@ -312,7 +320,7 @@ fn functionalize(screen: &Screen, args: &Functionalize) -> Result<()> {
 fn reinplace(screen: &Screen, args: &Reinplace) -> Result<()> {
     let program = open(screen, &args.program, &args.given)?;
     let inputs = inputs(screen, &program, &args.given)?;
-    let compiled = Compiled::new(program, inputs.as_ref(), &compile_options(screen, &args.given, None)?)?;
+    let compiled = functional(screen, program, inputs.as_ref(), &args.given)?;
     let out = if args.views { compiled.with_views(ViewOptions::default())? } else { compiled.reinplaced()? };
     save(screen, &out, &args.output.output)
 }
@@ -322,7 +330,7 @@ fn grad(screen: &Screen, args: &GradArgs) -> Result<()> {
     let optimizer = optimizer::chosen(&args.optimizer)?;
     let program = open(screen, &args.program, &args.given)?;
     let inputs = inputs(screen, &program, &args.given)?;
-    let compiled = Compiled::new(program, inputs.as_ref(), &compile_options(screen, &args.given, None)?)?;
+    let compiled = functional(screen, program, inputs.as_ref(), &args.given)?;
     let loss = restride::Loss::Output(args.loss);
     let options = restride::GradOptions { loss, wrt: args.wrt.clone(), max_trips: args.max_trips };
     let write = |made: Program, output: &Path| {

@@ -298,6 +298,24 @@ fn dynamic_sizes_ask_for_inputs() {
 }
 
 #[test]
+fn sizes_that_are_fixed_in_a_file_are_told() {
+    let dir = Dir::new("fixed");
+    // With one row the result is a view of the input, and its writing writes the input; with more it is a copy.
+    let text =
+        "symbol n in [1, inf]\ngraph(%x: f32[2, n, 4]) {\n  %h: f32[n, 2, 4][4, 4*n, 1] = aten.transpose.int(%x, 0, 1)
+  %r: f32[n, 8] = aten.reshape.default(%h, [n, 8])\n  %w: f32[n, 8] = aten.mul_.Scalar(%r, 2)\n  return %w\n}";
+    let program = &dir.file("program.fx", text);
+    for command in ["functionalize", "reinplace"] {
+        let o = done(&[command, program, "--random", "0", "-o", &dir.path("out.fx")]);
+        let told =
+            "note: sizes are fixed to those of the inputs: whether aten.reshape.default copies or aliases depends on";
+        assert!(err(&o).contains(told), "{command}: {}", err(&o));
+    }
+    let o = done(&["functionalize", &dir.file("sizes.fx", DYNAMIC), "--random", "0", "-o", &dir.path("out.fx")]);
+    assert!(!err(&o).contains("sizes are fixed"), "{}", err(&o));
+}
+
+#[test]
 fn dash_is_standard_input() {
     let dir = Dir::new("stdin");
     let file = dir.file("static.fx", STATIC);

@@ -191,7 +191,7 @@ pub struct Program {
     pub pytree: Option<(Arc<str>, Arc<str>)>,
     /// Names of the user's positional arguments, if the file has them.
     pub forward_args: Vec<Arc<str>>,
-    /// Warnings of the import (a device mapped to the CPU, a guard that was not understood).
+    /// Warnings: of the import (a device mapped to the CPU, a guard that was not understood), and why sizes were fixed.
     pub notes: Vec<String>,
     /// Sample inputs stored with the program, one per user input in order (fixed ones included).
     pub sample_inputs: Option<Arc<SampleInputs>>,

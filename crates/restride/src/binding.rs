@@ -30,6 +30,11 @@ pub(crate) fn with_strides_of<'p>(program: &'p Program, inputs: &Inputs, sizes: 
         return Ok(Cow::Borrowed(program));
     }
     let mut own = specialize(program, sizes);
+    if !program.symbols.is_empty() {
+        own.notes.push(
+            "sizes are fixed to those of the inputs: an input has other strides than the program declares".into(),
+        );
+    }
     for (v, strides) in others {
         if let Type::Tensor(ty) = &mut own.graph_mut().values[v].ty {
             ty.layout.strides = strides.iter().map(|s| Expr::Int(*s)).collect();

@@ -81,9 +81,10 @@ pub fn functionalize(program: &Program, options: &FunctionalizeOptions) -> Resul
                 return Err(Error::invalid(format!("input {input} needs its whole storage, which it has")));
             }
             Err(rewrite::Halt::NeedsSizes(e)) if options.sizes.is_empty() => return Err(*e),
-            Err(rewrite::Halt::NeedsSizes(_)) => {
+            Err(rewrite::Halt::NeedsSizes(why)) => {
                 let known = FunctionalizeOptions { shares: options.shares.clone(), sizes: Binding::new() };
                 let mut own = specialize(program, &options.sizes);
+                own.notes.push(format!("sizes are fixed to those of the inputs: {}", why.what));
                 restride_ir::relay(&mut own);
                 return functionalize(&own, &known);
             }
