@@ -10,6 +10,7 @@ mod declare;
 mod default_args;
 mod eager_results;
 mod effects;
+mod emit;
 mod error;
 mod expr;
 mod fails;
@@ -48,6 +49,7 @@ pub use collective::{Exchange, Pattern, ReduceOp};
 pub use conditions::{Conditions, within};
 pub use eager_results::dense_like;
 pub use effects::{Effect, Effects, Summary, callees_first, operands_of, schema_effect};
+pub use emit::{DecomposeFn, Emit, Val};
 pub use error::{Error, ErrorKind, OpError, Result};
 pub use expr::{Binding, Expr, ExprFn, Symbol};
 pub use fails::Fails;
@@ -64,10 +66,10 @@ pub use limits::{Limits, beyond};
 pub use liveness::{Live, lives};
 pub use names::Names;
 pub use op::{
-    AssemblyPart, AssertsFn, ByBatch, Call, Ctx, DecomposeFn, Emit, EpilogueFn, Exactness, Hop, InPlaceCalls, InferFn,
-    Kernel, MacsFn, MathView, Member, MemberArg, Movement, OpDef, OutOverlaps, OutVerdict, OverlapCheck, PrepackFn,
-    Prepacked, RequiresFn, Reuse, ReuseKind, RngKey, Sample, SampleArg, SampleFn, ScratchFn, TimeFn, TrailingFn, Twin,
-    TwinDecl, TwinReturn, Val, ViewArgs, ViewOutcome, ViewRule, view_args,
+    AssemblyPart, AssertsFn, ByBatch, Call, Ctx, EpilogueFn, Exactness, Hop, InPlaceCalls, InferFn, Kernel, MacsFn,
+    MathView, Member, MemberArg, Movement, OpDef, OutOverlaps, OutVerdict, OverlapCheck, PrepackFn, Prepacked,
+    RequiresFn, Reuse, ReuseKind, RngKey, Sample, SampleArg, SampleFn, ScratchFn, TimeFn, TrailingFn, Twin, TwinDecl,
+    TwinReturn, ViewArgs, ViewOutcome, ViewRule, view_args,
 };
 pub use placement::{Buffer, BufferId, BufferKind, MemorySpace, Place, Placement, Plan, Step, carried_over};
 pub use program::{

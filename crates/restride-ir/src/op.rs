@@ -3,7 +3,7 @@
 //! `restride-ops` declares each operator once, as a static [`OpDef`]; a `None` shows what the operator lacks. An [`Op`] is the
 //! handle of a registered declaration, which nodes hold.
 
-use crate::{Arg, Args, Exchange, Expr, Fails, Grad, Meta, Op, OpError, RowFormFn, TensorType, TileFn};
+use crate::{Arg, Args, DecomposeFn, Exchange, Expr, Fails, Grad, Meta, Op, OpError, RowFormFn, TensorType, TileFn};
 use restride_tensor::{DType, Fitted, Layout, RawTensor, Scalar, View, ViewMut};
 use smallvec::SmallVec;
 
@@ -329,26 +329,6 @@ pub enum Hop {
     /// `map_impl(body_graph, xs, additional)`.
     Map,
 }
-
-/// A value of a decomposition (see [`Emit`]).
-#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
-pub struct Val(pub u32);
-
-/// Receives the calls of a decomposition: a graph under construction, or the interpreter.
-pub trait Emit {
-    /// Calls an operator by name (`aten.mul.Tensor`) and returns its results, lists spread. Missing trailing arguments take
-    /// their defaults.
-    fn call(&mut self, op: &str, args: &[Arg<Val, Scalar>]) -> Result<SmallVec<[Val; 1]>>;
-    /// Type of a value.
-    fn meta(&self, v: Val) -> Meta;
-    /// Whether sizes are examples of symbolic ones, for which the calls should be the same.
-    fn any_sizes(&self) -> bool {
-        false
-    }
-}
-
-/// Decomposition of an operator. Returns the results in the schema's order, lists spread.
-pub type DecomposeFn = fn(&mut dyn Emit, &Args<'_, Val>) -> Result<SmallVec<[Val; 1]>>;
 
 /// An argument of a sample call.
 pub type SampleArg = Arg<RawTensor, Scalar>;
