@@ -136,7 +136,8 @@ fn outputs(source: &str) -> Result<Vec<(String, String)>, String> {
             "sgd" => trained(program, shares, Optimizer::Sgd(Sgd { momentum: 0.5, ..Sgd::default() })),
             "adam" => trained(program, shares, Optimizer::Adam(Adam::default())),
             "recompute" => functional(program, shares).and_then(|p| recomputed(&p, &test.sizes, &directive("most"))),
-            "fuse" => test.lowered().and_then(|p| fused(&p)).map(|p| print(&p)),
+            "fuse" => test.lowered().and_then(|p| fused(&p, &everything())).map(|p| print(&p)),
+            "fuse by default" => test.lowered().and_then(|p| fused(&p, &FuseOptions::default())).map(|p| print(&p)),
             "place" => test.placed(false).map(|p| p.text()),
             "place fused" => test.placed(true).map(|p| p.text()),
             "remarks" => test.placed(false).map(|p| p.remarks()),
@@ -303,10 +304,14 @@ impl CheckedPlacement {
     }
 }
 
+/// Groups with all that they may have.
+fn everything() -> FuseOptions {
+    FuseOptions { heads: true, tiles: true, ..FuseOptions::default() }
+}
+
 /// A program with fused nodes, held against the one without.
-fn fused(program: &Program) -> Result<Program, Error> {
-    let options = FuseOptions { heads: true, tiles: true, ..FuseOptions::default() };
-    let Some(fused) = fuse(program, &options)? else { return Ok(program.clone()) };
+fn fused(program: &Program, options: &FuseOptions) -> Result<Program, Error> {
+    let Some(fused) = fuse(program, options)? else { return Ok(program.clone()) };
     restride_ir::verify(&fused.program)?;
     restride_check::fusion(program, &fused.program).map_err(|f| restride_check::error(&fused.program, &f))?;
     Ok(fused.program)
@@ -327,7 +332,7 @@ impl Test {
 
     fn placed(&self, with_fusion: bool) -> Result<CheckedPlacement, Error> {
         let lowered = self.lowered()?;
-        let program = if with_fusion { fused(&lowered)? } else { lowered };
+        let program = if with_fusion { fused(&lowered, &everything())? } else { lowered };
         let placed = place(&program, &PlaceOptions::default())?;
         let offsets = plan(program.graph(), &placed.placement, &PlanOptions::default());
         restride_check::placement(&program, &placed.placement).map_err(|f| restride_check::error(&program, &f))?;

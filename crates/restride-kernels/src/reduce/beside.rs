@@ -45,7 +45,7 @@ pub(super) fn short_rows<T: Compute, J: Fn(T, T) -> T + Copy>(rows: &mut RowByRo
     let (vectors, _) = rows.to.as_chunks_mut::<STRIP>();
     let count = vectors.len() * STRIP;
     let (from, apart, len, unit, join) = (rows.from, rows.apart, rows.len, rows.unit, rows.join);
-    isa::run_narrow(ShortRows { vectors, from, apart, len, unit, join });
+    isa::run_narrow(RowsBeside { vectors, from, apart, len, unit, join });
     count
 }
 
@@ -53,7 +53,7 @@ pub(super) fn short_rows<T: Compute, J: Fn(T, T) -> T + Copy>(rows: &mut RowByRo
 const SHORT: usize = 16;
 
 /// Joins rows of at most [`SHORT`] elements, a vector of rows at a time, in the order of [`lanes`].
-struct ShortRows<'a, T, J> {
+struct RowsBeside<'a, T, J> {
     vectors: &'a mut [[T; STRIP]],
     from: *const T,
     apart: isize,
@@ -62,12 +62,12 @@ struct ShortRows<'a, T, J> {
     join: J,
 }
 
-impl<T: Compute, J: Fn(T, T) -> T + Copy> isa::Work for ShortRows<'_, T, J> {
+impl<T: Compute, J: Fn(T, T) -> T + Copy> isa::Work for RowsBeside<'_, T, J> {
     type Out = ();
     const WIDEST: bool = false;
     #[inline(always)]
     fn run(self) {
-        let ShortRows { vectors, mut from, apart, len, unit, join } = self;
+        let RowsBeside { vectors, mut from, apart, len, unit, join } = self;
         for to in vectors {
             let mut parts = [[unit; STRIP]; SHORT];
             for (i, part) in parts.iter_mut().enumerate().take(len) {
