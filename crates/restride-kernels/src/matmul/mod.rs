@@ -119,7 +119,7 @@ macro_rules! real {
                         false if k == 1 && outer::outer((m, n), a, b, c, add, threads) => {}
                         false => {
                             let (left, right) = (Strided::new(a), Strided::new(b));
-                            if flips(tile::$kernels().lanes, (m, n), a, b, c) {
+                            if flips(tile::$kernels().lanes, (m, n, k), a, b, c) {
                                 let (left, right) = (right.transposed(), left.transposed());
                                 let c = (c.0, c.2, c.1);
                                 turned(&|| {
@@ -179,11 +179,15 @@ real! {
     f64, kernels_f64, None, |s| s.as_f64();
 }
 
+/// Elements of rows that a product with a few columns reads where they are.
+const NEIGHBOURS: usize = 32;
+
 /// Whether a product is computed as its transpose, with the same sums: vectors run along rows of the result, so along its columns
-/// if those are runs; but not along what is shorter than a vector.
-fn flips<T>(lanes: usize, (m, n): (usize, usize), a: Matrix<T>, b: Matrix<T>, c: MatrixMut<T>) -> bool {
+/// if those are runs; but not along what is shorter than a vector, unless rows of the other operand are [`NEIGHBOURS`] or fewer in memory: packing
+/// their columns costs more than vectors that are not full.
+fn flips<T>(lanes: usize, (m, n, k): (usize, usize, usize), a: Matrix<T>, b: Matrix<T>, c: MatrixMut<T>) -> bool {
     let short = |n: usize, m: usize, (row, column): (isize, isize)| {
-        n < m && column != 1 && (2 * n <= lanes || n <= 24 && row == 1)
+        n < m && (2 * n <= lanes && (column != 1 || k > NEIGHBOURS) || n <= 24 && row == 1 && column != 1)
     };
     if c.1 == 1 && c.2 != 1 { !short(m, n, (b.2, b.1)) } else { short(n, m, (a.1, a.2)) }
 }
