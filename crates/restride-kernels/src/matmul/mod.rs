@@ -179,12 +179,12 @@ real! {
     f64, kernels_f64, None, |s| s.as_f64();
 }
 
-/// Elements of rows that a product with a few columns reads where they are.
+/// Most elements of rows that a product with a few columns reads where they are.
 const NEIGHBOURS: usize = 32;
 
 /// Whether a product is computed as its transpose, with the same sums: vectors run along rows of the result, so along its columns
-/// if those are runs; but not along what is shorter than a vector, unless rows of the other operand are [`NEIGHBOURS`] or fewer in memory: packing
-/// their columns costs more than vectors that are not full.
+/// if those are runs; but not along what is shorter than a vector. Rows of at most [`NEIGHBOURS`] elements that lie side by side are
+/// read where they are all the same: packing them as columns takes longer than vectors that are not full.
 fn flips<T>(lanes: usize, (m, n, k): (usize, usize, usize), a: Matrix<T>, b: Matrix<T>, c: MatrixMut<T>) -> bool {
     let short = |n: usize, m: usize, (row, column): (isize, isize)| {
         n < m && (2 * n <= lanes && (column != 1 || k > NEIGHBOURS) || n <= 24 && row == 1 && column != 1)
