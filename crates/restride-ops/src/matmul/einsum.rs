@@ -178,20 +178,20 @@ fn align(e: &mut dyn Emit, mut v: Val, labels: &[Subscript], p: &EinsumPlan, i: 
 }
 
 /// An operand with the dimensions of the plan.
-struct Aligned {
+struct AlignedOperand {
     value: Val,
     /// The dimensions that it has; it is broadcast along the others, which have size 1.
     has: Vec<bool>,
 }
 
 /// Multiplies two aligned operands and sums over some dimensions, kept with size 1.
-fn pair(e: &mut dyn Emit, a: Aligned, b: Aligned, sum: &[usize]) -> Result<Aligned> {
+fn pair(e: &mut dyn Emit, a: AlignedOperand, b: AlignedOperand, sum: &[usize]) -> Result<AlignedOperand> {
     let has = (0..a.has.len()).map(|d| (a.has[d] || b.has[d]) && !sum.contains(&d)).collect();
-    Ok(Aligned { value: product(e, a, b, sum)?, has })
+    Ok(AlignedOperand { value: product(e, a, b, sum)?, has })
 }
 
-fn product(e: &mut dyn Emit, left: Aligned, right: Aligned, sum: &[usize]) -> Result<Val> {
-    let (Aligned { value: mut a, has: has_a }, Aligned { value: mut b, has: has_b }) = (left, right);
+fn product(e: &mut dyn Emit, left: AlignedOperand, right: AlignedOperand, sum: &[usize]) -> Result<Val> {
+    let (AlignedOperand { value: mut a, has: has_a }, AlignedOperand { value: mut b, has: has_b }) = (left, right);
     if sum.is_empty() {
         return emit!(e, "aten.mul.Tensor", a, b);
     }
@@ -294,13 +294,13 @@ fn einsum(e: &mut dyn Emit, a: &ValArgs<'_>) -> Vals {
     }
     // Number of operands that have a dimension.
     let mut many = vec![0usize; p.all];
-    let mut ops: Vec<Aligned> = ops
+    let mut ops: Vec<AlignedOperand> = ops
         .into_iter()
         .zip(&named)
         .map(|(value, named)| {
             let n = sizes(e, value);
             let has = (0..p.all).map(|d| n[d] != 1 || e.any_sizes() && named[d] && width[d] == 1).collect();
-            Aligned { value, has }
+            AlignedOperand { value, has }
         })
         .collect();
     for op in &ops {
