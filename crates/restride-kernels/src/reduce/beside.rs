@@ -137,7 +137,7 @@ pub(super) struct PartByPart<'a, 'b, T, J> {
 
 impl<T: Compute, J: Fn(T, T) -> T + Copy> isa::Work for PartByPart<'_, '_, T, J> {
     type Out = ();
-    const VECTORS: bool = matches!(T::DTYPE, DType::F32 | DType::F64);
+    const VECTORS: bool = is_float::<T>();
     const WIDEST: bool = matches!(T::DTYPE, DType::F32);
     #[inline(always)]
     fn run(self) {
@@ -147,11 +147,11 @@ impl<T: Compute, J: Fn(T, T) -> T + Copy> isa::Work for PartByPart<'_, '_, T, J>
             let end = len.min(start + block);
             let used = side.min((end - start).next_power_of_two());
             let bits = used.ilog2();
+            let part = |i: usize| i.reverse_bits().checked_shr(usize::BITS - bits).unwrap_or(0);
             for i in 0..used {
-                let part = i.reverse_bits().checked_shr(usize::BITS - bits).unwrap_or(0);
                 let row = |r: usize| from.wrapping_offset(r as isize * apart);
                 // The row of the next part is elsewhere: it comes while this one is joined.
-                let next = start + (i + 1).reverse_bits().checked_shr(usize::BITS - bits).unwrap_or(0);
+                let next = start + part(i + 1);
                 if end - start <= side && next < end {
                     for line in (0..tree.wide).step_by(LINE / size_of::<T>()) {
                         prefetch(row(next).wrapping_add(line), CacheLevel::First);
@@ -159,7 +159,7 @@ impl<T: Compute, J: Fn(T, T) -> T + Copy> isa::Work for PartByPart<'_, '_, T, J>
                 }
                 let to = tree.top();
                 to.fill(unit);
-                let mut r = start + part;
+                let mut r = start + part(i);
                 // SAFETY: elements of the rows.
                 unsafe {
                     while r + 3 * side < end {
@@ -178,7 +178,7 @@ impl<T: Compute, J: Fn(T, T) -> T + Copy> isa::Work for PartByPart<'_, '_, T, J>
     }
 }
 
-/// Whether rows of the type are joined a vector of them at a time.
+/// Whether rows of the type are joined in vectors.
 pub(super) const fn is_float<T: Compute>() -> bool {
     matches!(T::DTYPE, DType::F32 | DType::F64)
 }
@@ -266,7 +266,7 @@ pub(super) struct AddBeside<'a, T, J> {
 
 impl<T: Compute, J: Fn(T, T) -> T + Copy> isa::Work for AddBeside<'_, T, J> {
     type Out = ();
-    const VECTORS: bool = matches!(T::DTYPE, DType::F32 | DType::F64);
+    const VECTORS: bool = is_float::<T>();
     const WIDEST: bool = false;
     #[inline(always)]
     fn run(self) {

@@ -12,7 +12,7 @@ mod log_sum_exp;
 pub mod parts;
 pub mod pick;
 
-use crate::reduce::joined::{BLOCK, JoinedRows, block, side};
+use crate::reduce::joined::{BLOCK, JoinedRows, block, is_real, side};
 use crate::support::convert::{Compute, Kind, copy_convert, round_through};
 use crate::support::isa;
 use crate::support::number::{Inexact, Number, Ordered, Real as _};
@@ -69,7 +69,7 @@ struct Fold<'a, A, J> {
 impl<A: Compute, J: Fn(A, A) -> A + Copy> isa::Work for Fold<'_, A, J> {
     type Out = A;
     // Others are rare, and their code is long.
-    const VECTORS: bool = matches!(A::DTYPE, DType::F32 | DType::F64 | DType::I64);
+    const VECTORS: bool = is_real::<A>();
     const WIDEST: bool = false;
     #[inline(always)]
     fn run(self) -> A {
