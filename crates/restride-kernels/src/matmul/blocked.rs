@@ -5,7 +5,7 @@
 //! vector have an order of their own (`vector.rs`), which `k` alone decides too.
 
 use super::panels::{Panels, Rows, pack};
-use super::tile::{Kernels, Tile, Turn};
+use super::tile::{Kernels, NextPanel, Tile, Turn};
 use crate::support::epilogue::{self, Epilogue};
 use crate::support::par;
 use num_traits::Zero;
@@ -293,27 +293,39 @@ unsafe fn band<T: Copy + Zero, B: Panels<T> + ?Sized>(
     c: MatrixMut<T>,
     add: bool,
 ) {
-    let mut panel = Lines::<PANEL>::new();
-    let panel: *mut T = panel.start();
+    let (mut one, mut other) = (Lines::<PANEL>::new(), Lines::<PANEL>::new());
+    let (mut panel, mut next_panel): (*mut T, *mut T) = (one.start(), other.start());
     let (lanes, width) = (kernels.lanes, kernels.width());
     assert!(kernels.depth * width * size_of::<T>() <= PANEL, "a panel is too wide");
     let add = add || depth.start > 0;
+    let mut made = false;
     for first in columns.clone().step_by(width) {
         let wide = width.min(columns.end - first);
         let vectors = wide.div_ceil(lanes);
         let here =
             if wide == vectors * lanes || b.padded() { b.in_place(depth.start, first, wide, rows.len()) } else { None };
-        // SAFETY: the panel holds these columns; else the caller's promise.
-        let right = here.unwrap_or_else(|| unsafe {
-            b.fill(depth.clone(), first..first + wide, vectors * lanes, panel);
-            (panel as *const T, (vectors * lanes) as isize)
-        });
         let tiles = kernels.tiles[vectors - 1];
         let next = first + width..columns.end.min(first + 2 * width);
         let calls = rows.len().div_ceil(tiles.len());
         let share = depth.len().div_ceil(calls);
+        // The next panel is copied while this one is used, where its rows are in memory.
+        let mut copied = NextPanel::none();
+        if here.is_none()
+            && next.len() == width
+            && let Some(from) = b.rows_at(depth.start, next.start)
+        {
+            copied = NextPanel { from, to: next_panel, rows: depth.len(), every: calls };
+        }
+        // SAFETY: the panel holds these columns; else the caller's promise.
+        let right = here.unwrap_or_else(|| unsafe {
+            if !made {
+                b.fill(depth.clone(), first..first + wide, vectors * lanes, panel);
+            }
+            (panel as *const T, (vectors * lanes) as isize)
+        });
+        made = copied.rows > 0;
         for (i, part) in even(rows.clone(), tiles.len()).enumerate() {
-            if !next.is_empty() {
+            if !next.is_empty() && !made {
                 let at = depth.end.min(depth.start + i * share);
                 b.prefetch(at..depth.end.min(at + share), next.clone());
             }
@@ -323,12 +335,16 @@ unsafe fn band<T: Copy + Zero, B: Panels<T> + ?Sized>(
                 let left = (a.0.offset((part.start - rows.start) as isize * a.1), a.1);
                 let to = c.0.offset(part.start as isize * c.1 + first as isize * c.2);
                 if c.2 == 1 {
-                    tile(depth.len(), left, right, (to, c.1), wide, add);
+                    tile(depth.len(), left, right, (to, c.1), wide, add, &mut copied);
                 } else {
                     let turn = kernels.turn;
-                    scattered(tile, turn, (part.len(), wide, depth.len()), left, right, (to, c.1, c.2), add);
+                    let size = (part.len(), wide, depth.len());
+                    scattered(tile, turn, size, left, right, (to, c.1, c.2), add, &mut copied);
                 }
             }
+        }
+        if made {
+            (panel, next_panel) = (next_panel, panel);
         }
     }
 }
@@ -348,6 +364,7 @@ pub(super) unsafe fn put<T: Copy + Add<Output = T>>(cell: *mut T, sum: T, add: b
 /// # Safety
 /// As [`product`].
 #[inline(never)]
+#[allow(clippy::too_many_arguments)]
 unsafe fn scattered<T: Copy + Zero>(
     tile: Tile<T>,
     turn: Turn<T>,
@@ -356,12 +373,13 @@ unsafe fn scattered<T: Copy + Zero>(
     b: (*const T, isize),
     c: MatrixMut<T>,
     add: bool,
+    next: &mut NextPanel<T>,
 ) {
     let (mut own, mut turned) = (Lines::<TILE>::new(), Lines::<TILE>::new());
     let (own, turned): (*mut T, *mut T) = (own.start(), turned.start());
     // SAFETY: the caller's promise; the tile is within the largest.
     unsafe {
-        tile(k, a, b, (own, n as isize), n, false);
+        tile(k, a, b, (own, n as isize), n, false, next);
         if c.1 == 1 {
             // Rows are neighbours in the result.
             pack(turn, turned, m, (own, 1, n as isize), n, m);

@@ -26,6 +26,12 @@ pub trait Panels<T>: Sync {
         let _ = (depth, column, width, rows);
         None
     }
+    /// The address of an element and the distance of rows, where the columns from there on are side by side in memory in all rows and
+    /// are copied as they are.
+    fn rows_at(&self, depth: usize, column: usize) -> Option<(*const T, isize)> {
+        let _ = (depth, column);
+        None
+    }
     /// Whether panels in place, which begin at multiples of a panel's width, have zeros up to a whole vector.
     fn padded(&self) -> bool {
         false
@@ -129,6 +135,9 @@ impl<T: Copy + Zero + Send + Sync> Panels<T> for Strided<T> {
         } else if self.at.1 == 1 {
             columns.for_each(|j| run(self.cell(depth.start, j), self.cell(depth.end, j)));
         }
+    }
+    fn rows_at(&self, depth: usize, column: usize) -> Option<(*const T, isize)> {
+        (self.at.2 == 1).then(|| (self.cell(depth, column), self.at.1))
     }
     fn runs(&self) -> bool {
         self.at.2 != 1

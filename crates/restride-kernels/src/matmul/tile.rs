@@ -11,10 +11,35 @@ use num_traits::Zero;
 
 /// Computes a tile, `R` × `N` vectors: the length of its sums; the address of the left operand's rows and their distance, elements
 /// of a row side by side; that of a panel of the right operand and the distance of its rows; the result's likewise; columns that
-/// are written, more than the first `N - 1` vectors have; whether the sums are added to the result.
+/// are written, more than the first `N - 1` vectors have; whether the sums are added to the result; rows of the next panel, of `N`
+/// vectors each, that are copied meanwhile.
 ///
 /// All rows of the panel have `N` whole vectors to read.
-pub type Tile<T> = unsafe fn(usize, (*const T, isize), (*const T, isize), (*mut T, isize), usize, bool);
+pub type Tile<T> =
+    unsafe fn(usize, (*const T, isize), (*const T, isize), (*mut T, isize), usize, bool, &mut NextPanel<T>);
+
+/// Rows of a panel that are still to be copied. Copied between the products of a tile, one row after some of the terms each, they
+/// take the time in which the products wait for nothing.
+pub struct NextPanel<T> {
+    /// The first of these rows in memory, and their distance.
+    pub from: (*const T, isize),
+    /// Where it goes; rows there are side by side.
+    pub to: *mut T,
+    /// How many these are.
+    pub rows: usize,
+    /// Terms from one copied row to the next.
+    pub every: usize,
+}
+
+impl<T> NextPanel<T> {
+    /// Nothing to copy.
+    pub fn none() -> Self {
+        NextPanel { from: (std::ptr::null(), 0), to: std::ptr::null_mut(), rows: 0, every: 1 }
+    }
+}
+
+/// Rows of the next panel that are fetched before they are copied.
+const FETCHED_ROWS: isize = 16;
 
 /// Transposes columns that are runs into rows of a panel, `width` apart: the address of the columns and their distance, rows and
 /// columns, both multiples of eight.
@@ -60,12 +85,25 @@ unsafe fn tile<V: Lanes, const R: usize, const N: usize>(
     c: (*mut V::T, isize),
     wide: usize,
     add: bool,
+    next: &mut NextPanel<V::T>,
 ) {
     // SAFETY: the caller's promise: all of these are elements of the operands, and the processor has the vectors.
     unsafe {
         let mut sums = [[V::splat(V::T::zero()); N]; R];
         let rows: [*const V::T; R] = std::array::from_fn(|i| a.0.offset(i as isize * a.1));
+        let mut due = if next.rows > 0 { 0 } else { usize::MAX };
         for p in 0..k {
+            if p == due {
+                for j in 0..N {
+                    let from = next.from.0.wrapping_add(j * V::LANES);
+                    prefetch(from.wrapping_offset(FETCHED_ROWS * next.from.1), CacheLevel::First);
+                    V::load(from).store(next.to.add(j * V::LANES));
+                }
+                next.from.0 = next.from.0.wrapping_offset(next.from.1);
+                next.to = next.to.wrapping_add(N * V::LANES);
+                next.rows -= 1;
+                due = if next.rows > 0 { p + next.every } else { usize::MAX };
+            }
             let right: [V; N] = std::array::from_fn(|j| V::load(b.0.add(j * V::LANES)));
             for i in 0..R {
                 let left = V::splat(rows[i].add(p).read());
@@ -167,9 +205,10 @@ macro_rules! kernels {
                 c: (*mut $t, isize),
                 wide: usize,
                 add: bool,
+                next: &mut NextPanel<$t>,
             ) {
                 // SAFETY: the caller's promise.
-                unsafe { tile::<$vector, R, N>(k, a, b, c, wide, add) }
+                unsafe { tile::<$vector, R, N>(k, a, b, c, wide, add, next) }
             }
             $(#[target_feature(enable = $feature)])?
             unsafe fn own_few<const R: usize, const Q: usize>(
