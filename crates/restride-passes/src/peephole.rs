@@ -4,7 +4,7 @@ use crate::args::known;
 use crate::build::{Builder, Rebuilt};
 use crate::simplify::{meta, seen};
 use restride_ir::{
-    Arg, DType, Dim, Expr, Graph, Layout, Movement, Node, NodeId, Op, Scalar, TensorType, ValueId, ViewOutcome,
+    Arg, DType, Dim, Expr, Graph, Layout, Meta, Movement, Node, NodeId, Op, Scalar, TensorType, ValueId, ViewOutcome,
 };
 use restride_ops::lookup;
 
@@ -201,6 +201,65 @@ pub fn cat_of_views(new: &mut Rebuilt<'_>, node: &Node, chain: &[NodeId]) -> boo
     for id in chain[..chain.len() - 1].iter() {
         new.map.set(old.nodes[*id].results[0], Some(made));
     }
+    true
+}
+
+/// A `cat` one of whose parts, no smaller than the others together, is a slice of a computed value at the slice's own place, and the
+/// last that is read of it: this value, with the other parts written into it. `dying` gives the value that a view is one of, with the
+/// view's node, where the view's reader is the last of both. False for other nodes.
+pub fn cat_into_part<'a>(
+    new: &mut Rebuilt<'a>,
+    node: &Node,
+    dying: &dyn Fn(ValueId) -> Option<(ValueId, &'a Node)>,
+) -> bool {
+    let old = new.old;
+    let plan = || {
+        let ("aten.cat.default", [Arg::Values(_), Arg::Scalar(dim)], &[r]) =
+            (node.op.name(), &node.args[..], &node.results[..])
+        else {
+            return None;
+        };
+        let whole = meta(old, r)?;
+        let dim = whole.layout.dim(dim.known()?).ok()?;
+        let (mut parts, mut end) = (Vec::new(), 0);
+        for v in node.operands() {
+            let part = meta(old, v)?;
+            // An empty operand of one dimension joins any others.
+            if part.dtype != whole.dtype || part.layout.rank() != whole.layout.rank() {
+                return None;
+            }
+            let from = end;
+            end += part.layout.sizes[dim];
+            parts.push((v, from, end));
+        }
+        let rows = Meta { dtype: whole.dtype, layout: Layout::contiguous(&whole.layout.sizes) };
+        let kept = |&(v, from, to): &(ValueId, i64, i64)| {
+            let (base, view) = dying(v).filter(|_| to > from && 2 * (to - from) >= end)?;
+            let given = meta(old, base)?;
+            let args = known(&view.args, |v| if v == base { Some(rows.clone()) } else { meta(old, v) })?;
+            let ViewOutcome::Views(views) = view.op.def().view?.of(&args).ok()? else { return None };
+            let seen = views.get(view.results.iter().position(|r| *r == v)?)?;
+            let own = rows.layout.slice(dim as i64, Some(&from), Some(&to), &1).ok()?;
+            let at_its_place = seen.dtype == whole.dtype && seen.layout == own;
+            (given.dtype == whole.dtype && given.layout.sizes == whole.layout.sizes && at_its_place)
+                .then_some((v, base))
+        };
+        let (kept, base) = parts.iter().find_map(kept)?;
+        parts.retain(|(v, from, to)| *v != kept && to > from);
+        (!parts.is_empty()).then_some((base, r, dim, parts))
+    };
+    let Some((base, r, dim, parts)) = plan() else { return false };
+    let want = old.tensor(r).clone();
+    let new_of = |v: ValueId| new.map[v].expect("operands come first");
+    let (base, parts): (_, Vec<_>) = (new_of(base), parts.into_iter().map(|(v, a, b)| (new_of(v), a, b)).collect());
+    let mut b = new.builder(node, r);
+    let mut made = b.declare(base, &want);
+    for (part, from, to) in parts {
+        let place = [dim as i64, from, to].map(|n| Arg::Scalar(Expr::Int(n)));
+        let args = [Arg::Value(made), Arg::Value(part)].into_iter().chain(place).collect();
+        made = b.call("aten.slice_scatter.default", args, want.clone());
+    }
+    new.map.set(r, Some(made));
     true
 }
 

@@ -14,7 +14,8 @@
 //!
 //! The operand of a padding is made in the middle of its border (`peephole.rs`). A copied view of a `cat` becomes a `cat`
 //! of views, whose operands can be made in the copy (`peephole.rs`: PyTorch's channel shuffle). The sum of a product and another
-//! matrix becomes a product with an addend (`peephole.rs`): one pass less over large gradients. Of a value that is read in part alone,
+//! matrix becomes a product with an addend (`peephole.rs`): one pass less over large gradients. A `cat` with a slice of a computed value
+//! at its own place becomes this value with the other parts written into it (`peephole.rs`: boxes of detection heads). Of a value that is read in part alone,
 //! only this part is computed (`parts.rs`). Every result keeps its bits.
 
 use crate::args::known;
@@ -52,6 +53,7 @@ pub fn simplify(program: &Program) -> Result<Program> {
             || batches(new, node, uses)
             || padding(new, node, uses)
             || peephole::added_product(new, node, &alone)
+            || peephole::cat_into_part(new, node, &|part| uses.dies_with(old, part))
             || {
                 let chain = cat_chain(old, node, uses);
                 chain.is_some_and(|chain| peephole::cat_of_views(new, node, &chain))
@@ -137,8 +139,10 @@ struct Uses {
     maker: Table<ValueId, Option<NodeId>>,
     /// How often a value is read; outputs count.
     count: Table<ValueId, u32>,
-    /// A reader.
+    /// The last reader.
     by: Table<ValueId, Option<NodeId>>,
+    /// The position in the order of the last node that reads a value or a view of it; no position for what an output reads.
+    last: Table<ValueId, usize>,
     /// Whether the program has a copy, a sum, a small part or an assembled result at all.
     something: bool,
 }
@@ -147,7 +151,8 @@ impl Uses {
     fn of(graph: &Graph) -> Uses {
         let values = graph.values.len();
         let (maker, by) = (Table::with_capacity(values), Table::with_capacity(values));
-        let mut uses = Uses { maker, count: Table::with_capacity(values), by, something: false };
+        let (count, last) = (Table::with_capacity(values), Table::with_capacity(values));
+        let mut uses = Uses { maker, count, by, last, something: false };
         for (id, node) in graph.ordered() {
             for v in node.operands() {
                 *uses.count.entry(v) += 1;
@@ -160,8 +165,28 @@ impl Uses {
                 || parts::takes(graph, node)
                 || reshaped(graph, node).is_some();
         }
-        graph.output_values().for_each(|v| *uses.count.entry(v) += 1);
+        for v in graph.output_values() {
+            *uses.count.entry(v) += 1;
+            uses.last.set(v, usize::MAX);
+        }
+        if uses.something {
+            for (at, id) in graph.order.iter().enumerate().rev() {
+                let node = &graph.nodes[*id];
+                let views = if node.op.is_view() { &node.results[..] } else { &[] };
+                let at = views.iter().fold(at, |at, v| at.max(uses.last[*v]));
+                node.operands().for_each(|v| *uses.last.entry(v) = uses.last[v].max(at));
+            }
+        }
         uses
+    }
+
+    /// The computed value that a view is one of, with the view's node, where the view's one reader is the last of both.
+    fn dies_with<'a>(&self, graph: &'a Graph, view: ValueId) -> Option<(ValueId, &'a Node)> {
+        let node = &graph.nodes[self.maker[view].filter(|_| self.count[view] == 1)?];
+        let Some(Arg::Value(whole)) = node.args.get(node.op.def().base as usize) else { return None };
+        let maker = &graph.nodes[self.maker[*whole]?];
+        let computed = !maker.op.is_view() && maker.op.def().hop.is_none() && maker.results.len() == 1;
+        (node.op.is_view() && computed && self.last[*whole] == self.last[view]).then_some((*whole, node))
     }
 
     /// The value that a copy in another shape, read once, copies.

@@ -91,9 +91,10 @@ unsafe fn tile<V: Lanes, const R: usize, const N: usize>(
     unsafe {
         let mut sums = [[V::splat(V::T::zero()); N]; R];
         let rows: [*const V::T; R] = std::array::from_fn(|i| a.0.offset(i as isize * a.1));
-        let mut due = if next.rows > 0 { 0 } else { usize::MAX };
-        for p in 0..k {
-            if p == due {
+        let mut p = 0;
+        while p < k {
+            let mut end = k;
+            if N > 1 && next.rows > 0 {
                 for j in 0..N {
                     let from = next.from.0.wrapping_add(j * V::LANES);
                     prefetch(from.wrapping_offset(FETCHED_ROWS * next.from.1), CacheLevel::First);
@@ -102,16 +103,19 @@ unsafe fn tile<V: Lanes, const R: usize, const N: usize>(
                 next.from.0 = next.from.0.wrapping_offset(next.from.1);
                 next.to = next.to.wrapping_add(N * V::LANES);
                 next.rows -= 1;
-                due = if next.rows > 0 { p + next.every } else { usize::MAX };
+                end = k.min(p + next.every);
             }
-            let right: [V; N] = std::array::from_fn(|j| V::load(b.0.add(j * V::LANES)));
-            for i in 0..R {
-                let left = V::splat(rows[i].add(p).read());
-                for j in 0..N {
-                    sums[i][j] = sums[i][j].plus_product(left, right[j]);
+            for p in p..end {
+                let right: [V; N] = std::array::from_fn(|j| V::load(b.0.add(j * V::LANES)));
+                for i in 0..R {
+                    let left = V::splat(rows[i].add(p).read());
+                    for j in 0..N {
+                        sums[i][j] = sums[i][j].plus_product(left, right[j]);
+                    }
                 }
+                b.0 = b.0.wrapping_offset(b.1);
             }
-            b.0 = b.0.wrapping_offset(b.1);
+            p = end;
         }
         let rest = wide - (N - 1) * V::LANES;
         for i in 0..R {
