@@ -26,6 +26,8 @@ pub type MatrixMut<T> = (*mut T, isize, isize);
 
 /// Bytes of a panel of the widest kernels.
 const PANEL: usize = DEPTH * 128;
+/// Rows of a panel from which on it is copied between the products of the one before.
+const FLAT: usize = 128;
 /// Bytes of copied rows of the left operand.
 const BLOCK: usize = 1 << 18;
 /// Bytes of the sums of a few rows.
@@ -308,13 +310,15 @@ unsafe fn band<T: Copy + Zero, B: Panels<T> + ?Sized>(
         let next = first + width..columns.end.min(first + 2 * width);
         let calls = rows.len().div_ceil(tiles.len());
         let share = depth.len().div_ceil(calls);
-        // The next panel is copied while this one is used, where its rows are in memory.
+        // The next panel is copied while this one is used, where its rows are in memory. A flat one is fetched all at once: it comes
+        // sooner.
         let mut copied = NextPanel::none();
         if here.is_none()
             && next.len() == width
+            && depth.len() >= FLAT
             && let Some(from) = b.rows_at(depth.start, next.start)
         {
-            copied = NextPanel { from, to: next_panel, rows: depth.len(), every: calls };
+            copied = NextPanel::new(from, depth.len(), width, next_panel, calls);
         }
         // SAFETY: the panel holds these columns; else the caller's promise.
         let right = here.unwrap_or_else(|| unsafe {

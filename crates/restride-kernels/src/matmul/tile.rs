@@ -22,24 +22,53 @@ pub type Tile<T> =
 /// take the time in which the products wait for nothing.
 pub struct NextPanel<T> {
     /// The first of these rows in memory, and their distance.
-    pub from: (*const T, isize),
+    from: (*const T, isize),
     /// Where it goes; rows there are side by side.
-    pub to: *mut T,
+    to: *mut T,
     /// How many these are.
     pub rows: usize,
     /// Terms from one copied row to the next.
-    pub every: usize,
+    every: usize,
+    /// What is fetched now, so many rows before it is copied; at the last ones, the first rows of the panel behind.
+    fetched: (*const T, usize),
+    behind: *const T,
 }
+
+/// Rows of the next panel that are fetched before they are copied.
+const FETCHED_ROWS: usize = 16;
 
 impl<T> NextPanel<T> {
     /// Nothing to copy.
     pub fn none() -> Self {
-        NextPanel { from: (std::ptr::null(), 0), to: std::ptr::null_mut(), rows: 0, every: 1 }
+        let (from, to) = (std::ptr::null(), std::ptr::null_mut());
+        NextPanel { from: (from, 0), to, rows: 0, every: 1, fetched: (from, 0), behind: from }
+    }
+    /// These many rows, `width` elements each, the first of them at an address, from which the next ones are a distance; to `to`, one
+    /// `every` so many terms.
+    pub fn new(from: (*const T, isize), rows: usize, width: usize, to: *mut T, every: usize) -> Self {
+        let ahead = FETCHED_ROWS.min(rows / 2);
+        let fetched = (from.0.wrapping_offset(ahead as isize * from.1), ahead);
+        NextPanel { from, to, rows, every, fetched, behind: from.0.wrapping_add(width) }
+    }
+    /// Copies a row of `N` vectors.
+    ///
+    /// # Safety
+    /// A row is left, its elements are readable and its place writable, and the processor has the vectors.
+    #[inline(always)]
+    unsafe fn copy<V: Lanes<T = T>, const N: usize>(&mut self) {
+        for j in 0..N {
+            let at = j * V::LANES;
+            prefetch(self.fetched.0.wrapping_add(at), CacheLevel::First);
+            // SAFETY: the caller's promise.
+            unsafe { V::load(self.from.0.add(at)).store(self.to.add(at)) };
+        }
+        self.rows -= 1;
+        self.from.0 = self.from.0.wrapping_offset(self.from.1);
+        self.to = self.to.wrapping_add(N * V::LANES);
+        let last = self.rows == self.fetched.1;
+        self.fetched.0 = if last { self.behind } else { self.fetched.0.wrapping_offset(self.from.1) };
     }
 }
-
-/// Rows of the next panel that are fetched before they are copied.
-const FETCHED_ROWS: isize = 16;
 
 /// Transposes columns that are runs into rows of a panel, `width` apart: the address of the columns and their distance, rows and
 /// columns, both multiples of eight.
@@ -95,14 +124,7 @@ unsafe fn tile<V: Lanes, const R: usize, const N: usize>(
         while p < k {
             let mut end = k;
             if N > 1 && next.rows > 0 {
-                for j in 0..N {
-                    let from = next.from.0.wrapping_add(j * V::LANES);
-                    prefetch(from.wrapping_offset(FETCHED_ROWS * next.from.1), CacheLevel::First);
-                    V::load(from).store(next.to.add(j * V::LANES));
-                }
-                next.from.0 = next.from.0.wrapping_offset(next.from.1);
-                next.to = next.to.wrapping_add(N * V::LANES);
-                next.rows -= 1;
+                next.copy::<V, N>();
                 end = k.min(p + next.every);
             }
             for p in p..end {
