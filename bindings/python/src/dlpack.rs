@@ -56,6 +56,19 @@ impl DLTensor {
     pub fn start(&self) -> *mut u8 {
         self.data.cast::<u8>().wrapping_add(self.byte_offset as usize)
     }
+
+    /// Whether PyTorch may conjugate or negate the tensor's elements lazily: it does so with complex numbers and their parts.
+    pub fn may_be_lazy(&self) -> bool {
+        if self.dtype.code != FLOAT || self.strides.is_null() || self.ndim == 0 {
+            return matches!(self.dtype.code, COMPLEX | FLOAT);
+        }
+        let rank = self.ndim as usize;
+        // SAFETY: the lender promises `ndim` sizes and strides, which live as long as the tensor.
+        let (sizes, strides) =
+            unsafe { (std::slice::from_raw_parts(self.shape, rank), std::slice::from_raw_parts(self.strides, rank)) };
+        // The parts of complex numbers are every other element of their memory.
+        sizes.iter().zip(strides).all(|(size, stride)| *size <= 1 || stride % 2 == 0)
+    }
 }
 
 /// `DLManagedTensor`, of versions before 1.0.
@@ -100,6 +113,8 @@ unsafe impl Send for ExchangeApi {}
 unsafe impl Sync for ExchangeApi {}
 
 const CPU: i32 = 1;
+const FLOAT: u8 = 2;
+const COMPLEX: u8 = 5;
 const READ_ONLY: u64 = 1;
 const OLD: &CStr = c_str!("dltensor");
 const OLD_USED: &CStr = c_str!("used_dltensor");
@@ -114,12 +129,12 @@ const CODES: [(DType, u8); 12] = [
     (DType::I16, 0),
     (DType::I32, 0),
     (DType::I64, 0),
-    (DType::F16, 2),
+    (DType::F16, FLOAT),
     (DType::BF16, 4),
-    (DType::F32, 2),
-    (DType::F64, 2),
-    (DType::C64, 5),
-    (DType::C128, 5),
+    (DType::F32, FLOAT),
+    (DType::F64, FLOAT),
+    (DType::C64, COMPLEX),
+    (DType::C128, COMPLEX),
 ];
 
 /// The DLPack type of an element type.

@@ -95,6 +95,22 @@ impl Graph {
         }
     }
 
+    /// The memory of an argument that has the elements that PyTorch shows: a copy takes the place of a tensor that is conjugated or
+    /// negated lazily, since its memory has other elements.
+    fn lend_elements(&self, argument: &mut Bound<'_, PyAny>) -> PyResult<DLTensor> {
+        let lent = self.lend(argument)?;
+        if !lent.may_be_lazy() {
+            return Ok(lent);
+        }
+        let py = argument.py();
+        let plain = argument.call_method0(intern!(py, "resolve_conj"))?.call_method0(intern!(py, "resolve_neg"))?;
+        if plain.is(&*argument) {
+            return Ok(lent);
+        }
+        *argument = plain;
+        self.lend(argument)
+    }
+
     fn is_tensor(&self, argument: &Bound<'_, PyAny>) -> bool {
         // SAFETY: both are types, which live.
         unsafe { ffi::PyType_IsSubtype(ffi::Py_TYPE(argument.as_ptr()), self.tensor.as_ptr().cast()) != 0 }
@@ -419,11 +435,11 @@ impl Graph {
             }
         }
         let is_weight = |i: usize| !bound.loose && self.is_weight.get(i) == Some(&true);
-        let arguments: Vec<Bound<'py, PyAny>> = args.iter().collect();
+        let mut arguments: Vec<Bound<'py, PyAny>> = args.iter().collect();
         // The memory of those that are tensors and no weights.
         let mut given: Vec<(usize, Option<DLTensor>)> = Vec::with_capacity(arguments.len());
-        for (i, argument) in arguments.iter().enumerate().filter(|(i, _)| !is_weight(*i)) {
-            given.push((i, if self.is_tensor(argument) { Some(self.lend(argument)?) } else { None }));
+        for (i, argument) in arguments.iter_mut().enumerate().filter(|(i, _)| !is_weight(*i)) {
+            given.push((i, if self.is_tensor(argument) { Some(self.lend_elements(argument)?) } else { None }));
         }
         // The session whose sizes these are: the latest first.
         let mut chosen = None;
@@ -518,7 +534,7 @@ impl Graph {
                         _ => self.on_storage_of(tensor, dtype, layout, layout.offset)?,
                     }
                 }
-                (OutputForm::Argument { argument }, _) => arguments[*argument].clone(),
+                (OutputForm::Argument { argument }, _) => args.get_item(*argument)?,
                 (OutputForm::View { argument, layout }, _) => {
                     let base = &arguments[*argument];
                     let own: i64 = base.call_method0(intern!(py, "storage_offset"))?.extract()?;

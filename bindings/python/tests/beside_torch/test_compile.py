@@ -466,3 +466,60 @@ def test_attention_is_one_operator_in_training(masked):
     assert "_scaled_dot_product_flash_attention_for_cpu_backward" in graphs[1]
     for a, b in zip(have, want, strict=True):
         assert torch.allclose(a, b, atol=1e-5)
+
+
+def test_lazily_conjugated_and_negated_values():
+    def f(z, x):
+        # `imag` of a conjugate is negated lazily.
+        return z.conj() * x, z.conj().imag, torch.view_as_complex(x.reshape(2, 2)).conj()
+
+    z, x = torch.randn(4, dtype=torch.complex64), torch.randn(4)
+    for one in (z, z.conj()):
+        for own, eager in zip(compiled(f, fullgraph=True)(one, x), f(one, x), strict=True):
+            assert torch.equal(own, eager)
+    # Autograd hands a conjugated gradient over.
+    leaves = [[t.clone().requires_grad_() for t in (z, x)] for _ in range(2)]
+    for (a, b), run in zip(leaves, (compiled(f), f), strict=True):
+        first, second, third = run(a, b)
+        (first.conj().sum().imag + (second * x).sum() + third.imag.sum()).backward()
+    for own, eager in zip(*leaves, strict=True):
+        assert torch.allclose(own.grad, eager.grad)
+
+
+def test_norms_under_autocast_train():
+    norm, linear = nn.LayerNorm(8), nn.Linear(8, 8)
+
+    def f(x):
+        with torch.autocast("cpu", torch.bfloat16):
+            return norm(linear(x)).float()
+
+    x, grads = torch.randn(4, 8), []
+    for run in (f, compiled(f), compiled(f, dynamic=True)):
+        norm.zero_grad()
+        run(x).square().sum().backward()
+        grads.append(norm.weight.grad.clone())
+    assert torch.allclose(grads[0], grads[1], rtol=0.05) and torch.allclose(grads[0], grads[2], rtol=0.05)
+
+
+def test_a_branch_reads_a_size_of_the_graph():
+    def f(x):
+        def big(x):
+            return x.sin() * x.shape[0]
+
+        return torch.cond(x.sum() > 0, big, lambda x: x.cos(), (x,))
+
+    run = compiled(f, dynamic=True, fullgraph=True)
+    with torch.no_grad():
+        for n in (3, 5):
+            for x in (torch.ones(n, 2), -torch.ones(n, 2)):
+                assert torch.allclose(run(x), f(x))
+
+
+def test_istft_of_several_signals():
+    window = torch.hann_window(16)
+
+    def f(x):
+        return torch.istft(torch.stft(x, 16, 4, window=window, return_complex=True) * 2, 16, 4, window=window)
+
+    x = torch.randn(3, 64)
+    assert torch.allclose(compiled(f, fullgraph=True)(x), f(x), atol=1e-5)

@@ -175,7 +175,7 @@ class _Writer:
             elif node.op == "output":
                 given = node.args[0]
                 self.single = isinstance(given, fx.Node)
-                self.outputs = [self.argument(a) for a in ([given] if self.single else given)]
+                self.outputs = [self.output(a) for a in ([given] if self.single else given)]
             elif node.op != "get_attr":
                 raise refusal(f"a call of {node.op}", node)
         return {
@@ -219,8 +219,6 @@ class _Writer:
             raise refusal(f"a tensor on {value.device.type}", self.at)
         if value.layout != torch.strided or value.is_quantized or value.is_nested:
             raise refusal("a tensor that is sparse, nested or quantized", self.at)
-        if value.is_conj() or value.is_neg():
-            raise refusal("a lazy conjugate or negative view", self.at)
         if value.dtype not in self.codes.dtypes:
             raise refusal(f"a tensor of {value.dtype}", self.at)
         self.tensors[name] = {
@@ -257,8 +255,39 @@ class _Writer:
         if value is None or isinstance(value, (bool, str)) or type(value) in (int, float):
             return self.argument(value)
         if isinstance(value, (torch.Tensor, torch.SymInt, torch.SymFloat, torch.SymBool)):
+            if isinstance(value, torch.Tensor) and (value.is_conj() or value.is_neg()):
+                return self.lazy_placeholder(node, value)
             return self.result(node.name, value)
         raise refusal(f"an argument that is a {type(value).__name__}", node)
+
+    def output(self, given: Any) -> dict[str, Any]:
+        """A result; what PyTorch conjugates or negates lazily is a copy with the elements that it has."""
+        value = given.meta.get("val") if isinstance(given, fx.Node) else None
+        if not isinstance(value, torch.Tensor) or given.op == "placeholder":
+            return self.argument(given)
+        name = self.name(given)
+        for operator_name in _lazy(value, "resolve_conj", "resolve_neg"):
+            name = self.unary(given, operator_name, name, f"{name}_{operator_name}", value)
+        return {"as_tensor": {"name": name}}
+
+    def lazy_placeholder(self, node: fx.Node, value: torch.Tensor) -> dict[str, Any]:
+        """An argument that PyTorch conjugates or negates lazily: a run gets its elements, and the graph has the lazy tensor of them."""
+        if any(isinstance(u.target, OpOverload) and u.target._schema.is_mutable for u in node.users):
+            raise refusal("a write into a lazy conjugate or negative view that is an argument", node)
+        first = name = f"{node.name}_elements"
+        given = self.result(first, value)
+        steps = [*_lazy(value, "conj_physical", "neg"), *_lazy(value, "_conj", "_neg_view")]
+        for i, operator_name in enumerate(steps, 1):
+            name = self.unary(node, operator_name, name, node.name if i == len(steps) else f"{first}_{i}", value)
+        return given
+
+    def unary(self, node: fx.Node, operator_name: str, operand: str, name: str, value: torch.Tensor) -> str:
+        """Writes a call of one tensor, and gives the name of its result."""
+        if name not in self.tensors:
+            taken = {"name": "self", "arg": {"as_tensor": {"name": operand}}, "kind": 1}
+            call = {"name": name, "target": f"torch.ops.aten.{operator_name}.default", "metadata": _metadata(node)}
+            self.nodes.append({**call, "inputs": [taken], "outputs": [self.result(name, value)]})
+        return name
 
     def name(self, node: fx.Node) -> str:
         return self.same.get(str(node.name), str(node.name))
@@ -349,6 +378,11 @@ class _Writer:
             return {"as_int_lists": parts}
         if keys == {"as_floats"}:
             return {"as_float_lists": parts}
+        if keys <= {"as_tensor", "as_sym_int", "as_sym_float", "as_sym_bool"} and all(
+            isinstance(a, fx.Node) for a in args
+        ):
+            # PyTorch writes the operands of a higher-order operator by name, tensors and numbers.
+            return {"as_tensors": [{"name": p.get("name", p.get("as_name"))} for p in parts]}
         raise refusal(f"a list of {', '.join(sorted(keys))}", self.at)
 
     # Calls.
@@ -433,6 +467,11 @@ class _Writer:
             name = own[i].name if i in own else f"{node.name}_unused_{i}"
             out.append(self.result(name, v))
         return out
+
+
+def _lazy(value: torch.Tensor, conj: str, neg: str) -> list[str]:
+    """The operators for the lazy bits that a tensor has."""
+    return [name for name, lazy in ((conj, value.is_conj()), (neg, value.is_neg())) if lazy]
 
 
 def _float(x: float) -> float | str:

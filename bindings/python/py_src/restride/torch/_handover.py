@@ -13,7 +13,7 @@ import torch
 from torch import fx
 from torch._ops import OpOverload
 
-__all__ = ["lighten"]
+__all__ = ["lighten", "retype_statistics"]
 
 # Bytes of the largest value that is packed, which is copied no slower than handed over, and of all values of a pack.
 _VALUE = 1 << 15
@@ -263,3 +263,31 @@ def _with_tuple(node: fx.Node) -> Iterator[fx.Node]:
     yield node
     if node.op == "call_function" and node.target is operator.getitem and isinstance(node.args[0], fx.Node):
         yield node.args[0]
+
+
+def retype_statistics(gm: fx.GraphModule) -> None:
+    """Give the statistics of norms the element type that PyTorch's kernels give them.
+
+    Of half-precision elements under single-precision weights they are in single precision; PyTorch's rules of types do not say so.
+    """
+    aten = torch.ops.aten
+    norms = (aten.native_layer_norm.default, aten.native_group_norm.default, aten.native_batch_norm.default)
+    for node in gm.graph.nodes:
+        if node.target not in norms:
+            continue
+        taken = [n.meta.get("val") for n in node.all_input_nodes]
+        types = [t.dtype for t in taken if isinstance(t, torch.Tensor)]
+        if not types or types[0] not in (torch.float16, torch.bfloat16) or torch.float32 not in types:
+            continue
+        first, *statistics = node.meta["val"]
+        node.meta["val"] = (first, *(s.to(torch.float32) for s in statistics))
+        for user in node.users:
+            if user.target is operator.getitem:
+                _retype(user, node.meta["val"][user.args[1]])
+
+
+def _retype(node: fx.Node, value: torch.Tensor) -> None:
+    node.meta["val"] = value
+    for user in node.users:
+        if user.target in (torch.ops.aten.detach.default, torch.ops.aten.alias.default):
+            _retype(user, value)

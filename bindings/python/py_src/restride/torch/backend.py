@@ -11,7 +11,7 @@ from typing import Any
 from restride import _restride
 from restride._errors import Error, LimitError, UnsupportedError
 from restride.torch._graphs import archive, lift_constants, random_node
-from restride.torch._handover import lighten
+from restride.torch._handover import lighten, retype_statistics
 from restride.torch._pieces import cut, joined, named, unfit
 
 import torch
@@ -67,6 +67,7 @@ def _partition(joint: fx.GraphModule, inputs: Sequence[Any], **kwargs: Any) -> t
     """Forward and backward. The simple partition keeps what backward reads: recomputation costs time where nothing is fused."""
     from torch._functorch.partitioners import default_partition, min_cut_rematerialization_partition
 
+    retype_statistics(joint)
     lighten(joint, kwargs["num_fwd_outputs"])
     try:
         parts = default_partition(joint, inputs, **kwargs)
@@ -122,7 +123,17 @@ def _decompositions() -> dict[Any, Callable[..., Any]]:
             name = f"{op.namespace}.{op._schema.name.partition('::')[2]}.{op._overloadname}"
             if name not in _known():
                 table[op] = rule
+    table[torch.ops.aten.unfold_backward.default] = _unfold_backward
     return table
+
+
+def _unfold_backward(grad: Any, sizes: Sequence[int], dim: int, size: int, step: int) -> Any:
+    """PyTorch's `istft` gives one row of windows for all rows of its result."""
+    want = [*sizes, size]
+    want[dim] = (sizes[dim] - size) // step + 1
+    if all(have != 1 or n == 1 for have, n in zip(grad.shape, want)):
+        return NotImplemented
+    return torch.ops.aten.unfold_backward.default(grad.expand(want), sizes, dim, size, step)
 
 
 def _decompositions_of_dynamo() -> dict[Any, Callable[..., Any]]:
@@ -149,7 +160,9 @@ def _static_nodes(gm: fx.GraphModule) -> set[fx.Node]:
     metadata = getattr(context, "fw_metadata", None)
     static = getattr(metadata, "static_input_indices", None) or []
     places = [n for n in gm.graph.nodes if n.op == "placeholder"]
-    tensors = {places[i] for i in static if i < len(places) and isinstance(places[i].meta.get("val"), torch.Tensor)}
+    values = [(places[i], places[i].meta.get("val")) for i in static if i < len(places)]
+    # What PyTorch conjugates or negates lazily is copied in each call.
+    tensors = {n for n, v in values if isinstance(v, torch.Tensor) and not v.is_conj() and not v.is_neg()}
     return tensors - _written(gm)
 
 
@@ -187,6 +200,7 @@ def _compile(gm: fx.GraphModule, example_inputs: Sequence[Any], *, settings: _Se
     if not any(n.op == "call_function" for n in gm.graph.nodes):
         return _eager(gm)
     weights = _static_nodes(gm) if static else set()
+    retype_statistics(gm)
     try:
         random = random_node(gm)
         if random is not None and settings.fallback_random:
