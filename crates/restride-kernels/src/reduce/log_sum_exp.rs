@@ -1,9 +1,14 @@
 //! Logarithms of sums of exponentials of rows.
 
-use super::{BLOCK, Tree, lanes};
+use super::joined::JoinedRows;
+use super::{BLOCK, Tree, lanes, largest, summed};
 use crate::support::isa;
 use crate::support::number::Real;
+use crate::support::pack::{Stored, compute_room};
+use crate::support::par;
+use crate::support::scratch::Temp;
 use crate::support::stack::Stack;
+use restride_tensor::{DType, Layout, View, ViewMut};
 
 /// Most rows that go through each step together: vectors are full, however short a row is.
 const ROWS: usize = 64;
@@ -28,8 +33,6 @@ struct LogSumExp<'a, T> {
 
 impl<T: Real> isa::Work for LogSumExp<'_, T> {
     type Out = ();
-    // The logarithm of doubles is the library's.
-    const VECTORS: bool = size_of::<T>() == 4;
     const WIDEST: bool = true;
     #[inline(always)]
     fn run(self) {
@@ -70,6 +73,123 @@ impl<T: Real> isa::Work for LogSumExp<'_, T> {
     }
 }
 
+/// Fewest columns that are computed side by side.
+const FEW: usize = 8;
+
+/// Blocks of columns, each one column of which is reduced.
+#[derive(Clone, Copy)]
+pub(super) struct ReducedColumns {
+    blocks: usize,
+    len: usize,
+    /// Columns of a block, side by side.
+    inner: usize,
+}
+
+impl ReducedColumns {
+    /// The columns of a contiguous tensor of a compute type, where the reduced dimensions are neighbours before the last one.
+    pub(super) fn of((dtype, layout): Stored<'_>, reduced: &[bool], read: DType) -> Option<ReducedColumns> {
+        let first = reduced.iter().position(|&r| r)?;
+        let end = reduced.iter().rposition(|&r| r)? + 1;
+        let count = |sizes: &[i64]| sizes.iter().map(|&n| n as usize).product();
+        let (before, rest) = layout.sizes.split_at(first);
+        let (own, behind) = rest.split_at(end - first);
+        let columns = ReducedColumns { blocks: count(before), len: count(own), inner: count(behind) };
+        let held = reduced[first..end].iter().all(|&r| r) && layout.is_contiguous();
+        let held = held && dtype == read && matches!(read, DType::F32 | DType::F64);
+        (held && columns.inner >= FEW && columns.len > 0).then_some(columns)
+    }
+    /// Columns that are computed at a time: their exponentials stay in a cache.
+    fn wide(&self) -> usize {
+        ((1 << 15) / self.len).clamp(64, 1024).min(self.inner)
+    }
+    /// Scratch bytes of [`columns`].
+    pub(super) fn room(&self, dtype: DType) -> usize {
+        compute_room(dtype, self.wide() as i64) + compute_room(dtype, (self.len * self.wide()) as i64)
+    }
+}
+
+/// Writes the results of columns of `x`, which is contiguous and of the type `T`, with the bits of [`rows`].
+pub(super) fn columns<T: Real>(x: &View<'_>, of: ReducedColumns, to: &mut [T], threads: usize) {
+    let ReducedColumns { blocks, len, inner } = of;
+    let (most, to) = (of.wide(), par::Shared::new(to));
+    let threads = if x.numel() < 1 << 15 { 1 } else { threads };
+    let tiles = inner.div_ceil(most);
+    // SAFETY: threads read the operand only.
+    let x = unsafe { par::Across::new(*x) };
+    let cells = |sizes: [usize; 2], apart: usize, offset: i64| {
+        Layout::strided(&sizes.map(|n| n as i64), &[apart as i64, 1], offset)
+    };
+    par::each(threads, blocks * tiles, &|i| {
+        let (block, first) = (i / tiles, i % tiles * most);
+        let wide = most.min(inner - first);
+        let start = block * len * inner + first;
+        let source = cells([len, wide], inner, x.get().layout().offset + start as i64);
+        // SAFETY: some of the operand's cells.
+        let source = unsafe { x.get().with_layout(&source) };
+        let (here, line) = (cells([len, wide], wide, 0), cells([1, wide], wide, 0));
+        let (mut max, mut terms) = (Temp::filled(wide, T::zero()), Temp::filled(len * wide, T::zero()));
+        // SAFETY: the results of these columns, which are this item's alone.
+        let to = unsafe { std::slice::from_raw_parts_mut(to.at(block * inner + first), wide) };
+        let marks = [true, false];
+        let row = |of: &mut [T]| of.as_mut_ptr().cast();
+        // SAFETY: memory of this item, in these layouts.
+        let results = unsafe { ViewMut::from_raw(row(&mut max), T::DTYPE, &line) };
+        let largest = JoinedRows { unit: T::LEAST, join: largest::<T> };
+        largest.run(&source, &marks, T::DTYPE, &results, 1, &|_| {});
+        isa::run(ColumnExponentials { from: source.ptr::<T>(), apart: inner, max: &max, to: &mut terms });
+        // SAFETY: as above.
+        let (terms, results) = unsafe {
+            let terms = View::from_raw(terms.as_ptr().cast(), T::DTYPE, &here);
+            (terms, ViewMut::from_raw(row(to), T::DTYPE, &line))
+        };
+        summed::<T>(&terms, &marks, T::DTYPE, &results, 1, &|_| {});
+        isa::run(ColumnLogarithms { to, max: &max });
+    });
+}
+
+/// Exponentials of rows beside each other, which are `apart`, less the maximum of each column; NaN in a column whose maximum it is.
+struct ColumnExponentials<'a, T> {
+    from: *const T,
+    apart: usize,
+    max: &'a [T],
+    to: &'a mut [T],
+}
+
+impl<T: Real> isa::Work for ColumnExponentials<'_, T> {
+    type Out = ();
+    const WIDEST: bool = true;
+    #[inline(always)]
+    fn run(self) {
+        let ColumnExponentials { from, apart, max, to } = self;
+        for (i, to) in to.chunks_exact_mut(max.len()).enumerate() {
+            // SAFETY: a row of the operand.
+            let row = unsafe { std::slice::from_raw_parts(from.add(i * apart), max.len()) };
+            for ((y, &x), &max) in to.iter_mut().zip(row).zip(max) {
+                let shift = if max.is_infinite() { T::zero() } else { max };
+                *y = (x - shift).exp_down();
+            }
+        }
+    }
+}
+
+/// Logarithms of sums, and the maxima of the columns.
+struct ColumnLogarithms<'a, T> {
+    to: &'a mut [T],
+    max: &'a [T],
+}
+
+impl<T: Real> isa::Work for ColumnLogarithms<'_, T> {
+    type Out = ();
+    const WIDEST: bool = true;
+    #[inline(always)]
+    fn run(self) {
+        for (to, &max) in self.to.iter_mut().zip(self.max) {
+            let max = if max == T::neg_infinity() { T::zero() } else { max };
+            *to = to.ln_fast() + max;
+        }
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::super::{Reduction, reduce};
@@ -93,6 +213,10 @@ mod tests {
             let x = RawTensor::from_slice(&data, &[rows, len]);
             let turned = RawTensor::zeros(DType::F32, Layout::permuted(&[rows, len], &[1, 0]));
             crate::support::pack::unpack(&data, &turned.write().view_mut());
+            let columns = RawTensor::from_slice(
+                &turned.alias(DType::F32, turned.layout().transpose(0, 1).unwrap()).unwrap().to_elements::<f32>(),
+                &[len, rows],
+            );
             let want = of(&x, 1);
             for (row, &got) in data.chunks(len as usize).zip(&want) {
                 let exact = row.iter().map(|&x| f64::from(x).exp()).sum::<f64>().ln();
@@ -101,6 +225,7 @@ mod tests {
             on_each(|isa| {
                 assert_eq!(of(&x, 1), want, "{len} {isa:?}");
                 assert_eq!(of(&turned, 1), want, "{len} {isa:?}");
+                assert_eq!(of(&columns, 0), want, "{len} {isa:?}");
             });
         }
     }
@@ -118,7 +243,12 @@ mod tests {
             [f32::MAX, f32::MAX, 0.0, 0.0],
             [-1e30, -1e30, -1e30, -inf],
         ];
-        let got = of(&RawTensor::from_slice(rows.as_flattened(), &[8, 4]), 1);
+        let x = RawTensor::from_slice(rows.as_flattened(), &[8, 4]);
+        let got = of(&x, 1);
+        let turned = x.alias(DType::F32, x.layout().transpose(0, 1).unwrap()).unwrap();
+        let columns = of(&RawTensor::from_slice(&turned.to_elements::<f32>(), &[4, 8]), 0);
+        let bits = |x: f32| if x.is_nan() { f32::NAN.to_bits() } else { x.to_bits() };
+        assert!(columns.iter().zip(&got).all(|(&a, &b)| bits(a) == bits(b)), "{columns:?} {got:?}");
         assert!((got[0] - (1.0 + 2f32.ln())).abs() < 1e-6);
         assert_eq!(got[1..4], [-inf, inf, inf]);
         assert!(got[4].is_nan() && got[5].is_nan());

@@ -13,6 +13,7 @@ pub mod parts;
 pub mod pick;
 
 use crate::reduce::joined::{BLOCK, JoinedRows, block, is_real, side};
+use crate::reduce::log_sum_exp::ReducedColumns;
 use crate::support::convert::{Compute, Kind, copy_convert, round_through};
 use crate::support::isa;
 use crate::support::number::{Inexact, Number, Ordered, Real as _};
@@ -356,6 +357,11 @@ pub fn reduce_room(x: Stored<'_>, reduced: &[bool], what: Reduction, read: DType
     if product || matches!(what, Reduction::Sum | Reduction::Mean | Reduction::Max | Reduction::Min) {
         return own + packed_room(out);
     }
+    if what == Reduction::LogSumExp
+        && let Some(columns) = ReducedColumns::of(x, reduced, read)
+    {
+        return columns.room(read) + packed_room(out);
+    }
     let (layout, _) = kept_first(&layout, reduced);
     let whole = if read == dtype { packed_room((dtype, &layout)) } else { compute_room(read, layout.numel()) };
     // Variances are kept in double precision.
@@ -417,6 +423,12 @@ pub fn reduce(
             })
         }),
         Reduction::LogSumExp => with_compute!(float read, T => {
+            if let Some(columns) = ReducedColumns::of((x.dtype(), x.layout()), reduced, read) {
+                let mut target = Target::<T>::new(out);
+                log_sum_exp::columns::<T>(x, columns, target.slice(), threads);
+                target.finish();
+                return Ok(());
+            }
             each_block::<T, T>(x, reduced, read, out, threads, &|rows, len, to, _| log_sum_exp::rows(rows, len, to))
         }),
         Reduction::Norm(p) => with_compute!(inexact read, T => {
