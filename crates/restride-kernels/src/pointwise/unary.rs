@@ -59,7 +59,7 @@ pointwise! {
     EXP(a) "exponential function" { exponential: a.exp_fast(), complex: a.by(m::exp) }
     EXP2(a) "`2^a`" { elementary: a.exp2_fast(), complex: (a * std::f64::consts::LN_2 as F).by(m::exp) }
     EXPM1(a) "`exp(a) - 1`" { elementary: a.exp_m1_fast(), complex: a.by(m::exp_m1) }
-    LOG(a) "natural logarithm" { elementary: a.ln_fast(), complex: a.by(m::ln) }
+    LOG(a) "natural logarithm" { exponential: a.ln_fast(), complex: a.by(m::ln) }
     LOG2(a) "logarithm of base 2" { elementary: a.log2_fast(), complex: a.by(m::ln) / (std::f64::consts::LN_2 as F) }
     LOG10(a) "logarithm of base 10" { elementary: a.log10_fast(), complex: a.by(m::ln) / (std::f64::consts::LN_10 as F) }
     LOG1P(a) "`log(1 + a)`" { elementary: a.ln_1p_fast(), complex: a.by(m::ln_1p) }

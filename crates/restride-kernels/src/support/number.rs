@@ -160,7 +160,7 @@ inexact! {
 }
 
 /// `f32` and `f64`. Functions of `f32` whose names end in `fast` have no branches or calls (`math.rs`); those of `f64` are the
-/// library's but for the exponential function, the sigmoid and the hyperbolic tangent.
+/// library's but for the exponential function, the logarithm, the sigmoid and the hyperbolic tangent.
 pub trait Real: Float + NumAssign + Ordered + Inexact<Abs = Self> {
     /// Rounded from `f64`.
     fn of(x: f64) -> Self;
@@ -261,7 +261,7 @@ real! { f64, libm::lgamma, libm::nextafter;
     exp_down(x) math::exp_double(x);
     exp2_fast(x) x.exp2();
     exp_m1_fast(x) x.exp_m1();
-    ln_fast(x) x.ln();
+    ln_fast(x) math::ln_double(x);
     ln_1p_fast(x) x.ln_1p();
     log2_fast(x) x.log2();
     log10_fast(x) x.log10();

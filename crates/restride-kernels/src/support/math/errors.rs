@@ -1,6 +1,6 @@
-//! The complementary error function, the inverse of the error function, and functions of doubles.
+//! The complementary error function and the inverse of the error function.
 
-use super::{exp_double, exp2_wide, ln};
+use super::{exp2_wide, ln};
 
 /// Complementary error function. Error below 0.7 ulp.
 #[inline(always)]
@@ -42,42 +42,4 @@ pub(crate) fn erfinv(x: f32) -> f32 {
     let far = (p * t + 1.001_675_009_727_478) * t + 2.832_976_818_084_717;
     let y = x * if w < 5.0 { near } else { far };
     if x.abs() == 1.0 { x * f32::INFINITY } else { y }
-}
-
-/// `1 / (1 + e^-x)` of a double.
-#[inline(always)]
-pub(crate) fn sigmoid_double(x: f64) -> f64 {
-    1.0 / (1.0 + exp_double(-x))
-}
-
-/// Hyperbolic tangent of a double: the method and the coefficients of Cephes. Error below 2 ulp.
-#[inline(always)]
-pub(crate) fn tanh_double(x: f64) -> f64 {
-    let (a, z) = (x.abs(), x * x);
-    let p =
-        (-9.643_991_794_250_522_386_28e-1 * z - 9.928_772_310_019_185_865_64e1) * z - 1.614_687_684_417_084_479_52e3;
-    let q = ((z + 1.128_116_784_916_329_314_02e2) * z + 2.235_488_390_601_004_485_83e3) * z
-        + 4.844_063_053_251_254_860_48e3;
-    let near = a + a * z * (p / q);
-    let far = 1.0 - 2.0 / (exp_double(a + a) + 1.0);
-    (if a < 0.625 { near } else { far }).copysign(x)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn hyperbolic_tangents_of_doubles_are_within_two_ulps_of_the_library() {
-        let n = if cfg!(miri) { 100 } else { 400_000 };
-        let ends = [0.0, -0.0, 0.625, 1e-310, 1e300, f64::INFINITY, f64::NEG_INFINITY];
-        for x in (0..n).map(|i| (i as f64 / n as f64 - 0.5) * 50.0).chain(ends) {
-            let (got, want) = (tanh_double(x), libm::tanh(x));
-            let apart = (got.to_bits() as i64).abs_diff(want.to_bits() as i64);
-            assert!(apart <= 3, "tanh({x:e}) = {got:e}, not {want:e}");
-            let (got, want) = (sigmoid_double(x), 1.0 / (1.0 + libm::exp(-x)));
-            assert!((got - want).abs() <= 4e-16 * want, "sigmoid({x:e}) = {got:e}, not {want:e}");
-        }
-        assert!(tanh_double(f64::NAN).is_nan() && sigmoid_double(f64::NAN).is_nan());
-    }
 }
