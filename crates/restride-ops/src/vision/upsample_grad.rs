@@ -20,23 +20,25 @@ fn upsample<'c>(c: &'c Cx<'c>, name: &str, dims: usize, aligns: bool) {
     for d in 0..dims {
         let n = x.size(d as i64 + 2);
         let eye = op!(c, "aten.eye.default", &n, dtype);
+        // The identity's rows stand in the last dimension, which PyTorch's antialiasing kernels need: they are wrong in an image
+        // whose last size is 1.
         let mut sizes = vec![Expr::Int(1); dims + 2];
-        (sizes[1], sizes[d + 2]) = (n.clone(), n.clone());
+        (sizes[1], sizes[dims + 1]) = (n.clone(), n.clone());
         let mut to = vec![Expr::Int(1); dims];
-        to[d] = out[d].clone();
-        let beside = (d + 1) % dims;
+        to[dims - 1] = out[d].clone();
         let stretched = !copies && dims > 1 && !matches!(c.raw(scales + d), Arg::None);
         if stretched {
-            to[beside] = Expr::Int(2);
+            to[dims - 2] = Expr::Int(2);
         }
-        let mut args = vec![eye.reshape(sizes).operand(), to.clone().operand()];
+        let mut args = vec![eye.reshape(sizes).operand(), to.operand()];
         args.extend(numbers.iter().cloned());
-        args.extend((0..dims).map(|k| if k == d { c.raw(scales + d) } else { Arg::None }));
+        args.extend((1..dims).map(|_| Arg::None));
+        args.push(c.raw(scales + d));
         let mut matrix = c.call(name, &args);
         if stretched {
-            matrix = matrix.slice(beside as i64 + 2, Expr::Int(0), Expr::Int(1));
+            matrix = matrix.slice(dims as i64, Expr::Int(0), Expr::Int(1));
         }
-        let matrix = matrix.reshape(vec![n, to[d].clone()]);
+        let matrix = matrix.reshape(vec![n, out[d].clone()]);
         let last = dims as i64 + 1;
         let at = d as i64 + 2;
         g = g.transpose(at, last).matmul(matrix.mt()).transpose(at, last);
