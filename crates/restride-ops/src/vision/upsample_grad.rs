@@ -17,7 +17,7 @@ fn upsample<'c>(c: &'c Cx<'c>, name: &str, dims: usize, aligns: bool) {
     let dtype = g.dtype();
     // If all sizes are equal, the operator copies the elements, whatever the scales.
     let copies = (0..dims).all(|d| x.size(d as i64 + 2).equals(&out[d]) == Some(true));
-    for d in 0..dims {
+    for (d, out) in out.iter().enumerate() {
         let n = x.size(d as i64 + 2);
         let eye = op!(c, "aten.eye.default", &n, dtype);
         // The identity's rows stand in the last dimension, which PyTorch's antialiasing kernels need: they are wrong in an image
@@ -25,7 +25,7 @@ fn upsample<'c>(c: &'c Cx<'c>, name: &str, dims: usize, aligns: bool) {
         let mut sizes = vec![Expr::Int(1); dims + 2];
         (sizes[1], sizes[dims + 1]) = (n.clone(), n.clone());
         let mut to = vec![Expr::Int(1); dims];
-        to[dims - 1] = out[d].clone();
+        to[dims - 1] = out.clone();
         let stretched = !copies && dims > 1 && !matches!(c.raw(scales + d), Arg::None);
         if stretched {
             to[dims - 2] = Expr::Int(2);
@@ -38,7 +38,7 @@ fn upsample<'c>(c: &'c Cx<'c>, name: &str, dims: usize, aligns: bool) {
         if stretched {
             matrix = matrix.slice(dims as i64, Expr::Int(0), Expr::Int(1));
         }
-        let matrix = matrix.reshape(vec![n, out[d].clone()]);
+        let matrix = matrix.reshape(vec![n, out.clone()]);
         let last = dims as i64 + 1;
         let at = d as i64 + 2;
         g = g.transpose(at, last).matmul(matrix.mt()).transpose(at, last);
