@@ -28,6 +28,8 @@ pub type MatrixMut<T> = (*mut T, isize, isize);
 const PANEL: usize = DEPTH * 128;
 /// Rows of a panel from which on it is copied between the products of the one before.
 const FLAT: usize = 128;
+/// Most rows of the left operand for which a panel in place is not fetched before: they read it as fast as it comes.
+const FEW_ROWS: usize = 24;
 /// Bytes of copied rows of the left operand.
 const BLOCK: usize = 1 << 18;
 /// Bytes of the sums of a few rows.
@@ -311,14 +313,18 @@ unsafe fn band<T: Copy + Zero, B: Panels<T> + ?Sized>(
         let calls = rows.len().div_ceil(tiles.len());
         let share = depth.len().div_ceil(calls);
         // The next panel is copied while this one is used, where its rows are in memory. A flat one is fetched all at once: it comes
-        // sooner.
-        let mut copied = NextPanel::none();
-        if here.is_none()
+        // sooner. One that is read in place is fetched.
+        let mut coming = NextPanel::none();
+        if here.is_some() && b.padded() && !next.is_empty() && rows.len() > FEW_ROWS {
+            if let Some(from) = b.in_place(depth.start, next.start, next.len(), rows.len()) {
+                coming = NextPanel::in_place(from, depth.len(), calls);
+            }
+        } else if here.is_none()
             && next.len() == width
             && depth.len() >= FLAT
             && let Some(from) = b.rows_at(depth.start, next.start)
         {
-            copied = NextPanel::new(from, depth.len(), width, next_panel, calls);
+            coming = NextPanel::new(from, depth.len(), width, next_panel, calls);
         }
         // SAFETY: the panel holds these columns; else the caller's promise.
         let right = here.unwrap_or_else(|| unsafe {
@@ -327,7 +333,7 @@ unsafe fn band<T: Copy + Zero, B: Panels<T> + ?Sized>(
             }
             (panel as *const T, (vectors * lanes) as isize)
         });
-        made = copied.rows > 0;
+        made = here.is_none() && coming.rows > 0;
         for (i, part) in even(rows.clone(), tiles.len()).enumerate() {
             if !next.is_empty() && !made {
                 let at = depth.end.min(depth.start + i * share);
@@ -339,11 +345,11 @@ unsafe fn band<T: Copy + Zero, B: Panels<T> + ?Sized>(
                 let left = (a.0.offset((part.start - rows.start) as isize * a.1), a.1);
                 let to = c.0.offset(part.start as isize * c.1 + first as isize * c.2);
                 if c.2 == 1 {
-                    tile(depth.len(), left, right, (to, c.1), wide, add, &mut copied);
+                    tile(depth.len(), left, right, (to, c.1), wide, add, &mut coming);
                 } else {
                     let turn = kernels.turn;
                     let size = (part.len(), wide, depth.len());
-                    scattered(tile, turn, size, left, right, (to, c.1, c.2), add, &mut copied);
+                    scattered(tile, turn, size, left, right, (to, c.1, c.2), add, &mut coming);
                 }
             }
         }

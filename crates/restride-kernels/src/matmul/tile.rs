@@ -4,7 +4,7 @@
 
 use super::blocked::DEPTH;
 use super::lanes::{Lanes, Plain};
-use crate::support::cache::{CacheLevel, prefetch};
+use crate::support::cache::{CacheLevel, LINE, prefetch};
 #[cfg(all(target_arch = "x86_64", not(miri)))]
 use crate::support::isa::{Isa, isa};
 use num_traits::Zero;
@@ -18,12 +18,12 @@ use num_traits::Zero;
 pub type Tile<T> =
     unsafe fn(usize, (*const T, isize), (*const T, isize), (*mut T, isize), usize, bool, &mut NextPanel<T>);
 
-/// Rows of a panel that are still to be copied. Copied between the products of a tile, one row after some of the terms each, they
-/// take the time in which the products wait for nothing.
+/// Rows of a panel that are still to be copied, or only fetched where they are read in place. Between the products of a tile, one row
+/// after some of the terms each, that takes the time in which the products wait for nothing.
 pub struct NextPanel<T> {
     /// The first of these rows in memory, and their distance.
     from: (*const T, isize),
-    /// Where it goes; rows there are side by side.
+    /// Where it goes; rows there are side by side. Null where rows are fetched only.
     to: *mut T,
     /// How many these are.
     pub rows: usize,
@@ -50,20 +50,29 @@ impl<T> NextPanel<T> {
         let fetched = (from.0.wrapping_offset(ahead as isize * from.1), ahead);
         NextPanel { from, to, rows, every, fetched, behind: from.0.wrapping_add(width) }
     }
-    /// Copies a row of `N` vectors.
+    /// As [`new`](NextPanel::new), of rows that are read in place.
+    pub fn in_place(from: (*const T, isize), rows: usize, every: usize) -> Self {
+        NextPanel { from, rows, every, ..NextPanel::none() }
+    }
+    /// Copies a row of `N` vectors, or fetches it.
     ///
     /// # Safety
     /// A row is left, its elements are readable and its place writable, and the processor has the vectors.
     #[inline(always)]
-    unsafe fn copy<V: Lanes<T = T>, const N: usize>(&mut self) {
+    unsafe fn take<V: Lanes<T = T>, const N: usize>(&mut self) {
+        let row = self.from.0;
+        self.rows -= 1;
+        self.from.0 = row.wrapping_offset(self.from.1);
+        if self.to.is_null() {
+            let lines = (N * V::LANES * size_of::<T>()).div_ceil(LINE);
+            return (0..lines).for_each(|i| prefetch(row.cast::<u8>().wrapping_add(i * LINE), CacheLevel::Second));
+        }
         for j in 0..N {
             let at = j * V::LANES;
             prefetch(self.fetched.0.wrapping_add(at), CacheLevel::First);
             // SAFETY: the caller's promise.
-            unsafe { V::load(self.from.0.add(at)).store(self.to.add(at)) };
+            unsafe { V::load(row.add(at)).store(self.to.add(at)) };
         }
-        self.rows -= 1;
-        self.from.0 = self.from.0.wrapping_offset(self.from.1);
         self.to = self.to.wrapping_add(N * V::LANES);
         let last = self.rows == self.fetched.1;
         self.fetched.0 = if last { self.behind } else { self.fetched.0.wrapping_offset(self.from.1) };
@@ -124,7 +133,7 @@ unsafe fn tile<V: Lanes, const R: usize, const N: usize>(
         while p < k {
             let mut end = k;
             if N > 1 && next.rows > 0 {
-                next.copy::<V, N>();
+                next.take::<V, N>();
                 end = k.min(p + next.every);
             }
             for p in p..end {
