@@ -36,8 +36,12 @@ def torch_version(torch):
 
 
 def vectors(capability):
-    """The vectors of this processor, as docs name them, from what torch.backends.cpu.get_cpu_capability() says."""
-    return {"AVX512": "AVX-512"}.get(capability, capability)
+    """The vectors of this processor, as docs name them, from what torch.backends.cpu.get_cpu_capability() says; with its maker
+    where that is not AMD, for whose processors PyTorch's libraries choose other kernels."""
+    kind = {"AVX512": "AVX-512"}.get(capability, capability)
+    cpuinfo = Path("/proc/cpuinfo")
+    intel = cpuinfo.exists() and "GenuineIntel" in cpuinfo.read_text()
+    return f"{kind}, Intel" if intel else kind
 
 
 def model_names(torch):
