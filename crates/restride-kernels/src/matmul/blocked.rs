@@ -26,9 +26,9 @@ pub type MatrixMut<T> = (*mut T, isize, isize);
 
 /// Bytes of a panel of the widest kernels.
 const PANEL: usize = DEPTH * 128;
-/// Rows of a panel from which on it is copied between the products of the one before.
+/// Fewest rows of a panel that tiles copy while they use the panel before it.
 const FLAT: usize = 128;
-/// Most rows of the left operand for which a panel in place is not fetched before: they read it as fast as it comes.
+/// A panel in place is fetched early for more rows of the left operand than these: so few read it as fast as it comes.
 const FEW_ROWS: usize = 24;
 /// Bytes of copied rows of the left operand.
 const BLOCK: usize = 1 << 18;
@@ -312,8 +312,8 @@ unsafe fn band<T: Copy + Zero, B: Panels<T> + ?Sized>(
         let next = first + width..columns.end.min(first + 2 * width);
         let calls = rows.len().div_ceil(tiles.len());
         let share = depth.len().div_ceil(calls);
-        // The next panel is copied while this one is used, where its rows are in memory. A flat one is fetched all at once: it comes
-        // sooner. One that is read in place is fetched.
+        // While tiles use this panel, they fetch the next one where it is read in place, and copy it where its rows are in memory. A
+        // panel of few rows is filled later: `prefetch` brings it sooner.
         let mut coming = NextPanel::none();
         if here.is_some() && b.padded() && !next.is_empty() && rows.len() > FEW_ROWS {
             if let Some(from) = b.in_place(depth.start, next.start, next.len(), rows.len()) {

@@ -29,8 +29,10 @@ pub struct NextPanel<T> {
     pub rows: usize,
     /// Terms from one copied row to the next.
     every: usize,
-    /// What is fetched now, so many rows before it is copied; at the last ones, the first rows of the panel behind.
+    /// The row that is fetched while the first of these is copied, and how many rows lie between the two. While the last rows are
+    /// copied, the first rows of the panel `behind` are fetched.
     fetched: (*const T, usize),
+    /// The first row of the panel behind this one.
     behind: *const T,
 }
 
@@ -43,14 +45,14 @@ impl<T> NextPanel<T> {
         let (from, to) = (std::ptr::null(), std::ptr::null_mut());
         NextPanel { from: (from, 0), to, rows: 0, every: 1, fetched: (from, 0), behind: from }
     }
-    /// These many rows, `width` elements each, the first of them at an address, from which the next ones are a distance; to `to`, one
-    /// `every` so many terms.
+    /// Copies `rows` rows of `width` elements to `to`: `from` is the address of the first row and the distance of the next. Tiles copy
+    /// one row after each `every` terms.
     pub fn new(from: (*const T, isize), rows: usize, width: usize, to: *mut T, every: usize) -> Self {
         let ahead = FETCHED_ROWS.min(rows / 2);
         let fetched = (from.0.wrapping_offset(ahead as isize * from.1), ahead);
         NextPanel { from, to, rows, every, fetched, behind: from.0.wrapping_add(width) }
     }
-    /// As [`new`](NextPanel::new), of rows that are read in place.
+    /// Fetches `rows` rows, which are read in place, as [`new`](NextPanel::new) copies them.
     pub fn in_place(from: (*const T, isize), rows: usize, every: usize) -> Self {
         NextPanel { from, rows, every, ..NextPanel::none() }
     }

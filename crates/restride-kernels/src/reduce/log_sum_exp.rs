@@ -44,10 +44,8 @@ impl<T: Real> isa::Work for LogSumExp<'_, T> {
                 // NaN is left out here, and makes the sum NaN.
                 *max = lanes(row, T::neg_infinity(), |x| x, |a, b| if b > a { b } else { a });
             }
-            // The difference of infinities would be no number. Exponentials are not above 1: an infinity counts when it is added.
-            let shift = |max: T| if max.is_infinite() { T::zero() } else { max };
             if len > BLOCK {
-                let (mut tree, shift) = (Tree::new(), shift(kept[0]));
+                let (mut tree, shift) = (Tree::new(), shift_of(kept[0]));
                 for part in rows.chunks(BLOCK) {
                     let terms = &mut buffer[..part.len()];
                     terms.iter_mut().zip(part).for_each(|(y, &x)| *y = (x - shift).exp_down());
@@ -57,7 +55,7 @@ impl<T: Real> isa::Work for LogSumExp<'_, T> {
             } else {
                 let terms = &mut buffer[..rows.len()];
                 for ((row, terms), &max) in rows.chunks_exact(len).zip(terms.chunks_exact_mut(len)).zip(&kept) {
-                    let shift = shift(max);
+                    let shift = shift_of(max);
                     terms.iter_mut().zip(row).for_each(|(y, &x)| *y = x - shift);
                 }
                 terms.iter_mut().for_each(|y| *y = y.exp_down());
@@ -65,18 +63,31 @@ impl<T: Real> isa::Work for LogSumExp<'_, T> {
                     *to = lanes(terms, T::zero(), |x| x, |a, b| a + b);
                 }
             }
-            for (to, &max) in to.iter_mut().zip(&kept) {
-                let max = if max == T::neg_infinity() { T::zero() } else { max };
-                *to = to.ln_fast() + max;
-            }
+            to_logarithms(to, &kept);
         }
+    }
+}
+
+/// What is taken from the terms of a sum before their exponentials, by their maximum. The difference of infinities would be no number;
+/// exponentials are not above 1, so an infinity counts when it is added.
+#[inline(always)]
+fn shift_of<T: Real>(max: T) -> T {
+    if max.is_infinite() { T::zero() } else { max }
+}
+
+/// Replaces sums by their logarithms plus the maxima of their terms.
+#[inline(always)]
+fn to_logarithms<T: Real>(sums: &mut [T], max: &[T]) {
+    for (sum, &max) in sums.iter_mut().zip(max) {
+        let max = if max == T::neg_infinity() { T::zero() } else { max };
+        *sum = sum.ln_fast() + max;
     }
 }
 
 /// Fewest columns that are computed side by side.
 const FEW: usize = 8;
 
-/// Blocks of columns, each one column of which is reduced.
+/// The columns of a tensor that are reduced: its memory is blocks of rows, and a column of a block gives one result.
 #[derive(Clone, Copy)]
 pub(super) struct ReducedColumns {
     blocks: usize,
@@ -165,8 +176,7 @@ impl<T: Real> isa::Work for ColumnExponentials<'_, T> {
             // SAFETY: a row of the operand.
             let row = unsafe { std::slice::from_raw_parts(from.add(i * apart), max.len()) };
             for ((y, &x), &max) in to.iter_mut().zip(row).zip(max) {
-                let shift = if max.is_infinite() { T::zero() } else { max };
-                *y = (x - shift).exp_down();
+                *y = (x - shift_of(max)).exp_down();
             }
         }
     }
@@ -183,10 +193,7 @@ impl<T: Real> isa::Work for ColumnLogarithms<'_, T> {
     const WIDEST: bool = true;
     #[inline(always)]
     fn run(self) {
-        for (to, &max) in self.to.iter_mut().zip(self.max) {
-            let max = if max == T::neg_infinity() { T::zero() } else { max };
-            *to = to.ln_fast() + max;
-        }
+        to_logarithms(self.to, self.max);
     }
 }
 

@@ -54,6 +54,13 @@ fn without_powers_of_e(x: f32, bias: u16) -> (f32, u32) {
     ((x - n * LN_2_HIGH) - n * LN_2_LOW, bits)
 }
 
+/// As [`without_powers_of_e`], with ln 2 in one part, for callers to whose results the error of that hardly counts.
+#[inline(always)]
+fn without_powers_of_e_roughly(x: f32, bias: u16) -> (f32, u32) {
+    let (n, bits) = nearest(x * LOG2_E, bias);
+    (x - n * LN_2, bits)
+}
+
 /// `(exp(r) - 1 - r) / r²` for `r` in ±0.35. The error matters to `exp(r) - 1` as 2^-26.
 #[inline(always)]
 fn exp_tail(r: f32) -> f32 {
@@ -204,9 +211,8 @@ pub(crate) fn ln_1p(x: f32) -> f32 {
 pub(crate) fn tanh(x: f32) -> f32 {
     let a = x.abs();
     let a = if a > 9.5 { 9.5 } else { a };
-    // e^2a - 1 as in `exp_m1`. ln 2 has one part: its error and that of the product are small beside the distance from 1.
-    let (n, bits) = nearest(a * (2.0 * LOG2_E), BIAS - 1);
-    let r = (a + a) - n * LN_2;
+    // e^2a - 1 as in `exp_m1`: an error of e^2a is small beside its distance from 1.
+    let (r, bits) = without_powers_of_e_roughly(a + a, BIAS - 1);
     let (scale, p) = (power_of_2(bits), exp_tail(r) * (r * r) + r);
     // Half of e^2a - 1.
     let y = scale * p + (scale - 0.5);
@@ -223,10 +229,8 @@ pub(crate) fn erf(x: f32) -> f32 {
     let high = -1.728_534_70e-5 * z + (3.831_979_26e-4 * t - 3.883_964_38e-3);
     let low = (2.425_462_19e-2 * t - 1.067_778_77e-1) * z + (-6.348_464_87e-1 * t - 1.287_175_12e-1);
     let far = high * (z * z) + low;
-    // `e` to this power is small beside the result: ln 2 has one part.
-    let q = far * t - t;
-    let (n, bits) = nearest(q * LOG2_E, BIAS);
-    let r = q - n * LN_2;
+    // `e` to this power is small beside the result.
+    let (r, bits) = without_powers_of_e_roughly(far * t - t, BIAS);
     let far = 1.0 - (exp_tail(r) * (r * r) + r + 1.0) * power_of_2(bits);
     let high = (-5.967_617_03e-4 * s + 4.991_194_23e-3) * (s * s) + (-2.676_813_49e-2 * s + 1.128_199_25e-1);
     let near = high * (s * s) + (-3.761_253_36e-1 * s + 1.283_791_66e-1);
