@@ -14,12 +14,13 @@
 //!
 //! The operand of a padding is made in the middle of its border (`peephole.rs`). A copied view of a `cat` becomes a `cat`
 //! of views, whose operands can be made in the copy (`peephole.rs`: PyTorch's channel shuffle). The sum of a product and another
-//! matrix becomes a product with an addend (`peephole.rs`): one pass less over large gradients. A `cat` with a slice of a computed value
-//! at its own place becomes this value with the other parts written into it (`peephole.rs`: boxes of detection heads). Of a value that is read in part alone,
-//! only this part is computed (`parts.rs`). Every result keeps its bits.
+//! matrix becomes a product with an addend (`peephole.rs`): one pass less over large gradients. A `cat` with a slice of a
+//! computed value at its own place becomes this value with the other parts written into it (`peephole.rs`: boxes of detection
+//! heads). Of a value that is read in part alone, only this part is computed (`parts.rs`). Every result keeps its bits.
 
 use crate::args::known;
 use crate::build::{Rebuilt, rebuild};
+use crate::place::ends;
 use crate::{dce, parts, peephole, scatters};
 use restride_ir::{
     Arg, CollectTree, DType, Expr, Graph, GraphId, Layout, Meta, Movement, Node, NodeId, Program, Result, Table,
@@ -39,11 +40,13 @@ pub fn simplify(program: &Program) -> Result<Program> {
     if !uses.values().any(|u| u.something) {
         return Ok(program.into_owned());
     }
+    let ends: BTreeMap<GraphId, Table<ValueId, usize>> =
+        program.graphs.iter().map(|(id, g)| (id, read_until(g))).collect_map();
     let mut out = rebuild(&program, |new, node| {
         if node.results.iter().any(|r| new.map[*r].is_some()) {
             return Ok(());
         }
-        let uses = &uses[&new.id];
+        let (uses, ends) = (&uses[&new.id], &ends[&new.id]);
         let old = new.old;
         let alone = |v: ValueId| uses.maker[v].filter(|_| uses.count[v] == 1);
         let done = copy(new, node)
@@ -53,7 +56,7 @@ pub fn simplify(program: &Program) -> Result<Program> {
             || batches(new, node, uses)
             || padding(new, node, uses)
             || peephole::added_product(new, node, &alone)
-            || peephole::cat_into_part(new, node, &|part| uses.dies_with(old, part))
+            || peephole::cat_into_part(new, node, &|part| uses.dies_with(old, ends, part))
             || {
                 let chain = cat_chain(old, node, uses);
                 chain.is_some_and(|chain| peephole::cat_of_views(new, node, &chain))
@@ -66,6 +69,16 @@ pub fn simplify(program: &Program) -> Result<Program> {
     })?;
     dce(&mut out);
     Ok(out)
+}
+
+/// For each value, the position of the last node that reads it or a view of it; past the last node where outputs do.
+fn read_until(graph: &Graph) -> Table<ValueId, usize> {
+    let mut last_use = Table::with_capacity(graph.values.len());
+    for (at, (_, node)) in graph.ordered().enumerate() {
+        node.operands().for_each(|v| last_use.set(v, at));
+    }
+    graph.output_values().for_each(|v| last_use.set(v, graph.order.len()));
+    ends(graph, &last_use)
 }
 
 /// A copy that is only read in another shape becomes a reshape: decomposed programs have `clone`, then `_unsafe_view`. A
@@ -141,8 +154,6 @@ struct Uses {
     count: Table<ValueId, u32>,
     /// The last reader.
     by: Table<ValueId, Option<NodeId>>,
-    /// The position in the order of the last node that reads a value or a view of it; no position for what an output reads.
-    last: Table<ValueId, usize>,
     /// Whether the program has a copy, a sum, a small part or an assembled result at all.
     something: bool,
 }
@@ -151,8 +162,7 @@ impl Uses {
     fn of(graph: &Graph) -> Uses {
         let values = graph.values.len();
         let (maker, by) = (Table::with_capacity(values), Table::with_capacity(values));
-        let (count, last) = (Table::with_capacity(values), Table::with_capacity(values));
-        let mut uses = Uses { maker, count, by, last, something: false };
+        let mut uses = Uses { maker, count: Table::with_capacity(values), by, something: false };
         for (id, node) in graph.ordered() {
             for v in node.operands() {
                 *uses.count.entry(v) += 1;
@@ -165,28 +175,22 @@ impl Uses {
                 || parts::takes(graph, node)
                 || reshaped(graph, node).is_some();
         }
-        for v in graph.output_values() {
-            *uses.count.entry(v) += 1;
-            uses.last.set(v, usize::MAX);
-        }
-        if uses.something {
-            for (at, id) in graph.order.iter().enumerate().rev() {
-                let node = &graph.nodes[*id];
-                let views = if node.op.is_view() { &node.results[..] } else { &[] };
-                let at = views.iter().fold(at, |at, v| at.max(uses.last[*v]));
-                node.operands().for_each(|v| *uses.last.entry(v) = uses.last[v].max(at));
-            }
-        }
+        graph.output_values().for_each(|v| *uses.count.entry(v) += 1);
         uses
     }
 
     /// The computed value that a view is one of, with the view's node, where the view's one reader is the last of both.
-    fn dies_with<'a>(&self, graph: &'a Graph, view: ValueId) -> Option<(ValueId, &'a Node)> {
+    fn dies_with<'a>(
+        &self,
+        graph: &'a Graph,
+        ends: &Table<ValueId, usize>,
+        view: ValueId,
+    ) -> Option<(ValueId, &'a Node)> {
         let node = &graph.nodes[self.maker[view].filter(|_| self.count[view] == 1)?];
         let Some(Arg::Value(whole)) = node.args.get(node.op.def().base as usize) else { return None };
         let maker = &graph.nodes[self.maker[*whole]?];
         let computed = !maker.op.is_view() && maker.op.def().hop.is_none() && maker.results.len() == 1;
-        (node.op.is_view() && computed && self.last[*whole] == self.last[view]).then_some((*whole, node))
+        (node.op.is_view() && computed && ends[*whole] == ends[view]).then_some((*whole, node))
     }
 
     /// The value that a copy in another shape, read once, copies.

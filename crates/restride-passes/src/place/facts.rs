@@ -234,7 +234,7 @@ impl<'a> GraphFacts<'a> {
 }
 
 /// For each value, the position of the last node that reads it or one of its views.
-fn ends(graph: &Graph, last_use: &Table<ValueId, usize>) -> Table<ValueId, usize> {
+pub(crate) fn ends(graph: &Graph, last_use: &Table<ValueId, usize>) -> Table<ValueId, usize> {
     let mut ends = last_use.clone();
     for &id in graph.order.iter().rev() {
         let node = &graph.nodes[id];

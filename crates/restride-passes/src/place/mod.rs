@@ -32,6 +32,7 @@ mod revise;
 mod views;
 
 use crate::args::known_or_refused;
+pub(crate) use facts::ends;
 use facts::{GraphFacts, ProgramFacts};
 pub(crate) use hints::AssembleFn;
 use hints::Hints;
