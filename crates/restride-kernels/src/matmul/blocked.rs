@@ -160,15 +160,25 @@ unsafe fn serial<T: Copy + Zero, A: Rows<T> + ?Sized, B: Panels<T> + ?Sized>(
         {
             return few(kernels, (rows, columns, k), left, right, c, add, done);
         }
+        // Rows that compete for places in the cache do not matter if they are few.
+        if let Some((left, step)) = a.in_place(1).filter(|_| rows.len() <= FEW_ROWS && b.runs() && !b.padded()) {
+            // Columns are read to their ends before the next ones: in order, and each page once.
+            for first in columns.clone().step_by(kernels.width()) {
+                let columns = first..columns.end.min(first + kernels.width());
+                for depth in depths(k, kernels.depth) {
+                    let left = (left.offset(rows.start as isize * step + depth.start as isize), step);
+                    let done = done.filter(|_| depth.end == k);
+                    band(kernels, (rows.clone(), columns.clone(), depth), left, b, c, add, done);
+                }
+            }
+            return;
+        }
         if let Some((left, step)) = in_place {
             for rows in even(rows, ROWS) {
                 for depth in depths(k, kernels.depth) {
                     let left = (left.offset(rows.start as isize * step + depth.start as isize), step);
                     let done = done.filter(|_| depth.end == k);
-                    for columns in finished::<T>(rows.len(), &columns, kernels.width(), done) {
-                        band(kernels, (rows.clone(), columns.clone(), depth.clone()), left, b, c, add);
-                        done.into_iter().for_each(|done| done(rows.clone(), columns.clone()));
-                    }
+                    band(kernels, (rows.clone(), columns.clone(), depth), left, b, c, add, done);
                 }
             }
         } else {
@@ -179,22 +189,6 @@ unsafe fn serial<T: Copy + Zero, A: Rows<T> + ?Sized, B: Panels<T> + ?Sized>(
 
 /// Bytes of a part of the result that an epilogue works on.
 pub(super) const PART: usize = 1 << 18;
-
-/// The columns in parts that are finished one after the other for an epilogue, else all at once: parts of the last block of sums, so
-/// that blocks of the left operand are read once.
-fn finished<T>(
-    rows: usize,
-    columns: &Range<usize>,
-    width: usize,
-    done: Option<Epilogue<'_>>,
-) -> impl Iterator<Item = Range<usize>> + use<T> {
-    let most = match done {
-        Some(_) => (PART / size_of::<T>() / rows.max(1) / width * width).max(width),
-        None => columns.len().max(1),
-    };
-    let (start, end) = (columns.start, columns.end);
-    (start..end).step_by(most).map(move |first| first..end.min(first + most))
-}
 
 /// As [`serial`], of a few rows with many rows in memory, which are read in long runs.
 ///
@@ -261,13 +255,8 @@ unsafe fn copied<T: Copy + Zero, A: Rows<T> + ?Sized, B: Panels<T> + ?Sized>(
             // SAFETY: the block holds the rows; else the caller's promise.
             unsafe { a.fill(rows.clone(), depth.clone(), step, block) };
             let done = done.filter(|_| depth.end == k);
-            for columns in finished::<T>(rows.len(), &columns, kernels.width(), done) {
-                // SAFETY: as above.
-                unsafe {
-                    band(kernels, (rows.clone(), columns.clone(), depth.clone()), (block, step as isize), b, c, add)
-                };
-                done.into_iter().for_each(|done| done(rows.clone(), columns.clone()));
-            }
+            // SAFETY: as above.
+            unsafe { band(kernels, (rows.clone(), columns.clone(), depth), (block, step as isize), b, c, add, done) };
         }
     }
 }
@@ -285,7 +274,8 @@ fn depths(k: usize, each: usize) -> impl Iterator<Item = Range<usize>> {
     (0..k).step_by(each).map(move |first| first..k.min(first + each))
 }
 
-/// One block of the sums of all columns: the left operand's rows are an address and a distance.
+/// One block of the sums of all columns: the left operand's rows are an address and a distance. `done` is told of parts of the columns,
+/// in the last block.
 ///
 /// # Safety
 /// As [`product`].
@@ -296,6 +286,7 @@ unsafe fn band<T: Copy + Zero, B: Panels<T> + ?Sized>(
     b: &B,
     c: MatrixMut<T>,
     add: bool,
+    done: Option<Epilogue<'_>>,
 ) {
     let (mut one, mut other) = (Lines::<PANEL>::new(), Lines::<PANEL>::new());
     let (mut panel, mut next_panel): (*mut T, *mut T) = (one.start(), other.start());
@@ -303,6 +294,7 @@ unsafe fn band<T: Copy + Zero, B: Panels<T> + ?Sized>(
     assert!(kernels.depth * width * size_of::<T>() <= PANEL, "a panel is too wide");
     let add = add || depth.start > 0;
     let mut made = false;
+    let (mut finished, part) = (columns.start, PART / size_of::<T>() / rows.len().max(1));
     for first in columns.clone().step_by(width) {
         let wide = width.min(columns.end - first);
         let vectors = wide.div_ceil(lanes);
@@ -355,6 +347,11 @@ unsafe fn band<T: Copy + Zero, B: Panels<T> + ?Sized>(
         }
         if made {
             (panel, next_panel) = (next_panel, panel);
+        }
+        let end = first + wide;
+        if let Some(done) = done.filter(|_| end == columns.end || end + width - finished > part) {
+            done(rows.clone(), finished..end);
+            finished = end;
         }
     }
 }

@@ -390,12 +390,14 @@ unsafe fn turn_avx(panel: *mut f32, width: usize, (columns, step): (*const f32, 
             }
         }
     };
-    // Two blocks of a column's elements are a line of the cache: columns that compete for a place there keep it that long.
-    for p in (0..rows).step_by(16) {
-        for j in (0..wide).step_by(8) {
-            for column in j..j + 8 {
-                let next = columns.wrapping_offset(p as isize + FETCHED + column as isize * step);
-                prefetch(next, CacheLevel::First);
+    // Eight columns to their ends before the next ones: more of them, if they compete for places in the cache, would take each other's.
+    // Two blocks of a column's elements are a line of the cache.
+    for j in (0..wide).step_by(8) {
+        for p in (0..rows).step_by(16) {
+            let at = p as isize + FETCHED;
+            let (at, behind) = if at < rows as isize { (at, 0) } else { (at - rows as isize, 8) };
+            for column in j + behind..j + behind + 8 {
+                prefetch(columns.wrapping_offset(at + column as isize * step), CacheLevel::First);
             }
             block(p, j);
             if p + 8 < rows {
@@ -407,4 +409,4 @@ unsafe fn turn_avx(panel: *mut f32, width: usize, (columns, step): (*const f32, 
 
 /// Elements of a column from those that are put into a panel to those that are fetched meanwhile.
 #[cfg(target_arch = "x86_64")]
-const FETCHED: isize = 32;
+const FETCHED: isize = 64;
