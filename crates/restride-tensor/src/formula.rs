@@ -46,6 +46,10 @@ pub enum BinaryStep {
     Less,
     /// `x <= y`
     AtMost,
+    /// `if x > y { x } else { y }`
+    Larger,
+    /// `if x < y { x } else { y }`
+    Smaller,
     /// Both truth values.
     Both,
     /// One of the truth values.
@@ -57,6 +61,8 @@ pub enum BinaryStep {
 pub enum FormulaStep {
     /// The operand of this number.
     Operand(u16),
+    /// The operand of this number, which all elements share.
+    Shared(u16),
     /// The single of these bits.
     Number(u32),
     /// Of one number.
@@ -71,7 +77,7 @@ impl FormulaStep {
     /// The steps that it names.
     pub fn sources(&self) -> impl Iterator<Item = u16> {
         let (all, n) = match *self {
-            FormulaStep::Operand(_) | FormulaStep::Number(_) => ([0; 3], 0),
+            FormulaStep::Operand(_) | FormulaStep::Shared(_) | FormulaStep::Number(_) => ([0; 3], 0),
             FormulaStep::Unary(_, x) => ([x, 0, 0], 1),
             FormulaStep::Binary(_, x, y) => ([x, y, 0], 2),
             FormulaStep::Choose(all) => (all, 3),
@@ -100,6 +106,11 @@ impl Formula {
         self.step(FormulaStep::Operand(k))
     }
 
+    /// The operand of a number, of which there is one for all elements.
+    pub fn shared(&self, k: u16) -> FormulaTerm<'_> {
+        self.step(FormulaStep::Shared(k))
+    }
+
     /// A number.
     pub fn number(&self, x: f32) -> FormulaTerm<'_> {
         self.step(FormulaStep::Number(x.to_bits()))
@@ -121,6 +132,15 @@ impl Formula {
             FormulaStep::Choose([c, a, b]) if let Some(truth) = known(c) => {
                 return FormulaTerm { formula: self, at: if truth != 0 { a } else { b } };
             }
+            FormulaStep::Choose([c, a, b]) => match steps[usize::from(c)] {
+                FormulaStep::Binary(BinaryStep::Less, x, y) if (x, y) == (a, b) => {
+                    FormulaStep::Binary(BinaryStep::Smaller, x, y)
+                }
+                FormulaStep::Binary(BinaryStep::Less, x, y) if (x, y) == (b, a) => {
+                    FormulaStep::Binary(BinaryStep::Larger, y, x)
+                }
+                _ => step,
+            },
             FormulaStep::Binary(BinaryStep::Either, x, y) if known(x) == Some(0) => {
                 return FormulaTerm { formula: self, at: y };
             }
@@ -337,6 +357,20 @@ fn binary(op: BinaryStep, x: f32, y: f32) -> f32 {
         BinaryStep::Differ => truth(x != y),
         BinaryStep::Less => truth(x < y),
         BinaryStep::AtMost => truth(x <= y),
+        BinaryStep::Larger => {
+            if x > y {
+                x
+            } else {
+                y
+            }
+        }
+        BinaryStep::Smaller => {
+            if x < y {
+                x
+            } else {
+                y
+            }
+        }
         BinaryStep::Both => truth(holds(x) && holds(y)),
         BinaryStep::Either => truth(holds(x) || holds(y)),
     }
@@ -357,7 +391,7 @@ pub fn evaluate(steps: &[FormulaStep], operands: &[f32]) -> f32 {
     for step in steps {
         let of = |at: u16| values[usize::from(at)];
         values.push(match *step {
-            FormulaStep::Operand(k) => operands[usize::from(k)],
+            FormulaStep::Operand(k) | FormulaStep::Shared(k) => operands[usize::from(k)],
             FormulaStep::Number(bits) => f32::from_bits(bits),
             FormulaStep::Unary(op, x) => unary(op, of(x)),
             FormulaStep::Binary(op, x, y) => binary(op, of(x), of(y)),

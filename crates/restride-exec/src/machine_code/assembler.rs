@@ -45,6 +45,7 @@ impl VectorOp {
 
 pub const LOAD: VectorOp = VectorOp::new(0, 1, 0x10);
 pub const STORE: VectorOp = VectorOp::new(0, 1, 0x11);
+pub const REPEAT: VectorOp = VectorOp::new(1, 2, 0x18);
 pub const MASKED_LOAD: VectorOp = VectorOp::new(1, 2, 0x2c);
 pub const MASKED_STORE: VectorOp = VectorOp::new(1, 2, 0x2e);
 pub const SIGNS: VectorOp = VectorOp::new(0, 1, 0x50);
@@ -55,7 +56,9 @@ pub const XOR: VectorOp = VectorOp::new(0, 1, 0x57);
 pub const ADD: VectorOp = VectorOp::new(0, 1, 0x58);
 pub const MULTIPLY: VectorOp = VectorOp::new(0, 1, 0x59);
 pub const SUBTRACT: VectorOp = VectorOp::new(0, 1, 0x5c);
+pub const SMALLER: VectorOp = VectorOp::new(0, 1, 0x5d);
 pub const DIVIDE: VectorOp = VectorOp::new(0, 1, 0x5e);
+pub const LARGER: VectorOp = VectorOp::new(0, 1, 0x5f);
 pub const COMPARE: VectorOp = VectorOp::new(0, 1, 0xc2);
 pub const ROUND: VectorOp = VectorOp::new(1, 3, 0x08);
 pub const BLEND: VectorOp = VectorOp::new(1, 3, 0x4a);

@@ -4,8 +4,8 @@
 //! elements. Values are in `ymm0` to `ymm14`; one that no register is left for waits on the stack. `ymm15` is the mask.
 
 use super::assembler::{
-    ADD, AND, Assembler, BLEND, COMPARE, DIVIDE, General, LOAD, LastOperand, MASKED_LOAD, MASKED_STORE, MULTIPLY, OR,
-    RAX, RCX, RDI, RDX, ROOT, ROUND, RSP, SIGNS, STORE, SUBTRACT, Vector, VectorOp, XOR,
+    ADD, AND, Assembler, BLEND, COMPARE, DIVIDE, General, LARGER, LOAD, LastOperand, MASKED_LOAD, MASKED_STORE,
+    MULTIPLY, OR, RAX, RCX, RDI, RDX, REPEAT, ROOT, ROUND, RSP, SIGNS, SMALLER, STORE, SUBTRACT, Vector, VectorOp, XOR,
 };
 use super::{CodeBody, CodeItem};
 use restride_tensor::{BinaryStep, FormulaStep, UnaryStep};
@@ -142,7 +142,7 @@ impl Emitter<'_> {
     fn compute(&mut self, at: usize, step: u16) {
         let (op, sources, more) = match self.body.steps[usize::from(step)] {
             // Read where they are used.
-            FormulaStep::Operand(_) | FormulaStep::Number(_) => return,
+            FormulaStep::Operand(_) | FormulaStep::Shared(_) | FormulaStep::Number(_) => return,
             FormulaStep::Unary(op, x) => return self.unary(at, step, op, x),
             FormulaStep::Binary(op, x, y) => {
                 let (op, more) = match op {
@@ -150,6 +150,9 @@ impl Emitter<'_> {
                     BinaryStep::Subtract => (SUBTRACT, None),
                     BinaryStep::Multiply => (MULTIPLY, None),
                     BinaryStep::Divide => (DIVIDE, None),
+                    // The last one where either is NaN or they are equal.
+                    BinaryStep::Larger => (LARGER, None),
+                    BinaryStep::Smaller => (SMALLER, None),
                     BinaryStep::Both => (AND, None),
                     BinaryStep::Either => (OR, None),
                     // Without signals; only the second is true of NaN.
@@ -214,6 +217,10 @@ impl Emitter<'_> {
                     true => self.a.vector(MASKED_LOAD, to, MASK, from, None),
                 }
             }
+            FormulaStep::Shared(k) => {
+                let from = LastOperand::Memory { base: self.pointer(k), index: None, offset: 0 };
+                self.a.vector(REPEAT, to, Vector(0), from, None);
+            }
             FormulaStep::Number(bits) => {
                 let from = self.number(bits);
                 self.a.vector(LOAD, to, Vector(0), from, None);
@@ -274,13 +281,17 @@ impl Emitter<'_> {
         }
     }
 
-    /// The elements of a tensor from `rcx` on.
-    fn cell(&mut self, pointer: u16) -> LastOperand {
-        let base = POINTERS.get(usize::from(pointer)).copied().unwrap_or_else(|| {
+    /// The register of an address.
+    fn pointer(&mut self, pointer: u16) -> General {
+        POINTERS.get(usize::from(pointer)).copied().unwrap_or_else(|| {
             self.a.load_general(RAX, RDI, 8 * i32::from(pointer));
             RAX
-        });
-        LastOperand::Memory { base, index: Some(RCX), offset: 0 }
+        })
+    }
+
+    /// The elements of a tensor from `rcx` on.
+    fn cell(&mut self, pointer: u16) -> LastOperand {
+        LastOperand::Memory { base: self.pointer(pointer), index: Some(RCX), offset: 0 }
     }
 
     /// A number in the table.

@@ -16,15 +16,16 @@ impl Random {
 const SPECIAL: [f32; 12] =
     [0.0, -0.0, 1.0, -1.0, 0.5, f32::INFINITY, f32::NEG_INFINITY, f32::NAN, f32::MIN_POSITIVE, 1e-40, 3e38, -2.5];
 
-/// A formula of numbers on some operands: its results, as many as wanted.
+/// A formula of numbers on some operands, of which the last one is shared by all elements: its results, as many as wanted.
 fn random<'a>(f: &'a Formula, rng: &mut Random, operands: usize, results: usize) -> Vec<FormulaTerm<'a>> {
-    let mut numbers: Vec<FormulaTerm<'a>> = (0..operands).map(|k| f.operand(k as u16)).collect();
+    let mut numbers: Vec<FormulaTerm<'a>> = (0..operands - 1).map(|k| f.operand(k as u16)).collect();
+    numbers.push(f.shared(operands as u16 - 1));
     numbers.push(f.number(SPECIAL[rng.next(12)]));
     let steps = 3 + rng.next(60);
     for _ in 0..steps {
         let (x, y, z) =
             (numbers[rng.next(numbers.len())], numbers[rng.next(numbers.len())], numbers[rng.next(numbers.len())]);
-        numbers.push(match rng.next(20) {
+        numbers.push(match rng.next(22) {
             0 => x + y,
             1 => x - y,
             2 => x * y,
@@ -44,6 +45,8 @@ fn random<'a>(f: &'a Formula, rng: &mut Random, operands: usize, results: usize)
             16 => x.holds().or(y.is_nan()).choose(x, z),
             17 => x * f.number(SPECIAL[rng.next(12)]),
             18 => 0.25 - x,
+            19 => x.below(y).choose(x, y),
+            20 => x.below(y).choose(y, x),
             _ => y.holds().as_number().holds().choose(x, y),
         });
     }
@@ -55,7 +58,7 @@ fn random<'a>(f: &'a Formula, rng: &mut Random, operands: usize, results: usize)
 fn code_has_the_bits_of_its_steps() {
     let mut rng = Random(88172645463325252);
     for seed in 0..3000 {
-        let (operands, results) = (1 + rng.next(if seed % 4 == 0 { 24 } else { 4 }), 1 + rng.next(3));
+        let (operands, results) = (2 + rng.next(if seed % 4 == 0 { 24 } else { 4 }), 1 + rng.next(3));
         let f = Formula::default();
         let made = random(&f, &mut rng, operands, results);
         let stores: Vec<(u16, u16)> = made.iter().enumerate().map(|(k, t)| (t.at(), (operands + k) as u16)).collect();
@@ -81,7 +84,11 @@ fn code_has_the_bits_of_its_steps() {
         for (k, term) in made.iter().enumerate() {
             let row = &rows[operands + k];
             for i in 0..n {
-                let xs: Vec<f32> = given[..operands].iter().map(|r| r[i]).collect();
+                let xs: Vec<f32> = given[..operands]
+                    .iter()
+                    .enumerate()
+                    .map(|(k, r)| r[if k + 1 < operands { i } else { 0 }])
+                    .collect();
                 let want = evaluate(&steps[..=usize::from(term.at())], &xs);
                 let same = want.to_bits() == row[i].to_bits() || want.is_nan() && row[i].is_nan();
                 assert!(same, "seed {seed}, result {k}, element {i}: {} for {want}\n{steps:?}", row[i]);

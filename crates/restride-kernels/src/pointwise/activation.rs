@@ -47,10 +47,10 @@ fn elu<T: Real>(x: T, alpha: T, scale: T, input_scale: T) -> T {
 }
 
 pointwise! {
-    RELU(x) "`max(x, 0)`" {
+    RELU(x) "`max(x, 0)`; NaN and -0 stay" {
         int: x.max(0),
-        real: x.larger(0.0),
-        formula: x.larger(x.number(0.0)),
+        real: if x < 0.0 { 0.0 } else { x },
+        formula: x.below(x.number(0.0)).choose(x.number(0.0), x),
     }
     CLAMP(x, lo, hi) "`x` brought into `lo..hi`; NaN if any is" {
         integer: x.max(lo).min(hi),

@@ -137,6 +137,16 @@ fn nan_is_passed_on_or_left_out() {
 }
 
 #[test]
+fn relu_keeps_nan_and_the_sign_of_zero() {
+    let x = RawTensor::from_slice(&[f32::NAN, -0.0, 0.0, -1.0, 2.0], &[5]);
+    let y = RawTensor::zeros(DType::F32, Layout::contiguous(&[5]));
+    compute(&RELU, DType::F32, &[Input::View(x.read().view())], &y.write().view_mut(), 1).unwrap();
+    let y = y.to_elements::<f32>();
+    assert!(y[0].is_nan() && y[1].is_sign_negative() && y[2].is_sign_positive());
+    assert_eq!(y[1..], [0.0, 0.0, 0.0, 2.0]);
+}
+
+#[test]
 fn complex_parts_and_joins() {
     let z = RawTensor::from_slice(&[C32::new(3.0, 4.0), C32::new(-1.0, 0.0)], &[2]);
     let out = RawTensor::zeros(DType::F32, Layout::contiguous(&[2]));

@@ -102,9 +102,12 @@ struct RowCall {
 }
 
 /// Where calls on a part of a row find its elements, as addresses of the first ones.
-struct RowPlaces<S, L, T, W> {
+struct RowPlaces<S, F, L, T, W> {
     /// The elements of an operand.
     source: S,
+    /// The scales and shifts of a call: one for all elements, as many as elements, or fewer, which begin anew. `None` where they change
+    /// from unit to unit.
+    factors: F,
     slot: L,
     /// A tensor whose results are written where they are: others have no such address.
     tensor: T,
@@ -116,7 +119,7 @@ struct RowPlaces<S, L, T, W> {
 
 impl RowCall {
     /// Computes `n` elements of the call, or of all calls of the chain that begins with it: how many calls these are. `scaled` computes
-    /// a scale.
+    /// a scale whose factors change from unit to unit.
     ///
     /// # Safety
     /// The places are valid for `n` elements. No one else uses the results' elements, which share cells only with operands of the same
@@ -126,6 +129,7 @@ impl RowCall {
         &self,
         places: &RowPlaces<
             impl Fn(RowSource) -> &'a [f32],
+            impl Fn(usize) -> Option<(&'a [f32], &'a [f32])>,
             impl Fn(usize) -> *mut f32,
             impl Fn(usize) -> Option<*mut f32>,
             impl Fn(usize, &[f32]),
@@ -144,7 +148,10 @@ impl RowCall {
         // SAFETY: a buffer or the result's place, as promised by the caller.
         let out = unsafe { std::slice::from_raw_parts_mut(to, n) };
         match &self.work {
-            RowWork::Scale(..) => scaled(&self.work, out),
+            RowWork::Scale(row, x, k) => match (places.factors)(*k) {
+                Some((scales, shifts)) => row((places.source)(*x), scales, shifts, out),
+                None => scaled(&self.work, out),
+            },
             work => work.map(&places.source, out),
         }
         if let Some(k) = self.to.tensor.filter(|_| straight.is_none()) {
@@ -385,7 +392,7 @@ impl RowProgram {
     /// As [`RowProgram::run`].
     // By itself: its frame is several pages.
     #[inline(never)]
-    unsafe fn walked(&self, walk: &RowWalk, bases: &[*mut u8], factors: &[f32]) {
+    unsafe fn walked(&self, walk: &RowWalk, bases: &[*mut u8], all_factors: &[f32]) {
         // The buffers: one to spare, what calls hand on, numbers, tensors that are not read where they are.
         let first_constant = 1 + self.slots.len();
         let mut count = first_constant + self.constants.len();
@@ -395,11 +402,13 @@ impl RowProgram {
             gathered.push(apart.then_some(count));
             count += usize::from(apart);
         }
+        let chained = self.calls.iter().any(|c| c.chain.is_some());
         let width = match walk.period {
-            // Whole periods, as many as factors stand one after the other, or that several times.
+            // Whole periods, as many as factors stand one after the other; or that several times, but for chains.
             Some((channels, times)) => {
                 let periods = ((BUFFERS / count).min(PART) / channels).max(1);
-                channels * if periods > times { periods / times * times } else { periods }
+                let most = if chained { times } else { periods };
+                channels * if periods > times { (periods / times * times).min(most) } else { periods }
             }
             None => (BUFFERS / count / 16 * 16).clamp(16, PART).min(walk.len),
         };
@@ -413,7 +422,6 @@ impl RowProgram {
         let runs = |k: usize| walk.strides[k] == 1 && walk.jumps[k].is_none() && self.tensors[k].dtype == DType::F32;
         let streams = self.streams(bases, |k| self.tensors[k].far && runs(k) && gathered[k].is_none());
         // A chain goes through all streams at once, as the processor itself expects it.
-        let chained = self.calls.iter().any(|c| c.chain.is_some());
         let far = !chained && walk.len * size_of::<f32>() * streams.len() >= FAR;
         walk.for_each(|at| {
             for start in (0..walk.len).step_by(width) {
@@ -461,8 +469,21 @@ impl RowProgram {
                     // cells with an operand of their call go through a buffer, and a call's buffers differ.
                     unsafe { std::slice::from_raw_parts(from.cast_const(), n) }
                 };
+                let factors = |k: usize| {
+                    let (scales, shifts) = self.scales[k].of(all_factors);
+                    let layout = self.tensors.len() + k;
+                    let first = at[layout] as usize;
+                    let of = match (walk.strides[layout], walk.period, walk.unit) {
+                        (0, ..) => first..first + 1,
+                        (_, Some(_), _) => 0..n.min(scales.len()),
+                        (_, None, None) => first + start..first + start + n,
+                        (_, None, Some(_)) => return None,
+                    };
+                    Some((&scales[of.clone()], &shifts[of]))
+                };
                 let places = RowPlaces {
                     source,
+                    factors,
                     slot: |k| buffer(1 + k),
                     tensor: |k| runs(k).then(|| cell(k).cast()),
                     spare: buffer(0),
@@ -470,27 +491,12 @@ impl RowProgram {
                 };
                 let scaled = |work: &RowWork, out: &mut [f32]| {
                     let RowWork::Scale(row, x, k) = work else { return };
-                    let scale = &self.scales[*k];
-                    let layout = self.tensors.len() + k;
-                    let (scales, shifts) = scale.of(factors);
-                    let x = source(*x);
-                    let first = at[layout] as usize;
-                    match (walk.strides[layout], walk.period, walk.unit) {
-                        (0, ..) => row(x, &scales[first..][..1], &shifts[first..][..1], out),
-                        // As many as a row has, or all, which begin anew.
-                        (_, Some(_), _) => {
-                            row(x, scales.get(..n).unwrap_or(scales), shifts.get(..n).unwrap_or(shifts), out)
-                        }
-                        (_, None, None) => {
-                            let first = first + start;
-                            row(x, &scales[first..][..n], &shifts[first..][..n], out);
-                        }
-                        (_, None, Some(_)) => walk.each_unit(start, n, |part, channel, _| {
-                            let at = first + channel;
-                            let (scale, shift) = (&scales[at..][..1], &shifts[at..][..1]);
-                            row(&x[part.clone()], scale, shift, &mut out[part]);
-                        }),
-                    }
+                    let (scales, shifts) = self.scales[*k].of(all_factors);
+                    let (x, first) = (source(*x), at[self.tensors.len() + k] as usize);
+                    walk.each_unit(start, n, |part, channel, _| {
+                        let at = first + channel;
+                        row(&x[part.clone()], &scales[at..][..1], &shifts[at..][..1], &mut out[part]);
+                    });
                 };
                 let mut next_call = 0;
                 while let Some(call) = self.calls.get(next_call) {

@@ -1,7 +1,7 @@
 //! Chains: calls behind each other whose formulas are one piece of machine code ([`MachineCode`]). What only the chain itself reads is
 //! in no buffer.
 
-use super::{RowCall, RowPlaces, RowSource};
+use super::{RowCall, RowPlaces, RowSource, RowWork};
 use crate::machine_code::{CodeBody, MachineCode};
 use restride_tensor::{Formula, FormulaFn, FormulaTerm};
 use smallvec::SmallVec;
@@ -15,11 +15,22 @@ const STEPS: usize = 512;
 /// Calls that run as one.
 pub(super) struct RowChain {
     code: Arc<MachineCode>,
+    /// The same where all elements of a part have one scale and one shift, if a call has such.
+    shared: Option<Arc<MachineCode>>,
     /// Number of calls.
     pub len: usize,
     /// What it reads, and what it writes behind that.
-    sources: SmallVec<[RowSource; 8]>,
+    sources: SmallVec<[ChainSource; 8]>,
     results: SmallVec<[ChainResult; 2]>,
+}
+
+/// What a chain reads.
+#[derive(Clone, Copy, PartialEq)]
+enum ChainSource {
+    Row(RowSource),
+    /// The scales of this number.
+    Scales(usize),
+    Shifts(usize),
 }
 
 /// Where a result of a chain goes.
@@ -37,25 +48,46 @@ impl RowChain {
         constants: &[f32],
         read_later: impl Fn(usize) -> bool,
     ) -> Option<RowChain> {
+        let scaled = calls.iter().any(|call| matches!(call.work, RowWork::Scale(..)));
+        let shared =
+            if scaled { Some(RowChain::with(calls, formulas, constants, &read_later, true)?.code) } else { None };
+        let chain = RowChain::with(calls, formulas, constants, &read_later, false)?;
+        Some(RowChain { shared, ..chain })
+    }
+
+    /// As [`RowChain::of`], with one scale and one shift for all elements, or one for each.
+    fn with(
+        calls: &[RowCall],
+        formulas: &[FormulaFn],
+        constants: &[f32],
+        read_later: &dyn Fn(usize) -> bool,
+        shared: bool,
+    ) -> Option<RowChain> {
         let formula = Formula::default();
-        let mut sources: SmallVec<[RowSource; 8]> = SmallVec::new();
+        let mut sources: SmallVec<[ChainSource; 8]> = SmallVec::new();
         let mut results: SmallVec<[ChainResult; 2]> = SmallVec::new();
         let mut stores: SmallVec<[u16; 2]> = SmallVec::new();
         let mut slots: SmallVec<[(usize, FormulaTerm<'_>); 8]> = SmallVec::new();
         for (at, (call, f)) in calls.iter().zip(formulas).enumerate() {
+            let mut number = |source: ChainSource| {
+                let known = sources.iter().position(|s| *s == source);
+                known.unwrap_or_else(|| {
+                    sources.push(source);
+                    sources.len() - 1
+                }) as u16
+            };
             let mut operand = |source: &RowSource| match *source {
                 RowSource::Constant(k) => formula.number(constants[k]),
                 RowSource::Slot(k) if let Some((_, term)) = slots.iter().rev().find(|(own, _)| *own == k) => *term,
-                _ => {
-                    let known = sources.iter().position(|s| s == source);
-                    let k = known.unwrap_or_else(|| {
-                        sources.push(*source);
-                        sources.len() - 1
-                    });
-                    formula.operand(k as u16)
-                }
+                _ => formula.operand(number(ChainSource::Row(*source))),
             };
-            let operands: SmallVec<[FormulaTerm<'_>; 8]> = call.work.sources().iter().map(&mut operand).collect();
+            let mut operands: SmallVec<[FormulaTerm<'_>; 8]> = call.work.sources().iter().map(&mut operand).collect();
+            if let RowWork::Scale(_, _, k) = call.work {
+                for factor in [ChainSource::Scales(k), ChainSource::Shifts(k)] {
+                    let k = number(factor);
+                    operands.push(if shared { formula.shared(k) } else { formula.operand(k) });
+                }
+            }
             let result = f(&operands);
             let result = if call.work.asks() { result.as_number() } else { result };
             slots.extend(call.to.slot.map(|slot| (slot, result)));
@@ -71,10 +103,11 @@ impl RowChain {
         }
         let numbered = stores.iter().zip(sources.len()..).map(|(step, k)| (*step, k as u16));
         let body = CodeBody::new(steps, &numbered.collect::<SmallVec<[(u16, u16); 4]>>(), addresses);
-        Some(RowChain { code: MachineCode::of(body)?, len: calls.len(), sources, results })
+        Some(RowChain { code: MachineCode::of(body)?, shared: None, len: calls.len(), sources, results })
     }
 
-    /// Computes `n` elements, if the results of one tensor at most need the spare buffer: whether it did.
+    /// Computes `n` elements, if the results of one tensor at most need the spare buffer, and calls have one scale for all elements or
+    /// one for each: whether it did.
     ///
     /// # Safety
     /// The places are valid for `n` elements; no one else uses the results' elements, which share cells only with operands of the same
@@ -83,6 +116,7 @@ impl RowChain {
         &self,
         places: &RowPlaces<
             impl Fn(RowSource) -> &'a [f32],
+            impl Fn(usize) -> Option<(&'a [f32], &'a [f32])>,
             impl Fn(usize) -> *mut f32,
             impl Fn(usize) -> Option<*mut f32>,
             impl Fn(usize, &[f32]),
@@ -91,9 +125,23 @@ impl RowChain {
     ) -> bool {
         let mut addresses = [std::ptr::null_mut(); ADDRESSES];
         let mut spare = None;
+        // Whether all elements have one scale and one shift, or each has its own.
+        let mut one = None;
         for (to, source) in addresses.iter_mut().zip(&self.sources) {
-            *to = (places.source)(*source).as_ptr().cast_mut();
+            let row = match *source {
+                ChainSource::Row(source) => (places.source)(source),
+                ChainSource::Scales(k) | ChainSource::Shifts(k) => {
+                    let Some((scales, shifts)) = (places.factors)(k) else { return false };
+                    let shared = scales.len() == 1;
+                    if *one.get_or_insert(shared) != shared || !shared && scales.len() < n {
+                        return false;
+                    }
+                    if matches!(source, ChainSource::Scales(_)) { scales } else { shifts }
+                }
+            };
+            *to = row.as_ptr().cast_mut();
         }
+        let code = self.shared.as_ref().filter(|_| one == Some(true)).unwrap_or(&self.code);
         for (to, result) in addresses[self.sources.len()..].iter_mut().zip(&self.results) {
             *to = match *result {
                 ChainResult::Slot(k) => (places.slot)(k),
@@ -108,7 +156,7 @@ impl RowChain {
             };
         }
         // SAFETY: as promised by the caller.
-        unsafe { self.code.run(&addresses[..self.sources.len() + self.results.len()], n) };
+        unsafe { code.run(&addresses[..self.sources.len() + self.results.len()], n) };
         if let Some(k) = spare {
             // SAFETY: what was just written.
             (places.store)(k, unsafe { std::slice::from_raw_parts(places.spare, n) });

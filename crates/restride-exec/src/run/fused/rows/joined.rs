@@ -405,6 +405,7 @@ impl JoinedBox<'_> {
             };
             let places = RowPlaces {
                 source,
+                factors: |_| None,
                 slot,
                 tensor: |k| here(k).then(|| self.cell(block, first, k).cast()),
                 spare: self.buffer(buffers.spare),
@@ -532,6 +533,7 @@ impl JoinedBox<'_> {
                 };
                 let places = RowPlaces {
                     source,
+                    factors: |_| None,
                     slot,
                     tensor: |k| runs(k).then(|| cell(k).cast()),
                     spare: self.buffer(buffers.spare),

@@ -137,6 +137,7 @@ impl RowMaker<'_> {
                 let first = self.program.factor_count();
                 let times = (TIMES / count.max(1)).max(1);
                 self.program.scales.push(ChannelFactors { dim, count, times, first, numbers, args });
+                formula = Some(|terms| terms[0] * terms[1] + terms[2]);
                 RowWork::Scale(row, from, self.program.scales.len() - 1)
             }
         };
