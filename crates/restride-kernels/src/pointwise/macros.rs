@@ -148,7 +148,7 @@ macro_rules! group {
     };
     ($p:ident, $r:ident, elementary, $xs:tt, $e:expr) => {
         $p.f32 = Some(rowwise_wide!(true, f32, result!($r f32), $xs, $e));
-        $p.f64 = Some(rowwise!(f64, result!($r f64), $xs, $e));
+        $p.f64 = Some(rowwise_wide!(false, f64, result!($r f64), $xs, $e));
     };
     ($p:ident, $r:ident, exponential, $xs:tt, $e:expr) => {
         $p.f32 = Some(rowwise_wide!(true, f32, result!($r f32), $xs, $e));

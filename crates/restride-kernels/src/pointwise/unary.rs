@@ -38,6 +38,29 @@ fn turned(xs: &[&[f32]], out: &mut [f32], quick: impl Fn(f32) -> f32, exact: imp
     }
 }
 
+/// A row of logarithms. A part whose numbers are all positive, normal and finite needs no cases.
+#[inline(always)]
+fn logarithms(xs: &[&[f32]], out: &mut [f32], usual: impl Fn(f32) -> f32, any: impl Fn(f32) -> f32) {
+    const SOME: usize = 1024;
+    for (xs, out) in xs[0].chunks(SOME).zip(out.chunks_mut(SOME)) {
+        let mut most = 0;
+        for (&x, o) in xs.iter().zip(&mut *out) {
+            *o = usual(x);
+            most = most.max(math::unusual(x));
+        }
+        if most >= math::UNUSUAL {
+            for (&x, o) in xs.iter().zip(out) {
+                *o = any(x);
+            }
+        }
+    }
+}
+
+const LOGS: RowFn<f32> = row_function!(run, true, f32, f32, |xs, out| logarithms(xs, out, math::ln_usual, math::ln));
+const LOG2S: RowFn<f32> =
+    row_function!(run, true, f32, f32, |xs, out| logarithms(xs, out, math::log2_usual, math::log2));
+const LOG10S: RowFn<f32> =
+    row_function!(run, true, f32, f32, |xs, out| logarithms(xs, out, math::log10_usual, math::log10));
 const SINES: RowFn<f32> = row_function!(run, true, f32, f32, |xs, out| turned(xs, out, math::sin, f64::sin));
 const COSINES: RowFn<f32> = row_function!(run, true, f32, f32, |xs, out| turned(xs, out, math::cos, f64::cos));
 const TANGENTS: RowFn<f32> = row_function!(run, true, f32, f32, |xs, out| turned(xs, out, math::tan, f64::tan));
@@ -59,9 +82,13 @@ pointwise! {
     EXP(a) "exponential function" { exponential: a.exp_fast(), complex: a.by(m::exp) }
     EXP2(a) "`2^a`" { elementary: a.exp2_fast(), complex: (a * std::f64::consts::LN_2 as F).by(m::exp) }
     EXPM1(a) "`exp(a) - 1`" { elementary: a.exp_m1_fast(), complex: a.by(m::exp_m1) }
-    LOG(a) "natural logarithm" { exponential: a.ln_fast(), complex: a.by(m::ln) }
-    LOG2(a) "logarithm of base 2" { elementary: a.log2_fast(), complex: a.by(m::ln) / (std::f64::consts::LN_2 as F) }
-    LOG10(a) "logarithm of base 10" { elementary: a.log10_fast(), complex: a.by(m::ln) / (std::f64::consts::LN_10 as F) }
+    LOG(a) "natural logarithm" { exponential: a.ln_fast(), single_rows: LOGS, complex: a.by(m::ln) }
+    LOG2(a) "logarithm of base 2" {
+        elementary: a.log2_fast(), single_rows: LOG2S, complex: a.by(m::ln) / (std::f64::consts::LN_2 as F),
+    }
+    LOG10(a) "logarithm of base 10" {
+        elementary: a.log10_fast(), single_rows: LOG10S, complex: a.by(m::ln) / (std::f64::consts::LN_10 as F),
+    }
     LOG1P(a) "`log(1 + a)`" { elementary: a.ln_1p_fast(), complex: a.by(m::ln_1p) }
     SQRT(a) "square root" { basic: a.sqrt(), complex: a.by(m::sqrt) }
     RSQRT(a) "`1 / sqrt(a)`" { basic: 1.0 / a.sqrt(), complex: a.by(m::rsqrt) }

@@ -1,7 +1,7 @@
 //! Instruction sets: a loop is compiled for each of them, and the processor's own is called.
 //!
-//! The loops are plain code that the compiler makes vectors of; no two operations are fused. So all instruction sets give the
-//! same bits, and tests hold them to each other.
+//! The loops are plain code that the compiler makes vectors of; operations are fused only where the code says `mul_add`, which is one
+//! rounding everywhere. So all instruction sets give the same bits, and tests hold them to each other.
 
 /// An instruction set that loops are compiled for.
 #[cfg_attr(any(miri, not(target_arch = "x86_64")), allow(dead_code))]

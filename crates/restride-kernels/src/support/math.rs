@@ -1,25 +1,28 @@
 //! Elementary functions of singles without branches, calls or tables: loops over them become vector code of any width.
 //!
-//! No multiplication and addition are fused and every comparison is a select, so an element has the same bits alone, in a row
-//! and in every instruction set. Errors are in units in the last place (ulp) of the correctly rounded result, found by
-//! visiting all singles (`cargo test --release -p restride-kernels every_single -- --ignored`). NaN gives NaN; zeros keep their
-//! signs where the function is odd.
+//! Multiplications and additions are fused only where `mul_add` says so, and every comparison is a select, so an element has the same
+//! bits alone, in a row and in every instruction set. Loops over functions with `mul_add` run by `isa::run`: the baseline of x86-64 has
+//! no instruction for it and calls the C library, right but slow. Errors are in units in the last place (ulp) of the correctly rounded
+//! result, found by visiting all singles (`cargo test --release -p restride-kernels every_single -- --ignored`). NaN gives NaN; zeros
+//! keep their signs where the function is odd.
 // Coefficients are written as their sources print them.
 #![allow(clippy::excessive_precision)]
 
 mod angles;
 mod doubles;
 mod errors;
+mod logarithms;
 
 pub(crate) use angles::{acos, acosh, asin, asinh, atan, atan2, atanh, cosh, sinh, tan};
 pub(crate) use doubles::{exp_double, ln_double, sigmoid_double, tanh_double};
 pub(crate) use errors::{erfc, erfinv};
+pub(crate) use logarithms::{UNUSUAL, ln, ln_1p, ln_usual, log2, log2_usual, log10, log10_usual, unusual};
 
 use std::f32::consts::{FRAC_1_SQRT_2, FRAC_2_PI, LN_2, LOG2_E};
 
 /// Added and taken away, it rounds a number below 2^21 to the nearest integer, which stays in the low bits of the sum.
 const MAGIC: f32 = 12_582_912.0;
-/// ln 2 in two parts: an integer below 2^15 times the first is exact.
+/// ln 2 in two parts.
 const LN_2_HIGH: f32 = 0.693_359_375;
 const LN_2_LOW: f32 = -2.121_944_4e-4;
 
@@ -28,6 +31,14 @@ const LN_2_LOW: f32 = -2.121_944_4e-4;
 fn nearest(x: f32, bias: u16) -> (f32, u32) {
     let magic = MAGIC + bias as f32;
     let sum = x + magic;
+    (sum - magic, sum.to_bits())
+}
+
+/// As [`nearest`] of `x / ln 2`.
+#[inline(always)]
+fn nearest_power_of_e(x: f32, bias: u16) -> (f32, u32) {
+    let magic = MAGIC + bias as f32;
+    let sum = x.mul_add(LOG2_E, magic);
     (sum - magic, sum.to_bits())
 }
 
@@ -50,22 +61,28 @@ fn scaled(y: f32, biased: u32) -> f32 {
 /// `x - n ln 2`, and `n` with a bias, for `x` in -105..=90.
 #[inline(always)]
 fn without_powers_of_e(x: f32, bias: u16) -> (f32, u32) {
-    let (n, bits) = nearest(x * LOG2_E, bias);
-    ((x - n * LN_2_HIGH) - n * LN_2_LOW, bits)
+    let (n, bits) = nearest_power_of_e(x, bias);
+    (n.mul_add(-LN_2_LOW, n.mul_add(-LN_2_HIGH, x)), bits)
 }
 
 /// As [`without_powers_of_e`], with ln 2 in one part, for callers to whose results the error of that hardly counts.
 #[inline(always)]
 fn without_powers_of_e_roughly(x: f32, bias: u16) -> (f32, u32) {
-    let (n, bits) = nearest(x * LOG2_E, bias);
-    (x - n * LN_2, bits)
+    let (n, bits) = nearest_power_of_e(x, bias);
+    (n.mul_add(-LN_2, x), bits)
 }
 
 /// `(exp(r) - 1 - r) / r²` for `r` in ±0.35. The error matters to `exp(r) - 1` as 2^-26.
 #[inline(always)]
 fn exp_tail(r: f32) -> f32 {
-    let high = 1.394_031_919e-3 * (r * r) + (8.366_572_671e-3 * r + 4.166_640_714e-2);
-    high * (r * r) + (1.666_654_348e-1 * r + 5e-1)
+    let high = (r * r).mul_add(1.394_031_919e-3, r.mul_add(8.366_572_671e-3, 4.166_640_714e-2));
+    high.mul_add(r * r, r.mul_add(1.666_654_348e-1, 5e-1))
+}
+
+/// `exp(r)` for `r` in ±0.35.
+#[inline(always)]
+fn exp_near(r: f32) -> f32 {
+    exp_tail(r).mul_add(r * r, r) + 1.0
 }
 
 /// A clamp that keeps NaN.
@@ -80,21 +97,21 @@ fn within(x: f32, low: f32, high: f32) -> f32 {
 pub(crate) fn exp(x: f32) -> f32 {
     // Below, the result rounds to 0; above, to infinity.
     let (r, n) = without_powers_of_e(within(x, -105.0, 89.5), 2 * BIAS);
-    scaled(exp_tail(r) * (r * r) + r + 1.0, n)
+    scaled(exp_near(r), n)
 }
 
 /// `e^x` for `x` up to 0, with 0 for results below 2^-126. Error below 1.1 ulp.
 #[inline(always)]
 pub(crate) fn exp_down(x: f32) -> f32 {
     let (r, n) = without_powers_of_e(within(x, -88.0, 0.0), BIAS);
-    (exp_tail(r) * (r * r) + r + 1.0) * power_of_2(n)
+    exp_near(r) * power_of_2(n)
 }
 
 /// `e^x / 2` for `x` in -87.6..=89, with 0 for results below 2^-126.
 #[inline(always)]
 fn exp_half(x: f32) -> f32 {
     let (r, n) = without_powers_of_e(x, BIAS - 1);
-    (exp_tail(r) * (r * r) + r + 1.0) * power_of_2(n)
+    exp_near(r) * power_of_2(n)
 }
 
 /// `2^x`. Error below 1.1 ulp.
@@ -103,7 +120,7 @@ pub(crate) fn exp2(x: f32) -> f32 {
     let x = within(x, -152.0, 129.0);
     let (n, bits) = nearest(x, 2 * BIAS);
     let r = (x - n) * LN_2;
-    scaled(exp_tail(r) * (r * r) + r + 1.0, bits)
+    scaled(exp_near(r), bits)
 }
 
 /// `e^x - 1`. Error below 1.7 ulp.
@@ -114,96 +131,11 @@ pub(crate) fn exp_m1(x: f32) -> f32 {
     let scale = power_of_2(n);
     // As `exp_tail`, one degree higher.
     let z = r * r;
-    let tail = (1.987_569_1e-4 * r + 1.398_199_9e-3) * z + (8.333_452e-3 * r + 4.166_579_6e-2);
-    let p = (tail * z + (1.666_666_5e-1 * r + 5e-1)) * z + r;
-    let y = scale * p + (scale - 0.5);
+    let tail = r.mul_add(1.987_569_1e-4, 1.398_199_9e-3).mul_add(z, r.mul_add(8.333_452e-3, 4.166_579_6e-2));
+    let p = tail.mul_add(z, r.mul_add(1.666_666_5e-1, 5e-1)).mul_add(z, r);
+    let y = scale.mul_add(p, scale - 0.5);
     // Where half of the result could be subnormal, and for -0.
     if x.abs() < 1e-6 { x * (1.0 + 0.5 * x) } else { y + y }
-}
-
-/// Mantissa less 1, in `sqrt(1/2) - 1 ..= sqrt(2) - 1`, and exponent of a positive normal number.
-#[inline(always)]
-fn split(x: f32) -> (f32, i32) {
-    let bits = x.to_bits();
-    let e = (bits.wrapping_sub(0x3f35_04f3) as i32) >> 23;
-    (f32::from_bits(bits.wrapping_sub((e as u32) << 23)) - 1.0, e)
-}
-
-/// As [`split`], also of subnormal numbers.
-#[inline(always)]
-fn split_any(x: f32) -> (f32, f32) {
-    let small = x < f32::MIN_POSITIVE;
-    let (f, e) = split(if small { x * 8_388_608.0 } else { x });
-    (f, if small { e - 23 } else { e } as f32)
-}
-
-/// `ln(1 + f) - f + f²/2` for a mantissa less 1.
-#[inline(always)]
-fn ln_tail(f: f32, z: f32) -> f32 {
-    let high = (-7.861_664_146e-2 * f + 1.288_298_666e-1) * z + (-1.312_852_353e-1 * f + 1.418_094_486e-1);
-    let low = (high * z + (-1.662_455_648e-1 * f + 2.000_230_104e-1)) * z;
-    (low + (-2.500_081_062e-1 * f + 3.333_331_645e-1)) * (f * z)
-}
-
-/// `ln(1 + f) + e ln 2`.
-#[inline(always)]
-fn ln_of(f: f32, e: f32) -> f32 {
-    let z = f * f;
-    let y = ln_tail(f, z) + e * LN_2_LOW;
-    (f + (y - 0.5 * z)) + e * LN_2_HIGH
-}
-
-/// The logarithm `y` of `x`, put right where `x` is not positive and finite.
-#[inline(always)]
-fn ln_defined(x: f32, y: f32) -> f32 {
-    let y = if x < f32::INFINITY { y } else { x };
-    let y = if x >= 0.0 { y } else { f32::NAN };
-    if x == 0.0 { f32::NEG_INFINITY } else { y }
-}
-
-/// Natural logarithm. Error below 1 ulp.
-#[inline(always)]
-pub(crate) fn ln(x: f32) -> f32 {
-    let (f, e) = split_any(x);
-    ln_defined(x, ln_of(f, e))
-}
-
-/// Logarithm of base 2. Error below 1.6 ulp.
-#[inline(always)]
-pub(crate) fn log2(x: f32) -> f32 {
-    const MORE: f32 = 0.442_695_04;
-    let (f, e) = split_any(x);
-    let z = f * f;
-    let y = ln_tail(f, z) - 0.5 * z;
-    ln_defined(x, (((y * MORE + f * MORE) + y) + f) + e)
-}
-
-/// Logarithm of base 10. Error below 2 ulp.
-#[inline(always)]
-pub(crate) fn log10(x: f32) -> f32 {
-    let (f, e) = split_any(x);
-    let z = f * f;
-    let y = ln_tail(f, z) - 0.5 * z;
-    // log10(e) and log10(2), each in two parts.
-    let low = (f + y) * 7.007_319_03e-4 + e * 2.487_456_64e-4;
-    ln_defined(x, ((low + y * 4.335_937_5e-1) + f * 4.335_937_5e-1) + e * 3.007_812_5e-1)
-}
-
-/// `ln(1 + x)`. Error below 1.5 ulp.
-#[inline(always)]
-pub(crate) fn ln_1p(x: f32) -> f32 {
-    let u = 1.0 + x;
-    let (f, e) = split(u);
-    // What rounding took from 1 + x, at the mantissa's scale.
-    let lost = if x < 1.0 { x - (u - 1.0) } else { 1.0 - (u - x) };
-    let f = if e == 0 {
-        x
-    } else {
-        f + lost * power_of_2((BIAS as i32).wrapping_sub(if e < 100 { e } else { 100 }) as u32)
-    };
-    let y = ln_defined(u, ln_of(f, e as f32));
-    // For -0.
-    if x.abs() < 1e-8 { x } else { y }
 }
 
 /// Hyperbolic tangent. Error below 2.6 ulp.
@@ -213,9 +145,9 @@ pub(crate) fn tanh(x: f32) -> f32 {
     let a = if a > 9.5 { 9.5 } else { a };
     // e^2a - 1 as in `exp_m1`: an error of e^2a is small beside its distance from 1.
     let (r, bits) = without_powers_of_e_roughly(a + a, BIAS - 1);
-    let (scale, p) = (power_of_2(bits), exp_tail(r) * (r * r) + r);
+    let (scale, p) = (power_of_2(bits), exp_tail(r).mul_add(r * r, r));
     // Half of e^2a - 1.
-    let y = scale * p + (scale - 0.5);
+    let y = scale.mul_add(p, scale - 0.5);
     (y / (y + 1.0)).copysign(x)
 }
 
@@ -226,15 +158,16 @@ pub(crate) fn erf(x: f32) -> f32 {
     let (t, s) = (x.abs(), x * x);
     let t = if t > 4.0 { 4.0 } else { t };
     let z = t * t;
-    let high = -1.728_534_70e-5 * z + (3.831_979_26e-4 * t - 3.883_964_38e-3);
-    let low = (2.425_462_19e-2 * t - 1.067_778_77e-1) * z + (-6.348_464_87e-1 * t - 1.287_175_12e-1);
-    let far = high * (z * z) + low;
+    let far = z.mul_add(-1.728_534_70e-5, t.mul_add(3.831_979_26e-4, -3.883_964_38e-3));
+    let far = far.mul_add(z, t.mul_add(2.425_462_19e-2, -1.067_778_77e-1));
+    let far = far.mul_add(z, t.mul_add(-6.348_464_87e-1, -1.287_175_12e-1));
     // `e` to this power is small beside the result.
-    let (r, bits) = without_powers_of_e_roughly(far * t - t, BIAS);
-    let far = 1.0 - (exp_tail(r) * (r * r) + r + 1.0) * power_of_2(bits);
-    let high = (-5.967_617_03e-4 * s + 4.991_194_23e-3) * (s * s) + (-2.676_813_49e-2 * s + 1.128_199_25e-1);
-    let near = high * (s * s) + (-3.761_253_36e-1 * s + 1.283_791_66e-1);
-    let near = near * x + x;
+    let (r, bits) = without_powers_of_e_roughly(far.mul_add(t, -t), BIAS);
+    let far = 1.0 - exp_near(r) * power_of_2(bits);
+    let near = s.mul_add(-5.967_617_03e-4, 4.991_194_23e-3);
+    let near = near.mul_add(s, -2.676_813_49e-2).mul_add(s, 1.128_199_25e-1);
+    let near = near.mul_add(s, -3.761_253_36e-1).mul_add(s, 1.283_791_66e-1);
+    let near = near.mul_add(x, x);
     if t > 0.927_734_375 { far.copysign(x) } else { near }
 }
 
@@ -245,9 +178,9 @@ pub(crate) fn normal_cdf(x: f32) -> f32 {
     let t = x.abs() * FRAC_1_SQRT_2;
     let t = if t > 10.0 { 10.0 } else { t };
     let z = t * t;
-    let high = (-1.044_641_5e-5 * t + 1.291_060_6e-4) * z + (-4.363_954e-4 * t - 1.514_155_7e-3);
-    let low = (2.042_192_6e-2 * t - 1.032_845e-1) * z + (-6.365_264e-1 * t - 1.128_384_7);
-    let half = exp_half(within((high * (z * z) + low) * t, -87.6, 0.0));
+    let p = t.mul_add(-1.044_641_5e-5, 1.291_060_6e-4).mul_add(z, t.mul_add(-4.363_954e-4, -1.514_155_7e-3));
+    let p = p.mul_add(z, t.mul_add(2.042_192_6e-2, -1.032_845e-1)).mul_add(z, t.mul_add(-6.365_264e-1, -1.128_384_7));
+    let half = exp_half(within(p * t, -87.6, 0.0));
     if x < 0.0 { half } else { 1.0 - half }
 }
 
@@ -258,10 +191,10 @@ pub(crate) fn gelu_factor(x: f32) -> f32 {
     let t = within(x, -5.5, 5.5);
     let s = t * t;
     let z = s * s;
-    let p = ((2.449_367_46e-8 * s + 6.759_540_16e-6) * z + (1.773_676_49e-4 * s + 4.986_457_99e-3)) * z
-        + (3.592_750_06e-2 * s + 4.270_482_36e-1);
-    let q = ((1.283_000_87e-6 * s + 7.766_750_79e-5) * z + (1.998_447_58e-3 * s + 3.048_302_23e-2)) * z
-        + (2.684_650_12e-1 * s + 1.070_451_26);
+    let p = s.mul_add(2.449_367_46e-8, 6.759_540_16e-6).mul_add(z, s.mul_add(1.773_676_49e-4, 4.986_457_99e-3));
+    let p = p.mul_add(z, s.mul_add(3.592_750_06e-2, 4.270_482_36e-1));
+    let q = s.mul_add(1.283_000_87e-6, 7.766_750_79e-5).mul_add(z, s.mul_add(1.998_447_58e-3, 3.048_302_23e-2));
+    let q = q.mul_add(z, s.mul_add(2.684_650_12e-1, 1.070_451_26));
     0.5 + within(t * p / q, -0.5, 0.5)
 }
 
@@ -299,30 +232,26 @@ pub(crate) const LARGEST_ANGLE: f32 = 65_536.0;
 #[inline(always)]
 fn without_quarter_turns(x: f32) -> (f32, i32) {
     let (n, bits) = nearest(x * FRAC_2_PI, 0);
-    // pi/2 in parts of eight bits: products with n are exact, and so are the first differences.
-    let r = x - n * 1.570_312_5;
-    let r = r - n * 4.844_665_527_343_75e-4;
-    let r = r - n * -6.407_499_313_354_492e-7;
-    let r = r - n * 9.895_302_355_289_459e-10;
-    (r - n * 2.563_344_1e-12, bits as i32)
+    // pi/2 in three parts.
+    let r = n.mul_add(-1.570_796_37, x);
+    let r = n.mul_add(4.371_138_83e-8, r);
+    (n.mul_add(1.715_124_5e-15, r), bits as i32)
 }
 
 /// Sine in ±pi/4.
 #[inline(always)]
 fn sin_near(r: f32) -> f32 {
     let z = r * r;
-    let p = -1.951_529_59e-4 * z + 8.332_160_87e-3;
-    let p = p * z - 1.666_665_46e-1;
-    p * (z * r) + r
+    let p = z.mul_add(-1.951_529_59e-4, 8.332_160_87e-3).mul_add(z, -1.666_665_46e-1);
+    p.mul_add(z * r, r)
 }
 
 /// Cosine in ±pi/4.
 #[inline(always)]
 fn cos_near(r: f32) -> f32 {
     let z = r * r;
-    let p = 2.443_315_71e-5 * z - 1.388_731_63e-3;
-    let p = p * z + 4.166_664_57e-2;
-    p * (z * z) - 0.5 * z + 1.0
+    let p = z.mul_add(2.443_315_71e-5, -1.388_731_63e-3).mul_add(z, 4.166_664_57e-2);
+    p.mul_add(z * z, z.mul_add(-0.5, 1.0))
 }
 
 /// Sine, or a quarter turn on the cosine, of an angle up to [`LARGEST_ANGLE`].
@@ -362,9 +291,9 @@ fn log2_wide(x: f64) -> f64 {
     // 2 / ((2 i + 1) ln 2)
     const C: f64 = 2.0 * std::f64::consts::LOG2_E;
     let w = z * z;
-    let high = (C / 13.0) * w + (C / 11.0 * z + C / 9.0);
-    let p = high * (w * w) + ((C / 7.0 * z + C / 5.0) * w + (C / 3.0 * z + C));
-    p * s + e
+    let p = w.mul_add(C / 13.0, z.mul_add(C / 11.0, C / 9.0));
+    let p = p.mul_add(w, z.mul_add(C / 7.0, C / 5.0)).mul_add(w, z.mul_add(C / 3.0, C));
+    p.mul_add(s, e)
 }
 
 /// 2^t for `t` in ±1000, to 2^-30.
@@ -374,8 +303,9 @@ fn exp2_wide(t: f64) -> f64 {
     let sum = t + MAGIC;
     let r = (t - (sum - MAGIC)) * std::f64::consts::LN_2;
     let z = r * r;
-    let high = (1.0 / 40320.0 * z + (1.0 / 5040.0 * r + 1.0 / 720.0)) * z + (1.0 / 120.0 * r + 1.0 / 24.0);
-    let p = high * (z * z) + ((1.0 / 6.0 * r + 0.5) * z + (r + 1.0));
+    let p = z.mul_add(1.0 / 40320.0, r.mul_add(1.0 / 5040.0, 1.0 / 720.0));
+    let p = p.mul_add(z, r.mul_add(1.0 / 120.0, 1.0 / 24.0));
+    let p = p.mul_add(z, r.mul_add(1.0 / 6.0, 0.5)).mul_add(z, r + 1.0);
     p * f64::from_bits(sum.to_bits().wrapping_add(1023) << 52)
 }
 

@@ -12,10 +12,10 @@ const QUARTER_LOW: f32 = -4.371_138_83e-8;
 pub(crate) fn tan(x: f32) -> f32 {
     let (r, n) = without_quarter_turns(x);
     let z = r * r;
-    let p = 9.385_401_855_43e-3 * z + 3.119_922_326_97e-3;
-    let p = (p * z + 2.443_013_545_25e-2) * z + 5.341_128_070_05e-2;
-    let p = (p * z + 1.333_879_940_85e-1) * z + 3.333_315_685_48e-1;
-    let y = p * z * r + r;
+    let p = z.mul_add(9.385_401_855_43e-3, 3.119_922_326_97e-3);
+    let p = p.mul_add(z, 2.443_013_545_25e-2).mul_add(z, 5.341_128_070_05e-2);
+    let p = p.mul_add(z, 1.333_879_940_85e-1).mul_add(z, 3.333_315_685_48e-1);
+    let y = (p * z).mul_add(r, r);
     let y = if n & 1 == 0 { y } else { -1.0 / y };
     // For -0.
     if x == 0.0 { x } else { y }
@@ -25,12 +25,12 @@ pub(crate) fn tan(x: f32) -> f32 {
 #[inline(always)]
 fn atan_near(r: f32) -> f32 {
     let z = r * r;
-    let p = -1.827_184_692_956_492_1e-3 * z + 1.106_431_521_475_315_1e-2;
-    let p = (p * z - 3.145_546_838_641_166_7e-2) * z + 5.823_431_909_084_32e-2;
-    let p = (p * z - 8.419_445_902_109_146e-2) * z + 1.095_757_186_412_811_3e-1;
-    let p = (p * z - 1.426_524_519_920_349e-1) * z + 1.999_863_833_189_01e-1;
-    let p = p * z - 3.333_330_154_418_945e-1;
-    p * z * r + r
+    let p = z.mul_add(-1.827_184_692_956_492_1e-3, 1.106_431_521_475_315_1e-2);
+    let p = p.mul_add(z, -3.145_546_838_641_166_7e-2).mul_add(z, 5.823_431_909_084_32e-2);
+    let p = p.mul_add(z, -8.419_445_902_109_146e-2).mul_add(z, 1.095_757_186_412_811_3e-1);
+    let p = p.mul_add(z, -1.426_524_519_920_349e-1).mul_add(z, 1.999_863_833_189_01e-1);
+    let p = p.mul_add(z, -3.333_330_154_418_945e-1);
+    (p * z).mul_add(r, r)
 }
 
 /// Arc tangent. Error below 1.5 ulp.
@@ -61,10 +61,9 @@ pub(crate) fn atan2(y: f32, x: f32) -> f32 {
 /// Arc sine of `x` up to 1/2, or half the arc cosine of `1 - 2 z` with `x` the root of `z`.
 #[inline(always)]
 fn asin_near(x: f32, z: f32) -> f32 {
-    let p = 4.216_319_904_8e-2 * z + 2.418_131_104_9e-2;
-    let p = (p * z + 4.547_002_599_8e-2) * z + 7.495_300_268_6e-2;
-    let p = p * z + 1.666_675_242_2e-1;
-    p * z * x + x
+    let p = z.mul_add(4.216_319_904_8e-2, 2.418_131_104_9e-2);
+    let p = p.mul_add(z, 4.547_002_599_8e-2).mul_add(z, 7.495_300_268_6e-2).mul_add(z, 1.666_675_242_2e-1);
+    (p * z).mul_add(x, x)
 }
 
 /// Whether a number is above 1/2 in absolute value, and [`asin_near`] of it or of half its distance from 1.

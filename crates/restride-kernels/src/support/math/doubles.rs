@@ -1,4 +1,4 @@
-//! Functions of doubles without branches, calls or tables.
+//! Functions of doubles without branches, calls or tables, but for `mul_add` as in `math.rs`.
 
 /// `e^x` of a double, subnormal results included. Error below 1 ulp.
 #[inline(always)]
@@ -7,22 +7,23 @@ pub(crate) fn exp_double(x: f64) -> f64 {
     // Below, the result rounds to 0; above, to infinity.
     let x = if x < -746.0 { -746.0 } else { x };
     let x = if x > 710.0 { 710.0 } else { x };
-    let sum = x * std::f64::consts::LOG2_E + MAGIC;
+    let sum = x.mul_add(std::f64::consts::LOG2_E, MAGIC);
     let n = sum - MAGIC;
-    // ln 2 in two parts: products of the first with integers below 2^20 are exact.
-    let r = (x - n * 6.931_471_803_691_238_164_90e-1) - n * 1.908_214_929_270_587_700_02e-10;
+    // ln 2 in two parts.
+    let r = n.mul_add(-6.931_471_803_691_238_164_90e-1, x);
+    let r = n.mul_add(-1.908_214_929_270_587_700_02e-10, r);
     let z = r * r;
     // `(exp(r) - 1 - r) / r²`, interpolated between the zeros of a Chebyshev polynomial.
-    let p = 2.510_041_108_201_49e-8 * r + 2.762_012_171_738_193_4e-7;
-    let p = p * z + (2.755_726_840_619_079_5e-6 * r + 2.480_152_122_598_643_2e-5);
-    let p = p * z + (1.984_126_986_308_825_5e-4 * r + 1.388_888_891_725_875_9e-3);
-    let p = p * z + (8.333_333_333_330_055e-3 * r + 4.166_666_666_662_404e-2);
-    let p = p * z + (1.666_666_666_666_666_9e-1 * r + 0.5);
+    let p = r.mul_add(2.510_041_108_201_49e-8, 2.762_012_171_738_193_4e-7);
+    let p = p.mul_add(z, r.mul_add(2.755_726_840_619_079_5e-6, 2.480_152_122_598_643_2e-5));
+    let p = p.mul_add(z, r.mul_add(1.984_126_986_308_825_5e-4, 1.388_888_891_725_875_9e-3));
+    let p = p.mul_add(z, r.mul_add(8.333_333_333_330_055e-3, 4.166_666_666_662_404e-2));
+    let p = p.mul_add(z, r.mul_add(1.666_666_666_666_666_9e-1, 0.5));
     // 2^n in two factors: the low bits of the sum are `n` and twice the bias of the exponent.
     let n = sum.to_bits();
     let half = n >> 1;
     let power = |n: u64| f64::from_bits(n << 52);
-    (p * z + r + 1.0) * power(half) * power(n.wrapping_sub(half))
+    (p.mul_add(z, r) + 1.0) * power(half) * power(n.wrapping_sub(half))
 }
 
 /// Natural logarithm of a double: the method and the coefficients of FreeBSD's `log`. Error below 1 ulp.
@@ -38,13 +39,13 @@ pub(crate) fn ln_double(x: f64) -> f64 {
     let s = f / (2.0 + f);
     let z = s * s;
     let w = z * z;
-    let odd = ((1.479_819_860_511_658_591e-1 * w + 1.818_357_216_161_805_012e-1) * w + 2.857_142_874_366_239_149e-1)
-        * w
-        + 6.666_666_666_666_735_130e-1;
-    let even = (1.531_383_769_920_937_332e-1 * w + 2.222_219_843_214_978_396e-1) * w + 3.999_999_999_940_941_908e-1;
+    let odd = w.mul_add(1.479_819_860_511_658_591e-1, 1.818_357_216_161_805_012e-1);
+    let odd = odd.mul_add(w, 2.857_142_874_366_239_149e-1).mul_add(w, 6.666_666_666_666_735_130e-1);
+    let even = w.mul_add(1.531_383_769_920_937_332e-1, 2.222_219_843_214_978_396e-1);
+    let even = even.mul_add(w, 3.999_999_999_940_941_908e-1);
     let half = 0.5 * f * f;
-    let low = s * (half + (odd * z + even * w)) + e * 1.908_214_929_270_587_700_02e-10;
-    let y = e * 6.931_471_803_691_238_164_90e-1 - ((half - low) - f);
+    let low = s.mul_add(odd.mul_add(z, even.mul_add(w, half)), e * 1.908_214_929_270_587_700_02e-10);
+    let y = e.mul_add(6.931_471_803_691_238_164_90e-1, f - (half - low));
     let y = if x < f64::INFINITY { y } else { x };
     let y = if x >= 0.0 { y } else { f64::NAN };
     if x == 0.0 { f64::NEG_INFINITY } else { y }
@@ -60,11 +61,11 @@ pub(crate) fn sigmoid_double(x: f64) -> f64 {
 #[inline(always)]
 pub(crate) fn tanh_double(x: f64) -> f64 {
     let (a, z) = (x.abs(), x * x);
-    let p =
-        (-9.643_991_794_250_522_386_28e-1 * z - 9.928_772_310_019_185_865_64e1) * z - 1.614_687_684_417_084_479_52e3;
-    let q = ((z + 1.128_116_784_916_329_314_02e2) * z + 2.235_488_390_601_004_485_83e3) * z
-        + 4.844_063_053_251_254_860_48e3;
-    let near = a + a * z * (p / q);
+    let p = z.mul_add(-9.643_991_794_250_522_386_28e-1, -9.928_772_310_019_185_865_64e1);
+    let p = p.mul_add(z, -1.614_687_684_417_084_479_52e3);
+    let q = (z + 1.128_116_784_916_329_314_02e2).mul_add(z, 2.235_488_390_601_004_485_83e3);
+    let q = q.mul_add(z, 4.844_063_053_251_254_860_48e3);
+    let near = (a * z).mul_add(p / q, a);
     let far = 1.0 - 2.0 / (exp_double(a + a) + 1.0);
     (if a < 0.625 { near } else { far }).copysign(x)
 }
