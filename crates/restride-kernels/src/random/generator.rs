@@ -36,7 +36,8 @@ impl Draws {
     }
 
     /// 128 bits for an element; `turn` counts further ones.
-    // Each word has 64 bits of room: compilers turn a loop over elements into vectors then.
+    // Each word has 64 bits of room: compilers turn a loop over elements into vectors then. What is above its 32 bits does not count,
+    // and is taken off at the end.
     #[inline(always)]
     pub(super) fn bits(&self, element: u64, turn: u32) -> RandomBits {
         const LOW: u64 = u32::MAX as u64;
@@ -45,11 +46,11 @@ impl Draws {
         let mut k = self.key;
         for _ in 0..ROUNDS {
             let (p, q) = (FACTORS[0] * (a & LOW), FACTORS[1] * (c & LOW));
-            (a, b) = ((q >> 32) ^ b ^ u64::from(k[0]), q & LOW);
-            (c, d) = ((p >> 32) ^ d ^ u64::from(k[1]), p & LOW);
+            (a, b) = ((q >> 32) ^ b ^ u64::from(k[0]), q);
+            (c, d) = ((p >> 32) ^ d ^ u64::from(k[1]), p);
             k = [k[0].wrapping_add(0x9E37_79B9), k[1].wrapping_add(0xBB67_AE85)];
         }
-        RandomBits(a << 32 | b, c << 32 | d)
+        RandomBits(a << 32 | b & LOW, c << 32 | d & LOW)
     }
 
     /// The bits of the first turn.
@@ -81,7 +82,7 @@ impl RandomBits {
         (radius * cos, radius * sin)
     }
 
-    /// [`RandomBits::positive`], rounded.
+    /// [`RandomBits::positive`], rounded: a normal number.
     #[inline(always)]
     pub(super) fn positive_single(self) -> f32 {
         (1.0 - self.unit()) as f32
@@ -91,7 +92,7 @@ impl RandomBits {
     #[inline(always)]
     pub(super) fn normal_single(self) -> f32 {
         let angle = (std::f64::consts::TAU * digits(self.1, 53)) as f32;
-        (-2.0 * math::ln(self.positive_single())).sqrt() * math::cos(angle)
+        (-2.0 * math::ln_usual(self.positive_single())).sqrt() * math::cos(angle)
     }
 
     /// An integer below `range` (below 2^64 if that is 0).

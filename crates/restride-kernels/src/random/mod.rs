@@ -163,7 +163,7 @@ impl Work for Singles<'_> {
             Distribution::Exponential(rate) => {
                 let rate = rate as f32;
                 for (x, bits) in to.iter_mut().zip(bits) {
-                    *x = -math::ln(bits.positive_single()) / rate;
+                    *x = -math::ln_usual(bits.positive_single()) / rate;
                 }
             }
             what => to.iter_mut().zip(bits).for_each(|(x, bits)| *x = number(*bits, what, dtype) as f32),
