@@ -1,4 +1,5 @@
-//! Normalisations: statistics in `f64`, one order of summation whatever the strides, then one pass over the elements.
+//! Normalisations: statistics in `f64` of sums over some elements, one order of summation whatever the strides, then one pass over
+//! the elements.
 
 pub mod backward;
 mod channels;
@@ -7,7 +8,7 @@ mod moments;
 pub mod softmax;
 
 use crate::norm::channels::{scale_channels, scale_room};
-use crate::norm::moments::{COLUMNS, ColumnMoments, Moments, NormParts, distances, moments};
+use crate::norm::moments::{COLUMNS, ColumnMoments, Moments, NormParts, distance_sums, moments, run_sum, wide_moments};
 use crate::norm::softmax::{rows_room, rowwise, sum};
 use crate::support::isa;
 use crate::support::number::Real;
@@ -30,8 +31,9 @@ impl<T: Real> isa::Work for LayerRow<'_, T> {
     #[inline(always)]
     fn run(self) -> Moments {
         let LayerRow { row, weight, bias, eps } = self;
-        let mean = sum(row, |x: T| x.wide()) / row.len() as f64;
-        let m = Moments { mean, squares: distances(row, mean) };
+        let near = T::of(run_sum(row) / row.len() as f64);
+        let m = Moments::about(near.wide(), distance_sums(row, near), row.len())
+            .unwrap_or_else(|| wide_moments(std::iter::once(&*row), row.len()));
         let (mean, rstd) = (T::of(m.mean), T::of(m.rstd(row.len(), eps)));
         match (weight, bias) {
             (Some(w), Some(b)) => {

@@ -21,6 +21,15 @@ impl Moments {
         1.0 / (self.squares / count as f64 + eps).sqrt()
     }
 
+    /// From sums of the distances of `count` elements from a number near their mean, and of the squares of these. None where the
+    /// squares of singles overflow or lose digits, or the number is not near.
+    #[inline(always)]
+    pub(super) fn about(near: f64, [apart, squares]: [f64; 2], count: usize) -> Option<Moments> {
+        let shift = apart / count as f64;
+        let held = (1e-30..1e36).contains(&squares) && shift * apart <= 0.5 * squares;
+        held.then(|| Moments { mean: near + shift, squares: squares - shift * apart })
+    }
+
     /// Scale and shift of a channel that normalise `count` elements and apply its weight and bias.
     pub(super) fn factors(
         self,
@@ -35,10 +44,87 @@ impl Moments {
 
 /// Of runs of elements taken together.
 pub(super) fn moments<'a, T: Real>(runs: impl Iterator<Item = &'a [T]> + Clone, count: usize) -> Moments {
+    let total = runs.clone().fold(0.0, |t, run| t + isa::run(RunSums(run, None))[0]);
+    let near = T::of(total / count as f64);
+    let sums = runs.clone().fold([0.0; 2], |[apart, squares], run| {
+        let of_run = isa::run(RunSums(run, Some(near)));
+        [apart + of_run[0], squares + of_run[1]]
+    });
+    Moments::about(near.wide(), sums, count).unwrap_or_else(|| wide_moments(runs, count))
+}
+
+/// As [`moments`], in double precision throughout.
+#[cold]
+#[inline(never)]
+pub(super) fn wide_moments<'a, T: Real>(runs: impl Iterator<Item = &'a [T]> + Clone, count: usize) -> Moments {
     let total = runs.clone().fold(0.0, |t, run| t + isa::run(Distances(run, None)));
     let mean = total / count as f64;
     let squares = runs.fold(0.0, |t, run| t + isa::run(Distances(run, Some(mean))));
     Moments { mean, squares }
+}
+
+/// Elements whose sums are of their own type; sums of more are doubles.
+const NARROW: usize = 2048;
+
+/// The sum of a run; or the sums of its distances from a number, and of their squares.
+struct RunSums<'a, T>(&'a [T], Option<T>);
+impl<T: Real> isa::Work for RunSums<'_, T> {
+    type Out = [f64; 2];
+    const WIDEST: bool = size_of::<T>() == 4;
+    #[inline(always)]
+    fn run(self) -> [f64; 2] {
+        match self.1 {
+            None => [run_sum(self.0), 0.0],
+            Some(near) => distance_sums(self.0, near),
+        }
+    }
+}
+
+#[inline(always)]
+pub(super) fn run_sum<T: Real>(run: &[T]) -> f64 {
+    let mut total = 0.0;
+    for part in run.chunks(NARROW) {
+        total += sum(part, |x| x).wide();
+    }
+    total
+}
+
+/// Sums of the distances from a number, and of their squares, in interleaved parts.
+#[inline(always)]
+pub(super) fn distance_sums<T: Real>(run: &[T], near: T) -> [f64; 2] {
+    const PARTS: usize = 32;
+    let mut totals = [0.0; 2];
+    for part in run.chunks(NARROW) {
+        let (mut apart, mut squares) = ([T::zero(); PARTS], [T::zero(); PARTS]);
+        let (rows, rest) = part.as_chunks::<PARTS>();
+        for row in rows {
+            for i in 0..PARTS {
+                let d = row[i] - near;
+                apart[i] += d;
+                squares[i] += d * d;
+            }
+        }
+        // As in `lanes`.
+        let mut all = [apart, squares];
+        std::hint::black_box(&mut all);
+        let [mut apart, mut squares] = all;
+        for (i, &x) in rest.iter().enumerate() {
+            let d = x - near;
+            apart[i] += d;
+            squares[i] += d * d;
+        }
+        let mut n = PARTS / 2;
+        while n > 0 {
+            for i in 0..n {
+                apart[i] += apart[i + n];
+                squares[i] += squares[i + n];
+            }
+            n /= 2;
+        }
+        totals[0] += apart[0].wide();
+        totals[1] += squares[0].wide();
+    }
+    totals
 }
 
 /// Channels whose moments are computed side by side.
@@ -158,5 +244,47 @@ impl NormParts {
             }
         });
         true
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn moments_of_singles_are_those_of_doubles() {
+        let wave = |n: usize, scale: f32, mean: f32| -> Vec<f32> {
+            (0..n).map(|i| mean + scale * (((i * 7919) % 101) as f32 * 0.02 - 1.0)).collect()
+        };
+        // Far from zero, squares that overflow or vanish, all equal, more elements than one sum takes.
+        for row in [
+            wave(768, 1.0, 0.0),
+            wave(300, 0.5, 1e4),
+            wave(70, 1e25, 0.0),
+            wave(70, 1e-25, 0.0),
+            wave(33, 0.0, 0.1),
+            wave(1, 1.0, 3.0),
+            wave(5000, 2.0, -1.0),
+            wave(40, 3e38, 0.0),
+        ] {
+            let n = row.len() as f64;
+            let mean = row.iter().map(|&x| f64::from(x)).sum::<f64>() / n;
+            let squares: f64 = row.iter().map(|&x| (f64::from(x) - mean).powi(2)).sum();
+            isa::tests::on_each(|isa| {
+                let got = moments(row.chunks(3000), row.len());
+                let near = |a: f64, b: f64, unit: f64| (a - b).abs() <= 1e-6 * unit;
+                let spread = (squares / n).sqrt();
+                assert!(near(got.mean, mean, mean.abs().max(spread)), "{isa:?} {} {mean}", got.mean);
+                assert!(
+                    near(got.squares, squares, squares + 1e-12 * n * mean * mean),
+                    "{isa:?} {} {squares}",
+                    got.squares
+                );
+            });
+        }
+        for x in [f32::NAN, f32::INFINITY] {
+            let row = [1.0, x, 2.0];
+            assert!(moments(std::iter::once(&row[..]), 3).squares.is_nan(), "{x}");
+        }
     }
 }
