@@ -52,17 +52,19 @@ fn nll_as<T: Real>(
     let weights = weight.map(|w| pack::<T>(w));
     let mut losses = Temp::filled(targets.len(), T::zero());
     let (mut all, mut sum) = (0.0f64, 0.0f64);
-    for (i, (&t, loss)) in targets.iter().zip(&mut losses).enumerate() {
-        if t == ignore {
-            continue;
+    let samples = targets.chunks(inner.max(1)).zip(losses.chunks_mut(inner.max(1)));
+    for (sample, (targets, losses)) in samples.enumerate() {
+        for (i, (&t, loss)) in targets.iter().zip(losses).enumerate() {
+            if t == ignore {
+                continue;
+            }
+            let c = usize::try_from(t).ok().filter(|&c| c < classes);
+            let c = c.ok_or_else(|| format!("Target {t} is out of bounds."))?;
+            let w = weights.as_ref().map_or(T::one(), |w| w[c]);
+            *loss = -(data[(sample * classes + c) * inner + i] * w);
+            all += w.wide();
+            sum += loss.wide();
         }
-        let c = usize::try_from(t).ok().filter(|&c| c < classes);
-        let c = c.ok_or_else(|| format!("Target {t} is out of bounds."))?;
-        let at = (i / inner.max(1) * classes + c) * inner + i % inner.max(1);
-        let w = weights.as_ref().map_or(T::one(), |w| w[c]);
-        *loss = -(data[at] * w);
-        all += w.wide();
-        sum += loss.wide();
     }
     if reduction == LossReduction::None && class == 1 {
         crate::support::pack::unpack(&losses, out);

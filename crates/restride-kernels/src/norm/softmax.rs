@@ -361,24 +361,33 @@ fn columns<T: Real>(block: &mut [T], inner: usize, what: Softmax) {
         const WIDEST: bool = size_of::<T>() == 4;
         #[inline(always)]
         fn run(self) {
-            columns_here(self.0, self.1, self.2);
+            let Columns(block, [max, total], what) = self;
+            let inner = max.len();
+            let some = (TILE / (block.len() / inner)).max(64);
+            let mut first = 0;
+            for (max, total) in max.chunks_mut(some).zip(total.chunks_mut(some)) {
+                columns_here(block, inner, first, [max, total], what);
+                first += some;
+            }
         }
     }
     let (mut max, mut total) = (Temp::filled(inner, T::neg_infinity()), Temp::filled(inner, T::zero()));
     isa::run(Columns(block, [&mut max, &mut total], what));
 }
 
-/// `max` begins as minus infinity and `total` as zero, of each column.
+/// Elements of the columns that go through all steps together, in the nearest cache.
+const TILE: usize = 8192;
+
+/// As many columns as `max` and `total` have, from a first one on. `max` begins as minus infinity and `total` as zero, of each.
 #[inline(always)]
-fn columns_here<T: Real>(block: &mut [T], [max, total]: [&mut [T]; 2], what: Softmax) {
-    let inner = max.len();
+fn columns_here<T: Real>(block: &mut [T], inner: usize, first: usize, [max, total]: [&mut [T]; 2], what: Softmax) {
     for row in block.chunks(inner) {
-        for (m, &x) in max.iter_mut().zip(row) {
+        for (m, &x) in max.iter_mut().zip(&row[first..]) {
             *m = if x > *m || x.is_nan() { x } else { *m };
         }
     }
     for row in block.chunks_mut(inner) {
-        for ((x, &m), t) in row.iter_mut().zip(&*max).zip(&mut *total) {
+        for ((x, &m), t) in row[first..].iter_mut().zip(&*max).zip(&mut *total) {
             let y = (*x - m).exp_down();
             *t += y;
             if what != Softmax::Log {
@@ -390,12 +399,12 @@ fn columns_here<T: Real>(block: &mut [T], [max, total]: [&mut [T]; 2], what: Sof
         Softmax::Log => {
             total.iter_mut().for_each(|t| *t = t.ln_fast());
             for row in block.chunks_mut(inner) {
-                row.iter_mut().zip(&*max).zip(&*total).for_each(|((x, &m), &t)| *x = (*x - m) - t);
+                row[first..].iter_mut().zip(&*max).zip(&*total).for_each(|((x, &m), &t)| *x = (*x - m) - t);
             }
         }
         Softmax::Plain | Softmax::Safe => {
             for row in block.chunks_mut(inner) {
-                for ((x, &m), &t) in row.iter_mut().zip(&*max).zip(&*total) {
+                for ((x, &m), &t) in row[first..].iter_mut().zip(&*max).zip(&*total) {
                     *x = if what == Softmax::Safe && m == T::neg_infinity() { T::zero() } else { *x / t };
                 }
             }
