@@ -134,15 +134,11 @@ pub struct Entries<'a> {
 }
 
 impl Entries<'_> {
-    /// Number, index and weight of the entries of a bag.
-    fn numbered(&self, bag: usize) -> impl Iterator<Item = (usize, i64, Option<f64>)> {
-        let all = self.offsets[bag] as usize..self.offsets[bag + 1] as usize;
-        let kept = all.filter(|&j| Some(self.indices[j]) != self.skip);
-        kept.map(|j| (j, self.indices[j], self.weights.map(|w| w[j])))
-    }
     /// Index and weight of the entries of a bag.
     fn of(&self, bag: usize) -> impl Iterator<Item = (i64, Option<f64>)> {
-        self.numbered(bag).map(|(_, i, weight)| (i, weight))
+        let all = self.offsets[bag] as usize..self.offsets[bag + 1] as usize;
+        let kept = all.filter(|&j| Some(self.indices[j]) != self.skip);
+        kept.map(|j| (self.indices[j], self.weights.map(|w| w[j])))
     }
     /// How many rows each bag has.
     pub fn counts(&self) -> impl Iterator<Item = i64> {
@@ -250,37 +246,75 @@ struct AddEntries<'a, T, F> {
     mean: bool,
 }
 
+impl<T: Real + Number, F: Fn(i64) -> *const T> AddEntries<'_, T, F> {
+    /// `N` columns from a first one on, whose sums are registers.
+    #[inline(always)]
+    fn columns<const N: usize>(&mut self, first: usize) {
+        let Entries { indices, offsets, weights, skip } = *self.entries;
+        let (start, end) = (offsets[self.bag] as usize, offsets[self.bag + 1] as usize);
+        let mut sums = [T::default(); N];
+        let mut count = 0;
+        for j in start..end {
+            // The rows of a large table are in no cache: a later one comes while this one is added.
+            if let Some(&later) = indices[..end].get(j + AHEAD) {
+                let later = (self.cell)(later).wrapping_add(first);
+                for k in (0..N).step_by(LINE / size_of::<T>()) {
+                    prefetch(later.wrapping_add(k), CacheLevel::First);
+                }
+            }
+            if Some(indices[j]) == skip {
+                continue;
+            }
+            let row = (self.cell)(indices[j]).wrapping_add(first);
+            // SAFETY: elements of a row of the table, which are neighbours; whoever called `bag` has checked the index.
+            let x = |k: usize| unsafe { row.add(k).read() };
+            match weights {
+                None => {
+                    for (k, sum) in sums.iter_mut().enumerate() {
+                        *sum = sum.plus(x(k));
+                    }
+                }
+                Some(w) => {
+                    let alpha = T::from_f64(w[j]);
+                    for (k, sum) in sums.iter_mut().enumerate() {
+                        *sum = sum.plus(alpha.times(x(k)));
+                    }
+                }
+            }
+            count += 1;
+        }
+        if self.mean && count > 0 {
+            let n = T::from_f64(count as f64);
+            sums.iter_mut().for_each(|x| *x /= n);
+        }
+        self.row[first..][..N].copy_from_slice(&sums);
+    }
+}
+
 impl<T: Real + Number, F: Fn(i64) -> *const T> isa::Work for AddEntries<'_, T, F> {
     type Out = ();
     const WIDEST: bool = false;
     #[inline(always)]
-    fn run(self) {
-        let AddEntries { entries, bag, cell, row, mean } = self;
-        let (width, end) = (row.len(), entries.offsets[bag + 1] as usize);
-        let bytes = (width * size_of::<T>()).min(AHEAD_BYTES);
-        row.fill(T::default());
-        let mut count = 0.0;
-        for (j, i, weight) in entries.numbered(bag) {
-            // The rows of a large table are in no cache: a later one comes while this one is added.
-            if let Some(&later) = entries.indices[..end].get(j + AHEAD) {
-                let later = cell(later).cast::<u8>();
-                (0..bytes).step_by(LINE).for_each(|b| prefetch(later.wrapping_add(b), CacheLevel::First));
-            }
-            // SAFETY: a row of the table, whose elements are neighbours; whoever called `bag` has checked the index.
-            let data = unsafe { std::slice::from_raw_parts(cell(i), width) };
-            AddRow { have: &mut *row, more: data, alpha: weight.map(T::from_f64) }.run();
-            count += 1.0;
+    fn run(mut self) {
+        let width = self.row.len();
+        let mut first = 0;
+        while first + 64 <= width {
+            self.columns::<64>(first);
+            first += 64;
         }
-        if mean && count > 0.0 {
-            let n = T::from_f64(count);
-            row.iter_mut().for_each(|x| *x /= n);
+        while first + 8 <= width {
+            self.columns::<8>(first);
+            first += 8;
+        }
+        while first < width {
+            self.columns::<1>(first);
+            first += 1;
         }
     }
 }
 
-/// How many entries ahead a row is fetched, and how much of it: the processor goes on by itself.
+/// How many entries ahead a row is fetched.
 const AHEAD: usize = 4;
-const AHEAD_BYTES: usize = 1024;
 
 /// The first row of a table.
 fn line(table: &Layout) -> Layout {
