@@ -86,8 +86,13 @@ const LANES: usize = 16;
 const DEPTH: usize = 128;
 /// Rows of `a` whose sums are in registers at once.
 const HEIGHT: usize = 4;
-/// Rows of `a` that a piece of work has.
+/// Rows of `a` that a piece of work has, where threads share them; without threads four times as many, for which `b` is put in tiles
+/// less often.
 const PIECE: usize = 64;
+
+/// A tile of columns side by side, each row of it a line of a cache.
+#[repr(align(64))]
+struct DistanceTile<T>([[T; LANES]; DEPTH]);
 
 /// [`distances`] of `n` and `k` rows of `m` numbers, or [`pairs`] of `n` rows, which `b` has, too.
 fn in_tiles<T: Real>(
@@ -99,21 +104,31 @@ fn in_tiles<T: Real>(
     out: &mut [T],
     threads: usize,
 ) {
-    let pieces = n.div_ceil(PIECE);
+    let piece = if threads > 1 { PIECE } else { 4 * PIECE };
+    let pieces = n.div_ceil(piece);
     if out.is_empty() {
         return;
     }
     let batches = if pairs { 1 } else { out.len() / (n * k) };
     let out = par::Shared::new(out);
     par::each(threads, batches * pieces, &|i| {
-        let (batch, first) = (i / pieces, i % pieces * PIECE);
-        let rows = PIECE.min(n - first);
+        let (batch, first) = (i / pieces, i % pieces * piece);
+        let rows = piece.min(n - first);
         let a = &a[(batch * n + first) * m..][..rows * m];
         let b = &b[batch * k * m..][..k * m];
         let to = DistanceRows { out: &out, first: batch * n + first, k, pairs };
         match power {
-            Power::One => isa::run(Tiles { a, b, sizes: [rows, k, m], to, term: |d: T| d.abs(), end: |s: T| s }),
-            Power::Two => isa::run(Tiles { a, b, sizes: [rows, k, m], to, term: |d: T| d * d, end: |s: T| s.sqrt() }),
+            Power::One => {
+                isa::run(Tiles { a, b, sizes: [rows, k, m], to, add: |s: T, d: T| s + d.abs(), end: |s: T| s })
+            }
+            Power::Two => isa::run(Tiles {
+                a,
+                b,
+                sizes: [rows, k, m],
+                to,
+                add: |s: T, d: T| d.mul_add(d, s),
+                end: |s: T| s.sqrt(),
+            }),
         }
     });
 }
@@ -142,23 +157,24 @@ impl<T> DistanceRows<'_, T> {
     }
 }
 
-/// Distances of `sizes[0]` rows of `a` from `sizes[1]` of `b`, `sizes[2]` long: `end` of the sum of `term` of each difference.
+/// Distances of `sizes[0]` rows of `a` from `sizes[1]` of `b`, `sizes[2]` long: `end` of the sum to which `add` adds a term of each
+/// difference.
 struct Tiles<'a, T, F, G> {
     a: &'a [T],
     b: &'a [T],
     sizes: [usize; 3],
     to: DistanceRows<'a, T>,
-    term: F,
+    add: F,
     end: G,
 }
 
-impl<T: Real, F: Fn(T) -> T, G: Fn(T) -> T> isa::Work for Tiles<'_, T, F, G> {
+impl<T: Real, F: Fn(T, T) -> T, G: Fn(T) -> T> isa::Work for Tiles<'_, T, F, G> {
     type Out = ();
     const WIDEST: bool = matches!(T::DTYPE, DType::F32);
     #[inline(always)]
     fn run(self) {
-        let Tiles { a, b, sizes: [n, k, m], to, term, end } = self;
-        let mut tile = [[T::zero(); LANES]; DEPTH];
+        let Tiles { a, b, sizes: [n, k, m], to, add, end } = self;
+        let DistanceTile(tile) = &mut DistanceTile([[T::zero(); LANES]; DEPTH]);
         // Columns before are stored for none of the rows.
         let before = to.row(0).0 / LANES * LANES;
         for j in (before..k).step_by(LANES) {
@@ -188,7 +204,7 @@ impl<T: Real, F: Fn(T) -> T, G: Fn(T) -> T> isa::Work for Tiles<'_, T, F, G> {
                         for r in 0..HEIGHT {
                             let x = from[r][c];
                             for l in 0..LANES {
-                                sums[r][l] += term(x - t[l]);
+                                sums[r][l] = add(sums[r][l], x - t[l]);
                             }
                         }
                     }
