@@ -148,31 +148,42 @@ impl<T: Compute, J: Fn(T, T) -> T + Copy> isa::Work for PartByPart<'_, '_, T, J>
             let used = side.min((end - start).next_power_of_two());
             let bits = used.ilog2();
             let part = |i: usize| i.reverse_bits().checked_shr(usize::BITS - bits).unwrap_or(0);
-            for i in 0..used {
-                let row = |r: usize| from.wrapping_offset(r as isize * apart);
-                // The row of the next part is elsewhere: it comes while this one is joined.
-                let next = start + part(i + 1);
-                if end - start <= side && next < end {
-                    for line in (0..tree.wide).step_by(LINE / size_of::<T>()) {
-                        prefetch(row(next).wrapping_add(line), CacheLevel::First);
+            let row = |r: usize| from.wrapping_offset(r as isize * apart);
+            // Four parts of one row each are joined at once; the last of them is the farthest row.
+            let four = |i: usize| end - start <= side && used >= 4 && i % 4 == 0 && start + part(i + 3) < end;
+            let mut i = 0;
+            while i < used {
+                let count = if four(i) { 4 } else { 1 };
+                // The rows of the next parts are elsewhere: they come while these are joined.
+                for next in (i + count..used.min(i + 2 * count)).map(|i| start + part(i)) {
+                    if end - start <= side && next < end {
+                        for line in (0..tree.wide).step_by(LINE / size_of::<T>()) {
+                            prefetch(row(next).wrapping_add(line), CacheLevel::First);
+                        }
                     }
                 }
                 let to = tree.top();
-                to.fill(unit);
                 let mut r = start + part(i);
                 // SAFETY: elements of the rows.
                 unsafe {
-                    while r + 3 * side < end {
-                        join_rows(to, [row(r), row(r + side), row(r + 2 * side), row(r + 3 * side)], join);
-                        r += 4 * side;
-                    }
-                    while r < end {
-                        join_rows(to, [row(r)], join);
-                        r += side;
+                    if count == 4 {
+                        join_parts(to, std::array::from_fn(|k| row(start + part(i + k))), unit, join);
+                    } else {
+                        to.fill(unit);
+                        while r + 3 * side < end {
+                            join_rows(to, [row(r), row(r + side), row(r + 2 * side), row(r + 3 * side)], join);
+                            r += 4 * side;
+                        }
+                        while r < end {
+                            join_rows(to, [row(r)], join);
+                            r += side;
+                        }
                     }
                 }
-                let last = if i + 1 == used { blocks.trailing_ones() } else { 0 };
-                tree.push(i.trailing_ones() + last, join);
+                // Two of the joins of four parts are done.
+                let joins = (i + count - 1).trailing_ones() - if count == 4 { 2 } else { 0 };
+                i += count;
+                tree.push(joins + if i == used { blocks.trailing_ones() } else { 0 }, join);
             }
         }
     }
@@ -207,31 +218,36 @@ impl<T: Compute, J: Fn(T, T) -> T + Copy> isa::Work for Strips<'_, T, J> {
         let Strips { to, from, apart, len, unit, join } = self;
         let used = len.next_power_of_two();
         let mut stack = [[unit; STRIP]; LEVELS];
+        let both = |a: [T; STRIP], b: [T; STRIP]| {
+            let mut joined = a;
+            for j in 0..STRIP {
+                joined[j] = join(a[j], b[j]);
+            }
+            joined
+        };
         let last = to.len() - STRIP;
         for first in (0..last).step_by(STRIP).chain([last]) {
-            // The part with the bits of a counter in the other order.
-            let (mut part, mut depth) = (0, 0);
-            for _ in 0..used {
-                let mut value = [unit; STRIP];
-                if part < len {
-                    let row = from.wrapping_offset(part as isize * apart).wrapping_add(first);
-                    // SAFETY: elements of the rows.
-                    let row = unsafe { row.cast::<[T; STRIP]>().read_unaligned() };
-                    for j in 0..STRIP {
-                        value[j] = join(value[j], row[j]);
-                    }
+            let part = |part: usize| {
+                if part >= len {
+                    return [unit; STRIP];
                 }
-                let mut bit = used / 2;
-                while part & bit != 0 {
+                let row = from.wrapping_offset(part as isize * apart).wrapping_add(first);
+                // SAFETY: elements of the rows.
+                both([unit; STRIP], unsafe { row.cast::<[T; STRIP]>().read_unaligned() })
+            };
+            if used < 4 {
+                stack[0] = if used == 2 { both(part(0), part(1)) } else { part(0) };
+            }
+            // Four parts at a time, in the order of the bits of a counter read backwards.
+            let (quarter, mut depth) = (used / 4, 0);
+            for i in 0..quarter {
+                let k = i.reverse_bits().checked_shr(usize::BITS - quarter.ilog2()).unwrap_or(0);
+                let low = both(part(k), part(k + 2 * quarter));
+                let mut value = both(low, both(part(k + quarter), part(k + 3 * quarter)));
+                for _ in 0..i.trailing_ones() {
                     depth -= 1;
-                    let left = stack[depth];
-                    for j in 0..STRIP {
-                        value[j] = join(left[j], value[j]);
-                    }
-                    part ^= bit;
-                    bit /= 2;
+                    value = both(stack[depth], value);
                 }
-                part |= bit;
                 stack[depth] = value;
                 depth += 1;
             }
@@ -249,6 +265,19 @@ unsafe fn join_rows<T: Copy, const R: usize>(to: &mut [T], rows: [*const T; R], 
     for (j, to) in to.iter_mut().enumerate() {
         // SAFETY: the caller's promise.
         *to = rows.iter().fold(*to, |sum, row| join(sum, unsafe { row.add(j).read() }));
+    }
+}
+
+/// Joins the elements of four rows pairwise, each of them a part.
+///
+/// # Safety
+/// The rows have as many elements as `to`.
+#[inline(always)]
+unsafe fn join_parts<T: Copy>(to: &mut [T], rows: [*const T; 4], unit: T, join: impl Fn(T, T) -> T) {
+    for (j, to) in to.iter_mut().enumerate() {
+        // SAFETY: the caller's promise.
+        let [a, b, c, d] = rows.map(|row| join(unit, unsafe { row.add(j).read() }));
+        *to = join(join(a, b), join(c, d));
     }
 }
 
