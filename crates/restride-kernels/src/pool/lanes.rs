@@ -366,6 +366,11 @@ impl<T: Compute, F: Fold<T> + Copy> Pooling<'_, T, F> {
                     }
                 }
             }
+            let mut parts = parts;
+            if P > 1 {
+                // The compiler would choose the loop's registers by what follows, and shuffle them in each round.
+                std::hint::black_box(&mut parts);
+            }
             let divisor = self.fold.divisor(w);
             for (parts, y) in parts.into_iter().zip(y) {
                 y.write(self.fold.finish(parts, divisor));
