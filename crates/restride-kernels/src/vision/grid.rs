@@ -265,8 +265,17 @@ impl<T: Real> isa::Work for SumTaps<'_, T> {
         match (count, self.zeros) {
             (1, _) => self.add::<1>(0, self.zeros),
             (2, _) => self.add::<2>(0, self.zeros),
-            (_, true) => (0..count).step_by(4).for_each(|k| self.add::<4>(k, true)),
-            (_, false) => (0..count).step_by(4).for_each(|k| self.add::<4>(k, false)),
+            // Loops: closures of iterators would be compiled for the baseline.
+            (_, true) => {
+                for k in (0..count).step_by(4) {
+                    self.add::<4>(k, true);
+                }
+            }
+            (_, false) => {
+                for k in (0..count).step_by(4) {
+                    self.add::<4>(k, false);
+                }
+            }
         }
     }
 }
