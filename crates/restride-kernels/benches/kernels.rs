@@ -7,11 +7,14 @@
 
 use restride_kernels::conv::window::Window;
 use restride_kernels::conv::{Gradients, conv, conv_backward, conv_packed, filled_channels, filter_order, pack_filter};
+use restride_kernels::embedding::{Bag, Entries, bags};
 use restride_kernels::matmul::{Added, packed, product};
 use restride_kernels::movement::copy::same_order;
 use restride_kernels::norm::softmax::{Softmax, softmax};
+use restride_kernels::norm::{Affine, group_norm, layer_norm};
 use restride_kernels::pointwise::{Input, Pointwise, compute};
 use restride_kernels::reduce::cumulative::{Scan, scan};
+use restride_kernels::reduce::distance::distances;
 use restride_kernels::reduce::{Reduction, reduce};
 use restride_kernels::{attention, pointwise, pool};
 use restride_tensor::{DType, Layout, RawTensor};
@@ -176,6 +179,37 @@ fn reduction(name: &str, what: Reduction, reduced: [bool; 2], dtype: DType) -> R
     })
 }
 
+fn norm(sizes: &'static [i64], groups: Option<usize>) -> Row {
+    let name = if groups.is_some() { "group_norm" } else { "layer_norm" };
+    row(format!("{name} {sizes:?}"), move |threads| {
+        let (x, y) = (dense(sizes, DType::F32, 1), dense(sizes, DType::F32, 2));
+        let len = if groups.is_some() { sizes[1] } else { sizes[sizes.len() - 1] };
+        let (w, b) = (dense(&[len], DType::F32, 3), dense(&[len], DType::F32, 4));
+        Box::new(move || {
+            let (x, w, b, mut y) = (x.read(), w.read(), b.read(), y.write());
+            let affine = Affine { weight: Some(w.view()), bias: Some(b.view()) };
+            match groups {
+                Some(n) => group_norm(&x.view(), n, affine, 1e-5, &y.view_mut(), (None, None), threads).unwrap(),
+                None => {
+                    layer_norm(&x.view(), len as usize, affine, 1e-5, &y.view_mut(), (None, None), threads).unwrap()
+                }
+            }
+        })
+    })
+}
+
+fn bag_sums(what: Bag) -> Row {
+    row(format!("embedding_bag {what:?} 256 × 20 × 64"), move |threads| {
+        let (table, y) = (dense(&[10_000, 64], DType::F32, 1), dense(&[256, 64], DType::F32, 2));
+        let indices: Vec<i64> = (0..256 * 20).map(|i| i * 7919 % 10_000).collect();
+        let offsets: Vec<i64> = (0..=256).map(|i| 20 * i).collect();
+        Box::new(move || {
+            let entries = Entries { indices: &indices, offsets: &offsets, weights: None, skip: None };
+            bags(&table.read().view(), &entries, what, &y.write().view_mut(), None, threads).unwrap()
+        })
+    })
+}
+
 /// Windows of `kernel` elements side by side, or one that has all elements.
 fn mean(c: i64, size: usize, kernel: usize, last: bool) -> Row {
     row(format!("avg_pool2d {c} × {size}², {kernel}²{}", last_of(last)), move |threads| {
@@ -261,6 +295,7 @@ fn rows() -> Vec<Row> {
         ("relu", &pointwise::RELU),
         ("sin", &pointwise::SIN),
         ("log", &pointwise::LOG),
+        ("erfc", &pointwise::ERFC),
     ] {
         rows.extend([DType::F32, DType::BF16, DType::F64].map(|dtype| elementwise(name, op, 1, dtype)));
     }
@@ -285,6 +320,15 @@ fn rows() -> Vec<Row> {
             Box::new(move || softmax(&x.read().view(), 1, Softmax::Plain, &y.write().view_mut(), threads).unwrap())
         }));
     }
+    rows.extend([norm(&[1576, 768], None), norm(&[2, 256, 64, 64], Some(32))]);
+    rows.extend([Bag::Sum, Bag::Mean].map(bag_sums));
+    rows.push(row("cdist 512 × 512 × 64".into(), |threads| {
+        let (a, b) = (dense(&[512, 64], DType::F32, 1), dense(&[512, 64], DType::F32, 2));
+        let y = dense(&[512, 512], DType::F32, 3);
+        Box::new(move || {
+            distances(&a.read().view(), &b.read().view(), 2.0, &y.write().view_mut(), threads).unwrap();
+        })
+    }));
     rows.push(row("copy into columns".into(), |_| {
         let (x, y) = (dense(&[1024, 768], DType::F32, 1), dense(&[1024, 1536], DType::F32, 2));
         let half = y.layout().slice(1, Some(&0), Some(&768), &1).unwrap();
