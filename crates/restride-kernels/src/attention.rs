@@ -292,7 +292,18 @@ fn logsumexp<T: Real>(row: &[T]) -> T {
     if max == T::neg_infinity() {
         return max;
     }
-    max + crate::norm::softmax::sum(row, |x| (x - max).exp_fast()).ln()
+    max + isa::run(ScoreExponentials(row, max)).ln()
+}
+
+/// The sum of the exponentials of a row less its largest element.
+struct ScoreExponentials<'a, T>(&'a [T], T);
+impl<T: Real> isa::Work for ScoreExponentials<'_, T> {
+    type Out = T;
+    const WIDEST: bool = size_of::<T>() == 4;
+    #[inline(always)]
+    fn run(self) -> T {
+        crate::norm::softmax::sum(self.0, |x| (x - self.1).exp_fast())
+    }
 }
 
 #[cfg(test)]
