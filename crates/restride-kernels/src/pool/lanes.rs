@@ -366,11 +366,8 @@ impl<T: Compute, F: Fold<T> + Copy> Pooling<'_, T, F> {
                     }
                 }
             }
-            let mut parts = parts;
-            if P > 1 {
-                // The compiler would choose the loop's registers by what follows, and shuffle them in each round.
-                std::hint::black_box(&mut parts);
-            }
+            // The compiler would choose the loop's registers by what follows, and shuffle them in each round.
+            let parts = if P > 1 { std::hint::black_box(parts) } else { parts };
             let divisor = self.fold.divisor(w);
             for (parts, y) in parts.into_iter().zip(y) {
                 y.write(self.fold.finish(parts, divisor));
