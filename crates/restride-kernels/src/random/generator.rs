@@ -36,8 +36,7 @@ impl Draws {
     }
 
     /// 128 bits for an element; `turn` counts further ones.
-    // Each word has 64 bits of room: compilers turn a loop over elements into vectors then. What is above its 32 bits does not count,
-    // and is taken off at the end.
+    // Each word has 64 bits of room: compilers turn a loop over elements into vectors then.
     #[inline(always)]
     pub(super) fn bits(&self, element: u64, turn: u32) -> RandomBits {
         const LOW: u64 = u32::MAX as u64;
@@ -46,11 +45,11 @@ impl Draws {
         let mut k = self.key;
         for _ in 0..ROUNDS {
             let (p, q) = (FACTORS[0] * (a & LOW), FACTORS[1] * (c & LOW));
-            (a, b) = ((q >> 32) ^ b ^ u64::from(k[0]), q);
-            (c, d) = ((p >> 32) ^ d ^ u64::from(k[1]), p);
+            (a, b) = ((q >> 32) ^ b ^ u64::from(k[0]), q & LOW);
+            (c, d) = ((p >> 32) ^ d ^ u64::from(k[1]), p & LOW);
             k = [k[0].wrapping_add(0x9E37_79B9), k[1].wrapping_add(0xBB67_AE85)];
         }
-        RandomBits(a << 32 | b & LOW, c << 32 | d & LOW)
+        RandomBits(a << 32 | b, c << 32 | d)
     }
 
     /// The bits of the first turn.
