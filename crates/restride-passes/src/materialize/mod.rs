@@ -523,7 +523,9 @@ impl<'a> Materializer<'a> {
         let operands: Vec<ValueId> = args.iter().flat_map(|a| a.values().copied()).collect();
         let sure = op.def().hop.is_none()
             && operands.iter().all(|v| self.new.values[*v].ty.tensor().is_none() || self.facts[*v].sure);
-        let metas = if sure { self.metas(&args).and_then(|m| op.eager_metas(&m)) } else { None };
+        // Of operands that may have other strides, the rule still gives the type that agrees with their declared ones.
+        let known = if op.def().hop.is_none() { self.metas(&args) } else { None };
+        let metas = known.and_then(|m| op.eager_metas(&m));
         let mut results = Vec::with_capacity(node.results.len());
         let mut sures = Vec::with_capacity(node.results.len());
         let given = self.given(node, op)?;
@@ -534,9 +536,9 @@ impl<'a> Materializer<'a> {
                 (Type::Tensor(t), Some(meta)) => {
                     let known = self.known(t);
                     if known.as_ref().is_some_and(|d| d.same_strides(meta) && d.layout.offset == meta.layout.offset) {
-                        (value.ty.clone(), true)
+                        (value.ty.clone(), sure)
                     } else if t.known().is_some() && !declared {
-                        (Type::Tensor(meta.clone().into()), true)
+                        (Type::Tensor(meta.clone().into()), sure)
                     } else {
                         (value.ty.clone(), false)
                     }
