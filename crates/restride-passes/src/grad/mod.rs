@@ -161,7 +161,10 @@ impl Joint {
         }
         let losses = losses(program, options)?;
         let targets = targets(program, options)?;
-        let mut program = program.clone();
+        // Gradients of bodies read the numbers of the graph outside as symbols.
+        let bodies = program.graphs.len() > 1;
+        let symbols = bodies.then(|| crate::outer_numbers::as_symbols(program.clone()).ok()).flatten();
+        let mut program = symbols.unwrap_or_else(|| program.clone());
         let tied = tie(&mut program);
         let mut read: Vec<usize> = targets.iter().map(|i| tied[*i]).collect();
         read.sort_unstable();
