@@ -35,7 +35,7 @@ impl Rewriter<'_> {
                 }
                 (Some(base), Some(t)) => base.layout.same_cells(&t.layout),
                 // With symbolic sizes a dense base is the rule; a run checks the reach.
-                _ => state.ty.layout.is_contiguous(),
+                _ => has_no_gaps(&state.ty.layout),
             };
             if !inside {
                 return match state.input {
@@ -223,6 +223,19 @@ fn cells(region: &TensorType, size: i64) -> Option<Expr> {
         return Some(Expr::Int((bytes.checked_add(size - 1)?) / size));
     }
     (l.is_contiguous() && region.dtype.size() as i64 == size).then(|| l.offset.plus(&l.numel()))
+}
+
+/// Whether a layout is row-major over some order of its dimensions, whatever the sizes are.
+fn has_no_gaps(layout: &Layout<Expr>) -> bool {
+    let mut left: Vec<usize> = (0..layout.rank()).filter(|d| !layout.sizes[*d].is(1)).collect();
+    let mut expected = Expr::Int(1);
+    while !left.is_empty() {
+        let Some(at) = left.iter().rposition(|d| layout.strides[*d].equals(&expected) == Some(true)) else {
+            return false;
+        };
+        expected = expected.times(&layout.sizes[left.remove(at)]);
+    }
+    true
 }
 
 /// Whether a view leaves the range of bytes of its base.
