@@ -53,6 +53,11 @@ pub fn keep(program: &Program, forward: usize, sizes: &Binding, keep: Keep) -> R
     let mut model = MemoryModel::new(known.graph());
     let random = |n: &ModelNode| known.graph().nodes[n.id].op.def().random;
     model.nodes.iter_mut().for_each(|n| n.free &= !random(n));
+    // Memory is not made again under a view that stays: one between numbers that a run learns.
+    let graph = known.graph();
+    let stay = model.nodes.iter().filter(|n| !n.free).flat_map(|n| &graph.nodes[n.id].results);
+    let under: Vec<usize> = stay.filter_map(|r| model.maker[model.memory[*r]?]).collect();
+    under.into_iter().for_each(|k| model.nodes[k].free = false);
     let model = model;
     let costs = costs(known.graph(), &model);
     let mut choice = Choice::new(&known, &model, &costs, forward);

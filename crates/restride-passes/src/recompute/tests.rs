@@ -206,3 +206,25 @@ fn only_what_is_cheap_is_computed_again_unasked() {
     let none = keep(&narrow, forward, &restride_ir::Binding::new(), Keep::None).expect("sizes are known");
     assert!(none.again > kept.again && modelled(&none.program) < modelled(&narrow));
 }
+
+#[test]
+fn memory_under_a_view_between_learnt_numbers_is_kept() {
+    let text = "stage: functional
+symbol u0 in [1, 1000]
+graph(%x: f32[1000], %n: i64[]) {
+  %c: f32[1000] = aten.exp.default(%x)
+  %u: Sym(u0) = aten.item.default(%n)
+  %s: f32[u0] = aten.slice.Tensor(%c, 0, None, u0)
+  %a: f32[u0] = aten.neg.default(%s)
+  %b: f32[u0] = aten.mul.Tensor(%a, %s)
+  return %b
+}
+";
+    for at in [None, Some(7)] {
+        let sizes = at.map(|n| (restride_ir::Symbol::new("u0", Some(1), Some(1000)), restride_ir::Scalar::Int(n)));
+        let sizes: restride_ir::Binding = sizes.into_iter().collect();
+        for how in [Keep::Auto, Keep::None] {
+            keep(&program(text), 4, &sizes, how).expect("the slice stays where it is");
+        }
+    }
+}
