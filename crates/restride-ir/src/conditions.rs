@@ -86,7 +86,7 @@ impl Conditions {
         let mut passed = None;
         for start in 0..=STARTS {
             let from = if start == 0 { whole.clone() } else { drawn(&whole, start) };
-            let Some(found) = self.mended(from, &mine) else { continue };
+            let Some(found) = self.mended(from, &mine, &wanted) else { continue };
             let found = own(found);
             if !seen.contains(&found) {
                 return found;
@@ -105,21 +105,31 @@ impl Conditions {
         self.of.get(s).map_or(0, |own| own.iter().filter(|i| !self.holds(**i, b)).count())
     }
 
-    /// Changes one or two symbols of a failing condition at a time, if that leaves fewer failures.
-    fn mended(&self, mut b: Binding, mine: &BTreeSet<usize>) -> Option<Binding> {
+    /// Whether a condition over this symbol alone gives its value.
+    pub fn pins(&self, s: &Symbol) -> bool {
+        let alone = |i: &usize| {
+            matches!(&self.all[*i], Expr::Call(c) if c.0 == ExprFn::Eq) && symbols_of(&self.all[*i]).len() == 1
+        };
+        self.of.get(s).is_some_and(|own| own.iter().any(alone))
+    }
+
+    /// Changes one or two symbols of a failing condition at a time, if that leaves fewer failures; other symbols than those of
+    /// `wanted` first, so that equal numbers follow the wanted one.
+    fn mended(&self, mut b: Binding, mine: &BTreeSet<usize>, wanted: &Binding) -> Option<Binding> {
         for _ in 0..ROUNDS {
             let Some(&failing) = mine.iter().find(|i| !self.holds(**i, &b)) else { return Some(b) };
             let symbols: Vec<Symbol> =
                 symbols_of(&self.all[failing]).into_iter().filter(|s| !s.is_float()).take(4).collect();
-            // Additional failures of a change, its distance, and the change; the least wins.
-            let mut changes: Vec<(i64, i64, Vec<(Symbol, i64)>)> = Vec::new();
+            // Additional failures of a change, whether a wanted value goes, its distance, and the change; the least wins.
+            let mut changes: Vec<(i64, bool, i64, Vec<(Symbol, i64)>)> = Vec::new();
             for s in &symbols {
                 let before = self.broken(s, &b) as i64;
                 for value in self.candidates(failing, s, &b) {
                     let mut trial = b.clone();
                     let old = trial.insert(s.clone(), Scalar::Int(value)).map_or(0, Scalar::as_i64);
                     let far = i64::try_from(value.abs_diff(old)).unwrap_or(i64::MAX);
-                    changes.push((self.broken(s, &trial) as i64 - before, far, vec![(s.clone(), value)]));
+                    let goes = wanted.contains_key(s);
+                    changes.push((self.broken(s, &trial) as i64 - before, goes, far, vec![(s.clone(), value)]));
                 }
             }
             if let (false, [first, second, ..]) = (changes.iter().any(|c| c.0 < 0), &symbols[..]) {
@@ -136,11 +146,11 @@ impl Conditions {
                     trial.insert(second.clone(), Scalar::Int(y));
                     // The largest of the small values are the least likely to coincide.
                     let far = x.saturating_add(y).saturating_neg();
-                    changes.push((both(&trial) - before, far, vec![(first.clone(), x), (second.clone(), y)]));
+                    changes.push((both(&trial) - before, true, far, vec![(first.clone(), x), (second.clone(), y)]));
                 }
             }
-            let best = changes.into_iter().filter(|c| c.0 < 0).min_by_key(|c| (c.0, c.1));
-            let (_, _, change) = best?;
+            let best = changes.into_iter().filter(|c| c.0 < 0).min_by_key(|c| (c.0, c.1, c.2));
+            let (.., change) = best?;
             b.extend(change.into_iter().map(|(s, v)| (s, Scalar::Int(v))));
         }
         None

@@ -32,6 +32,8 @@ pub(crate) struct Witnesses {
     bindings: Vec<Binding>,
     /// Expressions with their values at the witnesses.
     there: Vec<(Expr, Vec<i64>)>,
+    /// Whether a symbol has one value at all witnesses for which no condition is known.
+    stuck: bool,
 }
 
 impl Witnesses {
@@ -53,7 +55,12 @@ impl Witnesses {
         for wanted in rows.chain([least]) {
             bindings.push(conditions.witness(wanted, &bindings));
         }
-        let mut out = Witnesses { bindings, there: Vec::new() };
+        let stuck = |s: &Symbol| {
+            let same = bindings.windows(2).all(|two| two[0].get(s) == two[1].get(s));
+            same && (s.min().is_none() || s.min() != s.max()) && !conditions.pins(s)
+        };
+        let stuck = symbols.iter().any(stuck);
+        let mut out = Witnesses { bindings, there: Vec::new(), stuck };
         types.iter().for_each(|t| out.add_sizes(t));
         numbers.for_each(|e| out.add(e));
         out
@@ -113,7 +120,10 @@ impl Witnesses {
     /// The number that has these values at the witnesses.
     pub(crate) fn expression(&self, values: &[Scalar]) -> Option<Expr> {
         if values.iter().all(|v| *v == values[0]) {
-            return Some(Expr::from(values[0]));
+            // A constant, or a number that the witnesses could not vary.
+            let varies = |(e, v): &(Expr, Vec<i64>)| e.constant().is_none() && Scalar::Int(v[0]) == values[0];
+            let open = self.stuck && self.there.iter().any(varies);
+            return (!open).then(|| Expr::from(values[0]));
         }
         let ints: Option<Vec<i64>> =
             values.iter().map(|v| if let Scalar::Int(n) = v { Some(*n) } else { None }).collect();
@@ -185,6 +195,22 @@ fn bind(symbols: &BTreeSet<Symbol>, wanted: impl Fn(usize) -> i64) -> Binding {
 mod tests {
     use super::*;
     use restride_ir::DType;
+
+    #[test]
+    fn sizes_that_equal_a_learnt_number_vary() {
+        let s = |name: &str, unbacked| Expr::Sym(Symbol::new(name, Some(if unbacked { 0 } else { 2 }), Some(64)));
+        let (n, u) = (s("s77", false), s("u2", true));
+        let equal = Expr::call(ExprFn::Eq, vec![u.clone(), n.clone()]);
+        let types = [TensorType::contiguous(DType::F32, &[n.clone(), s("u0", true)])];
+        let witnesses = Witnesses::new(&types, std::iter::empty(), &Conditions::new(vec![equal]));
+        let values: Vec<Scalar> = witnesses.bindings.iter().map(|b| n.eval(b).unwrap()).collect();
+        assert!(values.iter().any(|v| *v != values[0]), "{values:?}");
+        assert_eq!(witnesses.expression(&values), Some(n));
+        // Where no witness is found with another value, the number may be the symbol or a constant.
+        let stuck = Witnesses { bindings: vec![witnesses.bindings[0].clone(); 3], there: witnesses.there, stuck: true };
+        assert_eq!(stuck.expression(&[values[0]; 3]), None);
+        assert_eq!(stuck.expression(&[Scalar::Int(1000); 3]), Some(Expr::Int(1000)));
+    }
 
     #[test]
     fn numbers_are_said_with_sizes() {
