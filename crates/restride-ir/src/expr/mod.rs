@@ -387,6 +387,8 @@ mod tests {
         assert_eq!(x.minus(&y), Expr::Int(0));
         assert_eq!(a.times(&Expr::Int(6)).floor_div(&Expr::Int(2)), a.times(&Expr::Int(3)));
         assert_eq!(a.times(&b).floor_div(&b), a);
+        let most = a.times(&Expr::Int(3)).minus(&Expr::Int(1));
+        assert_eq!(most.floor_div(&a), Expr::Int(2));
         assert_eq!(a.plus(&Expr::Int(1)).to_string(), "s0 + 1");
     }
 

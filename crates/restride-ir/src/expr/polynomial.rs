@@ -129,6 +129,10 @@ pub(super) fn floor_div(a: &Expr, b: &Expr) -> Expr {
     if left.bounds().0 >= Some(0) && left.less(b) == Some(true) {
         return from_poly(whole);
     }
+    // One between minus the divisor and -1 takes one more: `(3*s - 1) // s` is 2.
+    if left.bounds().1.is_some_and(|most| most < 0) && left.plus(b).bounds().0 >= Some(0) {
+        return from_poly(whole).minus(&Expr::Int(1));
+    }
     let inner = Expr::Call(Arc::new((ExprFn::FloorDiv, vec![left, b.clone()])));
     if whole.is_empty() { opaque() } else { Expr::call(ExprFn::Add, vec![from_poly(whole), inner]) }
 }

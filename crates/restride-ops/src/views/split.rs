@@ -156,14 +156,13 @@ fn sections<D: Dim>(t: &TensorType<D>, d: usize, count: &D) -> Result<ViewOutcom
     let Some(count) = count.known() else { return Ok(ViewOutcome::Unknown) };
     ensure!(count > 0, "number of sections must be larger than 0, got {count}");
     few(count, "a split")?;
-    let Some(size) = t.layout.sizes[d].known() else { return Ok(ViewOutcome::Unknown) };
-    let (least, longer) = (size / count, size % count);
-    let mut at = 0;
+    let size = &t.layout.sizes[d];
+    let mut at = D::from(0);
     let out: Vec<(D, D)> = (0..count)
         .map(|i| {
-            let length = least + i64::from(i < longer);
-            at += length;
-            (D::from(at - length), D::from(length))
+            let length = size.plus(&D::from(count - 1 - i)).floor_div(&D::from(count));
+            let next = at.plus(&length);
+            (std::mem::replace(&mut at, next), length)
         })
         .collect();
     Ok(parts(t, d, out))
@@ -191,6 +190,9 @@ fn equal_sections<D: Dim>(t: &TensorType<D>, dim: Option<usize>, count: &D, what
             "torch.{what} attempted to split along dimension {d}, but the size of the dimension {size} is not divisible \
              by the split_size {count}!"
         ));
+    }
+    if size.floor_div(&D::from(count)).times(&D::from(count)).equals(size) != Some(true) {
+        return Ok(ViewOutcome::Unknown);
     }
     sections(t, d, &D::from(count))
 }
