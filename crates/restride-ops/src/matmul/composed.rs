@@ -20,6 +20,28 @@ fn int_mm(e: &mut dyn Emit, a: &ValArgs<'_>) -> Vals {
     Ok(smallvec![emit!(e, "aten.mm.default", x, y)?])
 }
 
+/// `_weight_int8pack_mm(self, mat2, scales)`: a product with rows of bytes, each with a scale, summed in f32.
+fn weight_bytes_mm(e: &mut dyn Emit, a: &ValArgs<'_>) -> Vals {
+    let (x, w, scales) = (*a.tensor(0)?, *a.tensor(1)?, *a.tensor(2)?);
+    let (own, rows, factors) = (e.meta(x).clone(), e.meta(w).clone(), e.meta(scales).clone());
+    ensure!(
+        matches!(own.dtype, DType::F32 | DType::F16 | DType::BF16),
+        "_weight_int8pack_mm_cpu : expect A to be either 32-bit or 16-bit float tensor."
+    );
+    ensure!(own.rank() == 2, "_weight_int8pack_mm_cpu : expect A to be 2D tensor.");
+    ensure!(rows.dtype == DType::I8, "_weight_int8pack_mm_cpu : expect B to be int8 tensor.");
+    let k = own.sizes()[1];
+    ensure!(rows.rank() == 2 && rows.sizes()[1] == k, "_weight_int8pack_mm_cpu : expect B.size(1) == {k}");
+    let n = rows.sizes()[0];
+    ensure!(factors.sizes() == [n], "_weight_int8pack_mm_cpu : expect scales to be 1d tensor with size {n}");
+    ensure!(factors.dtype == own.dtype, "expected scales of the element type of A");
+    let w = emit!(e, "aten.t.default", w)?;
+    let (x, w, scales) = (to(e, x, DType::F32)?, to(e, w, DType::F32)?, to(e, scales, DType::F32)?);
+    let product = emit!(e, "aten.mm.default", x, w)?;
+    let product = emit!(e, "aten.mul.Tensor", product, scales)?;
+    Ok(smallvec![to(e, product, own.dtype)?])
+}
+
 fn outer(e: &mut dyn Emit, a: &ValArgs<'_>) -> Vals {
     let (x, y) = (*a.tensor(0)?, *a.tensor(1)?);
     for (v, name) in [(x, "self"), (y, "vec2")] {
@@ -168,6 +190,7 @@ pub(crate) static OPS: &[OpDef] = &[
     composite!(tensordot, tensordot_samples(), "tensordot"),
     composite!(inner, inner_samples(), "inner"),
     composite!(int_mm, int_mm_samples(), "_int_mm"),
+    composite!(weight_bytes_mm, weight_bytes_mm_samples(), "_weight_int8pack_mm"),
 ];
 
 #[cfg(feature = "samples")]
@@ -184,6 +207,20 @@ pub(crate) mod samples {
             sample![tensor(i, &[3, 4], 1), tensor(u, &[4, 5], 2)],
             sample![tensor(DType::I32, &[3, 4], 1), tensor(DType::I32, &[4, 5], 2)],
         ]
+    }
+
+    pub(crate) fn weight_bytes_mm_samples() -> Samples {
+        let (i, f) = (DType::I8, DType::F32);
+        let mut out: Vec<_> = [f, DType::BF16, DType::F16]
+            .map(|d| sample![tensor(d, &[3, 4], 1), tensor(i, &[5, 4], 2), tensor(d, &[5], 3)])
+            .into();
+        out.extend([
+            sample![tensor(f, &[0, 4], 1), tensor(i, &[5, 4], 2), tensor(f, &[5], 3)],
+            sample![tensor(f, &[3, 4], 1), tensor(i, &[5, 3], 2), tensor(f, &[5], 3)],
+            sample![tensor(f, &[3, 4], 1), tensor(i, &[5, 4], 2), tensor(f, &[4], 3)],
+            sample![tensor(f, &[3, 4], 1), tensor(i, &[5, 4], 2), tensor(DType::BF16, &[5], 3)],
+        ]);
+        out
     }
 
     pub(crate) fn trilinear_samples() -> Samples {
