@@ -4,6 +4,7 @@
 //! the same promotions. Gradients follow from the compositions, as in PyTorch.
 
 mod qparams;
+mod torchao;
 
 use crate::gradient::terms::{Cx, rule};
 use crate::support::composite::composite;
@@ -320,7 +321,8 @@ static OPS: &[OpDef] = &[
 ];
 
 /// The operators of this family.
-pub(crate) static FAMILY: crate::Family = crate::Family { ops: &[OPS, qparams::OPS], gradients: &[], aliases: &[] };
+pub(crate) static FAMILY: crate::Family =
+    crate::Family { ops: &[OPS, qparams::OPS, torchao::OPS], gradients: &[], aliases: &[] };
 
 #[cfg(feature = "samples")]
 pub(crate) mod samples {

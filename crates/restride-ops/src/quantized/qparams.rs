@@ -8,7 +8,7 @@ use restride_ir::{DType, Emit, OpDef, Val};
 use smallvec::smallvec;
 
 /// The negative part of the smallest elements, and the positive part of the largest.
-fn parts(e: &mut dyn Emit, min: Val, max: Val) -> Result<(Val, Val)> {
+pub(super) fn parts(e: &mut dyn Emit, min: Val, max: Val) -> Result<(Val, Val)> {
     let (none, nothing) = (emit!(e, "aten.zeros_like.default", min)?, emit!(e, "aten.zeros_like.default", max)?);
     Ok((emit!(e, "aten.minimum.default", min, none)?, emit!(e, "aten.maximum.default", max, nothing)?))
 }
