@@ -5,7 +5,7 @@ use super::damaged;
 use super::nodes::{FileWide, GraphImporter};
 use super::origins::short_target;
 use crate::model::{self, Argument};
-use restride_ir::{Arg, Graph, GraphId, Origin, Result, TensorType, Type, beyond};
+use restride_ir::{Arg, Expr, Graph, GraphId, Origin, Result, TensorType, Type, beyond};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
@@ -109,7 +109,7 @@ impl GraphImporter<'_> {
         self.depth += 1;
         let done = self.nodes(&body.graph, &body.graph.nodes).and_then(|()| self.outputs(&body.graph.outputs));
         self.depth -= 1;
-        self.names = outer;
+        let inner = std::mem::replace(&mut self.names, outer);
         (self.no_grad, self.autocast) = (old_grad, old_cast);
         let results = done?;
         let mut names = Vec::new();
@@ -123,7 +123,13 @@ impl GraphImporter<'_> {
             return Err(bad("the numbers of its results and of its graph's outputs differ"));
         }
         for (name, result) in names.into_iter().zip(results) {
-            if let (Some(name), Arg::Value(v)) = (name, result) {
+            let number = |e: &Expr| inner.values().find(|v| self.graph.values[**v].ty == Type::Scalar(e.clone()));
+            let made = match &result {
+                Arg::Value(v) => Some(*v),
+                Arg::Scalar(e) => number(e).copied(),
+                _ => None,
+            };
+            if let (Some(name), Some(v)) = (name, made) {
                 self.names.insert(name, v);
             }
         }
