@@ -421,6 +421,21 @@ def half_types():
     return Half(), (torch.randn(2, 8),)
 
 
+@program(
+    "pt2",
+    args=lambda: (torch.randn(4, 6), torch.randn(2, 20)),
+    dynamic=lambda: ({0: 2 * Dim("half", min=2, max=8)}, None),
+)
+def number_out_of_autocast(self, x, y):
+    """Regions of wrap_with_autocast, one of which gives the other a number besides a tensor; parts of symbolic sizes."""
+    with torch.autocast("cpu", enabled=False):
+        start = -x.shape[0]
+        z = y[:, start:] * 2
+    with torch.autocast("cpu", enabled=False):
+        w = y[:, start:].sum(1)
+    return z.sum(1) + w, x.chunk(2)[0], torch.tensor_split(x, 3, 0)[1]
+
+
 @program("pt2", train=True)
 def grad_mode_and_autocast():
     """Subgraphs of wrap_with_set_grad_enabled and wrap_with_autocast, a write inside the first."""
@@ -482,6 +497,69 @@ def data_dependent(self, x, n):
     torch._check(u >= 1)
     torch._check(u <= x.shape[0])
     return x[:u].sum(0), (x > 0).nonzero(), x[x > 0], torch.zeros(u) + u
+
+
+@program("pt2", args=lambda: (torch.randint(0, 3, (3, 4)),))
+def learnt_columns(self, x):
+    """Results that share memory or stand in columns, which the exporter does not see."""
+    rows, columns = torch.where(x > 0)
+    values, inverse = torch.unique(x, dim=1, return_inverse=True)
+    return rows, columns, values, inverse, torch.unique_consecutive(x, dim=1)
+
+
+class ScaledWeight(torch.Tensor):
+    """A quantized weight as torchao's are: bytes and a scale for each row."""
+
+    @staticmethod
+    def __new__(cls, bytes, scale):
+        return torch.Tensor._make_wrapper_subclass(cls, bytes.shape, dtype=scale.dtype, requires_grad=False)
+
+    def __init__(self, bytes, scale):
+        self.bytes, self.scale = bytes, scale
+
+    def __tensor_flatten__(self):
+        return ["bytes", "scale"], None
+
+    @classmethod
+    def __tensor_unflatten__(cls, inner, meta, size, stride):
+        return cls(inner["bytes"], inner["scale"])
+
+    @classmethod
+    def __torch_function__(cls, function, types, args=(), kwargs=None):
+        if function is F.linear:
+            x, weight, bias = args
+            return x @ weight.bytes.t().to(x.dtype) * weight.scale + bias
+        with torch._C.DisableTorchFunctionSubclass():
+            return function(*args, **(kwargs or {}))
+
+    @classmethod
+    def __torch_dispatch__(cls, function, types, args=(), kwargs=None):
+        if function in (torch.ops.aten.detach.default, torch.ops.aten.clone.default, torch.ops.aten.alias.default):
+            return cls(args[0].bytes, args[0].scale)
+        if function is torch.ops.aten.equal.default:
+            return all(torch.equal(getattr(args[0], inner), getattr(args[1], inner)) for inner in ("bytes", "scale"))
+        raise NotImplementedError(f"{function}")
+
+
+torch.serialization.add_safe_globals([ScaledWeight])
+
+
+@program("pt2")
+def tensor_subclass():
+    """A weight that is a tensor subclass, used twice; its inner tensors are accessed by name."""
+
+    class M(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.linear = nn.Linear(4, 4)
+            bytes = torch.randint(-9, 9, (4, 4), dtype=torch.int8)
+            weight = ScaledWeight(bytes, torch.rand(4))
+            self.linear.weight = nn.Parameter(weight, requires_grad=False)
+
+        def forward(self, x):
+            return self.linear(self.linear(x).relu())
+
+    return M(), (torch.randn(3, 4),)
 
 
 @program("pt2", args=lambda: (torch.randn(6, 3), torch.tensor([-4, -1])))

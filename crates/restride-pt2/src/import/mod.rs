@@ -6,6 +6,7 @@
 mod args;
 mod auto_functionalized;
 mod autocast;
+mod data_sizes;
 mod default_dtype;
 mod guards;
 mod nodes;
@@ -14,11 +15,11 @@ mod pinned_numbers;
 mod predispatch;
 mod returned_mutations;
 mod samples;
+mod subclasses;
 mod subgraphs;
 mod symbols;
 mod tensor_split;
 pub(crate) mod triton;
-mod unique_consecutive;
 mod weights;
 
 pub(crate) use origins::{HISTORY, MARKS, OVERWRITTEN};
@@ -77,7 +78,8 @@ pub struct ImportOptions<'a> {
 pub fn import(bytes: &Bytes, name: &str, options: &ImportOptions<'_>) -> Result<Program> {
     let archive = Archive::with_limits(bytes, &options.limits)?;
     let model = archive.pick_model(options.model)?.to_string();
-    let exported = archive.program(&model)?;
+    let mut exported = archive.program(&model)?;
+    subclasses::unwrap(&mut exported.graph_module)?;
     let module = &exported.graph_module;
     let mut program = Program::new(name, Stage::Imported);
     program.limits = options.limits;

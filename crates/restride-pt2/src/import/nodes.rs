@@ -3,7 +3,7 @@
 use super::damaged;
 use super::origins::{has_history, node_name, origin, short_target};
 use super::predispatch::{self, Batching};
-use super::{args, autocast, default_dtype, pinned_numbers, symbols, unique_consecutive};
+use super::{args, autocast, data_sizes, default_dtype, pinned_numbers, symbols};
 use crate::model::{self, Argument};
 use restride_ir::{
     Arg, ArgType, Args, Error, Expr, Graph, Kernel, Layout, Names, NodeId, Op, Origin, Program, Result, Schema, Symbol,
@@ -160,6 +160,14 @@ impl<'a> GraphImporter<'a> {
     pub(super) fn knows(&mut self, v: ValueId) {
         let own = self.symbols_of(v);
         self.file.known.extend(own);
+    }
+
+    /// Marks the symbols of a value whose sizes data decides as known.
+    pub(super) fn sized_by_data(&mut self, v: ValueId) {
+        if self.symbols_of(v).iter().all(|s| !s.is_unbacked() || self.file.known.contains(s)) {
+            self.pinned_sizes.insert(v);
+        }
+        self.knows(v);
     }
 
     pub(super) fn value_type(&self, v: ValueId) -> &Type {
@@ -382,11 +390,12 @@ impl<'a> GraphImporter<'a> {
                 },
             }
         }
-        if self.split_at(op, &given, &results, &origin)? {
+        if self.split_at(op, &given, &results, &origin)? || self.columns_of(op, &given, &results, &origin)? {
             return Ok(());
         }
+        let (op, mut given) = self.with_declared_parts(op, given, &results)?;
         self.settle_offsets(op, &given, &mut results);
-        unique_consecutive::settle(self, op, &given, &mut results);
+        data_sizes::settle(self, op, &given, &mut results);
         given = default_dtype::settle(self, op, given, &results, &origin);
         let mut told = None;
         if let [(_, Type::Scalar(said))] = &mut results[..]
@@ -401,13 +410,7 @@ impl<'a> GraphImporter<'a> {
             self.told.insert(made[0], told);
         }
         let by_data = matches!(op.def().kernel, Kernel::Dynamic(_)) || op.def().composed.is_some();
-        for v in &made {
-            let own = self.symbols_of(*v);
-            if by_data && own.iter().all(|s| !s.is_unbacked() || self.file.known.contains(s)) {
-                self.pinned_sizes.insert(*v);
-            }
-            self.file.known.extend(own);
-        }
+        made.iter().for_each(|v| if by_data { self.sized_by_data(*v) } else { self.knows(*v) });
         for ((name, _), v) in results.into_iter().zip(made) {
             self.names.insert(name, v);
         }

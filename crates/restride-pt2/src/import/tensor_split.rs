@@ -1,7 +1,8 @@
-//! `tensor_split` at indices in a tensor, expanded into slices between unbacked symbols.
+//! Splits whose parts the operator's rule does not know: `tensor_split` at indices in a tensor, expanded into slices between
+//! unbacked symbols, and `split` and `chunk` of symbolic sizes.
 
 use super::nodes::GraphImporter;
-use restride_ir::{Arg, DType, Dim, Expr, Layout, Op, Origin, Result, Symbol, TensorType, Type};
+use restride_ir::{Arg, Args, DType, Dim, Expr, Layout, Op, Origin, Result, Symbol, TensorType, Type, ViewOutcome};
 use std::sync::Arc;
 
 impl GraphImporter<'_> {
@@ -50,6 +51,36 @@ impl GraphImporter<'_> {
             self.bind(name.clone(), part);
         }
         Ok(true)
+    }
+
+    /// A call of `split` or `chunk` as one of `split_with_sizes`, where symbolic sizes leave open how many parts there are: the
+    /// program's guards ensure that they are as many as the file declares.
+    pub(super) fn with_declared_parts(
+        &mut self,
+        op: Op,
+        args: Vec<Arg>,
+        results: &[(String, Type)],
+    ) -> Result<(Op, Vec<Arg>)> {
+        let sized = match op.name() {
+            "aten.split.Tensor" | "aten.chunk.default" => "aten.split_with_sizes.default",
+            "aten.unsafe_split.Tensor" | "aten.unsafe_chunk.default" => "aten.unsafe_split_with_sizes.default",
+            _ => return Ok((op, args)),
+        };
+        let typed =
+            args.iter().map(|a| a.try_map(|v| self.value_type(*v).tensor().cloned().ok_or(()), |e| Ok(e.clone())));
+        let (Some(rule), Ok(typed)) = (op.def().view, typed.collect::<std::result::Result<Vec<_>, ()>>()) else {
+            return Ok((op, args));
+        };
+        let Ok(ViewOutcome::Unknown) = (rule.symbolic)(&Args(&typed)) else { return Ok((op, args)) };
+        let (Some(Arg::Value(x)), Some(Arg::Scalar(dim))) = (typed.first(), args.get(2)) else { return Ok((op, args)) };
+        let d = dim.known().and_then(|dim| x.layout.dim(dim).ok());
+        let size = |r: &(String, Type)| r.1.tensor().zip(d).and_then(|(t, d)| t.layout.sizes.get(d).cloned());
+        match results.iter().map(size).collect::<Option<Vec<_>>>() {
+            Some(sizes) if !sizes.is_empty() => {
+                Ok((self.operator(sized)?, vec![args[0].clone(), Arg::Scalars(sizes), args[2].clone()]))
+            }
+            _ => Ok((op, args)),
+        }
     }
 
     /// Declares a fresh unbacked symbol.

@@ -9,15 +9,17 @@ use crate::model::{self, SymNumber};
 use crate::pickle::{self, PickleValue};
 use restride_ir::{DType, Error, Layout, Program, Result, Weight, Weights};
 use restride_tensor::Bytes;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 /// Reads every weight that the signature names.
 pub fn read(bytes: &Bytes, archive: &Archive<'_>, model: &str, program: &Program) -> Result<Weights> {
     let mut out = Weights::default();
+    let inputs = 0..program.signature.inputs.len();
+    let named: BTreeSet<&str> = inputs.filter_map(|i| program.weight_name(i)).map(|n| &**n).collect();
     for payload in [Payload::Weights, Payload::Constants] {
         match archive.pickled_payload_path(model, payload) {
-            None => raw(bytes, archive, model, payload, &mut out)?,
+            None => raw(bytes, archive, model, payload, &named, &mut out)?,
             Some(path) => {
                 if archive.has(&path) {
                     pickled(archive, &path, &mut out)?;
@@ -54,7 +56,14 @@ pub fn read(bytes: &Bytes, archive: &Archive<'_>, model: &str, program: &Program
 }
 
 /// Reads storages of one file each, with a config of the weights on them.
-fn raw(bytes: &Bytes, archive: &Archive<'_>, model: &str, payload: Payload, out: &mut Weights) -> Result<()> {
+fn raw(
+    bytes: &Bytes,
+    archive: &Archive<'_>,
+    model: &str,
+    payload: Payload,
+    named: &BTreeSet<&str>,
+    out: &mut Weights,
+) -> Result<()> {
     let config = archive.payload_config(model, payload)?;
     let mut storages: BTreeMap<String, usize> = BTreeMap::new();
     for (name, meta) in &config.config {
@@ -67,7 +76,16 @@ fn raw(bytes: &Bytes, archive: &Archive<'_>, model: &str, payload: Payload, out:
         if meta.use_pickle {
             let file = archive.read(&path)?;
             let loaded = pickle::load(&file)?;
-            add_pickled(&file, &loaded, name, &loaded.value, &mut BTreeMap::new(), out).map_err(at)?;
+            let mut parts = Vec::new();
+            inner_tensors(name, &loaded.value, &mut parts);
+            parts.retain(|(part, _)| part == name || named.contains(part.as_str()));
+            let mut storages = BTreeMap::new();
+            for (part, value) in parts {
+                add_pickled(&file, &loaded, &part, value, &mut storages, out).map_err(at)?;
+                if let Some(weight) = out.tensors.get_mut(part.as_str()) {
+                    weight.is_param |= meta.is_param;
+                }
+            }
             continue;
         }
         let storage = once(&mut storages, &path, &mut out.storages, || match archive.range(&path)? {
@@ -87,6 +105,31 @@ fn raw(bytes: &Bytes, archive: &Archive<'_>, model: &str, payload: Payload, out:
         out.tensors.insert(name.as_str().into(), weight);
     }
     Ok(())
+}
+
+/// A tensor, or those inside a tensor subclass by the names of the attributes.
+fn inner_tensors<'a>(name: &str, value: &'a PickleValue, out: &mut Vec<(String, &'a PickleValue)>) {
+    let (class, args) = match value {
+        PickleValue::Tensor(_) => return out.push((name.into(), value)),
+        PickleValue::Opaque { class, args } => (&**class, &args[..]),
+        _ => return,
+    };
+    match (class, args) {
+        ("torch._utils._rebuild_parameter" | "torch._utils._rebuild_parameter_with_state", [data, ..]) => {
+            inner_tensors(name, data, out);
+        }
+        ("torch._tensor._rebuild_from_type_v2", [_, _, _, state]) => {
+            // Attributes, or a pair of them and of those in slots.
+            let state = if let PickleValue::Tuple(pair) = state { pair.first().unwrap_or(state) } else { state };
+            let PickleValue::Dict(attributes) = state else { return };
+            for (key, value) in attributes {
+                if let PickleValue::Str(key) = key {
+                    inner_tensors(&format!("{name}.{key}"), value, out);
+                }
+            }
+        }
+        _ => {}
+    }
 }
 
 fn weight(meta: &model::TensorMeta, storage: usize, is_param: bool, bytes: usize) -> Result<Weight> {
