@@ -27,7 +27,7 @@ impl Moments {
     pub(super) fn about(near: f64, [apart, squares]: [f64; 2], count: usize) -> Option<Moments> {
         let shift = apart / count as f64;
         let held = (1e-30..1e36).contains(&squares) && shift * apart <= 0.5 * squares;
-        held.then(|| Moments { mean: near + shift, squares: squares - shift * apart })
+        held.then_some(Moments { mean: near + shift, squares: squares - shift * apart })
     }
 
     /// Scale and shift of a channel that normalise `count` elements and apply its weight and bias.

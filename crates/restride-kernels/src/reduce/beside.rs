@@ -150,7 +150,7 @@ impl<T: Compute, J: Fn(T, T) -> T + Copy> isa::Work for PartByPart<'_, '_, T, J>
             let part = |i: usize| i.reverse_bits().checked_shr(usize::BITS - bits).unwrap_or(0);
             let row = |r: usize| from.wrapping_offset(r as isize * apart);
             // Four parts of one row each are joined at once; the last of them is the farthest row.
-            let four = |i: usize| end - start <= side && used >= 4 && i % 4 == 0 && start + part(i + 3) < end;
+            let four = |i: usize| end - start <= side && used >= 4 && i.is_multiple_of(4) && start + part(i + 3) < end;
             let mut i = 0;
             while i < used {
                 let count = if four(i) { 4 } else { 1 };
