@@ -29,7 +29,6 @@ static WITHOUT: &[(&str, &str)] = &[
     ("aten._ctc_loss_backward.default", NONE),
     ("aten._linalg_eigvals.default", NONE),
     ("aten._weight_int8pack_mm.default", NONE),
-    ("torchao.dequantize_affine.default", "training by the scales of torchao's tensors is not supported yet"),
     ("aten.geqrf.default", NONE),
     ("aten.linalg_ldl_factor_ex.default", NONE),
     ("aten.linalg_ldl_solve.default", NONE),
