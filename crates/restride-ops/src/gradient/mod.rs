@@ -28,7 +28,6 @@ const COUNTS: &str = "PyTorch has none: a count changes in steps";
 static WITHOUT: &[(&str, &str)] = &[
     ("aten._ctc_loss_backward.default", NONE),
     ("aten._linalg_eigvals.default", NONE),
-    ("aten._weight_int8pack_mm.default", NONE),
     ("aten.geqrf.default", NONE),
     ("aten.linalg_ldl_factor_ex.default", NONE),
     ("aten.linalg_ldl_solve.default", NONE),
