@@ -7,6 +7,7 @@ use crate::conv::window::Window;
 use crate::matmul::blocked::DEPTH;
 use crate::matmul::panels::{Panels, Rows, pack, widen};
 use crate::support::runs;
+use crate::support::stack::Stack;
 use std::mem::MaybeUninit;
 use std::ops::Range;
 
@@ -228,8 +229,8 @@ impl<T: Number> Panels<T> for WindowTerms<'_, T> {
         let (of, len, wide) = (&self.0, depth.len(), columns.len());
         let (x, w, taps) = (&of.x, of.w, of.w.taps());
         let step = x.strides[2] * w.stride[2] as isize;
-        let mut memory = MaybeUninit::<[T; SOME * STEP]>::uninit();
-        let runs: *mut T = memory.as_mut_ptr().cast();
+        let mut memory = Stack::<T, { SOME * STEP }>::new();
+        let runs: *mut T = memory.start();
         // Whether every window has all of its taps.
         let whole = (0..3).all(|d| {
             let reach = (w.output[d] - 1) * w.stride[d] + (w.kernel[d] - 1) * w.dilation[d];

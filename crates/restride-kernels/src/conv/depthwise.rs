@@ -15,8 +15,8 @@ use crate::conv::window::Window;
 use crate::support::epilogue::Epilogue;
 use crate::support::isa::isa;
 use crate::support::par::{self, EvenParts};
+use crate::support::stack::Stack;
 use smallvec::SmallVec;
-use std::mem::MaybeUninit;
 use std::ops::Range;
 
 /// Elements of a frame and of its results, on the stack.
@@ -263,9 +263,9 @@ impl Task for First<'_> {
     unsafe fn run<V: Lanes<T = f32>>(&self) {
         let First(of, frame, first, last) = self;
         let w = of.w;
-        let mut memory = MaybeUninit::<[f32; FRAME]>::uninit();
-        let mut sums = MaybeUninit::<[f32; FRAME]>::uninit();
-        let (buffer, sums) = (memory.as_mut_ptr().cast::<f32>(), sums.as_mut_ptr().cast::<f32>());
+        let mut memory = Stack::<f32, FRAME>::new();
+        let mut sums = Stack::<f32, FRAME>::new();
+        let (buffer, sums) = (memory.start(), sums.start());
         let mut taps = EachTap::new();
         frame.taps(|_, at| taps.push(at));
         let offsets = of.offsets();

@@ -12,7 +12,7 @@ use crate::conv::lanes::{Lanes, Task, clear};
 use crate::conv::window::Window;
 use crate::support::isa::isa;
 use crate::support::par::EvenParts;
-use std::mem::MaybeUninit;
+use crate::support::stack::Stack;
 
 /// Elements of a frame of the gradient, with the last chunk.
 const GRADIENT: usize = super::depthwise::FRAME + PARTS;
@@ -103,11 +103,11 @@ impl Task for Channels<'_> {
     unsafe fn run<V: Lanes<T = f32>>(&self) {
         let Channels(of, frame, first, last) = self;
         let w = of.w;
-        let mut memory = MaybeUninit::<[f32; super::depthwise::FRAME]>::uninit();
-        let mut memory_g = MaybeUninit::<[f32; GRADIENT]>::uninit();
-        let mut sums = MaybeUninit::<[f32; PARTS * TAPS]>::uninit();
-        let (x, g) = (memory.as_mut_ptr().cast::<f32>(), memory_g.as_mut_ptr().cast::<f32>());
-        let sums = sums.as_mut_ptr().cast::<f32>();
+        let mut memory = Stack::<f32, { super::depthwise::FRAME }>::new();
+        let mut memory_g = Stack::<f32, GRADIENT>::new();
+        let mut sums = Stack::<f32, { PARTS * TAPS }>::new();
+        let (x, g) = (memory.start(), memory_g.start());
+        let sums = sums.start();
         let mut taps = EachTap::new();
         frame.taps(|_, at| taps.push(at));
         let [od, oh, ow] = w.output;

@@ -10,7 +10,7 @@ use crate::conv::lanes::{Lanes, Task};
 use crate::conv::window::Window;
 use crate::matmul::Gemm;
 use crate::matmul::panels::pack;
-use std::mem::MaybeUninit;
+use crate::support::stack::Stack;
 use std::ops::Range;
 
 /// Elements of the vectors of any tile.
@@ -124,9 +124,9 @@ impl Last<'_> {
         let Last(of, lines, channels) = self;
         let w = of.w;
         let [_, oh, ow] = w.output;
-        let mut frame = MaybeUninit::<[f32; FRAME]>::uninit();
-        let mut weights = MaybeUninit::<[f32; FRAME]>::uninit();
-        let (frame, weights) = (frame.as_mut_ptr().cast::<f32>(), weights.as_mut_ptr().cast::<f32>());
+        let mut frame = Stack::<f32, FRAME>::new();
+        let mut weights = Stack::<f32, FRAME>::new();
+        let (frame, weights) = (frame.start(), weights.start());
         let offsets = of.offsets();
         let bounds = Bounds::new(w, rows);
         let mut taps = EachTap::new();
@@ -265,8 +265,8 @@ impl Last<'_> {
         let Last(of, lines, _) = self;
         let w = of.w;
         let wide = if PART { part } else { M * V::LANES };
-        let mut memory = MaybeUninit::<[f32; FRAME]>::uninit();
-        let weights = memory.as_mut_ptr().cast::<f32>();
+        let mut memory = Stack::<f32, FRAME>::new();
+        let weights = memory.start();
         let mut bias = [0f32; MOST];
         // SAFETY: the caller's promise; taps × vectors fit the memory.
         unsafe {

@@ -12,6 +12,7 @@ use crate::matmul::packed::InPlace;
 use crate::matmul::panels::{Panels, Rows, Strided, pack, widen};
 use crate::support::epilogue::Epilogue;
 use crate::support::par;
+use crate::support::stack::Stack;
 use std::mem::MaybeUninit;
 use std::ops::Range;
 
@@ -274,8 +275,8 @@ impl<T: Number> Implicit<'_, T> {
     #[inline(never)] // its memory on the stack is touched at every call
     unsafe fn aside(&self, group: usize, windows: Range<usize>, threads: usize) {
         let (s, n) = (self.s, windows.len());
-        let mut own = MaybeUninit::<[u8; ASIDE]>::uninit();
-        let own = own.as_mut_ptr().cast::<u8>();
+        let mut own = Stack::<u8, ASIDE>::new();
+        let own = own.start();
         let (channel, window) = if self.turned(n) { (1, s.cout as isize) } else { (n as isize, 1) };
         let y = Planes { base: self.result(0, group), channel: self.y.2, strides: [0, 0, self.y.3] };
         // SAFETY: `together` lets the results fit, with room to align them; the caller's promise.

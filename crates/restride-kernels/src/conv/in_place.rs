@@ -6,8 +6,8 @@ use crate::conv::window::Window;
 use crate::conv::{Number, SHARED};
 use crate::matmul::panels::Strided;
 use crate::support::par;
+use crate::support::stack::Stack;
 use restride_tensor::{DType, Layout, View, ViewMut};
-use std::mem::MaybeUninit;
 
 /// Elements of results that are computed aside at a time, on the stack of each thread.
 const ASIDE: usize = 1 << 15;
@@ -77,8 +77,8 @@ unsafe fn stretch<T: Number>(
     y: *mut T,
     threads: usize,
 ) {
-    let mut aside = MaybeUninit::<[T; ASIDE]>::uninit();
-    let to = aside.as_mut_ptr().cast::<T>();
+    let mut aside = Stack::<T, ASIDE>::new();
+    let to = aside.start();
     let c = (to, len as isize, 1);
     // SAFETY: `weight` is out × k, the stretch of `x` k × len with rows `n` apart; there is room aside for out × len results, which go to
     // `y` once nothing reads its positions of `x` any more.

@@ -17,7 +17,7 @@ use crate::matmul::panels::{Panels, Strided, pack};
 use crate::support::epilogue::Epilogue;
 use crate::support::isa::{Isa, isa};
 use crate::support::par::EvenParts;
-use std::mem::MaybeUninit;
+use crate::support::stack::Stack;
 use std::ops::Range;
 
 /// Elements of the input under a box, on the stack.
@@ -112,8 +112,8 @@ impl TiledConv<'_> {
 fn with_frame(elements: usize, f: &mut dyn FnMut(*mut f32)) {
     #[inline(never)]
     fn of<const N: usize>(f: &mut dyn FnMut(*mut f32)) {
-        let mut memory = MaybeUninit::<[f32; N]>::uninit();
-        f(memory.as_mut_ptr().cast())
+        let mut memory = Stack::<f32, N>::new();
+        f(memory.start())
     }
     assert!(elements <= LARGE_FRAME, "the input under a box fits");
     if elements <= FRAME { of::<FRAME>(f) } else { of::<LARGE_FRAME>(f) }
@@ -138,8 +138,8 @@ impl Task for Part<'_> {
         let s = of.s;
         let (cin, all) = (s.cin, s.cin * s.w.taps());
         let buffer = *buffer;
-        let mut positions = MaybeUninit::<[u32; TERMS]>::uninit();
-        let positions = positions.as_mut_ptr().cast::<u32>();
+        let mut positions = Stack::<u32, TERMS>::new();
+        let positions = positions.start();
         let (order, step) = (Order::of(s), boxes.input.channel());
         boxes.input.taps(|t, at| {
             for c in 0..cin {
@@ -309,8 +309,8 @@ impl BoxSums<'_> {
     #[inline(always)]
     unsafe fn in_rows<V: Lanes<T = f32>>(&self, channels: Range<usize>) {
         let (_, by_y, by_x) = self.strides;
-        let mut block = MaybeUninit::<[f32; DEPTH * WIDE]>::uninit();
-        let block = block.as_mut_ptr().cast::<f32>();
+        let mut block = Stack::<f32, { DEPTH * WIDE }>::new();
+        let block = block.start();
         let mut first = channels.start;
         while first < channels.end {
             // SAFETY: the caller's promise.
@@ -340,10 +340,10 @@ impl BoxSums<'_> {
     /// As [`TiledConv::run`].
     #[inline(never)]
     unsafe fn aside_of<V: Lanes<T = f32>, const N: usize>(&self, channels: Range<usize>) {
-        let mut memory = MaybeUninit::<[f32; N]>::uninit();
-        let own = memory.as_mut_ptr().cast::<f32>();
-        let mut block = MaybeUninit::<[f32; DEPTH * WIDE]>::uninit();
-        let block = block.as_mut_ptr().cast::<f32>();
+        let mut memory = Stack::<f32, N>::new();
+        let own = memory.start();
+        let mut block = Stack::<f32, { DEPTH * WIDE }>::new();
+        let block = block.start();
         let (by_channel, by_y, by_x) = self.strides;
         let (rows, columns) = self.size;
         let pitch = 2 * V::LANES;

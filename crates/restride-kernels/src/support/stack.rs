@@ -12,6 +12,11 @@ impl<T: Copy, const N: usize> Stack<T, N> {
         Stack([const { MaybeUninit::uninit() }; N])
     }
 
+    /// The address of the first element.
+    pub fn start(&mut self) -> *mut T {
+        self.0.as_mut_ptr().cast()
+    }
+
     /// The first `n` elements, filled with `value`.
     ///
     /// # Panics
