@@ -5,7 +5,7 @@ symbol s0 in [2, 64]
 
 graph(%x: f32[3*s0, 2]) {
   %c: f32[3*s0, 2] = aten.clone.default(%x)
-  %a: f32[s0, 2], %b: f32[s0, 2], %d: f32[s0, 2]+4*s0 = aten.chunk.default(%c, 3, 0)
+  %a: f32[s0, 2], %b: f32[s0, 2]+2*s0, %d: f32[s0, 2]+4*s0 = aten.chunk.default(%c, 3, 0)
   %add_: f32[s0, 2] = aten.add_.Tensor(%a, %d)
   return %c, %b
 }
