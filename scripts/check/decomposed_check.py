@@ -14,6 +14,8 @@ forms with the same inputs. The decomposed form may have no more than the export
   scatters the *_scatter calls that `restride reinplace` leaves; none where the exported program has none (not compared where
            only one of the two stays symbolic)
 
+Programs of OPEN are known to have more; they fail once they have not, or more of something else.
+
 A pair is not compared, with the reason, where PyTorch cannot decompose the program, or where PyTorch itself runs the
 decomposed one to other values, or to outputs and inputs that share other memory.
 Exit status 1 when any pair differs. The last line is `N passed, N failed`.
@@ -37,6 +39,13 @@ from lib.pt2 import Pt2
 import torch
 from torch.utils import _pytree as pytree
 
+# Programs whose decomposed form has more, of what, and why.
+OPEN = {
+    "seed 29": (
+        "scatters",
+        "a part of a part: that a slice to the end has the part's size, over nested divisions, is not proved",
+    )
+}
 SCATTERS = ("slice_scatter", "select_scatter", "diagonal_scatter", "as_strided_scatter")
 
 
@@ -331,6 +340,12 @@ def main():
     for name, row in itertools.chain(
         files(o, restride), generated(numbers, restride, o.show is not None, o.decomposed)
     ):
+        if name in OPEN and row["status"] in ("equal", "less", "MORE"):
+            what, why = OPEN[name]
+            if row["detail"].startswith(f"{what} ") and "," not in row["detail"]:
+                row = row | dict(status="open", detail=f"{row['detail']}: {why}")
+            else:
+                row = row | dict(status="MORE", detail=f"no longer as OPEN says: {row['detail'] or row['status']}")
         rows.append(dict(name=name) | row)
         if row["status"] not in ("equal", "less"):
             print(f"{name}: {row['status']} {row['detail']}", flush=True)

@@ -366,7 +366,7 @@ def test_sizes_that_data_decide_are_left_to_eager(pieces):
         c = compiled(f)
         for n in (4, 6):
             x = torch.randn(n, 5)
-            assert torch.equal(c(x), f(x))
+            torch.testing.assert_close(c(x), f(x))
     assert [kind for kind, *_ in pieces[0]] == ["restride", "eager", "restride"]
 
 
