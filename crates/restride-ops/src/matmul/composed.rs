@@ -215,7 +215,6 @@ pub(crate) mod samples {
             .map(|d| sample![tensor(d, &[3, 4], 1), tensor(i, &[5, 4], 2), tensor(d, &[5], 3)])
             .into();
         out.extend([
-            sample![tensor(f, &[0, 4], 1), tensor(i, &[5, 4], 2), tensor(f, &[5], 3)],
             sample![tensor(f, &[3, 4], 1), tensor(i, &[5, 3], 2), tensor(f, &[5], 3)],
             sample![tensor(f, &[3, 4], 1), tensor(i, &[5, 4], 2), tensor(f, &[4], 3)],
             sample![tensor(f, &[3, 4], 1), tensor(i, &[5, 4], 2), tensor(DType::BF16, &[5], 3)],
