@@ -61,7 +61,7 @@ pub enum BinaryStep {
 pub enum FormulaStep {
     /// The operand of this number.
     Operand(u16),
-    /// The operand of this number, which all elements share.
+    /// The operand of this number. All elements share its one value.
     Shared(u16),
     /// The single of these bits.
     Number(u32),
@@ -106,7 +106,7 @@ impl Formula {
         self.step(FormulaStep::Operand(k))
     }
 
-    /// The operand of a number, of which there is one for all elements.
+    /// The operand of a number. All elements share its one value.
     pub fn shared(&self, k: u16) -> FormulaTerm<'_> {
         self.step(FormulaStep::Shared(k))
     }

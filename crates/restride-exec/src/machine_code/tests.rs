@@ -16,7 +16,7 @@ impl Random {
 const SPECIAL: [f32; 12] =
     [0.0, -0.0, 1.0, -1.0, 0.5, f32::INFINITY, f32::NEG_INFINITY, f32::NAN, f32::MIN_POSITIVE, 1e-40, 3e38, -2.5];
 
-/// A formula of numbers on some operands, of which the last one is shared by all elements: its results, as many as wanted.
+/// The results of a random formula. All elements share the last operand.
 fn random<'a>(f: &'a Formula, rng: &mut Random, operands: usize, results: usize) -> Vec<FormulaTerm<'a>> {
     let mut numbers: Vec<FormulaTerm<'a>> = (0..operands - 1).map(|k| f.operand(k as u16)).collect();
     numbers.push(f.shared(operands as u16 - 1));

@@ -28,7 +28,8 @@ pub type MatrixMut<T> = (*mut T, isize, isize);
 const PANEL: usize = DEPTH * 128;
 /// Fewest rows of a panel that tiles copy while they use the panel before it.
 const FLAT: usize = 128;
-/// A panel in place is fetched early for more rows of the left operand than these: so few read it as fast as it comes.
+/// Most rows of the left operand that count as few: they read a panel in place as fast as it comes, so none is fetched early, and they
+/// read runs of columns to their ends.
 const FEW_ROWS: usize = 24;
 /// Bytes of copied rows of the left operand.
 const BLOCK: usize = 1 << 18;
@@ -160,25 +161,20 @@ unsafe fn serial<T: Copy + Zero, A: Rows<T> + ?Sized, B: Panels<T> + ?Sized>(
         {
             return few(kernels, (rows, columns, k), left, right, c, add, done);
         }
-        // Rows that compete for places in the cache do not matter if they are few.
-        if let Some((left, step)) = a.in_place(1).filter(|_| rows.len() <= FEW_ROWS && b.runs() && !b.padded()) {
-            // Columns are read to their ends before the next ones: in order, and each page once.
-            for first in columns.clone().step_by(kernels.width()) {
-                let columns = first..columns.end.min(first + kernels.width());
-                for depth in depths(k, kernels.depth) {
-                    let left = (left.offset(rows.start as isize * step + depth.start as isize), step);
-                    let done = done.filter(|_| depth.end == k);
-                    band(kernels, (rows.clone(), columns.clone(), depth), left, b, c, add, done);
-                }
-            }
-            return;
-        }
+        // A few rows read runs of columns to their ends before the next columns: in order, and each page once. So few do not compete
+        // for places in the cache.
+        let to_ends = rows.len() <= FEW_ROWS && b.runs() && !b.padded();
+        let (in_place, some) =
+            if to_ends { (a.in_place(1), kernels.width()) } else { (in_place, columns.len().max(1)) };
         if let Some((left, step)) = in_place {
-            for rows in even(rows, ROWS) {
-                for depth in depths(k, kernels.depth) {
-                    let left = (left.offset(rows.start as isize * step + depth.start as isize), step);
-                    let done = done.filter(|_| depth.end == k);
-                    band(kernels, (rows.clone(), columns.clone(), depth), left, b, c, add, done);
+            for first in columns.clone().step_by(some) {
+                let columns = first..columns.end.min(first + some);
+                for rows in even(rows.clone(), ROWS) {
+                    for depth in depths(k, kernels.depth) {
+                        let left = (left.offset(rows.start as isize * step + depth.start as isize), step);
+                        let done = done.filter(|_| depth.end == k);
+                        band(kernels, (rows.clone(), columns.clone(), depth), left, b, c, add, done);
+                    }
                 }
             }
         } else {

@@ -407,8 +407,12 @@ impl RowProgram {
             // Whole periods, as many as factors stand one after the other; or that several times, but for chains.
             Some((channels, times)) => {
                 let periods = ((BUFFERS / count).min(PART) / channels).max(1);
-                let most = if chained { times } else { periods };
-                channels * if periods > times { (periods / times * times).min(most) } else { periods }
+                let whole = match periods > times {
+                    true if chained => times,
+                    true => periods / times * times,
+                    false => periods,
+                };
+                channels * whole
             }
             None => (BUFFERS / count / 16 * 16).clamp(16, PART).min(walk.len),
         };
