@@ -8,8 +8,8 @@ use super::panels::{Panels, Rows, pack};
 use super::tile::{Kernels, NextPanel, Tile, Turn};
 use crate::support::epilogue::{self, Epilogue};
 use crate::support::par;
+use crate::support::stack::Stack;
 use num_traits::Zero;
-use std::mem::MaybeUninit;
 use std::ops::{Add, Range};
 
 /// Terms that are summed before they are added to the result.
@@ -37,19 +37,6 @@ const BLOCK: usize = 1 << 18;
 const SUMS: usize = 1 << 14;
 /// Bytes of the largest tile.
 const TILE: usize = 24 * 128;
-
-/// Memory on the stack, aligned to lines of the cache.
-#[repr(align(64))]
-struct Lines<const N: usize>(MaybeUninit<[u8; N]>);
-
-impl<const N: usize> Lines<N> {
-    fn new() -> Self {
-        Lines(MaybeUninit::uninit())
-    }
-    fn start<T>(&mut self) -> *mut T {
-        self.0.as_mut_ptr().cast()
-    }
-}
 
 /// `c = a b`, or `c += a b` where `add`, of sizes m × n × k.
 ///
@@ -200,8 +187,8 @@ unsafe fn few<T: Copy + Zero>(
     add: bool,
     done: Option<Epilogue<'_>>,
 ) {
-    let mut sums = Lines::<SUMS>::new();
-    let sums: *mut T = sums.start();
+    let mut sums = Stack::<u8, SUMS>::new();
+    let sums: *mut T = sums.start().cast();
     let step = SUMS / size_of::<T>() / rows.len() / kernels.lanes * kernels.lanes;
     for columns in even(columns, step) {
         for depth in depths(k, kernels.depth) {
@@ -241,8 +228,8 @@ unsafe fn copied<T: Copy + Zero, A: Rows<T> + ?Sized, B: Panels<T> + ?Sized>(
     add: bool,
     done: Option<Epilogue<'_>>,
 ) {
-    let mut block = Lines::<BLOCK>::new();
-    let block: *mut T = block.start();
+    let mut block = Stack::<u8, BLOCK>::new();
+    let block: *mut T = block.start().cast();
     // Rows start in different sets of the first cache.
     let step = k.min(kernels.depth).next_multiple_of(16) + 16;
     let most = BLOCK / (step * size_of::<T>());
@@ -284,8 +271,8 @@ unsafe fn band<T: Copy + Zero, B: Panels<T> + ?Sized>(
     add: bool,
     done: Option<Epilogue<'_>>,
 ) {
-    let (mut one, mut other) = (Lines::<PANEL>::new(), Lines::<PANEL>::new());
-    let (mut panel, mut next_panel): (*mut T, *mut T) = (one.start(), other.start());
+    let (mut one, mut other) = (Stack::<u8, PANEL>::new(), Stack::<u8, PANEL>::new());
+    let (mut panel, mut next_panel): (*mut T, *mut T) = (one.start().cast(), other.start().cast());
     let (lanes, width) = (kernels.lanes, kernels.width());
     assert!(kernels.depth * width * size_of::<T>() <= PANEL, "a panel is too wide");
     let add = add || depth.start > 0;
@@ -378,8 +365,8 @@ unsafe fn scattered<T: Copy + Zero>(
     add: bool,
     next: &mut NextPanel<T>,
 ) {
-    let (mut own, mut turned) = (Lines::<TILE>::new(), Lines::<TILE>::new());
-    let (own, turned): (*mut T, *mut T) = (own.start(), turned.start());
+    let (mut own, mut turned) = (Stack::<u8, TILE>::new(), Stack::<u8, TILE>::new());
+    let (own, turned): (*mut T, *mut T) = (own.start().cast(), turned.start().cast());
     // SAFETY: the caller's promise; the tile is within the largest.
     unsafe {
         tile(k, a, b, (own, n as isize), n, false, next);

@@ -6,6 +6,7 @@ use crate::support::number::Real;
 use crate::support::pack::{Stored, Target, compute_room, pack, packed_rooms, with_compute};
 use crate::support::par;
 use crate::support::scratch::Temp;
+use crate::support::stack::Stack;
 use restride_tensor::{DType, View, ViewMut};
 
 /// p-norms of the differences of each row of `a` (the last dimension) and each of `b`, for every matrix of a batch:
@@ -90,10 +91,6 @@ const HEIGHT: usize = 4;
 /// less often.
 const PIECE: usize = 64;
 
-/// A tile of columns side by side, each row of it a line of a cache.
-#[repr(align(64))]
-struct DistanceTile<T>([[T; LANES]; DEPTH]);
-
 /// [`distances`] of `n` and `k` rows of `m` numbers, or [`pairs`] of `n` rows, which `b` has, too.
 fn in_tiles<T: Real>(
     a: &[T],
@@ -174,7 +171,9 @@ impl<T: Real, F: Fn(T, T) -> T, G: Fn(T) -> T> isa::Work for Tiles<'_, T, F, G> 
     #[inline(always)]
     fn run(self) {
         let Tiles { a, b, sizes: [n, k, m], to, add, end } = self;
-        let DistanceTile(tile) = &mut DistanceTile([[T::zero(); LANES]; DEPTH]);
+        // Each row of the tile is a line of the cache.
+        let mut tile = Stack::<[T; LANES], DEPTH>::new();
+        let tile = tile.filled(DEPTH, [T::zero(); LANES]);
         // Columns before are stored for none of the rows.
         let before = to.row(0).0 / LANES * LANES;
         for j in (before..k).step_by(LANES) {
