@@ -10,6 +10,7 @@ use crate::conv::lanes::{Lanes, Task};
 use crate::conv::window::Window;
 use crate::matmul::Gemm;
 use crate::matmul::panels::pack;
+use crate::support::array;
 use crate::support::stack::Stack;
 use std::ops::Range;
 
@@ -333,7 +334,7 @@ unsafe fn windows<V: Lanes<T = f32>, const M: usize, const S: usize, const PART:
     let w = of.w;
     let [_, kh, kw] = w.kernel;
     let tap = w.dilation[2] as isize * of.x.strides[2];
-    let apart: [isize; S] = std::array::from_fn(|j| (j * w.stride[2]) as isize * of.x.strides[2]);
+    let apart: [isize; S] = array::from_fn(|j| (j * w.stride[2]) as isize * of.x.strides[2]);
     let cell = |d: usize, k: usize| (at[d] * w.stride[d] + k * w.dilation[d] - w.pad[d]) as isize * of.x.strides[d];
     // SAFETY: the caller's promise; the taps are inside of the input.
     unsafe {

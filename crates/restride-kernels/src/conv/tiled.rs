@@ -14,6 +14,7 @@ use crate::matmul::Gemm;
 use crate::matmul::blocked::DEPTH;
 use crate::matmul::packed::place;
 use crate::matmul::panels::{Panels, Strided, pack};
+use crate::support::array;
 use crate::support::epilogue::Epilogue;
 use crate::support::isa::{Isa, isa};
 use crate::support::par::EvenParts;
@@ -477,13 +478,13 @@ impl Sweep<'_> {
         // SAFETY: the caller's promise.
         unsafe {
             let mut sums = [[V::splat(0.0); M]; W];
-            let windows: [*const f32; W] = std::array::from_fn(|i| of.from[first + i]);
+            let windows: [*const f32; W] = array::from_fn(|i| of.from[first + i]);
             let mut panel = self.panel;
             let mut term = self.terms.as_ptr();
             let stop = term.add(self.terms.len());
             while term < stop {
                 let at = term.read() as usize;
-                let weights: [V; M] = std::array::from_fn(|j| V::load(panel.add(j * V::LANES)));
+                let weights: [V; M] = array::from_fn(|j| V::load(panel.add(j * V::LANES)));
                 for i in 0..W {
                     let x = V::splat(windows[i].add(at).read());
                     for j in 0..M {

@@ -10,6 +10,7 @@ use crate::conv::implicit::{Implicit, put};
 use crate::conv::tiled::{ConvFilter, TiledConv};
 use crate::conv::window::Window;
 use crate::conv::{Number, Shape};
+use crate::support::array;
 use crate::support::pack::compute_room;
 use crate::support::par;
 use crate::support::scratch::Temp;
@@ -98,7 +99,7 @@ impl<T: Number> TransposedConv<'_, T> {
         let stride = self.s.w.stride;
         for phase in 0..stride.iter().product::<usize>() {
             let at = [phase / (stride[1] * stride[2]), phase / stride[2] % stride[1], phase % stride[2]];
-            let lines: [PhaseLine; 3] = std::array::from_fn(|d| PhaseLine::new(&self.s.w, d, at[d]));
+            let lines: [PhaseLine; 3] = array::from_fn(|d| PhaseLine::new(&self.s.w, d, at[d]));
             if lines.iter().all(|line| line.count > 0) {
                 // SAFETY: the caller's promise.
                 unsafe { self.phase(&lines, threads) }
@@ -114,7 +115,7 @@ impl<T: Number> TransposedConv<'_, T> {
         let y = Planes {
             base: self.y.base.wrapping_offset(sum(of(|l| l.first), self.y.strides)),
             channel: self.y.channel,
-            strides: std::array::from_fn(|d| self.y.strides[d] * w.stride[d] as isize),
+            strides: array::from_fn(|d| self.y.strides[d] * w.stride[d] as isize),
         };
         let count = of(|l| l.count);
         if lines.iter().any(|line| line.taps == 0) {
@@ -122,7 +123,7 @@ impl<T: Number> TransposedConv<'_, T> {
             return unsafe { self.nothing(&y, count) };
         }
         let window = Window {
-            input: std::array::from_fn(|d| w.output[d] - lines[d].skip),
+            input: array::from_fn(|d| w.output[d] - lines[d].skip),
             kernel: of(|l| l.taps),
             output: count,
             stride: [1; 3],
@@ -133,7 +134,7 @@ impl<T: Number> TransposedConv<'_, T> {
         let weight = Planes {
             base: self.weight.base.wrapping_offset(sum(of(|l| l.tap), self.weight.strides)),
             channel: self.weight.channel,
-            strides: std::array::from_fn(|d| -self.weight.strides[d] * lines[d].step as isize),
+            strides: array::from_fn(|d| -self.weight.strides[d] * lines[d].step as isize),
         };
         // SAFETY: the caller's promise: taps, elements of the source and results are those of the operands.
         unsafe {

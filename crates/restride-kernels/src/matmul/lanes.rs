@@ -3,6 +3,7 @@
 //! Every implementation multiplies and adds at once where its processor can ([`Plain`] on other processors rounds twice), so vectors
 //! of different widths give the same bits on one processor.
 
+use crate::support::array;
 use num_traits::Zero;
 use std::ops::{Add, Mul};
 
@@ -72,7 +73,7 @@ impl<T: Scalar, const N: usize> Lanes for Plain<T, N> {
     #[inline(always)]
     unsafe fn load_first(from: *const T, n: usize) -> Self {
         // SAFETY: the caller's promise.
-        Plain(std::array::from_fn(|i| if i < n { unsafe { from.add(i).read() } } else { T::zero() }))
+        Plain(array::from_fn(|i| if i < n { unsafe { from.add(i).read() } } else { T::zero() }))
     }
     #[inline(always)]
     unsafe fn store_first(self, to: *mut T, n: usize) {
@@ -83,11 +84,11 @@ impl<T: Scalar, const N: usize> Lanes for Plain<T, N> {
     }
     #[inline(always)]
     unsafe fn plus(self, other: Self) -> Self {
-        Plain(std::array::from_fn(|i| self.0[i] + other.0[i]))
+        Plain(array::from_fn(|i| self.0[i] + other.0[i]))
     }
     #[inline(always)]
     unsafe fn plus_product(self, x: Self, y: Self) -> Self {
-        Plain(std::array::from_fn(|i| self.0[i].plus_product(x.0[i], y.0[i])))
+        Plain(array::from_fn(|i| self.0[i].plus_product(x.0[i], y.0[i])))
     }
 }
 

@@ -4,6 +4,7 @@
 
 use super::blocked::DEPTH;
 use super::lanes::{Lanes, Plain};
+use crate::support::array;
 use crate::support::cache::{CacheLevel, LINE, prefetch};
 #[cfg(all(target_arch = "x86_64", not(miri)))]
 use crate::support::isa::{Isa, isa};
@@ -130,7 +131,7 @@ unsafe fn tile<V: Lanes, const R: usize, const N: usize>(
     // SAFETY: the caller's promise: all of these are elements of the operands, and the processor has the vectors.
     unsafe {
         let mut sums = [[V::splat(V::T::zero()); N]; R];
-        let rows: [*const V::T; R] = std::array::from_fn(|i| a.0.offset(i as isize * a.1));
+        let rows: [*const V::T; R] = array::from_fn(|i| a.0.offset(i as isize * a.1));
         let mut p = 0;
         while p < k {
             let mut end = k;
@@ -139,7 +140,7 @@ unsafe fn tile<V: Lanes, const R: usize, const N: usize>(
                 end = k.min(p + next.every);
             }
             for p in p..end {
-                let right: [V; N] = std::array::from_fn(|j| V::load(b.0.add(j * V::LANES)));
+                let right: [V; N] = array::from_fn(|j| V::load(b.0.add(j * V::LANES)));
                 for i in 0..R {
                     let left = V::splat(rows[i].add(p).read());
                     for j in 0..N {
@@ -182,20 +183,20 @@ unsafe fn few<V: Lanes, const R: usize, const Q: usize>(
 ) {
     // SAFETY: the caller's promise: all of these are elements of the operands, and the processor has the vectors.
     unsafe {
-        let rows: [*const V::T; R] = std::array::from_fn(|i| a.0.offset(i as isize * a.1));
-        let to: [*mut V::T; R] = std::array::from_fn(|i| sums.0.offset(i as isize * sums.1));
+        let rows: [*const V::T; R] = array::from_fn(|i| a.0.offset(i as isize * a.1));
+        let to: [*mut V::T; R] = array::from_fn(|i| sums.0.offset(i as isize * sums.1));
         let (whole, rest) = (wide / V::LANES * V::LANES, wide % V::LANES);
         for p in (0..k / Q * Q).step_by(Q) {
-            let left: [[V; Q]; R] = std::array::from_fn(|i| std::array::from_fn(|q| V::splat(*rows[i].add(p + q))));
-            let from: [*const V::T; Q] = std::array::from_fn(|q| b.0.offset((p + q) as isize * b.1));
+            let left: [[V; Q]; R] = array::from_fn(|i| array::from_fn(|q| V::splat(*rows[i].add(p + q))));
+            let from: [*const V::T; Q] = array::from_fn(|q| b.0.offset((p + q) as isize * b.1));
             for j in (0..whole).step_by(V::LANES) {
                 // The same columns of the rows that come next.
                 from.iter()
                     .for_each(|row| prefetch(row.wrapping_offset(Q as isize * b.1 + j as isize), CacheLevel::Second));
-                add_columns(&to, j, &left, std::array::from_fn(|q| V::load(from[q].add(j))));
+                add_columns(&to, j, &left, array::from_fn(|q| V::load(from[q].add(j))));
             }
             if rest > 0 {
-                add_columns(&to, whole, &left, std::array::from_fn(|q| V::load_first(from[q].add(whole), rest)));
+                add_columns(&to, whole, &left, array::from_fn(|q| V::load_first(from[q].add(whole), rest)));
             }
         }
     }
@@ -350,8 +351,8 @@ pub unsafe fn turn_plain<T: Copy>(
             unsafe {
                 let from = columns.0.offset(p as isize + j as isize * columns.1);
                 let block: [[T; 8]; 8] =
-                    std::array::from_fn(|i| from.offset(i as isize * columns.1).cast::<[T; 8]>().read_unaligned());
-                let rows = (0..8).map(|q| -> [T; 8] { std::array::from_fn(|i| block[i][q]) });
+                    array::from_fn(|i| from.offset(i as isize * columns.1).cast::<[T; 8]>().read_unaligned());
+                let rows = (0..8).map(|q| -> [T; 8] { array::from_fn(|i| block[i][q]) });
                 for (q, row) in rows.enumerate() {
                     panel.add((p + q) * width + j).cast::<[T; 8]>().write_unaligned(row);
                 }
@@ -372,14 +373,14 @@ unsafe fn turn_avx(panel: *mut f32, width: usize, (columns, step): (*const f32, 
         // SAFETY: eight elements of each of eight columns, and eight rows of eight in the panel.
         unsafe {
             let (from, to) = (columns.offset(p as isize + j as isize * step), panel.add(p * width + j));
-            let column: [__m256; 8] = std::array::from_fn(|i| _mm256_loadu_ps(from.offset(i as isize * step)));
+            let column: [__m256; 8] = array::from_fn(|i| _mm256_loadu_ps(from.offset(i as isize * step)));
             // Of two columns the elements 0, 1, 4, 5, or 2, 3, 6, 7, by turns.
-            let pair: [__m256; 8] = std::array::from_fn(|i| {
+            let pair: [__m256; 8] = array::from_fn(|i| {
                 let (x, y) = (column[i / 2 * 2], column[i / 2 * 2 + 1]);
                 if i % 2 == 0 { _mm256_unpacklo_ps(x, y) } else { _mm256_unpackhi_ps(x, y) }
             });
             // Of four columns the elements `i % 4` and `i % 4 + 4`.
-            let four: [__m256; 8] = std::array::from_fn(|i| {
+            let four: [__m256; 8] = array::from_fn(|i| {
                 let (half, row) = (i / 4 * 4, i % 4);
                 let (x, y) = (pair[half + row / 2], pair[half + row / 2 + 2]);
                 if row % 2 == 0 { _mm256_shuffle_ps::<0x44>(x, y) } else { _mm256_shuffle_ps::<0xEE>(x, y) }

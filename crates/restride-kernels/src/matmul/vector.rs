@@ -4,6 +4,7 @@
 
 use super::blocked::{self, DEPTH, Matrix, MatrixMut, SHARED, Shared};
 use super::panels::{Panels, Rows};
+use crate::support::array;
 use crate::support::cache::{CacheLevel, LINE, prefetch};
 use crate::support::convert::{Compute, Kind};
 use crate::support::stack::Stack;
@@ -99,8 +100,8 @@ unsafe fn across<T: Copy + Add<Output = T> + Mul<Output = T>>(
     let whole = k / (4 * LANES) * (4 * LANES);
     for p in (0..whole).step_by(4 * LANES) {
         for (l, sums) in sums.chunks_exact_mut(n).enumerate() {
-            let x: [T; 4] = std::array::from_fn(|i| factor(p + i * LANES + l));
-            let [a, b, c, d] = std::array::from_fn(|i| row(p + i * LANES + l));
+            let x: [T; 4] = array::from_fn(|i| factor(p + i * LANES + l));
+            let [a, b, c, d] = array::from_fn(|i| row(p + i * LANES + l));
             if n <= MADE {
                 // Short rows that come next.
                 for ahead in 4..8 {
@@ -160,8 +161,8 @@ unsafe fn brain<T: Compute + Add<Output = T> + Mul<Output = T>>(
     for (j, sums) in sums.chunks_mut(BRAIN).enumerate() {
         // Of fewer columns the last one again.
         let column = |i: usize| (BRAIN * j + i.min(sums.len() - 1)) as isize;
-        let runs: [*const u16; BRAIN] = std::array::from_fn(|i| from.wrapping_offset(column(i) * apart));
-        let mut made: [[T; LANES]; BRAIN] = std::array::from_fn(|i| sums[i.min(sums.len() - 1)]);
+        let runs: [*const u16; BRAIN] = array::from_fn(|i| from.wrapping_offset(column(i) * apart));
+        let mut made: [[T; LANES]; BRAIN] = array::from_fn(|i| sums[i.min(sums.len() - 1)]);
         for (line, chunks) in chunks.chunks(LINE / size_of::<u16>() / LANES).enumerate() {
             let first = line * (LINE / size_of::<u16>());
             runs.iter().for_each(|run| prefetch(run.wrapping_add(first).wrapping_offset(ahead), CacheLevel::Second));
@@ -288,7 +289,7 @@ impl<T: Compute + Zero + Add<Output = T> + Mul<Output = T>> isa::Work for Part<'
                     across(sums, (len, deep.len()), |p| x[first - depth.start + p], (rows.as_ptr(), len as isize));
                 }
             }
-            (0..len).for_each(|j| put(cell(j), std::array::from_fn(|l| sums[l * len + j]), add));
+            (0..len).for_each(|j| put(cell(j), array::from_fn(|l| sums[l * len + j]), add));
         }
     }
 }
@@ -315,7 +316,7 @@ unsafe fn columns<T: Copy + Zero + Add<Output = T> + Mul<Output = T>>(
         let sums = sums.filled(LANES * n, T::zero());
         // SAFETY: the caller's promise.
         unsafe { across(sums, (n, k), factor, (b.0, b.1)) }
-        (0..n).for_each(|j| put(j, std::array::from_fn(|l| sums[l * n + j])));
+        (0..n).for_each(|j| put(j, array::from_fn(|l| sums[l * n + j])));
         return;
     }
     let mut sums = [[T::zero(); LANES]; SIDE];
@@ -340,8 +341,8 @@ unsafe fn columns<T: Copy + Zero + Add<Output = T> + Mul<Output = T>>(
                 if b.1 == 1 {
                     // Four columns at once, each a run.
                     let runs: [*const T; 4] =
-                        std::array::from_fn(|i| from.wrapping_offset((j + i.min(sums.len() - 1)) as isize * b.2));
-                    let mut four: [[T; LANES]; 4] = std::array::from_fn(|i| sums[i.min(sums.len() - 1)]);
+                        array::from_fn(|i| from.wrapping_offset((j + i.min(sums.len() - 1)) as isize * b.2));
+                    let mut four: [[T; LANES]; 4] = array::from_fn(|i| sums[i.min(sums.len() - 1)]);
                     for p in (0..whole).step_by(LANES) {
                         if p % (LINE / size_of::<T>()) == 0 {
                             runs.iter().for_each(|run| {
@@ -487,7 +488,7 @@ pub unsafe fn plain_of<T: Compute, A: Rows<T> + ?Sized, B: Panels<T> + ?Sized>(
             for i in 0..m {
                 // SAFETY: as above; the row holds the elements.
                 unsafe { a.fill(i..i + 1, depth.clone(), DEPTH, row.as_mut_ptr()) }
-                let mut sums: [T; WIDE] = std::array::from_fn(|j| match j < columns.len() {
+                let mut sums: [T; WIDE] = array::from_fn(|j| match j < columns.len() {
                     // SAFETY: the caller's promise; no two parts have an element of `c`.
                     true => unsafe { cell(i, j).read() },
                     false => T::default(),

@@ -2,6 +2,7 @@
 
 use super::{Factor, Scaled};
 use crate::norm::softmax::{rows_room, rowwise};
+use crate::support::array;
 use crate::support::isa;
 use crate::support::number::Real;
 use crate::support::pack::{Compute, Stored, is_compute};
@@ -126,7 +127,7 @@ impl<T: Real, N: Factor<T>> PositionRows<'_, T, N> {
     /// `C` channels from `c` on, of a range of positions.
     #[inline(always)]
     fn channels<const C: usize>(&self, c: usize, first: usize, last: usize) {
-        let part = |of: &[N]| std::array::from_fn::<N, C, _>(|i| of[c + i]);
+        let part = |of: &[N]| array::from_fn::<N, C>(|i| of[c + i]);
         let (scale, shift) = (part(self.numbers.0), part(self.numbers.1));
         for p in first as isize..last as isize {
             let from = self.from.wrapping_offset(p * self.steps[1]).wrapping_add(c).cast::<[T; C]>();
@@ -134,7 +135,7 @@ impl<T: Real, N: Factor<T>> PositionRows<'_, T, N> {
             // SAFETY: `C` channels of a position, read before they are written.
             unsafe {
                 let x = from.read_unaligned();
-                to.write_unaligned(std::array::from_fn(|i| N::map(x[i], scale[i], shift[i])));
+                to.write_unaligned(array::from_fn(|i| N::map(x[i], scale[i], shift[i])));
             }
         }
     }

@@ -6,6 +6,7 @@
 
 use crate::conv::frame::{Planes, eight_evens};
 use crate::pool::{PoolWindows, Span};
+use crate::support::array;
 use crate::support::isa;
 use crate::support::pack::Compute;
 use crate::support::par::{self, EvenParts};
@@ -229,7 +230,7 @@ impl<T: Compute, F: Fold<T> + Copy> Pooling<'_, T, F> {
                 from = end;
             }
             for l in 0..N {
-                made[l] = self.fold.finish(std::array::from_fn(|p| parts[p][l]), divisor);
+                made[l] = self.fold.finish(array::from_fn(|p| parts[p][l]), divisor);
             }
         }
         // SAFETY: the caller's promise.
@@ -263,10 +264,8 @@ impl<T: Compute, F: Fold<T> + Copy> Pooling<'_, T, F> {
     #[inline(always)]
     unsafe fn planes<const P: usize>(&self, w: &[Span; 3], item: usize) {
         let of = |p: usize| (((item + p) / self.size[1]) as isize, ((item + p) % self.size[1]) as isize);
-        let x =
-            std::array::from_fn(|p| self.x.base.wrapping_offset(of(p).0 * self.x_sample + of(p).1 * self.x.channel));
-        let y =
-            std::array::from_fn(|p| self.y.base.wrapping_offset(of(p).0 * self.y_sample + of(p).1 * self.y.channel));
+        let x = array::from_fn(|p| self.x.base.wrapping_offset(of(p).0 * self.x_sample + of(p).1 * self.x.channel));
+        let y = array::from_fn(|p| self.y.base.wrapping_offset(of(p).0 * self.y_sample + of(p).1 * self.y.channel));
         // SAFETY: the caller's promise.
         unsafe { self.alone::<P>(w, x, y) }
     }
@@ -408,7 +407,7 @@ impl<T: Compute, F: Fold<T> + Copy> Pooling<'_, T, F> {
                 parts[0] = part[l];
                 self.fold.finish(parts, divisor)
             };
-            write_side::<T, 8>(std::array::from_fn(finish), 8, y, out);
+            write_side::<T, 8>(array::from_fn(finish), 8, y, out);
         }
     }
 
@@ -466,7 +465,7 @@ impl<T: Compute, F: Fold<T> + Copy> Pooling<'_, T, F> {
                     (parts[0], parts[1]) = (first[l], second[l]);
                     self.fold.finish(parts, divisor)
                 };
-                write_side::<T, SIDE>(std::array::from_fn(finish), n, y, out);
+                write_side::<T, SIDE>(array::from_fn(finish), n, y, out);
             }
             return;
         }
@@ -508,10 +507,10 @@ impl<T: Compute, F: Fold<T> + Copy> Pooling<'_, T, F> {
                 i += w[0].step;
             }
             let finish = |l: usize| {
-                let parts = std::array::from_fn(|p| if p < F::PARTS { parts[p][l] } else { F::START });
+                let parts = array::from_fn(|p| if p < F::PARTS { parts[p][l] } else { F::START });
                 self.fold.finish(parts, divisor)
             };
-            write_side::<T, SIDE>(std::array::from_fn(finish), n, y, out);
+            write_side::<T, SIDE>(array::from_fn(finish), n, y, out);
         }
     }
 }

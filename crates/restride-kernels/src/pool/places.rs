@@ -4,6 +4,7 @@ use super::lanes::{AlikeWindows, GROUPS, HALF, Pooling, eight, is_common, write_
 use super::{Greatest, Span};
 use crate::conv::frame::Planes;
 use crate::conv::planes;
+use crate::support::array;
 use crate::support::isa;
 use crate::support::number::Ordered;
 use crate::support::par::EvenParts;
@@ -110,7 +111,7 @@ impl<T: Ordered> PlacedMaxima<'_, T> {
         let start = |z: usize, y: usize| (z * s.input[1] + y) * s.input[2];
         let first = (start(w[0].start, w[1].start) + w[2].start) as i32;
         let mut best = [T::LEAST; 8];
-        let mut places: [i32; 8] = std::array::from_fn(|l| first + (l * LANE) as i32);
+        let mut places: [i32; 8] = array::from_fn(|l| first + (l * LANE) as i32);
         // SAFETY: the caller's promise.
         unsafe {
             let mut i = w[0].start;

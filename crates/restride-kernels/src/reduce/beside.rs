@@ -2,6 +2,7 @@
 
 use super::joined::{block, is_real, side};
 use super::lanes;
+use crate::support::array;
 use crate::support::cache::{CacheLevel, LINE, prefetch};
 use crate::support::convert::Compute;
 use crate::support::isa;
@@ -167,7 +168,7 @@ impl<T: Compute, J: Fn(T, T) -> T + Copy> isa::Work for PartByPart<'_, '_, T, J>
                 // SAFETY: elements of the rows.
                 unsafe {
                     if count == 4 {
-                        join_parts(to, std::array::from_fn(|k| row(start + part(i + k))), unit, join);
+                        join_parts(to, array::from_fn(|k| row(start + part(i + k))), unit, join);
                     } else {
                         to.fill(unit);
                         while r + 3 * side < end {

@@ -1,5 +1,6 @@
 //! Shared by all kernels: conversion, packing, loops over layouts, arithmetic, scratch, threads.
 
+pub(crate) mod array;
 pub mod cache;
 mod compute;
 pub mod convert;

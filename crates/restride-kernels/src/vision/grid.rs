@@ -1,5 +1,6 @@
 //! Sampling of images at given positions, and the positions that an affine map gives.
 
+use crate::support::array;
 use crate::support::isa;
 use crate::support::number::Real;
 use crate::support::pack::{Compute, Target, pack, with_compute};
@@ -238,8 +239,8 @@ impl<T: Real> SumTaps<'_, T> {
     #[inline(always)]
     fn add<const R: usize>(&mut self, k: usize, zeros: bool) {
         let (points, len) = (self.out.len(), self.plane.len());
-        let places: [&[u32]; R] = std::array::from_fn(|r| &self.places[(k + r) * points..][..points]);
-        let weights: [&[T]; R] = std::array::from_fn(|r| &self.weights[(k + r) * points..][..points]);
+        let places: [&[u32]; R] = array::from_fn(|r| &self.places[(k + r) * points..][..points]);
+        let weights: [&[T]; R] = array::from_fn(|r| &self.weights[(k + r) * points..][..points]);
         for (p, out) in self.out.iter_mut().enumerate() {
             let mut sum = *out;
             for r in 0..R {
