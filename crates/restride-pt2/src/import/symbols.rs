@@ -4,7 +4,7 @@ use crate::expressions::{self, ExprNames};
 use crate::model::{self, ExportedProgram, SymNumber};
 use restride_ir::{CollectTree, Expr, Result, Symbol};
 use std::cell::RefCell;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 /// Symbols by name.
@@ -73,13 +73,18 @@ fn collect(graph: &model::FileGraph, mentioned: &Mentioned) {
     }
 }
 
-/// Ranges of expressions other than lone symbols.
+/// Ranges of expressions other than lone symbols. What torch.export fixed to one size may leave a range of symbols that nothing reads.
 pub fn ranges(exported: &ExportedProgram, symbols: &Symbols) -> Result<Vec<(Expr, Option<i64>, Option<i64>)>> {
-    let read = exported.range_constraints.iter().map(|(key, range)| {
+    let mut ranges = Vec::new();
+    for (key, range) in &exported.range_constraints {
         let e = expressions::parse(key, symbols)?;
-        Ok((e, range.min_val, range.max_val))
-    });
-    read.filter(|r| !matches!(r, Ok((Expr::Sym(_), ..)))).collect()
+        let mut read = BTreeSet::new();
+        e.symbols(&mut read);
+        if !matches!(e, Expr::Sym(_)) && read.iter().all(|s| symbols.contains_key(s.name())) {
+            ranges.push((e, range.min_val, range.max_val));
+        }
+    }
+    Ok(ranges)
 }
 
 /// A number of a type.
@@ -90,4 +95,22 @@ pub fn number(s: &SymNumber, symbols: &Symbols) -> Result<Expr> {
         SymNumber::AsFloat(x) => Expr::float(x.0),
         SymNumber::AsBool(b) => Expr::Bool(*b),
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn ranges_of_symbols_that_nothing_reads_are_left_out() {
+        let text = r#"{"graph_module": {"graph": {"inputs": [], "outputs": [], "nodes": [], "tensor_values": {},
+             "sym_int_values": {"n": {"as_expr": {"expr_str": "Symbol('s0')"}}}, "sym_bool_values": {}},
+             "signature": {"input_specs": [], "output_specs": []}, "module_call_graph": []},
+            "opset_version": {}, "schema_version": {"major": 8, "minor": 2}, "range_constraints": {
+             "s0": {"min_val": 2, "max_val": 8}, "2*s0": {"min_val": 4, "max_val": 16}, "4*s29": {"min_val": 4, "max_val": 32}}}"#;
+        let exported: ExportedProgram = model::parse(text.as_bytes()).unwrap();
+        let (symbols, _) = declare(&exported).unwrap();
+        let read: Vec<_> = ranges(&exported, &symbols).unwrap().into_iter().map(|(e, ..)| e.to_string()).collect();
+        assert_eq!(read, ["2*s0"]);
+    }
 }
