@@ -3,7 +3,7 @@
 use std::mem::MaybeUninit;
 
 /// As [`std::array::from_fn`], for numbers and vectors. Kernels have hundreds of these, and that one, which drops what it has if a
-/// closure panics, is ten times the code for the compiler.
+/// closure panics, is three times the code for the compiler.
 #[inline(always)]
 pub(crate) fn from_fn<T: Copy, const N: usize>(mut element: impl FnMut(usize) -> T) -> [T; N] {
     let mut all = MaybeUninit::<[T; N]>::uninit();
