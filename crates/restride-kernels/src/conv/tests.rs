@@ -1,7 +1,6 @@
 //! Convolutions against their definition, in all layouts.
 
 use super::*;
-use crate::support::array;
 use crate::support::isa::tests::on_each;
 use restride_tensor::{DType, Layout, RawTensor};
 
@@ -189,7 +188,8 @@ const DRAWN: &[Drawn] = &[
 
 impl Shape {
     fn drawn(([kernel, stride, pad, dilation, input], [groups, cin, cout], batch): Drawn) -> Shape {
-        let output = array::from_fn(|d| (input[d] + 2 * pad[d] - dilation[d] * (kernel[d] - 1) - 1) / stride[d] + 1);
+        let output =
+            std::array::from_fn(|d| (input[d] + 2 * pad[d] - dilation[d] * (kernel[d] - 1) - 1) / stride[d] + 1);
         Shape { batch, groups, cin, cout, w: Window { input, kernel, output, stride, pad, dilation } }
     }
     /// Sizes of input, weight and result.
