@@ -27,6 +27,8 @@ pub(super) const FRAME: usize = 1 << 15;
 const LARGE_FRAME: usize = 5 << 14;
 /// Elements of a filter from which on it is a large one.
 const LARGE_FILTER: usize = 1 << 15;
+/// Those of a packed one, which each box reads anew: it leaves no room in the second cache.
+const PACKED_FILTER: usize = 1 << 18;
 /// Most terms of a sum.
 const TERMS: usize = 1 << 13;
 /// Elements of results that are computed before they are put into planes.
@@ -76,7 +78,7 @@ impl TiledConv<'_> {
         let rows = if channels > 1 { 1 } else { threads };
         let fits = terms <= TERMS && s.cout >= FEWEST;
         let packed = matches!(self.filter, ConvFilter::Packed(_));
-        let large = !packed && s.cout * terms >= LARGE_FILTER;
+        let large = s.cout * terms >= if packed { PACKED_FILTER } else { LARGE_FILTER };
         let room = if large { LARGE_FRAME } else { FRAME };
         let boxes = fits.then(|| WindowBoxes::of(s, &self.x, channels, rows, room)).flatten()?;
         // A filter in strides is put into panels for each box.
