@@ -15,6 +15,7 @@ use crate::matmul::blocked::DEPTH;
 use crate::matmul::packed::place;
 use crate::matmul::panels::{Panels, Strided, pack};
 use crate::support::array;
+use crate::support::cache::{CacheLevel, prefetch};
 use crate::support::epilogue::Epilogue;
 use crate::support::isa::{Isa, isa};
 use crate::support::par::EvenParts;
@@ -267,11 +268,20 @@ impl BoxSums<'_> {
         let mut start = 0;
         while start < all {
             let end = all.min(start + DEPTH);
+            let mut next = std::ptr::null()..std::ptr::null();
             // SAFETY: the caller's promise; the memory has a block of all channels of a panel.
             unsafe {
                 let (panel, pitch) = match self.filter {
                     Panel::Packed(filter) => {
                         let (at, pitch) = place::<f32>(all, self.channels, start, first, 2 * V::LANES);
+                        if all * self.channels >= PACKED_FILTER {
+                            // Of the next panel where this was its last block.
+                            let (start, first) = if end < all { (end, first) } else { (0, first + wide) };
+                            if first < self.channels {
+                                let (at, _) = place::<f32>(all, self.channels, start, first, 2 * V::LANES);
+                                next = filter.add(at)..filter.add(at + DEPTH.min(all - start) * pitch);
+                            }
+                        }
                         (filter.add(at), pitch)
                     }
                     Panel::InStrides(weights) => {
@@ -286,6 +296,7 @@ impl BoxSums<'_> {
                     terms: &self.terms[start..end],
                     panel,
                     pitch,
+                    next,
                     from: self.from.add(rows.start * self.row),
                     row: self.row,
                     near: self.near,
@@ -407,6 +418,8 @@ struct Sweep<'a> {
     terms: &'a [u32],
     panel: *const f32,
     pitch: usize,
+    /// The block that is read after this one, of a filter that comes from memory; else empty.
+    next: Range<*const f32>,
     from: *const f32,
     row: usize,
     near: usize,
@@ -427,11 +440,19 @@ impl Task for Sweep<'_> {
         let tiles = all.div_ceil(WINDOWS);
         let (size, more) = (all / tiles, all % tiles);
         let two = self.wide > V::LANES;
+        // Each term of each tile fetches as much of the next block.
+        let bytes = self.next.end.addr() - self.next.start.addr();
+        let pace = bytes.div_ceil(tiles * self.terms.len());
         let (mut row, mut column) = (0, 0);
         let mut tile = 0;
         while tile < tiles {
             let n = size + usize::from(tile < more);
-            let mut of = WindowTile { from: [self.from; WINDOWS], to: [self.to; WINDOWS] };
+            let mut of = WindowTile {
+                from: [self.from; WINDOWS],
+                to: [self.to; WINDOWS],
+                next: self.next.start.wrapping_byte_add(tile * self.terms.len() * pace),
+                pace,
+            };
             let mut i = 0;
             while i < n {
                 of.from[i] = self.from.wrapping_add(row * self.row + column * self.near);
@@ -463,10 +484,13 @@ impl Task for Sweep<'_> {
     }
 }
 
-/// Windows of a tile: where they begin in the input, and their results.
+/// Windows of a tile: where they begin in the input, their results, and the part of the next block that is fetched with them.
 struct WindowTile {
     from: [*const f32; WINDOWS],
     to: [*mut f32; WINDOWS],
+    /// What is fetched meanwhile, and bytes of it for each term.
+    next: *const f32,
+    pace: usize,
 }
 
 impl Sweep<'_> {
@@ -482,6 +506,7 @@ impl Sweep<'_> {
             let mut sums = [[V::splat(0.0); M]; W];
             let windows: [*const f32; W] = array::from_fn(|i| of.from[first + i]);
             let mut panel = self.panel;
+            let mut next = of.next;
             let mut term = self.terms.as_ptr();
             let stop = term.add(self.terms.len());
             while term < stop {
@@ -493,6 +518,8 @@ impl Sweep<'_> {
                         sums[i][j] = sums[i][j].plus_product(weights[j], x);
                     }
                 }
+                prefetch(next, CacheLevel::Second);
+                next = next.wrapping_byte_add(of.pace);
                 panel = panel.add(self.pitch);
                 term = term.add(1);
             }
