@@ -268,7 +268,7 @@ impl BoxSums<'_> {
         let mut start = 0;
         while start < all {
             let end = all.min(start + DEPTH);
-            let mut next = std::ptr::null()..std::ptr::null();
+            let mut next = None;
             // SAFETY: the caller's promise; the memory has a block of all channels of a panel.
             unsafe {
                 let (panel, pitch) = match self.filter {
@@ -279,7 +279,7 @@ impl BoxSums<'_> {
                             let (start, first) = if end < all { (end, first) } else { (0, first + wide) };
                             if first < self.channels {
                                 let (at, _) = place::<f32>(all, self.channels, start, first, 2 * V::LANES);
-                                next = filter.add(at)..filter.add(at + DEPTH.min(all - start) * pitch);
+                                next = Some(filter.add(at)..filter.add(at + DEPTH.min(all - start) * pitch));
                             }
                         }
                         (filter.add(at), pitch)
@@ -296,7 +296,8 @@ impl BoxSums<'_> {
                     terms: &self.terms[start..end],
                     panel,
                     pitch,
-                    next,
+                    // What is here already takes no time, but an address without a page would.
+                    next: next.unwrap_or(panel..panel),
                     from: self.from.add(rows.start * self.row),
                     row: self.row,
                     near: self.near,
@@ -418,7 +419,7 @@ struct Sweep<'a> {
     terms: &'a [u32],
     panel: *const f32,
     pitch: usize,
-    /// The block that is read after this one, of a filter that comes from memory; else empty.
+    /// The block that is read after this one, of a filter that comes from memory; else an empty range of this one.
     next: Range<*const f32>,
     from: *const f32,
     row: usize,
