@@ -28,7 +28,7 @@ pub(super) const FRAME: usize = 1 << 15;
 const LARGE_FRAME: usize = 5 << 14;
 /// Elements of a filter from which on it is a large one.
 const LARGE_FILTER: usize = 1 << 15;
-/// Those of a packed one, which each box reads anew: it leaves no room in the second cache.
+/// Those of a packed one: the second cache does not keep it from one box to the next.
 const PACKED_FILTER: usize = 1 << 18;
 /// Most terms of a sum.
 const TERMS: usize = 1 << 13;
@@ -268,36 +268,36 @@ impl BoxSums<'_> {
         let mut start = 0;
         while start < all {
             let end = all.min(start + DEPTH);
-            let mut next = None;
             // SAFETY: the caller's promise; the memory has a block of all channels of a panel.
             unsafe {
-                let (panel, pitch) = match self.filter {
+                let (panel, pitch, next) = match self.filter {
                     Panel::Packed(filter) => {
-                        let (at, pitch) = place::<f32>(all, self.channels, start, first, 2 * V::LANES);
-                        if all * self.channels >= PACKED_FILTER {
-                            // Of the next panel where this was its last block.
-                            let (start, first) = if end < all { (end, first) } else { (0, first + wide) };
-                            if first < self.channels {
-                                let (at, _) = place::<f32>(all, self.channels, start, first, 2 * V::LANES);
-                                next = Some(filter.add(at)..filter.add(at + DEPTH.min(all - start) * pitch));
-                            }
-                        }
-                        (filter.add(at), pitch)
+                        let block = |start: usize, first: usize| {
+                            let (at, pitch) = place::<f32>(all, self.channels, start, first, 2 * V::LANES);
+                            let len = DEPTH.min(all - start) * pitch;
+                            (filter.add(at)..filter.add(at + len), pitch)
+                        };
+                        let (here, pitch) = block(start, first);
+                        // Behind the last block of a panel, the next panel's first one; behind the last panel, the first again.
+                        let (after, column) =
+                            if end < all { (end, first) } else { (0, (first + wide) % self.channels) };
+                        let (next, _) = block(after, column);
+                        (here.start, pitch, next)
                     }
                     Panel::InStrides(weights) => {
                         // A single block is still there for further rows.
                         if rows.start == 0 || all > DEPTH {
                             weights.fill(start..end, first..first + wide, 2 * V::LANES, own);
                         }
-                        (own.cast_const(), 2 * V::LANES)
+                        // Nothing is left to fetch.
+                        (own.cast_const(), 2 * V::LANES, own.cast_const()..own.cast_const())
                     }
                 };
                 self.set.run(&Sweep {
                     terms: &self.terms[start..end],
                     panel,
                     pitch,
-                    // What is here already takes no time, but an address without a page would.
-                    next: next.unwrap_or(panel..panel),
+                    next,
                     from: self.from.add(rows.start * self.row),
                     row: self.row,
                     near: self.near,
@@ -419,7 +419,7 @@ struct Sweep<'a> {
     terms: &'a [u32],
     panel: *const f32,
     pitch: usize,
-    /// The block that is read after this one, of a filter that comes from memory; else an empty range of this one.
+    /// The packed block that is read after this one; else an empty range that has an address: one without a page takes time.
     next: Range<*const f32>,
     from: *const f32,
     row: usize,
