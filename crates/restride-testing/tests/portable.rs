@@ -224,22 +224,52 @@ fn compositions_are_said_by_core_operators() {
         let text = format!(
             "graph(%x: f32[2, 3, 4], %m: f32[5, 4], %b: f32[5], %t: f32[4, 5], %c: f32[4], %p: f32[3, 4], %i: i64[1], %y: f32[2, 1, 4]) {{\n  %k: bool[3, 4] = aten.gt.Scalar(%p, 5)\n  {body}\n  return %w\n}}"
         );
-        let before = functional(&text);
-        let after = portable(&before).unwrap();
-        verify(&after).unwrap_or_else(|e| panic!("{e:?}\n{}", print(&after)));
-        only_core(&after);
-        let given = inputs(&before);
-        let run = |p: &Program| {
-            Leftovers::interp(p, &given, &RunOptions::default()).unwrap_or_else(|e| panic!("{e}\n{}", print(p)))
-        };
-        if let Some(d) = close(&run(&before), &run(&after)) {
-            panic!("{d}\n{}", print(&after));
-        }
+        in_core_operators(&text);
     }
     let after =
         portable(&functional("graph(%x: f32[2, 3]) {\n  %w: f32[2, 3] = aten.lgamma.default(%x)\n  return %w\n}"))
             .unwrap();
     assert_eq!(count(&after, "aten.lgamma.default"), 1);
+}
+
+/// Portable with core operators alone, and the same values but for rounding.
+fn in_core_operators(text: &str) {
+    let before = functional(text);
+    let after = portable(&before).unwrap();
+    verify(&after).unwrap_or_else(|e| panic!("{e:?}\n{}", print(&after)));
+    only_core(&after);
+    let given = inputs(&before);
+    let run = |p: &Program| {
+        Leftovers::interp(p, &given, &RunOptions::default()).unwrap_or_else(|e| panic!("{e}\n{}", print(p)))
+    };
+    if let Some(d) = close(&run(&before), &run(&after)) {
+        panic!("{d}\n{}", print(&after));
+    }
+}
+
+/// A form of several operators rounds 16-bit floats once, as the operator's own kernel does.
+#[test]
+fn forms_of_16_bit_floats_round_once() {
+    for d in ["bf16", "f16"] {
+        for call in [
+            "silu.default(%h)",
+            "hardswish.default(%h)",
+            "hardsigmoid.default(%h)",
+            "softplus.default(%h)",
+            "mish.default(%h)",
+            "addcmul.default(%h, %h, %h, value=0.3)",
+            "addcdiv.default(%h, %h, %h, value=0.3)",
+            "std.dim(%h, [-1])",
+            "linalg_vector_norm.default(%h, 2, [-1])",
+            "linalg_vector_norm.default(%h, 3, [-1])",
+            "linalg_vector_norm.default(%h, 0, [-1])",
+        ] {
+            let sizes = if call.contains("[-1]") { "2, 3" } else { "2, 3, 4" };
+            in_core_operators(&format!(
+                "graph(%x: f32[2, 3, 4]) {{\n  %s: f32[2, 3, 4] = aten.mul.Scalar(%x, 0.173)\n  %h: {d}[2, 3, 4] = aten._to_copy.default(%s, dtype={d})\n  %w: {d}[{sizes}] = aten.{call}\n  return %w\n}}"
+            ));
+        }
+    }
 }
 
 /// What differs by more than rounding.

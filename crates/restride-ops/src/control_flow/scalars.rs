@@ -262,6 +262,20 @@ fn sym_numel(c: &Call<'_>) -> Result<Scalar> {
 fn sym_storage_offset(c: &Call<'_>) -> Result<Scalar> {
     Ok(Scalar::Int(c.args.tensor(0)?.layout().offset))
 }
+fn is_same_size(c: &Call<'_>) -> Result<Scalar> {
+    Ok(Scalar::Bool(c.args.tensor(0)?.sizes() == c.args.tensor(1)?.sizes()))
+}
+
+/// Traces of forward gradients ask it of values without gaps; a view does not know the storage around it.
+fn same_storage_numel(c: &Call<'_>) -> Result<Scalar> {
+    let own = |i: usize| -> Result<usize> {
+        let t = c.args.tensor(i)?;
+        let all = t.layout().offset == 0 && t.layout().is_dense();
+        ensure!(all, "unsupported: the number of elements in the storage of a view; its base may be larger");
+        Ok(t.numel())
+    };
+    Ok(Scalar::Bool(own(0)? == own(1)?))
+}
 
 fn item(c: &Call<'_>) -> Result<Scalar> {
     let t = c.args.tensor(0)?;
@@ -306,6 +320,8 @@ pub(crate) static OPS: &[OpDef] = &[
     OpDef { strided: true, ..number("sym_stride.int", sym_stride) },
     number("sym_numel", sym_numel),
     OpDef { strided: true, ..number("sym_storage_offset", sym_storage_offset) },
+    number("is_same_size", is_same_size),
+    OpDef { strided: true, ..number("_has_same_storage_numel", same_storage_numel) },
     number("item", item),
     number("_local_scalar_dense", item),
 ];

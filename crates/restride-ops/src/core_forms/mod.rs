@@ -66,6 +66,22 @@ fn swap_last(e: &mut dyn Emit, v: Val) -> Result<Val> {
     emit!(e, "aten.permute.default", v, order)
 }
 
+/// Decomposes a call on 16-bit floats in f32 and rounds the results once, as PyTorch's kernels and its own decompositions do.
+fn in_f32(e: &mut dyn Emit, a: &ValArgs<'_>, form: DecomposeFn) -> Vals {
+    let types: Vec<DType> = a.0.iter().flat_map(Arg::values).map(|v| dtype(e, *v)).filter(|d| d.is_float()).collect();
+    let narrow = match types[..] {
+        [d @ (DType::F16 | DType::BF16), ref rest @ ..] if rest.iter().all(|r| *r == d) => d,
+        _ => return form(e, a),
+    };
+    let to = |e: &mut dyn Emit, v: Val, have: DType, to: DType| match dtype(e, v) == have {
+        true => emit!(e, "aten._to_copy.default", v, to),
+        false => Ok(v),
+    };
+    let wide = a.0.iter().map(|x| x.try_map(|v| to(e, *v, narrow, DType::F32), |s| Ok(*s)));
+    let wide = wide.collect::<Result<Vec<_>>>()?;
+    form(e, &Args(&wide))?.into_iter().map(|v| to(e, v, DType::F32, narrow)).collect()
+}
+
 type CoreForm = (&'static [&'static str], DecomposeFn);
 
 /// Decomposes an operator into another one with the same arguments.
@@ -117,22 +133,11 @@ static SAID: &[CoreForm] = &[
     (&["aten._safe_softmax.default"], safe_softmax),
     (&["aten.max_pool2d.default"], max_pool2d),
     (&["aten.max_pool3d.default"], max_pool3d),
-    (&["aten.silu.default"], silu),
-    (&["aten.hardsigmoid.default"], |e, a| {
-        let x = hard(e, a)?;
-        one_of(emit!(e, "aten.div.Scalar", x, 6)?)
-    }),
-    (&["aten.hardswish.default"], |e, a| {
-        let x = hard(e, a)?;
-        let x = emit!(e, "aten.mul.Tensor", *a.tensor(0)?, x)?;
-        one_of(emit!(e, "aten.div.Scalar", x, 6)?)
-    }),
-    (&["aten.softplus.default"], softplus),
-    (&["aten.mish.default"], |e, a| {
-        let curve = emit!(e, "aten.softplus.default", *a.tensor(0)?)?;
-        let curve = emit!(e, "aten.tanh.default", curve)?;
-        one_of(emit!(e, "aten.mul.Tensor", *a.tensor(0)?, curve)?)
-    }),
+    (&["aten.silu.default"], |e, a| in_f32(e, a, silu)),
+    (&["aten.hardsigmoid.default"], |e, a| in_f32(e, a, hardsigmoid)),
+    (&["aten.hardswish.default"], |e, a| in_f32(e, a, hardswish)),
+    (&["aten.softplus.default"], |e, a| in_f32(e, a, softplus)),
+    (&["aten.mish.default"], |e, a| in_f32(e, a, mish)),
     (&["aten.relu6.default"], |e, a| one_of(emit!(e, "aten.hardtanh.default", pass(a, 0), 0, 6)?)),
     (&["aten.square.default"], |e, a| one_of(emit!(e, "aten.mul.Tensor", pass(a, 0), pass(a, 0))?)),
     (&["aten.exp2.default"], |e, a| one_of(emit!(e, "aten.pow.Scalar", 2, pass(a, 0))?)),
@@ -144,9 +149,9 @@ static SAID: &[CoreForm] = &[
     (&["aten.clamp_max.Tensor"], |e, a| one_of(emit!(e, "aten.clamp.Tensor", pass(a, 0), (), pass(a, 1))?)),
     (&["aten.masked_fill.Scalar", "aten.masked_fill.Tensor"], masked_fill),
     (&["aten.where.ScalarOther", "aten.where.ScalarSelf", "aten.where.Scalar"], choose),
-    (&["aten.addcmul.default"], |e, a| addcmul(e, a, "aten.mul.Tensor")),
-    (&["aten.addcdiv.default"], |e, a| addcmul(e, a, "aten.div.Tensor")),
-    (&["aten.lerp.Scalar"], lerp),
+    (&["aten.addcmul.default"], |e, a| in_f32(e, a, |e, a| addcmul(e, a, "aten.mul.Tensor"))),
+    (&["aten.addcdiv.default"], |e, a| in_f32(e, a, |e, a| addcmul(e, a, "aten.div.Tensor"))),
+    (&["aten.lerp.Scalar"], |e, a| in_f32(e, a, lerp)),
     (&["aten.isfinite.default"], isfinite),
     (&["aten.floor_divide.default"], |e, a| one_of(emit!(e, "aten.div.Tensor_mode", pass(a, 0), pass(a, 1), "floor")?)),
     (&["aten.floor_divide.Scalar"], |e, a| one_of(emit!(e, "aten.div.Scalar_mode", pass(a, 0), pass(a, 1), "floor")?)),
@@ -156,12 +161,12 @@ static SAID: &[CoreForm] = &[
     (&["aten.all.dim"], |e, a| all(e, a, "aten.any.dim")),
     (&["aten.all.dims"], |e, a| all(e, a, "aten.any.dims")),
     (&["aten.var.default"], |e, a| one_of(variance(e, a)?.0)),
-    (&["aten.std.default", "aten.std.dim", "aten.std.correction"], deviation),
+    (&["aten.std.default", "aten.std.dim", "aten.std.correction"], |e, a| in_f32(e, a, deviation)),
     (&["aten.var_mean.default", "aten.var_mean.dim", "aten.var_mean.correction"], |e, a| {
         let (var, mean) = variance(e, a)?;
         Ok(smallvec![var, mean])
     }),
-    (&["aten.linalg_vector_norm.default"], vector_norm),
+    (&["aten.linalg_vector_norm.default"], |e, a| in_f32(e, a, vector_norm)),
     (&["aten.sum.default"], whole_sum),
     (&["aten.max.default"], |e, a| extreme(e, a, "aten.amax.default")),
     (&["aten.min.default"], |e, a| extreme(e, a, "aten.amin.default")),

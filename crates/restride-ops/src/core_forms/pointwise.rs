@@ -7,9 +7,26 @@ pub(super) fn silu(e: &mut dyn Emit, a: &ValArgs<'_>) -> Vals {
     one_of(emit!(e, "aten.mul.Tensor", *a.tensor(0)?, s)?)
 }
 
-pub(super) fn hard(e: &mut dyn Emit, a: &ValArgs<'_>) -> Result<Val> {
+fn hard(e: &mut dyn Emit, a: &ValArgs<'_>) -> Result<Val> {
     let x = emit!(e, "aten.add.Scalar", *a.tensor(0)?, 3)?;
     emit!(e, "aten.clamp.default", x, 0, 6)
+}
+
+pub(super) fn hardsigmoid(e: &mut dyn Emit, a: &ValArgs<'_>) -> Vals {
+    let x = hard(e, a)?;
+    one_of(emit!(e, "aten.div.Scalar", x, 6)?)
+}
+
+pub(super) fn hardswish(e: &mut dyn Emit, a: &ValArgs<'_>) -> Vals {
+    let x = hard(e, a)?;
+    let x = emit!(e, "aten.mul.Tensor", *a.tensor(0)?, x)?;
+    one_of(emit!(e, "aten.div.Scalar", x, 6)?)
+}
+
+pub(super) fn mish(e: &mut dyn Emit, a: &ValArgs<'_>) -> Vals {
+    let curve = emit!(e, "aten.softplus.default", *a.tensor(0)?)?;
+    let curve = emit!(e, "aten.tanh.default", curve)?;
+    one_of(emit!(e, "aten.mul.Tensor", *a.tensor(0)?, curve)?)
 }
 
 pub(super) fn softplus(e: &mut dyn Emit, a: &ValArgs<'_>) -> Vals {
@@ -138,17 +155,28 @@ pub(super) fn vector_norm(e: &mut dyn Emit, a: &ValArgs<'_>) -> Vals {
     ensure!(a.is_none(4), "a norm in another type");
     let (over, keep) = (dims(e, x, a.opt_ints(2)?), a.bool(3)?);
     let order = a.scalar(1)?.as_f64();
-    let size = emit!(e, "aten.abs.default", x)?;
-    one_of(if order == 2.0 {
+    if order == 0.0 {
+        let (some, to) = (emit!(e, "aten.ne.Scalar", x, 0)?, dtype(e, x));
+        let some = emit!(e, "aten._to_copy.default", some, to)?;
+        return one_of(emit!(e, "aten.sum.dim_IntList", some, over, keep)?);
+    }
+    let sum_of = |e: &mut dyn Emit, v: Val| emit!(e, "aten.sum.dim_IntList", v, over.clone(), keep);
+    if order == 2.0 {
         let square = emit!(e, "aten.mul.Tensor", x, x)?;
-        let sum = emit!(e, "aten.sum.dim_IntList", square, over, keep)?;
-        emit!(e, "aten.sqrt.default", sum)?
-    } else if order == 1.0 {
-        emit!(e, "aten.sum.dim_IntList", size, over, keep)?
+        let sum = sum_of(e, square)?;
+        return one_of(emit!(e, "aten.sqrt.default", sum)?);
+    }
+    let size = emit!(e, "aten.abs.default", x)?;
+    one_of(if order == 1.0 {
+        sum_of(e, size)?
     } else if order == f64::INFINITY {
         emit!(e, "aten.amax.default", size, over, keep)?
+    } else if order == f64::NEG_INFINITY {
+        emit!(e, "aten.amin.default", size, over, keep)?
     } else {
-        return fail(format!("a norm of order {order}"));
+        let power = emit!(e, "aten.pow.Tensor_Scalar", size, order)?;
+        let sum = sum_of(e, power)?;
+        emit!(e, "aten.pow.Tensor_Scalar", sum, 1.0 / order)?
     })
 }
 

@@ -1,11 +1,11 @@
 //! Embeddings: rows of a table by index, single or reduced in bags, and their gradient.
 
+mod backward;
 mod grad;
 
-use crate::support::composite::composite;
 use crate::support::scratch::stored;
 use crate::support::*;
-use restride_ir::{Args, Call, DType, Emit, Meta, OpDef};
+use restride_ir::{Args, Call, DType, Meta, OpDef};
 use restride_kernels::embedding::{self, Bag, Entries};
 use restride_kernels::support::pack::{pack, packed_rooms, unpack};
 use restride_kernels::support::scratch::{Temp, room};
@@ -197,35 +197,6 @@ fn bag_scratch(a: &Args<'_, Meta>, outs: &[Meta]) -> Result<usize> {
     Ok(lists + embedding::bags_room(table, mode(a.int(4)?)?, stored(&outs[0])).max(found))
 }
 
-/// `_embedding_bag_per_sample_weights_backward(grad, weight, indices, offsets, offset2bag, mode, padding_idx)`: for each
-/// index the product of its row with the gradient of its bag.
-fn sample_weights_backward(e: &mut dyn Emit, a: &ValArgs<'_>) -> Vals {
-    let (g, table) = (*a.tensor(0)?, *a.tensor(1)?);
-    ensure!(a.int(5)? == 0, "embedding_bag_backward: per_sample_weights only supported for mode='sum'");
-    let wide = |e: &mut dyn Emit, i: usize| emit!(e, "aten._to_copy.default", *a.tensor(i)?, DType::I64);
-    let at = wide(e, 2)?;
-    ensure!(e.meta(at).rank() == 1 && e.meta(table).rank() == 2, "embedding_bag_backward: expected a list of indices");
-    let n = sizes(e, at)[0];
-    let bag = if n > 0 && sizes(e, *a.tensor(4)?) == [0] {
-        // The forward part has not written the bags of indices.
-        let (offsets, places) = (wide(e, 3)?, emit!(e, "aten.arange.default", n, DType::I64)?);
-        let next = emit!(e, "aten.searchsorted.Tensor", offsets, places, false, true)?;
-        emit!(e, "aten.sub.Scalar", next, 1)?
-    } else {
-        wide(e, 4)?
-    };
-    let rows = emit!(e, "aten.index_select.default", table, 0, at)?;
-    let grads = emit!(e, "aten.index_select.default", g, 0, bag)?;
-    let out = emit!(e, "aten.mul.Tensor", rows, grads)?;
-    let out = emit!(e, "aten.sum.dim_IntList", out, [1])?;
-    let padding = a.int(6)?;
-    if padding < 0 {
-        return Ok(smallvec![out]);
-    }
-    let skipped = emit!(e, "aten.eq.Scalar", at, padding)?;
-    Ok(smallvec![emit!(e, "aten.masked_fill.Scalar", out, skipped, 0)?])
-}
-
 macro_rules! bag {
     ($schema:literal, $wraps:literal, $keeps:literal, $samples:expr) => {
         close($schema, |a| bag_infer(a, $wraps, $keeps), |c| run_bag(c, $wraps), bag_scratch, samples!($samples))
@@ -243,11 +214,11 @@ pub(crate) static OPS: &[OpDef] = &[
     bag!("_embedding_bag_forward_only", false, false, || bag_samples(false)),
     bag!("embedding_bag.padding_idx", true, false, || bag_samples(true)),
     bag!("embedding_bag", true, false, short_bag_samples),
-    composite!(sample_weights_backward, weight_samples(), "_embedding_bag_per_sample_weights_backward").failing(),
 ];
 
 /// The operators and gradients of this family.
-pub(crate) static FAMILY: crate::Family = crate::Family { ops: &[OPS], gradients: &[grad::GRADS], aliases: &[] };
+pub(crate) static FAMILY: crate::Family =
+    crate::Family { ops: &[OPS, backward::OPS], gradients: &[grad::GRADS], aliases: &[] };
 
 #[cfg(feature = "samples")]
 pub(crate) mod samples {
@@ -320,18 +291,6 @@ pub(crate) mod samples {
         out.push(sample![&w, &at, ints(&[0, 9], &[2]), false, 1, false, (), false, none()]);
         out.push(sample![&w, ints(&[6], &[1]), ints(&[0], &[1]), false, 1, false, (), false, none()]);
         out
-    }
-
-    pub(crate) fn weight_samples() -> Samples {
-        let (at, starts) = (ints(&[1, 2, 0, 5, 5], &[5]), ints(&[0, 2, 2, 4], &[4]));
-        let (g, w) = (tensor(DType::F32, &[4, 3], 1), transposed(DType::F32, &[6, 3], 2));
-        let bags = ints(&[0, 0, 2, 2, 3], &[5]);
-        vec![
-            sample![&g, &w, &at, &starts, &bags, 0, -1],
-            sample![&g, &w, &at, &starts, ints(&[], &[0]), 0, 5],
-            sample![&g, &w, ints(&[], &[0]), ints(&[0, 0, 0, 0], &[4]), ints(&[], &[0]), 0],
-            sample![&g, &w, &at, &starts, &bags, 1],
-        ]
     }
 
     /// Sample calls without the padding index.

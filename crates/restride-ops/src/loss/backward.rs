@@ -1,8 +1,8 @@
-//! Compositions of the gradient operators of losses over classes.
+//! Compositions of the gradient operators of losses.
 
 use crate::support::composite::composite;
 use crate::support::*;
-use restride_ir::{DType, Emit, OpDef};
+use restride_ir::{Arg, DType, Emit, MemoryFormat, OpDef, Val};
 use smallvec::smallvec;
 
 /// `(grad_output, self, target, weight, reduction, ignore_index, total_weight)`
@@ -54,7 +54,71 @@ fn bce(e: &mut dyn Emit, a: &ValArgs<'_>) -> Vals {
     Ok(smallvec![v])
 }
 
+/// The gradient of a mean of `like`'s elements is a part of it, that of a sum is all of it.
+fn reduced(e: &mut dyn Emit, grad: Val, like: Val, reduction: i64) -> Vals {
+    let n: i64 = sizes(e, like).iter().product();
+    Ok(smallvec![if reduction == 1 { emit!(e, "aten.div.Scalar", grad, n)? } else { grad }])
+}
+
+/// `(grad_output, self, target, reduction)`
+fn mse(e: &mut dyn Emit, a: &ValArgs<'_>) -> Vals {
+    let away = emit!(e, "aten.sub.Tensor", *a.tensor(1)?, *a.tensor(2)?)?;
+    let slope = emit!(e, "aten.mul.Scalar", away, 2)?;
+    let v = emit!(e, "aten.mul.Tensor", slope, *a.tensor(0)?)?;
+    let v = reduced(e, v, away, a.int(3)?)?[0];
+    // PyTorch computes into row-major memory, unlike for the losses below.
+    let row_major = e.meta(v).layout.is_contiguous();
+    let packed = Arg::MemoryFormat(MemoryFormat::Contiguous);
+    Ok(smallvec![if row_major { v } else { emit!(e, "aten.clone.default", v, packed)? }])
+}
+
+/// The gradient of a loss whose slope is the distance over `scale` up to a distance of `bound`, and `far` beyond it.
+fn bent(e: &mut dyn Emit, a: &ValArgs<'_>, bound: f64, scale: f64, far: f64) -> Vals {
+    let away = emit!(e, "aten.sub.Tensor", *a.tensor(1)?, *a.tensor(2)?)?;
+    let below = emit!(e, "aten.le.Scalar", away, -bound)?;
+    let above = emit!(e, "aten.ge.Scalar", away, bound)?;
+    let mut slope = match scale {
+        1.0 => away,
+        // Only a distance that is no number is near; others are replaced below.
+        0.0 => emit!(e, "aten.mul.Scalar", away, 0)?,
+        _ => emit!(e, "aten.div.Scalar", away, scale)?,
+    };
+    slope = emit!(e, "aten.masked_fill.Scalar", slope, above, far)?;
+    slope = emit!(e, "aten.masked_fill.Scalar", slope, below, -far)?;
+    let v = emit!(e, "aten.mul.Tensor", slope, *a.tensor(0)?)?;
+    reduced(e, v, away, a.int(3)?)
+}
+
+/// `(grad_output, self, target, reduction, beta)`
+fn smooth_l1(e: &mut dyn Emit, a: &ValArgs<'_>) -> Vals {
+    let beta = a.float(4)?;
+    bent(e, a, beta, beta, 1.0)
+}
+
+/// `(grad_output, self, target, reduction, delta)`
+fn huber(e: &mut dyn Emit, a: &ValArgs<'_>) -> Vals {
+    let delta = a.float(4)?;
+    bent(e, a, delta, 1.0, delta)
+}
+
+/// `(grad_output, self, target, reduction)`
+fn soft_margin(e: &mut dyn Emit, a: &ValArgs<'_>) -> Vals {
+    let (x, t) = (*a.tensor(1)?, *a.tensor(2)?);
+    let away = emit!(e, "aten.neg.default", t)?;
+    let z = emit!(e, "aten.mul.Tensor", away, x)?;
+    let z = emit!(e, "aten.exp.default", z)?;
+    let slope = emit!(e, "aten.mul.Tensor", away, z)?;
+    let z = emit!(e, "aten.add.Scalar", z, 1)?;
+    let slope = emit!(e, "aten.div.Tensor", slope, z)?;
+    let v = emit!(e, "aten.mul.Tensor", slope, *a.tensor(0)?)?;
+    reduced(e, v, x, a.int(3)?)
+}
+
 pub(crate) static OPS: &[OpDef] = &[
+    composite!(mse, pair_samples(|_| vec![]), "mse_loss_backward"),
+    composite!(smooth_l1, pair_samples(|r| vec![[0.0, 0.7, 1.0][r as usize].arg()]), "smooth_l1_loss_backward"),
+    composite!(huber, pair_samples(|r| vec![[0.3, 0.7, 1.0][r as usize].arg()]), "huber_loss_backward"),
+    composite!(soft_margin, pair_samples(|_| vec![]), "soft_margin_loss_backward"),
     composite!(nll, nll_samples(&[]), "nll_loss_backward").failing(),
     composite!(nll, nll_samples(&[2, 3]), "nll_loss2d_backward").failing(),
     composite!(bce, bce_samples(), "binary_cross_entropy_backward"),
@@ -63,6 +127,26 @@ pub(crate) static OPS: &[OpDef] = &[
 #[cfg(feature = "samples")]
 pub(crate) mod samples {
     pub(super) use crate::support::samples::*;
+
+    /// Calls with an input and a target of the same sizes.
+    pub(crate) fn pair_samples(extra: fn(i64) -> Vec<SampleArg>) -> Samples {
+        let mut out = Samples::new();
+        for d in [DType::F32, DType::F64, DType::F16] {
+            for reduction in 0..3 {
+                let sizes: &[i64] = [&[3, 4][..], &[3, 4, 2], &[]][reduction as usize];
+                let g = if reduction == 0 { tensor(d, sizes, 1) } else { tensor(d, &[], 1) };
+                let x = if reduction == 1 { transposed(d, sizes, 2) } else { tensor(d, sizes, 2) };
+                let mut sample = sample![g, x, tensor(d, sizes, 3), reduction];
+                sample.args.extend(extra(reduction));
+                out.push(sample);
+            }
+        }
+        let mut empty =
+            sample![tensor(DType::F32, &[], 1), tensor(DType::F32, &[0, 3], 2), tensor(DType::F32, &[0, 3], 3), 2];
+        empty.args.extend(extra(2));
+        out.push(empty);
+        out
+    }
 
     pub(crate) fn nll_samples(spatial: &[i64]) -> Samples {
         let mut out = Samples::new();

@@ -1,5 +1,6 @@
 //! Operators that only move elements: scatters, joins, flips, padding, folding and shuffles.
 
+mod adjoint;
 mod composed;
 mod diagonal;
 mod flip;
@@ -184,7 +185,7 @@ static ALIASES: &[(&str, &str)] = &[
 
 /// The operators and gradients of this family.
 pub(crate) static FAMILY: crate::Family = crate::Family {
-    ops: &[OPS, join::OPS, composed::OPS, flip::OPS, diagonal::OPS, pad::OPS, shuffle::OPS, fold::OPS],
+    ops: &[OPS, adjoint::OPS, join::OPS, composed::OPS, flip::OPS, diagonal::OPS, pad::OPS, shuffle::OPS, fold::OPS],
     gradients: &[grad::GRADS],
     aliases: ALIASES,
 };

@@ -80,6 +80,20 @@ fn glu_backward(e: &mut dyn Emit, a: &ValArgs<'_>) -> Vals {
     Ok(smallvec![emit!(e, "aten.contiguous.default", both)?])
 }
 
+/// `glu_jvp(glu, x, dx, dim)`: the tangent of `glu` in the direction of `dx`.
+fn glu_jvp(e: &mut dyn Emit, a: &ValArgs<'_>) -> Vals {
+    let (_, gate, d) = gated(e, *a.tensor(1)?, a.int(3)?)?;
+    let dx = *a.tensor(2)?;
+    let size = e.meta(dx).sizes()[d as usize];
+    let first = emit!(e, "aten.slice.Tensor", dx, d, 0, size / 2, 1)?;
+    let second = emit!(e, "aten.slice.Tensor", dx, d, size / 2, size, 1)?;
+    let own = emit!(e, "aten.mul.Tensor", first, gate)?;
+    let gated = emit!(e, "aten.mul.Tensor", gate, second)?;
+    let rest = emit!(e, "aten.sub.Tensor", second, gated)?;
+    let rest = emit!(e, "aten.mul.Tensor", *a.tensor(0)?, rest)?;
+    Ok(smallvec![emit!(e, "aten.add.Tensor", own, rest)?])
+}
+
 /// Multiplies negative numbers by a slope: drawn for each in training, else the middle of the range. Also returns the slopes.
 fn sloped(e: &mut dyn Emit, x: Val, noise: Option<Val>, bounds: (f64, f64), train: bool) -> Result<(Val, Option<Val>)> {
     let (low, high) = bounds;
@@ -165,6 +179,7 @@ pub(crate) static OPS: &[OpDef] = &[
     own!("fake_quantize_per_tensor_affine_cachemask_backward", infer_masked, run_masked, (0), || masked(None)),
     own!("fake_quantize_per_channel_affine_cachemask_backward", infer_masked, run_masked, (0), || masked(None)),
     composite!(glu_backward, glu_gradients(), "glu_backward"),
+    composite!(glu_jvp, glu_tangents(), "glu_jvp"),
     drawn(composite!(rrelu, unary(REAL, -2.0, 2.0), "rrelu")),
     OpDef {
         twin: Some(TwinDecl {
@@ -248,6 +263,17 @@ pub(crate) mod samples {
         }
         for s in &mut out {
             s.args.extend(scale.map(|x| Arg::Scalar(Scalar::Float(x))));
+        }
+        out
+    }
+
+    pub(crate) fn glu_tangents() -> Vec<Sample> {
+        let mut out = Vec::new();
+        for d in [DType::F32, DType::F64] {
+            for (half, sizes, dim) in [(&[2, 3][..], &[4, 3][..], 0), (&[4, 1], &[4, 2], -1)] {
+                let own = tensor(d, half, 1);
+                out.extend(forms(d, sizes, 2).into_iter().map(|x| sample![&own, x, tensor(d, sizes, 3), dim]));
+            }
         }
         out
     }
