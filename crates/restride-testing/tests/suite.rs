@@ -22,5 +22,6 @@ mod semantics;
 mod tape;
 mod tape_random;
 mod timeline;
+mod traced;
 mod train;
 mod triton;

@@ -1,6 +1,7 @@
 //! Gradients of calls: the search for an operator's rule, its run, and the language in which rules are written.
 
 mod operators;
+pub(crate) use operators::pullback;
 mod saved;
 pub(crate) mod terms;
 mod views;

@@ -102,6 +102,24 @@ fn backward(e: &mut dyn Emit, calls: &[TapeCall], seeds: &[(Val, Val)], wanted: 
     Ok(wanted.iter().map(|v| grads.get(v).copied()).collect())
 }
 
+/// Gradients of `wanted` through the call of a composed operator, whose results have these gradients; `None` is zero.
+///
+/// # Errors
+/// The operator does not take the arguments, or a part of it has no rule.
+pub(crate) fn pullback(
+    e: &mut dyn Emit,
+    op: &str,
+    args: &[Arg<Val, Scalar>],
+    grads: &[Option<Val>],
+    wanted: &[Val],
+) -> Result<Vec<Option<Val>>> {
+    let mut tape = Tape { emit: e, calls: Vec::new() };
+    let made = tape.call(op, args)?;
+    let calls = tape.calls;
+    let seeds: Vec<(Val, Val)> = made.iter().zip(grads).filter_map(|(v, g)| Some((*v, (*g)?))).collect();
+    backward(e, &calls, &seeds, wanted)
+}
+
 /// A gradient operator: its schema's name, the operator it belongs to, and the operands whose gradients are its results.
 struct GradientOperator {
     own: &'static str,

@@ -1,5 +1,6 @@
 //! Recurrent networks and cells: composed step by step, as on PyTorch's CPU, or one kernel for packed sequences.
 
+mod layer;
 mod packed;
 mod packed_grad;
 
@@ -251,7 +252,7 @@ pub(crate) static OPS: &[OpDef] = &[
 
 /// The operators and gradients of this family.
 pub(crate) static FAMILY: crate::Family =
-    crate::Family { ops: &[OPS, packed::OPS], gradients: &[packed_grad::GRADS], aliases: &[] };
+    crate::Family { ops: &[OPS, packed::OPS, layer::OPS], gradients: &[packed_grad::GRADS], aliases: &[] };
 
 #[cfg(feature = "samples")]
 pub(crate) mod samples {
