@@ -1,7 +1,8 @@
 //! Activation functions, their derivatives, and rounding to quantized values.
 
 use crate::pointwise::{
-    Metas, Promotion, Result, as_empty_like, compute, infer, input, not_for, op, own, row_form, row_form_with, run,
+    Metas, Promotion, Result, as_empty_like, compute, infer, input, not_for, op, own, parameter_of, row_form,
+    row_form_with, run,
 };
 use crate::support::promote::check_holds;
 use crate::support::{emit, ensure, without_scratch};
@@ -204,7 +205,13 @@ pub(crate) static OPS: &[OpDef] = &[
     op!("hardsigmoid", Same(0), k::HARDSIGMOID, activation),
     op!("hardswish", Same(0), k::HARDSWISH, activation),
     op!("hardshrink", Same(0; 1), k::HARDSHRINK, || with(&[1.0])),
-    op!("softshrink", Same(0; 1), k::SOFTSHRINK, || with(&[1.0])),
+    OpDef {
+        kernel: restride_ir::Kernel::Fixed(|c| {
+            let (dtype, lambda) = (c.outs[0].dtype(), c.args.scalar(1)?);
+            compute(c, &k::SOFTSHRINK, dtype, &[input(&c.args, 0)?, parameter_of(dtype, lambda)])
+        }),
+        ..op!("softshrink", Same(0; 1), k::SOFTSHRINK, || with(&[1.0]))
+    },
     own!("log_sigmoid", infer_log_sigmoid, |c| run(c, &[0], &[], Promotion::NoBool, &k::LOG_SIGMOID), (0), activation)
         .in_rows(|a, _| row_form(a, &[0], &[], Promotion::NoBool, &k::LOG_SIGMOID)),
     own!("log_sigmoid_forward", infer_log_sigmoid_forward, run_log_sigmoid_forward, (), || unary(REAL, -4.0, 4.0)),

@@ -1,8 +1,8 @@
 //! Arithmetic of two or more operands.
 
 use crate::pointwise::{
-    Metas, Promotion, Result, check_alpha, common, compute, infer, input, inputs, op, operands, own, row_form,
-    row_form_with, run,
+    Metas, Promotion, Result, check_alpha, common, compute, infer, input, inputs, op, operands, own, parameter_of,
+    row_form, row_form_with, run, run_by_factor,
 };
 use crate::support::ensure;
 use crate::support::promote::Operand;
@@ -50,7 +50,12 @@ fn by_alpha<'p, V>(
 }
 fn run_scaled(c: &Call<'_>, plain: &Pointwise, scaled: &Pointwise) -> Result<()> {
     let (op, params) = by_alpha(&c.args, plain, scaled)?;
-    run(c, &[0, 1], params, Promotion::Same, op)
+    let dtype = common(&operands(&c.args, &[0, 1])?, Promotion::Same)?;
+    let mut all = inputs(&c.args, &[0, 1])?;
+    for &p in params {
+        all.push(parameter_of(dtype, c.args.scalar(p)?));
+    }
+    compute(c, op, dtype, &all)
 }
 fn scaled_rows(a: &Args<'_, Meta>, plain: &Pointwise, scaled: &Pointwise) -> Option<RowForm> {
     let (op, params) = by_alpha(a, plain, scaled).ok()?;
@@ -67,7 +72,7 @@ fn run_rsub(c: &Call<'_>) -> Result<()> {
     let dtype = common(&operands(&c.args, &[0, 1])?, Promotion::Same)?;
     let alpha = c.args.opt_scalar(2)?.unwrap_or(Scalar::Int(1));
     let [a, b] = [input(&c.args, 0)?, input(&c.args, 1)?];
-    compute(c, &k::RSUB, dtype, &[a, b, Input::Parameter(alpha)])
+    compute(c, &k::RSUB, dtype, &[a, b, parameter_of(dtype, alpha)])
 }
 
 fn rsub_rows(a: &Args<'_, Meta>) -> Option<RowForm> {
@@ -93,7 +98,7 @@ fn infer_div_mode(a: &Args<'_, Meta>) -> Metas {
 }
 fn run_div_mode(c: &Call<'_>) -> Result<()> {
     let (rule, op) = rounding(&c.args)?;
-    run(c, &[0, 1], &[], rule, op)
+    run_by_factor(c, rule, op)
 }
 
 /// Shape rule of `addcmul` and `addcdiv`.
@@ -173,6 +178,15 @@ fn run_isclose(c: &Call<'_>) -> Result<()> {
     k::decide(&k::IS_CLOSE, dtype, &all, &c.outs[0], c.ctx.threads).map_err(|e| OpError::new(e.to_string()))
 }
 
+/// Declares an operator as [`op!`] does, whose second operand is a factor or divisor.
+macro_rules! by_factor {
+    ($schema:literal, $rule:ident, $f:expr, $samples:expr) => {
+        OpDef {
+            kernel: restride_ir::Kernel::Fixed(|c| run_by_factor(c, Promotion::$rule, &$f)),
+            ..op!($schema, $rule(0, 1), $f, $samples)
+        }
+    };
+}
 macro_rules! scaled_op {
     ($schema:literal, $infer:path, $run:path, $samples:expr) => {
         own!($schema, $infer, $run, (0, 1), $samples)
@@ -190,14 +204,14 @@ pub(crate) static OPS: &[OpDef] = &[
         .in_rows(|a, _| scaled_rows(a, &k::SUB, &k::SUB_SCALED)),
     scaled_op!("rsub.Tensor", infer_rsub, run_rsub, || tensors(scaled(NUMBERS))).in_rows(|a, _| rsub_rows(a)),
     scaled_op!("rsub.Scalar", infer_rsub, run_rsub, || { scaled_number(NUMBERS) }).in_rows(|a, _| rsub_rows(a)),
-    op!("mul.Tensor", Same(0, 1), k::MUL, || binary_mixed(ALL)),
-    op!("mul.Scalar", Same(0, 1), k::MUL, || with_number(ALL)),
-    op!("div.Tensor", Float(0, 1), k::DIV, || divisions(NUMBERS)),
-    op!("div.Scalar", Float(0, 1), k::DIV, || with_number(NUMBERS)),
+    by_factor!("mul.Tensor", Same, k::MUL, || binary_mixed(ALL)),
+    by_factor!("mul.Scalar", Same, k::MUL, || with_number(ALL)),
+    by_factor!("div.Tensor", Float, k::DIV, || divisions(NUMBERS)),
+    by_factor!("div.Scalar", Float, k::DIV, || with_number(NUMBERS)),
     own!("div.Tensor_mode", infer_div_mode, run_div_mode, (0, 1), || with_mode(divisions(NO_BOOL))).checking(),
     own!("div.Scalar_mode", infer_div_mode, run_div_mode, (0, 1), || with_mode(with_number(NO_BOOL))),
-    op!("floor_divide", NoBool(0, 1), k::DIV_FLOOR, || divisions(NO_BOOL)).graded(Grad::Zero),
-    op!("floor_divide.Scalar", NoBool(0, 1), k::DIV_FLOOR, || with_number(NO_BOOL)).graded(Grad::Zero),
+    by_factor!("floor_divide", NoBool, k::DIV_FLOOR, || divisions(NO_BOOL)).graded(Grad::Zero),
+    by_factor!("floor_divide.Scalar", NoBool, k::DIV_FLOOR, || with_number(NO_BOOL)).graded(Grad::Zero),
     op!("remainder.Tensor", NoBool(0, 1), k::REMAINDER, || tensors(divisions(NO_BOOL))),
     op!("remainder.Scalar", NoBool(0, 1), k::REMAINDER, || with_number(NO_BOOL)),
     op!("remainder.Scalar_Tensor", NoBool(0, 1), k::REMAINDER, || { number_first(REAL) }),

@@ -188,6 +188,35 @@ pub(crate) fn input<'a>(args: &Args<'a, View<'a>>, i: usize) -> Result<Input<'a>
     }
 }
 
+/// Whether PyTorch computes in singles and rounds results to the element type.
+fn is_16_bit(dtype: DType) -> bool {
+    matches!(dtype, DType::F16 | DType::BF16)
+}
+
+/// The divisor or second factor of 16-bit floats: a number, or a tensor without dimensions of another type, keeps the precision of
+/// singles (PyTorch's `mul_kernel` and `div_true_kernel`). As a summand, or as the first operand, it is rounded.
+fn factor<'a>(args: &Args<'a, View<'a>>, i: usize, dtype: DType) -> Result<Input<'a>> {
+    if is_16_bit(dtype) {
+        match args.as_tensor(i) {
+            None => return Ok(Input::Parameter(args.scalar(i)?)),
+            Some(t) if t.sizes().is_empty() && t.dtype() != dtype => return Ok(Input::Parameter(t.get(&[]))),
+            Some(_) => {}
+        }
+    }
+    input(args, i)
+}
+
+/// Kernel of `mul`, `div` and their like.
+pub(crate) fn run_by_factor(c: &Call<'_>, rule: Promotion, op: &Pointwise) -> Result<()> {
+    let dtype = common(&operands(&c.args, &[0, 1])?, rule)?;
+    compute(c, op, dtype, &[input(&c.args, 0)?, factor(&c.args, 1, dtype)?])
+}
+
+/// A parameter that PyTorch reads in the element type, as `alpha`.
+pub(crate) fn parameter_of<'a>(dtype: DType, value: Scalar) -> Input<'a> {
+    if is_16_bit(dtype) { Input::Number(value) } else { Input::Parameter(value) }
+}
+
 /// Shape rule of a predicate.
 pub(crate) fn infer_ask(args: &Args<'_, Meta>, at: &[usize], op: &Predicate) -> Metas {
     let operands = operands(args, at)?;
