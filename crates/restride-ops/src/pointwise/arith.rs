@@ -178,7 +178,7 @@ fn run_isclose(c: &Call<'_>) -> Result<()> {
     k::decide(&k::IS_CLOSE, dtype, &all, &c.outs[0], c.ctx.threads).map_err(|e| OpError::new(e.to_string()))
 }
 
-/// Declares an operator as [`op!`] does, whose second operand is a factor or divisor.
+/// Declares an operator as `op!` does, whose second operand is a factor or divisor.
 macro_rules! by_factor {
     ($schema:literal, $rule:ident, $f:expr, $samples:expr) => {
         OpDef {
