@@ -70,16 +70,15 @@ fn swap_last(e: &mut dyn Emit, v: Val) -> Result<Val> {
 fn in_f32(e: &mut dyn Emit, a: &ValArgs<'_>, form: DecomposeFn) -> Vals {
     let types: Vec<DType> = a.0.iter().flat_map(Arg::values).map(|v| dtype(e, *v)).filter(|d| d.is_float()).collect();
     let narrow = match types[..] {
-        [d @ (DType::F16 | DType::BF16), ref rest @ ..] if rest.iter().all(|r| *r == d) => d,
+        [d, ref rest @ ..] if is_16_bit(d) && rest.iter().all(|r| *r == d) => d,
         _ => return form(e, a),
     };
-    let to = |e: &mut dyn Emit, v: Val, have: DType, to: DType| match dtype(e, v) == have {
-        true => emit!(e, "aten._to_copy.default", v, to),
-        false => Ok(v),
-    };
-    let wide = a.0.iter().map(|x| x.try_map(|v| to(e, *v, narrow, DType::F32), |s| Ok(*s)));
+    // Masks and indices keep their types.
+    let from =
+        |e: &mut dyn Emit, own: DType, v: Val, new: DType| if dtype(e, v) == own { to(e, v, new) } else { Ok(v) };
+    let wide = a.0.iter().map(|x| x.try_map(|v| from(e, narrow, *v, DType::F32), |s| Ok(*s)));
     let wide = wide.collect::<Result<Vec<_>>>()?;
-    form(e, &Args(&wide))?.into_iter().map(|v| to(e, v, DType::F32, narrow)).collect()
+    form(e, &Args(&wide))?.into_iter().map(|v| from(e, DType::F32, v, narrow)).collect()
 }
 
 type CoreForm = (&'static [&'static str], DecomposeFn);

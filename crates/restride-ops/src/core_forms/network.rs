@@ -134,10 +134,7 @@ pub(super) fn batch_norm_functional(e: &mut dyn Emit, a: &ValArgs<'_>) -> Vals {
     )?;
     let momentum = a.float(6)?;
     // PyTorch computes statistics of 16-bit floats in f32, and rounds what it stores.
-    let wide = |e: &mut dyn Emit, v: Val| match dtype(e, v) {
-        DType::F16 | DType::BF16 => emit!(e, "aten._to_copy.default", v, DType::F32),
-        _ => Ok(v),
-    };
+    let wide = |e: &mut dyn Emit, v: Val| if is_16_bit(dtype(e, v)) { to(e, v, DType::F32) } else { Ok(v) };
     let x = wide(e, x)?;
     let mean = emit!(e, "aten.mean.dim", x, over.clone(), false)?;
     let var = emit!(e, "aten.var.correction", x, over, 1, false)?;
@@ -147,7 +144,7 @@ pub(super) fn batch_norm_functional(e: &mut dyn Emit, a: &ValArgs<'_>) -> Vals {
         let kept = emit!(e, "aten.mul.Scalar", old, 1.0 - momentum)?;
         let new = emit!(e, "aten.mul.Scalar", new, momentum)?;
         let sum = emit!(e, "aten.add.Tensor", kept, new)?;
-        if dtype(e, sum) == own { Ok(sum) } else { emit!(e, "aten._to_copy.default", sum, own) }
+        to(e, sum, own)
     };
     let (rm, rv) = (mixed(rm, mean)?, mixed(rv, var)?);
     Ok(smallvec![made[0], made[1], made[2], rm, rv])

@@ -6,7 +6,7 @@ use restride_ir::{DType, Emit, OpDef, Val};
 use smallvec::{SmallVec, smallvec};
 
 fn wide(e: &mut dyn Emit, v: Val) -> Result<Val> {
-    emit!(e, "aten._to_copy.default", v, DType::I64)
+    to(e, v, DType::I64)
 }
 
 /// The bag of each index; a forward part that does not need them leaves them out.
@@ -20,61 +20,48 @@ fn bags(e: &mut dyn Emit, at: Val, offsets: Val, bags: Val) -> Result<Val> {
     emit!(e, "aten.sub.Scalar", next, 1)
 }
 
-/// What the gradient of a table is computed from.
-struct Bags {
-    grad: Val,
-    /// The index of each entry, and its bag.
-    at: Val,
-    bag: Val,
-    /// Entries in each bag.
-    counts: Val,
-    /// For each bag and column the row of the largest entry.
-    maxima: Val,
-    rows: i64,
-    scale_by_frequency: bool,
-    mode: i64,
-    weights: Option<Val>,
-    padding: i64,
-}
-
-/// The gradient of the table: adds the gradient of each bag to the rows that its indices name.
-fn table(e: &mut dyn Emit, b: &Bags) -> Vals {
-    let meta = e.meta(b.grad);
-    let zeros = emit!(e, "aten.new_zeros.default", b.grad, [b.rows, meta.sizes()[1]])?;
-    if b.mode == 2 {
-        let empty = emit!(e, "aten.eq.Scalar", b.counts, 0)?;
+/// The gradient of the table: adds the gradient of each bag to the rows that its indices name, of which `bag` has the bags. Arguments
+/// from `next` on are `(bag_size, maximum_indices, num_weights, scale_grad_by_freq, mode)`, the last two `(per_sample_weights,
+/// padding_idx)`.
+fn table(e: &mut dyn Emit, a: &ValArgs<'_>, (at, bag): (Val, Val), next: usize) -> Vals {
+    let (grad, counts, rows, mode) = (*a.tensor(0)?, *a.tensor(next)?, a.int(next + 2)?, a.int(next + 4)?);
+    let (weights, padding) = (a.0.len() - 2, a.int(a.0.len() - 1)?);
+    let columns = e.meta(grad).sizes()[1];
+    let zeros = emit!(e, "aten.new_zeros.default", grad, [rows, columns])?;
+    if mode == 2 {
+        let empty = emit!(e, "aten.eq.Scalar", counts, 0)?;
         let empty = emit!(e, "aten.unsqueeze.default", empty, 1)?;
-        let g = emit!(e, "aten.masked_fill.Scalar", b.grad, empty, 0)?;
+        let g = emit!(e, "aten.masked_fill.Scalar", grad, empty, 0)?;
         // An empty bag has no maximum: its row is -1.
-        let maxima = wide(e, b.maxima)?;
+        let maxima = wide(e, *a.tensor(next + 1)?)?;
         let maxima = emit!(e, "aten.clamp_min.default", maxima, 0)?;
         return Ok(smallvec![emit!(e, "aten.scatter_add.default", zeros, 0, maxima, g)?]);
     }
-    let mut rows = emit!(e, "aten.index_select.default", b.grad, 0, b.bag)?;
+    let mut parts = emit!(e, "aten.index_select.default", grad, 0, bag)?;
     let column = |e: &mut dyn Emit, v: Val| emit!(e, "aten.unsqueeze.default", v, 1);
     let mut scales = SmallVec::<[(&str, Val); 3]>::new();
-    if let Some(w) = b.weights {
-        scales.push(("aten.mul.Tensor", w));
+    if let Some(w) = a.opt_tensor(weights)? {
+        scales.push(("aten.mul.Tensor", *w));
     }
-    if b.scale_by_frequency {
-        let ones = emit!(e, "aten.ones_like.default", b.at)?;
-        let counts = emit!(e, "aten.new_zeros.default", b.at, [b.rows])?;
-        let counts = emit!(e, "aten.index_add.default", counts, 0, b.at, ones)?;
-        scales.push(("aten.div.Tensor", emit!(e, "aten.index_select.default", counts, 0, b.at)?));
+    if a.bool(next + 3)? {
+        let ones = emit!(e, "aten.ones_like.default", at)?;
+        let times = emit!(e, "aten.new_zeros.default", at, [rows])?;
+        let times = emit!(e, "aten.index_add.default", times, 0, at, ones)?;
+        scales.push(("aten.div.Tensor", emit!(e, "aten.index_select.default", times, 0, at)?));
     }
-    if b.mode == 1 {
-        scales.push(("aten.div.Tensor", emit!(e, "aten.index_select.default", b.counts, 0, b.bag)?));
+    if mode == 1 {
+        scales.push(("aten.div.Tensor", emit!(e, "aten.index_select.default", counts, 0, bag)?));
     }
     for (op, scale) in scales {
         let scale = column(e, scale)?;
-        rows = emit!(e, op, rows, scale)?;
+        parts = emit!(e, op, parts, scale)?;
     }
-    if b.padding >= 0 {
-        let skipped = emit!(e, "aten.eq.Scalar", b.at, b.padding)?;
+    if padding >= 0 {
+        let skipped = emit!(e, "aten.eq.Scalar", at, padding)?;
         let skipped = column(e, skipped)?;
-        rows = emit!(e, "aten.masked_fill.Scalar", rows, skipped, 0)?;
+        parts = emit!(e, "aten.masked_fill.Scalar", parts, skipped, 0)?;
     }
-    Ok(smallvec![emit!(e, "aten.index_add.default", zeros, 0, b.at, rows)?])
+    Ok(smallvec![emit!(e, "aten.index_add.default", zeros, 0, at, parts)?])
 }
 
 /// `(grad, indices, offsets, offset2bag, bag_size, maximum_indices, num_weights, scale_grad_by_freq, mode, sparse,
@@ -83,42 +70,14 @@ fn bag_backward(e: &mut dyn Emit, a: &ValArgs<'_>) -> Vals {
     ensure!(!a.bool(9)?, "unsupported: a sparse gradient of embedding_bag; set sparse=False");
     let at = wide(e, *a.tensor(1)?)?;
     let bag = bags(e, at, *a.tensor(2)?, *a.tensor(3)?)?;
-    table(
-        e,
-        &Bags {
-            grad: *a.tensor(0)?,
-            at,
-            bag,
-            counts: *a.tensor(4)?,
-            maxima: *a.tensor(5)?,
-            rows: a.int(6)?,
-            scale_by_frequency: a.bool(7)?,
-            mode: a.int(8)?,
-            weights: a.opt_tensor(10)?.copied(),
-            padding: a.int(11)?,
-        },
-    )
+    table(e, a, (at, bag), 4)
 }
 
 /// `(grad, indices, offset2bag, bag_size, maximum_indices, num_weights, scale_grad_by_freq, mode, per_sample_weights,
 /// padding_idx)`
 fn dense_backward(e: &mut dyn Emit, a: &ValArgs<'_>) -> Vals {
     let (at, bag) = (wide(e, *a.tensor(1)?)?, wide(e, *a.tensor(2)?)?);
-    table(
-        e,
-        &Bags {
-            grad: *a.tensor(0)?,
-            at,
-            bag,
-            counts: *a.tensor(3)?,
-            maxima: *a.tensor(4)?,
-            rows: a.int(5)?,
-            scale_by_frequency: a.bool(6)?,
-            mode: a.int(7)?,
-            weights: a.opt_tensor(8)?.copied(),
-            padding: a.int(9)?,
-        },
-    )
+    table(e, a, (at, bag), 3)
 }
 
 /// `_embedding_bag_per_sample_weights_backward(grad, weight, indices, offsets, offset2bag, mode, padding_idx)`: for each

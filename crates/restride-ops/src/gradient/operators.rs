@@ -188,7 +188,7 @@ impl GradientOperator {
                 .ok_or_else(|| OpError::new(format!("{name} is missing")))
         };
         let wanted: Vec<Val> = self.wanted.iter().map(operand).collect::<Result<_>>()?;
-        let (calls, result) = match forward.def().grad {
+        let found = match forward.def().grad {
             Some(Grad::Rule(_)) => {
                 let want = &types(forward, &args, e)?[0];
                 let have = e.meta(grad);
@@ -205,17 +205,13 @@ impl GradientOperator {
                 let result = self.result.and_then(given).unwrap_or(grad);
                 let args = args.iter().map(|x| x.try_map(|v| Ok::<_, OpError>(*v), |s| Ok((*s).into())));
                 let args = args.collect::<Result<Vec<_>>>()?;
-                (vec![TapeCall { op: forward, args, results: smallvec![result] }], result)
+                let call = TapeCall { op: forward, args, results: smallvec![result] };
+                backward(e, &[call], &[(result, grad)], &wanted)?
             }
-            _ => {
-                let mut tape = Tape { emit: e, calls: Vec::new() };
-                let made = tape.call(forward.name(), &args)?;
-                (tape.calls, made[0])
-            }
+            _ => pullback(e, forward.name(), &args, &[Some(grad)], &wanted)?,
         };
         let mask = own.schema().args.iter().position(|x| x.name == "output_mask").map(|i| a.ints(i)).transpose()?;
         let left_out = mask.is_some_and(|m| m.first() == Some(&0));
-        let found = backward(e, &calls, &[(result, grad)], &wanted)?;
         let mut out = SmallVec::new();
         for (k, (grad, of)) in found.into_iter().zip(wanted).enumerate() {
             let grad = match grad {

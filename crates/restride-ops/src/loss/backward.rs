@@ -2,7 +2,7 @@
 
 use crate::support::composite::composite;
 use crate::support::*;
-use restride_ir::{Arg, DType, Emit, MemoryFormat, OpDef, Val};
+use restride_ir::{DType, Emit, OpDef, Val};
 use smallvec::smallvec;
 
 /// `(grad_output, self, target, weight, reduction, ignore_index, total_weight)`
@@ -47,11 +47,7 @@ fn bce(e: &mut dyn Emit, a: &ValArgs<'_>) -> Vals {
     if let Some(w) = a.opt_tensor(3)? {
         v = emit!(e, "aten.mul.Tensor", v, *w)?;
     }
-    if a.int(4)? == 1 {
-        let n: i64 = sizes(e, x).iter().product();
-        v = emit!(e, "aten.div.Scalar", v, n)?;
-    }
-    Ok(smallvec![v])
+    reduced(e, v, x, a.int(4)?)
 }
 
 /// The gradient of a mean of `like`'s elements is a part of it, that of a sum is all of it.
@@ -67,9 +63,7 @@ fn mse(e: &mut dyn Emit, a: &ValArgs<'_>) -> Vals {
     let v = emit!(e, "aten.mul.Tensor", slope, *a.tensor(0)?)?;
     let v = reduced(e, v, away, a.int(3)?)?[0];
     // PyTorch computes into row-major memory, unlike for the losses below.
-    let row_major = e.meta(v).layout.is_contiguous();
-    let packed = Arg::MemoryFormat(MemoryFormat::Contiguous);
-    Ok(smallvec![if row_major { v } else { emit!(e, "aten.clone.default", v, packed)? }])
+    Ok(smallvec![emit!(e, "aten.contiguous.default", v)?])
 }
 
 /// The gradient of a loss whose slope is the distance over `scale` up to a distance of `bound`, and `far` beyond it.

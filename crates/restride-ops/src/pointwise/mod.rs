@@ -188,15 +188,10 @@ pub(crate) fn input<'a>(args: &Args<'a, View<'a>>, i: usize) -> Result<Input<'a>
     }
 }
 
-/// Whether PyTorch computes in singles and rounds results to the element type.
-fn is_16_bit(dtype: DType) -> bool {
-    matches!(dtype, DType::F16 | DType::BF16)
-}
-
 /// The divisor or second factor of 16-bit floats: a number, or a tensor without dimensions of another type, keeps the precision of
 /// singles (PyTorch's `mul_kernel` and `div_true_kernel`). As a summand, or as the first operand, it is rounded.
 fn factor<'a>(args: &Args<'a, View<'a>>, i: usize, dtype: DType) -> Result<Input<'a>> {
-    if is_16_bit(dtype) {
+    if crate::support::is_16_bit(dtype) {
         match args.as_tensor(i) {
             None => return Ok(Input::Parameter(args.scalar(i)?)),
             Some(t) if t.sizes().is_empty() && t.dtype() != dtype => return Ok(Input::Parameter(t.get(&[]))),
@@ -214,7 +209,7 @@ pub(crate) fn run_by_factor(c: &Call<'_>, rule: Promotion, op: &Pointwise) -> Re
 
 /// A parameter that PyTorch reads in the element type, as `alpha`.
 pub(crate) fn parameter_of<'a>(dtype: DType, value: Scalar) -> Input<'a> {
-    if is_16_bit(dtype) { Input::Number(value) } else { Input::Parameter(value) }
+    if crate::support::is_16_bit(dtype) { Input::Number(value) } else { Input::Parameter(value) }
 }
 
 /// Shape rule of a predicate.

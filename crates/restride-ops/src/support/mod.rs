@@ -229,6 +229,11 @@ pub(crate) fn emitted<const N: usize>(e: &mut dyn Emit, op: &str, args: [Arg<Val
     first(e.call(op, &args), op)
 }
 
+/// Whether PyTorch computes in singles and rounds results to the element type.
+pub(crate) fn is_16_bit(dtype: restride_tensor::DType) -> bool {
+    matches!(dtype, restride_tensor::DType::F16 | restride_tensor::DType::BF16)
+}
+
 /// The value in an element type, itself if it has that type.
 pub(crate) fn to(e: &mut dyn Emit, x: Val, dtype: DType) -> Result<Val> {
     if e.meta(x).dtype == dtype { Ok(x) } else { emit!(e, "aten.to.dtype", x, dtype) }
