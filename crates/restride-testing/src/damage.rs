@@ -4,11 +4,12 @@ mod exchanges;
 mod structure;
 
 use crate::rng::Rng;
+use crate::segment_run::quick_plan;
 use restride_ir::{
     ARENA_ALIGN, Buffer, BufferId, BufferKind, Graph, GraphId, Id, LoopFrame, Place, Placement, Plan, Program, Step,
     ValueId, aligned,
 };
-use restride_passes::plan::{PlanOptions, plan};
+use restride_passes::plan::plan;
 
 /// Kind of damage.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
@@ -158,7 +159,7 @@ fn within(program: &Program, id: GraphId, placement: &mut Placement, kind: Damag
     if kind.ill_formed() {
         return Some(());
     }
-    nested.plan = plan(&program.graphs[body], &nested.placement, &PlanOptions::default());
+    nested.plan = plan(&program.graphs[body], &nested.placement, &quick_plan());
     for step in &placement.steps {
         if let Step::Run { node, reads, writes } = step
             && let Some(buffer) = placement.scratch.get(node)

@@ -6,11 +6,11 @@ use restride_check::FaultKind;
 use restride_exec::collective::{EchoRank, with_engine};
 use restride_exec::run::Runnable;
 use restride_ir::{BufferId, BufferKind, GraphId, Hop, Kernel, Place, Placement, Program, Step, ValueId, aligned};
-use restride_passes::plan::{PlanOptions, plan};
+use restride_passes::plan::plan;
 use restride_tensor::{Overlap, overlap_bytes};
 use restride_testing::damage::{DamageKind, EXCHANGE_KINDS, KINDS, damage, damage_plan};
 use restride_testing::rng::Rng;
-use restride_testing::segment_run::{SegmentRun, turned};
+use restride_testing::segment_run::{SegmentRun, quick_plan, turned};
 use restride_testing::{Leftovers, RandomProgram, by_chance, difference, generate};
 use std::collections::BTreeMap;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -18,7 +18,7 @@ use std::sync::Arc;
 
 /// What runs a placement that may be wrong, with memory damaged where nothing may be read.
 fn runnable(piece: &SegmentRun, placement: &Placement) -> restride::Result<Runnable> {
-    let offsets = plan(piece.program.graph(), placement, &PlanOptions::default());
+    let offsets = plan(piece.program.graph(), placement, &quick_plan());
     // SAFETY: not for certain, that is what is tested: steps stay inside of their memory, and where a kernel reads what it
     // writes, the numbers are what is looked at.
     Ok(unsafe { Runnable::new(&piece.program, placement.clone(), offsets)? }.poisoned())
@@ -26,7 +26,7 @@ fn runnable(piece: &SegmentRun, placement: &Placement) -> restride::Result<Runna
 
 /// As [`runnable`], with no two buffers on the same bytes: a kernel that reads what was never stored does not meet its own result.
 fn runnable_apart(piece: &SegmentRun, placement: &Placement) -> restride::Result<Runnable> {
-    let mut offsets = plan(piece.program.graph(), placement, &PlanOptions::default());
+    let mut offsets = plan(piece.program.graph(), placement, &quick_plan());
     let mut end = 0i64;
     for (id, buffer) in placement.buffers.iter().filter(|(_, b)| b.kind == BufferKind::Arena) {
         offsets.offsets.set(id, Some(end));

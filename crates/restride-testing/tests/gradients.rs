@@ -234,14 +234,9 @@ fn every_rule_is_the_derivative() {
 
 #[test]
 fn every_rule_has_a_derivative_too() {
-    let (found, checked) = every_operator(2, |case, rng| {
-        if !case.check(1e-5, rng)? {
-            return Ok(false);
-        }
-        match case.second(rng)? {
-            Some(second) => second.check(1e-4, rng),
-            None => Ok(false),
-        }
+    let (found, checked) = every_operator(2, |case, rng| match case.second(rng)? {
+        Some(second) => second.check(1e-4, rng),
+        None => Ok(false),
     });
     println!("{} operators, {} calls", checked.len(), checked.values().sum::<usize>());
     assert!(found.is_empty(), "{} calls:\n{}", found.len(), found.join("\n"));
