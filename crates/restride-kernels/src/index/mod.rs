@@ -202,7 +202,7 @@ fn add_rows<C: Number>(values: &View<'_>, out: &ViewMut<'_>, w: &Walk, alpha: Op
                     std::slice::from_raw_parts((values.base() as *const C).wrapping_offset(b), n),
                 )
             };
-            isa::run(AddRow { have, more, alpha });
+            add_row(have, more, alpha);
         });
     }
     if out.dtype() == C::DTYPE
@@ -236,11 +236,17 @@ fn add_rows<C: Number>(values: &View<'_>, out: &ViewMut<'_>, w: &Walk, alpha: Op
             unsafe {
                 load_row(out.dtype(), out.base(), to, t, have);
                 load_row(values.dtype(), values.base(), from, s, more);
-                isa::run(AddRow { have: &mut *have, more, alpha });
+                add_row(have, more, alpha);
                 store_row(out.dtype(), out.base(), to, t, have);
             }
         }
     });
+}
+
+/// As [`AddRow`], by one copy of its code.
+#[inline(never)]
+fn add_row<C: Number>(have: &mut [C], more: &[C], alpha: Option<C>) {
+    isa::run(AddRow { have, more, alpha });
 }
 
 /// A row added to another, times a number.

@@ -118,11 +118,21 @@ impl<'a, T: Copy> TreeBeside<'a, T> {
         self.depth += 1;
     }
     /// Of at least one value.
-    pub(super) fn root(mut self, join: impl Fn(T, T) -> T) -> &'a mut [T] {
-        self.depth -= 1;
-        self.push(self.depth as u32, join);
-        &mut self.memory[..self.wide]
+    pub(super) fn root(self, join: impl Fn(T, T) -> T + Copy) -> &'a mut [T] {
+        let TreeBeside { memory, wide, depth } = self;
+        for depth in (1..depth).rev() {
+            let (left, right) = memory.split_at_mut(depth * wide);
+            joined_into(&mut left[(depth - 1) * wide..], &right[..wide], join);
+        }
+        &mut memory[..wide]
     }
+}
+
+/// Joins elements with as many others, the left operands.
+// Its code is long: one copy for each type and join.
+#[inline(never)]
+pub(super) fn joined_into<T: Copy>(left: &mut [T], right: &[T], join: impl Fn(T, T) -> T) {
+    left.iter_mut().zip(right).for_each(|(l, r)| *l = join(*l, *r));
 }
 
 /// Joins the elements of neighbouring rows one part of a block after the other, in the order of their tree: the operand is read in

@@ -3,7 +3,7 @@
 //! A row is joined in blocks of [`block`] elements, each in [`side`] interleaved parts, and blocks pairwise: the order depends on
 //! the length of a row alone. Strides choose what is computed together: elements of one row, or neighbouring rows.
 
-use super::beside::{AddBeside, PartByPart, RowByRow, STRIP, Strips, TreeBeside, is_float, short_rows};
+use super::beside::{AddBeside, PartByPart, RowByRow, STRIP, Strips, TreeBeside, is_float, joined_into, short_rows};
 use super::{Tree, cast, fold, fold_on};
 use crate::support::convert::{Compute, load_row, round_through};
 use crate::support::isa;
@@ -11,7 +11,7 @@ use crate::support::pack::{Target, merged};
 use crate::support::par::{self, EvenParts};
 use crate::support::rows::Rows;
 use crate::support::stack::Stack;
-use restride_tensor::{DType, Layout, View, ViewMut};
+use restride_tensor::{DType, Layout, PerDim, View, ViewMut};
 
 /// Parts of a block, side by side: 256 bytes of them, fewer of large elements.
 pub(crate) const fn side<A>() -> usize {
@@ -65,36 +65,17 @@ impl<T: Compute, J: Fn(T, T) -> T + Copy + Sync> JoinedRows<T, J> {
     ) {
         let threads = if x.numel() < SHARED { 1 } else { threads };
         cast(x, read, &mut |x| {
-            let part = |reduced_: bool| {
-                let dims = (0..reduced.len()).filter(|&d| reduced[d] == reduced_);
-                let of = |v: &[i64]| dims.clone().map(|d| v[d]).collect();
-                Layout { sizes: of(&x.layout().sizes), strides: of(&x.layout().strides), offset: 0 }
-            };
-            let (kept, terms) = (part(false), part(true));
-            let len = terms.numel() as usize;
-            // Where the elements of a result are from, and its position: dimension by dimension.
-            let mut dims = merged(&kept);
+            let of = ReducedRows::of(x, reduced, const { is_real::<T>() });
+            // Where the elements of a result are from, and its position.
             let mut target = Target::<T>::new(out);
             let results = target.slice().len();
             let to = par::Shared::new(target.slice());
-            let beside = dims.iter().position(|&(n, s, _)| s == 1 && n >= FEW).filter(|_| const { is_real::<T>() });
-            let tile = beside.map(|d| dims.remove(d));
-            let offset = x.layout().offset as isize;
-            let start = |mut i: usize| {
-                let (mut cell, mut at) = (offset, 0);
-                for &(n, s, step) in dims.iter().rev() {
-                    cell += (i % n) as isize * s;
-                    at += i % n * step;
-                    i /= n;
-                }
-                (cell, at)
-            };
-            let rows = Rows::logical(&[&terms]);
+            let len = of.len;
             let here = x.dtype() == T::DTYPE && read == T::DTYPE;
-            let source = ReducedElements { x: *x, read, rows: &rows, len, run: here && rows.len() == len };
+            let source = ReducedElements { x: *x, read, rows: &of.rows, len, run: here && of.rows.len() == len };
             if results == 0 {
             } else if const { is_real::<T>() }
-                && let (Some((n, _, step)), true) = (tile, len > 0)
+                && let (Some((n, _, step)), true) = (of.tile, len > 0)
             {
                 let wide = source.columns::<T>(n, results / n, threads);
                 let tiles = n.div_ceil(wide);
@@ -103,7 +84,7 @@ impl<T: Compute, J: Fn(T, T) -> T + Copy + Sync> JoinedRows<T, J> {
                 EvenParts::new(items, threads).at_least(some).each(&|items| {
                     let mut memory = Stack::<T, STACK>::new();
                     for i in items {
-                        let (cell, at) = start(i / tiles);
+                        let (cell, at) = of.start(&of.beside, i / tiles);
                         let first = i % tiles * wide;
                         let wide = wide.min(n - first);
                         let sums = self.beside(&source, cell + first as isize, wide, &mut memory);
@@ -120,24 +101,12 @@ impl<T: Compute, J: Fn(T, T) -> T + Copy + Sync> JoinedRows<T, J> {
                     }
                 });
             } else {
-                // Rows of one operand element are neighbours: `dims` are all, or the tile goes back to its place.
-                if let (Some(d), Some(tile)) = (beside, tile) {
-                    dims.insert(d, tile);
-                }
-                let start = |mut i: usize| {
-                    let mut cell = offset;
-                    for &(n, s, _) in dims.iter().rev() {
-                        cell += (i % n) as isize * s;
-                        i /= n;
-                    }
-                    cell
-                };
-                let here = source.run && (rows.stride(0) == 1 || len == 1);
+                let here = source.run && (of.rows.stride(0) == 1 || len == 1);
                 // A single row is shared between the threads itself.
                 let within = if results == 1 { threads } else { 1 };
                 let some = SHARED.div_ceil(2 * len.max(1));
                 // Short rows that are equally far apart are joined one after the other.
-                let apart = match dims[..] {
+                let apart = match of.dims[..] {
                     [(_, apart, _)] if here && (1..=block::<T>()).contains(&len) => Some(apart),
                     _ => None,
                 };
@@ -145,7 +114,7 @@ impl<T: Compute, J: Fn(T, T) -> T + Copy + Sync> JoinedRows<T, J> {
                     if let Some(apart) = apart {
                         // SAFETY: the positions of results, which are this item's alone.
                         let to = unsafe { std::slice::from_raw_parts_mut(to.at(range.start), range.len()) };
-                        let from = source.base().cast::<T>().wrapping_offset(start(range.start));
+                        let from = source.base().cast::<T>().wrapping_offset(of.start(&of.dims, range.start).0);
                         let mut rows = RowByRow { to: &mut *to, from, apart, len, unit: self.unit, join: self.join };
                         let done = short_rows(&mut rows);
                         isa::run(RowByRow {
@@ -156,7 +125,7 @@ impl<T: Compute, J: Fn(T, T) -> T + Copy + Sync> JoinedRows<T, J> {
                         return finish(to);
                     }
                     for i in range {
-                        let cell = start(i);
+                        let cell = of.start(&of.dims, i).0;
                         let mut sum = if len == 0 {
                             self.unit
                         } else if here {
@@ -271,7 +240,7 @@ impl<T: Compute, J: Fn(T, T) -> T + Copy + Sync> JoinedRows<T, J> {
                     while n > 1 {
                         n /= 2;
                         let (low, high) = parts.split_at_mut(n * wide);
-                        low.iter_mut().zip(high).for_each(|(a, b)| *a = (self.join)(*a, *b));
+                        joined_into(low, high, self.join);
                     }
                     tree.top().copy_from_slice(&parts[..wide]);
                     tree.push(blocks.trailing_ones(), self.join);
@@ -280,6 +249,49 @@ impl<T: Compute, J: Fn(T, T) -> T + Copy + Sync> JoinedRows<T, J> {
                 }
             }
         });
+    }
+}
+
+/// Where rows and their results are, which depends on no type of elements.
+struct ReducedRows {
+    /// Kept dimensions: results, and the steps of the operand and of the result.
+    dims: PerDim<(usize, isize, usize)>,
+    /// Those without `tile`.
+    beside: PerDim<(usize, isize, usize)>,
+    /// The dimension whose rows are neighbours in the operand, where they are computed together.
+    tile: Option<(usize, isize, usize)>,
+    offset: isize,
+    /// The terms of a row, from its first cell.
+    rows: Rows,
+    len: usize,
+}
+
+impl ReducedRows {
+    /// `tiles`: neighbouring rows may be computed together.
+    fn of(x: &View<'_>, reduced: &[bool], tiles: bool) -> ReducedRows {
+        let part = |reduced_: bool| {
+            let dims = (0..reduced.len()).filter(|&d| reduced[d] == reduced_);
+            let of = |v: &[i64]| dims.clone().map(|d| v[d]).collect();
+            Layout { sizes: of(&x.layout().sizes), strides: of(&x.layout().strides), offset: 0 }
+        };
+        let terms = part(true);
+        let dims = merged(&part(false));
+        let at = dims.iter().position(|&(n, s, _)| s == 1 && n >= FEW).filter(|_| tiles);
+        let mut beside = dims.clone();
+        let tile = at.map(|d| beside.remove(d));
+        let offset = x.layout().offset as isize;
+        ReducedRows { dims, beside, tile, offset, rows: Rows::logical(&[&terms]), len: terms.numel() as usize }
+    }
+
+    /// The first cell of a row, and the position of its result, over some dimensions.
+    fn start(&self, dims: &[(usize, isize, usize)], mut i: usize) -> (isize, usize) {
+        let (mut cell, mut at) = (self.offset, 0);
+        for &(n, s, step) in dims.iter().rev() {
+            cell += (i % n) as isize * s;
+            at += i % n * step;
+            i /= n;
+        }
+        (cell, at)
     }
 }
 
