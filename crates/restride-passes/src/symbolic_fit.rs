@@ -128,7 +128,7 @@ impl Witnesses {
         let ints: Option<Vec<i64>> =
             values.iter().map(|v| if let Scalar::Int(n) = v { Some(*n) } else { None }).collect();
         if let Some(ints) = ints {
-            return self.find(|v| v == ints);
+            return self.find(|v| v == ints).or_else(|| self.product(&ints)).or_else(|| self.affine(&ints));
         }
         // A mean's divisor, or its inverse.
         let close = |v: &[i64], f: fn(f64) -> f64| v.iter().zip(values).all(|(n, x)| f(*n as f64) == x.as_f64());
@@ -144,6 +144,51 @@ impl Witnesses {
         let sum = parts.collect::<Option<Vec<_>>>()?.into_iter().fold(Expr::Int(0), |sum, n| sum.plus(n));
         let fits = |(b, v): (&Binding, &i64)| sum.eval(b).is_ok_and(|n| n.as_i64() == *v);
         self.bindings.iter().zip(values).all(fits).then_some(sum)
+    }
+
+    /// The product of sizes and a constant that has these values: an operand of several dimensions as a matrix.
+    fn product(&self, values: &[i64]) -> Option<Expr> {
+        let mut rest = values.to_vec();
+        let mut factors: Vec<&Expr> = Vec::new();
+        while rest.iter().any(|r| *r != rest[0]) {
+            // Values of different witnesses hardly have another common factor than a size.
+            let (e, v) = self.there.iter().take(PAIRED).find(|(e, v)| {
+                e.constant().is_none()
+                    && v.iter().zip(&rest).all(|(v, r)| *v > 0 && r % v == 0)
+                    && v.iter().any(|v| *v > 1)
+            })?;
+            rest.iter_mut().zip(v).for_each(|(r, v)| *r /= v);
+            factors.push(e);
+        }
+        Some(factors.into_iter().fold(Expr::Int(rest[0]), |all, e| all.times(e)))
+    }
+
+    /// A size, or half of one, times a constant, plus a constant, that has these values: the shift of `fft_fftshift`, or the number of
+    /// relative positions.
+    fn affine(&self, values: &[i64]) -> Option<Expr> {
+        // Any three values may be on a line.
+        if self.bindings.len() <= NEEDED {
+            return None;
+        }
+        for (e, v) in self.there.iter().take(PAIRED).filter(|(e, _)| e.constant().is_none()) {
+            let half = |more: i64| {
+                let e = e.plus(&Expr::Int(more)).floor_div(&Expr::Int(2));
+                (e, v.iter().map(|n| (n + more).div_euclid(2)).collect())
+            };
+            for (e, v) in [(e.clone(), v.clone()), half(0), half(1)] {
+                let Some(other) = v.iter().position(|n| *n != v[0]) else { continue };
+                let (rise, run) = (values[other] - values[0], v[other] - v[0]);
+                if rise % run != 0 {
+                    continue;
+                }
+                let slope = rise / run;
+                let first = values[0] - slope * v[0];
+                if values.iter().zip(&v).all(|(x, n)| *x == slope * n + first) {
+                    return Some(e.times(&Expr::Int(slope)).plus(&Expr::Int(first)));
+                }
+            }
+        }
+        None
     }
 
     /// The first known expression, combination of two, or neighbour whose values pass.
@@ -229,6 +274,11 @@ mod tests {
         assert_eq!(said(&|n, _| Scalar::Int(n.min(5))), some("Min(5, n)"));
         assert_eq!(said(&|_, m| Scalar::Float(1.0 / m as f64)), some("TrueDiv(1, m)"));
         assert_eq!(said(&|_, _| Scalar::Int(3)), some("3"));
+        assert_eq!(said(&|n, m| Scalar::Int(12 * n * m * m)), some("12*m*m*n"));
+        assert_eq!(said(&|n, _| Scalar::Int(2 * n - 1)), some("2*n + -1"));
+        assert_eq!(said(&|n, _| Scalar::Int(-(n / 2))), some("-1*FloorDiv(n, 2)"));
+        assert_eq!(said(&|n, _| Scalar::Int((n + 1) / 2)), some("FloorDiv(n + 1, 2)"));
         assert_eq!(said(&|n, m| Scalar::Int(n * n + m)), None);
+        assert_eq!(said(&|n, m| Scalar::Int(n / 3 + m)), None);
     }
 }

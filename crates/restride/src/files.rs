@@ -22,7 +22,14 @@ fn wrong<T>(what: impl Into<String>) -> Result<T> {
     Err(Error::new(ErrorKind::Inputs, what))
 }
 
-/// Reads a program's user inputs. Names are those of the inputs; a file without names gives them in order.
+/// Whether names say positions alone: `numpy.savez` calls arrays that it gets without names `arr_0`, `arr_1`, ….
+fn numbered(items: &[NamedItem]) -> bool {
+    let has = |i| items.iter().any(|item| item.name.as_deref() == Some(&format!("arr_{i}")));
+    !items.is_empty() && (0..items.len()).all(has)
+}
+
+/// Reads a program's user inputs. Names are those of the inputs; a file without names, or with `numpy.savez`'s own, gives them in
+/// order.
 /// Tensors that share a storage in the file share it in the run.
 pub fn read_inputs(path: &Path, program: &Program) -> Result<Inputs> {
     let file = tensors::read_file(path)?;
@@ -58,10 +65,12 @@ pub fn read_inputs(path: &Path, program: &Program) -> Result<Inputs> {
         }
         return Ok(Inputs::new(file.items.iter().map(|i| value(&i.value)).collect::<Result<Vec<_>>>()?));
     }
+    let numbered = numbered(&file.items) && names.iter().all(|(_, have)| file.get(have).is_none());
+    let key = |position: usize, name: &str| if numbered { format!("arr_{position}") } else { name.to_string() };
     let mut used = 0;
     let mut values = Vec::new();
-    for (i, name) in &names {
-        match file.get(name) {
+    for (position, (i, name)) in names.iter().enumerate() {
+        match file.get(&key(position, name)) {
             Some(item) => {
                 used += 1;
                 let value = adapt(program, *i, value(item)?);
@@ -79,7 +88,7 @@ pub fn read_inputs(path: &Path, program: &Program) -> Result<Inputs> {
             .items
             .iter()
             .filter_map(|i| i.name.as_deref())
-            .filter(|n| names.iter().all(|(_, have)| have != n))
+            .filter(|n| names.iter().enumerate().all(|(position, (_, have))| key(position, have) != *n))
             .collect();
         if !extra.is_empty() {
             return wrong(format!("{} has {}, which the program does not take", path.display(), extra.join(", ")));
@@ -112,6 +121,10 @@ pub fn given_inputs(path: &Path) -> Result<Vec<(Option<Arc<str>>, GivenValue)>> 
         })
     };
     let name = |i: &NamedItem| i.name.as_deref().map(Arc::from);
+    if numbered(&file.items) {
+        let at = |i| file.get(&format!("arr_{i}")).expect("numbered");
+        return (0..file.items.len()).map(|i| Ok((None, given(at(i))?))).collect();
+    }
     file.items.iter().map(|i| Ok((name(i), given(&i.value)?))).collect()
 }
 
@@ -398,4 +411,40 @@ fn plain(t: &RawTensor, format: Format) -> Result<(DType, Vec<u8>)> {
         return Ok((DType::F32, element_bytes(&wide)));
     }
     Ok((t.dtype(), element_bytes(t)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const SUBTRACT: &str = "graph(%x: f32[1], %y: f32[1]) {
+  %z: f32[1] = aten.sub.Tensor(%x, %y)
+  return %z
+}";
+
+    /// What inputs of these names and numbers, as an .npz, give the program.
+    fn read(items: &[(&str, f32)]) -> Result<Vec<f64>> {
+        let program = restride_ir::text::parse(SUBTRACT, &restride_ops::lookup)?;
+        let mut tensors = NamedTensors::default();
+        for (name, x) in items {
+            tensors.push_contiguous(*name, FileDType::F32, vec![1], x.to_le_bytes().to_vec());
+        }
+        let names: Vec<&str> = items.iter().map(|i| i.0).collect();
+        let path = std::env::temp_dir().join(format!("restride-{}-{}.npz", names.join("-"), std::process::id()));
+        tensors::write_file(&path, &tensors)?;
+        let inputs = read_inputs(&path, &program);
+        std::fs::remove_file(&path).expect("was written");
+        let one = |v: &RunValue| v.tensor().map_or(f64::NAN, |t| t.get(&[0]).as_f64());
+        Ok(inputs?.values.iter().map(one).collect())
+    }
+
+    #[test]
+    fn arrays_without_names_are_in_order() {
+        assert_eq!(read(&[("y", 2.0), ("x", 1.0)]).unwrap(), [1.0, 2.0]);
+        assert_eq!(read(&[("arr_1", 2.0), ("arr_0", 1.0)]).unwrap(), [1.0, 2.0]);
+        let refused = |items: &[(&str, f32)]| read(items).unwrap_err().to_string();
+        assert!(refused(&[("arr_0", 1.0)]).contains("has no input y"));
+        assert!(refused(&[("arr_0", 1.0), ("arr_1", 2.0), ("arr_2", 3.0)]).contains("has arr_2, which"));
+        assert!(refused(&[("arr_1", 1.0), ("arr_2", 2.0)]).contains("has no input x"));
+    }
 }

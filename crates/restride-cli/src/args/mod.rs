@@ -497,7 +497,7 @@ pub struct JsonArgs {
 /// What a program is compiled for.
 #[derive(Args)]
 pub struct GivenArgs {
-    /// Inputs (.npz, .safetensors, .json or .pt) [default: the sample inputs in the file].
+    /// Inputs by name, or in order (.npz, .safetensors, .json or .pt) [default: the sample inputs in the file].
     #[arg(help_heading = GIVEN, long, value_name = "FILE")]
     pub inputs: Option<PathBuf>,
     /// Draw inputs from this seed, or of these types where the file has none (as "x=f32[2,3],n=4"); both may be given.
