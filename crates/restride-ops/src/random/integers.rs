@@ -146,7 +146,7 @@ pub(crate) static OPS: &[OpDef] = &[
             Ok(())
         },
         |_, outs| Ok(room::<i64>(outs[0].layout.numel() as usize)),
-        || vec![sample![5], sample![0], sample![7, DType::F32], sample![300, DType::U8], sample![-1]]
+        permutations
     ),
     filled!("random", false, false, || randoms(&[])),
     filled!("random.to", false, true, || randoms(&[2])),
@@ -188,6 +188,10 @@ pub(crate) mod samples {
                 s
             })
             .collect()
+    }
+
+    pub(crate) fn permutations() -> Vec<Sample> {
+        vec![sample![5], sample![0], sample![7, DType::F32], sample![300, DType::U8], sample![-1]]
     }
 
     pub(crate) fn s_randint_like_tensor() -> Samples {

@@ -1,6 +1,7 @@
 //! Random numbers and dropout. Draws come from a counter of our own; PyTorch's draws would need its generator.
 
 mod dropout;
+mod generator;
 mod integers;
 
 use crate::create::check_sizes;
@@ -371,7 +372,7 @@ pub(crate) static OPS: &[OpDef] = &[
 
 /// The operators and gradients of this family.
 pub(crate) static FAMILY: crate::Family =
-    crate::Family { ops: &[OPS, integers::OPS, dropout::OPS], gradients: &[], aliases: &[] };
+    crate::Family { ops: &[OPS, integers::OPS, generator::OPS, dropout::OPS], gradients: &[], aliases: &[] };
 
 #[cfg(feature = "samples")]
 pub(crate) mod samples {
