@@ -281,11 +281,25 @@ pub fn bind(program: &Program, inputs: &Inputs, state: &State, strides: Strides)
         }
         open = left;
     }
+    learn_strides(program, &mut bound);
     check_conditions(program, &bound.symbols)?;
     if strides == Strides::AsDeclared {
         check_strides(program, &bound)?;
     }
     Ok(bound)
+}
+
+/// Learns the symbols that only strides have: those of a slice of every other row.
+fn learn_strides(program: &Program, bound: &mut BoundInputs) {
+    for (spec, value) in program.signature.inputs.iter().zip(&bound.values) {
+        let ty = program.graph().values[spec.value].ty.tensor();
+        let (Some(t), Some(ty)) = (value.tensor(), ty) else { continue };
+        let layout = t.layout();
+        for (d, &step) in layout.strides.iter().enumerate().filter(|&(d, _)| layout.sizes[d] > 1) {
+            // What does not fit is refused where strides are checked.
+            unify(&ty.layout.strides[d], Scalar::Int(step), &mut bound.symbols);
+        }
+    }
 }
 
 /// Bytes that a storage grows to when the program resizes its input (`resize_`).

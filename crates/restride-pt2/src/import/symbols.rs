@@ -40,13 +40,13 @@ pub fn declare(exported: &ExportedProgram) -> Result<(Symbols, Vec<Symbol>)> {
         .into_iter()
         .map(|(name, positive)| {
             let (mut min, max) = ranges.get(&name).copied().unwrap_or_default();
+            // torch.export writes a size that data decides, or that it is not told more about (`Dim.AUTO`), as at least 2, because it
+            // assumes so when it chooses a path through the program. Nothing asserts that: PyTorch runs it with a batch of one.
+            if min == Some(2) && max != min {
+                min = Some(0);
+            }
             if positive {
                 min = Some(min.unwrap_or(1).max(1));
-            }
-            // torch.export writes a size that data decides as at least 2, because it assumes so when it chooses a path
-            // through the program. Nothing asserts that, and sizes of 0 and 1 occur.
-            if name.starts_with('u') && !positive && min == Some(2) && max != min {
-                min = Some(0);
             }
             let key: Arc<str> = name.as_str().into();
             (key, Symbol::new(name, min, max))
