@@ -148,3 +148,46 @@ fn types_after_detach_in_place() {
     let inputs = Inputs::new(vec![table, indices(&[0, 1, 2, 3]), indices(&[0, 2, 4])]);
     assert_eq!(verdict(&program, &inputs), WaysVerdict::Agree);
 }
+
+/// Symbolic sizes and an exporter's wrong strides: those of results and of views of them are the operators' for all sizes.
+#[test]
+fn strides_of_symbolic_sizes_are_the_operators() {
+    let text = "symbol n in [1, inf]
+      graph(%x: f32[n, 4, 6, 8][192, 1, 32, 4]) {
+        %r: f32[n, 4, 6, 8] = aten.roll.default(%x, [1], [2])
+        %s: f32[n, 3, 6, 8][192, 48, 8, 1] = aten.slice.Tensor(%r, 1, 0, 3, 1)
+        %a: f32[6][1] = aten.as_strided.default(%r, [6], [1], 0)
+        return %r, %s, %a
+      }";
+    let mut program = restride_ir::text::parse(text, &restride_ops::lookup).expect("a program");
+    restride_ir::relay(&mut program);
+    let graph = program.graph();
+    let strides = |v: &restride_ir::ValueId| graph.tensor(*v).layout.strides.iter().map(|s| s.to_string()).collect();
+    let laid: Vec<Vec<String>> = graph.ordered().map(|(_, node)| strides(&node.results[0])).collect();
+    assert_eq!(laid, [vec!["192", "1", "32", "4"], vec!["192", "1", "32", "4"], vec!["1"]]);
+    for n in [1, 3] {
+        let numbers: Vec<f32> = (0..n * 192).map(|i| i as f32).collect();
+        let x = RawTensor::from_slice(&numbers, &[n * 192]);
+        let layout = restride_tensor::Layout::strided(&[n, 4, 6, 8], &[192, 1, 32, 4], 0);
+        let x = RawTensor::new(x.storage().clone(), x.dtype(), layout).expect("in the storage");
+        assert_eq!(verdict(&program, &Inputs::new(vec![RunValue::Tensor(x)])), WaysVerdict::Agree, "{n}");
+    }
+}
+
+/// Strides that no size tells, of a slice of every other row, are learnt from the input.
+#[test]
+fn strides_of_inputs_tell_symbols() {
+    let text = "symbol s in [0, inf]
+      symbol n in [1, inf]
+      graph(%x: f32[n, 4][4*s, 1]) {
+        %y: f32[n, 4] = aten.mul.Scalar(%x, 2)
+        return %y
+      }";
+    let program = restride_ir::text::parse(text, &restride_ops::lookup).expect("a program");
+    for step in [4, 8] {
+        let x = RawTensor::from_slice(&[1f32; 24], &[24]);
+        let layout = restride_tensor::Layout::strided(&[3, 4], &[step, 1], 0);
+        let x = RawTensor::new(x.storage().clone(), x.dtype(), layout).expect("in the storage");
+        assert_eq!(verdict(&program, &Inputs::new(vec![RunValue::Tensor(x)])), WaysVerdict::Agree, "{step}");
+    }
+}

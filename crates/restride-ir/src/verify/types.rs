@@ -1,11 +1,12 @@
 //! Types of results by the operators' own rules.
 
 use crate::{
-    Arg, Args, Error, ErrorKind, Graph, Id, IdArena, LazyBits, Meta, Movement, Node, Program, Result, Stage,
-    TensorType, TwinReturn, Type, ValueId, ViewOutcome, dense_like,
+    Arg, Args, Binding, CollectTree, Conditions, Error, ErrorKind, Graph, Id, IdArena, LazyBits, Meta, Movement, Node,
+    Program, Result, Stage, Symbol, TensorType, TwinReturn, Type, ValueId, ViewOutcome, dense_like,
 };
 use restride_tensor::{Layout, Scalar};
 use smallvec::SmallVec;
+use std::collections::BTreeMap;
 
 /// Checks every node whose operands have known types.
 pub(super) fn check(program: &Program, graph: &Graph) -> Result<()> {
@@ -122,9 +123,71 @@ fn rule(graph: &Graph, node: &Node, objects: &Objects) -> Result<Option<SmallVec
 /// without memory and sometimes differs. Other element types and sizes stay for the verifier to refuse, except in unread
 /// results, which get the rule's whole type.
 pub fn relay(program: &mut Program) {
-    for id in program.graphs.ids().collect::<Vec<_>>() {
-        relay_graph(&mut program.graphs[id], |_, have, want| have.layout.strides != want.layout.strides);
+    let strides = |_: &Node, have: &Meta, want: &Meta| have.layout.strides != want.layout.strides;
+    let ids: Vec<_> = program.graphs.ids().collect();
+    for id in &ids {
+        relay_graph(&mut program.graphs[*id], strides);
     }
+    if program.symbols.is_empty() {
+        return;
+    }
+    // Of symbolic sizes, the strides that the rules give at a witness, for all sizes.
+    let value =
+        |(i, s): (usize, &Symbol)| (s.clone(), Scalar::Int(PRIMES[i % PRIMES.len()] + 60 * (i / PRIMES.len()) as i64));
+    let wanted = program.symbols.values().filter(|s| !s.is_float()).enumerate().map(value).collect_map();
+    let witness = Conditions::of(program).witness(wanted, &[]);
+    for id in ids {
+        let graph = &program.graphs[id];
+        let mut at = graph.clone();
+        at.substitute(&witness);
+        let declared = at.clone();
+        relay_graph(&mut at, strides);
+        if let Some(laid) = relaid(graph, &declared, &at, &witness) {
+            laid.into_iter().for_each(|(v, ty)| program.graphs[id].values[v].ty = Type::Tensor(ty));
+        }
+    }
+}
+
+/// Sizes that tell dimensions apart.
+const PRIMES: [i64; 8] = [7, 11, 13, 17, 19, 23, 29, 31];
+
+/// The types of the values that a witness laid otherwise: of a view by its rule, of other results dense in the same order of
+/// dimensions. `None` where one of them has no such type; then nothing changes.
+fn relaid(graph: &Graph, declared: &Graph, at: &Graph, witness: &Binding) -> Option<Vec<(ValueId, TensorType)>> {
+    let mut laid: BTreeMap<ValueId, TensorType> = BTreeMap::new();
+    for (_, node) in graph.ordered() {
+        for (i, &v) in node.results.iter().enumerate() {
+            let (Some(have), Some(want)) = (declared.values[v].ty.tensor(), at.values[v].ty.tensor()) else { continue };
+            if have.layout.strides == want.layout.strides || have.layout.sizes != want.layout.sizes {
+                continue;
+            }
+            let (ty, want) = (graph.values[v].ty.tensor()?, want.known()?);
+            let made = match &node.op.def().view {
+                Some(rule) => {
+                    let of = |v: &ValueId| laid.get(v).or_else(|| graph.values[*v].ty.tensor()).cloned().ok_or(());
+                    let args = Arg::try_map_all(&node.args, of, |e| Ok(e.clone())).ok()?;
+                    match (rule.symbolic)(&Args(&args)) {
+                        Ok(ViewOutcome::Views(views)) => views.get(i)?.clone(),
+                        _ => dense_in_order(ty, &want),
+                    }
+                }
+                None => dense_in_order(ty, &want),
+            };
+            let here = Meta::new(made.dtype, made.layout.map(|e| e.substitute(witness)).known()?);
+            if here.dtype != want.dtype || here.layout.offset != want.layout.offset || !here.same_strides(&want) {
+                return None;
+            }
+            laid.insert(v, made);
+        }
+    }
+    Some(laid.into_iter().collect())
+}
+
+/// The declared sizes, dense in the order of dimensions that a type has.
+fn dense_in_order(declared: &TensorType, like: &Meta) -> TensorType {
+    let mut order: Vec<usize> = (0..like.rank()).collect();
+    order.sort_by_key(|&d| std::cmp::Reverse(like.layout.strides[d]));
+    TensorType::new(like.dtype, Layout::permuted(&declared.layout.sizes, &order))
 }
 
 /// The same for a graph of a functional program whose sizes became known, in dimensions of size 1 only: other strides may have

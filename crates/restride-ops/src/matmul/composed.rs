@@ -135,8 +135,10 @@ fn tensordot(e: &mut dyn Emit, a: &ValArgs<'_>) -> Vals {
     let mut shared = 1;
     for (&i, &j) in dx.iter().zip(&dy) {
         let (m, n) = (mx.sizes()[i], my.sizes()[j]);
-        // A dimension that broadcasts is summed before the product.
-        if n == 1 {
+        // A dimension that broadcasts is summed before the product; one of equal symbolic sizes never does.
+        if m == n && e.any_sizes() {
+            shared *= m;
+        } else if n == 1 {
             x = emit!(e, "aten.sum.dim_IntList", x, [i as i64], true, ())?;
         } else if m == 1 {
             y = emit!(e, "aten.sum.dim_IntList", y, [j as i64], true, ())?;
