@@ -1,6 +1,8 @@
 //! Elements of a matrix: real or complex numbers in double precision.
 
+use super::{Lu, Matrix, Reflections, Svd, jacobi, lu, matrix, qr};
 use crate::support::convert::Compute;
+use crate::support::scratch::Temp;
 use restride_tensor::C64;
 use std::ops::{Add, AddAssign, Div, Mul, MulAssign, Neg, Sub, SubAssign};
 
@@ -47,9 +49,54 @@ pub trait Field:
         let r = self.abs();
         if r == 0.0 { Self::ONE } else { self.scaled(1.0 / r) }
     }
+
+    // A generic function is compiled with its callers, which are compiled for size; these are compiled here.
+
+    /// [`super::eigh`].
+    fn eigh(a: &Matrix<Self>, upper: bool) -> (Temp<f64>, Matrix<Self>);
+    /// [`super::svd`].
+    fn svd(a: &Matrix<Self>, full: bool) -> Svd<Self>;
+    /// [`super::lu`].
+    fn lu(a: Matrix<Self>) -> Lu<Self>;
+    /// [`super::triangular`].
+    fn triangular(a: &Matrix<Self>, b: &mut Matrix<Self>, upper: bool, unit: bool);
+    /// [`super::reflections`].
+    fn reflections(a: Matrix<Self>) -> Reflections<Self>;
+    /// [`super::apply_q`].
+    fn apply_q(vectors: &Matrix<Self>, factors: &[Self], c: &mut Matrix<Self>, left: bool, adjoint: bool);
+    /// [`Matrix::product`].
+    fn product(out: &mut Matrix<Self>, a: &Matrix<Self>, b: &Matrix<Self>);
+}
+
+/// The functions of [`Field`] that are compiled for each of them.
+macro_rules! compiled {
+    () => {
+        fn eigh(a: &Matrix<Self>, upper: bool) -> (Temp<f64>, Matrix<Self>) {
+            jacobi::eigh_of(a, upper)
+        }
+        fn svd(a: &Matrix<Self>, full: bool) -> Svd<Self> {
+            jacobi::svd_of(a, full)
+        }
+        fn lu(a: Matrix<Self>) -> Lu<Self> {
+            lu::lu_of(a)
+        }
+        fn triangular(a: &Matrix<Self>, b: &mut Matrix<Self>, upper: bool, unit: bool) {
+            lu::triangular_of(a, b, upper, unit);
+        }
+        fn reflections(a: Matrix<Self>) -> Reflections<Self> {
+            qr::reflections_of(a)
+        }
+        fn apply_q(vectors: &Matrix<Self>, factors: &[Self], c: &mut Matrix<Self>, left: bool, adjoint: bool) {
+            qr::apply_q_of(vectors, factors, c, left, adjoint);
+        }
+        fn product(out: &mut Matrix<Self>, a: &Matrix<Self>, b: &Matrix<Self>) {
+            matrix::product_of(out, a, b);
+        }
+    };
 }
 
 impl Field for f64 {
+    compiled!();
     const COMPLEX: bool = false;
     const ZERO: f64 = 0.0;
     const ONE: f64 = 1.0;
@@ -74,6 +121,7 @@ impl Field for f64 {
 }
 
 impl Field for C64 {
+    compiled!();
     const COMPLEX: bool = true;
     const ZERO: C64 = C64::new(0.0, 0.0);
     const ONE: C64 = C64::new(1.0, 0.0);

@@ -23,16 +23,27 @@ impl<T: Field> Rotation<T> {
         let cos = 1.0 / (t * t + 1.0).sqrt();
         Rotation { cos, sin: t * cos, phase: x.direction().conj() }
     }
+    /// The elements that become those of p and q.
+    fn turned(&self, a: T, b: T, phase: T) -> (T, T) {
+        let b = b * phase;
+        (a.scaled(self.cos) - b.scaled(self.sin), a.scaled(self.sin) + b.scaled(self.cos))
+    }
     fn columns(&self, m: &mut Matrix<T>, p: usize, q: usize) {
-        for k in 0..m.rows {
-            let (a, b) = (m[(k, p)], m[(k, q)] * self.phase);
-            (m[(k, p)], m[(k, q)]) = (a.scaled(self.cos) - b.scaled(self.sin), a.scaled(self.sin) + b.scaled(self.cos));
+        for row in m.data.chunks_exact_mut(m.cols) {
+            (row[p], row[q]) = self.turned(row[p], row[q], self.phase);
         }
     }
     fn rows(&self, m: &mut Matrix<T>, p: usize, q: usize) {
-        for k in 0..m.cols {
-            let (a, b) = (m[(p, k)], m[(q, k)] * self.phase.conj());
-            (m[(p, k)], m[(q, k)]) = (a.scaled(self.cos) - b.scaled(self.sin), a.scaled(self.sin) + b.scaled(self.cos));
+        self.both(m, p, q, self.phase.conj());
+    }
+    /// Columns p and q of the transpose.
+    fn columns_of_transpose(&self, m: &mut Matrix<T>, p: usize, q: usize) {
+        self.both(m, p, q, self.phase);
+    }
+    fn both(&self, m: &mut Matrix<T>, p: usize, q: usize, phase: T) {
+        let (p, q) = m.two_rows(p, q);
+        for (a, b) in p.iter_mut().zip(q) {
+            (*a, *b) = self.turned(*a, *b, phase);
         }
     }
 }
@@ -40,6 +51,10 @@ impl<T: Field> Rotation<T> {
 /// Eigenvalues of a Hermitian matrix, smallest first, and their vectors as columns. Reads one triangle. NaN or infinity in it
 /// makes all results NaN.
 pub fn eigh<T: Field>(a: &Matrix<T>, upper: bool) -> (Temp<f64>, Matrix<T>) {
+    T::eigh(a, upper)
+}
+
+pub(super) fn eigh_of<T: Field>(a: &Matrix<T>, upper: bool) -> (Temp<f64>, Matrix<T>) {
     let n = a.rows;
     let (mut values, mut vectors) = (Temp::filled(n, 0.0), Matrix::zeros(n, n));
     let mut s = a.clone();
@@ -50,6 +65,7 @@ pub fn eigh<T: Field>(a: &Matrix<T>, upper: bool) -> (Temp<f64>, Matrix<T>) {
             (s[(r, c)], s[(c, r)]) = (x, x.conj());
         }
     }
+    // The vectors as rows, which are next to each other in memory.
     let mut v = Matrix::eye(n, n);
     for _ in 0..SWEEPS {
         let mut turned = false;
@@ -64,7 +80,7 @@ pub fn eigh<T: Field>(a: &Matrix<T>, upper: bool) -> (Temp<f64>, Matrix<T>) {
                 r.columns(&mut s, p, q);
                 r.rows(&mut s, p, q);
                 (s[(p, q)], s[(q, p)]) = (T::ZERO, T::ZERO);
-                r.columns(&mut v, p, q);
+                r.columns_of_transpose(&mut v, p, q);
             }
         }
         if !turned {
@@ -75,7 +91,7 @@ pub fn eigh<T: Field>(a: &Matrix<T>, upper: bool) -> (Temp<f64>, Matrix<T>) {
     sort_positions(&mut order, &|&a, &b| s[(a, a)].re().total_cmp(&s[(b, b)].re()).then(a.cmp(&b)));
     for (to, &from) in order.iter().enumerate() {
         values[to] = s[(from, from)].re();
-        (0..n).for_each(|r| vectors[(r, to)] = v[(r, from)]);
+        (0..n).for_each(|r| vectors[(r, to)] = v[(from, r)]);
     }
     (values, vectors)
 }
@@ -109,27 +125,40 @@ impl<T: Field> Svd<T> {
 
 /// `A = U S Vᴴ`: U and V with as many columns as the shorter side (or square, if `full`), S largest first.
 pub fn svd<T: Field>(a: &Matrix<T>, full: bool) -> Svd<T> {
+    T::svd(a, full)
+}
+
+pub(super) fn svd_of<T: Field>(a: &Matrix<T>, full: bool) -> Svd<T> {
     // Of a wide matrix that of the adjoint.
     let wide = a.rows < a.cols;
     let (m, n) = (a.rows.max(a.cols), a.rows.min(a.cols));
     let mut left = Matrix::zeros(m, if full { m } else { n });
     let (mut values, mut right) = (Temp::filled(n, 0.0), Matrix::zeros(n, n));
-    let (mut u, mut v) = (if wide { a.adjoint() } else { a.clone() }, Matrix::eye(n, n));
-    let own = |u: &Matrix<T>, p: usize| (0..m).map(|r| u[(r, p)].square()).sum::<f64>();
+    // Both as rows, which are next to each other in memory: the transpose of the adjoint is the conjugate.
+    let mut u = if wide { a.clone() } else { a.transposed() };
+    if wide {
+        u.data.iter_mut().for_each(|x| *x = x.conj());
+    }
+    let mut v = Matrix::eye(n, n);
+    let own = |u: &Matrix<T>, p: usize| u.row(p).iter().map(|x| x.square()).sum::<f64>();
     for _ in 0..SWEEPS {
         let mut turned = false;
         for p in 0..n {
             for q in p + 1..n {
-                let mut x = T::ZERO;
-                (0..m).for_each(|r| x += u[(r, p)].conj() * u[(r, q)]);
-                let (pp, qq) = (own(&u, p), own(&u, q));
+                // Three sums side by side.
+                let (mut x, mut pp, mut qq) = (T::ZERO, 0.0, 0.0);
+                for (a, b) in u.row(p).iter().zip(u.row(q)) {
+                    x += a.conj() * *b;
+                    pp += a.square();
+                    qq += b.square();
+                }
                 if x == T::ZERO || x.abs() <= 1e-15 * (pp * qq).sqrt() {
                     continue;
                 }
                 turned = true;
                 let r = Rotation::new(pp, qq, x);
-                r.columns(&mut u, p, q);
-                r.columns(&mut v, p, q);
+                r.columns_of_transpose(&mut u, p, q);
+                r.columns_of_transpose(&mut v, p, q);
             }
         }
         if !turned {
@@ -143,9 +172,9 @@ pub fn svd<T: Field>(a: &Matrix<T>, full: bool) -> Svd<T> {
     let least = values.first().copied().unwrap_or(0.0) * f64::EPSILON * m as f64;
     let mut have = FoundColumns { each: Temp::filled(left.cols, 0), count: 0 };
     for (to, &from) in order.iter().enumerate() {
-        (0..n).for_each(|r| right[(r, to)] = v[(r, from)]);
+        (0..n).for_each(|r| right[(r, to)] = v[(from, r)]);
         if norms[from] > least {
-            (0..m).for_each(|r| left[(r, to)] = u[(r, from)].scaled(1.0 / norms[from]));
+            (0..m).for_each(|r| left[(r, to)] = u[(from, r)].scaled(1.0 / norms[from]));
             have.push(to);
         }
     }

@@ -1,5 +1,6 @@
 //! LU factorisation, its parts, and solutions with triangles.
 
+use super::matrix::subtract;
 use super::{Field, Matrix, matrix_room};
 use crate::support::pack::{Compute, Stored, Target, pack, packed_rooms, with_compute};
 use crate::support::scratch::{Temp, room};
@@ -17,7 +18,11 @@ pub struct Lu<T: Field> {
 }
 
 /// LU with exchanges of rows.
-pub fn lu<T: Field>(mut a: Matrix<T>) -> Lu<T> {
+pub fn lu<T: Field>(a: Matrix<T>) -> Lu<T> {
+    T::lu(a)
+}
+
+pub(super) fn lu_of<T: Field>(mut a: Matrix<T>) -> Lu<T> {
     let (mut pivots, mut info) = (Temp::filled(a.rows.min(a.cols), 0i64), 0);
     for k in 0..pivots.len() {
         let best = (k + 1..a.rows).fold(k, |best, r| if a[(r, k)].size() > a[(best, k)].size() { r } else { best });
@@ -27,13 +32,13 @@ pub fn lu<T: Field>(mut a: Matrix<T>) -> Lu<T> {
             continue;
         }
         a.swap_rows(k, best);
-        for r in k + 1..a.rows {
-            let f = a[(r, k)] / a[(k, k)];
-            a[(r, k)] = f;
-            for c in k + 1..a.cols {
-                let u = a[(k, c)];
-                a[(r, c)] -= f * u;
-            }
+        let cols = a.cols;
+        let (above, below) = a.data.split_at_mut((k + 1) * cols);
+        let from = &above[k * cols..][k..cols];
+        for row in below.chunks_exact_mut(cols) {
+            row[k] = row[k] / from[0];
+            let f = row[k];
+            subtract(&mut row[k + 1..], f, &from[1..]);
         }
     }
     Lu { pivots, lu: a, info }
@@ -155,20 +160,22 @@ fn lu_unpack_as<T: Compute>(
 
 /// Solves `T X = B` in place of B, T being a triangle of `a`.
 pub fn triangular<T: Field>(a: &Matrix<T>, b: &mut Matrix<T>, upper: bool, unit: bool) {
-    let n = b.rows;
+    T::triangular(a, b, upper, unit);
+}
+
+pub(super) fn triangular_of<T: Field>(a: &Matrix<T>, b: &mut Matrix<T>, upper: bool, unit: bool) {
+    let (n, cols) = (b.rows, b.cols);
     for i in 0..n {
         let r = if upper { n - 1 - i } else { i };
-        let known = if upper { r + 1..n } else { 0..r };
-        for k in known {
-            let f = a[(r, k)];
-            for c in 0..b.cols {
-                let x = b[(k, c)];
-                b[(r, c)] -= f * x;
-            }
+        let (above, rest) = b.data.split_at_mut(r * cols);
+        let (to, below) = rest.split_at_mut(cols);
+        let (first, known) = if upper { (r + 1, below) } else { (0, above) };
+        for (k, x) in known.chunks_exact(cols.max(1)).enumerate() {
+            subtract(to, a[(r, first + k)], x);
         }
         if !unit {
             let d = a[(r, r)];
-            (0..b.cols).for_each(|c| b[(r, c)] = b[(r, c)] / d);
+            to.iter_mut().for_each(|x| *x = *x / d);
         }
     }
 }

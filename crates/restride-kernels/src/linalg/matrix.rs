@@ -110,21 +110,37 @@ impl<T: Field> Matrix<T> {
     /// # Panics
     /// If sizes do not fit.
     pub fn product(&mut self, a: &Matrix<T>, b: &Matrix<T>) {
-        assert!(a.cols == b.rows && (self.rows, self.cols) == (a.rows, b.cols), "sizes of a product");
-        self.data.fill(T::ZERO);
-        for r in 0..a.rows {
-            for k in 0..a.cols {
-                let f = a[(r, k)];
-                for c in 0..b.cols {
-                    let x = b[(k, c)];
-                    self[(r, c)] += f * x;
-                }
-            }
-        }
+        T::product(self, a, b);
+    }
+    /// A row.
+    pub(super) fn row(&self, r: usize) -> &[T] {
+        &self.data[r * self.cols..][..self.cols]
+    }
+    /// Two rows, the first one before the other.
+    pub(super) fn two_rows(&mut self, p: usize, q: usize) -> (&mut [T], &mut [T]) {
+        let cols = self.cols;
+        let (above, below) = self.data.split_at_mut(q * cols);
+        (&mut above[p * cols..][..cols], &mut below[..cols])
     }
     pub(super) fn swap_rows(&mut self, a: usize, b: usize) {
         if a != b {
             (0..self.cols).for_each(|c| self.data.swap(a * self.cols + c, b * self.cols + c));
         }
     }
+}
+
+pub(super) fn product_of<T: Field>(out: &mut Matrix<T>, a: &Matrix<T>, b: &Matrix<T>) {
+    assert!(a.cols == b.rows && (out.rows, out.cols) == (a.rows, b.cols), "sizes of a product");
+    out.data.fill(T::ZERO);
+    for r in 0..a.rows {
+        let to = &mut out.data[r * b.cols..][..b.cols];
+        for (k, &f) in a.row(r).iter().enumerate() {
+            to.iter_mut().zip(b.row(k)).for_each(|(to, &x)| *to += f * x);
+        }
+    }
+}
+
+/// `to -= f * x`, element by element.
+pub(super) fn subtract<T: Field>(to: &mut [T], f: T, x: &[T]) {
+    to.iter_mut().zip(x).for_each(|(to, &x)| *to -= f * x);
 }

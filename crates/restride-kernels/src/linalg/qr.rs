@@ -1,5 +1,6 @@
 //! Reflections (Householder's), as LAPACK makes, keeps and applies them, and QR factors.
 
+use super::matrix::subtract;
 use super::{Field, Matrix, matrix_room};
 use crate::support::scratch::{Temp, room};
 
@@ -15,7 +16,11 @@ pub struct Reflections<T: Field> {
 }
 
 /// LAPACK's `geqrf`: the diagonal of R is real.
-pub fn reflections<T: Field>(mut a: Matrix<T>) -> Reflections<T> {
+pub fn reflections<T: Field>(a: Matrix<T>) -> Reflections<T> {
+    T::reflections(a)
+}
+
+pub(super) fn reflections_of<T: Field>(mut a: Matrix<T>) -> Reflections<T> {
     let (m, k) = (a.rows, a.rows.min(a.cols));
     let mut factors = Temp::filled(k, T::ZERO);
     for j in 0..k {
@@ -31,43 +36,65 @@ pub fn reflections<T: Field>(mut a: Matrix<T>) -> Reflections<T> {
         a[(j, j)] = T::real(beta);
         // The conjugate transpose of H, from the left, on the columns to the right.
         let tau = factors[j].conj();
-        for c in j + 1..a.cols {
-            let mut dot = a[(j, c)];
-            (j + 1..m).for_each(|r| dot += a[(r, j)].conj() * a[(r, c)]);
-            let f = tau * dot;
-            a[(j, c)] -= f;
-            for r in j + 1..m {
-                let v = a[(r, j)];
-                a[(r, c)] -= f * v;
+        let cols = a.cols;
+        for first in (j + 1..cols).step_by(SOME) {
+            let some = first..cols.min(first + SOME);
+            let mut dots = [T::ZERO; SOME];
+            let dots = &mut dots[..some.len()];
+            dots.copy_from_slice(&a.row(j)[some.clone()]);
+            for row in a.data.chunks_exact(cols).skip(j + 1) {
+                let v = row[j].conj();
+                dots.iter_mut().zip(&row[some.clone()]).for_each(|(dot, &x)| *dot += v * x);
+            }
+            dots.iter_mut().for_each(|dot| *dot = tau * *dot);
+            a.data[j * cols..][some.clone()].iter_mut().zip(&*dots).for_each(|(x, &f)| *x -= f);
+            for row in a.data.chunks_exact_mut(cols).skip(j + 1) {
+                let v = row[j];
+                subtract(&mut row[some.clone()], v, dots);
             }
         }
     }
     Reflections { factors, vectors: a }
 }
 
+/// Columns that a reflection is applied to at a time.
+const SOME: usize = 64;
+
 /// Applies H number `j` to `c` from the left, or from the right.
 fn apply<T: Field>(vectors: &Matrix<T>, j: usize, tau: T, c: &mut Matrix<T>, left: bool) {
     let m = vectors.rows;
     let v = |r: usize| if r == j { T::ONE } else { vectors[(r, j)] };
     if left {
-        for col in 0..c.cols {
-            let mut dot = T::ZERO;
-            (j..m).for_each(|r| dot += v(r).conj() * c[(r, col)]);
-            let f = tau * dot;
-            (j..m).for_each(|r| c[(r, col)] -= f * v(r));
+        let cols = c.cols;
+        for first in (0..cols).step_by(SOME) {
+            let some = first..cols.min(first + SOME);
+            let mut dots = [T::ZERO; SOME];
+            let dots = &mut dots[..some.len()];
+            for r in j..m {
+                let v = v(r).conj();
+                dots.iter_mut().zip(&c.row(r)[some.clone()]).for_each(|(dot, &x)| *dot += v * x);
+            }
+            dots.iter_mut().for_each(|dot| *dot = tau * *dot);
+            for r in j..m {
+                subtract(&mut c.data[r * cols..][some.clone()], v(r), dots);
+            }
         }
     } else {
-        for row in 0..c.rows {
+        for row in c.data.chunks_exact_mut(c.cols) {
             let mut dot = T::ZERO;
-            (j..m).for_each(|r| dot += c[(row, r)] * v(r));
+            (j..m).for_each(|r| dot += row[r] * v(r));
             let f = tau * dot;
-            (j..m).for_each(|r| c[(row, r)] -= f * v(r).conj());
+            (j..m).for_each(|r| row[r] -= f * v(r).conj());
         }
     }
 }
 
 /// `Q C` in place of C: `Qᴴ C` if `adjoint`, with Q on the other side unless `left` (LAPACK's `ormqr`).
 pub fn apply_q<T: Field>(vectors: &Matrix<T>, factors: &[T], c: &mut Matrix<T>, left: bool, adjoint: bool) {
+    T::apply_q(vectors, factors, c, left, adjoint);
+}
+
+pub(super) fn apply_q_of<T: Field>(vectors: &Matrix<T>, factors: &[T], c: &mut Matrix<T>, left: bool, adjoint: bool) {
     let k = factors.len();
     for i in 0..k {
         // The factor next to C comes first.
