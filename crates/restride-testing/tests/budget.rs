@@ -249,7 +249,7 @@ fn the_bound_holds_for_all_sizes() {
         let mut instance = compiled.instance().expect("an instance");
         assert_eq!(instance.reserve().expect("memory"), bound);
         let mut largest = 0;
-        for n in (2..=most.0).rev().step_by(3) {
+        for n in 2..=most.0 {
             for m in 1..=most.1 {
                 let of = |sizes: &[i64], x: f32| {
                     RunValue::Tensor(RawTensor::from_slice(&vec![x; sizes.iter().product::<i64>() as usize], sizes))

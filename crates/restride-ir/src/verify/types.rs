@@ -6,7 +6,7 @@ use crate::{
 };
 use restride_tensor::{Layout, Scalar};
 use smallvec::SmallVec;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// Checks every node whose operands have known types.
 pub(super) fn check(program: &Program, graph: &Graph) -> Result<()> {
@@ -140,9 +140,8 @@ pub fn relay(program: &mut Program) {
         let graph = &program.graphs[id];
         let mut at = graph.clone();
         at.substitute(&witness);
-        let declared = at.clone();
-        relay_graph(&mut at, strides);
-        if let Some(laid) = relaid(graph, &declared, &at, &witness) {
+        let changed = relay_graph(&mut at, strides);
+        if let Some(laid) = relaid(graph, &at, &changed, &witness) {
             laid.into_iter().for_each(|(v, ty)| program.graphs[id].values[v].ty = Type::Tensor(ty));
         }
     }
@@ -151,17 +150,21 @@ pub fn relay(program: &mut Program) {
 /// Sizes that tell dimensions apart.
 const PRIMES: [i64; 8] = [7, 11, 13, 17, 19, 23, 29, 31];
 
-/// The types of the values that a witness laid otherwise: of a view by its rule, of other results dense in the same order of
-/// dimensions. `None` where one of them has no such type; then nothing changes.
-fn relaid(graph: &Graph, declared: &Graph, at: &Graph, witness: &Binding) -> Option<Vec<(ValueId, TensorType)>> {
+/// Symbolic types of the values whose strides were `changed` in the graph `at` a witness. A view gets the type of its rule; another
+/// result is dense, in the same order of dimensions. `None` where one of them has no such type; then nothing changes.
+fn relaid(
+    graph: &Graph,
+    at: &Graph,
+    changed: &BTreeSet<ValueId>,
+    witness: &Binding,
+) -> Option<BTreeMap<ValueId, TensorType>> {
     let mut laid: BTreeMap<ValueId, TensorType> = BTreeMap::new();
     for (_, node) in graph.ordered() {
         for (i, &v) in node.results.iter().enumerate() {
-            let (Some(have), Some(want)) = (declared.values[v].ty.tensor(), at.values[v].ty.tensor()) else { continue };
-            if have.layout.strides == want.layout.strides || have.layout.sizes != want.layout.sizes {
+            if !changed.contains(&v) {
                 continue;
             }
-            let (ty, want) = (graph.values[v].ty.tensor()?, want.known()?);
+            let (ty, want) = (graph.values[v].ty.tensor()?, at.values[v].ty.tensor()?.known()?);
             let made = match &node.op.def().view {
                 Some(rule) => {
                     let of = |v: &ValueId| laid.get(v).or_else(|| graph.values[*v].ty.tensor()).cloned().ok_or(());
@@ -180,7 +183,7 @@ fn relaid(graph: &Graph, declared: &Graph, at: &Graph, witness: &Binding) -> Opt
             laid.insert(v, made);
         }
     }
-    Some(laid.into_iter().collect())
+    Some(laid)
 }
 
 /// The declared sizes, dense in the order of dimensions that a type has.
@@ -199,8 +202,10 @@ pub fn relay_units(graph: &mut Graph) {
     });
 }
 
-/// Sets the strides of results where `differs` from what is declared to the rule's.
-fn relay_graph(graph: &mut Graph, differs: impl Fn(&Node, &Meta, &Meta) -> bool) {
+/// Sets the strides of results where `differs` from what is declared to the rule's. Returns the values of the same sizes and other
+/// strides.
+fn relay_graph(graph: &mut Graph, differs: impl Fn(&Node, &Meta, &Meta) -> bool) -> BTreeSet<ValueId> {
+    let mut changed = BTreeSet::new();
     let mut read = vec![false; graph.values.len()];
     for v in
         graph.ordered().flat_map(|(_, n)| n.operands()).chain(graph.outputs.iter().flat_map(|a| a.values().copied()))
@@ -236,9 +241,14 @@ fn relay_graph(graph: &mut Graph, differs: impl Fn(&Node, &Meta, &Meta) -> bool)
         }
         objects.follow(graph, node);
         for (v, ty) in laid {
+            let have = graph.values[v].ty.tensor();
+            if have.is_some_and(|h| h.layout.sizes == ty.layout.sizes && h.layout.strides != ty.layout.strides) {
+                changed.insert(v);
+            }
             graph.values[v].ty = Type::Tensor(ty);
         }
     }
+    changed
 }
 
 fn node_types(program: &Program, graph: &Graph, node: &Node, objects: &Objects) -> Result<()> {

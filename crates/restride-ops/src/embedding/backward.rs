@@ -20,8 +20,8 @@ fn bags(e: &mut dyn Emit, at: Val, offsets: Val, bags: Val) -> Result<Val> {
     emit!(e, "aten.sub.Scalar", next, 1)
 }
 
-/// The gradient of the table: adds the gradient of each bag to the rows that its indices name, of which `bag` has the bags. Arguments
-/// from `next` on are `(bag_size, maximum_indices, num_weights, scale_grad_by_freq, mode)`, the last two `(per_sample_weights,
+/// The gradient of the table. A row gets the gradients of all bags that look it up: `at` has the rows that are looked up, and `bag`
+/// has the bag of each. The arguments from `next` on are `(bag_size, maximum_indices, num_weights, scale_grad_by_freq, mode)`, the last two `(per_sample_weights,
 /// padding_idx)`.
 fn table(e: &mut dyn Emit, a: &ValArgs<'_>, (at, bag): (Val, Val), next: usize) -> Vals {
     let (grad, counts, rows, mode) = (*a.tensor(0)?, *a.tensor(next)?, a.int(next + 2)?, a.int(next + 4)?);

@@ -230,8 +230,8 @@ pub(crate) fn emitted<const N: usize>(e: &mut dyn Emit, op: &str, args: [Arg<Val
 }
 
 /// Whether PyTorch computes in singles and rounds results to the element type.
-pub(crate) fn is_16_bit(dtype: restride_tensor::DType) -> bool {
-    matches!(dtype, restride_tensor::DType::F16 | restride_tensor::DType::BF16)
+pub(crate) fn is_16_bit(dtype: DType) -> bool {
+    matches!(dtype, DType::F16 | DType::BF16)
 }
 
 /// The value in an element type, itself if it has that type.
