@@ -65,6 +65,7 @@ BETTER = {
     "aten.upsample_bicubic2d.default": ((5,), "the same"),
     "aten._upsample_bilinear2d_aa.default": ((5,), "the same"),
     "aten._upsample_bicubic2d_aa.default": ((5,), "the same"),
+    "aten._upsample_lanczos2d_aa.default": ((5,), "the same"),
     "aten.special_bessel_j0.default": (
         (3,),
         "PyTorch's functions of order 0 and 1 are right to 1e-7 here, ours to 1e-15",

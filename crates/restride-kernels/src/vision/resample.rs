@@ -40,8 +40,8 @@ impl Scaling {
             _ if self.input == self.output && self.filter != Filter::Cubic => 1,
             Filter::Linear => 2,
             Filter::Cubic => 4,
-            Filter::LinearAntialias | Filter::CubicAntialias => {
-                let (reach, ..) = support(self.filter, self.ratio::<T>());
+            Filter::LinearAntialias | Filter::CubicAntialias | Filter::LanczosAntialias => {
+                let reach = support(self.filter, self.ratio::<T>());
                 ((2.0 * reach.wide()).ceil() as usize).saturating_add(2).min(self.input)
             }
         }
@@ -49,9 +49,13 @@ impl Scaling {
 }
 
 /// How far an antialiasing filter reaches.
-fn support<T: Real>(filter: Filter, ratio: T) -> (T, bool) {
-    let cubic = filter == Filter::CubicAntialias;
-    (T::of(if cubic { 2.0 } else { 1.0 }) * ratio.max(T::one()), cubic)
+fn support<T: Real>(filter: Filter, ratio: T) -> T {
+    let reach = match filter {
+        Filter::LanczosAntialias => 3.0,
+        Filter::CubicAntialias | Filter::Cubic => 2.0,
+        Filter::LinearAntialias | Filter::Linear => 1.0,
+    };
+    T::of(reach) * ratio.max(T::one())
 }
 
 /// How a dimension is scaled.
@@ -80,6 +84,8 @@ pub enum Filter {
     LinearAntialias,
     /// The cubic of -0.5, as wide as an element of the result.
     CubicAntialias,
+    /// The windowed sine of Lanczos with three lobes, as wide as an element of the result.
+    LanczosAntialias,
 }
 
 impl<T: Real> Taps<T> {
@@ -119,10 +125,10 @@ impl<T: Real> Taps<T> {
                     put(&mut taps.map(|(w, j)| (j.clamp(0, s.input as isize - 1) as usize, w)))
                 }
                 // Whatever the factor that was given: PyTorch leaves such a dimension alone.
-                Filter::LinearAntialias | Filter::CubicAntialias if s.input == s.output => {
-                    put(&mut std::iter::once((i, T::one())))
+                _ if s.input == s.output => put(&mut std::iter::once((i, T::one()))),
+                Filter::LinearAntialias | Filter::CubicAntialias | Filter::LanczosAntialias => {
+                    antialias(s, ratio, i, own)
                 }
-                Filter::LinearAntialias | Filter::CubicAntialias => antialias(s, ratio, i, own),
             };
         }
         out.start[s.output] = end;
@@ -158,20 +164,27 @@ fn far<T: Real>(x: T, a: T) -> T {
     ((a * x - T::of(5.0) * a) * x + T::of(8.0) * a) * x - T::of(4.0) * a
 }
 
+/// The windowed sine between -3 and 3.
+fn lanczos<T: Real>(x: T) -> T {
+    let sinc = |x: f64| if x == 0.0 { 1.0 } else { (std::f64::consts::PI * x).sin() / (std::f64::consts::PI * x) };
+    T::of(sinc(x.wide()) * sinc(x.wide() / 3.0))
+}
+
 /// Leaves the taps of an element of the result in front; gives how many.
 fn antialias<T: Real>(s: &Scaling, ratio: T, i: usize, taps: &mut [(usize, T)]) -> usize {
     let half = T::of(0.5);
-    let (support, cubic) = support(s.filter, ratio);
+    let support = support(s.filter, ratio);
     let center = ratio * (T::of(i as f64) + half);
     let first = ((center - support + half).wide() as i64).max(0);
     let end = ((center + support + half).wide() as i64).min(s.input as i64);
     let shrink = if ratio >= T::one() { T::one() / ratio } else { T::one() };
     let weight = |x: T| {
         let (x, a) = (x.abs(), T::of(-0.5));
-        match cubic {
-            false if x < T::one() => T::one() - x,
-            true if x < T::one() => near(x, a),
-            true if x < T::of(2.0) => far(x, a),
+        match s.filter {
+            Filter::LanczosAntialias if x < T::of(3.0) => lanczos(x),
+            Filter::CubicAntialias if x < T::one() => near(x, a),
+            Filter::CubicAntialias if x < T::of(2.0) => far(x, a),
+            Filter::LinearAntialias if x < T::one() => T::one() - x,
             _ => T::zero(),
         }
     };
@@ -269,7 +282,8 @@ mod tests {
 
     #[test]
     fn weights_sum_to_one_and_stay_inside() {
-        for filter in [Filter::Linear, Filter::Cubic, Filter::LinearAntialias, Filter::CubicAntialias] {
+        let antialiased = [Filter::LinearAntialias, Filter::CubicAntialias, Filter::LanczosAntialias];
+        for filter in [Filter::Linear, Filter::Cubic].into_iter().chain(antialiased) {
             for (n, m) in [(1, 1), (1, 5), (5, 1), (4, 9), (9, 4), (7, 7)] {
                 for aligned in [false, true] {
                     let taps = Taps::<f64>::new(&scaling(filter, n, m, aligned));

@@ -112,7 +112,9 @@ mod tests {
 
     #[test]
     fn weights_of_bytes_sum_to_one_up_to_rounding() {
-        for filter in [Filter::Linear, Filter::Cubic, Filter::LinearAntialias, Filter::CubicAntialias] {
+        for filter in
+            [Filter::Linear, Filter::Cubic, Filter::LinearAntialias, Filter::CubicAntialias, Filter::LanczosAntialias]
+        {
             for (input, output) in [(1, 5), (5, 1), (4, 9), (9, 4), (100, 7)] {
                 let taps = FixedTaps::new(&Scaling { filter, input, output, align_corners: false, scale: None });
                 for i in 0..output {

@@ -268,6 +268,7 @@ pub(crate) static OPS: &[OpDef] = &[
     gradient!("upsample_bicubic2d_backward", "upsample_bicubic2d", ["self"], None, resized(2, Some(true))),
     gradient!("_upsample_bilinear2d_aa_backward", "_upsample_bilinear2d_aa", ["self"], None, resized(2, Some(false))),
     gradient!("_upsample_bicubic2d_aa_backward", "_upsample_bicubic2d_aa", ["self"], None, resized(2, Some(true))),
+    gradient!("_upsample_lanczos2d_aa_backward", "_upsample_lanczos2d_aa", ["self"], None, resized(2, Some(true))),
     gradient!("grid_sampler_2d_backward", "grid_sampler_2d", ["input", "grid"], None, grids(2)),
     gradient!("grid_sampler_3d_backward", "grid_sampler_3d", ["input", "grid"], None, grids(3)),
     gradient!(@ true, "_cdist_backward", "_cdist_forward", ["x1"], Some("cdist"), distances()),

@@ -173,9 +173,10 @@ const LINEAR: UpsampleMode = UpsampleMode::Filter(Filter::Linear);
 const CUBIC: UpsampleMode = UpsampleMode::Filter(Filter::Cubic);
 const LINEAR_AA: UpsampleMode = UpsampleMode::Filter(Filter::LinearAntialias);
 const CUBIC_AA: UpsampleMode = UpsampleMode::Filter(Filter::CubicAntialias);
+const LANCZOS_AA: UpsampleMode = UpsampleMode::Filter(Filter::LanczosAntialias);
 
 pub(crate) static OPS: &[OpDef] = {
-    static ALL: [[OpDef; 2]; 12] = [
+    static ALL: [[OpDef; 2]; 13] = [
         scaling!(
             "upsample_nearest1d",
             "upsample_nearest1d.vec",
@@ -255,6 +256,14 @@ pub(crate) static OPS: &[OpDef] = {
             "_upsample_bicubic2d_aa.vec",
             "aten._upsample_bicubic2d_aa.default",
             CUBIC_AA,
+            2,
+            CLOSE
+        ),
+        scaling!(
+            "_upsample_lanczos2d_aa",
+            "_upsample_lanczos2d_aa.vec",
+            "aten._upsample_lanczos2d_aa.default",
+            LANCZOS_AA,
             2,
             CLOSE
         ),

@@ -98,4 +98,5 @@ pub(crate) static GRADS: Rules = upsamples! {
     "upsample_bicubic2d" 2 true;
     "_upsample_bilinear2d_aa" 2 true;
     "_upsample_bicubic2d_aa" 2 true;
+    "_upsample_lanczos2d_aa" 2 true;
 };
