@@ -265,8 +265,9 @@ impl RowProgram {
             row,
             passes,
         };
-        let (places, values, made) = (Vec::new(), Vec::new(), Vec::new());
-        let mut maker = RowMaker { body, tiling, metas, far, space, program, places, values, made };
+        let (places, values, made, held) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
+        let readers = maker::readers(body);
+        let mut maker = RowMaker { body, tiling, metas, far, space, program, places, values, made, readers, held };
         let returned: Vec<ValueId> = body.output_values().collect();
         for (k, v) in returned.iter().enumerate() {
             maker.tensor(*v, TileSource::Write(k), &writes[k].layout, writes[k].clone(), false)?;

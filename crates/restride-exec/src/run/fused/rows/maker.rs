@@ -4,7 +4,7 @@ use super::chain::RowChain;
 use super::{ChannelFactors, OPERANDS, RowCall, RowProgram, RowSource, RowTarget, RowTensor, RowWork, SlotUse, TIMES};
 use crate::run::fused::{BodyTypes, TileSource};
 use crate::run::memory::TypedPlace;
-use restride_ir::{Arg, Graph, Node, RowExtent, RowForm, RowOperand, RowSpace, Tiling, ValueId};
+use restride_ir::{Arg, Graph, Node, RowExtent, RowForm, RowOperand, RowSpace, Table, Tiling, ValueId};
 use restride_tensor::{DType, FormulaFn, Layout};
 use smallvec::SmallVec;
 use std::ops::Range;
@@ -29,6 +29,10 @@ pub(super) struct RowMaker<'a> {
     pub values: Vec<(ValueId, RowSource)>,
     /// Of each call.
     pub made: Vec<MadeCall>,
+    /// The positions of the nodes that read a value, or a view of it.
+    pub readers: Table<ValueId, SmallVec<[usize; 4]>>,
+    /// Of each slot the last position that reads what it holds.
+    pub held: Vec<Option<usize>>,
 }
 
 /// What a call of a program is of.
@@ -142,16 +146,19 @@ impl RowMaker<'_> {
             }
         };
         let tensor = returned.iter().position(|v| *v == result);
-        let read_later = self.last_reader(result).is_some();
+        let last_reader = self.readers[result].last().copied();
         // What a call reads in memory that it writes is read before.
         let from = work.sources();
         let meets = |s: &RowSource| match (s, tensor) {
             (RowSource::Tensor(k), Some(t)) => may_meet(&self.places[*k], &self.places[t]),
             _ => false,
         };
-        let needed = read_later || tensor.is_none() || from.iter().any(meets);
+        let needed = last_reader.is_some() || tensor.is_none() || from.iter().any(meets);
         let slot = needed.then(|| self.free_slot(at, self.slot_use(result, extent)));
-        self.values.extend(slot.map(|slot| (result, RowSource::Slot(slot))));
+        if let Some(slot) = slot {
+            self.held[slot] = self.held[slot].max(last_reader);
+            self.values.push((result, RowSource::Slot(slot)));
+        }
         self.program.calls.push(RowCall { work, to: RowTarget { slot, tensor }, extent, chain: None });
         self.made.push(MadeCall { at, formula, result: Some(result) });
         Some(())
@@ -173,7 +180,7 @@ impl RowMaker<'_> {
                 let formulas: SmallVec<[FormulaFn; 16]> = calls.clone().filter_map(formula).collect();
                 let own: SmallVec<[usize; 16]> = calls.clone().map(|k| self.made[k].at).collect();
                 let read_later = |k: usize| match self.made[calls.start + k].result {
-                    Some(v) => self.readers(v).iter().any(|at| !self.is_view(*at) && !own.contains(at)),
+                    Some(v) => self.readers[v].iter().any(|at| !self.is_view(*at) && !own.contains(at)),
                     None => true,
                 };
                 let of = &self.program.calls[calls.clone()];
@@ -216,8 +223,7 @@ impl RowMaker<'_> {
     /// What a buffer for a result holds.
     fn slot_use(&self, result: ValueId, extent: RowExtent) -> SlotUse {
         let Some(space) = &self.space else { return SlotUse::Part };
-        let readers = self.readers(result);
-        let mut reads = readers.iter().filter_map(|at| space.calls.get(*at).copied().flatten());
+        let mut reads = self.readers[result].iter().filter_map(|at| space.calls.get(*at).copied().flatten());
         match extent {
             RowExtent::Elements(pass) if reads.any(|e| e.pass() != pass) => SlotUse::Kept,
             RowExtent::Elements(_) => SlotUse::Part,
@@ -226,40 +232,43 @@ impl RowMaker<'_> {
         }
     }
 
-    /// The positions of the nodes that read a value, or a view of it.
-    fn readers(&self, v: ValueId) -> SmallVec<[usize; 8]> {
-        let mut shown: SmallVec<[ValueId; 4]> = SmallVec::from_slice(&[v]);
-        let mut readers = SmallVec::new();
-        for (at, id) in self.body.order.iter().enumerate() {
-            let node = &self.body.nodes[*id];
-            if node.operands().any(|o| shown.contains(&o)) {
-                readers.push(at);
-                if node.op.def().view.is_some() {
-                    shown.extend(node.results.iter().copied());
-                }
-            }
-        }
-        readers
-    }
-
-    fn last_reader(&self, v: ValueId) -> Option<usize> {
-        self.readers(v).last().copied()
-    }
-
     /// A slot that no call from this one on reads.
     fn free_slot(&mut self, at: usize, use_: SlotUse) -> usize {
-        let busy = |slot: usize| {
-            let held = |(v, s): &(ValueId, RowSource)| {
-                *s == RowSource::Slot(slot) && self.last_reader(*v).is_some_and(|last| last >= at)
-            };
-            self.values.iter().any(held)
+        let fits = |slot: &usize| {
+            let free = self.held[*slot].is_none_or(|last| last < at);
+            use_ == SlotUse::Part && self.program.slots[*slot] == use_ && free
         };
-        let fits = |slot: &usize| use_ == SlotUse::Part && self.program.slots[*slot] == use_ && !busy(*slot);
         (0..self.program.slots.len()).find(fits).unwrap_or_else(|| {
             self.program.slots.push(use_);
+            self.held.push(None);
             self.program.slots.len() - 1
         })
     }
+}
+
+/// The positions of the nodes that read each value, or a view of it.
+pub(super) fn readers(body: &Graph) -> Table<ValueId, SmallVec<[usize; 4]>> {
+    let mut readers: Table<ValueId, SmallVec<[usize; 4]>> = Table::new();
+    // What each view shows.
+    let mut shown: Table<ValueId, SmallVec<[ValueId; 2]>> = Table::new();
+    for (at, id) in body.order.iter().enumerate() {
+        let node = &body.nodes[*id];
+        let mut read: SmallVec<[ValueId; 8]> = SmallVec::new();
+        for v in node.operands() {
+            read.push(v);
+            read.extend_from_slice(&shown[v]);
+        }
+        for v in &read {
+            let of = readers.entry(*v);
+            if of.last() != Some(&at) {
+                of.push(at);
+            }
+        }
+        if node.op.def().view.is_some() {
+            node.results.iter().for_each(|r| shown.set(*r, read.iter().copied().collect()));
+        }
+    }
+    readers
 }
 
 /// Whether places may have cells in common.
