@@ -118,6 +118,36 @@ pub(super) fn div_complex<F: Float>(a: num_complex::Complex<F>, b: num_complex::
     }
 }
 
+/// The next half-precision number from one towards another.
+fn next_half(a: f32, b: f32) -> f32 {
+    /// The least number that is not subnormal, and the distance of those that are.
+    const NORMAL: f32 = 6.103_515_6e-5;
+    const STEP: f32 = 5.960_464_5e-8;
+    match () {
+        _ if a.is_infinite() && a != b && !b.is_nan() => 65504f32.copysign(a),
+        _ if a.abs() <= NORMAL && a != b && !b.is_nan() => {
+            let next = if b > a { a + STEP } else { a - STEP };
+            if next == 0.0 { next.copysign(a) } else { next }
+        }
+        _ => next_of_bits(a, b, 1 << 13),
+    }
+}
+
+/// The next brain float from one towards another.
+fn next_brain(a: f32, b: f32) -> f32 {
+    if a == 0.0 && a != b && !b.is_nan() { f32::from_bits(1 << 16).copysign(b) } else { next_of_bits(a, b, 1 << 16) }
+}
+
+/// The next number where the bits of neighbours are this far apart; `a` is not zero unless it is `b`.
+fn next_of_bits(a: f32, b: f32, apart: u32) -> f32 {
+    match () {
+        _ if a.is_nan() || b.is_nan() => f32::NAN,
+        _ if a == b => b,
+        _ if (b > a) == (a > 0.0) => f32::from_bits(a.to_bits() + apart),
+        _ => f32::from_bits(a.to_bits() - apart),
+    }
+}
+
 #[inline(always)]
 fn gcd(a: i64, b: i64) -> i64 {
     let (mut a, mut b) = (a, b);
@@ -164,6 +194,8 @@ pointwise! {
     HYPOT(a, b) "`sqrt(a² + b²)`" { library: a.hypot(b) }
     COPYSIGN(a, b) "`a` with the sign of `b`" { real: a.copysign(b) }
     NEXTAFTER(a, b) "the next number from `a` towards `b`" { library: a.next_after(b) }
+    NEXTAFTER_F16(a, b) "the next number of 16-bit floats" { single: next_half(a, b) }
+    NEXTAFTER_BF16(a, b) "the next number of brain floats" { single: next_brain(a, b) }
     LOGADDEXP(a, b) "`log(exp(a) + exp(b))`" {
         elementary: if a.is_infinite() && a == b { a } else { a.larger(b) + (-(a - b).abs()).exp_fast().ln_1p_fast() },
         complex: a.by_two(b, m::log_add_exp),
@@ -187,7 +219,6 @@ pointwise! {
     MINIMUM(a, b) "the smaller; NaN if either is" { whole: a.min(b), integer: a.min(b), basic: a.smaller(b) }
     FMAX(a, b) "the larger, NaN only if both are" { int: a.max(b), real: a.max(b) }
     FMIN(a, b) "the smaller, NaN only if both are" { int: a.min(b), real: a.min(b) }
-    LDEXP(a, b) "`a` times two to the power of `b`" { elementary: a * b.exp2_fast(), complex: a * (b * std::f64::consts::LN_2 as F).by(m::exp) }
     GCD(a, b) "greatest common divisor" { int: gcd(a, b) }
     LCM(a, b) "least common multiple" {
         int: { let g = gcd(a, b); if g == 0 { 0 } else { (a / g).wrapping_mul(b).wrapping_abs() } },

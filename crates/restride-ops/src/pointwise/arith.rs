@@ -101,6 +101,16 @@ fn run_div_mode(c: &Call<'_>) -> Result<()> {
     run_by_factor(c, rule, op)
 }
 
+fn run_next_after(c: &Call<'_>) -> Result<()> {
+    let dtype = common(&operands(&c.args, &[0, 1])?, Promotion::Same)?;
+    let op = match dtype {
+        F16 => &k::NEXTAFTER_F16,
+        BF16 => &k::NEXTAFTER_BF16,
+        _ => &k::NEXTAFTER,
+    };
+    compute(c, op, dtype, &inputs(&c.args, &[0, 1])?)
+}
+
 /// Shape rule of `addcmul` and `addcdiv`.
 fn infer_addc(a: &Args<'_, Meta>, divides: bool) -> Metas {
     let operands = operands(a, &[0, 1, 2])?;
@@ -221,7 +231,7 @@ pub(crate) static OPS: &[OpDef] = &[
     op!("hypot", Same(0, 1), k::HYPOT, || binary(REAL)),
     op!("copysign.Tensor", Float(0, 1), k::COPYSIGN, || binary(ALL_REAL)),
     op!("copysign.Scalar", Float(0, 1), k::COPYSIGN, || with_number(ALL_REAL)),
-    op!("nextafter", Same(0, 1), k::NEXTAFTER, || vec![sample![tensor(F32, &[5], 1), tensor(F32, &[5], 2)]]),
+    own!("nextafter", |a| infer(a, &[0, 1], &[], Promotion::Same, &k::NEXTAFTER), run_next_after, (0, 1), s_next_after),
     op!("logaddexp", Float(0, 1), k::LOGADDEXP, s_logaddexp),
     op!("logaddexp2", Float(0, 1), k::LOGADDEXP2, || binary(REAL)),
     op!("xlogy.Tensor", Float(0, 1), k::XLOGY, || binary(NO_BOOL)),
@@ -366,6 +376,22 @@ pub(crate) mod samples {
     pub(crate) fn s_logaddexp() -> Samples {
         let mut out = binary(REAL);
         out.push(sample![tensor(C64, &[2, 3], 1), tensor(C64, &[3], 2)]);
+        out
+    }
+
+    pub(crate) fn s_next_after() -> Samples {
+        let mut out = Vec::new();
+        for d in [F32, F64, F16, BF16] {
+            out.push(sample![tensor(d, &[5], 1), tensor(d, &[5], 2)]);
+            // Subnormal neighbours, equal numbers, and powers of two.
+            out.push(sample![in_range(d, Layout::contiguous(&[9]), 3, -2e-7, 2e-7), tensor(d, &[9], 2)]);
+            out.push(sample![in_range(d, Layout::contiguous(&[9]), 4, -7e-5, 7e-5), tensor(d, &[], 2)]);
+            // The last is infinite in all types but doubles.
+            for (x, to) in [(2.0, 2.0), (2.0, -9.0), (0.0, -1.0), (65504.0, 1e6), (1e39, 1.0), (-1e39, 1.0)] {
+                let all = |x: f64| in_range(d, Layout::contiguous(&[3]), 1, x, x);
+                out.push(sample![all(x), all(to)]);
+            }
+        }
         out
     }
 

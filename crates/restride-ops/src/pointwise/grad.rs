@@ -190,11 +190,6 @@ fn addcdiv<'c>(c: &'c Cx<'c>) {
     c.give(2, || -c.grad() * (c.arg(1) / c.arg(2).square()).times(&value).conj());
 }
 
-fn ldexp<'c>(c: &'c Cx<'c>) {
-    c.give(0, || c.grad() * op!(c, "aten.pow.Scalar", 2.0, c.arg(1)));
-    c.give(1, || c.grad() * c.result() * LN_2);
-}
-
 /// `clamp` with plain numbers as bounds: zero at a bound.
 fn clamp<'c>(c: &'c Cx<'c>) {
     let x = c.arg(0);
@@ -407,7 +402,6 @@ pub(crate) static GRADS: Rules = &[
     (&["addcdiv"], rule!(addcdiv)),
     (&["lerp.Scalar"], rule!(|c| lerp(c, None))),
     (&["lerp.Tensor"], rule!(|c| lerp(c, Some(c.arg(2))))),
-    (&["ldexp.Tensor"], rule!(ldexp)),
     (&["neg"], rule!(|c| c.set(0, -c.grad()))),
     (&["abs"], rule!(|c| c.set(0, c.grad() * c.arg(0).sign()))),
     (&["angle"], rule!(angle)),

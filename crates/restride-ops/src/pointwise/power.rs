@@ -1,8 +1,10 @@
 //! Powers: `pow`, `float_power`, `ldexp`.
 
 use crate::pointwise::{Metas, Promotion, Result, common, compute, infer, input, inputs, operands, own, row_form_with};
-use crate::support::promote::{Operand, result_type, to_float};
-use restride_ir::{Args, Call, Meta, OpDef, OpError, RowForm, Scalar};
+use crate::support::composite::composite;
+use crate::support::promote::{Operand, to_float};
+use crate::support::{ValArgs, Vals, emit};
+use restride_ir::{Args, Call, Emit, Meta, OpDef, OpError, RowForm, Scalar};
 use restride_kernels::pointwise::{self as k, Input, Pointwise};
 use restride_tensor::DType::*;
 use smallvec::smallvec;
@@ -70,16 +72,16 @@ fn run_float_power(c: &Call<'_>) -> Result<()> {
     compute(c, &k::POW, c.outs[0].dtype(), &inputs(&c.args, &[0, 1])?)
 }
 
-/// `ldexp`: the first operand times two to the second.
-fn infer_ldexp(a: &Args<'_, Meta>) -> Metas {
-    let operands = operands(a, &[0, 1])?;
-    // An integer exponent does not affect the result's type.
-    let whole = operands[1].dtype().is_int() || operands[1].dtype() == Bool;
-    let dtype = to_float(if whole { operands[0].dtype() } else { result_type(&operands)? });
-    Ok(smallvec![Meta::new(dtype, crate::pointwise::layout(&operands, dtype)?)])
-}
-fn run_ldexp(c: &Call<'_>) -> Result<()> {
-    compute(c, &k::LDEXP, c.outs[0].dtype(), &inputs(&c.args, &[0, 1])?)
+/// `ldexp`: the first operand times two to the second, whose power has the type of a second operand of floats.
+fn ldexp(e: &mut dyn Emit, a: &ValArgs<'_>) -> Vals {
+    let (x, exponent) = (*a.tensor(0)?, *a.tensor(1)?);
+    let given = e.meta(exponent).dtype;
+    let exponent = match given.is_int() || given == Bool {
+        true => emit!(e, "aten.to.dtype", exponent, to_float(e.meta(x).dtype))?,
+        false => exponent,
+    };
+    let power = emit!(e, "aten.pow.Scalar", 2.0, exponent)?;
+    Ok(smallvec![emit!(e, "aten.mul.Tensor", x, power)?])
 }
 
 pub(crate) static OPS: &[OpDef] = &[
@@ -89,7 +91,7 @@ pub(crate) static OPS: &[OpDef] = &[
     own!("float_power.Tensor_Tensor", infer_float_power, run_float_power, (), positive_pairs),
     own!("float_power.Tensor_Scalar", infer_float_power, run_float_power, (), powers),
     own!("float_power.Scalar", |a| infer_number_pow(a, infer_float_power), run_float_power, (), || number_first(REAL)),
-    own!("ldexp.Tensor", infer_ldexp, run_ldexp, (0), s_ldexp_tensor),
+    composite!(ldexp, s_ldexp_tensor(), "ldexp.Tensor"),
 ];
 
 #[cfg(feature = "samples")]
@@ -136,6 +138,9 @@ pub(crate) mod samples {
             sample![tensor(F16, &[2, 3], 1), tensor(I32, &[3], 2)],
             sample![tensor(BF16, &[], 1), tensor(I64, &[3], 2)],
             sample![tensor(F16, &[3], 1), tensor(F32, &[3], 2)],
+            sample![tensor(F64, &[3], 1), tensor(F16, &[3], 2)],
+            sample![tensor(F16, &[3], 1), tensor(BF16, &[3], 2)],
+            sample![tensor(BF16, &[3], 1), tensor(BF16, &[3], 2)],
         ]
     }
 }

@@ -113,6 +113,15 @@ fn areas(e: &mut dyn Emit, a: &ValArgs<'_>, running: bool) -> Vals {
         ensure!(!running, "cumulative_trapezoid of nothing is not supported");
         return Ok(smallvec![emit!(e, "aten.full.default", rest, 0, dtype)?]);
     }
+    if !by_points && !running {
+        // The sum of all points less half of the ends, as PyTorch adds them.
+        let sum = emit!(e, "aten.sum.dim_IntList", y, [d], false)?;
+        let (first, last) = (emit!(e, "aten.select.int", y, d, 0)?, emit!(e, "aten.select.int", y, d, -1)?);
+        let ends = emit!(e, "aten.add.Tensor", first, last)?;
+        let ends = emit!(e, "aten.mul.Scalar", ends, 0.5)?;
+        let area = emit!(e, "aten.sub.Tensor", sum, ends)?;
+        return Ok(smallvec![emit!(e, "aten.mul.Scalar", area, pass(a, 1))?]);
+    }
     let left = emit!(e, "aten.slice.Tensor", y, d, 0, n - 1)?;
     let right = emit!(e, "aten.slice.Tensor", y, d, 1, n)?;
     let mut area = emit!(e, "aten.add.Tensor", left, right)?;
@@ -316,6 +325,12 @@ pub(crate) mod samples {
                 out.push(sample![&y]);
                 out.push(sample![&y, 0.5, 0]);
             }
+        }
+        if !points {
+            let infinite = [1.0, f32::INFINITY, 2.0, f32::NEG_INFINITY, 1.0, 3.0];
+            out.push(sample![RawTensor::from_slice(&infinite, &[2, 3]), 2.0]);
+            out.push(sample![RawTensor::from_slice(&[127i8, -128, 5, 100, 27, 9], &[2, 3])]);
+            out.push(sample![tensor(DType::F16, &[3, 1], 1)]);
         }
         out
     }
