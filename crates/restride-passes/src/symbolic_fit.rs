@@ -10,13 +10,14 @@ use std::collections::BTreeSet;
 
 type Result<T> = std::result::Result<T, OpError>;
 
-/// Values that symbols are given in turn. At the first of them everything must work.
+/// Values that symbols are given in turn. At the first of them everything must work. No two symbols have the same remainders by a
+/// number from 2 to 8 in all rows, so that the parity of one is never taken for another's.
 const VALUES: [[i64; 8]; 6] = [
     [7, 11, 13, 17, 19, 23, 29, 31],
-    [37, 41, 43, 47, 53, 59, 61, 67],
-    [101, 89, 83, 79, 73, 71, 103, 97],
+    [37, 42, 43, 46, 53, 60, 61, 68],
+    [101, 89, 84, 78, 73, 71, 102, 96],
     [8, 6, 10, 4, 16, 12, 18, 14],
-    [1009, 1021, 1013, 1033, 1019, 1039, 1031, 1049],
+    [1009, 1021, 1013, 1033, 1020, 1038, 1030, 1048],
     // Bounds of slices within small sizes.
     [1, 3, 2, 5, 4, 7, 6, 9],
 ];
@@ -49,7 +50,9 @@ impl Witnesses {
             layout.sizes.iter().chain(&layout.strides).chain([&layout.offset]).for_each(|e| e.symbols(&mut symbols));
         }
         numbers.clone().for_each(|e| e.symbols(&mut symbols));
-        let rows = VALUES.iter().map(|row| bind(&symbols, |i| row[i % 8] + 100 * (i / 8) as i64));
+        // Further symbols are even in some rows where those eight before them are odd.
+        let value = |row: usize, i: usize| VALUES[row][i % 8] + ((96 + row) * (i / 8)) as i64;
+        let rows = (0..VALUES.len()).map(|row| bind(&symbols, |i| value(row, i)));
         let least = bind(&symbols, |_| i64::MIN);
         let mut bindings: Vec<Binding> = Vec::new();
         for wanted in rows.chain([least]) {
@@ -255,6 +258,20 @@ mod tests {
         let stuck = Witnesses { bindings: vec![witnesses.bindings[0].clone(); 3], there: witnesses.there, stuck: true };
         assert_eq!(stuck.expression(&[values[0]; 3]), None);
         assert_eq!(stuck.expression(&[Scalar::Int(1000); 3]), Some(Expr::Int(1000)));
+    }
+
+    #[test]
+    fn remainders_of_two_sizes_differ() {
+        let sizes: Vec<Expr> = (0..16).map(|i| Expr::Sym(Symbol::new(format!("s{i}"), Some(1), None))).collect();
+        let rest = |n: &Expr, k: i64| Expr::call(ExprFn::Mod, vec![n.clone(), Expr::Int(k)]);
+        for k in 2..=8 {
+            let numbers: Vec<Expr> = sizes.iter().map(|n| rest(n, k)).collect();
+            let witnesses = Witnesses::new(&[], numbers.iter(), &Conditions::default());
+            for e in &numbers {
+                let values: Vec<Scalar> = witnesses.bindings.iter().map(|b| e.eval(b).unwrap()).collect();
+                assert_eq!(witnesses.expression(&values).as_ref(), Some(e));
+            }
+        }
     }
 
     #[test]

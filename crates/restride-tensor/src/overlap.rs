@@ -103,6 +103,9 @@ fn merged(l: &Layout) -> Layout {
 /// As [`self_overlaps`] for symbolic sizes and strides: whether each stride provably steps over all that the smaller ones reach,
 /// so that no two indices share a cell.
 pub fn nested<D: Dim>(l: &Layout<D>) -> bool {
+    if packed(l) {
+        return true;
+    }
     let mut left: PerDim<usize> = (0..l.rank()).filter(|&d| !l.sizes[d].is(1)).collect();
     // Cells from the first to the last that is reached so far.
     let mut reach = D::from(1);
@@ -118,6 +121,21 @@ pub fn nested<D: Dim>(l: &Layout<D>) -> bool {
         reach = reach.plus(&l.sizes[d].minus(&D::from(1)).times(&l.strides[d]));
     }
     true
+}
+
+/// Whether each stride is the product of the sizes with smaller strides, whatever these are: without elements where one is 0.
+fn packed<D: Dim>(l: &Layout<D>) -> bool {
+    let one = D::from(1);
+    let mut left: PerDim<usize> = (0..l.rank()).filter(|&d| !l.sizes[d].is(1)).collect();
+    // PyTorch counts a size of 0 as 1 in strides.
+    let (mut product, mut positive) = (one.clone(), one.clone());
+    let is = |a: &D, b: &D| a.equals(b) == Some(true);
+    while let Some(at) = left.iter().position(|&d| is(&l.strides[d], &product) || is(&l.strides[d], &positive)) {
+        let size = &l.sizes[left.remove(at)];
+        product = product.times(size);
+        positive = positive.times(&size.larger(&one));
+    }
+    left.is_empty()
 }
 
 /// Whether two indices of one layout share a cell; `None` if not decided within the budget.

@@ -301,8 +301,8 @@ impl Dim for Expr {
     fn bound_from_start(&self, size: &Self) -> Self {
         match self.less(&Expr::Int(0)) {
             Some(true) => self.plus(size),
-            // The exporter ensures that it is not negative, unless only a run knows it.
-            None if self.is_learnt() => {
+            // Never above 0, such as `-(n % 4)`; or only a run knows it. Of others the exporter ensures that they are not negative.
+            None if self.is_learnt() || self.bounds().1.is_some_and(|most| most <= 0) => {
                 let negative = self.times(&Expr::Int(-1)).larger(&Expr::Int(0)).smaller(&Expr::Int(1));
                 self.plus(&size.times(&negative))
             }
@@ -490,6 +490,11 @@ mod tests {
         for (at, from_start) in [(-30, -20), (-10, 0), (-3, 7), (0, 0), (4, 4), (12, 12)] {
             let binding = [(u.clone(), Scalar::Int(at))].into_iter().collect();
             assert_eq!(bound.eval(&binding).map(|n| n.as_i64()), Ok(from_start), "{bound} at {at}");
+        }
+        let rest = Expr::call(ExprFn::Mod, vec![s("s0"), Expr::Int(4)]).times(&Expr::Int(-1));
+        for (n, from_start) in [(8, 0), (9, 9), (11, 7)] {
+            let binding = [(Symbol::new("s0", Some(2), None), Scalar::Int(n))].into();
+            assert_eq!(rest.bound_from_start(&Expr::Int(10)).eval(&binding), Ok(Scalar::Int(from_start)));
         }
         // The exporter decided on values that are not negative.
         assert_eq!(s("s0").minus(&Expr::Int(9)).bound_from_start(&s("s1")), s("s0").minus(&Expr::Int(9)));

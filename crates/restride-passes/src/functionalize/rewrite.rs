@@ -408,11 +408,19 @@ impl<'a> Rewriter<'a> {
         }
         let witness = crate::symbols::witness(self.program);
         let at = |ty: &TensorType| ty.layout.map(|e| e.substitute(&witness)).known();
-        let spell = |(found, r): (TensorType, &ValueId)| match self.old.values[*r].ty.tensor() {
-            Some(said) if said.dtype == found.dtype && at(said).is_some() && at(said) == at(&found) => said.clone(),
-            _ => found,
-        };
-        Ok(types.into_iter().zip(&node.results).map(spell).collect())
+        let mut out = types;
+        for (found, r) in out.iter_mut().zip(&node.results) {
+            let Some(said) = self.old.values[*r].ty.tensor() else { continue };
+            let (Some(there), Some(here)) = (at(said), at(found)) else { continue };
+            if there == here && said.dtype == found.dtype {
+                *found = said.clone();
+            } else if there.sizes != here.sizes {
+                // The exporter took the sign of a number to be another.
+                let what = format!("%{} is {said}, its rule gives {found}", self.old.values[*r].name);
+                return Err(Error::invalid(what).into());
+            }
+        }
+        Ok(out)
     }
 
     /// The lazy bits of eager PyTorch's tensor.

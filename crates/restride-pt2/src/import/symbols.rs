@@ -2,7 +2,7 @@
 
 use crate::expressions::{self, ExprNames};
 use crate::model::{self, ExportedProgram, SymNumber};
-use restride_ir::{CollectTree, Expr, Result, Symbol};
+use restride_ir::{CollectTree, Dim, Expr, Result, Symbol};
 use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -36,22 +36,26 @@ pub fn declare(exported: &ExportedProgram) -> Result<(Symbols, Vec<Symbol>)> {
     for name in ranges.keys() {
         found.entry(name.clone()).or_insert(false);
     }
-    let symbols: Symbols = found
-        .into_iter()
-        .map(|(name, positive)| {
-            let (mut min, max) = ranges.get(&name).copied().unwrap_or_default();
-            // torch.export writes a size that data decides, or that it is not told more about (`Dim.AUTO`), as at least 2, because it
-            // assumes so when it chooses a path through the program. Nothing asserts that: PyTorch runs it with a batch of one.
-            if min == Some(2) && max != min {
-                min = Some(0);
-            }
-            if positive {
-                min = Some(min.unwrap_or(1).max(1));
-            }
-            let key: Arc<str> = name.as_str().into();
-            (key, Symbol::new(name, min, max))
-        })
-        .collect_map();
+    let of = |(name, positive): (&String, &bool), assumed: bool| {
+        let (mut min, max) = ranges.get(name).copied().unwrap_or_default();
+        // torch.export writes a size that data decides, or that it is not told more about (`Dim.AUTO`), as at least 2, because it
+        // assumes so when it chooses a path through the program. Nothing asserts that: PyTorch runs it with a batch of one.
+        let lowered = min == Some(2) && max != min && !assumed;
+        if lowered {
+            min = Some(0);
+        }
+        // A mention is no promise where the range has 0.
+        if *positive && (min != Some(0) || lowered) {
+            min = Some(min.unwrap_or(1).max(1));
+        }
+        let key: Arc<str> = name.as_str().into();
+        (key, Symbol::new(name.clone(), min, max))
+    };
+    let assumed: Symbols = found.iter().map(|s| of(s, true)).collect_map();
+    let mut symbols: Symbols = found.iter().map(|s| of(s, false)).collect_map();
+    let mut kept = BTreeSet::new();
+    signed(&exported.graph_module.graph, &symbols, &assumed, &mut kept);
+    kept.iter().for_each(|s| drop(symbols.insert(s.name().into(), s.clone())));
     let spare = unmentioned.iter().map(|n| symbols[n.as_str()].clone()).filter(Symbol::is_unbacked).collect();
     Ok((symbols, spare))
 }
@@ -69,6 +73,34 @@ fn collect(graph: &model::FileGraph, mentioned: &Mentioned) {
     for input in graph.nodes.iter().flat_map(|n| &n.inputs) {
         if let model::Argument::AsGraph(g) = &input.arg {
             collect(&g.graph, mentioned);
+        }
+    }
+}
+
+/// The symbols of which a call's number, such as a bound of a slice, has a known sign as the exporter assumes them, and not in their
+/// whole ranges: a slice from `1 - n` begins at 1, but for `n = 1` at 0.
+fn signed(graph: &model::FileGraph, symbols: &Symbols, assumed: &Symbols, kept: &mut BTreeSet<Symbol>) {
+    let mut seen = BTreeSet::new();
+    for node in graph.nodes.iter() {
+        for input in &node.inputs {
+            let name = match &input.arg {
+                model::Argument::AsGraph(g) => {
+                    signed(&g.graph, symbols, assumed, kept);
+                    continue;
+                }
+                model::Argument::AsSymInt(model::NumberArgument::AsName(name)) => name,
+                _ => continue,
+            };
+            // A number of Python's own operators is read by calls.
+            let Some(SymNumber::AsExpr(e)) = graph.sym_int_values.get(name) else { continue };
+            if !node.target.starts_with("torch.ops.") || !e.expr_str.contains('-') || !seen.insert(&e.expr_str) {
+                continue;
+            }
+            let parsed = |symbols| expressions::parse(&e.expr_str, symbols).ok();
+            let (Some(ranged), Some(assumed)) = (parsed(symbols), parsed(assumed)) else { continue };
+            if ranged.less(&Expr::Int(0)) != assumed.less(&Expr::Int(0)) {
+                assumed.symbols(kept);
+            }
         }
     }
 }
@@ -100,6 +132,20 @@ pub fn number(s: &SymNumber, symbols: &Symbols) -> Result<Expr> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn sizes_that_decide_the_sign_of_a_bound_stay_as_assumed() {
+        let text = r#"{"graph_module": {"graph": {"inputs": [], "outputs": [], "nodes": [{"target": "torch.ops.aten.slice.Tensor",
+             "inputs": [{"name": "start", "arg": {"as_sym_int": {"as_name": "n"}}, "kind": 1}], "outputs": [], "metadata": {}}],
+             "tensor_values": {}, "sym_int_values": {"n": {"as_expr": {"expr_str":
+             "Add(Integer(1), Mul(Integer(-1), Symbol('s0')))"}}, "m": {"as_expr": {"expr_str": "Symbol('s1')"}}}, "sym_bool_values": {}},
+             "signature": {"input_specs": [], "output_specs": []}, "module_call_graph": []},
+            "opset_version": {}, "schema_version": {"major": 8, "minor": 2}, "range_constraints": {
+             "s0": {"min_val": 2, "max_val": 8}, "s1": {"min_val": 2, "max_val": 8}}}"#;
+        let exported: ExportedProgram = model::parse(text.as_bytes()).unwrap();
+        let (symbols, _) = declare(&exported).unwrap();
+        assert_eq!((Symbol::min(&symbols["s0"]), Symbol::min(&symbols["s1"])), (Some(2), Some(0)));
+    }
 
     #[test]
     fn ranges_of_symbols_that_nothing_reads_are_left_out() {

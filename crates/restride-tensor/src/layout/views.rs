@@ -39,7 +39,8 @@ impl<D: Dim> Layout<D> {
             return fail("slice: a 0-d tensor cannot be sliced");
         }
         let d = self.dim(dim)?;
-        if step.less(&D::from(1)) != Some(false) {
+        // An exporter ensures it of a symbolic one.
+        if step.less(&D::from(1)) == Some(true) {
             return fail(format!("slice: step must be positive, got {step}"));
         }
         let size = &self.sizes[d];
