@@ -4,8 +4,9 @@ use crate::errors::{inputs_error, raise};
 use pyo3::exceptions::{PyBufferError, PyException, PyTypeError};
 use pyo3::ffi;
 use pyo3::ffi::c_str;
+use pyo3::intern;
 use pyo3::prelude::*;
-use pyo3::types::{PyCapsule, PyDict};
+use pyo3::types::{PyCapsule, PyDict, PyTuple};
 use restride::{DType, Error, ErrorKind, Layout, RawTensor, Storage};
 use std::ffi::{CStr, c_void};
 use std::ptr;
@@ -69,6 +70,39 @@ impl DLTensor {
         // The parts of complex numbers are every other element of their memory.
         sizes.iter().zip(strides).all(|(size, stride)| *size <= 1 || stride % 2 == 0)
     }
+}
+
+/// The elements that PyTorch shows of a tensor that it conjugates or negates lazily, in the same strides: a program is made for them,
+/// and `resolve_conj` makes others. `None` for other tensors.
+pub fn settled<'py>(argument: &Bound<'py, PyAny>) -> PyResult<Option<Bound<'py, PyAny>>> {
+    let py = argument.py();
+    let conjugated: bool = argument.call_method0(intern!(py, "is_conj"))?.extract()?;
+    let negated: bool = argument.call_method0(intern!(py, "is_neg"))?.extract()?;
+    if !conjugated && !negated {
+        return Ok(None);
+    }
+    let mut own = argument.clone();
+    if conjugated {
+        own = own.call_method0(intern!(py, "conj"))?;
+    }
+    if negated {
+        own = own.call_method0(intern!(py, "_neg_view"))?;
+    }
+    let sizes: Vec<i64> = own.call_method0(intern!(py, "size"))?.extract()?;
+    let strides: Vec<i64> = own.call_method0(intern!(py, "stride"))?.extract()?;
+    let span = match sizes.contains(&0) {
+        true => 0,
+        false => 1 + sizes.iter().zip(&strides).map(|(n, s)| (n - 1) * s).sum::<i64>(),
+    };
+    // All elements from the first to the last, of which some may be shown several times and others not at all.
+    let mut all = own.call_method1(intern!(py, "as_strided"), ((span,), (1,)))?;
+    if conjugated {
+        all = all.call_method0(intern!(py, "conj_physical"))?;
+    }
+    if negated {
+        all = all.call_method0(intern!(py, "neg"))?;
+    }
+    all.call_method1(intern!(py, "as_strided"), (PyTuple::new(py, sizes)?, PyTuple::new(py, strides)?)).map(Some)
 }
 
 /// `DLManagedTensor`, of versions before 1.0.

@@ -1,6 +1,6 @@
 //! Errors as Python's exceptions, which `restride._errors` declares.
 
-use pyo3::exceptions::PyRuntimeError;
+use pyo3::exceptions::{PyKeyboardInterrupt, PyRuntimeError};
 use pyo3::prelude::*;
 use restride::{Error, ErrorKind};
 
@@ -27,7 +27,11 @@ pub fn raise(error: &Error) -> PyErr {
                 (&error.what, error.node.as_ref(), error.source.as_ref(), error.code.as_deref(), error.help.as_ref());
             Ok(PyErr::from_value(class.call1((error.to_string(), texts.0, texts.1, texts.2, texts.3, texts.4))?))
         };
-        made().unwrap_or_else(|_| PyRuntimeError::new_err(error.to_string()))
+        // Python tells of Ctrl-C in the middle of any code.
+        made().unwrap_or_else(|e| match e.is_instance_of::<PyKeyboardInterrupt>(py) {
+            true => e,
+            false => PyRuntimeError::new_err(error.to_string()),
+        })
     })
 }
 

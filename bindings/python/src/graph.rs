@@ -4,7 +4,7 @@
 //! set of sizes stays bound, so that a call changes addresses only.
 
 use crate::arrays::{foreign, scalar};
-use crate::dlpack::{DLTensor, ExchangeApi, exchange_api, memory_of};
+use crate::dlpack::{DLTensor, ExchangeApi, exchange_api, memory_of, settled};
 use crate::engine::as_rank;
 use crate::errors::{OrRaise, raise};
 use crate::forms::{BaseForm, FreshForm, InputForm, OutputForm, number};
@@ -102,12 +102,10 @@ impl Graph {
         if !lent.may_be_lazy() {
             return Ok(lent);
         }
-        let py = argument.py();
-        let plain = argument.call_method0(intern!(py, "resolve_conj"))?.call_method0(intern!(py, "resolve_neg"))?;
-        if plain.is(&*argument) {
-            return Ok(lent);
+        match settled(argument)? {
+            Some(plain) => *argument = plain,
+            None => return Ok(lent),
         }
-        *argument = plain;
         self.lend(argument)
     }
 

@@ -10,6 +10,7 @@ PyTorch's own objects, and ``torch.compile(model, backend="restride")`` runs a m
 
 from __future__ import annotations
 
+import importlib
 import json
 from typing import Any
 
@@ -76,3 +77,10 @@ def ops() -> list[dict[str, Any]]:
     """All operators with the parts that each declares, as ``restride ops --json`` has them."""
     table: list[dict[str, Any]] = json.loads(_restride.ops())
     return table
+
+
+def __getattr__(name: str) -> Any:
+    # PyTorch is loaded only where `restride.torch` is used.
+    if name == "torch":
+        return importlib.import_module("restride.torch")
+    raise AttributeError(f"module 'restride' has no attribute '{name}'")

@@ -237,7 +237,9 @@ def _own(gm: fx.GraphModule, weights: list[bool], settings: _Settings, static: b
         run: Callable[[list[Any]], Any] = call
     else:
         run = _call(gm, graph, constants, random, settings)
-    tokens = _tokens(gm)
+    tokens, twins = _tokens(gm), _twins(gm)
+    if twins:
+        run = _with_twins(run, twins)
     return _with_tokens(run, tokens) if tokens else run
 
 
@@ -291,6 +293,28 @@ def _with_tokens(run: Callable[[list[Any]], Any], tokens: list[int]) -> Callable
             if args[i] is None:
                 args[i] = torch.empty(0)
         return run(args)
+
+    call._boxed_call = True  # type: ignore[attr-defined]
+    return call
+
+
+def _twins(gm: fx.GraphModule) -> list[tuple[int, int]]:
+    """Positions of results that an earlier result is, and of that one: a value that is returned and kept for backward."""
+    (results,) = next(n for n in gm.graph.nodes if n.op == "output").args
+    first: dict[Any, int] = {}
+    if not isinstance(results, (list, tuple)):
+        return []
+    return [(i, first[r]) for i, r in enumerate(results) if isinstance(r, fx.Node) and first.setdefault(r, i) != i]
+
+
+def _with_twins(run: Callable[[list[Any]], Any], twins: list[tuple[int, int]]) -> Callable[[list[Any]], Any]:
+    """Gives such results as one tensor: a write into it by the user is seen by the check of what is kept for backward."""
+
+    def call(args: list[Any]) -> Any:
+        results = list(run(args))
+        for i, earlier in twins:
+            results[i] = results[earlier]
+        return results
 
     call._boxed_call = True  # type: ignore[attr-defined]
     return call
