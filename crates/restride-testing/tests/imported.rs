@@ -191,3 +191,42 @@ fn strides_of_inputs_tell_symbols() {
         assert_eq!(verdict(&program, &Inputs::new(vec![RunValue::Tensor(x)])), WaysVerdict::Agree, "{step}");
     }
 }
+
+#[test]
+fn bounds_that_depend_on_the_size_they_cut() {
+    for (bound, rows) in [("-1*n + 1", "n + -1"), ("-1*FloorDiv(n, 2)", "FloorDiv(n, 2)")] {
+        let text = format!(
+            "symbol n in [2, inf]
+            graph(%x: f32[n, 2]) {{
+              %m: f32[n, 2] = aten.mul.Tensor(%x, 2)
+              %s: f32[{rows}, 2] = aten.slice.Tensor(%m, 0, {bound})
+              %t: f32[2] = aten.sum.dim_IntList(%s, [0])
+              return %t
+            }}"
+        );
+        let program = restride_ir::text::parse(&text, &restride_ops::lookup).expect("a program");
+        for n in [4, 5, 9] {
+            let numbers: Vec<f32> = (0..2 * n).map(|i| i as f32).collect();
+            let x = RunValue::Tensor(RawTensor::from_slice(&numbers, &[n, 2]));
+            assert_eq!(verdict(&program, &Inputs::new(vec![x])), WaysVerdict::Agree, "{bound} {n}");
+        }
+    }
+}
+
+#[test]
+fn expanded_inputs_are_written() {
+    let text = "graph(%x: f32[3, 4, 5][5, 0, 1]) {
+        %r: f32[3, 5][5, 1] = aten.select.int(%x, 1, 0)
+        %z: f32[3, 5][5, 1] = aten.add_.Scalar(%r, 1)
+        %c: f32[3, 4, 5] = aten.mul.Tensor(%x, 2)
+        return %c
+      }";
+    let mut program = restride_ir::text::parse(text, &restride_ops::lookup).expect("a program");
+    restride_ir::relay(&mut program);
+    let numbers: Vec<f32> = (0..15).map(|i| i as f32).collect();
+    let x = RawTensor::from_slice(&numbers, &[15]);
+    let layout = restride_tensor::Layout::strided(&[3, 4, 5], &[5, 0, 1], 0);
+    let x = RawTensor::new(x.storage().clone(), x.dtype(), layout).expect("in the storage");
+    let inputs = Inputs::new(vec![RunValue::Tensor(x)]);
+    assert_eq!(verdict(&program, &inputs), WaysVerdict::Agree);
+}

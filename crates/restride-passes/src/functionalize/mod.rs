@@ -28,8 +28,7 @@ mod writes;
 
 use crate::dce::keep_failing;
 use crate::symbols::specialize;
-use restride_ir::{Binding, Dims, Error, Program, Result, Stage};
-use std::collections::BTreeMap;
+use restride_ir::{Binding, CollectTree, Dims, Error, Program, Result, Stage};
 
 /// User inputs that share one storage. A single input gives the size of its storage, for programs that reach beyond the
 /// input's elements.
@@ -66,8 +65,8 @@ pub fn functionalize(program: &Program, options: &FunctionalizeOptions) -> Resul
     }
     let expanded = crate::aliases::expand(program)?;
     let program = expanded.as_ref().unwrap_or(program);
-    // Inputs whose storage is needed whole are found on the way; then it starts again with them.
-    let mut whole = BTreeMap::new();
+    // Other inputs whose storage is needed whole are found on the way; then it starts again with them.
+    let mut whole = signature::written_in_repeats(program).into_iter().map(|i| (i, 0)).collect_map();
     loop {
         match signature::run(program, options, &whole) {
             Ok(out) => return Ok(out),

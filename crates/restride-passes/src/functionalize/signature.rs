@@ -7,9 +7,10 @@ use super::{FunctionalizeOptions, Share};
 use crate::dce::{dce, keep_failing};
 use crate::input_effects::written_inputs;
 use restride_ir::{
-    AliasRoot, Arg, DType, Error, ErrorKind, Expr, InputKind, InputSpec, Layout, Node, OutputAlias, OutputKind,
+    AliasRoot, Arg, DType, Dim, Error, ErrorKind, Expr, InputKind, InputSpec, Layout, Node, OutputAlias, OutputKind,
     OutputSpec, Program, Signature, Stage, Table, TensorType, Type, ValueId, border_layout,
 };
+use restride_tensor::self_overlaps;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
@@ -200,6 +201,24 @@ fn storage_input(
     inputs.push(InputSpec { value, kind: InputKind::Storage(types.iter().map(|t| t.0).collect()) });
     let alias = scope.storages.add(value, ty, Some(inputs.len() - 1));
     Ok(scope.storages[alias].storage)
+}
+
+/// The inputs that show a cell several times and are written: a write to one element is a write to all on its cell.
+pub(super) fn written_in_repeats(program: &Program) -> Vec<usize> {
+    let repeats = |i: &usize| {
+        let Some(ty) = program.graph().values[program.signature.inputs[*i].value].ty.tensor() else { return false };
+        let stretched = |(n, s): (&Expr, &Expr)| s.is(0) && !n.is(1);
+        match ty.layout.known() {
+            Some(known) => self_overlaps(&known) != Some(false),
+            None => ty.layout.sizes.iter().zip(&ty.layout.strides).any(stretched),
+        }
+    };
+    let repeated: Vec<usize> = (0..program.signature.inputs.len()).filter(repeats).collect();
+    if repeated.is_empty() {
+        return repeated;
+    }
+    let written = written_inputs(program, program.main);
+    repeated.into_iter().filter(|i| written[*i]).collect()
 }
 
 /// Inputs by storage, in the order of their first members.

@@ -314,6 +314,15 @@ fn covered(w: &GraphWriter<'_>, input: usize, members: &[usize], value: ValueId)
             w.source.values[spec.value].name
         ))
     };
+    // PyTorch copies the new elements into such an input at the end, and refuses to.
+    for &m in members {
+        let value = &w.source.values[program.signature.inputs[m].value];
+        let stretched = |l: &Layout| l.sizes.iter().zip(&l.strides).any(|(n, s)| *n > 1 && *s == 0);
+        if value.ty.tensor().and_then(|t| t.layout.known()).is_some_and(|l| stretched(&l)) {
+            let what = format!("%{} is expanded and written, which an archive cannot declare", value.name);
+            return Err(Error::unsupported(what).help("export it with an input that is not expanded"));
+        }
+    }
     let flat = w.source.tensor(spec.value).known().ok_or_else(refuse)?;
     let bytes = flat.layout.numel() as usize * flat.dtype.size();
     if bytes > MAX_LOOK {
