@@ -523,3 +523,42 @@ def test_istft_of_several_signals():
 
     x = torch.randn(3, 64)
     assert torch.allclose(compiled(f, fullgraph=True)(x), f(x), atol=1e-5)
+
+
+def test_a_write_into_a_result_that_backward_keeps_is_seen():
+    x = torch.ones(2, requires_grad=True)
+    y = compiled(torch.exp)(x)
+    with torch.no_grad():
+        y.add_(1)
+    with pytest.raises(RuntimeError, match="modified by an inplace operation"):
+        y.sum().backward()
+
+
+@pytest.mark.parametrize("of", ["part", "column", "expanded", "imaginary"])
+def test_inputs_that_are_conjugated_lazily_need_not_be_dense(of):
+    z = torch.complex(torch.arange(12.0), torch.ones(12)).view(3, 4)
+    x = {
+        "part": z[:, ::2].conj(),
+        "column": z.conj()[:, 1],
+        "expanded": z[:1].conj().expand(3, 4),
+        "imaginary": z.mH.imag,
+    }[of]
+    assert torch.equal(compiled(lambda x: x * 2)(x), x * 2)
+
+
+def test_a_view_of_a_written_input_crosses_a_cut():
+    @torch.library.custom_op("restride_test::square", mutates_args=())
+    def square(x: torch.Tensor) -> torch.Tensor:
+        return x * x
+
+    square.register_fake(lambda x: torch.empty_like(x))
+
+    def step(x):
+        x[0].add_(square(x[0]))
+        return x.t()
+
+    x, y = torch.ones(2, 2), torch.ones(2, 2)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        assert torch.equal(compiled(step)(x), step(y))
+    assert torch.equal(x, y)

@@ -179,6 +179,7 @@ impl Joint {
             _ => Err(Error::invalid("an output that is a constant")),
         };
         let starts = losses.iter().map(start).collect::<Result<Vec<_>>>()?;
+        refuse_whole_storages(&program, &read, &starts)?;
         let conditions = Conditions::of(&program);
         Ok(Joint { program, losses, starts, targets, tied, flow, max_trips: options.max_trips, conditions })
     }
@@ -194,6 +195,21 @@ impl Joint {
         graphs[main] = graph;
         Ok(found)
     }
+}
+
+/// Refuses targets on a storage that the program reads as a whole on its way to a loss: their gradient would be zero.
+fn refuse_whole_storages(program: &Program, targets: &[usize], losses: &[ValueId]) -> Result<()> {
+    for spec in &program.signature.inputs {
+        let InputKind::Storage(members) = &spec.kind else { continue };
+        let Some(target) = targets.iter().find(|i| members.contains(i)) else { continue };
+        let flow = Flow::new(program.graph(), std::iter::once(spec.value));
+        if losses.iter().any(|v| flow.needs[*v]) {
+            let name = &program.graph().values[program.signature.inputs[*target].value].name;
+            let what = format!("the gradient of %{name}, whose whole storage the program reads");
+            return Err(Error::unsupported(what).help("differentiate with respect to a clone of it"));
+        }
+    }
+    Ok(())
 }
 
 /// The names of a graph's values.

@@ -148,7 +148,11 @@ def cut(gm: fx.GraphModule, eager: Iterable[fx.Node]) -> list[Piece] | None:
             for n in node.all_input_nodes:
                 if n not in inside and n.op != "get_attr":
                     taken.setdefault(n)
-        for node in [*taken, *nodes]:
+        views = _views(taken, nodes) if stage % 2 == 0 and any(_mutates(n) for n in nodes) else {}
+        if views:
+            needed = dict.fromkeys(n for view in views for n in view.all_input_nodes if n.op != "get_attr")
+            taken = {n: None for n in [*taken, *needed] if n not in views and n not in inside}
+        for node in [*taken, *views, *nodes]:
             for symbol in _symbols(node.meta.get("val")):
                 source = sources.get(symbol)
                 if source is not None and source not in inside and stages.get(source, -1) < stage:
@@ -156,8 +160,26 @@ def cut(gm: fx.GraphModule, eager: Iterable[fx.Node]) -> list[Piece] | None:
         given = [n for n in nodes if any(u not in inside for u in n.users)]
         if not all(_passes(n) for n in [*taken, *given]):
             return None
-        pieces.append(Piece(_graph(gm, list(taken), nodes, given), stage % 2 == 0, list(taken), given))
+        pieces.append(Piece(_graph(gm, list(taken), [*views, *nodes], given), stage % 2 == 0, list(taken), given))
     return pieces
+
+
+def _views(taken: Iterable[fx.Node], nodes: Iterable[fx.Node]) -> dict[fx.Node, None]:
+    """The views among what a piece that writes takes, each behind its base: the piece makes them itself. Given beside their base, they
+    would be inputs on one memory that is written."""
+    views: dict[fx.Node, None] = {}
+    inside = set(nodes)
+
+    def add(node: fx.Node) -> None:
+        if node in inside or node in views or not isinstance(node.target, OpOverload) or not node.target.is_view:
+            return
+        for n in node.all_input_nodes:
+            add(n)
+        views[node] = None
+
+    for node in taken:
+        add(node)
+    return views
 
 
 def _graph(gm: fx.GraphModule, taken: list[fx.Node], nodes: list[fx.Node], given: list[fx.Node]) -> fx.GraphModule:
