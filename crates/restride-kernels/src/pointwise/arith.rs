@@ -178,6 +178,12 @@ pointwise! {
     DIV_TRUNC(a, b) "`a / b`, cut towards zero" {
         int: a.wrapping_div(b), basic: (a / b).trunc(), check: no_zero_divisor,
     }
+    DIV_TRUNC_F16(a, b) "`a / b` of 16-bit floats, rounded before it is cut" {
+        single: half::f16::from_f32(a / b).to_f32().trunc(),
+    }
+    DIV_TRUNC_BF16(a, b) "`a / b` of brain floats, rounded before it is cut" {
+        single: half::bf16::from_f32(a / b).to_f32().trunc(),
+    }
     DIV_FLOOR(a, b) "`a // b`" {
         int: floor_div(a, b), single_rows: FLOORED_QUOTIENTS, double: floor_div_real(a, b, a % b), check: no_zero_divisor,
     }

@@ -1,8 +1,8 @@
 //! Arithmetic of two or more operands.
 
 use crate::pointwise::{
-    Metas, Promotion, Result, check_alpha, common, compute, infer, input, inputs, op, operands, own, parameter_of,
-    row_form, row_form_with, run, run_by_factor,
+    Metas, Promotion, Result, check_alpha, common, compute, factor, infer, input, inputs, op, operands, own,
+    parameter_of, row_form, row_form_with, run, run_by_factor,
 };
 use crate::support::ensure;
 use crate::support::promote::Operand;
@@ -98,7 +98,15 @@ fn infer_div_mode(a: &Args<'_, Meta>) -> Metas {
 }
 fn run_div_mode(c: &Call<'_>) -> Result<()> {
     let (rule, op) = rounding(&c.args)?;
-    run_by_factor(c, rule, op)
+    let dtype = common(&operands(&c.args, &[0, 1])?, rule)?;
+    let divisor = factor(&c.args, 1, dtype)?;
+    let of_elements = matches!(divisor, Input::View(_)) && c.args.opt_str(2)? == Some("trunc");
+    let op = match dtype {
+        F16 if of_elements => &k::DIV_TRUNC_F16,
+        BF16 if of_elements => &k::DIV_TRUNC_BF16,
+        _ => op,
+    };
+    compute(c, op, dtype, &[input(&c.args, 0)?, divisor])
 }
 
 fn run_next_after(c: &Call<'_>) -> Result<()> {
@@ -314,6 +322,11 @@ pub(crate) mod samples {
             restride_tensor::RawTensor::from_slice(&a, &[36]),
             restride_tensor::RawTensor::from_slice(&b, &[36])
         ]);
+        // Quotients near whole numbers.
+        for d in [F16, BF16] {
+            let vector = |seed, to: f64| in_range(d, Layout::contiguous(&[400]), seed, -to, to);
+            out.push(sample![vector(1, 10.0), vector(2, 1.0)]);
+        }
         out
     }
 

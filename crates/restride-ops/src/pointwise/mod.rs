@@ -190,7 +190,7 @@ pub(crate) fn input<'a>(args: &Args<'a, View<'a>>, i: usize) -> Result<Input<'a>
 
 /// The divisor or second factor of 16-bit floats: a number, or a tensor without dimensions of another type, keeps the precision of
 /// singles (PyTorch's `mul_kernel` and `div_true_kernel`). As a summand, or as the first operand, it is rounded.
-fn factor<'a>(args: &Args<'a, View<'a>>, i: usize, dtype: DType) -> Result<Input<'a>> {
+pub(crate) fn factor<'a>(args: &Args<'a, View<'a>>, i: usize, dtype: DType) -> Result<Input<'a>> {
     if crate::support::is_16_bit(dtype) {
         match args.as_tensor(i) {
             None => return Ok(Input::Parameter(args.scalar(i)?)),

@@ -54,7 +54,7 @@ pub fn declare(exported: &ExportedProgram) -> Result<(Symbols, Vec<Symbol>)> {
     let assumed: Symbols = found.iter().map(|s| of(s, true)).collect_map();
     let mut symbols: Symbols = found.iter().map(|s| of(s, false)).collect_map();
     let mut kept = BTreeSet::new();
-    signed(&exported.graph_module.graph, &symbols, &assumed, &mut kept);
+    keep_signs(&exported.graph_module.graph, &symbols, &assumed, &mut kept);
     kept.iter().for_each(|s| drop(symbols.insert(s.name().into(), s.clone())));
     let spare = unmentioned.iter().map(|n| symbols[n.as_str()].clone()).filter(Symbol::is_unbacked).collect();
     Ok((symbols, spare))
@@ -77,15 +77,15 @@ fn collect(graph: &model::FileGraph, mentioned: &Mentioned) {
     }
 }
 
-/// The symbols of which a call's number, such as a bound of a slice, has a known sign as the exporter assumes them, and not in their
+/// Adds the symbols of which a call's number, such as a bound of a slice, has a known sign as the exporter assumes them, and not in their
 /// whole ranges: a slice from `1 - n` begins at 1, but for `n = 1` at 0.
-fn signed(graph: &model::FileGraph, symbols: &Symbols, assumed: &Symbols, kept: &mut BTreeSet<Symbol>) {
+fn keep_signs(graph: &model::FileGraph, symbols: &Symbols, assumed: &Symbols, kept: &mut BTreeSet<Symbol>) {
     let mut seen = BTreeSet::new();
     for node in graph.nodes.iter() {
         for input in &node.inputs {
             let name = match &input.arg {
                 model::Argument::AsGraph(g) => {
-                    signed(&g.graph, symbols, assumed, kept);
+                    keep_signs(&g.graph, symbols, assumed, kept);
                     continue;
                 }
                 model::Argument::AsSymInt(model::NumberArgument::AsName(name)) => name,
