@@ -90,11 +90,8 @@ pub fn settled<'py>(argument: &Bound<'py, PyAny>) -> PyResult<Option<Bound<'py, 
     }
     let sizes: Vec<i64> = own.call_method0(intern!(py, "size"))?.extract()?;
     let strides: Vec<i64> = own.call_method0(intern!(py, "stride"))?.extract()?;
-    let span = match sizes.contains(&0) {
-        true => 0,
-        false => 1 + sizes.iter().zip(&strides).map(|(n, s)| (n - 1) * s).sum::<i64>(),
-    };
-    // All elements from the first to the last, of which some may be shown several times and others not at all.
+    // The memory from the tensor's first element to its last. Strides may skip elements of it, and show others several times.
+    let span = Layout::strided(&sizes, &strides, 0).cell_range().end;
     let mut all = own.call_method1(intern!(py, "as_strided"), ((span,), (1,)))?;
     if conjugated {
         all = all.call_method0(intern!(py, "conj_physical"))?;

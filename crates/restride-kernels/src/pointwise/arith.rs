@@ -123,29 +123,37 @@ fn next_half(a: f32, b: f32) -> f32 {
     /// The least number that is not subnormal, and the distance of those that are.
     const NORMAL: f32 = 6.103_515_6e-5;
     const STEP: f32 = 5.960_464_5e-8;
-    match () {
-        _ if a.is_infinite() && a != b && !b.is_nan() => 65504f32.copysign(a),
-        _ if a.abs() <= NORMAL && a != b && !b.is_nan() => {
-            let next = if b > a { a + STEP } else { a - STEP };
-            if next == 0.0 { next.copysign(a) } else { next }
+    moved(a, b, || {
+        if a.is_infinite() {
+            return 65504f32.copysign(a);
         }
-        _ => next_of_bits(a, b, 1 << 13),
-    }
+        if a.abs() > NORMAL {
+            return next_of_bits(a, b, 1 << 13);
+        }
+        let next = if b > a { a + STEP } else { a - STEP };
+        if next == 0.0 { next.copysign(a) } else { next }
+    })
 }
 
 /// The next brain float from one towards another.
 fn next_brain(a: f32, b: f32) -> f32 {
-    if a == 0.0 && a != b && !b.is_nan() { f32::from_bits(1 << 16).copysign(b) } else { next_of_bits(a, b, 1 << 16) }
+    moved(a, b, || if a == 0.0 { f32::from_bits(1 << 16).copysign(b) } else { next_of_bits(a, b, 1 << 16) })
 }
 
-/// The next number where the bits of neighbours are this far apart; `a` is not zero unless it is `b`.
-fn next_of_bits(a: f32, b: f32, apart: u32) -> f32 {
-    match () {
-        _ if a.is_nan() || b.is_nan() => f32::NAN,
-        _ if a == b => b,
-        _ if (b > a) == (a > 0.0) => f32::from_bits(a.to_bits() + apart),
-        _ => f32::from_bits(a.to_bits() - apart),
+/// `b` where the numbers are equal, NaN where one is, and else the number that `next` gives.
+#[inline(always)]
+fn moved(a: f32, b: f32, next: impl Fn() -> f32) -> f32 {
+    match a == b {
+        true => b,
+        false if a.is_nan() || b.is_nan() => f32::NAN,
+        false => next(),
     }
+}
+
+/// The next number where the bits of neighbours are this far apart; `a` is not zero.
+fn next_of_bits(a: f32, b: f32, apart: u32) -> f32 {
+    let bits = a.to_bits();
+    f32::from_bits(if (b > a) == (a > 0.0) { bits + apart } else { bits - apart })
 }
 
 #[inline(always)]

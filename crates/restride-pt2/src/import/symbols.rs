@@ -37,17 +37,15 @@ pub fn declare(exported: &ExportedProgram) -> Result<(Symbols, Vec<Symbol>)> {
         found.entry(name.clone()).or_insert(false);
     }
     let of = |(name, positive): (&String, &bool), assumed: bool| {
-        let (mut min, max) = ranges.get(name).copied().unwrap_or_default();
-        // torch.export writes a size that data decides, or that it is not told more about (`Dim.AUTO`), as at least 2, because it
-        // assumes so when it chooses a path through the program. Nothing asserts that: PyTorch runs it with a batch of one.
-        let lowered = min == Some(2) && max != min && !assumed;
-        if lowered {
-            min = Some(0);
-        }
-        // A mention is no promise where the range has 0.
-        if *positive && (min != Some(0) || lowered) {
-            min = Some(min.unwrap_or(1).max(1));
-        }
+        let (given, max) = ranges.get(name).copied().unwrap_or_default();
+        let min = match (given, *positive) {
+            // torch.export writes a size that data decides, or that it is not told more about (`Dim.AUTO`), as at least 2, because it
+            // assumes so when it chooses a path through the program. Nothing asserts that: PyTorch runs it with a batch of one.
+            (Some(2), _) if max != given && !assumed => Some(i64::from(*positive)),
+            // A mention is no promise where the range has 0.
+            (Some(0), _) | (_, false) => given,
+            (_, true) => Some(given.unwrap_or(1).max(1)),
+        };
         let key: Arc<str> = name.as_str().into();
         (key, Symbol::new(name.clone(), min, max))
     };
@@ -70,39 +68,37 @@ fn collect(graph: &model::FileGraph, mentioned: &Mentioned) {
             let _ = expressions::parse(&e.expr_str, mentioned);
         }
     }
-    for input in graph.nodes.iter().flat_map(|n| &n.inputs) {
-        if let model::Argument::AsGraph(g) = &input.arg {
-            collect(&g.graph, mentioned);
-        }
-    }
+    bodies(graph).for_each(|body| collect(body, mentioned));
 }
 
-/// Adds the symbols of which a call's number, such as a bound of a slice, has a known sign as the exporter assumes them, and not in their
-/// whole ranges: a slice from `1 - n` begins at 1, but for `n = 1` at 0.
+/// The graphs that calls of a graph take.
+fn bodies(graph: &model::FileGraph) -> impl Iterator<Item = &model::FileGraph> {
+    graph.nodes.iter().flat_map(|n| &n.inputs).filter_map(|input| match &input.arg {
+        model::Argument::AsGraph(g) => Some(&*g.graph),
+        _ => None,
+    })
+}
+
+/// Adds symbols to `kept`: those that decide the sign of a number that a call takes, such as a bound of a slice. With the least sizes
+/// that the exporter assumes, the sign is known; over their whole ranges it is not. A slice from `1 - n` begins at row 1, but at row 0
+/// for `n = 1`.
 fn keep_signs(graph: &model::FileGraph, symbols: &Symbols, assumed: &Symbols, kept: &mut BTreeSet<Symbol>) {
     let mut seen = BTreeSet::new();
-    for node in graph.nodes.iter() {
-        for input in &node.inputs {
-            let name = match &input.arg {
-                model::Argument::AsGraph(g) => {
-                    keep_signs(&g.graph, symbols, assumed, kept);
-                    continue;
-                }
-                model::Argument::AsSymInt(model::NumberArgument::AsName(name)) => name,
-                _ => continue,
-            };
-            // A number of Python's own operators is read by calls.
-            let Some(SymNumber::AsExpr(e)) = graph.sym_int_values.get(name) else { continue };
-            if !node.target.starts_with("torch.ops.") || !e.expr_str.contains('-') || !seen.insert(&e.expr_str) {
-                continue;
-            }
-            let parsed = |symbols| expressions::parse(&e.expr_str, symbols).ok();
-            let (Some(ranged), Some(assumed)) = (parsed(symbols), parsed(assumed)) else { continue };
-            if ranged.less(&Expr::Int(0)) != assumed.less(&Expr::Int(0)) {
-                assumed.symbols(kept);
-            }
+    // Python's own operators hand their numbers on to calls.
+    let calls = graph.nodes.iter().filter(|n| n.target.starts_with("torch.ops."));
+    for input in calls.flat_map(|n| &n.inputs) {
+        let model::Argument::AsSymInt(model::NumberArgument::AsName(name)) = &input.arg else { continue };
+        let Some(SymNumber::AsExpr(e)) = graph.sym_int_values.get(name) else { continue };
+        if !e.expr_str.contains('-') || !seen.insert(&e.expr_str) {
+            continue;
+        }
+        let parsed = |symbols| expressions::parse(&e.expr_str, symbols).ok();
+        let (Some(ranged), Some(assumed)) = (parsed(symbols), parsed(assumed)) else { continue };
+        if ranged.less(&Expr::Int(0)) != assumed.less(&Expr::Int(0)) {
+            assumed.symbols(kept);
         }
     }
+    bodies(graph).for_each(|body| keep_signs(body, symbols, assumed, kept));
 }
 
 /// Ranges of expressions other than lone symbols. What torch.export fixed to one size may leave a range of symbols that nothing reads.
