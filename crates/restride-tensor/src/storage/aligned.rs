@@ -2,9 +2,18 @@
 
 use std::alloc::{Layout, alloc_zeroed, dealloc, handle_alloc_error};
 use std::ptr::NonNull;
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 /// Alignment for vector kernels and `.pt2` weights.
 pub(super) const ALIGN: usize = 64;
+
+/// Memory of this many bytes starts at different places of a page, so that loops over several tensors use different sets of the
+/// caches: allocators give large memory at multiples of 64 KiB, where each set would have to hold all of them. Measured with a step
+/// of SGD on two million bytes: 114 µs for 350.
+const SHIFTED: usize = 1 << 17;
+/// Distance of two such starts, an odd number of lines, and how many there are.
+const SHIFT: usize = 17 * 64;
+const SHIFTS: usize = 8;
 
 /// The address of memory without bytes, which is never accessed: aligned for the elements of an empty tensor.
 pub(crate) fn no_bytes() -> *mut u8 {
@@ -15,6 +24,8 @@ pub(crate) fn no_bytes() -> *mut u8 {
 pub(super) struct Aligned {
     start: NonNull<u8>,
     len: usize,
+    /// Bytes that were allocated in front of them.
+    shift: usize,
 }
 
 // SAFETY: the bytes belong to this value alone, whichever thread it is on; it has no method that reaches them.
@@ -25,13 +36,19 @@ unsafe impl Sync for Aligned {}
 impl Aligned {
     /// `len` zero bytes; `None` if the allocation fails.
     pub(super) fn try_zeroed(len: usize) -> Option<Aligned> {
-        let layout = Aligned::layout(len)?;
+        static LARGE: AtomicUsize = AtomicUsize::new(0);
         if len == 0 {
-            return Some(Aligned { start: NonNull::new(no_bytes())?, len });
+            return Some(Aligned { start: NonNull::new(no_bytes())?, len, shift: 0 });
         }
+        let shift = match len < SHIFTED {
+            true => 0,
+            false => LARGE.fetch_add(1, Ordering::Relaxed) % SHIFTS * SHIFT,
+        };
+        let layout = Aligned::layout(len.checked_add(shift)?)?;
         // SAFETY: the layout is not empty.
-        let start = unsafe { alloc_zeroed(layout) };
-        Some(Aligned { start: NonNull::new(start)?, len })
+        let first = NonNull::new(unsafe { alloc_zeroed(layout) })?;
+        // SAFETY: the allocation has `shift` bytes and `len` more.
+        Some(Aligned { start: unsafe { first.add(shift) }, len, shift })
     }
 
     /// As [`Aligned::try_zeroed`]. Allocation failure ends the process, as for `Vec`.
@@ -69,9 +86,9 @@ impl Aligned {
 
 impl Drop for Aligned {
     fn drop(&mut self) {
-        if let (Some(layout), true) = (Aligned::layout(self.len), self.len > 0) {
-            // SAFETY: allocated with this layout, and freed once.
-            unsafe { dealloc(self.start.as_ptr(), layout) };
+        if let (Some(layout), true) = (Aligned::layout(self.len + self.shift), self.len > 0) {
+            // SAFETY: allocated with this layout so many bytes in front, and freed once.
+            unsafe { dealloc(self.start.sub(self.shift).as_ptr(), layout) };
         }
     }
 }
