@@ -46,7 +46,7 @@ mod write_order;
 pub use arena::{Id, IdArena, Table};
 pub use arg::{Arg, Args, Ints, MemoryFormat, Operands};
 pub use collective::{Exchange, Pattern, ReduceOp};
-pub use conditions::{Conditions, within};
+pub use conditions::{Conditions, size_apart, within};
 pub use eager_results::dense_like;
 pub use effects::{Effect, Effects, Summary, callees_first, operands_of, schema_effect};
 pub use emit::{DecomposeFn, Emit, Val};

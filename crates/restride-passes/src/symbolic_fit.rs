@@ -11,13 +11,14 @@ use std::collections::BTreeSet;
 type Result<T> = std::result::Result<T, OpError>;
 
 /// Values that symbols are given in turn. At the first of them everything must work. No two symbols have the same remainders by a
-/// number from 2 to 8 in all rows, so that the parity of one is never taken for another's.
+/// number from 2 to 8 in all rows, so that the parity of one is never taken for another's, nor the same quotients by one up to 64, as
+/// convolutions with strides make them of heights and widths.
 const VALUES: [[i64; 8]; 6] = [
     [7, 11, 13, 17, 19, 23, 29, 31],
     [37, 42, 43, 46, 53, 60, 61, 68],
-    [101, 89, 84, 78, 73, 71, 102, 96],
+    [800, 705, 623, 540, 448, 362, 263, 177],
     [8, 6, 10, 4, 16, 12, 18, 14],
-    [1009, 1021, 1013, 1033, 1020, 1038, 1030, 1048],
+    [1008, 2039, 3049, 4064, 5083, 6107, 7086, 8128],
     // Bounds of slices within small sizes.
     [1, 3, 2, 5, 4, 7, 6, 9],
 ];
@@ -261,11 +262,11 @@ mod tests {
     }
 
     #[test]
-    fn remainders_of_two_sizes_differ() {
+    fn remainders_and_quotients_of_two_sizes_differ() {
         let sizes: Vec<Expr> = (0..16).map(|i| Expr::Sym(Symbol::new(format!("s{i}"), Some(1), None))).collect();
-        let rest = |n: &Expr, k: i64| Expr::call(ExprFn::Mod, vec![n.clone(), Expr::Int(k)]);
-        for k in 2..=8 {
-            let numbers: Vec<Expr> = sizes.iter().map(|n| rest(n, k)).collect();
+        let remainders = (2..=8).map(|k| (ExprFn::Mod, k));
+        for (f, k) in remainders.chain((2..=64).map(|k| (ExprFn::FloorDiv, k))) {
+            let numbers: Vec<Expr> = sizes.iter().map(|n| Expr::call(f, vec![n.clone(), Expr::Int(k)])).collect();
             let witnesses = Witnesses::new(&[], numbers.iter(), &Conditions::default());
             for e in &numbers {
                 let values: Vec<Scalar> = witnesses.bindings.iter().map(|b| e.eval(b).unwrap()).collect();

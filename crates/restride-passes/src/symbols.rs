@@ -1,6 +1,6 @@
 //! Symbols: a witness for each, and programs with symbols replaced by numbers.
 
-use restride_ir::{Binding, CollectTree, Conditions, Expr, Program, Scalar};
+use restride_ir::{Binding, CollectTree, Conditions, Expr, Program, Scalar, size_apart};
 
 /// A value for every symbol that passes the program's checks and is unlikely to equal one of its constants.
 pub fn witness(program: &Program) -> Binding {
@@ -9,8 +9,7 @@ pub fn witness(program: &Program) -> Binding {
         .values()
         .enumerate()
         .map(|(i, s)| {
-            let wanted = [7, 11, 13, 17, 19, 23, 29, 31][i % 8];
-            let value = wanted.clamp(s.min().unwrap_or(i64::MIN), s.max().unwrap_or(i64::MAX));
+            let value = size_apart(i).clamp(s.min().unwrap_or(i64::MIN), s.max().unwrap_or(i64::MAX));
             let value = if s.is_float() { Scalar::Float(value as f64) } else { Scalar::Int(value) };
             (s.clone(), value)
         })

@@ -2,7 +2,7 @@
 
 use crate::{
     Arg, Args, Binding, CollectTree, Conditions, Error, ErrorKind, Graph, Id, IdArena, LazyBits, Meta, Movement, Node,
-    Program, Result, Stage, Symbol, TensorType, TwinReturn, Type, ValueId, ViewOutcome, dense_like,
+    Program, Result, Stage, Symbol, TensorType, TwinReturn, Type, ValueId, ViewOutcome, dense_like, size_apart,
 };
 use restride_tensor::{Layout, Scalar};
 use smallvec::SmallVec;
@@ -132,8 +132,7 @@ pub fn relay(program: &mut Program) {
         return;
     }
     // Of symbolic sizes, the strides that the rules give at a witness, for all sizes.
-    let value =
-        |(i, s): (usize, &Symbol)| (s.clone(), Scalar::Int(PRIMES[i % PRIMES.len()] + 60 * (i / PRIMES.len()) as i64));
+    let value = |(i, s): (usize, &Symbol)| (s.clone(), Scalar::Int(size_apart(i)));
     let wanted = program.symbols.values().filter(|s| !s.is_float()).enumerate().map(value).collect_map();
     let witness = Conditions::of(program).witness(wanted, &[]);
     for id in ids {
@@ -146,9 +145,6 @@ pub fn relay(program: &mut Program) {
         }
     }
 }
-
-/// Sizes that tell dimensions apart.
-const PRIMES: [i64; 8] = [7, 11, 13, 17, 19, 23, 29, 31];
 
 /// Symbolic types of the values whose strides were `changed` in the graph `at` a witness. A view gets the type of its rule; another
 /// result is dense, in the same order of dimensions. `None` where one of them has no such type; then nothing changes.
