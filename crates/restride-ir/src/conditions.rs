@@ -3,17 +3,32 @@
 //! Guards, ranges, recorded checks and operators that need equal sizes restrict the symbols. A pass that asks a shape function at a witness needs one that
 //! satisfies them: the program would fail before it at any other.
 
+use crate::expr::ExprTable;
 use crate::{
     Arg, Args, Binding, CollectTree, Dim, Expr, ExprFn, Graph, Node, Program, Scalar, Symbol, TensorType, ValueId,
     ViewOutcome,
 };
 use std::collections::{BTreeMap, BTreeSet};
+use std::sync::{Arc, Mutex, PoisonError};
 
 /// Repairs of one start.
 const ROUNDS: usize = 48;
 
 /// Further starts, for wanted values that no repair satisfies or that were given before.
 const STARTS: u64 = 48;
+
+/// Values that symbols are given in turn. At the first of them everything must work. No two symbols have the same remainders by a
+/// number from 2 to 8 in all rows, so that the parity of one is never taken for another's, nor the same quotients by one up to 64, as
+/// convolutions with strides make them of heights and widths.
+const VALUES: [[i64; 8]; 6] = [
+    [7, 11, 13, 17, 19, 23, 29, 31],
+    [37, 42, 43, 46, 53, 60, 61, 68],
+    [800, 705, 623, 540, 448, 362, 263, 177],
+    [8, 6, 10, 4, 16, 12, 18, 14],
+    [1008, 2039, 3049, 4064, 5083, 6107, 7086, 8128],
+    // Bounds of slices within small sizes.
+    [1, 3, 2, 5, 4, 7, 6, 9],
+];
 
 /// The size that a witness gives the symbol of this number where its conditions allow it. No two are equal, and none is small: a
 /// dimension of size 1 behind strided convolutions would tell nothing of strides.
@@ -22,15 +37,19 @@ pub fn size_apart(symbol: usize) -> i64 {
 }
 
 /// The conditions of a program over its symbols.
-#[derive(Clone, Debug, Default)]
+#[derive(Debug, Default)]
 pub struct Conditions {
     all: Vec<Expr>,
     of: BTreeMap<Symbol, Vec<usize>>,
+    /// Witnesses of symbols that were asked for.
+    made: Mutex<BTreeMap<BTreeSet<Symbol>, Arc<[Binding]>>>,
 }
 
 impl Conditions {
     /// No conditions.
-    pub const NONE: Conditions = Conditions { all: Vec::new(), of: BTreeMap::new() };
+    pub const fn none() -> Conditions {
+        Conditions { all: Vec::new(), of: BTreeMap::new(), made: Mutex::new(BTreeMap::new()) }
+    }
 
     /// Guards, ranges, recorded checks, and what calls require of the sizes of their operands.
     pub fn of(program: &Program) -> Conditions {
@@ -63,7 +82,28 @@ impl Conditions {
         for (i, e) in all.iter().enumerate() {
             symbols_of(e).into_iter().for_each(|s| of.entry(s).or_default().push(i));
         }
-        Conditions { all, of }
+        Conditions { all, of, made: Mutex::default() }
+    }
+
+    /// Witnesses that tell these symbols apart: several values of each, and the least.
+    pub fn witnesses(&self, symbols: &BTreeSet<Symbol>) -> Arc<[Binding]> {
+        let made = || self.made.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(known) = made().get(symbols) {
+            return known.clone();
+        }
+        // Further symbols are even in some rows where those eight before them are odd.
+        let value = |row: usize, i: usize| VALUES[row][i % 8] + ((96 + row) * (i / 8)) as i64;
+        let rows = (0..VALUES.len()).map(|row| bind(symbols, |i| value(row, i)));
+        let least = bind(symbols, |_| i64::MIN);
+        let mut all: Vec<Binding> = Vec::new();
+        for wanted in rows.chain([least]) {
+            all.push(self.witness(wanted, &all));
+        }
+        let all: Arc<[Binding]> = all.into();
+        if !self.all.is_empty() {
+            made().insert(symbols.clone(), all.clone());
+        }
+        all
     }
 
     /// A witness near `wanted` and not in `seen`; `wanted` itself if none is found. It binds the symbols of `wanted`.
@@ -89,10 +129,14 @@ impl Conditions {
             return whole;
         }
         let own = |b: Binding| -> Binding { b.into_iter().filter(|(s, _)| wanted.contains_key(s)).collect_map() };
+        if seen.is_empty() && mine.iter().all(|i| self.holds(*i, &whole)) {
+            return own(whole);
+        }
+        let table = ExprTable::new(mine.iter().map(|i| &self.all[*i]));
         let mut passed = None;
         for start in 0..=STARTS {
             let from = if start == 0 { whole.clone() } else { drawn(&whole, start) };
-            let Some(found) = self.mended(from, &mine, &wanted) else { continue };
+            let Some(found) = self.mended(from, &mine, &table, &wanted) else { continue };
             let found = own(found);
             if !seen.contains(&found) {
                 return found;
@@ -106,11 +150,6 @@ impl Conditions {
         self.all[i].eval(b).is_ok_and(Scalar::as_bool)
     }
 
-    /// Number of failing conditions over a symbol.
-    fn broken(&self, s: &Symbol, b: &Binding) -> usize {
-        self.of.get(s).map_or(0, |own| own.iter().filter(|i| !self.holds(**i, b)).count())
-    }
-
     /// Whether a condition over this symbol alone gives its value.
     pub fn pins(&self, s: &Symbol) -> bool {
         let alone = |i: &usize| {
@@ -121,7 +160,8 @@ impl Conditions {
 
     /// Changes one or two symbols of a failing condition at a time, if that leaves fewer failures; other symbols than those of
     /// `wanted` first, so that equal numbers follow the wanted one.
-    fn mended(&self, mut b: Binding, mine: &BTreeSet<usize>, wanted: &Binding) -> Option<Binding> {
+    fn mended(&self, mut b: Binding, mine: &BTreeSet<usize>, table: &ExprTable, wanted: &Binding) -> Option<Binding> {
+        let mut values = table.values(&b);
         for _ in 0..ROUNDS {
             let Some(&failing) = mine.iter().find(|i| !self.holds(**i, &b)) else { return Some(b) };
             let symbols: Vec<Symbol> =
@@ -129,35 +169,36 @@ impl Conditions {
             // Additional failures of a change, whether a wanted value goes, its distance, and the change; the least wins.
             let mut changes: Vec<(i64, bool, i64, Vec<(Symbol, i64)>)> = Vec::new();
             for s in &symbols {
-                let before = self.broken(s, &b) as i64;
-                for value in self.candidates(failing, s, &b) {
-                    let mut trial = b.clone();
-                    let old = trial.insert(s.clone(), Scalar::Int(value)).map_or(0, Scalar::as_i64);
+                let goes = wanted.contains_key(s);
+                let old = b.get(s).map_or(0, |v| v.as_i64());
+                let candidates = self.candidates(failing, s, &b);
+                let mut trials = Trials::new(table, &[s], &b, &mut values);
+                for value in candidates {
                     let far = i64::try_from(value.abs_diff(old)).unwrap_or(i64::MAX);
-                    let goes = wanted.contains_key(s);
-                    changes.push((self.broken(s, &trial) as i64 - before, goes, far, vec![(s.clone(), value)]));
+                    let change = vec![(s.clone(), value)];
+                    changes.push((trials.additional_failures(&change), goes, far, change));
                 }
             }
             if let (false, [first, second, ..]) = (changes.iter().any(|c| c.0 < 0), &symbols[..]) {
-                let both = |b: &Binding| (self.broken(first, b) + self.broken(second, b)) as i64;
-                let before = both(&b);
+                let mut trials = Trials::new(table, &[first, second], &b, &mut values);
                 for (x, y) in (0..144).map(|k| (k / 12, k % 12)) {
                     let least = |s: &Symbol| s.min().unwrap_or(1);
                     let (x, y) = (least(first).saturating_add(x), least(second).saturating_add(y));
                     if out_of(first, x) || out_of(second, y) {
                         continue;
                     }
-                    let mut trial = b.clone();
-                    trial.insert(first.clone(), Scalar::Int(x));
-                    trial.insert(second.clone(), Scalar::Int(y));
                     // The largest of the small values are the least likely to coincide.
                     let far = x.saturating_add(y).saturating_neg();
-                    changes.push((both(&trial) - before, true, far, vec![(first.clone(), x), (second.clone(), y)]));
+                    let change = vec![(first.clone(), x), (second.clone(), y)];
+                    changes.push((trials.additional_failures(&change), true, far, change));
                 }
             }
             let best = changes.into_iter().filter(|c| c.0 < 0).min_by_key(|c| (c.0, c.1, c.2));
             let (.., change) = best?;
+            let changed: Vec<&Symbol> = change.iter().map(|c| &c.0).collect();
+            let parts = table.dependents(&changed);
             b.extend(change.into_iter().map(|(s, v)| (s, Scalar::Int(v))));
+            table.refresh(&parts, &b, &mut values);
         }
         None
     }
@@ -184,6 +225,58 @@ impl Conditions {
         out.sort_unstable();
         out.dedup();
         out
+    }
+}
+
+/// A value for each symbol in its range. Of ranges that are too small for the wanted ones, values are drawn.
+fn bind(symbols: &BTreeSet<Symbol>, wanted: impl Fn(usize) -> i64) -> Binding {
+    let value = |(i, s): (usize, &Symbol)| {
+        let (min, max) = (s.min().unwrap_or(2), s.max().unwrap_or(i64::MAX));
+        let wanted = wanted(i);
+        let v = if wanted > max && max > min {
+            min + ((wanted as u64).wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 33) as i64 % (max - min + 1)
+        } else {
+            wanted.clamp(min, max)
+        };
+        (s.clone(), if s.is_float() { Scalar::Float(v as f64) } else { Scalar::Int(v) })
+    };
+    symbols.iter().enumerate().map(value).collect_map()
+}
+
+/// Values of a few symbols that are tried in turn.
+struct Trials<'a> {
+    table: &'a ExprTable,
+    /// What depends on the symbols.
+    parts: Vec<u32>,
+    binding: &'a Binding,
+    values: &'a mut [Option<Scalar>],
+    failures: usize,
+}
+
+impl<'a> Trials<'a> {
+    fn new(
+        table: &'a ExprTable,
+        symbols: &[&Symbol],
+        binding: &'a Binding,
+        values: &'a mut [Option<Scalar>],
+    ) -> Trials<'a> {
+        let parts = table.dependents(symbols);
+        let failures = table.failures(&parts, values);
+        Trials { table, parts, binding, values, failures }
+    }
+
+    /// How many more conditions fail with these values, or fewer.
+    fn additional_failures(&mut self, change: &[(Symbol, i64)]) -> i64 {
+        let mut trial = self.binding.clone();
+        trial.extend(change.iter().map(|(s, v)| (s.clone(), Scalar::Int(*v))));
+        self.table.refresh(&self.parts, &trial, self.values);
+        self.table.failures(&self.parts, self.values) as i64 - self.failures as i64
+    }
+}
+
+impl Drop for Trials<'_> {
+    fn drop(&mut self) {
+        self.table.refresh(&self.parts, self.binding, self.values);
     }
 }
 

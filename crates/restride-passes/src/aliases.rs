@@ -22,7 +22,7 @@ const MAX_DEPTH: u32 = 32;
 /// # Errors
 /// A composition that fails, or that differs between sizes, with the node.
 pub fn expand(program: &Program) -> Result<Option<Program>> {
-    let conditions = if program.symbols.is_empty() { Conditions::NONE } else { Conditions::of(program) };
+    let conditions = if program.symbols.is_empty() { Conditions::none() } else { Conditions::of(program) };
     // By the first result of each.
     let mut viewing: BTreeSet<(GraphId, ValueId)> = BTreeSet::new();
     for (id, graph) in program.graphs.iter() {

@@ -99,7 +99,7 @@ pub struct Rebuilt<'a> {
     checked: Option<(&'a Program, &'a OnceCell<Conditions>)>,
 }
 
-static NO_CONDITIONS: Conditions = Conditions::NONE;
+static NO_CONDITIONS: Conditions = Conditions::none();
 
 impl<'a> Rebuilt<'a> {
     /// A graph with the inputs of the old one.

@@ -5,23 +5,10 @@
 //! symbolic form. The witnesses are far apart, in different orders, even and odd, least and large, so that products show
 //! their factors, and a minimum or a case for small sizes shows. They satisfy the program's checks ([`Conditions`]).
 
-use restride_ir::{Binding, CollectTree, Conditions, Dim, Expr, ExprFn, OpError, Scalar, Symbol, TensorType};
+use restride_ir::{Binding, Conditions, Dim, Expr, ExprFn, OpError, Scalar, Symbol, TensorType};
 use std::collections::BTreeSet;
 
 type Result<T> = std::result::Result<T, OpError>;
-
-/// Values that symbols are given in turn. At the first of them everything must work. No two symbols have the same remainders by a
-/// number from 2 to 8 in all rows, so that the parity of one is never taken for another's, nor the same quotients by one up to 64, as
-/// convolutions with strides make them of heights and widths.
-const VALUES: [[i64; 8]; 6] = [
-    [7, 11, 13, 17, 19, 23, 29, 31],
-    [37, 42, 43, 46, 53, 60, 61, 68],
-    [800, 705, 623, 540, 448, 362, 263, 177],
-    [8, 6, 10, 4, 16, 12, 18, 14],
-    [1008, 2039, 3049, 4064, 5083, 6107, 7086, 8128],
-    // Bounds of slices within small sizes.
-    [1, 3, 2, 5, 4, 7, 6, 9],
-];
 
 /// At how many witnesses everything must work.
 const NEEDED: usize = 3;
@@ -51,20 +38,13 @@ impl Witnesses {
             layout.sizes.iter().chain(&layout.strides).chain([&layout.offset]).for_each(|e| e.symbols(&mut symbols));
         }
         numbers.clone().for_each(|e| e.symbols(&mut symbols));
-        // Further symbols are even in some rows where those eight before them are odd.
-        let value = |row: usize, i: usize| VALUES[row][i % 8] + ((96 + row) * (i / 8)) as i64;
-        let rows = (0..VALUES.len()).map(|row| bind(&symbols, |i| value(row, i)));
-        let least = bind(&symbols, |_| i64::MIN);
-        let mut bindings: Vec<Binding> = Vec::new();
-        for wanted in rows.chain([least]) {
-            bindings.push(conditions.witness(wanted, &bindings));
-        }
+        let bindings = conditions.witnesses(&symbols);
         let stuck = |s: &Symbol| {
             let same = bindings.windows(2).all(|two| two[0].get(s) == two[1].get(s));
             same && (s.min().is_none() || s.min() != s.max()) && !conditions.pins(s)
         };
         let stuck = symbols.iter().any(stuck);
-        let mut out = Witnesses { bindings, there: Vec::new(), stuck };
+        let mut out = Witnesses { bindings: bindings.to_vec(), there: Vec::new(), stuck };
         types.iter().for_each(|t| out.add_sizes(t));
         numbers.for_each(|e| out.add(e));
         out
@@ -223,21 +203,6 @@ impl Witnesses {
         }
         None
     }
-}
-
-/// A value for each symbol in its range. Of ranges that are too small for the wanted ones, values are drawn.
-fn bind(symbols: &BTreeSet<Symbol>, wanted: impl Fn(usize) -> i64) -> Binding {
-    let value = |(i, s): (usize, &Symbol)| {
-        let (min, max) = (s.min().unwrap_or(2), s.max().unwrap_or(i64::MAX));
-        let wanted = wanted(i);
-        let v = if wanted > max && max > min {
-            min + ((wanted as u64).wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 33) as i64 % (max - min + 1)
-        } else {
-            wanted.clamp(min, max)
-        };
-        (s.clone(), if s.is_float() { Scalar::Float(v as f64) } else { Scalar::Int(v) })
-    };
-    symbols.iter().enumerate().map(value).collect_map()
 }
 
 #[cfg(test)]

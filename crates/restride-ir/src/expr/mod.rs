@@ -8,9 +8,11 @@ mod bounds;
 mod function;
 mod polynomial;
 mod symbol;
+mod table;
 
 pub use function::ExprFn;
 pub use symbol::Symbol;
+pub(crate) use table::ExprTable;
 
 use function::apply;
 use polynomial::{MONOMIALS, Poly, add_into, floor_div, from_poly, min_max, multiply, opaque_product};

@@ -406,8 +406,8 @@ impl<'a> Rewriter<'a> {
         if known || self.old.values.get(*base).and_then(|v| v.ty.tensor()) != Some(said_of) {
             return Ok(types);
         }
-        let witness = crate::symbols::witness(self.program);
-        let at = |ty: &TensorType| ty.layout.map(|e| e.substitute(&witness)).known();
+        let witness = self.witness();
+        let at = |ty: &TensorType| ty.layout.map(|e| e.substitute(witness)).known();
         let mut out = types;
         for (found, r) in out.iter_mut().zip(&node.results) {
             let Some(said) = self.old.values[*r].ty.tensor() else { continue };
