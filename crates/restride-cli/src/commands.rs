@@ -251,7 +251,8 @@ fn run_program(screen: &Screen, args: &Run) -> Result<()> {
         }
         Via::Interp | Via::Functional => {
             let functional = args.via == Via::Functional;
-            let compiled = functional.then(|| Compiled::new(program.clone(), Some(&inputs), &making)).transpose()?;
+            let made = || Compiled::new(program.clone(), Some(&inputs), &making)?.at(&inputs);
+            let compiled = functional.then(made).transpose()?;
             let (mut state, old) = (State::new(&program)?, State::new(&program)?);
             given_state(screen, args, &mut state)?;
             screen.doing(if functional { Doing::InterpretingFunctional } else { Doing::Interpreting });

@@ -167,7 +167,7 @@ fn ways(sample: &RandomProgram, seed: u64) -> Value {
             return json!({ "interp": interp, "functional": panicked(), "plan": "functional", "chance": "plan" });
         }
     };
-    let functional = held(|| Leftovers::interp(compiled.functional(), inputs, &options));
+    let functional = held(|| Leftovers::interp(compiled.at(inputs)?.functional(), inputs, &options));
     let plan = held(|| Leftovers::planned(&compiled, inputs, &options));
     let chance = held(|| {
         let compiled = Compiled::new(program.clone(), Some(inputs), &by_chance(seed))?;

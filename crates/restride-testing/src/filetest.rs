@@ -353,8 +353,9 @@ impl Test {
         let left = Leftovers::interp(program, &inputs, &RunOptions::default()).map_err(|e| e.to_string())?;
         if !self.caller.is_empty() {
             let compiled = Compiled::new(program.clone(), Some(&inputs), &options).map_err(|e| e.to_string())?;
-            let functional = Leftovers::interp(compiled.functional(), &inputs, &RunOptions::default());
-            let planned = Leftovers::planned(&compiled, &inputs, &RunOptions::default());
+            let options = RunOptions::default();
+            let functional = compiled.at(&inputs).and_then(|c| Leftovers::interp(c.functional(), &inputs, &options));
+            let planned = Leftovers::planned(&compiled, &inputs, &options);
             self.caller_writes(&left)?;
             for (way, other) in [("functional", functional), ("plan", planned)] {
                 let other = other.map_err(|e| e.to_string())?;
@@ -385,7 +386,7 @@ impl Test {
             Err(e) => return Ok(format!("error: {e}")),
         };
         let options = RunOptions::default();
-        let functional = Leftovers::interp(compiled.functional(), &inputs, &options);
+        let functional = compiled.at(&inputs).and_then(|c| Leftovers::interp(c.functional(), &inputs, &options));
         match (functional, Leftovers::planned(&compiled, &inputs, &options)) {
             (Err(a), Err(b)) if a.to_string() == b.to_string() => Ok(format!("error: {a}")),
             (Err(a), Err(b)) => Err(format!("functional says {a}, plan {b}")),

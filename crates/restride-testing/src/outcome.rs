@@ -235,7 +235,7 @@ pub fn differential(program: &Program, inputs: &Inputs, compile: &CompileOptions
     if let Err(e) = sound(compiled.functional()) {
         return WaysVerdict::Wrong("functionalize", e);
     }
-    let functional = Leftovers::interp(compiled.functional(), inputs, &options);
+    let functional = compiled.at(inputs).and_then(|c| Leftovers::interp(c.functional(), inputs, &options));
     if let Some(verdict) = held("functional", functional) {
         return verdict;
     }

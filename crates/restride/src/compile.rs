@@ -8,10 +8,12 @@ use crate::constants::{ConstantCache, unchanged_inputs};
 use crate::counts::Counts;
 use crate::prepare::{ArenaBound, PreparedSegment, Unprepared, UpperBound, prepare};
 use crate::progress::{Doing, Progress};
-use restride_exec::Inputs;
+use crate::units::Origin;
+use restride_exec::inputs::{Strides, bind};
+use restride_exec::{Inputs, State};
 use restride_ir::{Binding, NodeId, Program, Result, Scalar, Stage};
 use restride_passes::functionalize;
-use restride_passes::functionalize::FunctionalizeOptions;
+use restride_passes::functionalize::{FunctionalizeOptions, Share};
 use restride_passes::fuse::FuseOptions;
 use restride_passes::place::PlaceOptions;
 use restride_passes::plan::{MemorySpec, PlanOptions};
@@ -130,15 +132,28 @@ struct CompiledShared {
     segments: Vec<Segment>,
     /// Per segment, the inputs that no run changes.
     unchanged: Vec<Vec<bool>>,
-    constants: ConstantCache,
+    constants: Arc<ConstantCache>,
     options: CompileOptions,
     functionalize: Duration,
     prepared: Mutex<VecDeque<(Key, Arc<PreparedSegment>)>>,
     bound: OnceLock<ArenaBound>,
+    /// Where sizes may be 0 or 1; and what runs for sizes met before.
+    origin: Option<Origin>,
+    for_sizes: Mutex<VecDeque<ForSizes>>,
 }
 
+/// The values of symbols.
+type SymbolValues = Vec<(String, [u64; 2])>;
 /// A segment and the values of its symbols.
-type Key = (usize, Vec<(String, [u64; 2])>);
+type Key = (usize, SymbolValues);
+
+/// The values of all symbols; the values of those that are numbers in the program that runs for them, and the program; `None` for the
+/// general one.
+type ForSizes = (SymbolValues, Option<(SymbolValues, Compiled)>);
+
+fn values_of(symbols: &Binding) -> SymbolValues {
+    symbols.iter().map(|(s, v)| (s.name().to_string(), bits(*v))).collect()
+}
 
 impl Compiled {
     /// Makes a program functional. Where inputs are given, those among them that share storage are provided for; the
@@ -147,35 +162,82 @@ impl Compiled {
     /// # Errors
     /// A call that eager PyTorch refuses, a mutation without a functional form, an unknown operator: with the node.
     pub fn new(program: Program, inputs: Option<&Inputs>, options: &CompileOptions) -> Result<Compiled> {
+        Compiled::made(program, inputs, options, true)
+    }
+
+    /// As [`Compiled::new`], with one program for all sizes, for which plans are saved.
+    pub(crate) fn of_all_sizes(program: Program, inputs: &Inputs, options: &CompileOptions) -> Result<Compiled> {
+        Compiled::made(program, Some(inputs), options, false)
+    }
+
+    fn made(program: Program, inputs: Option<&Inputs>, options: &CompileOptions, units: bool) -> Result<Compiled> {
         options.progress.tell(Doing::Functionalizing);
-        let imported = Counts::of(&program);
-        let given_functional = program.stage == Stage::Functional;
-        let start = Instant::now();
         let sizes = inputs.map_or_else(|| Ok(Binding::new()), |i| sizes(&program, i))?;
+        let imported = Counts::of(&program);
         let program = match inputs.map(|i| with_strides_of(&program, i, &sizes)).transpose()? {
             Some(Cow::Owned(relaid)) => relaid,
             _ => program,
         };
         let shares = inputs.map_or_else(Vec::new, |i| shares(&program, i));
-        let functional = functionalize(&program, &FunctionalizeOptions { shares, sizes })?;
-        let time = start.elapsed();
-        if options.check || given_functional {
-            options.progress.tell(Doing::Checking);
-            restride_check::functional(&functional).map_err(|f| restride_check::error(&functional, &f))?;
+        let origin = if units { Origin::of(&program, &shares) } else { None };
+        let shared = CompiledShared::of(&program, imported, shares, sizes, options)?;
+        Ok(Compiled(Arc::new(CompiledShared { origin, ..shared })))
+    }
+
+    /// The program for the sizes of a run's inputs: this one, or where dimensions have 0 or 1 elements for them, the program that
+    /// takes these sizes as numbers. It has the strides and views that eager PyTorch gives such sizes. Runs choose it themselves.
+    ///
+    /// # Errors
+    /// Inputs that do not fit.
+    pub fn at(&self, inputs: &Inputs) -> Result<Compiled> {
+        if !self.depends_on_sizes() {
+            return Ok(self.clone());
         }
-        let (functional, segments) = segments(functional)?;
-        let unchanged = segments.iter().map(|s| unchanged_inputs(&functional, s, options.fold)).collect();
-        Ok(Compiled(Arc::new(CompiledShared {
-            imported,
-            program: functional,
-            segments,
-            unchanged,
-            constants: ConstantCache::default(),
-            options: options.clone(),
-            functionalize: time,
-            prepared: Mutex::new(VecDeque::new()),
-            bound: OnceLock::new(),
-        })))
+        let program = self.functional();
+        Ok(self.at_sizes(&bind(program, inputs, &State::new(program)?, Strides::AsDeclared)?.symbols))
+    }
+
+    /// Whether [`Compiled::at`] may be another program.
+    pub(crate) fn depends_on_sizes(&self) -> bool {
+        self.0.origin.is_some()
+    }
+
+    /// Whether both are the same program.
+    pub(crate) fn is(&self, other: &Compiled) -> bool {
+        Arc::ptr_eq(&self.0, &other.0)
+    }
+
+    /// As [`Compiled::at`], by the values of the symbols.
+    pub(crate) fn at_sizes(&self, symbols: &Binding) -> Compiled {
+        let Some(origin) = &self.0.origin else { return self.clone() };
+        // A plan from a file is of the general program.
+        if self.0.options.saved.as_ref().is_some_and(|s| s.is_for(symbols)) {
+            return self.clone();
+        }
+        let key = values_of(symbols);
+        let lock = || self.0.for_sizes.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+        let itself = |found: Option<Compiled>| found.unwrap_or_else(|| self.clone());
+        if let Some((_, known)) = lock().iter().find(|known| known.0 == key) {
+            return itself(known.as_ref().map(|k| k.1.clone()));
+        }
+        let units = origin.units(symbols);
+        let of_units = values_of(&units);
+        let known = lock().iter().filter_map(|k| k.1.clone()).find(|known| known.0 == of_units);
+        let made = || {
+            let (program, options) = (origin.with(&units), CompileOptions { saved: None, ..self.0.options.clone() });
+            let (imported, shares) = (self.0.imported, origin.shares().to_vec());
+            // What has no form of its own for these sizes runs as for larger ones.
+            let shared = CompiledShared::of(&program, imported, shares, symbols.clone(), &options).ok()?;
+            let shared = CompiledShared { constants: self.0.constants.clone(), ..shared };
+            Some((of_units.clone(), Compiled(Arc::new(shared))))
+        };
+        let found = known.or_else(|| if units.is_empty() { None } else { made() });
+        let mut all = lock();
+        if all.len() >= KEPT {
+            all.pop_front();
+        }
+        all.push_back((key, found.clone()));
+        itself(found.map(|f| f.1))
     }
 
     /// The program without mutation.
@@ -248,7 +310,7 @@ impl Compiled {
 
     /// A segment prepared for a binding: remembered, or prepared now.
     pub(crate) fn segment(&self, at: usize, symbols: &Binding) -> Result<Arc<PreparedSegment>> {
-        let key: Key = (at, symbols.iter().map(|(s, v)| (s.name().to_string(), bits(*v))).collect());
+        let key: Key = (at, values_of(symbols));
         let lock = || self.0.prepared.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
         let remembered = lock().iter().find(|(k, _)| *k == key).map(|p| p.1.clone());
         if let Some(prepared) = remembered {
@@ -263,6 +325,41 @@ impl Compiled {
         }
         all.push_back((key, prepared.clone()));
         Ok(prepared)
+    }
+}
+
+impl CompiledShared {
+    /// Makes a program functional, with the strides of its inputs and those that share storage.
+    fn of(
+        program: &Program,
+        imported: Counts,
+        shares: Vec<Share>,
+        sizes: Binding,
+        options: &CompileOptions,
+    ) -> Result<CompiledShared> {
+        let start = Instant::now();
+        let given_functional = program.stage == Stage::Functional;
+        let functional = functionalize(program, &FunctionalizeOptions { shares, sizes })?;
+        let time = start.elapsed();
+        if options.check || given_functional {
+            options.progress.tell(Doing::Checking);
+            restride_check::functional(&functional).map_err(|f| restride_check::error(&functional, &f))?;
+        }
+        let (functional, segments) = segments(functional)?;
+        let unchanged = segments.iter().map(|s| unchanged_inputs(&functional, s, options.fold)).collect();
+        Ok(CompiledShared {
+            imported,
+            program: functional,
+            segments,
+            unchanged,
+            constants: Arc::default(),
+            options: options.clone(),
+            functionalize: time,
+            prepared: Mutex::new(VecDeque::new()),
+            bound: OnceLock::new(),
+            origin: None,
+            for_sizes: Mutex::new(VecDeque::new()),
+        })
     }
 }
 

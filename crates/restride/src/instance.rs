@@ -85,13 +85,31 @@ impl Instance {
         as_rank(self.engine.clone().as_ref(), || self.run_segments(inputs, options, seen))
     }
 
+    /// The program that runs on these inputs: [`Compiled::at`], unless the memory that was reserved is too small for it.
+    fn compiled_for(&self, inputs: &Inputs) -> Result<Compiled> {
+        let own = &self.compiled;
+        if !own.depends_on_sizes() {
+            return Ok(own.clone());
+        }
+        let symbols = bind(own.functional(), inputs, &self.state, Strides::AsDeclared)?.symbols;
+        let found = own.at_sizes(&symbols);
+        if self.arena.is_fixed() && !found.is(own) {
+            let rest = bind(found.functional(), inputs, &self.state, Strides::AsDeclared)?.symbols;
+            let fits = found.segments().len() == 1
+                && found.segment(0, &rest)?.plan.arena_bytes <= i64::try_from(self.arena.bytes()).unwrap_or(i64::MAX);
+            return Ok(if fits { found } else { own.clone() });
+        }
+        Ok(found)
+    }
+
     fn run_segments(
         &mut self,
         inputs: &Inputs,
         options: &RunOptions,
         seen: &mut dyn FnMut(Arc<PreparedSegment>),
     ) -> Result<Outputs> {
-        let program = self.compiled.functional();
+        let compiled = self.compiled_for(inputs)?;
+        let program = compiled.functional();
         let bound = bind(program, inputs, &self.state, Strides::AsDeclared)?;
         check_sharing(program, &bound, &written_inputs(program))?;
         ready(program, &bound.symbols)?;
@@ -107,15 +125,14 @@ impl Instance {
             SegmentInput::Live(i) => live[*i].clone(),
         };
         let mut live: Vec<RunValue> = Vec::new();
-        for (at, segment) in self.compiled.segments().iter().enumerate() {
+        for (at, segment) in compiled.segments().iter().enumerate() {
             // Where types do not fit, a check that comes first says why.
-            let prepared = self
-                .compiled
+            let prepared = compiled
                 .segment(at, &symbols)
                 .map_err(|e| broken_check(&segment.program, &symbols, ctx).unwrap_or(e))?;
             let mut values: Vec<RunValue> = segment.inputs.iter().map(|s| find(s, &live)).collect();
-            self.constants.add(&prepared, self.compiled.constants(), &mut values)?;
-            self.compiled.progress().tell(Doing::Running);
+            self.constants.add(&prepared, compiled.constants(), &mut values)?;
+            compiled.progress().tell(Doing::Running);
             let results = prepared.runnable.run(&mut self.arena, &values, ctx)?;
             seen(prepared);
             let Some(learn) = &segment.learn else {
@@ -229,9 +246,10 @@ impl Instance {
     /// # Errors
     /// Inputs that do not fit.
     pub fn reserve_for(&mut self, inputs: &Inputs) -> Result<i64> {
-        let program = self.compiled.functional();
+        let compiled = self.compiled.at(inputs)?;
+        let program = compiled.functional();
         let symbols = bind(program, inputs, &State::new(program)?, Strides::AsDeclared)?.symbols;
-        let bytes = self.compiled.segment(0, &symbols)?.plan.arena_bytes;
+        let bytes = compiled.segment(0, &symbols)?.plan.arena_bytes;
         self.take(bytes)
     }
 

@@ -31,6 +31,7 @@ mod progress;
 mod ranks;
 mod save;
 mod session;
+mod units;
 mod verify;
 
 pub use compile::{CompileOptions, Compiled, Times};

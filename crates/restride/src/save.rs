@@ -103,7 +103,7 @@ impl Compiled {
         let program = written(self.functional())?;
         export_file(&program, path)?;
         let options = CompileOptions { saved: None, fold: true, ahead: false, ..self.options().clone() };
-        let written = Compiled::new(open(path, &OpenOptions::default())?, Some(inputs), &options)?;
+        let written = Compiled::of_all_sizes(open(path, &OpenOptions::default())?, inputs, &options)?;
         let state = State::new(written.functional())?;
         let sizes = bind(written.functional(), inputs, &state, Strides::AsDeclared)?.symbols;
         let prepared = written.prepare(inputs)?;

@@ -66,6 +66,7 @@ impl Instance {
     /// read-only, or that overlaps other memory of the session.
     pub fn session(self, inputs: &Inputs, outputs: &[Option<RawTensor>], options: &RunOptions) -> Result<Session> {
         let (compiled, state, arena, mut constants, runs, engine) = self.into_parts();
+        let compiled = compiled.at(inputs)?;
         let program = compiled.functional();
         let changes = program.signature.outputs.iter().any(|o| matches!(o.kind, OutputKind::Metadata(_)));
         if compiled.segments().len() > 1 || changes {

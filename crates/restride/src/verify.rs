@@ -67,7 +67,7 @@ impl Verdict {
 pub fn verify(program: &Program, inputs: &Inputs, run: &RunOptions, options: &CompileOptions) -> Result<Verdict> {
     options.progress.tell(Doing::Interpreting);
     let interp = StageResult::interp(program, inputs, run)?;
-    let compiled = Compiled::new(program.clone(), Some(inputs), options)?;
+    let compiled = Compiled::new(program.clone(), Some(inputs), options)?.at(inputs)?;
     options.progress.tell(Doing::InterpretingFunctional);
     let functional = StageResult::interp(compiled.functional(), inputs, run)?;
     let planned = {

@@ -39,6 +39,11 @@ impl ByteArena {
         self.fixed = true;
     }
 
+    /// Whether only [`ByteArena::take`] grows it.
+    pub fn is_fixed(&self) -> bool {
+        self.fixed
+    }
+
     /// Grows for a run, and returns the address of the first byte, a multiple of 64.
     pub(super) fn reserve(&mut self, bytes: usize) -> Result<*mut u8> {
         if self.fixed && bytes > self.bytes() {

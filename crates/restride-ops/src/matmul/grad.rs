@@ -96,7 +96,23 @@ fn grouped<'c>(c: &'c Cx<'c>) {
     });
 }
 
+/// `_grouped_mm(self, mat2, offs)`: each gradient is a product in groups of the other kind.
+fn grouped_any<'c>(c: &'c Cx<'c>) {
+    let (x, w, g) = (c.arg(0), c.arg(1), c.grad());
+    match c.opt(2) {
+        Some(ends) => {
+            c.give(0, || op!(c, "aten._grouped_mm.default", g, w.mt(), ends));
+            c.give(1, || op!(c, "aten._grouped_mm.default", x.mt(), g, ends));
+        }
+        None => {
+            c.give(0, || op!(c, "aten._grouped_mm.default", g, w.mt()));
+            c.give(1, || op!(c, "aten._grouped_mm.default", x.mt(), g));
+        }
+    }
+}
+
 pub(crate) static GRADS: Rules = &[
+    (&["_grouped_mm"], rule!(grouped_any)),
     (&["transformers::grouped_mm_fallback"], rule!(grouped)),
     (&["mm"], rule!(|c| mm(c, 0, 1, "aten.mm.default", None))),
     (&["bmm"], rule!(|c| mm(c, 0, 1, "aten.bmm.default", None))),

@@ -45,15 +45,17 @@ impl Compiled {
     /// # Errors
     /// As [`Instance::run`]; `None` for a program whose sizes depend on inputs.
     pub fn prepare<'i>(&self, inputs: impl Into<Option<&'i Inputs>>) -> Result<Prepared> {
-        let program = self.functional();
-        let segments = match inputs.into() {
-            Some(inputs) if self.segments().len() == 1 => {
+        let inputs = inputs.into();
+        let compiled = inputs.map_or_else(|| Ok(self.clone()), |inputs| self.at(inputs))?;
+        let program = compiled.functional();
+        let segments = match inputs {
+            Some(inputs) if compiled.segments().len() == 1 => {
                 let bound = bind(program, inputs, &State::new(program)?, Strides::AsDeclared)?;
-                vec![self.segment(0, &bound.symbols)?]
+                vec![compiled.segment(0, &bound.symbols)?]
             }
             Some(inputs) => {
                 let mut segments = Vec::new();
-                let mut instance = Instance::new(self.clone(), State::new(program)?);
+                let mut instance = Instance::new(compiled.clone(), State::new(program)?);
                 instance.run_showing(&inputs.deep_clone(), &RunOptions::default(), &mut |s| segments.push(s))?;
                 segments
             }
@@ -69,7 +71,7 @@ impl Compiled {
                 return Err(Error::new(ErrorKind::Inputs, what).help("give inputs"));
             }
         };
-        Ok(Prepared { compiled: self.clone(), segments })
+        Ok(Prepared { compiled: compiled.clone(), segments })
     }
 }
 

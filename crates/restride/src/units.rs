@@ -1,0 +1,56 @@
+//! Sizes of 0 and 1.
+//!
+//! Along a dimension of size 1 eager PyTorch's strides are others than a formula over sizes gives, and so are the layouts that operators
+//! choose for their results; what is a view of such sizes may be a copy of larger ones. Where sizes of a run are 0 or 1, the program is
+//! made functional once more, with the symbols of these sizes as numbers, as an exporter does.
+
+use restride_ir::{Binding, CollectTree, Expr, Program, Stage, relay};
+use restride_passes::functionalize::Share;
+use restride_passes::specialize;
+use std::collections::BTreeSet;
+
+/// An imported program with symbolic sizes, and what it was compiled with.
+pub(crate) struct Origin {
+    program: Program,
+    shares: Vec<Share>,
+    /// The symbolic sizes of its values that inputs decide, each once.
+    sizes: BTreeSet<Expr>,
+}
+
+impl Origin {
+    /// `None` where no size depends on a symbol of the inputs.
+    pub fn of(program: &Program, shares: &[Share]) -> Option<Origin> {
+        if program.stage != Stage::Imported || program.symbols.is_empty() {
+            return None;
+        }
+        let tensors = program.graph().values.iter().filter_map(|(_, v)| v.ty.tensor());
+        let sizes = tensors.flat_map(|t| &t.layout.sizes).filter(|e| decided_by_inputs(e)).cloned().collect_set();
+        (!sizes.is_empty()).then(|| Origin { program: program.clone(), shares: shares.to_vec(), sizes })
+    }
+
+    /// The symbols of sizes that are 0 or 1, with their values.
+    pub fn units(&self, symbols: &Binding) -> Binding {
+        let unit = |e: &&Expr| e.eval(symbols).is_ok_and(|n| n.as_i64() <= 1);
+        let mut of = BTreeSet::new();
+        self.sizes.iter().filter(unit).for_each(|e| e.symbols(&mut of));
+        of.into_iter().filter_map(|s| symbols.get(&s).map(|v| (s.clone(), *v))).collect_map()
+    }
+
+    /// The program in which these symbols are numbers.
+    pub fn with(&self, units: &Binding) -> Program {
+        let mut own = specialize(&self.program, units);
+        relay(&mut own);
+        own
+    }
+
+    pub fn shares(&self) -> &[Share] {
+        &self.shares
+    }
+}
+
+/// Whether an expression has symbols, and only such as the sizes of inputs give.
+fn decided_by_inputs(e: &Expr) -> bool {
+    let mut symbols = BTreeSet::new();
+    e.symbols(&mut symbols);
+    !symbols.is_empty() && symbols.iter().all(|s| !s.is_unbacked() && !s.is_float())
+}
