@@ -8,7 +8,7 @@ use crate::constants::{ConstantCache, unchanged_inputs};
 use crate::counts::Counts;
 use crate::prepare::{ArenaBound, PreparedSegment, Unprepared, UpperBound, prepare};
 use crate::progress::{Doing, Progress};
-use crate::units::Origin;
+use crate::units::SymbolicImport;
 use restride_exec::inputs::{Strides, bind};
 use restride_exec::{Inputs, State};
 use restride_ir::{Binding, NodeId, Program, Result, Scalar, Stage};
@@ -138,7 +138,7 @@ struct CompiledShared {
     prepared: Mutex<VecDeque<(Key, Arc<PreparedSegment>)>>,
     bound: OnceLock<ArenaBound>,
     /// Where sizes may be 0 or 1; and what runs for sizes met before.
-    origin: Option<Origin>,
+    symbolic: Option<SymbolicImport>,
     for_sizes: Mutex<VecDeque<ForSizes>>,
 }
 
@@ -179,9 +179,9 @@ impl Compiled {
             _ => program,
         };
         let shares = inputs.map_or_else(Vec::new, |i| shares(&program, i));
-        let origin = if units { Origin::of(&program, &shares) } else { None };
+        let symbolic = if units { SymbolicImport::of(&program, &shares) } else { None };
         let shared = CompiledShared::of(&program, imported, shares, sizes, options)?;
-        Ok(Compiled(Arc::new(CompiledShared { origin, ..shared })))
+        Ok(Compiled(Arc::new(CompiledShared { symbolic, ..shared })))
     }
 
     /// The program for the sizes of a run's inputs: this one, or where dimensions have 0 or 1 elements for them, the program that
@@ -199,7 +199,7 @@ impl Compiled {
 
     /// Whether [`Compiled::at`] may be another program.
     pub(crate) fn depends_on_sizes(&self) -> bool {
-        self.0.origin.is_some()
+        self.0.symbolic.is_some()
     }
 
     /// Whether both are the same program.
@@ -209,7 +209,7 @@ impl Compiled {
 
     /// As [`Compiled::at`], by the values of the symbols.
     pub(crate) fn at_sizes(&self, symbols: &Binding) -> Compiled {
-        let Some(origin) = &self.0.origin else { return self.clone() };
+        let Some(symbolic) = &self.0.symbolic else { return self.clone() };
         // A plan from a file is of the general program.
         if self.0.options.saved.as_ref().is_some_and(|s| s.is_for(symbols)) {
             return self.clone();
@@ -220,12 +220,12 @@ impl Compiled {
         if let Some((_, known)) = lock().iter().find(|known| known.0 == key) {
             return itself(known.as_ref().map(|k| k.1.clone()));
         }
-        let units = origin.units(symbols);
+        let units = symbolic.units(symbols);
         let of_units = values_of(&units);
         let known = lock().iter().filter_map(|k| k.1.clone()).find(|known| known.0 == of_units);
         let made = || {
-            let (program, options) = (origin.with(&units), CompileOptions { saved: None, ..self.0.options.clone() });
-            let (imported, shares) = (self.0.imported, origin.shares().to_vec());
+            let (program, options) = (symbolic.with(&units), CompileOptions { saved: None, ..self.0.options.clone() });
+            let (imported, shares) = (self.0.imported, symbolic.shares().to_vec());
             // What has no form of its own for these sizes runs as for larger ones.
             let shared = CompiledShared::of(&program, imported, shares, symbols.clone(), &options).ok()?;
             let shared = CompiledShared { constants: self.0.constants.clone(), ..shared };
@@ -357,7 +357,7 @@ impl CompiledShared {
             functionalize: time,
             prepared: Mutex::new(VecDeque::new()),
             bound: OnceLock::new(),
-            origin: None,
+            symbolic: None,
             for_sizes: Mutex::new(VecDeque::new()),
         })
     }

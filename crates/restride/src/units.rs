@@ -10,22 +10,22 @@ use restride_passes::specialize;
 use std::collections::BTreeSet;
 
 /// An imported program with symbolic sizes, and what it was compiled with.
-pub(crate) struct Origin {
+pub(crate) struct SymbolicImport {
     program: Program,
     shares: Vec<Share>,
     /// The symbolic sizes of its values that inputs decide, each once.
     sizes: BTreeSet<Expr>,
 }
 
-impl Origin {
+impl SymbolicImport {
     /// `None` where no size depends on a symbol of the inputs.
-    pub fn of(program: &Program, shares: &[Share]) -> Option<Origin> {
+    pub fn of(program: &Program, shares: &[Share]) -> Option<SymbolicImport> {
         if program.stage != Stage::Imported || program.symbols.is_empty() {
             return None;
         }
         let tensors = program.graph().values.iter().filter_map(|(_, v)| v.ty.tensor());
         let sizes = tensors.flat_map(|t| &t.layout.sizes).filter(|e| decided_by_inputs(e)).cloned().collect_set();
-        (!sizes.is_empty()).then(|| Origin { program: program.clone(), shares: shares.to_vec(), sizes })
+        (!sizes.is_empty()).then(|| SymbolicImport { program: program.clone(), shares: shares.to_vec(), sizes })
     }
 
     /// The symbols of sizes that are 0 or 1, with their values.

@@ -431,7 +431,7 @@ fn user_output(w: &mut GraphWriter<'_>, k: usize) -> Result<Argument> {
     }
     let name = match torch_layouts::exact(w, v)? {
         Some(name) if Some(&name) != w.name(v).ok().as_ref() => name,
-        _ => w.call("aten.clone.default", &[Arg::Value(v)], &format!("{}_copy", w.source.values[v].name), &ty)?,
+        _ => torch_layouts::own_copy(w, v)?,
     };
     Ok(Argument::AsTensor(tensor(&name)))
 }

@@ -129,6 +129,19 @@ pub fn exact_copy(w: &mut GraphWriter<'_>, v: ValueId) -> Result<Option<Arc<str>
     Ok(Some(made))
 }
 
+/// A copy in memory of its own. Where the value's memory has gaps, so has the copy's, as what eager PyTorch returns.
+pub fn own_copy(w: &mut GraphWriter<'_>, v: ValueId) -> Result<Arc<str>> {
+    let ty = w.source.tensor(v).clone();
+    let gaps = known(w, &ty).is_some_and(|k| !k.layout.is_dense());
+    if gaps
+        && w.layouts.exact.get(&v).is_none()
+        && let Some(name) = exact_copy(w, v)?
+    {
+        return Ok(name);
+    }
+    w.call("aten.clone.default", &[Arg::Value(v)], &format!("{}_copy", w.source.values[v].name), &ty)
+}
+
 /// The type with its sizes at export.
 fn known(w: &GraphWriter<'_>, ty: &TensorType) -> Option<Meta> {
     ty.known().or_else(|| TensorType::new(ty.dtype, ty.layout.map(|e| e.substitute(&w.ctx.hints))).known())
