@@ -4,9 +4,9 @@ use crate::support::pack::{Compute, Stored, Target, compute_room, pack, packed_r
 use crate::support::scratch::{Temp, room};
 use num_complex::Complex;
 use restride_tensor::{DType, View, ViewMut};
-use rustfft::{Fft, FftDirection, FftNum, FftPlanner, FftPlannerScalar};
+use rustfft::{Fft, FftDirection, FftNum, FftPlannerAvx, FftPlannerNeon, FftPlannerScalar};
 use smallvec::SmallVec;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, LazyLock, Mutex, PoisonError};
 
 /// Dimensions, or their sizes.
 pub type FftDims = SmallVec<[usize; 8]>;
@@ -37,7 +37,9 @@ impl FftNumber for f32 {
         &PLANS
     }
     fn plan(n: usize, direction: FftDirection) -> Arc<dyn Fft<f32>> {
-        FftPlanner::new().plan_fft(n, direction)
+        let vectors = FftPlannerAvx::new().map(|mut p| p.plan_fft(n, direction));
+        let vectors = vectors.or_else(|()| FftPlannerNeon::new().map(|mut p| p.plan_fft(n, direction)));
+        vectors.expect("in doubles where there are no vectors")
     }
 }
 impl FftNumber for f64 {
@@ -51,6 +53,26 @@ impl FftNumber for f64 {
     /// Without vectors: transforms of doubles are rare, and their vectors are seconds of a build.
     fn plan(n: usize, direction: FftDirection) -> Arc<dyn Fft<f64>> {
         FftPlannerScalar::new().plan_fft(n, direction)
+    }
+}
+
+/// The type that a transform of this one is computed in. Without vectors singles are computed as doubles: code of their own for such
+/// processors would be a hundredth of the program.
+fn computed(dtype: DType) -> DType {
+    static DOUBLES: LazyLock<bool> =
+        LazyLock::new(|| FftPlannerAvx::<f32>::new().is_err() && FftPlannerNeon::<f32>::new().is_err());
+    match dtype {
+        DType::F32 if *DOUBLES => DType::F64,
+        DType::C64 if *DOUBLES => DType::C128,
+        other => other,
+    }
+}
+
+/// As [`packed_room`], in the type that is computed in.
+fn computed_room((dtype, layout): Stored<'_>) -> usize {
+    match computed(dtype) {
+        own if own == dtype => packed_room((dtype, layout)),
+        other => compute_room(other, layout.numel()),
     }
 }
 
@@ -121,7 +143,7 @@ fn lines_room(dtype: DType, sizes: impl Iterator<Item = i64>, forward: bool) -> 
     fn of<T: FftNumber>(n: usize, direction: FftDirection) -> usize {
         room::<Complex<T>>(planned::<T>(n, direction).get_inplace_scratch_len()) + room::<Complex<T>>(n)
     }
-    let each = sizes.filter(|&n| n > 1).map(|n| match dtype.real() {
+    let each = sizes.filter(|&n| n > 1).map(|n| match computed(dtype).real() {
         DType::F64 => of::<f64>(n as usize, direction(forward)),
         _ => of::<f32>(n as usize, direction(forward)),
     });
@@ -130,13 +152,13 @@ fn lines_room(dtype: DType, sizes: impl Iterator<Item = i64>, forward: bool) -> 
 
 /// Scratch bytes of [`c2c`].
 pub fn c2c_room((dtype, x): Stored<'_>, t: &Transform) -> usize {
-    compute_room(dtype, x.numel()) + lines_room(dtype, t.dims.iter().map(|&d| x.sizes[d]), t.forward)
+    compute_room(computed(dtype), x.numel()) + lines_room(dtype, t.dims.iter().map(|&d| x.sizes[d]), t.forward)
 }
 
 /// Scratch bytes of [`r2c`].
 pub fn r2c_room(x: Stored<'_>, t: &Transform, out: Stored<'_>) -> usize {
     let lines = lines_room(x.0, t.dims.iter().map(|&d| x.1.sizes[d]), t.forward);
-    compute_room(out.0, x.1.numel()) + packed_room(x).max(lines).max(packed_room(out))
+    compute_room(computed(out.0), x.1.numel()) + computed_room(x).max(lines).max(computed_room(out))
 }
 
 /// Scratch bytes of [`c2r`].
@@ -145,7 +167,8 @@ pub fn c2r_room((dtype, x): Stored<'_>, t: &Transform, out: Stored<'_>) -> usize
     let rest = t.dims.iter().rev().skip(1).map(|&d| x.sizes[d]);
     let n = out.1.numel();
     let lines = lines_room(dtype, rest.chain(last), t.forward);
-    compute_room(dtype, x.numel()) + compute_room(dtype, n) + lines.max(compute_room(out.0, n))
+    let (dtype, real) = (computed(dtype), computed(out.0));
+    compute_room(dtype, x.numel()) + compute_room(dtype, n) + lines.max(compute_room(real, n))
 }
 
 fn sizes(v: &[i64]) -> FftDims {
@@ -154,107 +177,110 @@ fn sizes(v: &[i64]) -> FftDims {
 
 /// Complex to complex.
 pub fn c2c(x: &View<'_>, t: &Transform, out: &ViewMut<'_>) -> Result<(), String> {
-    fn run<T: FftNumber>(x: &View<'_>, t: &Transform, out: &ViewMut<'_>)
-    where
-        Complex<T>: Compute,
-    {
-        let mut data = pack::<Complex<T>>(x).into_owned();
-        all(&mut data, &sizes(x.sizes()), &t.dims, t.forward, t.scale);
-        crate::support::pack::unpack(&data, out);
-    }
-    match x.dtype() {
-        DType::C64 => run::<f32>(x, t, out),
-        DType::C128 => run::<f64>(x, t, out),
-        other => return Err(format!("_fft_c2c is not implemented for {}", other.torch_name())),
+    match computed(x.dtype()) {
+        DType::C64 => c2c_as::<f32>(x, t, out),
+        DType::C128 => c2c_as::<f64>(x, t, out),
+        _ => return Err(format!("_fft_c2c is not implemented for {}", x.dtype().torch_name())),
     }
     Ok(())
 }
 
+fn c2c_as<T: FftNumber>(x: &View<'_>, t: &Transform, out: &ViewMut<'_>)
+where
+    Complex<T>: Compute,
+{
+    let mut data = pack::<Complex<T>>(x).into_owned();
+    all(&mut data, &sizes(x.sizes()), &t.dims, t.forward, t.scale);
+    crate::support::pack::unpack(&data, out);
+}
+
 /// Real to complex: of the last transformed dimension the first half, or all (the result's size says which).
 pub fn r2c(x: &View<'_>, t: &Transform, out: &ViewMut<'_>) -> Result<(), String> {
-    fn run<T: FftNumber>(x: &View<'_>, t: &Transform, out: &ViewMut<'_>)
-    where
-        Complex<T>: Compute,
-    {
-        let mut data = Temp::filled(x.numel(), Complex::new(T::zero(), T::zero()));
-        data.iter_mut().zip(pack::<T>(x).iter()).for_each(|(z, &x)| z.re = x);
-        let full = sizes(x.sizes());
-        let cut = sizes(out.sizes());
-        let Some((&last, rest)) = t.dims.split_last() else { return crate::support::pack::unpack(&data, out) };
-        let inner: usize = full[last + 1..].iter().product();
-        along(&mut data, &full, last, direction(t.forward));
-        // Sums of real numbers with real factors: their imaginary parts are 0, not the -0 that some plans leave, which would
-        // turn an angle of pi around.
-        let n = full[last];
-        for line in data.chunks_mut((n * inner).max(1)) {
-            let real = [Some(0), n.is_multiple_of(2).then_some(n / 2)];
-            for k in real.into_iter().flatten().filter(|k| *k < n) {
-                line[k * inner..][..inner].iter_mut().for_each(|z| z.im = T::zero());
-            }
-        }
-        all(&mut data, &full, rest, t.forward, t.scale);
-        let mut target = Target::<Complex<T>>::new(out);
-        let (from, to) = ((full[last] * inner).max(1), (cut[last] * inner).max(1));
-        for (dst, src) in target.slice().chunks_mut(to).zip(data.chunks(from)) {
-            dst.copy_from_slice(&src[..dst.len()]);
-        }
-        target.finish();
-    }
-    match x.dtype() {
-        DType::F32 => run::<f32>(x, t, out),
-        DType::F64 => run::<f64>(x, t, out),
-        other => return Err(format!("_fft_r2c is not implemented for {}", other.torch_name())),
+    match computed(x.dtype()) {
+        DType::F32 => r2c_as::<f32>(x, t, out),
+        DType::F64 => r2c_as::<f64>(x, t, out),
+        _ => return Err(format!("_fft_r2c is not implemented for {}", x.dtype().torch_name())),
     }
     Ok(())
+}
+
+fn r2c_as<T: FftNumber>(x: &View<'_>, t: &Transform, out: &ViewMut<'_>)
+where
+    Complex<T>: Compute,
+{
+    let mut data = Temp::filled(x.numel(), Complex::new(T::zero(), T::zero()));
+    data.iter_mut().zip(pack::<T>(x).iter()).for_each(|(z, &x)| z.re = x);
+    let full = sizes(x.sizes());
+    let cut = sizes(out.sizes());
+    let Some((&last, rest)) = t.dims.split_last() else { return crate::support::pack::unpack(&data, out) };
+    let inner: usize = full[last + 1..].iter().product();
+    along(&mut data, &full, last, direction(t.forward));
+    // Sums of real numbers with real factors: their imaginary parts are 0, not the -0 that some plans leave, which would
+    // turn an angle of pi around.
+    let n = full[last];
+    for line in data.chunks_mut((n * inner).max(1)) {
+        let real = [Some(0), n.is_multiple_of(2).then_some(n / 2)];
+        for k in real.into_iter().flatten().filter(|k| *k < n) {
+            line[k * inner..][..inner].iter_mut().for_each(|z| z.im = T::zero());
+        }
+    }
+    all(&mut data, &full, rest, t.forward, t.scale);
+    let mut target = Target::<Complex<T>>::new(out);
+    let (from, to) = ((full[last] * inner).max(1), (cut[last] * inner).max(1));
+    for (dst, src) in target.slice().chunks_mut(to).zip(data.chunks(from)) {
+        dst.copy_from_slice(&src[..dst.len()]);
+    }
+    target.finish();
 }
 
 /// Complex to real: the last transformed dimension of `x` is the first half of a spectrum whose other half mirrors it,
 /// conjugated; their number follows from the result's size.
 pub fn c2r(x: &View<'_>, t: &Transform, out: &ViewMut<'_>) -> Result<(), String> {
-    fn run<T: FftNumber>(x: &View<'_>, t: &Transform, out: &ViewMut<'_>)
-    where
-        Complex<T>: Compute,
-    {
-        let Some((&last, rest)) = t.dims.split_last() else { return };
-        let half_sizes = sizes(x.sizes());
-        let mut data = pack::<Complex<T>>(x).into_owned();
-        all(&mut data, &half_sizes, rest, t.forward, 1.0);
-        let full_sizes = sizes(out.sizes());
-        let (half, n) = (half_sizes[last], full_sizes[last]);
-        let inner: usize = full_sizes[last + 1..].iter().product();
-        let zero = Complex::new(T::zero(), T::zero());
-        let mut full = Temp::filled(full_sizes.iter().product(), zero);
-        if inner > 0 {
-            for (dst, src) in full.chunks_mut(n * inner).zip(data.chunks(half * inner)) {
-                for k in 0..n {
-                    let mirrored = k > n / 2;
-                    let from = if mirrored { n - k } else { k };
-                    for i in 0..inner {
-                        let z = if from < half { src[from * inner + i] } else { zero };
-                        // An element without a partner is real by definition; its imaginary part is ignored.
-                        let alone = from == 0 || 2 * from == n;
-                        let im = if alone {
-                            T::zero()
-                        } else if mirrored {
-                            -z.im
-                        } else {
-                            z.im
-                        };
-                        dst[k * inner + i] = Complex::new(z.re, im);
-                    }
+    match computed(x.dtype()) {
+        DType::C64 => c2r_as::<f32>(x, t, out),
+        DType::C128 => c2r_as::<f64>(x, t, out),
+        _ => return Err(format!("_fft_c2r is not implemented for {}", x.dtype().torch_name())),
+    }
+    Ok(())
+}
+
+fn c2r_as<T: FftNumber>(x: &View<'_>, t: &Transform, out: &ViewMut<'_>)
+where
+    Complex<T>: Compute,
+{
+    let Some((&last, rest)) = t.dims.split_last() else { return };
+    let half_sizes = sizes(x.sizes());
+    let mut data = pack::<Complex<T>>(x).into_owned();
+    all(&mut data, &half_sizes, rest, t.forward, 1.0);
+    let full_sizes = sizes(out.sizes());
+    let (half, n) = (half_sizes[last], full_sizes[last]);
+    let inner: usize = full_sizes[last + 1..].iter().product();
+    let zero = Complex::new(T::zero(), T::zero());
+    let mut full = Temp::filled(full_sizes.iter().product(), zero);
+    if inner > 0 {
+        for (dst, src) in full.chunks_mut(n * inner).zip(data.chunks(half * inner)) {
+            for k in 0..n {
+                let mirrored = k > n / 2;
+                let from = if mirrored { n - k } else { k };
+                for i in 0..inner {
+                    let z = if from < half { src[from * inner + i] } else { zero };
+                    // An element without a partner is real by definition; its imaginary part is ignored.
+                    let alone = from == 0 || 2 * from == n;
+                    let im = if alone {
+                        T::zero()
+                    } else if mirrored {
+                        -z.im
+                    } else {
+                        z.im
+                    };
+                    dst[k * inner + i] = Complex::new(z.re, im);
                 }
             }
         }
-        all(&mut full, &full_sizes, &[last], t.forward, t.scale);
-        let real: Temp<T> = full.iter().map(|z| z.re).collect();
-        crate::support::pack::unpack(&real, out);
     }
-    match x.dtype() {
-        DType::C64 => run::<f32>(x, t, out),
-        DType::C128 => run::<f64>(x, t, out),
-        other => return Err(format!("_fft_c2r is not implemented for {}", other.torch_name())),
-    }
-    Ok(())
+    all(&mut full, &full_sizes, &[last], t.forward, t.scale);
+    let real: Temp<T> = full.iter().map(|z| z.re).collect();
+    crate::support::pack::unpack(&real, out);
 }
 
 /// The transpose of sliding windows along `dim`: `x` has the windows in `dim` and their elements in the last dimension;
@@ -294,6 +320,31 @@ pub fn add_windows(x: &View<'_>, dim: usize, step: usize, out: &ViewMut<'_>) -> 
 mod tests {
     use super::*;
     use restride_tensor::{Layout, RawTensor};
+
+    #[test]
+    fn singles_may_be_computed_as_doubles() {
+        let data: Vec<f32> = (0..48).map(|i| ((i * 37) % 11) as f32 - 4.0).collect();
+        let x = RawTensor::from_slice(&data, &[4, 12]);
+        let t = Transform { dims: FftDims::from_slice(&[0, 1]), forward: true, scale: 1.0 };
+        let two = |d: DType, columns: i64| [(); 2].map(|()| RawTensor::zeros(d, Layout::contiguous(&[4, columns])));
+        let half = two(DType::C64, 7);
+        r2c(&x.read().view(), &t, &half[0].write().view_mut()).unwrap();
+        r2c_as::<f64>(&x.read().view(), &t, &half[1].write().view_mut());
+        let [a, b] = half.each_ref().map(|h| h.to_elements::<restride_tensor::C32>());
+        assert!(a.iter().zip(&b).all(|(a, b)| (a - b).norm() < 1e-4), "{a:?} {b:?}");
+        let t = Transform { forward: false, scale: 1.0 / 48.0, ..t };
+        let back = two(DType::F32, 12);
+        c2r(&half[0].read().view(), &t, &back[0].write().view_mut()).unwrap();
+        c2r_as::<f64>(&half[1].read().view(), &t, &back[1].write().view_mut());
+        for made in &back {
+            assert!(made.to_elements::<f32>().iter().zip(&data).all(|(a, b)| (a - b).abs() < 1e-5));
+        }
+        let full = two(DType::C64, 7);
+        c2c(&half[0].read().view(), &t, &full[0].write().view_mut()).unwrap();
+        c2c_as::<f64>(&half[0].read().view(), &t, &full[1].write().view_mut());
+        let [a, b] = full.each_ref().map(|h| h.to_elements::<restride_tensor::C32>());
+        assert!(a.iter().zip(&b).all(|(a, b)| (a - b).norm() < 1e-5), "{a:?} {b:?}");
+    }
 
     #[test]
     fn there_and_back_is_the_identity() {

@@ -54,3 +54,37 @@ fn decided_by_inputs(e: &Expr) -> bool {
     e.symbols(&mut symbols);
     !symbols.is_empty() && symbols.iter().all(|s| !s.is_unbacked() && !s.is_float())
 }
+
+#[cfg(test)]
+mod tests {
+    use crate::{CompileOptions, Compiled, Inputs, RunOptions};
+    use restride_exec::RunValue;
+    use restride_tensor::RawTensor;
+
+    #[test]
+    fn one_instance_runs_sizes_of_one_and_larger_ones() {
+        let text = "symbol s0 in [1, inf]\n\
+            graph(%x: f32[s0, 4, 3, 4]) {\n  \
+              %p: f32[s0, 3, 4, 4][48, 4, 1, 12] = aten.permute.default(%x, [0, 2, 3, 1])\n  \
+              %f: f32[3*s0, 4, 4] = aten.flatten.using_ints(%p, 0, 1)\n  \
+              %y: f32[3*s0, 4, 4] = aten.mul.Tensor(%f, 2)\n  \
+              return %y\n}\n";
+        let program = restride_ir::text::parse(text, &restride_ops::lookup).expect("a program");
+        let compiled = Compiled::new(program, None, &CompileOptions::default()).expect("it compiles");
+        let mut instance = compiled.instance().expect("an instance");
+        let mut strides = |batch: i64| {
+            let numbers: Vec<f32> = (0..batch * 48).map(|n| n as f32).collect();
+            let x = RunValue::Tensor(RawTensor::from_slice(&numbers, &[batch, 4, 3, 4]));
+            let inputs = Inputs { values: vec![x] };
+            let outputs = instance.run(&inputs, &RunOptions::default()).expect("it runs");
+            let y = outputs.values[0].tensor().expect("a tensor");
+            assert_eq!(y.get(&[1, 2, 3]).as_f64(), 2.0 * (3 * 12 + 4 + 2) as f64);
+            y.layout().strides.to_vec()
+        };
+        // Flattening one batch is a view, whose strides the result has.
+        for _ in 0..2 {
+            assert_eq!(strides(2), [16, 4, 1]);
+            assert_eq!(strides(1), [4, 1, 12]);
+        }
+    }
+}
