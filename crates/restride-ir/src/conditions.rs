@@ -416,6 +416,16 @@ mod tests {
     }
 
     #[test]
+    fn witnesses_are_found_once() {
+        let (a, u0) = sym("u0", 1);
+        let all = Conditions::new(vec![call(ExprFn::Le, &u0, 500)]);
+        let symbols = [a.clone()].into();
+        let one = all.witnesses(&symbols);
+        assert!(one.iter().all(|b| (1..=500).contains(&b[&a].as_i64())) && one.len() > 3);
+        assert!(Arc::ptr_eq(&one, &all.witnesses(&symbols)));
+    }
+
+    #[test]
     fn what_nothing_satisfies_is_as_wanted() {
         let (a, u0) = sym("u0", 1);
         let all = Conditions::new(vec![call(ExprFn::Le, &u0, 0)]);

@@ -61,16 +61,21 @@ mod tests {
     use restride_exec::RunValue;
     use restride_tensor::RawTensor;
 
+    fn compiled(text: &str) -> Compiled {
+        let program = restride_ir::text::parse(text, &restride_ops::lookup).expect("a program");
+        Compiled::new(program, None, &CompileOptions::default()).expect("it compiles")
+    }
+
     #[test]
     fn one_instance_runs_sizes_of_one_and_larger_ones() {
-        let text = "symbol s0 in [1, inf]\n\
+        let compiled = compiled(
+            "symbol s0 in [1, inf]\n\
             graph(%x: f32[s0, 4, 3, 4]) {\n  \
               %p: f32[s0, 3, 4, 4][48, 4, 1, 12] = aten.permute.default(%x, [0, 2, 3, 1])\n  \
               %f: f32[3*s0, 4, 4] = aten.flatten.using_ints(%p, 0, 1)\n  \
               %y: f32[3*s0, 4, 4] = aten.mul.Tensor(%f, 2)\n  \
-              return %y\n}\n";
-        let program = restride_ir::text::parse(text, &restride_ops::lookup).expect("a program");
-        let compiled = Compiled::new(program, None, &CompileOptions::default()).expect("it compiles");
+              return %y\n}\n",
+        );
         let mut instance = compiled.instance().expect("an instance");
         let mut strides = |batch: i64| {
             let numbers: Vec<f32> = (0..batch * 48).map(|n| n as f32).collect();
