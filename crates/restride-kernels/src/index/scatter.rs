@@ -191,6 +191,9 @@ struct Writes<'a> {
 /// Elements of a row that are reduced at a time.
 const LONG: usize = 256;
 
+/// Writes to a cell are counted up to this number, which with one more still is an `i32`.
+const MOST: u32 = i32::MAX as u32 - 1;
+
 impl Writes<'_> {
     fn set<W: Copy>(&self) {
         let (n, [t, s, next]) = (self.rows.len() as isize, [0, 1, 2].map(|l| self.rows.stride(l)));
@@ -341,8 +344,9 @@ impl<'a, C: Number> ScatterCells<'a, C> {
         let slot = (cell - self.start) as usize;
         let first = match self.counts.get_mut(slot) {
             Some(n) => {
-                *n = n.saturating_add(1);
-                *n == 1
+                let first = *n == 0;
+                *n += u32::from(*n < MOST);
+                first
             }
             None => false,
         };
@@ -384,7 +388,7 @@ impl<'a, C: Number> ScatterCells<'a, C> {
         if self.wide.is_empty() && self.how != Reduce::Mean {
             return;
         }
-        let own = self.keep as i64;
+        let own = i32::from(self.keep);
         // Between the cells of a layout with gaps are cells of other tensors.
         let dense = self.direct && self.out.numel() == self.counts.len();
         for (start, counts) in (0..).step_by(LONG).zip(self.counts.chunks(LONG)) {
@@ -400,7 +404,7 @@ impl<'a, C: Number> ScatterCells<'a, C> {
                 let mut x = [self.wide.get(slot).copied().unwrap_or_else(|| self.load(cell))];
                 if self.how == Reduce::Mean {
                     round_through(self.out.dtype(), &mut x);
-                    x[0] = x[0].part(n as i64 + own);
+                    x[0] = x[0].part(i64::from(n as i32 + own));
                 }
                 self.store(cell, x[0]);
             }
@@ -435,10 +439,11 @@ impl<C: Number> JoinRun<'_, C> {
         if self.counts.is_empty() {
             return cells.for_each(|(x, &value)| *x = f(*x, value));
         }
+        let own = u32::from(self.keep);
         for ((x, &value), n) in cells.zip(self.counts) {
             let joined = f(*x, value);
-            *x = if (*n == 0) & !self.keep { value } else { joined };
-            *n = n.saturating_add(1);
+            *x = if *n + own == 0 { value } else { joined };
+            *n += u32::from(*n < MOST);
         }
     }
 }
@@ -460,14 +465,15 @@ impl<C: Number> isa::Work for JoinRun<'_, C> {
 }
 
 /// Sums divided by their counts, each one larger by a number.
-struct MeanRun<'a, C>(&'a mut [C], &'a [u32], i64);
+struct MeanRun<'a, C>(&'a mut [C], &'a [u32], i32);
 impl<C: Number> isa::Work for MeanRun<'_, C> {
     type Out = ();
     const VECTORS: bool = matches!(C::KIND, Kind::F32 | Kind::F64);
     const WIDEST: bool = true;
     #[inline(always)]
     fn run(self) {
-        self.0.iter_mut().zip(self.1).for_each(|(x, &n)| *x = x.part(n as i64 + self.2));
+        // Counts are `i32`, which vectors of all processors convert.
+        self.0.iter_mut().zip(self.1).for_each(|(x, &n)| *x = x.part(i64::from(n as i32 + self.2)));
     }
 }
 
