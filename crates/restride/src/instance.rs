@@ -85,21 +85,21 @@ impl Instance {
         as_rank(self.engine.clone().as_ref(), || self.run_segments(inputs, options, seen))
     }
 
-    /// The program that runs on these inputs: [`Compiled::at`], unless the memory that was reserved is too small for it.
-    fn compiled_for(&self, inputs: &Inputs) -> Result<Compiled> {
-        let own = &self.compiled;
-        if !own.depends_on_sizes() {
-            return Ok(own.clone());
+    /// The program that runs for these sizes ([`Compiled::at`]), if it is another one than the instance's own and the memory that was
+    /// reserved is large enough for it.
+    fn compiled_for(&self, symbols: &Binding, inputs: &Inputs) -> Result<Option<Compiled>> {
+        let found = self.compiled.at_sizes(symbols);
+        if found.is(&self.compiled) {
+            return Ok(None);
         }
-        let symbols = bind(own.functional(), inputs, &self.state, Strides::AsDeclared)?.symbols;
-        let found = own.at_sizes(&symbols);
-        if self.arena.is_fixed() && !found.is(own) {
+        if self.arena.is_fixed() {
             let rest = bind(found.functional(), inputs, &self.state, Strides::AsDeclared)?.symbols;
-            let fits = found.segments().len() == 1
-                && found.segment(0, &rest)?.plan.arena_bytes <= i64::try_from(self.arena.bytes()).unwrap_or(i64::MAX);
-            return Ok(if fits { found } else { own.clone() });
+            let needs = |c: &Compiled| Ok::<_, Error>(c.segment(0, &rest)?.plan.arena_bytes);
+            if found.segments().len() > 1 || needs(&found)? > self.arena_bytes() {
+                return Ok(None);
+            }
         }
-        Ok(found)
+        Ok(Some(found))
     }
 
     fn run_segments(
@@ -108,9 +108,13 @@ impl Instance {
         options: &RunOptions,
         seen: &mut dyn FnMut(Arc<PreparedSegment>),
     ) -> Result<Outputs> {
-        let compiled = self.compiled_for(inputs)?;
+        let mut compiled = self.compiled.clone();
+        let mut bound = bind(compiled.functional(), inputs, &self.state, Strides::AsDeclared)?;
+        if let Some(other) = self.compiled_for(&bound.symbols, inputs)? {
+            bound = bind(other.functional(), inputs, &self.state, Strides::AsDeclared)?;
+            compiled = other;
+        }
         let program = compiled.functional();
-        let bound = bind(program, inputs, &self.state, Strides::AsDeclared)?;
         check_sharing(program, &bound, &written_inputs(program))?;
         ready(program, &bound.symbols)?;
         let mut symbols = bound.symbols;

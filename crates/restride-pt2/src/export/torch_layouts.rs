@@ -134,7 +134,7 @@ pub fn own_copy(w: &mut GraphWriter<'_>, v: ValueId) -> Result<Arc<str>> {
     let ty = w.source.tensor(v).clone();
     let gaps = known(w, &ty).is_some_and(|k| !k.layout.is_dense());
     if gaps
-        && w.layouts.exact.get(&v).is_none()
+        && !w.layouts.exact.contains_key(&v)
         && let Some(name) = exact_copy(w, v)?
     {
         return Ok(name);
