@@ -30,7 +30,8 @@ pub fn specialize(program: &Program, binding: &Binding) -> Program {
         }
     }
     out.symbols = std::mem::take(&mut out.symbols).into_iter().filter(|(_, s)| !binding.contains_key(s)).collect_map();
-    out.guards.retain(|g| g.condition.substitute(binding) != Expr::Bool(true));
+    out.guards.iter_mut().for_each(|g| g.condition = g.condition.substitute(binding));
+    out.guards.retain(|g| g.condition != Expr::Bool(true));
     for r in &mut out.ranges {
         r.0 = r.0.substitute(binding);
     }

@@ -59,23 +59,24 @@ fn decided_by_inputs(e: &Expr) -> bool {
 mod tests {
     use crate::{CompileOptions, Compiled, Inputs, RunOptions};
     use restride_exec::RunValue;
+    use restride_ir::{Expr, ExprFn, Guard, Type};
     use restride_tensor::RawTensor;
-
-    fn compiled(text: &str) -> Compiled {
-        let program = restride_ir::text::parse(text, &restride_ops::lookup).expect("a program");
-        Compiled::new(program, None, &CompileOptions::default()).expect("it compiles")
-    }
 
     #[test]
     fn one_instance_runs_sizes_of_one_and_larger_ones() {
-        let compiled = compiled(
-            "symbol s0 in [1, inf]\n\
-            graph(%x: f32[s0, 4, 3, 4]) {\n  \
-              %p: f32[s0, 3, 4, 4][48, 4, 1, 12] = aten.permute.default(%x, [0, 2, 3, 1])\n  \
-              %f: f32[3*s0, 4, 4] = aten.flatten.using_ints(%p, 0, 1)\n  \
-              %y: f32[3*s0, 4, 4] = aten.mul.Tensor(%f, 2)\n  \
-              return %y\n}\n",
-        );
+        let text = "symbol s0 in [1, inf]\nsymbol s1 in [1, inf]\n\
+            graph(%x: f32[s0, 4, s1, 4]) {\n  \
+              %p: f32[s0, s1, 4, 4][16*s1, 4, 1, 4*s1] = aten.permute.default(%x, [0, 2, 3, 1])\n  \
+              %f: f32[s0*s1, 4, 4] = aten.flatten.using_ints(%p, 0, 1)\n  \
+              %y: f32[s0*s1, 4, 4] = aten.mul.Tensor(%f, 2)\n  \
+              return %y\n}\n";
+        let mut program = restride_ir::text::parse(text, &restride_ops::lookup).expect("a program");
+        let rows = program.graph().output_values().next().map(|y| &program.graph().values[y].ty);
+        let rows = rows.and_then(Type::tensor).expect("a tensor").layout.sizes[0].clone();
+        // Of a guard over both symbols one stays.
+        let condition = Expr::call(ExprFn::Ge, vec![rows, Expr::Int(3)]);
+        program.guards.push(Guard { condition, text: "three rows".into() });
+        let compiled = Compiled::new(program, None, &CompileOptions::default()).expect("it compiles");
         let mut instance = compiled.instance().expect("an instance");
         let mut strides = |batch: i64| {
             let numbers: Vec<f32> = (0..batch * 48).map(|n| n as f32).collect();
