@@ -37,6 +37,8 @@ const OPERANDS: usize = 8;
 pub(super) const FACTORS: usize = 8192;
 /// Elements of a row that repeats channels.
 const TIMES: usize = 1024;
+/// Elements of a row from which on a chain computes it where it lies; shorter ones are copied to be longer ones.
+const DIRECT: usize = 16;
 /// Elements of a line of the caches.
 const LINE: usize = cache::LINE / size_of::<f32>();
 /// Bytes of a row from which on its next part is fetched while a part is computed: rows of less are in the second cache, or soon are.
@@ -371,8 +373,15 @@ impl RowProgram {
         if sizes.contains(&0) {
             return;
         }
-        let walk = RowWalk::of(self, origin, sizes);
         let bases: SmallVec<[*mut u8; 8]> = self.tensors.iter().map(|t| base(t.source)).collect();
+        if let Some(chain) = self.calls.first().and_then(|c| c.chain.as_ref()).filter(|c| c.len == self.calls.len()) {
+            let walk = RowWalk::of(self, origin, sizes, false);
+            // SAFETY: as promised by the caller.
+            if walk.len >= DIRECT && unsafe { chain.run_rows(&walk, &self.tensors, &bases) } {
+                return;
+            }
+        }
+        let walk = RowWalk::of(self, origin, sizes, true);
         // SAFETY: as promised by the caller.
         unsafe { self.walked(&walk, &bases, factors) }
     }

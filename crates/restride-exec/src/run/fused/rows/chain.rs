@@ -1,9 +1,9 @@
 //! Chains: calls behind each other whose formulas are one piece of machine code ([`MachineCode`]). What only the chain itself reads is
 //! in no buffer.
 
-use super::{RowCall, RowPlaces, RowSource, RowWork};
+use super::{RowCall, RowPlaces, RowSource, RowTensor, RowWalk, RowWork};
 use crate::machine_code::{CodeBody, MachineCode};
-use restride_tensor::{Formula, FormulaFn, FormulaTerm};
+use restride_tensor::{DType, Formula, FormulaFn, FormulaTerm};
 use smallvec::SmallVec;
 use std::sync::Arc;
 
@@ -161,6 +161,35 @@ impl RowChain {
             // SAFETY: what was just written.
             (places.store)(k, unsafe { std::slice::from_raw_parts(places.spare, n) });
         }
+        true
+    }
+
+    /// Computes all rows of a walk where they lie, if the elements of all that it reads and writes are neighbours in memory, of `f32`:
+    /// whether it did.
+    ///
+    /// # Safety
+    /// The addresses are valid as far as the walk reaches. No one else uses the results' elements, which share cells only with operands
+    /// of the same index.
+    pub unsafe fn run_rows(&self, walk: &RowWalk, tensors: &[RowTensor], bases: &[*mut u8]) -> bool {
+        let read = self.sources.iter().map(|source| match source {
+            ChainSource::Row(RowSource::Tensor(k)) => Some(*k),
+            _ => None,
+        });
+        let written = self.results.iter().map(|result| match result {
+            ChainResult::Tensor(k) => Some(*k),
+            ChainResult::Slot(_) => None,
+        });
+        let neighbours = |k: &usize| walk.strides[*k] == 1 && tensors[*k].dtype == DType::F32;
+        let all: Option<SmallVec<[usize; 8]>> = read.chain(written).map(|k| k.filter(neighbours)).collect();
+        let Some(all) = all else { return false };
+        let mut addresses = [std::ptr::null_mut(); ADDRESSES];
+        walk.for_each(|at| {
+            for (to, &k) in addresses.iter_mut().zip(&all) {
+                *to = tensors[k].cell(bases[k], at[k]).cast();
+            }
+            // SAFETY: as promised by the caller.
+            unsafe { self.code.run(&addresses[..all.len()], walk.len) };
+        });
         true
     }
 }

@@ -25,12 +25,12 @@ pub struct RowWalk {
 }
 
 impl RowWalk {
-    /// The rows of a box of the program's space.
-    pub fn of(program: &RowProgram, origin: &[isize], sizes: &[i64]) -> RowWalk {
+    /// The rows of a box of the program's space. With `units`, short rows that are apart in some tensors may be one.
+    pub fn of(program: &RowProgram, origin: &[isize], sizes: &[i64], units: bool) -> RowWalk {
         let mut walk = RowWalk::new(program);
         walk.begin(program, origin);
         let dims: SmallVec<[usize; 6]> = program.order.iter().copied().filter(|d| sizes[*d] != 1).collect();
-        walk.through(program, &dims, origin, sizes, true);
+        walk.through(program, &dims, origin, sizes, units);
         walk
     }
 
