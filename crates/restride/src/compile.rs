@@ -9,7 +9,7 @@ use crate::counts::Counts;
 use crate::prepare::{ArenaBound, PreparedSegment, Unprepared, UpperBound, prepare};
 use crate::progress::{Doing, Progress};
 use crate::units::SymbolicImport;
-use restride_exec::inputs::{Strides, bind};
+use restride_exec::inputs::{BoundInputs, Strides, bind};
 use restride_exec::{Inputs, State};
 use restride_ir::{Binding, NodeId, Program, Result, Scalar, Stage};
 use restride_passes::functionalize;
@@ -179,8 +179,8 @@ impl Compiled {
             _ => program,
         };
         let shares = inputs.map_or_else(Vec::new, |i| shares(&program, i));
-        let symbolic = if units { SymbolicImport::of(&program, &shares) } else { None };
-        let shared = CompiledShared::of(&program, imported, shares, sizes, options)?;
+        let shared = CompiledShared::of(&program, imported, shares.clone(), sizes, options)?;
+        let symbolic = if units { SymbolicImport::of(program, shares) } else { None };
         Ok(Compiled(Arc::new(CompiledShared { symbolic, ..shared })))
     }
 
@@ -190,16 +190,21 @@ impl Compiled {
     /// # Errors
     /// Inputs that do not fit.
     pub fn at(&self, inputs: &Inputs) -> Result<Compiled> {
-        if !self.depends_on_sizes() {
-            return Ok(self.clone());
+        match &self.0.symbolic {
+            None => Ok(self.clone()),
+            Some(_) => Ok(self.bound(inputs, &State::new(self.functional())?)?.0),
         }
-        let program = self.functional();
-        Ok(self.at_sizes(&bind(program, inputs, &State::new(program)?, Strides::AsDeclared)?.symbols))
     }
 
-    /// Whether [`Compiled::at`] may be another program.
-    pub(crate) fn depends_on_sizes(&self) -> bool {
-        self.0.symbolic.is_some()
+    /// As [`Compiled::at`], with the inputs and the state bound to that program.
+    pub(crate) fn bound(&self, inputs: &Inputs, state: &State) -> Result<(Compiled, BoundInputs)> {
+        let bound = bind(self.functional(), inputs, state, Strides::AsDeclared)?;
+        let found = self.at_sizes(&bound.symbols);
+        if found.is(self) {
+            return Ok((found, bound));
+        }
+        let bound = bind(found.functional(), inputs, state, Strides::AsDeclared)?;
+        Ok((found, bound))
     }
 
     /// Whether both are the same program.
@@ -208,7 +213,7 @@ impl Compiled {
     }
 
     /// As [`Compiled::at`], by the values of the symbols.
-    pub(crate) fn at_sizes(&self, symbols: &Binding) -> Compiled {
+    fn at_sizes(&self, symbols: &Binding) -> Compiled {
         let Some(symbolic) = &self.0.symbolic else { return self.clone() };
         // A plan from a file is of the general program.
         if self.0.options.saved.as_ref().is_some_and(|s| s.is_for(symbols)) {
@@ -225,7 +230,7 @@ impl Compiled {
         let known = lock().iter().filter_map(|k| k.1.clone()).find(|known| known.0 == of_units);
         let made = || {
             let (program, options) = (symbolic.with(&units), CompileOptions { saved: None, ..self.0.options.clone() });
-            let (imported, shares) = (self.0.imported, symbolic.shares().to_vec());
+            let (imported, shares) = (self.0.imported, symbolic.shares.clone());
             // What has no form of its own for these sizes runs as for larger ones.
             let shared = CompiledShared::of(&program, imported, shares, symbols.clone(), &options).ok()?;
             let shared = CompiledShared { constants: self.0.constants.clone(), ..shared };

@@ -7,7 +7,7 @@ use crate::progress::Doing;
 use crate::ranks::{as_rank, ready};
 use restride_exec::collective::Engine;
 use restride_exec::copy::copy_as;
-use restride_exec::inputs::{Strides, bind, check_sharing, evaluate, same_strides};
+use restride_exec::inputs::{BoundInputs, Strides, bind, check_sharing, evaluate, same_strides};
 use restride_exec::interp::{Outputs, RunOptions, written_inputs};
 use restride_exec::run::{ByteArena, RunCtx, fit_learnt, run_bodies, run_learn};
 use restride_exec::{Inputs, RunValue, State};
@@ -85,21 +85,19 @@ impl Instance {
         as_rank(self.engine.clone().as_ref(), || self.run_segments(inputs, options, seen))
     }
 
-    /// The program that runs for these sizes ([`Compiled::at`]), if it is another one than the instance's own and the memory that was
-    /// reserved is large enough for it.
-    fn compiled_for(&self, symbols: &Binding, inputs: &Inputs) -> Result<Option<Compiled>> {
-        let found = self.compiled.at_sizes(symbols);
-        if found.is(&self.compiled) {
-            return Ok(None);
+    /// The program that runs on these inputs, and what is bound to it: the one for their sizes ([`Compiled::at`]), unless the memory that
+    /// was reserved is too small for it.
+    pub(crate) fn bound(&self, inputs: &Inputs) -> Result<(Compiled, BoundInputs)> {
+        let own = &self.compiled;
+        let (found, bound) = own.bound(inputs, &self.state)?;
+        let fits = || -> Result<bool> {
+            let one = found.segments().len() == 1;
+            Ok(one && found.segment(0, &bound.symbols)?.plan.arena_bytes <= self.arena_bytes())
+        };
+        if found.is(own) || !self.arena.is_fixed() || fits()? {
+            return Ok((found, bound));
         }
-        if self.arena.is_fixed() {
-            let rest = bind(found.functional(), inputs, &self.state, Strides::AsDeclared)?.symbols;
-            let needs = |c: &Compiled| Ok::<_, Error>(c.segment(0, &rest)?.plan.arena_bytes);
-            if found.segments().len() > 1 || needs(&found)? > self.arena_bytes() {
-                return Ok(None);
-            }
-        }
-        Ok(Some(found))
+        Ok((own.clone(), bind(own.functional(), inputs, &self.state, Strides::AsDeclared)?))
     }
 
     fn run_segments(
@@ -108,12 +106,7 @@ impl Instance {
         options: &RunOptions,
         seen: &mut dyn FnMut(Arc<PreparedSegment>),
     ) -> Result<Outputs> {
-        let mut compiled = self.compiled.clone();
-        let mut bound = bind(compiled.functional(), inputs, &self.state, Strides::AsDeclared)?;
-        if let Some(other) = self.compiled_for(&bound.symbols, inputs)? {
-            bound = bind(other.functional(), inputs, &self.state, Strides::AsDeclared)?;
-            compiled = other;
-        }
+        let (compiled, bound) = self.bound(inputs)?;
         let program = compiled.functional();
         check_sharing(program, &bound, &written_inputs(program))?;
         ready(program, &bound.symbols)?;
@@ -250,10 +243,8 @@ impl Instance {
     /// # Errors
     /// Inputs that do not fit.
     pub fn reserve_for(&mut self, inputs: &Inputs) -> Result<i64> {
-        let compiled = self.compiled.at(inputs)?;
-        let program = compiled.functional();
-        let symbols = bind(program, inputs, &State::new(program)?, Strides::AsDeclared)?.symbols;
-        let bytes = compiled.segment(0, &symbols)?.plan.arena_bytes;
+        let (compiled, bound) = self.compiled.bound(inputs, &State::new(self.compiled.functional())?)?;
+        let bytes = compiled.segment(0, &bound.symbols)?.plan.arena_bytes;
         self.take(bytes)
     }
 

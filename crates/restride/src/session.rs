@@ -36,6 +36,8 @@ use std::time::Duration;
 /// # }
 /// ```
 pub struct Session {
+    /// The instance's program, and the one for the sizes of this session.
+    general: Compiled,
     compiled: Compiled,
     state: State,
     bound: BoundRun,
@@ -65,8 +67,8 @@ impl Instance {
     /// As [`Instance::run`], and for programs whose sizes, numbers or input metadata a run changes. Memory that is written and
     /// read-only, or that overlaps other memory of the session.
     pub fn session(self, inputs: &Inputs, outputs: &[Option<RawTensor>], options: &RunOptions) -> Result<Session> {
-        let (compiled, state, arena, mut constants, runs, engine) = self.into_parts();
-        let compiled = compiled.at(inputs)?;
+        let (compiled, _) = self.bound(inputs)?;
+        let (general, state, arena, mut constants, runs, engine) = self.into_parts();
         let program = compiled.functional();
         let changes = program.signature.outputs.iter().any(|o| matches!(o.kind, OutputKind::Metadata(_)));
         if compiled.segments().len() > 1 || changes {
@@ -112,6 +114,7 @@ impl Instance {
             outputs: Outputs::default(),
             segment,
             options: options.clone(),
+            general,
             compiled: compiled.clone(),
             state,
             runs,
@@ -209,9 +212,9 @@ impl Session {
         }
         let compiled = self.compiled.clone();
         let program = compiled.functional();
-        let bound = bind(program, inputs, &self.state, Strides::AsDeclared)?;
+        let (of_sizes, bound) = self.general.bound(inputs, &self.state)?;
         check_sharing(program, &bound, &self.written)?;
-        if !Arc::ptr_eq(&compiled.segment(0, &bound.symbols)?, &self.segment) {
+        if !of_sizes.is(&compiled) || !Arc::ptr_eq(&compiled.segment(0, &bound.symbols)?, &self.segment) {
             let what = "the inputs have other sizes than those of the session";
             return Err(Error::new(ErrorKind::Inputs, what).help("make a session for these sizes"));
         }
@@ -349,7 +352,7 @@ impl Session {
     /// The instance, for other inputs.
     pub fn into_instance(self) -> Instance {
         let arena = self.bound.into_arena();
-        Instance::from_parts((self.compiled, self.state, arena, self.constants, self.runs, self.engine))
+        Instance::from_parts((self.general, self.state, arena, self.constants, self.runs, self.engine))
     }
 }
 

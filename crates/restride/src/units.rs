@@ -12,20 +12,21 @@ use std::collections::BTreeSet;
 /// An imported program with symbolic sizes, and what it was compiled with.
 pub(crate) struct SymbolicImport {
     program: Program,
-    shares: Vec<Share>,
+    pub shares: Vec<Share>,
     /// The symbolic sizes of its values that inputs decide, each once.
     sizes: BTreeSet<Expr>,
 }
 
 impl SymbolicImport {
-    /// `None` where no size depends on a symbol of the inputs.
-    pub fn of(program: &Program, shares: &[Share]) -> Option<SymbolicImport> {
+    /// A program, and the inputs that share storage; `None` where no size depends on a symbol of the inputs.
+    pub fn of(program: Program, shares: Vec<Share>) -> Option<SymbolicImport> {
         if program.stage != Stage::Imported || program.symbols.is_empty() {
             return None;
         }
         let tensors = program.graph().values.iter().filter_map(|(_, v)| v.ty.tensor());
-        let sizes = tensors.flat_map(|t| &t.layout.sizes).filter(|e| decided_by_inputs(e)).cloned().collect_set();
-        (!sizes.is_empty()).then(|| SymbolicImport { program: program.clone(), shares: shares.to_vec(), sizes })
+        let sizes = tensors.flat_map(|t| &t.layout.sizes).filter(|e| decided_by_inputs(e)).cloned();
+        let sizes: BTreeSet<Expr> = sizes.collect_set();
+        (!sizes.is_empty()).then_some(SymbolicImport { program, shares, sizes })
     }
 
     /// The symbols of sizes that are 0 or 1, with their values.
@@ -41,10 +42,6 @@ impl SymbolicImport {
         let mut own = specialize(&self.program, units);
         relay(&mut own);
         own
-    }
-
-    pub fn shares(&self) -> &[Share] {
-        &self.shares
     }
 }
 
@@ -92,5 +89,24 @@ mod tests {
             assert_eq!(strides(2), [16, 4, 1]);
             assert_eq!(strides(1), [4, 1, 12]);
         }
+    }
+
+    #[test]
+    fn an_instance_takes_other_sizes_after_a_session_of_one() {
+        let text = "symbol s0 in [1, inf]\ngraph(%x: f32[s0, 3]) {\n  \
+            %y: f32[s0, 3] = aten.mul.Tensor(%x, 2)\n  return %y\n}\n";
+        let program = restride_ir::text::parse(text, &restride_ops::lookup).expect("a program");
+        let compiled = Compiled::new(program, None, &CompileOptions::default()).expect("it compiles");
+        let given = |rows: i64| Inputs {
+            values: vec![RunValue::Tensor(RawTensor::from_slice(&vec![1f32; 3 * rows as usize], &[rows, 3]))],
+        };
+        let options = RunOptions::default();
+        let mut session =
+            compiled.instance().expect("an instance").session(&given(1), &[], &options).expect("a session");
+        session.run().expect("it runs");
+        let refused = session.rebind(&given(2), &[]).expect_err("other sizes");
+        assert_eq!(refused.what, "the inputs have other sizes than those of the session");
+        let outputs = session.into_instance().run(&given(2), &options).expect("it runs");
+        assert_eq!(outputs.values[0].tensor().expect("a tensor").layout().sizes[..], [2, 3]);
     }
 }

@@ -10,7 +10,6 @@ use crate::compile::Compiled;
 use crate::instance::Instance;
 use crate::prepare::PreparedSegment;
 use explain::{Inside, Site};
-use restride_exec::inputs::{Strides, bind};
 use restride_exec::interp::RunOptions;
 use restride_exec::{Inputs, State};
 use restride_ir::text::{PrintOptions, print_placed};
@@ -45,22 +44,21 @@ impl Compiled {
     /// # Errors
     /// As [`Instance::run`]; `None` for a program whose sizes depend on inputs.
     pub fn prepare<'i>(&self, inputs: impl Into<Option<&'i Inputs>>) -> Result<Prepared> {
-        let inputs = inputs.into();
-        let compiled = inputs.map_or_else(|| Ok(self.clone()), |inputs| self.at(inputs))?;
-        let program = compiled.functional();
-        let segments = match inputs {
-            Some(inputs) if compiled.segments().len() == 1 => {
-                let bound = bind(program, inputs, &State::new(program)?, Strides::AsDeclared)?;
-                vec![compiled.segment(0, &bound.symbols)?]
-            }
+        let program = self.functional();
+        let (compiled, segments) = match inputs.into() {
             Some(inputs) => {
+                let (compiled, bound) = self.bound(inputs, &State::new(program)?)?;
                 let mut segments = Vec::new();
-                let mut instance = Instance::new(compiled.clone(), State::new(program)?);
-                instance.run_showing(&inputs.deep_clone(), &RunOptions::default(), &mut |s| segments.push(s))?;
-                segments
+                if compiled.segments().len() == 1 {
+                    segments.push(compiled.segment(0, &bound.symbols)?);
+                } else {
+                    let mut instance = Instance::new(compiled.clone(), State::new(compiled.functional())?);
+                    instance.run_showing(&inputs.deep_clone(), &RunOptions::default(), &mut |s| segments.push(s))?;
+                }
+                (compiled, segments)
             }
             None if program.symbols.is_empty() && self.segments().len() == 1 => {
-                vec![self.segment(0, &Binding::new())?]
+                (self.clone(), vec![self.segment(0, &Binding::new())?])
             }
             None => {
                 let names: Vec<&str> = program.symbols.keys().map(|s| &**s).collect();
@@ -71,7 +69,7 @@ impl Compiled {
                 return Err(Error::new(ErrorKind::Inputs, what).help("give inputs"));
             }
         };
-        Ok(Prepared { compiled: compiled.clone(), segments })
+        Ok(Prepared { compiled, segments })
     }
 }
 
