@@ -34,25 +34,18 @@ fn infer_any(a: &Args<'_, Meta>) -> Metas {
     let (depth, depth_of_w) = (x.sizes()[x.rank() - 1], w.sizes()[w.rank() - 2]);
     ensure!(depth == depth_of_w, "the contraction dimensions must match, got {depth} and {depth_of_w}");
     let (m, n) = (x.sizes()[x.rank() - 2], w.sizes()[w.rank() - 1]);
-    let groups = match (x.rank(), w.rank()) {
-        (3, _) => Some(x.sizes()[0]),
-        (_, 3) => Some(w.sizes()[0]),
-        _ => None,
-    };
-    let sizes = match (ends, x.rank(), w.rank()) {
-        (None, 3, 3) => {
-            ensure!(x.sizes()[0] == w.sizes()[0], "matrix batch sizes have to match");
-            vec![x.sizes()[0], m, n]
-        }
-        (None, ..) | (_, 3, 3) => {
-            return fail("have to provide offsets if there is a 2d matrix, and none if both matrices are 3d");
-        }
-        (Some(ends), rank, of_w) => {
-            ensure!(ends.rank() == 1 && ends.dtype == DType::I32, "offsets have to be 1-d and int32");
-            ensure!(groups.is_none_or(|g| g == ends.sizes()[0]), "matrix batch sizes have to match");
-            if rank == 2 && of_w == 2 { vec![ends.sizes()[0], m, n] } else { vec![m, n] }
-        }
-    };
+    let batches = x.rank() == 3 && w.rank() == 3;
+    ensure!(
+        ends.is_none() == batches,
+        "have to provide offsets if there is a 2d matrix, and none if both matrices are 3d"
+    );
+    let int32 = |ends: &Meta| ends.rank() == 1 && ends.dtype == DType::I32;
+    ensure!(ends.is_none_or(int32), "offsets have to be 1-d and int32");
+    let batch = |t: &Meta| (t.rank() == 3).then(|| t.sizes()[0]);
+    let counts = [batch(x), batch(w), ends.map(|e| e.sizes()[0])];
+    let groups = counts.into_iter().flatten().next().unwrap_or(0);
+    ensure!(counts.into_iter().flatten().all(|n| n == groups), "matrix batch sizes have to match");
+    let sizes = if x.rank() == w.rank() { vec![groups, m, n] } else { vec![m, n] };
     let lanes = 16 / x.dtype.size() as i64;
     let row = (n + lanes - 1) / lanes * lanes;
     let strides = if sizes.len() == 2 { vec![row, 1] } else { vec![m * row, row, 1] };

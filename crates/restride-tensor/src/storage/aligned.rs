@@ -87,7 +87,8 @@ impl Aligned {
 impl Drop for Aligned {
     fn drop(&mut self) {
         if let (Some(layout), true) = (Aligned::layout(self.len + self.shift), self.len > 0) {
-            // SAFETY: allocated with this layout so many bytes in front, and freed once.
+            // SAFETY: `try_zeroed` allocated this layout, and returned the address `shift` bytes behind its first one. Only `drop`
+            // frees it.
             unsafe { dealloc(self.start.sub(self.shift).as_ptr(), layout) };
         }
     }

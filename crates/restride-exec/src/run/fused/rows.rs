@@ -374,14 +374,15 @@ impl RowProgram {
             return;
         }
         let bases: SmallVec<[*mut u8; 8]> = self.tensors.iter().map(|t| base(t.source)).collect();
+        let walk = RowWalk::of(self, origin, sizes, true);
         if let Some(chain) = self.calls.first().and_then(|c| c.chain.as_ref()).filter(|c| c.len == self.calls.len()) {
-            let walk = RowWalk::of(self, origin, sizes, false);
+            let short = walk.unit.map(|_| RowWalk::of(self, origin, sizes, false));
+            let rows = short.as_ref().unwrap_or(&walk);
             // SAFETY: as promised by the caller.
-            if walk.len >= DIRECT && unsafe { chain.run_rows(&walk, &self.tensors, &bases) } {
+            if rows.len >= DIRECT && unsafe { chain.run_rows(rows, &self.tensors, &bases) } {
                 return;
             }
         }
-        let walk = RowWalk::of(self, origin, sizes, true);
         // SAFETY: as promised by the caller.
         unsafe { self.walked(&walk, &bases, factors) }
     }
