@@ -217,6 +217,21 @@ impl<T: Cell, C: Compute> isa::Work for LoadedCells<'_, T, C> {
     }
 }
 
+/// Reads every second cell, every third or every fourth. Whoever makes one promises that these cells are readable.
+struct SpacedCells<'a, T, C, const STRIDE: usize>(*const T, &'a mut [C]);
+impl<T: Cell, C: Compute, const STRIDE: usize> isa::Work for SpacedCells<'_, T, C, STRIDE> {
+    type Out = ();
+    const VECTORS: bool = T::VECTORS && matches!(C::KIND, Kind::Int | Kind::F32 | Kind::F64);
+    const WIDEST: bool = false;
+    #[inline(always)]
+    fn run(self) {
+        for (i, o) in self.1.iter_mut().enumerate() {
+            // SAFETY: [`load_cells`] has the caller's promise that every element of the row is readable.
+            *o = unsafe { self.0.add(i * STRIDE).read() }.load();
+        }
+    }
+}
+
 /// Writes numbers to neighbouring cells. Whoever makes one promises that the cells may be written.
 struct StoredCells<'a, T, C>(*mut T, &'a [C]);
 impl<T: Cell, C: Compute> isa::Work for StoredCells<'_, T, C> {
@@ -232,6 +247,30 @@ impl<T: Cell, C: Compute> isa::Work for StoredCells<'_, T, C> {
     }
 }
 
+/// Writes every second cell, every third or every fourth. Whoever makes one promises that these cells may be written.
+struct ApartCells<'a, T, C, const STRIDE: usize>(*mut T, &'a [C]);
+impl<T: Cell, C: Compute, const STRIDE: usize> isa::Work for ApartCells<'_, T, C, STRIDE> {
+    type Out = ();
+    const VECTORS: bool = T::VECTORS && matches!(C::KIND, Kind::Int | Kind::F32 | Kind::F64);
+    const WIDEST: bool = false;
+    #[inline(always)]
+    fn run(self) {
+        let (chunks, rest) = self.1.as_chunks::<8>();
+        let write = |i: usize, x: C| {
+            // SAFETY: [`store_cells`] has the caller's promise that every element of the row may be written.
+            unsafe { self.0.add(i * STRIDE).write(T::store(x)) }
+        };
+        for (at, chunk) in chunks.iter().enumerate() {
+            for (i, x) in chunk.iter().enumerate() {
+                write(at * 8 + i, *x);
+            }
+        }
+        for (i, x) in rest.iter().enumerate() {
+            write(chunks.len() * 8 + i, *x);
+        }
+    }
+}
+
 /// # Safety
 /// As [`load_row`].
 unsafe fn load_cells<T: Cell, C: Compute>(src: *const T, stride: isize, out: &mut [C]) {
@@ -242,6 +281,9 @@ unsafe fn load_cells<T: Cell, C: Compute>(src: *const T, stride: isize, out: &mu
             isa::run(Filled(unsafe { src.read() }.load(), out));
         }
         1 => isa::run(LoadedCells(src, out)),
+        2 if T::VECTORS => isa::run(SpacedCells::<T, C, 2>(src, out)),
+        3 if T::VECTORS => isa::run(SpacedCells::<T, C, 3>(src, out)),
+        4 if T::VECTORS => isa::run(SpacedCells::<T, C, 4>(src, out)),
         _ => {
             for (i, o) in out.iter_mut().enumerate() {
                 // SAFETY: as above.
@@ -254,12 +296,16 @@ unsafe fn load_cells<T: Cell, C: Compute>(src: *const T, stride: isize, out: &mu
 /// # Safety
 /// As [`store_row`].
 unsafe fn store_cells<T: Cell, C: Compute>(dst: *mut T, stride: isize, row: &[C]) {
-    if stride == 1 {
-        isa::run(StoredCells(dst, row));
-    } else {
-        for (i, &x) in row.iter().enumerate() {
-            // SAFETY: the caller promises that every element of the row may be written.
-            unsafe { dst.wrapping_offset(i as isize * stride).write(T::store(x)) };
+    match stride {
+        1 => isa::run(StoredCells(dst, row)),
+        2 if T::VECTORS => isa::run(ApartCells::<T, C, 2>(dst, row)),
+        3 if T::VECTORS => isa::run(ApartCells::<T, C, 3>(dst, row)),
+        4 if T::VECTORS => isa::run(ApartCells::<T, C, 4>(dst, row)),
+        _ => {
+            for (i, &x) in row.iter().enumerate() {
+                // SAFETY: the caller promises that every element of the row may be written.
+                unsafe { dst.wrapping_offset(i as isize * stride).write(T::store(x)) };
+            }
         }
     }
 }

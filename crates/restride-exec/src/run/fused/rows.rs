@@ -56,11 +56,20 @@ pub(super) struct RowProgram {
     constants: Vec<f32>,
     /// Buffers for what calls hand on.
     slots: Vec<SlotUse>,
+    /// Whether a slot and a constant are ever read from memory: what a chain alone has is in registers.
+    in_memory: BufferUses,
     scales: Vec<ChannelFactors>,
     /// Where calls join elements: the dimensions of a row, slowest first, which are the last ones of the order.
     row: SmallVec<[usize; 4]>,
     /// How often calls that join elements walk over a row.
     passes: usize,
+}
+
+/// Which slots and constants calls have in memory.
+#[derive(Default)]
+struct BufferUses {
+    slots: SmallVec<[bool; 16]>,
+    constants: SmallVec<[bool; 8]>,
 }
 
 /// What a buffer holds.
@@ -104,7 +113,7 @@ struct RowCall {
 }
 
 /// Where calls on a part of a row find its elements, as addresses of the first ones.
-struct RowPlaces<S, F, L, T, W> {
+struct RowPlaces<S, F, L, T, P, W> {
     /// The elements of an operand.
     source: S,
     /// The scales and shifts of a call: one for all elements, as many as elements, or fewer, which begin anew. `None` where they change
@@ -113,8 +122,8 @@ struct RowPlaces<S, F, L, T, W> {
     slot: L,
     /// A tensor whose results are written where they are: others have no such address.
     tensor: T,
-    /// A buffer for the results of such another one.
-    spare: *mut f32,
+    /// A buffer for the results of such another one, whose number is given.
+    spare: P,
     /// Writes these results to their tensor.
     store: W,
 }
@@ -134,6 +143,7 @@ impl RowCall {
             impl Fn(usize) -> Option<(&'a [f32], &'a [f32])>,
             impl Fn(usize) -> *mut f32,
             impl Fn(usize) -> Option<*mut f32>,
+            impl Fn(usize) -> *mut f32,
             impl Fn(usize, &[f32]),
         >,
         n: usize,
@@ -146,7 +156,8 @@ impl RowCall {
             return chain.len;
         }
         let straight = self.to.tensor.filter(|_| self.to.slot.is_none()).and_then(&places.tensor);
-        let to = straight.or(self.to.slot.map(&places.slot)).unwrap_or(places.spare);
+        let apart = || self.to.tensor.map(&places.spare);
+        let to = straight.or_else(|| self.to.slot.map(&places.slot)).or_else(apart).expect("a call has a result");
         // SAFETY: a buffer or the result's place, as promised by the caller.
         let out = unsafe { std::slice::from_raw_parts_mut(to, n) };
         match &self.work {
@@ -263,6 +274,7 @@ impl RowProgram {
             calls: Vec::new(),
             constants: Vec::new(),
             slots: Vec::new(),
+            in_memory: BufferUses::default(),
             scales: Vec::new(),
             row,
             passes,
@@ -298,7 +310,8 @@ impl RowProgram {
             maker.call(at, &returned, reads)?;
         }
         maker.chains();
-        let program = maker.program;
+        let mut program = maker.program;
+        program.in_memory = program.buffer_uses();
         (program.buffers() <= MOST && program.factor_count() <= FACTORS).then_some(program)
     }
 
@@ -328,6 +341,31 @@ impl RowProgram {
     /// At most as many buffers.
     fn buffers(&self) -> usize {
         1 + self.slots.len() + self.constants.len() + self.tensors.len()
+    }
+
+    /// What calls have in memory; chains that are never computed call by call have what they share with others.
+    fn buffer_uses(&self) -> BufferUses {
+        let mut uses = BufferUses {
+            slots: SmallVec::from_elem(false, self.slots.len()),
+            constants: SmallVec::from_elem(false, self.constants.len()),
+        };
+        let mut next = 0;
+        while let Some(call) = self.calls.get(next) {
+            let chain = call.chain.as_ref().filter(|c| c.is_one());
+            match chain {
+                Some(chain) => chain.slots().for_each(|slot| uses.slots[slot] = true),
+                None => {
+                    call.to.slot.iter().for_each(|slot| uses.slots[*slot] = true);
+                    call.work.sources().iter().for_each(|source| match source {
+                        RowSource::Slot(k) => uses.slots[*k] = true,
+                        RowSource::Constant(k) => uses.constants[*k] = true,
+                        RowSource::Tensor(_) => {}
+                    });
+                }
+            }
+            next += chain.map_or(1, |c| c.len);
+        }
+        uses
     }
 
     /// In how many parts threads share the space: as many for each thread.
@@ -404,15 +442,18 @@ impl RowProgram {
     // By itself: its frame is several pages.
     #[inline(never)]
     unsafe fn walked(&self, walk: &RowWalk, bases: &[*mut u8], all_factors: &[f32]) {
-        // The buffers: one to spare, what calls hand on, numbers, tensors that are not read where they are.
-        let first_constant = 1 + self.slots.len();
-        let mut count = first_constant + self.constants.len();
-        let mut gathered: SmallVec<[Option<usize>; 8]> = SmallVec::new();
-        for (k, t) in self.tensors.iter().enumerate() {
-            let apart = t.read && (walk.strides[k] != 1 || walk.jumps[k].is_some() || t.dtype != DType::F32);
-            gathered.push(apart.then_some(count));
-            count += usize::from(apart);
-        }
+        // The buffers: what calls hand on, numbers, tensors that are not read or written where they are.
+        let mut count = 0;
+        let mut take = |used: bool| {
+            count += usize::from(used);
+            used.then(|| count - 1)
+        };
+        let runs = |k: usize| walk.strides[k] == 1 && walk.jumps[k].is_none() && self.tensors[k].dtype == DType::F32;
+        let slots: SmallVec<[Option<usize>; 16]> = self.in_memory.slots.iter().map(|used| take(*used)).collect();
+        let constants: SmallVec<[Option<usize>; 8]> = self.in_memory.constants.iter().map(|used| take(*used)).collect();
+        let apart: SmallVec<[Option<usize>; 8]> = (0..self.tensors.len()).map(|k| take(!runs(k))).collect();
+        let gathered = |k: usize| apart[k].filter(|_| self.tensors[k].read);
+        let count = count.max(1);
         let chained = self.calls.iter().any(|c| c.chain.is_some());
         let width = match walk.period {
             // Whole periods, as many as factors stand one after the other; or that several times, but for chains.
@@ -430,12 +471,12 @@ impl RowProgram {
         let mut memory = Stack::<f32, BUFFERS>::new();
         let memory = memory.zeroed(count * width).as_mut_ptr();
         let buffer = |k: usize| memory.wrapping_add(k * width);
-        for (k, x) in self.constants.iter().enumerate() {
+        let used = |k: Option<usize>| buffer(k.expect("a buffer for each use"));
+        for (x, k) in self.constants.iter().zip(&constants).filter_map(|(x, k)| Some((x, (*k)?))) {
             // SAFETY: one of the buffers, which nothing else uses now.
-            fill_singles(unsafe { std::slice::from_raw_parts_mut(buffer(first_constant + k), width) }, *x);
+            fill_singles(unsafe { std::slice::from_raw_parts_mut(buffer(k), width) }, *x);
         }
-        let runs = |k: usize| walk.strides[k] == 1 && walk.jumps[k].is_none() && self.tensors[k].dtype == DType::F32;
-        let streams = self.streams(bases, |k| self.tensors[k].far && runs(k) && gathered[k].is_none());
+        let streams = self.streams(bases, |k| self.tensors[k].far && runs(k));
         // A chain goes through all streams at once, as the processor itself expects it.
         let far = !chained && walk.len * size_of::<f32>() * streams.len() >= FAR;
         walk.for_each(|at| {
@@ -453,7 +494,7 @@ impl RowProgram {
                         }
                     }
                 };
-                for (k, to) in gathered.iter().enumerate().filter_map(|(k, to)| Some((k, (*to)?))) {
+                for (k, to) in (0..self.tensors.len()).filter_map(|k| Some((k, gathered(k)?))) {
                     // SAFETY: cells of the tensor's place; one of the buffers.
                     unsafe {
                         let to = std::slice::from_raw_parts_mut(buffer(to), n);
@@ -476,9 +517,9 @@ impl RowProgram {
                 };
                 let source = |s: RowSource| {
                     let from = match s {
-                        RowSource::Tensor(k) => gathered[k].map_or_else(|| cell(k).cast(), buffer),
-                        RowSource::Slot(k) => buffer(1 + k),
-                        RowSource::Constant(k) => buffer(first_constant + k),
+                        RowSource::Tensor(k) => gathered(k).map_or_else(|| cell(k).cast(), buffer),
+                        RowSource::Slot(k) => used(slots[k]),
+                        RowSource::Constant(k) => used(constants[k]),
                     };
                     // SAFETY: elements of a buffer or of a place, which are written when the slice is gone: results that share
                     // cells with an operand of their call go through a buffer, and a call's buffers differ.
@@ -499,9 +540,9 @@ impl RowProgram {
                 let places = RowPlaces {
                     source,
                     factors,
-                    slot: |k| buffer(1 + k),
+                    slot: |k| used(slots[k]),
                     tensor: |k| runs(k).then(|| cell(k).cast()),
-                    spare: buffer(0),
+                    spare: |k| used(apart[k]),
                     store,
                 };
                 let scaled = |work: &RowWork, out: &mut [f32]| {

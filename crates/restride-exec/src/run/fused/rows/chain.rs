@@ -106,8 +106,24 @@ impl RowChain {
         Some(RowChain { code: MachineCode::of(body)?, shared: None, len: calls.len(), sources, results })
     }
 
-    /// Computes `n` elements, if the results of one tensor at most need the spare buffer, and calls have one scale for all elements or
-    /// one for each: whether it did.
+    /// Whether it always computes its calls as one: they have no scales of channels.
+    pub fn is_one(&self) -> bool {
+        self.shared.is_none()
+    }
+
+    /// The slots that it reads or writes in memory.
+    pub fn slots(&self) -> impl Iterator<Item = usize> {
+        let read = self.sources.iter().filter_map(|s| match s {
+            ChainSource::Row(RowSource::Slot(k)) => Some(*k),
+            _ => None,
+        });
+        read.chain(self.results.iter().filter_map(|r| match r {
+            ChainResult::Slot(k) => Some(*k),
+            ChainResult::Tensor(_) => None,
+        }))
+    }
+
+    /// Computes `n` elements, if calls have one scale for all elements or one for each: whether it did.
     ///
     /// # Safety
     /// The places are valid for `n` elements; no one else uses the results' elements, which share cells only with operands of the same
@@ -119,12 +135,13 @@ impl RowChain {
             impl Fn(usize) -> Option<(&'a [f32], &'a [f32])>,
             impl Fn(usize) -> *mut f32,
             impl Fn(usize) -> Option<*mut f32>,
+            impl Fn(usize) -> *mut f32,
             impl Fn(usize, &[f32]),
         >,
         n: usize,
     ) -> bool {
         let mut addresses = [std::ptr::null_mut(); ADDRESSES];
-        let mut spare = None;
+        let mut apart: SmallVec<[(usize, *mut f32); 2]> = SmallVec::new();
         // Whether all elements have one scale and one shift, or each has its own.
         let mut one = None;
         for (to, source) in addresses.iter_mut().zip(&self.sources) {
@@ -145,21 +162,17 @@ impl RowChain {
         for (to, result) in addresses[self.sources.len()..].iter_mut().zip(&self.results) {
             *to = match *result {
                 ChainResult::Slot(k) => (places.slot)(k),
-                ChainResult::Tensor(k) => match (places.tensor)(k) {
-                    Some(cell) => cell,
-                    None if spare.is_some() => return false,
-                    None => {
-                        spare = Some(k);
-                        places.spare
-                    }
-                },
+                ChainResult::Tensor(k) => (places.tensor)(k).unwrap_or_else(|| {
+                    apart.push((k, (places.spare)(k)));
+                    apart[apart.len() - 1].1
+                }),
             };
         }
         // SAFETY: as promised by the caller.
         unsafe { code.run(&addresses[..self.sources.len() + self.results.len()], n) };
-        if let Some(k) = spare {
+        for (k, from) in apart {
             // SAFETY: what was just written.
-            (places.store)(k, unsafe { std::slice::from_raw_parts(places.spare, n) });
+            (places.store)(k, unsafe { std::slice::from_raw_parts(from, n) });
         }
         true
     }

@@ -42,8 +42,8 @@ struct RowBuffers {
     /// For what each row has one of, a part of copies.
     spread: SmallVec<[Option<usize>; 16]>,
     constants: SmallVec<[usize; 8]>,
-    /// Of tensors that element calls cannot read where they are.
-    gathered: SmallVec<[Option<usize>; 8]>,
+    /// Of tensors that element calls cannot read or write where they are.
+    apart: SmallVec<[Option<usize>; 8]>,
     len: usize,
 }
 
@@ -116,7 +116,7 @@ impl RowProgram {
             let t = &self.tensors[k];
             let rows = several && outer.strides[k] != inner.len as isize;
             let elements = inner.strides[k] != 1 || t.dtype != DType::F32;
-            t.read && (elements || rows) && self.in_elements(RowSource::Tensor(k))
+            (elements || rows) && self.in_elements(k)
         };
         let apart: SmallVec<[bool; 8]> = (0..self.tensors.len()).map(apart).collect();
         let parts = self.slots.iter().filter(|s| matches!(s, SlotUse::Part | SlotUse::Spread)).count();
@@ -148,14 +148,17 @@ impl RowProgram {
             spread.push((*s == SlotUse::Spread).then(|| take(width)));
         }
         let constants = self.constants.iter().map(|_| take(width.max(rows))).collect();
-        let gathered = apart.iter().map(|apart| apart.then(|| take(width))).collect();
-        RowBuffers { width, rows, spare, slots, spread, constants, gathered, len: used }
+        let apart = apart.iter().map(|apart| apart.then(|| take(width))).collect();
+        RowBuffers { width, rows, spare, slots, spread, constants, apart, len: used }
     }
 
-    /// Whether a call on elements reads a source.
-    fn in_elements(&self, source: RowSource) -> bool {
-        let elements = self.calls.iter().filter(|c| !matches!(c.extent, RowExtent::Once(_)));
-        elements.flat_map(|c| c.work.sources()).any(|s| *s == source)
+    /// Whether a call on elements reads or writes a tensor.
+    fn in_elements(&self, k: usize) -> bool {
+        let mut elements = self.calls.iter().filter(|c| !matches!(c.extent, RowExtent::Once(_)));
+        elements.any(|c| {
+            let written = !matches!(c.work, RowWork::Fold(..)) && c.to.tensor == Some(k);
+            written || c.work.sources().contains(&RowSource::Tensor(k))
+        })
     }
 
     /// Runs a box of rows.
@@ -253,7 +256,7 @@ impl RowProgram {
                 let all = to.iter().enumerate().filter_map(|(k, to)| Some((k, (*to)?)));
                 all.filter(|(k, _)| reads(source(*k))).collect::<SmallVec<[(usize, usize); 8]>>()
             };
-            let gathered = given(&buffers.gathered, RowSource::Tensor);
+            let gathered = given(&buffers.apart, RowSource::Tensor);
             let spread = given(&buffers.spread, RowSource::Slot).into_iter().collect();
             RowPass { calls, gathered, spread }
         };
@@ -350,8 +353,11 @@ impl JoinedBox<'_> {
         let (len, runs) = (inner.len, |k: usize| inner.strides[k] == 1 && program.tensors[k].dtype == DType::F32);
         let go_on = |k: usize| runs(k) && block.strides[k] == len as isize;
         // Tensors that are read where they are go on from row to row, or it is one row.
-        let read = |k: usize| calls.iter().any(|c| c.work.sources().contains(&RowSource::Tensor(k)));
-        let apart = |k: usize| read(k) && !go_on(k) && buffers.gathered[k].is_none();
+        let used = |k: usize| {
+            let written = |c: &RowCall| !matches!(c.work, RowWork::Fold(..)) && c.to.tensor == Some(k);
+            calls.iter().any(|c| written(c) || c.work.sources().contains(&RowSource::Tensor(k)))
+        };
+        let apart = |k: usize| used(k) && !go_on(k) && buffers.apart[k].is_none();
         let together = if (0..program.tensors.len()).any(apart) { 1 } else { (buffers.width / len).min(ROWS) };
         for first in (0..block.rows).step_by(together) {
             let rows = together.min(block.rows - first);
@@ -386,7 +392,7 @@ impl JoinedBox<'_> {
             let source = |s: RowSource| {
                 let from = match s {
                     RowSource::Tensor(k) if here(k) => self.cell(block, first, k).cast(),
-                    RowSource::Tensor(k) => self.buffer(buffers.gathered[k].unwrap_or(buffers.spare)),
+                    RowSource::Tensor(k) => self.buffer(buffers.apart[k].unwrap_or(buffers.spare)),
                     RowSource::Slot(k) => slot(k),
                     RowSource::Constant(k) => self.buffer(buffers.constants[k]),
                 };
@@ -408,7 +414,7 @@ impl JoinedBox<'_> {
                 factors: |_| None,
                 slot,
                 tensor: |k| here(k).then(|| self.cell(block, first, k).cast()),
-                spare: self.buffer(buffers.spare),
+                spare: |k: usize| self.buffer(buffers.apart[k].unwrap_or(buffers.spare)),
                 store,
             };
             let mut next = 0;
@@ -515,7 +521,7 @@ impl JoinedBox<'_> {
                 };
                 let source = |s: RowSource| {
                     let from = match s {
-                        RowSource::Tensor(k) => match buffers.gathered[k] {
+                        RowSource::Tensor(k) => match buffers.apart[k] {
                             Some(to) => self.buffer(to),
                             None => cell(k).cast(),
                         },
@@ -536,7 +542,7 @@ impl JoinedBox<'_> {
                     factors: |_| None,
                     slot,
                     tensor: |k| runs(k).then(|| cell(k).cast()),
-                    spare: self.buffer(buffers.spare),
+                    spare: |k: usize| self.buffer(buffers.apart[k].unwrap_or(buffers.spare)),
                     store,
                 };
                 let (mut fold, mut next) = (0, 0);
