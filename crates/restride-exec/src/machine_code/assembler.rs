@@ -12,6 +12,7 @@ pub const RCX: General = General(1);
 pub const RDX: General = General(2);
 pub const RSP: General = General(4);
 pub const RDI: General = General(7);
+pub const R8: General = General(8);
 
 /// A vector register of 256 bits by its number.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -106,6 +107,18 @@ impl Assembler {
     /// Loads a general register from `base + offset`.
     pub fn load_general(&mut self, to: General, base: General, offset: i32) {
         self.raw(&[0x48 | (to.0 >> 3) << 2 | base.0 >> 3, 0x8b]);
+        self.memory(to.0, base, None, offset);
+    }
+
+    /// Stores a general register to `base + offset`.
+    pub fn store_general(&mut self, from: General, base: General, offset: i32) {
+        self.raw(&[0x48 | (from.0 >> 3) << 2 | base.0 >> 3, 0x89]);
+        self.memory(from.0, base, None, offset);
+    }
+
+    /// Adds `base + offset` to a general register.
+    pub fn add_general(&mut self, to: General, base: General, offset: i32) {
+        self.raw(&[0x48 | (to.0 >> 3) << 2 | base.0 >> 3, 0x03]);
         self.memory(to.0, base, None, offset);
     }
 

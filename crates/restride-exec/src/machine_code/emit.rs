@@ -1,11 +1,14 @@
-//! Code of a [`CodeBody`] for x86-64 with AVX2: a loop over vectors of eight elements, and the same once more with a mask for the rest.
+//! Code of a [`CodeBody`] for x86-64 with AVX2: a loop over rows, in it one over vectors of eight elements, and the same once more with a
+//! mask for the rest.
 //!
-//! The function takes a table of addresses in `rdi`, the number of elements in `rsi` and a table of numbers in `rdx`; `rcx` counts
-//! elements. Values are in `ymm0` to `ymm14`; one that no register is left for waits on the stack. `ymm15` is the mask.
+//! The function takes a table of addresses in `rdi`, the number of a row's elements in `rsi`, a table of numbers in `rdx`, the number of
+//! rows in `rcx`, and in `r8` a table of how far apart, in bytes, the rows at each address are. It counts rows on the stack and elements
+//! in `rcx`, and moves the addresses of a row on, in registers or in their table. Values are in `ymm0` to `ymm14`; one that no register is left for waits on the stack. `ymm15` is the mask.
 
 use super::assembler::{
     ADD, AND, Assembler, BLEND, COMPARE, DIVIDE, General, LARGER, LOAD, LastOperand, MASKED_LOAD, MASKED_STORE,
-    MULTIPLY, OR, RAX, RCX, RDI, RDX, REPEAT, ROOT, ROUND, RSP, SIGNS, SMALLER, STORE, SUBTRACT, Vector, VectorOp, XOR,
+    MULTIPLY, OR, R8, RAX, RCX, RDI, RDX, REPEAT, ROOT, ROUND, RSP, SIGNS, SMALLER, STORE, SUBTRACT, Vector, VectorOp,
+    XOR,
 };
 use super::{CodeBody, CodeItem};
 use restride_tensor::{BinaryStep, FormulaStep, UnaryStep};
@@ -32,6 +35,8 @@ const POINTERS: [General; 10] = [
 const SAVED: &[General] = POINTERS.split_at(4).1;
 /// Numbers of the table in front of those of the body: masks, from which eight are read.
 const MASKS: [u32; 2 * LANES] = [!0, !0, !0, !0, !0, !0, !0, !0, 0, 0, 0, 0, 0, 0, 0, 0];
+/// Bytes of the stack below the values that wait there: the number of rows that are left, and the table of their distances.
+const COUNTS: i32 = 32;
 /// Bytes of a vector.
 const VECTOR: i32 = 4 * LANES as i32;
 
@@ -41,7 +46,7 @@ pub fn emit(body: &CodeBody) -> (Vec<u8>, Vec<u32>) {
     for (at, item) in body.items.iter().enumerate() {
         match *item {
             CodeItem::Compute(s) => body.steps[usize::from(s)].sources().for_each(|x| uses[usize::from(x)].push(at)),
-            CodeItem::Store(s, _) => uses[usize::from(s)].push(at),
+            CodeItem::Store(s, _) | CodeItem::Sum(s, _) => uses[usize::from(s)].push(at),
         }
     }
     let mut e = Emitter {
@@ -84,6 +89,8 @@ impl Emitter<'_> {
         // sub rsp, …
         self.a.raw(&[0x48, 0x81, 0xec, 0, 0, 0, 0]);
         let frame = self.a.bytes.len() - 4;
+        self.a.store_general(RCX, RSP, 0);
+        self.a.store_general(R8, RSP, 8);
         for (k, r) in POINTERS.iter().enumerate().take(self.body.pointers) {
             self.a.load_general(*r, RDI, 8 * k as i32);
         }
@@ -91,8 +98,11 @@ impl Emitter<'_> {
         self.a.raw(&[0x89, 0xf0, 0x83, 0xe0, 0x07, 0x48, 0xf7, 0xd8]);
         let masks = LastOperand::Memory { base: RDX, index: Some(RAX), offset: VECTOR };
         self.a.vector(LOAD, MASK, Vector(0), masks, None);
-        // xor ecx, ecx; and rsi, -8; cmp rcx, rsi; jae rest
-        self.a.raw(&[0x31, 0xc9, 0x48, 0x83, 0xe6, 0xf8, 0x48, 0x39, 0xf1]);
+        // and rsi, -8
+        self.a.raw(&[0x48, 0x83, 0xe6, 0xf8]);
+        let row = self.a.bytes.len();
+        // xor ecx, ecx; cmp rcx, rsi; jae rest
+        self.a.raw(&[0x31, 0xc9, 0x48, 0x39, 0xf1]);
         let none = self.a.jump(0x83);
         let start = self.a.bytes.len();
         self.body(false);
@@ -109,10 +119,32 @@ impl Emitter<'_> {
         self.body(true);
         let end = self.a.bytes.len();
         self.a.land(no_rest, end);
-        self.a.set(frame, VECTOR * self.used_slots);
+        // dec qword [rsp]; je last
+        self.a.raw(&[0x48, 0xff, 0x0c, 0x24]);
+        let no_row = self.a.jump(0x84);
+        self.a.load_general(RAX, RSP, 8);
+        for k in 0..self.body.pointers {
+            let at = 8 * k as i32;
+            match POINTERS.get(k) {
+                Some(r) => self.a.add_general(*r, RAX, at),
+                None => {
+                    self.a.load_general(RCX, RAX, at);
+                    self.a.add_general(RCX, RDI, at);
+                    self.a.store_general(RCX, RDI, at);
+                }
+            }
+        }
+        // jmp row
+        self.a.raw(&[0xe9, 0, 0, 0, 0]);
+        let again = self.a.bytes.len() - 4;
+        self.a.land(again, row);
+        let last = self.a.bytes.len();
+        self.a.land(no_row, last);
+        let bytes = COUNTS + VECTOR * self.used_slots;
+        self.a.set(frame, bytes);
         // vzeroupper; add rsp, …
         self.a.raw(&[0xc5, 0xf8, 0x77, 0x48, 0x81, 0xc4]);
-        self.a.raw(&(VECTOR * self.used_slots).to_le_bytes());
+        self.a.raw(&bytes.to_le_bytes());
         SAVED.iter().rev().for_each(|r| self.a.pop(*r));
         // ret
         self.a.raw(&[0xc3]);
@@ -132,6 +164,22 @@ impl Emitter<'_> {
                     match self.masked {
                         false => self.a.vector(STORE, from, Vector(0), to, None),
                         true => self.a.vector(MASKED_STORE, from, MASK, to, None),
+                    }
+                    self.release(at, step);
+                }
+                CodeItem::Sum(step, pointer) => {
+                    let x = self.value(at, step, &[]);
+                    let to = Vector(self.room(at, &[step]) as u8);
+                    let base = self.pointer(pointer);
+                    // The address of one of the first numbers is in a register; rax: mov eax, ecx; and eax, 56
+                    debug_assert!(base != RAX, "sums have the first numbers");
+                    self.a.raw(&[0x89, 0xc8, 0x83, 0xe0, (super::LANES - LANES) as u8]);
+                    let lanes = LastOperand::Memory { base, index: Some(RAX), offset: 0 };
+                    self.a.vector(LOAD, to, Vector(0), lanes, None);
+                    self.a.vector(ADD, to, to, LastOperand::Register(x), None);
+                    match self.masked {
+                        false => self.a.vector(STORE, to, Vector(0), lanes, None),
+                        true => self.a.vector(MASKED_STORE, to, MASK, lanes, None),
                     }
                     self.release(at, step);
                 }
@@ -238,22 +286,28 @@ impl Emitter<'_> {
         }
     }
 
-    /// A register for a step's value. If all are in use, the value whose next use is the farthest makes room.
+    /// A register for a step's value.
     fn take(&mut self, at: usize, step: u16, kept: &[u16]) -> Vector {
+        let k = self.room(at, kept);
+        self.held[k] = Some(step);
+        let to = Vector(k as u8);
+        self.registers[usize::from(step)] = Some(to);
+        to
+    }
+
+    /// A register that nothing is in. If all are in use, the value whose next use is the farthest makes room.
+    fn room(&mut self, at: usize, kept: &[u16]) -> usize {
         let free = self.held.iter().position(Option::is_none);
-        let k = free.unwrap_or_else(|| {
+        free.unwrap_or_else(|| {
             let next = |s: u16| self.uses[usize::from(s)].iter().copied().find(|u| *u >= at).unwrap_or(usize::MAX);
             let held = |k: &usize| self.held[*k].filter(|s| !kept.contains(s)).map(next);
             let farthest = (0..REGISTERS).max_by_key(held).expect("some register is not kept");
             if let Some(out) = self.held[farthest] {
                 self.put_aside(out, Vector(farthest as u8));
             }
+            self.held[farthest] = None;
             farthest
-        });
-        self.held[k] = Some(step);
-        let to = Vector(k as u8);
-        self.registers[usize::from(step)] = Some(to);
-        to
+        })
     }
 
     /// Takes a value out of its register; what is not a number waits on the stack.
@@ -307,5 +361,5 @@ impl Emitter<'_> {
 
 /// A place on the stack.
 fn stack(slot: i32) -> LastOperand {
-    LastOperand::Memory { base: RSP, index: None, offset: VECTOR * slot }
+    LastOperand::Memory { base: RSP, index: None, offset: COUNTS + VECTOR * slot }
 }

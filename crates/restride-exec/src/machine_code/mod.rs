@@ -22,6 +22,19 @@ pub enum CodeItem {
     Compute(u16),
     /// Stores a step to the elements at the address of this number.
     Store(u16, u16),
+    /// Adds a step to lanes at the address of this number: that of element `i` to lane `i % LANES`.
+    Sum(u16, u16),
+}
+
+/// Numbers that sums of a row's elements are added up in.
+pub const LANES: usize = 64;
+
+impl CodeItem {
+    fn step(self) -> u16 {
+        match self {
+            CodeItem::Compute(step) | CodeItem::Store(step, _) | CodeItem::Sum(step, _) => step,
+        }
+    }
 }
 
 /// What code computes of each element; operands are the elements at the address of their number.
@@ -34,10 +47,10 @@ pub struct CodeBody {
 }
 
 impl CodeBody {
-    /// The body of `stores`, each of a step and a number of an address, with the steps that they need in front of them.
-    pub fn new(steps: Vec<FormulaStep>, stores: &[(u16, u16)], pointers: usize) -> CodeBody {
+    /// The body of stores and sums, with the steps that they need in front of them.
+    pub fn new(steps: Vec<FormulaStep>, ends: &[CodeItem], pointers: usize) -> CodeBody {
         let mut needed = vec![false; steps.len()];
-        stores.iter().for_each(|(s, _)| needed[usize::from(*s)] = true);
+        ends.iter().for_each(|end| needed[usize::from(end.step())] = true);
         // A step names earlier ones alone.
         for at in (0..steps.len()).rev() {
             if needed[at] {
@@ -46,11 +59,12 @@ impl CodeBody {
         }
         let mut items = Vec::new();
         let mut next = 0;
-        for &(step, pointer) in stores {
+        for end in ends {
+            let step = end.step();
             let computed = (next..=usize::from(step)).filter(|at| needed[*at]);
             items.extend(computed.map(|at| CodeItem::Compute(at as u16)));
             next = next.max(usize::from(step) + 1);
-            items.push(CodeItem::Store(step, pointer));
+            items.push(*end);
         }
         CodeBody { steps, items, pointers }
     }
@@ -92,19 +106,24 @@ impl MachineCode {
         Some(code)
     }
 
-    /// Computes `n` elements.
+    /// Computes `rows` rows of `n` elements, whose first ones are `apart` in bytes at each address. The addresses are those of the last
+    /// row, or as they were.
     ///
     /// # Safety
-    /// The addresses, as many as the body has, are valid for `n` elements; an element that is stored shares memory only with elements of
-    /// the same index, which no item behind the store reads, and nothing else uses it.
-    pub unsafe fn run(&self, addresses: &[*mut f32], n: usize) {
-        assert_eq!(addresses.len(), self.pointers, "one address for each number");
+    /// The addresses, as many as the body has, are valid for the elements of all rows, or for the lanes of their sums; an element that is stored shares memory only with
+    /// elements of the same index and row, which no item behind the store reads, and nothing else uses it.
+    pub unsafe fn run(&self, addresses: &mut [*mut f32], apart: &[isize], n: usize, rows: usize) {
+        assert_eq!((addresses.len(), apart.len()), (self.pointers, self.pointers), "one of each for each number");
+        if rows == 0 {
+            return;
+        }
         #[cfg(all(target_arch = "x86_64", not(miri)))]
         // SAFETY: the bytes are a function of this type, made by `emit` for this processor; as promised by the caller.
         unsafe {
-            type Function = unsafe extern "sysv64" fn(*const *mut f32, usize, *const u8);
+            type Function = unsafe extern "sysv64" fn(*mut *mut f32, usize, *const u8, usize, *const isize);
             let function: Function = std::mem::transmute(self.map.as_ptr());
-            function(addresses.as_ptr(), n, self.map.as_ptr().add(self.numbers));
+            let numbers = self.map.as_ptr().add(self.numbers);
+            function(addresses.as_mut_ptr(), n, numbers, rows, apart.as_ptr());
         }
         #[cfg(not(all(target_arch = "x86_64", not(miri))))]
         unreachable!("there is no code for {n} elements");

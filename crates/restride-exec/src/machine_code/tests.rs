@@ -61,7 +61,8 @@ fn code_has_the_bits_of_its_steps() {
         let (operands, results) = (2 + rng.next(if seed % 4 == 0 { 24 } else { 4 }), 1 + rng.next(3));
         let f = Formula::default();
         let made = random(&f, &mut rng, operands, results);
-        let stores: Vec<(u16, u16)> = made.iter().enumerate().map(|(k, t)| (t.at(), (operands + k) as u16)).collect();
+        let stores: Vec<CodeItem> =
+            made.iter().enumerate().map(|(k, t)| CodeItem::Store(t.at(), (operands + k) as u16)).collect();
         let body = CodeBody::new(f.steps(), &stores, operands + results);
         let Some(code) = MachineCode::of(body) else { return };
         let n = [1, 7, 8, 9, 37][rng.next(5)];
@@ -77,9 +78,9 @@ fn code_has_the_bits_of_its_steps() {
         // What stands behind the elements stays.
         rows.extend((0..results).map(|_| vec![7.5; n + 3]));
         let given = rows.clone();
-        let addresses: Vec<*mut f32> = rows.iter_mut().map(Vec::as_mut_ptr).collect();
+        let mut addresses: Vec<*mut f32> = rows.iter_mut().map(Vec::as_mut_ptr).collect();
         // SAFETY: rows of `n` elements.
-        unsafe { code.run(&addresses, n) };
+        unsafe { code.run(&mut addresses, &vec![0; operands + results], n, 1) };
         let steps = f.steps();
         for (k, term) in made.iter().enumerate() {
             let row = &rows[operands + k];
@@ -104,11 +105,11 @@ fn results_may_take_the_place_of_operands() {
     let f = Formula::default();
     let (x, y) = (f.operand(0), f.operand(1));
     let sum = x + y;
-    let stores = [(sum.at(), 0), ((sum * y).at(), 1)];
+    let stores = [CodeItem::Store(sum.at(), 0), CodeItem::Store((sum * y).at(), 1)];
     let Some(code) = MachineCode::of(CodeBody::new(f.steps(), &stores, 2)) else { return };
     let (mut a, mut b) = ([1f32; 11], [2f32; 11]);
     // SAFETY: rows of 11 elements.
-    unsafe { code.run(&[a.as_mut_ptr(), b.as_mut_ptr()], 11) };
+    unsafe { code.run(&mut [a.as_mut_ptr(), b.as_mut_ptr()], &[0; 2], 11, 1) };
     assert_eq!((a, b), ([3.0; 11], [6.0; 11]));
 }
 
@@ -118,8 +119,56 @@ fn equal_bodies_share_code() {
     let body = || {
         let f = Formula::default();
         let x = f.operand(0) * 3.5;
-        CodeBody::new(f.steps(), &[(x.at(), 1)], 2)
+        CodeBody::new(f.steps(), &[CodeItem::Store(x.at(), 1)], 2)
     };
     let (Some(a), Some(b)) = (MachineCode::of(body()), MachineCode::of(body())) else { return };
     assert!(Arc::ptr_eq(&a, &b));
+}
+
+#[test]
+#[cfg_attr(miri, ignore)]
+fn rows_lie_apart_and_sums_are_added_up_in_lanes() {
+    let mut rng = Random(88172645463325252);
+    for seed in 0..500 {
+        // More addresses than registers, in one of four.
+        let (operands, sums) = (if seed % 4 == 0 { 12 } else { 2 }, 1 + rng.next(2));
+        let (n, rows) = ([1, 8, 63, 64, 100, 200][rng.next(6)], 1 + rng.next(5));
+        let f = Formula::default();
+        let terms: Vec<FormulaTerm<'_>> = (0..operands).map(|k| f.operand((sums + k) as u16)).collect();
+        let all = terms.iter().skip(1).fold(terms[0], |sum, x| sum * 0.5 + *x);
+        let mut ends: Vec<CodeItem> =
+            (0..sums).map(|k| CodeItem::Sum([all, all * terms[0]][k].at(), k as u16)).collect();
+        ends.push(CodeItem::Store(all.at(), (sums + operands) as u16));
+        let Some(code) = MachineCode::of(CodeBody::new(f.steps(), &ends, sums + operands + 1)) else { return };
+        // Elements from a row to the next, at each address; some read a row again and again.
+        let apart: Vec<usize> = (0..=operands)
+            .map(|k| match rng.next(3) {
+                0 if k < operands => 0,
+                more => n + more,
+            })
+            .collect();
+        let mut memory: Vec<Vec<f32>> =
+            apart.iter().map(|a| (0..a * rows + n).map(|_| rng.next(2000) as f32 / 100.0 - 10.0).collect()).collect();
+        let given = memory.clone();
+        let mut lanes = vec![vec![0f32; LANES * rows]; sums];
+        let mut addresses: Vec<*mut f32> = lanes.iter_mut().chain(&mut memory).map(Vec::as_mut_ptr).collect();
+        let mut bytes = vec![(LANES * 4) as isize; sums];
+        bytes.extend(apart.iter().map(|a| (a * 4) as isize));
+        // SAFETY: rows of `n` elements, and lanes for each.
+        unsafe { code.run(&mut addresses, &bytes, n, rows) };
+        for row in 0..rows {
+            let mut want = vec![[0f32; LANES]; sums];
+            for i in 0..n {
+                let x = |k: usize| given[k][apart[k] * row + i];
+                let all = (1..operands).fold(x(0), |sum, k| sum * 0.5 + x(k));
+                assert_eq!(memory[operands][apart[operands] * row + i].to_bits(), all.to_bits(), "seed {seed}");
+                for (lanes, x) in want.iter_mut().zip([all, all * x(0)]) {
+                    lanes[i % LANES] += x;
+                }
+            }
+            for (lanes, want) in lanes.iter().zip(want) {
+                assert_eq!(lanes[row * LANES..][..LANES], want, "seed {seed}");
+            }
+        }
+    }
 }

@@ -7,7 +7,7 @@ use crate::support::isa;
 use crate::support::number::Number;
 
 /// Interleaved parts of a block.
-const SIDE: usize = side::<f32>();
+pub const SIDE: usize = side::<f32>();
 
 /// A reduction of a row that is given part by part. The result has the bits that [`super::reduce`] gives for the whole row.
 pub struct JoinedParts {
@@ -26,8 +26,8 @@ struct PartFunctions {
     rows: fn(&[f32], &mut [f32]),
     /// Adds the elements of a part to those of a block.
     add: fn(&mut [f32; SIDE], usize, &[f32]),
-    /// Joins the lanes of a block. The number says how many elements the block has.
-    end: fn(&mut [f32; SIDE], usize) -> f32,
+    /// Joins the lanes of blocks, one behind the other. The number says how many elements each block has.
+    end: fn(&mut [[f32; SIDE]], usize, &mut [f32]),
 }
 
 struct AddPart<'a, J> {
@@ -62,27 +62,30 @@ impl<J: Fn(f32, f32) -> f32> isa::Work for AddPart<'_, J> {
     }
 }
 
-struct EndBlock<'a, J> {
-    lanes: &'a mut [f32; SIDE],
+struct EndBlocks<'a, J> {
+    lanes: &'a mut [[f32; SIDE]],
     held: usize,
+    to: &'a mut [f32],
     join: J,
 }
 
-impl<J: Fn(f32, f32) -> f32> isa::Work for EndBlock<'_, J> {
-    type Out = f32;
+impl<J: Fn(f32, f32) -> f32> isa::Work for EndBlocks<'_, J> {
+    type Out = ();
     const WIDEST: bool = false;
     #[inline(always)]
-    fn run(self) -> f32 {
-        let EndBlock { lanes, held, join } = self;
+    fn run(self) {
+        let EndBlocks { lanes, held, to, join } = self;
         // Parts of a short row without elements do not count.
         let used = held.min(SIDE).next_power_of_two();
-        halve(lanes, SIDE / 2, used, &join);
-        halve(lanes, SIDE / 4, used, &join);
-        halve(lanes, SIDE / 8, used, &join);
-        halve(lanes, SIDE / 16, used, &join);
-        halve(lanes, SIDE / 32, used, &join);
-        halve(lanes, SIDE / 64, used, &join);
-        lanes[0]
+        for (lanes, to) in lanes.iter_mut().zip(to) {
+            halve(lanes, SIDE / 2, used, &join);
+            halve(lanes, SIDE / 4, used, &join);
+            halve(lanes, SIDE / 8, used, &join);
+            halve(lanes, SIDE / 16, used, &join);
+            halve(lanes, SIDE / 32, used, &join);
+            halve(lanes, SIDE / 64, used, &join);
+            *to = lanes[0];
+        }
     }
 }
 
@@ -93,7 +96,7 @@ macro_rules! part_functions {
             join: $join,
             rows: |rows, to| each_row(rows, to, $unit, $join),
             add: |lanes, held, part| isa::run(AddPart { lanes, held, part, join: $join }),
-            end: |lanes, held| isa::run(EndBlock { lanes, held, join: $join }),
+            end: |lanes, held, to| isa::run(EndBlocks { lanes, held, to, join: $join }),
         };
     };
 }
@@ -123,6 +126,8 @@ impl JoinedParts {
 
     /// Elements after which a branch of the tree ends: other branches can be joined by themselves.
     pub const BRANCH: usize = 16 * BLOCK;
+    /// Elements of a block.
+    pub const BLOCK: usize = BLOCK;
 
     /// The next elements.
     pub fn push(&mut self, mut part: &[f32]) {
@@ -143,6 +148,22 @@ impl JoinedParts {
         }
     }
 
+    /// The lanes in which the next elements can be joined: element `i` of these in lane `i % SIDE`. No block ends within them, and what
+    /// came before filled all lanes equally; [`JoinedParts::joined`] says then how many they were.
+    pub fn lanes(&mut self) -> *mut f32 {
+        debug_assert_eq!(self.held % SIDE, 0, "elements begin in the first lane");
+        self.lanes.as_mut_ptr()
+    }
+
+    /// Elements were joined in the lanes.
+    pub fn joined(&mut self, elements: usize) {
+        self.held += elements;
+        assert!(self.held <= BLOCK, "no block ends within elements that are joined in lanes");
+        if self.held == BLOCK {
+            self.end_block();
+        }
+    }
+
     /// The result of a branch that was joined by itself, behind whole ones of the same length: [`JoinedParts::BRANCH`] elements or
     /// that twice, four times and so on.
     pub fn push_branch(&mut self, result: f32) {
@@ -150,7 +171,9 @@ impl JoinedParts {
     }
 
     fn end_block(&mut self) {
-        self.blocks.push((self.by.end)(&mut self.lanes, self.held), self.by.join);
+        let mut end = [self.by.unit];
+        (self.by.end)(std::slice::from_mut(&mut self.lanes), self.held, &mut end);
+        self.blocks.push(end[0], self.by.join);
         (self.lanes, self.held) = ([self.by.unit; SIDE], 0);
     }
 
@@ -176,6 +199,12 @@ pub fn row_maxima(rows: &[f32], to: &mut [f32]) {
 /// Their smallest elements, or NaN.
 pub fn row_minima(rows: &[f32], to: &mut [f32]) {
     (SMALLEST.rows)(rows, to);
+}
+
+/// The sums of rows of `len` elements, at most a block, which were added up in lanes: element `i` in lane `i % SIDE`.
+pub fn lane_sums(lanes: &mut [[f32; SIDE]], len: usize, to: &mut [f32]) {
+    assert!(len <= BLOCK, "rows of one block");
+    (SUM.end)(lanes, len, to);
 }
 
 /// Joins as many rows as there are results.

@@ -151,7 +151,7 @@ impl RowCall {
     ) -> usize {
         if let Some(chain) = &self.chain
             // SAFETY: as promised by the caller.
-            && unsafe { chain.run(places, n) }
+            && unsafe { chain.run(places, (n, 1), &[]) }
         {
             return chain.len;
         }

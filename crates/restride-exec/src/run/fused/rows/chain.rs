@@ -2,7 +2,7 @@
 //! in no buffer.
 
 use super::{RowCall, RowPlaces, RowSource, RowTensor, RowWalk, RowWork};
-use crate::machine_code::{CodeBody, MachineCode};
+use crate::machine_code::{CodeBody, CodeItem, LANES, MachineCode};
 use restride_tensor::{DType, Formula, FormulaFn, FormulaTerm};
 use smallvec::SmallVec;
 use std::sync::Arc;
@@ -11,6 +11,8 @@ use std::sync::Arc;
 const ADDRESSES: usize = 24;
 /// Most steps of a chain.
 const STEPS: usize = 512;
+/// Most sums of a chain.
+pub(super) const SUMS: usize = 4;
 
 /// Calls that run as one.
 pub(super) struct RowChain {
@@ -19,6 +21,8 @@ pub(super) struct RowChain {
     shared: Option<Arc<MachineCode>>,
     /// Number of calls.
     pub len: usize,
+    /// How many of its calls are sums, whose addresses come first.
+    pub sums: usize,
     /// What it reads, and what it writes behind that.
     sources: SmallVec<[ChainSource; 8]>,
     results: SmallVec<[ChainResult; 2]>,
@@ -64,9 +68,11 @@ impl RowChain {
         shared: bool,
     ) -> Option<RowChain> {
         let formula = Formula::default();
+        let sums = calls.iter().filter(|call| matches!(call.work, RowWork::Fold(..))).count();
         let mut sources: SmallVec<[ChainSource; 8]> = SmallVec::new();
         let mut results: SmallVec<[ChainResult; 2]> = SmallVec::new();
-        let mut stores: SmallVec<[u16; 2]> = SmallVec::new();
+        let mut added = 0;
+        let mut ends: SmallVec<[CodeItem; 8]> = SmallVec::new();
         let mut slots: SmallVec<[(usize, FormulaTerm<'_>); 8]> = SmallVec::new();
         for (at, (call, f)) in calls.iter().zip(formulas).enumerate() {
             let mut number = |source: ChainSource| {
@@ -75,6 +81,7 @@ impl RowChain {
                     sources.push(source);
                     sources.len() - 1
                 }) as u16
+                    + sums as u16
             };
             let mut operand = |source: &RowSource| match *source {
                 RowSource::Constant(k) => formula.number(constants[k]),
@@ -88,22 +95,34 @@ impl RowChain {
                     operands.push(if shared { formula.shared(k) } else { formula.operand(k) });
                 }
             }
+            if let RowWork::Fold(..) = call.work {
+                ends.push(CodeItem::Sum(operands[0].at(), added));
+                added += 1;
+                continue;
+            }
             let result = f(&operands);
             let result = if call.work.asks() { result.as_number() } else { result };
             slots.extend(call.to.slot.map(|slot| (slot, result)));
             let slot = call.to.slot.filter(|_| read_later(at)).map(ChainResult::Slot);
             for to in slot.into_iter().chain(call.to.tensor.map(ChainResult::Tensor)) {
                 results.push(to);
-                stores.push(result.at());
+                // The number of its address is known when all sources are.
+                ends.push(CodeItem::Store(result.at(), 0));
             }
         }
-        let (steps, addresses) = (formula.steps(), sources.len() + results.len());
+        let (steps, addresses) = (formula.steps(), sums + sources.len() + results.len());
         if addresses > ADDRESSES || steps.len() > STEPS {
             return None;
         }
-        let numbered = stores.iter().zip(sources.len()..).map(|(step, k)| (*step, k as u16));
-        let body = CodeBody::new(steps, &numbered.collect::<SmallVec<[(u16, u16); 4]>>(), addresses);
-        Some(RowChain { code: MachineCode::of(body)?, shared: None, len: calls.len(), sources, results })
+        let mut next = (sums + sources.len()) as u16;
+        for end in &mut ends {
+            if let CodeItem::Store(_, to) = end {
+                *to = next;
+                next += 1;
+            }
+        }
+        let body = CodeBody::new(steps, &ends, addresses);
+        Some(RowChain { code: MachineCode::of(body)?, shared: None, len: calls.len(), sums, sources, results })
     }
 
     /// Whether it always computes its calls as one: they have no scales of channels.
@@ -123,10 +142,11 @@ impl RowChain {
         }))
     }
 
-    /// Computes `n` elements, if calls have one scale for all elements or one for each: whether it did.
+    /// Computes the elements of some rows behind each other, `n` a row, if calls have one scale for all elements or one for each: whether
+    /// it did. Sums of a row are added up in `lanes`, for each sum [`LANES`] a row.
     ///
     /// # Safety
-    /// The places are valid for `n` elements; no one else uses the results' elements, which share cells only with operands of the same
+    /// The places are valid for all elements; no one else uses the results' elements, which share cells only with operands of the same
     /// index.
     pub unsafe fn run<'a>(
         &self,
@@ -138,19 +158,21 @@ impl RowChain {
             impl Fn(usize) -> *mut f32,
             impl Fn(usize, &[f32]),
         >,
-        n: usize,
+        (n, rows): (usize, usize),
+        lanes: &[*mut f32],
     ) -> bool {
         let mut addresses = [std::ptr::null_mut(); ADDRESSES];
+        addresses[..self.sums].copy_from_slice(&lanes[..self.sums]);
         let mut apart: SmallVec<[(usize, *mut f32); 2]> = SmallVec::new();
         // Whether all elements have one scale and one shift, or each has its own.
         let mut one = None;
-        for (to, source) in addresses.iter_mut().zip(&self.sources) {
+        for (to, source) in addresses[self.sums..].iter_mut().zip(&self.sources) {
             let row = match *source {
                 ChainSource::Row(source) => (places.source)(source),
                 ChainSource::Scales(k) | ChainSource::Shifts(k) => {
                     let Some((scales, shifts)) = (places.factors)(k) else { return false };
                     let shared = scales.len() == 1;
-                    if *one.get_or_insert(shared) != shared || !shared && scales.len() < n {
+                    if *one.get_or_insert(shared) != shared || !shared && scales.len() < n * rows {
                         return false;
                     }
                     if matches!(source, ChainSource::Scales(_)) { scales } else { shifts }
@@ -159,7 +181,7 @@ impl RowChain {
             *to = row.as_ptr().cast_mut();
         }
         let code = self.shared.as_ref().filter(|_| one == Some(true)).unwrap_or(&self.code);
-        for (to, result) in addresses[self.sources.len()..].iter_mut().zip(&self.results) {
+        for (to, result) in addresses[self.sums + self.sources.len()..].iter_mut().zip(&self.results) {
             *to = match *result {
                 ChainResult::Slot(k) => (places.slot)(k),
                 ChainResult::Tensor(k) => (places.tensor)(k).unwrap_or_else(|| {
@@ -168,11 +190,14 @@ impl RowChain {
                 }),
             };
         }
+        let count = self.sums + self.sources.len() + self.results.len();
+        let mut distances = [(n * size_of::<f32>()) as isize; ADDRESSES];
+        distances[..self.sums].fill((LANES * size_of::<f32>()) as isize);
         // SAFETY: as promised by the caller.
-        unsafe { code.run(&addresses[..self.sources.len() + self.results.len()], n) };
+        unsafe { code.run(&mut addresses[..count], &distances[..count], n, rows) };
         for (k, from) in apart {
             // SAFETY: what was just written.
-            (places.store)(k, unsafe { std::slice::from_raw_parts(from, n) });
+            (places.store)(k, unsafe { std::slice::from_raw_parts(from, n * rows) });
         }
         true
     }
@@ -196,12 +221,14 @@ impl RowChain {
         let all: Option<SmallVec<[usize; 8]>> = read.chain(written).map(|k| k.filter(neighbours)).collect();
         let Some(all) = all else { return false };
         let mut addresses = [std::ptr::null_mut(); ADDRESSES];
-        walk.for_each(|at| {
-            for (to, &k) in addresses.iter_mut().zip(&all) {
+        walk.for_each_run(|at, steps, rows| {
+            let mut distances = [0; ADDRESSES];
+            for ((to, apart), &k) in addresses.iter_mut().zip(&mut distances).zip(&all) {
                 *to = tensors[k].cell(bases[k], at[k]).cast();
+                *apart = steps.map_or(0, |steps| steps[k] * size_of::<f32>() as isize);
             }
             // SAFETY: as promised by the caller.
-            unsafe { self.code.run(&addresses[..all.len()], walk.len) };
+            unsafe { self.code.run(&mut addresses[..all.len()], &distances[..all.len()], walk.len, rows) };
         });
         true
     }

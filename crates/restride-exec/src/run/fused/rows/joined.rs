@@ -4,10 +4,11 @@
 //! all rows of the block at once. A single long row is shared by threads in branches of the reductions' trees, which give the same
 //! bits for any number of threads.
 
+use super::chain::{RowChain, SUMS};
 use super::walk::RowWalk;
 use super::{LINE, MOST, OPERANDS, PART, RowCall, RowPlaces, RowProgram, RowSource, RowWork, SlotUse, TileSource, ask};
 use restride_ir::{Ctx, RowExtent, RowJoin, RowSpace};
-use restride_kernels::reduce::parts::{JoinedParts, row_maxima, row_minima, row_sums};
+use restride_kernels::reduce::parts::{JoinedParts, SIDE, lane_sums, row_maxima, row_minima, row_sums};
 use restride_kernels::support::convert::{fill_singles, load_singles, store_singles};
 use restride_kernels::support::par;
 use restride_kernels::support::stack::Stack;
@@ -18,11 +19,13 @@ use std::ops::{Range, RangeInclusive};
 /// Elements of what is kept of rows, at most.
 const KEPT_ROWS: usize = RowSpace::KEPT as usize;
 /// Elements of all buffers: what is kept, parts, and what rows have one of.
-const ROOM: usize = KEPT_ROWS + PARTS + MOST * (ROWS + 2 * LINE);
+const ROOM: usize = KEPT_ROWS + PARTS + MOST * (ROWS + 2 * LINE) + SUMS * SUM_ROWS * SIDE;
 /// Elements of all parts: a first cache and a half.
 const PARTS: usize = 12288;
 /// Most rows of a block.
 const ROWS: usize = 64;
+/// Most rows whose sums are added up at a time.
+const SUM_ROWS: usize = 16;
 /// Most branches of a row.
 const BRANCHES: usize = 64;
 /// Most reductions of a row that threads share.
@@ -38,10 +41,13 @@ struct RowBuffers {
     /// Rows of a block.
     rows: usize,
     spare: usize,
+    /// Lanes that sums of whole rows are added up in.
+    lanes: usize,
+    /// In order of the slots; of those that are in memory.
     slots: SmallVec<[usize; 16]>,
     /// For what each row has one of, a part of copies.
     spread: SmallVec<[Option<usize>; 16]>,
-    constants: SmallVec<[usize; 8]>,
+    constants: SmallVec<[Option<usize>; 8]>,
     /// Of tensors that element calls cannot read or write where they are.
     apart: SmallVec<[Option<usize>; 8]>,
     len: usize,
@@ -119,14 +125,22 @@ impl RowProgram {
             (elements || rows) && self.in_elements(k)
         };
         let apart: SmallVec<[bool; 8]> = (0..self.tensors.len()).map(apart).collect();
-        let parts = self.slots.iter().filter(|s| matches!(s, SlotUse::Part | SlotUse::Spread)).count();
-        let count = 1 + parts + self.constants.len() + apart.iter().filter(|a| **a).count();
-        // Whole parts of the reductions' blocks, where they have room.
+        let slots = || self.slots.iter().zip(&self.in_memory.slots);
+        let parts = slots().filter(|(s, used)| **used && matches!(s, SlotUse::Part | SlotUse::Spread)).count();
+        let constants = || self.in_memory.constants.iter();
+        let count = 1 + parts + constants().filter(|c| **c).count() + apart.iter().filter(|a| **a).count();
+        let sums = self.calls.iter().filter_map(|c| c.chain.as_ref()).map(|c| c.sums).max().unwrap_or(0);
+        // Whole parts of the reductions' blocks, where they have room; where sums are added up in lanes, parts that no block ends within.
         let width = match PARTS / count {
-            many @ 64.. => many.min(PART) / 64 * 64,
+            many @ 64.. => many.min(PART) / SIDE * SIDE,
+            _ if sums > 0 => SIDE,
             few => few.max(16) / 16 * 16,
         };
-        let width = if inner.len <= width { width / inner.len * inner.len } else { width };
+        let width = match sums {
+            _ if inner.len <= width => width / inner.len * inner.len,
+            0 => width,
+            _ => 1 << width.ilog2(),
+        };
         let len = self.row.iter().map(|d| self.sizes[*d] as usize).product::<usize>();
         let kept = self.slots.iter().filter(|s| **s == SlotUse::Kept).count() * len;
         let rows = KEPT_ROWS.checked_div(kept).map_or(ROWS, |rows| rows.clamp(1, ROWS));
@@ -137,19 +151,20 @@ impl RowProgram {
             at
         };
         let spare = take(width.max(rows));
-        let mut slots = SmallVec::new();
-        let mut spread = SmallVec::new();
-        for s in &self.slots {
-            slots.push(take(match s {
+        let lanes = take(sums * SUM_ROWS * SIDE);
+        let (mut at, mut spread) = (SmallVec::new(), SmallVec::new());
+        for (s, used) in slots() {
+            at.push(take(match s {
+                _ if !used => 0,
                 SlotUse::Part => width,
                 SlotUse::Kept => len * rows,
                 SlotUse::Once | SlotUse::Spread => rows,
             }));
-            spread.push((*s == SlotUse::Spread).then(|| take(width)));
+            spread.push((*used && *s == SlotUse::Spread).then(|| take(width)));
         }
-        let constants = self.constants.iter().map(|_| take(width.max(rows))).collect();
+        let constants = constants().map(|used| used.then(|| take(width.max(rows)))).collect();
         let apart = apart.iter().map(|apart| apart.then(|| take(width))).collect();
-        RowBuffers { width, rows, spare, slots, spread, constants, apart, len: used }
+        RowBuffers { width, rows, spare, lanes, slots: at, spread, constants, apart, len: used }
     }
 
     /// Whether a call on elements reads or writes a tensor.
@@ -245,8 +260,8 @@ impl RowProgram {
     ) {
         let mut memory = Stack::<f32, ROOM>::new();
         let memory = memory.zeroed(buffers.len);
-        for (x, at) in self.constants.iter().zip(&buffers.constants) {
-            fill_singles(&mut memory[*at..][..buffers.width.max(buffers.rows)], *x);
+        for (x, at) in self.constants.iter().zip(&buffers.constants).filter_map(|(x, at)| Some((x, (*at)?))) {
+            fill_singles(&mut memory[at..][..buffers.width.max(buffers.rows)], *x);
         }
         let pass = |p: usize| {
             let own = |c: &&RowCall| c.extent.pass() == p && !matches!(c.extent, RowExtent::Once(_));
@@ -269,6 +284,11 @@ impl JoinedBox<'_> {
     /// An address in the memory of the buffers.
     fn buffer(&self, at: usize) -> *mut f32 {
         self.memory.wrapping_add(at)
+    }
+
+    /// The buffer of a constant.
+    fn constant(&self, k: usize) -> *mut f32 {
+        self.buffer(self.buffers.constants[k].expect("a buffer for what is in memory"))
     }
 
     /// The reductions of a pass, of no elements yet.
@@ -358,7 +378,9 @@ impl JoinedBox<'_> {
             calls.iter().any(|c| written(c) || c.work.sources().contains(&RowSource::Tensor(k)))
         };
         let apart = |k: usize| used(k) && !go_on(k) && buffers.apart[k].is_none();
-        let together = if (0..program.tensors.len()).any(apart) { 1 } else { (buffers.width / len).min(ROWS) };
+        let sums = |c: &&RowCall| sums_of(c).is_some();
+        let most = if calls.iter().any(sums) { SUM_ROWS } else { ROWS };
+        let together = if (0..program.tensors.len()).any(apart) { 1 } else { (buffers.width / len).min(most) };
         for first in (0..block.rows).step_by(together) {
             let rows = together.min(block.rows - first);
             let n = rows * len;
@@ -394,7 +416,7 @@ impl JoinedBox<'_> {
                     RowSource::Tensor(k) if here(k) => self.cell(block, first, k).cast(),
                     RowSource::Tensor(k) => self.buffer(buffers.apart[k].unwrap_or(buffers.spare)),
                     RowSource::Slot(k) => slot(k),
-                    RowSource::Constant(k) => self.buffer(buffers.constants[k]),
+                    RowSource::Constant(k) => self.constant(k),
                 };
                 // SAFETY: elements of a buffer or of a place, which are written when the slice is gone: results that share
                 // cells with an operand of their call go through a buffer, and a call's buffers differ.
@@ -419,6 +441,30 @@ impl JoinedBox<'_> {
             };
             let mut next = 0;
             while let Some(call) = calls.get(next) {
+                if let Some(chain) = sums_of(call) {
+                    let size = SUM_ROWS * SIDE;
+                    let lanes: SmallVec<[*mut f32; SUMS]> =
+                        (0..chain.sums).map(|k| self.buffer(buffers.lanes + k * size)).collect();
+                    for of in &lanes {
+                        // SAFETY: the lanes of a sum, which nothing else uses.
+                        unsafe { out(*of, rows * SIDE) }.fill(0.0);
+                    }
+                    // SAFETY: buffers, cells of the tensors' places.
+                    unsafe { chain.run(&places, (len, rows), &lanes) };
+                    let of_sums = calls[next..][..chain.len].iter().filter(|c| matches!(c.work, RowWork::Fold(..)));
+                    for (call, lanes) in of_sums.zip(lanes) {
+                        let mut results = [0f32; SUM_ROWS];
+                        // SAFETY: as before.
+                        let (lanes, _) = unsafe { out(lanes, rows * SIDE) }.as_chunks_mut();
+                        lane_sums(lanes, len, &mut results[..rows]);
+                        for (row, result) in results[..rows].iter().enumerate() {
+                            // SAFETY: as promised by the caller.
+                            unsafe { self.hand_on(call, block, first + row, *result) };
+                        }
+                    }
+                    next += chain.len;
+                    continue;
+                }
                 if let RowWork::Fold(join, _, x) = &call.work {
                     let mut results = [0f32; ROWS];
                     let results = &mut results[..rows];
@@ -461,7 +507,7 @@ impl JoinedBox<'_> {
                             &loaded[..n]
                         }
                         RowSource::Slot(k) => std::slice::from_raw_parts(self.buffer(self.buffers.slots[k]), n),
-                        RowSource::Constant(k) => std::slice::from_raw_parts(self.buffer(self.buffers.constants[k]), n),
+                        RowSource::Constant(k) => std::slice::from_raw_parts(self.constant(k), n),
                     }
                 };
             }
@@ -526,7 +572,7 @@ impl JoinedBox<'_> {
                             None => cell(k).cast(),
                         },
                         RowSource::Slot(k) => slot(k),
-                        RowSource::Constant(k) => self.buffer(buffers.constants[k]),
+                        RowSource::Constant(k) => self.constant(k),
                     };
                     // SAFETY: elements of a buffer or of a place, which are written when the slice is gone: results that share
                     // cells with an operand of their call go through a buffer, and a call's buffers differ.
@@ -547,6 +593,15 @@ impl JoinedBox<'_> {
                 };
                 let (mut fold, mut next) = (0, 0);
                 while let Some(call) = calls.get(next) {
+                    if let Some(chain) = sums_of(call) {
+                        let of = &mut folds[fold..][..chain.sums];
+                        let lanes: SmallVec<[*mut f32; SUMS]> = of.iter_mut().map(JoinedParts::lanes).collect();
+                        // SAFETY: buffers, cells of the tensors' places.
+                        unsafe { chain.run(&places, (n, 1), &lanes) };
+                        of.iter_mut().for_each(|f| f.joined(n));
+                        (fold, next) = (fold + chain.sums, next + chain.len);
+                        continue;
+                    }
                     if let RowWork::Fold(_, _, x) = &call.work {
                         folds[fold].push(source(*x));
                         (fold, next) = (fold + 1, next + 1);
@@ -559,6 +614,11 @@ impl JoinedBox<'_> {
             before += inner.len;
         });
     }
+}
+
+/// The chain that begins with a call, if it adds up sums.
+fn sums_of(call: &RowCall) -> Option<&RowChain> {
+    call.chain.as_ref().filter(|chain| chain.sums > 0)
 }
 
 /// # Safety

@@ -1,10 +1,12 @@
 //! Programs of functions of rows, made from bodies.
 
-use super::chain::RowChain;
-use super::{ChannelFactors, OPERANDS, RowCall, RowProgram, RowSource, RowTarget, RowTensor, RowWork, SlotUse, TIMES};
+use super::chain::{RowChain, SUMS};
+use super::{
+    ChannelFactors, OPERANDS, RowCall, RowProgram, RowSource, RowTarget, RowTensor, RowWalk, RowWork, SlotUse, TIMES,
+};
 use crate::run::fused::{BodyTypes, TileSource};
 use crate::run::memory::TypedPlace;
-use restride_ir::{Arg, Graph, Node, RowExtent, RowForm, RowOperand, RowSpace, Table, Tiling, ValueId};
+use restride_ir::{Arg, Graph, Node, RowExtent, RowForm, RowJoin, RowOperand, RowSpace, Table, Tiling, ValueId};
 use restride_tensor::{DType, FormulaFn, Layout};
 use smallvec::SmallVec;
 use std::ops::Range;
@@ -169,19 +171,33 @@ impl RowMaker<'_> {
         if self.program.sizes.iter().product::<i64>() < CODE_FROM {
             return;
         }
+        // Sums are added up in the code of the calls before them where a row's parts begin with whole lanes.
+        let one = RowWalk::along(&self.program, &self.program.row, &self.program.sizes).is_one();
+        let is_sum = |call: &RowCall| one && matches!(call.work, RowWork::Fold(RowJoin::Sum, ..));
+        let sum: SmallVec<[bool; 16]> = self.program.calls.iter().map(is_sum).collect();
         let mut first = 0;
         while first < self.program.calls.len() {
-            let formula = |k: usize| self.made[k].formula;
-            let extent = self.program.calls[first].extent;
-            let goes_on = |k: &usize| formula(*k).is_some() && self.program.calls[*k].extent == extent;
+            let formula = |k: usize| match sum[k] {
+                true => Some::<FormulaFn>(|terms| terms[0]),
+                false => self.made[k].formula,
+            };
+            let pass = self.program.calls[first].extent.pass();
+            let mut sums = 0;
+            let mut goes_on = |k: &usize| {
+                let extent = self.program.calls[*k].extent;
+                sums += usize::from(sum[*k]);
+                formula(*k).is_some() && extent.pass() == pass && !matches!(extent, RowExtent::Once(_)) && sums <= SUMS
+            };
             let most = self.program.calls.len().min(first + MOST_CALLS);
             let calls = first..(first..most).find(|k| !goes_on(k)).unwrap_or(most);
-            if calls.len() > 1 && matches!(extent, RowExtent::Elements(_)) {
+            let elements = calls.clone().any(|k| matches!(self.program.calls[k].extent, RowExtent::Elements(_)));
+            if calls.len() > 1 && elements {
                 let formulas: SmallVec<[FormulaFn; 16]> = calls.clone().filter_map(formula).collect();
                 let own: SmallVec<[usize; 16]> = calls.clone().map(|k| self.made[k].at).collect();
                 let read_later = |k: usize| match self.made[calls.start + k].result {
                     Some(v) => self.readers[v].iter().any(|at| !self.is_view(*at) && !own.contains(at)),
-                    None => true,
+                    // The terms of a sum, which is the next call.
+                    None => calls.start + k + 1 == calls.end,
                 };
                 let of = &self.program.calls[calls.clone()];
                 self.program.calls[calls.start].chain =

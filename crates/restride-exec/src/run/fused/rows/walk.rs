@@ -163,11 +163,24 @@ impl RowWalk {
 
     /// Calls `f` for each row with its first element in each layout.
     pub fn for_each(&self, mut f: impl FnMut(&[isize])) {
+        self.through_outer(self.outer.len(), &mut f);
+    }
+
+    /// Calls `f` for runs of rows that are equally far apart: with the first one's first element in each layout, the distances, if there
+    /// are several rows, and their number.
+    pub fn for_each_run(&self, mut f: impl FnMut(&[isize], Option<&[isize]>, usize)) {
+        let Some((last, slower)) = self.outer.split_last() else { return self.for_each(|at| f(at, None, 1)) };
+        let steps = &self.steps[slower.len() * self.start.len()..];
+        self.through_outer(slower.len(), &mut |at| f(at, Some(steps), *last));
+    }
+
+    /// Calls `f` for each index of the slowest dimensions.
+    fn through_outer(&self, dims: usize, f: &mut impl FnMut(&[isize])) {
         let mut at = self.start.clone();
-        let mut index: SmallVec<[usize; 6]> = SmallVec::from_elem(0, self.outer.len());
+        let mut index: SmallVec<[usize; 6]> = SmallVec::from_elem(0, dims);
         loop {
             f(&at);
-            let mut d = self.outer.len();
+            let mut d = dims;
             loop {
                 if d == 0 {
                     return;
