@@ -5,6 +5,7 @@ pub mod aliases;
 mod arena_floor;
 mod args;
 mod build;
+mod cat_parts;
 mod chains;
 pub mod constants;
 mod dce;
@@ -33,6 +34,7 @@ mod symbols;
 pub mod waits;
 
 pub use arena_floor::arena_floor;
+pub use cat_parts::by_parts;
 pub use chains::nested;
 pub use dce::dce;
 pub use functionalize::functionalize;

@@ -39,7 +39,7 @@ fn is_plain_view(def: &OpDef) -> bool {
 
 /// Whether a call computes each element by itself, and fails on none: an element that the program does not read may be the one
 /// that fails.
-fn is_by_element(def: &OpDef, to: DType) -> bool {
+pub fn is_by_element(def: &OpDef, to: DType) -> bool {
     let fails = def.fails.at(to);
     def.pointwise && def.infer.is_some() && def.hop.is_none() && !(def.random || def.effectful || def.strided || fails)
 }
@@ -127,14 +127,14 @@ fn narrowed(
 }
 
 /// A new call of a node's operator, named after an old value.
-fn added(new: &mut Rebuilt<'_>, node: &Node, named: ValueId, args: Vec<Arg>, ty: TensorType) -> ValueId {
+pub fn added(new: &mut Rebuilt<'_>, node: &Node, named: ValueId, args: Vec<Arg>, ty: TensorType) -> ValueId {
     let mut builder = new.builder(node, named);
     let hint = builder.hint.clone();
     builder.node(node.op, args, [(hint, ty)], &node.origin)[0]
 }
 
 /// The type of the one result of a call.
-fn result(graph: &Graph, op: Op, args: &[Arg]) -> Option<TensorType> {
+pub fn result(graph: &Graph, op: Op, args: &[Arg]) -> Option<TensorType> {
     let args = known(args, |v| meta(graph, v))?;
     let def = op.def();
     let types = match (def.view, def.infer) {

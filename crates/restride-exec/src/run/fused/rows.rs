@@ -56,7 +56,7 @@ pub(super) struct RowProgram {
     constants: Vec<f32>,
     /// Buffers for what calls hand on.
     slots: Vec<SlotUse>,
-    /// Whether a slot and a constant are ever read from memory: what a chain alone has is in registers.
+    /// What is ever read from memory or written to it: what a chain alone has is in registers.
     in_memory: BufferUses,
     scales: Vec<ChannelFactors>,
     /// Where calls join elements: the dimensions of a row, slowest first, which are the last ones of the order.
@@ -65,11 +65,14 @@ pub(super) struct RowProgram {
     passes: usize,
 }
 
-/// Which slots and constants calls have in memory.
+/// What calls have in memory, element by element.
 #[derive(Default)]
 struct BufferUses {
     slots: SmallVec<[bool; 16]>,
+    /// Slots that a row has one of, and whose value stands in a row for its calls.
+    spread: SmallVec<[bool; 16]>,
     constants: SmallVec<[bool; 8]>,
+    tensors: SmallVec<[bool; 8]>,
 }
 
 /// What a buffer holds.
@@ -113,9 +116,11 @@ struct RowCall {
 }
 
 /// Where calls on a part of a row find its elements, as addresses of the first ones.
-struct RowPlaces<S, F, L, T, P, W> {
+struct RowPlaces<S, R, F, L, T, P, W> {
     /// The elements of an operand.
     source: S,
+    /// The element of an operand that has one for all of a row, and how far apart it is, in bytes, from that of the next row.
+    repeated: R,
     /// The scales and shifts of a call: one for all elements, as many as elements, or fewer, which begin anew. `None` where they change
     /// from unit to unit.
     factors: F,
@@ -140,6 +145,7 @@ impl RowCall {
         &self,
         places: &RowPlaces<
             impl Fn(RowSource) -> &'a [f32],
+            impl Fn(RowSource) -> (*mut f32, isize),
             impl Fn(usize) -> Option<(&'a [f32], &'a [f32])>,
             impl Fn(usize) -> *mut f32,
             impl Fn(usize) -> Option<*mut f32>,
@@ -347,23 +353,36 @@ impl RowProgram {
     fn buffer_uses(&self) -> BufferUses {
         let mut uses = BufferUses {
             slots: SmallVec::from_elem(false, self.slots.len()),
+            spread: SmallVec::from_elem(false, self.slots.len()),
             constants: SmallVec::from_elem(false, self.constants.len()),
+            tensors: SmallVec::from_elem(false, self.tensors.len()),
         };
         let mut next = 0;
         while let Some(call) = self.calls.get(next) {
             let chain = call.chain.as_ref().filter(|c| c.is_one());
+            let calls = &self.calls[next..][..chain.map_or(1, |c| c.len)];
+            let elements = |c: &&RowCall| matches!(c.extent, RowExtent::Elements(_));
+            calls.iter().filter(elements).filter_map(|c| c.to.tensor).for_each(|k| uses.tensors[k] = true);
+            let once = matches!(call.extent, RowExtent::Once(_));
+            let mut read = |source: RowSource| match source {
+                RowSource::Slot(k) => {
+                    uses.slots[k] = true;
+                    uses.spread[k] |= !once && self.slots[k] == SlotUse::Spread;
+                }
+                RowSource::Constant(k) => uses.constants[k] = true,
+                RowSource::Tensor(k) => uses.tensors[k] |= !once,
+            };
             match chain {
-                Some(chain) => chain.slots().for_each(|slot| uses.slots[slot] = true),
+                Some(chain) => {
+                    chain.rows_of().for_each(&mut read);
+                    chain.slots().for_each(|slot| uses.slots[slot] = true);
+                }
                 None => {
+                    call.work.sources().iter().copied().for_each(&mut read);
                     call.to.slot.iter().for_each(|slot| uses.slots[*slot] = true);
-                    call.work.sources().iter().for_each(|source| match source {
-                        RowSource::Slot(k) => uses.slots[*k] = true,
-                        RowSource::Constant(k) => uses.constants[*k] = true,
-                        RowSource::Tensor(_) => {}
-                    });
                 }
             }
-            next += chain.map_or(1, |c| c.len);
+            next += calls.len();
         }
         uses
     }
@@ -539,6 +558,8 @@ impl RowProgram {
                 };
                 let places = RowPlaces {
                     source,
+                    // Its chains take such operands as rows.
+                    repeated: |s| (source(s).as_ptr().cast_mut(), 0),
                     factors,
                     slot: |k| used(slots[k]),
                     tensor: |k| runs(k).then(|| cell(k).cast()),

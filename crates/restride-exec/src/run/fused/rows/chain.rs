@@ -19,6 +19,8 @@ pub(super) struct RowChain {
     code: Arc<MachineCode>,
     /// The same where all elements of a part have one scale and one shift, if a call has such.
     shared: Option<Arc<MachineCode>>,
+    /// The same for rows that lie where they are, of which some have one element again and again.
+    rows: Option<Box<RowChain>>,
     /// Number of calls.
     pub len: usize,
     /// How many of its calls are sums, whose addresses come first.
@@ -32,6 +34,8 @@ pub(super) struct RowChain {
 #[derive(Clone, Copy, PartialEq)]
 enum ChainSource {
     Row(RowSource),
+    /// A source that has one element for all of a row.
+    Shared(RowSource),
     /// The scales of this number.
     Scales(usize),
     Shifts(usize),
@@ -45,18 +49,25 @@ enum ChainResult {
 }
 
 impl RowChain {
-    /// The chain of some calls with their formulas. `read_later` says whether a call behind the chain reads the buffer of one of them.
+    /// The chain of some calls with their formulas. `read_later` says whether a call behind the chain reads the buffer of one of them, and
+    /// `repeats` whether a source has one element for all of a row. In a program that joins rows all calls run on whole rows, or parts of one.
     pub fn of(
         calls: &[RowCall],
         formulas: &[FormulaFn],
         constants: &[f32],
         read_later: impl Fn(usize) -> bool,
+        repeats: impl Fn(RowSource) -> bool,
+        joined: bool,
     ) -> Option<RowChain> {
         let scaled = calls.iter().any(|call| matches!(call.work, RowWork::Scale(..)));
-        let shared =
-            if scaled { Some(RowChain::with(calls, formulas, constants, &read_later, true)?.code) } else { None };
-        let chain = RowChain::with(calls, formulas, constants, &read_later, false)?;
-        Some(RowChain { shared, ..chain })
+        let with = |one_scale: bool, repeats: &dyn Fn(RowSource) -> bool| {
+            RowChain::with(calls, formulas, constants, &read_later, one_scale, repeats)
+        };
+        let shared = if scaled { Some(with(true, &|_| false)?.code) } else { None };
+        let chain = if joined { with(false, &repeats)? } else { with(false, &|_| false)? };
+        let some = |s: &ChainSource| matches!(s, ChainSource::Row(source) if repeats(*source));
+        let rows = chain.sources.iter().any(some).then(|| with(false, &repeats).map(Box::new)).flatten();
+        Some(RowChain { shared, rows, ..chain })
     }
 
     /// As [`RowChain::of`], with one scale and one shift for all elements, or one for each.
@@ -66,6 +77,7 @@ impl RowChain {
         constants: &[f32],
         read_later: &dyn Fn(usize) -> bool,
         shared: bool,
+        repeats: &dyn Fn(RowSource) -> bool,
     ) -> Option<RowChain> {
         let formula = Formula::default();
         let sums = calls.iter().filter(|call| matches!(call.work, RowWork::Fold(..))).count();
@@ -86,6 +98,7 @@ impl RowChain {
             let mut operand = |source: &RowSource| match *source {
                 RowSource::Constant(k) => formula.number(constants[k]),
                 RowSource::Slot(k) if let Some((_, term)) = slots.iter().rev().find(|(own, _)| *own == k) => *term,
+                _ if repeats(*source) => formula.shared(number(ChainSource::Shared(*source))),
                 _ => formula.operand(number(ChainSource::Row(*source))),
             };
             let mut operands: SmallVec<[FormulaTerm<'_>; 8]> = call.work.sources().iter().map(&mut operand).collect();
@@ -122,7 +135,8 @@ impl RowChain {
             }
         }
         let body = CodeBody::new(steps, &ends, addresses);
-        Some(RowChain { code: MachineCode::of(body)?, shared: None, len: calls.len(), sums, sources, results })
+        let code = MachineCode::of(body)?;
+        Some(RowChain { code, shared: None, rows: None, len: calls.len(), sums, sources, results })
     }
 
     /// Whether it always computes its calls as one: they have no scales of channels.
@@ -130,16 +144,24 @@ impl RowChain {
         self.shared.is_none()
     }
 
-    /// The slots that it reads or writes in memory.
+    /// The slots that it reads or writes in memory, element by element.
     pub fn slots(&self) -> impl Iterator<Item = usize> {
-        let read = self.sources.iter().filter_map(|s| match s {
-            ChainSource::Row(RowSource::Slot(k)) => Some(*k),
+        let read = self.rows_of().filter_map(|s| match s {
+            RowSource::Slot(k) => Some(k),
             _ => None,
         });
         read.chain(self.results.iter().filter_map(|r| match r {
             ChainResult::Slot(k) => Some(*k),
             ChainResult::Tensor(_) => None,
         }))
+    }
+
+    /// The sources that it reads element by element.
+    pub fn rows_of(&self) -> impl Iterator<Item = RowSource> {
+        self.sources.iter().filter_map(|s| match s {
+            ChainSource::Row(source) => Some(*source),
+            _ => None,
+        })
     }
 
     /// Computes the elements of some rows behind each other, `n` a row, if calls have one scale for all elements or one for each: whether
@@ -152,6 +174,7 @@ impl RowChain {
         &self,
         places: &RowPlaces<
             impl Fn(RowSource) -> &'a [f32],
+            impl Fn(RowSource) -> (*mut f32, isize),
             impl Fn(usize) -> Option<(&'a [f32], &'a [f32])>,
             impl Fn(usize) -> *mut f32,
             impl Fn(usize) -> Option<*mut f32>,
@@ -166,8 +189,16 @@ impl RowChain {
         let mut apart: SmallVec<[(usize, *mut f32); 2]> = SmallVec::new();
         // Whether all elements have one scale and one shift, or each has its own.
         let mut one = None;
-        for (to, source) in addresses[self.sums..].iter_mut().zip(&self.sources) {
+        let mut distances = [(n * size_of::<f32>()) as isize; ADDRESSES];
+        distances[..self.sums].fill((LANES * size_of::<f32>()) as isize);
+        for ((to, apart), source) in
+            addresses[self.sums..].iter_mut().zip(&mut distances[self.sums..]).zip(&self.sources)
+        {
             let row = match *source {
+                ChainSource::Shared(source) => {
+                    (*to, *apart) = (places.repeated)(source);
+                    continue;
+                }
                 ChainSource::Row(source) => (places.source)(source),
                 ChainSource::Scales(k) | ChainSource::Shifts(k) => {
                     let Some((scales, shifts)) = (places.factors)(k) else { return false };
@@ -191,8 +222,6 @@ impl RowChain {
             };
         }
         let count = self.sums + self.sources.len() + self.results.len();
-        let mut distances = [(n * size_of::<f32>()) as isize; ADDRESSES];
-        distances[..self.sums].fill((LANES * size_of::<f32>()) as isize);
         // SAFETY: as promised by the caller.
         unsafe { code.run(&mut addresses[..count], &distances[..count], n, rows) };
         for (k, from) in apart {
@@ -202,23 +231,25 @@ impl RowChain {
         true
     }
 
-    /// Computes all rows of a walk where they lie, if the elements of all that it reads and writes are neighbours in memory, of `f32`:
-    /// whether it did.
+    /// Computes all rows of a walk where they lie, if the elements of all that it reads and writes are neighbours in memory or one for all
+    /// of a row, of `f32`: whether it did.
     ///
     /// # Safety
     /// The addresses are valid as far as the walk reaches. No one else uses the results' elements, which share cells only with operands
     /// of the same index.
     pub unsafe fn run_rows(&self, walk: &RowWalk, tensors: &[RowTensor], bases: &[*mut u8]) -> bool {
-        let read = self.sources.iter().map(|source| match source {
-            ChainSource::Row(RowSource::Tensor(k)) => Some(*k),
+        let chain = self.rows.as_deref().unwrap_or(self);
+        let read = chain.sources.iter().map(|source| match source {
+            ChainSource::Row(RowSource::Tensor(k)) => Some((*k, 1)),
+            ChainSource::Shared(RowSource::Tensor(k)) => Some((*k, 0)),
             _ => None,
         });
-        let written = self.results.iter().map(|result| match result {
-            ChainResult::Tensor(k) => Some(*k),
+        let written = chain.results.iter().map(|result| match result {
+            ChainResult::Tensor(k) => Some((*k, 1)),
             ChainResult::Slot(_) => None,
         });
-        let neighbours = |k: &usize| walk.strides[*k] == 1 && tensors[*k].dtype == DType::F32;
-        let all: Option<SmallVec<[usize; 8]>> = read.chain(written).map(|k| k.filter(neighbours)).collect();
+        let lies = |(k, stride): &(usize, isize)| walk.strides[*k] == *stride && tensors[*k].dtype == DType::F32;
+        let all: Option<SmallVec<[usize; 8]>> = read.chain(written).map(|k| Some(k.filter(lies)?.0)).collect();
         let Some(all) = all else { return false };
         let mut addresses = [std::ptr::null_mut(); ADDRESSES];
         walk.for_each_run(|at, steps, rows| {
@@ -228,7 +259,7 @@ impl RowChain {
                 *apart = steps.map_or(0, |steps| steps[k] * size_of::<f32>() as isize);
             }
             // SAFETY: as promised by the caller.
-            unsafe { self.code.run(&mut addresses[..all.len()], &distances[..all.len()], walk.len, rows) };
+            unsafe { chain.code.run(&mut addresses[..all.len()], &distances[..all.len()], walk.len, rows) };
         });
         true
     }

@@ -122,11 +122,11 @@ impl RowProgram {
             let t = &self.tensors[k];
             let rows = several && outer.strides[k] != inner.len as isize;
             let elements = inner.strides[k] != 1 || t.dtype != DType::F32;
-            (elements || rows) && self.in_elements(k)
+            (elements || rows) && self.in_memory.tensors[k]
         };
         let apart: SmallVec<[bool; 8]> = (0..self.tensors.len()).map(apart).collect();
-        let slots = || self.slots.iter().zip(&self.in_memory.slots);
-        let parts = slots().filter(|(s, used)| **used && matches!(s, SlotUse::Part | SlotUse::Spread)).count();
+        let slots = || self.slots.iter().zip(&self.in_memory.slots).zip(&self.in_memory.spread);
+        let parts = slots().filter(|((s, used), spread)| **spread || **used && **s == SlotUse::Part).count();
         let constants = || self.in_memory.constants.iter();
         let count = 1 + parts + constants().filter(|c| **c).count() + apart.iter().filter(|a| **a).count();
         let sums = self.calls.iter().filter_map(|c| c.chain.as_ref()).map(|c| c.sums).max().unwrap_or(0);
@@ -153,27 +153,18 @@ impl RowProgram {
         let spare = take(width.max(rows));
         let lanes = take(sums * SUM_ROWS * SIDE);
         let (mut at, mut spread) = (SmallVec::new(), SmallVec::new());
-        for (s, used) in slots() {
+        for ((s, used), spreads) in slots() {
             at.push(take(match s {
                 _ if !used => 0,
                 SlotUse::Part => width,
                 SlotUse::Kept => len * rows,
                 SlotUse::Once | SlotUse::Spread => rows,
             }));
-            spread.push((*used && *s == SlotUse::Spread).then(|| take(width)));
+            spread.push(spreads.then(|| take(width)));
         }
         let constants = constants().map(|used| used.then(|| take(width.max(rows)))).collect();
         let apart = apart.iter().map(|apart| apart.then(|| take(width))).collect();
         RowBuffers { width, rows, spare, lanes, slots: at, spread, constants, apart, len: used }
-    }
-
-    /// Whether a call on elements reads or writes a tensor.
-    fn in_elements(&self, k: usize) -> bool {
-        let mut elements = self.calls.iter().filter(|c| !matches!(c.extent, RowExtent::Once(_)));
-        elements.any(|c| {
-            let written = !matches!(c.work, RowWork::Fold(..)) && c.to.tensor == Some(k);
-            written || c.work.sources().contains(&RowSource::Tensor(k))
-        })
     }
 
     /// Runs a box of rows.
@@ -373,11 +364,9 @@ impl JoinedBox<'_> {
         let (len, runs) = (inner.len, |k: usize| inner.strides[k] == 1 && program.tensors[k].dtype == DType::F32);
         let go_on = |k: usize| runs(k) && block.strides[k] == len as isize;
         // Tensors that are read where they are go on from row to row, or it is one row.
-        let used = |k: usize| {
-            let written = |c: &RowCall| !matches!(c.work, RowWork::Fold(..)) && c.to.tensor == Some(k);
-            calls.iter().any(|c| written(c) || c.work.sources().contains(&RowSource::Tensor(k)))
-        };
-        let apart = |k: usize| used(k) && !go_on(k) && buffers.apart[k].is_none();
+        let used =
+            |k: usize| calls.iter().any(|c| c.to.tensor == Some(k) || c.work.sources().contains(&RowSource::Tensor(k)));
+        let apart = |k: usize| program.in_memory.tensors[k] && used(k) && !go_on(k) && buffers.apart[k].is_none();
         let sums = |c: &&RowCall| sums_of(c).is_some();
         let most = if calls.iter().any(sums) { SUM_ROWS } else { ROWS };
         let together = if (0..program.tensors.len()).any(apart) { 1 } else { (buffers.width / len).min(most) };
@@ -431,8 +420,15 @@ impl JoinedBox<'_> {
                     }
                 }
             };
+            let cells = |k: usize| (self.cell(block, first, k).cast(), block.strides[k] * size_of::<f32>() as isize);
+            let repeated = |s: RowSource| match s {
+                RowSource::Tensor(k) => cells(k),
+                RowSource::Slot(k) => (self.buffer(buffers.slots[k] + first), size_of::<f32>() as isize),
+                RowSource::Constant(k) => (self.constant(k), 0),
+            };
             let places = RowPlaces {
                 source,
+                repeated,
                 factors: |_| None,
                 slot,
                 tensor: |k| here(k).then(|| self.cell(block, first, k).cast()),
@@ -583,8 +579,14 @@ impl JoinedBox<'_> {
                     // SAFETY: cells of the result's place, which no slice shows now.
                     unsafe { store_singles(program.tensors[k].dtype, cell(k), 0, inner.strides[k], results) };
                 };
+                let repeated = |s: RowSource| match s {
+                    RowSource::Tensor(k) => (cell(k).cast(), 0),
+                    RowSource::Slot(k) => (self.buffer(buffers.slots[k] + row), 0),
+                    RowSource::Constant(k) => (self.constant(k), 0),
+                };
                 let places = RowPlaces {
                     source,
+                    repeated,
                     factors: |_| None,
                     slot,
                     tensor: |k| runs(k).then(|| cell(k).cast()),

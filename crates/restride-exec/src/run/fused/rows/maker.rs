@@ -172,7 +172,21 @@ impl RowMaker<'_> {
             return;
         }
         // Sums are added up in the code of the calls before them where a row's parts begin with whole lanes.
-        let one = RowWalk::along(&self.program, &self.program.row, &self.program.sizes).is_one();
+        let inner = RowWalk::along(&self.program, &self.program.row, &self.program.sizes);
+        let (one, joined) = (inner.is_one(), !self.program.row.is_empty());
+        let fastest = self.program.order.iter().rev().find(|d| self.program.sizes[**d] != 1).copied();
+        let repeats: SmallVec<[bool; 8]> = (self.program.tensors.iter().enumerate())
+            .map(|(k, t)| {
+                let step = if joined { Some(inner.strides[k]) } else { fastest.map(|d| t.strides[d]) };
+                t.dtype == DType::F32 && step == Some(0)
+            })
+            .collect();
+        let spread: SmallVec<[bool; 16]> = self.program.slots.iter().map(|s| *s == SlotUse::Spread).collect();
+        let repeats = |source: RowSource| match source {
+            RowSource::Tensor(k) => repeats[k],
+            RowSource::Slot(k) => spread[k],
+            RowSource::Constant(_) => false,
+        };
         let is_sum = |call: &RowCall| one && matches!(call.work, RowWork::Fold(RowJoin::Sum, ..));
         let sum: SmallVec<[bool; 16]> = self.program.calls.iter().map(is_sum).collect();
         let mut first = 0;
@@ -191,7 +205,9 @@ impl RowMaker<'_> {
             let most = self.program.calls.len().min(first + MOST_CALLS);
             let calls = first..(first..most).find(|k| !goes_on(k)).unwrap_or(most);
             let elements = calls.clone().any(|k| matches!(self.program.calls[k].extent, RowExtent::Elements(_)));
-            if calls.len() > 1 && elements {
+            // A single call is one where an operand has one element for all of a row.
+            let single = |k: usize| joined && self.program.calls[k].work.sources().iter().any(|s| repeats(*s));
+            if elements && (calls.len() > 1 || single(first)) {
                 let formulas: SmallVec<[FormulaFn; 16]> = calls.clone().filter_map(formula).collect();
                 let own: SmallVec<[usize; 16]> = calls.clone().map(|k| self.made[k].at).collect();
                 let read_later = |k: usize| match self.made[calls.start + k].result {
@@ -201,7 +217,7 @@ impl RowMaker<'_> {
                 };
                 let of = &self.program.calls[calls.clone()];
                 self.program.calls[calls.start].chain =
-                    RowChain::of(of, &formulas, &self.program.constants, read_later);
+                    RowChain::of(of, &formulas, &self.program.constants, read_later, repeats, joined);
             }
             first = calls.end.max(first + 1);
         }

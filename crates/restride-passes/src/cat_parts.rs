@@ -1,0 +1,260 @@
+//! Chains of calls on elements behind a `cat`, computed part by part.
+//!
+//! A rotary embedding, `add(mul(q, cos), mul(cat(neg(b), a), sin))`, is a `cat` of two such sums, of parts of `q`, `cos` and `sin`. Fusion
+//! computes each sum in its part of the result, so neither the inner `cat` nor what it joins is written. Every element keeps its bits.
+//!
+//! A `cat` stays where it is if an operand is made by an operator on more than elements, as a product: that is computed in its place
+//! in the `cat`, which the chain then overwrites.
+
+use crate::build::Rebuilt;
+use crate::build::rebuild;
+use crate::dce;
+use crate::parts::{added, is_by_element, result};
+use crate::simplify::meta;
+use restride_ir::{
+    Arg, Args, CollectTree, Expr, Graph, GraphId, Layout, Movement, Node, NodeId, Program, Result, Table, ValueId,
+};
+use restride_ops::lookup;
+use std::collections::BTreeMap;
+
+/// Most operands of a `cat` whose chain is computed in parts.
+const PARTS: usize = 4;
+/// Fewest neighbouring elements of a part, and fewest of the whole.
+const ROW: i64 = 16;
+const WHOLE: i64 = 256;
+/// Most calls of a chain.
+const CALLS: u32 = 24;
+
+/// Computes chains behind a `cat` in parts.
+///
+/// # Errors
+/// A valid lowered program gives none.
+pub fn by_parts(program: Program) -> Result<Program> {
+    let splits: BTreeMap<GraphId, Table<NodeId, Option<ChainSplit>>> =
+        program.graphs.iter().filter_map(|(id, g)| Some((id, chain_splits(g)?))).collect_map();
+    if splits.is_empty() {
+        return Ok(program);
+    }
+    let makers: BTreeMap<GraphId, Readers> =
+        splits.keys().map(|id| (*id, Readers::of(&program.graphs[*id]))).collect_map();
+    let mut out = rebuild(&program, |new, node| {
+        let root = node.results.first().and_then(|r| makers.get(&new.id)?.maker[*r]);
+        let split = root.and_then(|root| splits.get(&new.id)?[root].as_ref());
+        if !split.is_some_and(|split| in_parts(new, node, split, &makers[&new.id])) {
+            let args = new.args(node);
+            new.keep(node, args);
+        }
+        Ok(())
+    })?;
+    dce(&mut out);
+    Ok(out)
+}
+
+/// How the chain that ends with a call is cut.
+#[derive(Clone, PartialEq, Eq)]
+struct ChainSplit {
+    /// The dimension, counted from the last one, which is 1.
+    from_end: usize,
+    /// Sizes of the parts in it.
+    sizes: Vec<i64>,
+}
+
+/// Who makes each value, how often it is read, outputs included, and by whom last.
+struct Readers {
+    maker: Table<ValueId, Option<NodeId>>,
+    count: Table<ValueId, u32>,
+    last: Table<ValueId, Option<NodeId>>,
+}
+
+impl Readers {
+    fn of(graph: &Graph) -> Readers {
+        let mut readers = Readers { maker: Table::new(), count: Table::new(), last: Table::new() };
+        for (id, node) in graph.ordered() {
+            for v in node.operands() {
+                *readers.count.entry(v) += 1;
+                readers.last.set(v, Some(id));
+            }
+            node.results.iter().for_each(|r| readers.maker.set(*r, Some(id)));
+        }
+        graph.output_values().for_each(|v| *readers.count.entry(v) += 1);
+        readers
+    }
+
+    /// The one reader of a value, which reads it once.
+    fn only(&self, v: ValueId) -> Option<NodeId> {
+        self.last[v].filter(|_| self.count[v] == 1)
+    }
+}
+
+/// The chains of a graph that are cut, by their last calls; `None` if there are none.
+fn chain_splits(graph: &Graph) -> Option<Table<NodeId, Option<ChainSplit>>> {
+    let assembles = |n: &Node| matches!(n.op.def().movement, Some(Movement::Assemble(_)));
+    if !graph.ordered().any(|(_, node)| assembles(node)) {
+        return None;
+    }
+    let readers = Readers::of(graph);
+    let mut splits: Table<NodeId, Option<ChainSplit>> = Table::with_capacity(graph.nodes.len());
+    let mut some = false;
+    for (_, node) in graph.ordered() {
+        let Some(split) = cut(graph, node).filter(|_| node.operands().all(|v| is_cheap(graph, &readers, v))) else {
+            continue;
+        };
+        let Some(root) = last_of_chain(graph, &readers, node.results[0]) else { continue };
+        if splits[root].as_ref().is_none_or(|known| *known == split) {
+            splits.set(root, Some(split));
+            some = true;
+        }
+    }
+    some.then_some(splits)
+}
+
+/// How a `cat` of row-major parts cuts its result.
+fn cut(graph: &Graph, node: &Node) -> Option<ChainSplit> {
+    let Some(Movement::Assemble(pieces)) = node.op.def().movement else { return None };
+    let whole = meta(graph, *node.results.first()?)?;
+    let (rank, n) = (whole.layout.rank(), whole.layout.numel());
+    let metas: Vec<_> = node.operands().map(|v| meta(graph, v)).collect::<Option<_>>()?;
+    let differs = |d: &usize| metas.iter().any(|m| m.layout.sizes.get(*d) != Some(&whole.layout.sizes[*d]));
+    let dim = (0..rank).find(differs)?;
+    let fits = |m: &restride_ir::Meta| {
+        let others = (0..rank).filter(|d| *d != dim);
+        m.dtype == whole.dtype
+            && m.layout.rank() == rank
+            && others.into_iter().all(|d| m.layout.sizes[d] == whole.layout.sizes[d])
+    };
+    let inner: i64 = whole.layout.sizes[dim + 1..].iter().product();
+    let sizes: Vec<i64> = metas.iter().filter(|m| fits(m)).map(|m| m.layout.sizes[dim]).collect();
+    let long = sizes.iter().all(|n| n * inner >= ROW);
+    if sizes.len() != metas.len() || !(2..=PARTS).contains(&sizes.len()) || n < WHOLE || !long {
+        return None;
+    }
+    // Each operand has its part, behind those before it.
+    let args = crate::args::known(&node.args, |v| meta(graph, v))?;
+    let rows = Layout::contiguous(&whole.layout.sizes);
+    let parts = pieces(&Args(&args), &rows).ok()?;
+    let mut start = 0;
+    for (k, (part, size)) in parts.iter().zip(&sizes).enumerate() {
+        let own = rows.slice(dim as i64, Some(&start), Some(&(start + size)), &1).ok()?;
+        if part.operand != k || part.region != own {
+            return None;
+        }
+        start += size;
+    }
+    (parts.len() == sizes.len() && start == whole.layout.sizes[dim])
+        .then_some(ChainSplit { from_end: rank - dim, sizes })
+}
+
+/// Whether the operand of a `cat` is computed element by element for it alone, or must be copied into it.
+fn is_cheap(graph: &Graph, readers: &Readers, v: ValueId) -> bool {
+    let Some(maker) = readers.maker[v].map(|m| &graph.nodes[m]) else { return true };
+    let Some(to) = meta(graph, v) else { return false };
+    if maker.op.is_view() {
+        let base = maker.args.get(maker.op.def().base as usize);
+        let Some(Arg::Value(base)) = base else { return false };
+        let all = meta(graph, *base).is_some_and(|m| m.layout.numel() == to.layout.numel());
+        return !all || readers.count[*base] > 1 || is_cheap(graph, readers, *base);
+    }
+    readers.count[v] > 1 || is_by_element(maker.op.def(), to.dtype)
+}
+
+/// The last of the calls on elements that read a value, each the one before it alone.
+fn last_of_chain(graph: &Graph, readers: &Readers, mut v: ValueId) -> Option<NodeId> {
+    let sizes = meta(graph, v)?.layout.sizes;
+    let mut last = None;
+    while let Some(reader) = readers.only(v).filter(|r| is_by_elements(graph, &graph.nodes[*r])) {
+        v = graph.nodes[reader].results[0];
+        if meta(graph, v).is_none_or(|m| m.layout.sizes != sizes) {
+            break;
+        }
+        last = Some(reader);
+    }
+    last
+}
+
+/// Whether a call computes each element of its one result of the elements of its operands at the same index.
+fn is_by_elements(graph: &Graph, node: &Node) -> bool {
+    let &[r] = &node.results[..] else { return false };
+    let Some(to) = meta(graph, r) else { return false };
+    let broadcasts = |v: ValueId| {
+        meta(graph, v).is_some_and(|from| {
+            let (from, to) = (&from.layout.sizes, &to.layout.sizes);
+            from.len() <= to.len() && from.iter().rev().zip(to.iter().rev()).all(|(a, b)| a == b || *a == 1)
+        })
+    };
+    is_by_element(node.op.def(), to.dtype) && node.operands().all(broadcasts)
+}
+
+/// Computes the chain that ends with a node in parts; false if it is not what it is taken for.
+fn in_parts(new: &mut Rebuilt<'_>, node: &Node, split: &ChainSplit, readers: &Readers) -> bool {
+    let (old, r) = (new.old, node.results[0]);
+    let Some(whole) = meta(old, r).filter(|m| m.layout.is_contiguous()) else { return false };
+    let mut made = Vec::with_capacity(split.sizes.len());
+    for k in 0..split.sizes.len() {
+        let mut part = ChainPart { split, k, readers, known: BTreeMap::new(), left: CALLS };
+        let Some(value) = part.of(new, r) else { return false };
+        made.push(Some(value));
+    }
+    let cat = lookup("aten.cat.default").expect("the operator table has aten.cat");
+    let dim = (whole.layout.rank() - split.from_end) as i64;
+    let args = vec![Arg::Values(made), Arg::Scalar(Expr::Int(dim))];
+    let Some(ty) = result(&new.graph, cat, &args).filter(|ty| ty.known().as_ref() == Some(&whole)) else {
+        return false;
+    };
+    let made = new.builder(node, r).call("aten.cat.default", args, ty);
+    new.map.set(r, Some(made));
+    true
+}
+
+/// A part of a chain under construction.
+struct ChainPart<'a> {
+    split: &'a ChainSplit,
+    /// Which.
+    k: usize,
+    readers: &'a Readers,
+    /// What was made of old values.
+    known: BTreeMap<ValueId, ValueId>,
+    /// Calls that it may still have.
+    left: u32,
+}
+
+impl ChainPart<'_> {
+    /// The part of an old value.
+    fn of(&mut self, new: &mut Rebuilt<'_>, v: ValueId) -> Option<ValueId> {
+        if let Some(made) = self.known.get(&v) {
+            return Some(*made);
+        }
+        let old = new.old;
+        let from = meta(old, v)?;
+        let dim = from.layout.rank().checked_sub(self.split.from_end);
+        let Some(dim) = dim.filter(|d| from.layout.sizes[*d] != 1) else { return new.map[v] };
+        // The chain's last call is read by others, its further ones by the chain alone.
+        let first = self.left == CALLS;
+        let maker = self.readers.maker[v].filter(|_| first || self.readers.count[v] == 1).map(|m| &old.nodes[m]);
+        let made = match maker {
+            Some(maker) if cut(old, maker).is_some_and(|own| own == *self.split) => {
+                new.map[maker.operands().nth(self.k)?]?
+            }
+            Some(maker) if is_by_elements(old, maker) && self.left > 0 => {
+                self.left -= 1;
+                let args = maker.args.iter().map(|a| a.try_map(|x| self.of(new, *x).ok_or(()), |e| Ok(e.clone())));
+                let args: Vec<Arg> = args.collect::<std::result::Result<_, ()>>().ok()?;
+                let ty = result(&new.graph, maker.op, &args).filter(|ty| ty.dtype == from.dtype)?;
+                added(new, maker, v, args, ty)
+            }
+            _ => {
+                let start: i64 = self.split.sizes[..self.k].iter().sum();
+                let ends = [dim as i64, start, start + self.split.sizes[self.k], 1];
+                let mut args = vec![Arg::Value(new.map[v]?)];
+                args.extend(ends.map(|n| Arg::Scalar(Expr::Int(n))));
+                let slice = lookup("aten.slice.Tensor").expect("the operator table has aten.slice");
+                let ty = result(&new.graph, slice, &args)?;
+                let origin = self.readers.maker[v].or(self.readers.last[v])?;
+                let origin = old.nodes[origin].origin.clone();
+                let hint = old.values[v].name.clone();
+                new.builder_of(origin, hint).call("aten.slice.Tensor", args, ty)
+            }
+        };
+        self.known.insert(v, made);
+        Some(made)
+    }
+}
