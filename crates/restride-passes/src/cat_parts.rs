@@ -29,7 +29,7 @@ const CALLS: u32 = 24;
 ///
 /// # Errors
 /// A valid lowered program gives none.
-pub fn by_parts(program: Program) -> Result<Program> {
+pub(crate) fn by_parts(program: Program) -> Result<Program> {
     let splits: BTreeMap<GraphId, Table<NodeId, Option<ChainSplit>>> =
         program.graphs.iter().filter_map(|(id, g)| Some((id, chain_splits(g)?))).collect_map();
     if splits.is_empty() {
@@ -59,22 +59,26 @@ struct ChainSplit {
     sizes: Vec<i64>,
 }
 
-/// Who makes each value, how often it is read, outputs included, and by whom last.
+/// Who makes each value, how often it is read, outputs included, by whom last, and what views show it.
 struct Readers {
     maker: Table<ValueId, Option<NodeId>>,
     count: Table<ValueId, u32>,
     last: Table<ValueId, Option<NodeId>>,
+    views: Table<ValueId, Vec<ValueId>>,
 }
 
 impl Readers {
     fn of(graph: &Graph) -> Readers {
-        let mut readers = Readers { maker: Table::new(), count: Table::new(), last: Table::new() };
+        let mut readers = Readers { maker: Table::new(), count: Table::new(), last: Table::new(), views: Table::new() };
         for (id, node) in graph.ordered() {
             for v in node.operands() {
                 *readers.count.entry(v) += 1;
                 readers.last.set(v, Some(id));
             }
             node.results.iter().for_each(|r| readers.maker.set(*r, Some(id)));
+            if let Some(Arg::Value(base)) = node.args.get(node.op.def().base as usize).filter(|_| node.op.is_view()) {
+                readers.views.entry(*base).extend(&node.results);
+            }
         }
         graph.output_values().for_each(|v| *readers.count.entry(v) += 1);
         readers
@@ -248,10 +252,18 @@ impl ChainPart<'_> {
                 args.extend(ends.map(|n| Arg::Scalar(Expr::Int(n))));
                 let slice = lookup("aten.slice.Tensor").expect("the operator table has aten.slice");
                 let ty = result(&new.graph, slice, &args)?;
-                let origin = self.readers.maker[v].or(self.readers.last[v])?;
-                let origin = old.nodes[origin].origin.clone();
-                let hint = old.values[v].name.clone();
-                new.builder_of(origin, hint).call("aten.slice.Tensor", args, ty)
+                // What shows the same is the same value, which fusion reads once.
+                let same = |w: &&ValueId| new.map[**w].is_some() && meta(old, **w) == ty.known();
+                let shown = self.readers.views[v].iter().find(same).and_then(|w| new.map[*w]);
+                match shown {
+                    Some(shown) => shown,
+                    None => {
+                        let origin = self.readers.maker[v].or(self.readers.last[v])?;
+                        let origin = old.nodes[origin].origin.clone();
+                        let hint = old.values[v].name.clone();
+                        new.builder_of(origin, hint).call("aten.slice.Tensor", args, ty)
+                    }
+                }
             }
         };
         self.known.insert(v, made);

@@ -34,7 +34,6 @@ mod symbols;
 pub mod waits;
 
 pub use arena_floor::arena_floor;
-pub use cat_parts::by_parts;
 pub use chains::nested;
 pub use dce::dce;
 pub use functionalize::functionalize;

@@ -16,10 +16,12 @@
 //! of views, whose operands can be made in the copy (`peephole.rs`: PyTorch's channel shuffle). The sum of a product and another
 //! matrix becomes a product with an addend (`peephole.rs`): one pass less over large gradients. A `cat` with a slice of a
 //! computed value at its own place becomes this value with the other parts written into it (`peephole.rs`: boxes of detection
-//! heads). Of a value that is read in part alone, only this part is computed (`parts.rs`). Every result keeps its bits.
+//! heads). Of a value that is read in part alone, only this part is computed (`parts.rs`), and the calls on elements behind a `cat` are
+//! computed part by part (`cat_parts.rs`). Every result keeps its bits.
 
 use crate::args::known;
 use crate::build::{Rebuilt, rebuild};
+use crate::cat_parts::by_parts;
 use crate::place::ends;
 use crate::{dce, parts, peephole, scatters};
 use restride_ir::{
@@ -38,7 +40,7 @@ pub fn simplify(program: &Program) -> Result<Program> {
     let program = reshapes(&merged)?.map_or(merged, Cow::Owned);
     let uses: BTreeMap<GraphId, Uses> = program.graphs.iter().map(|(id, g)| (id, Uses::of(g))).collect_map();
     if !uses.values().any(|u| u.something) {
-        return Ok(program.into_owned());
+        return by_parts(program.into_owned());
     }
     let ends: BTreeMap<GraphId, Table<ValueId, usize>> =
         program.graphs.iter().map(|(id, g)| (id, read_until(g))).collect_map();
@@ -68,7 +70,7 @@ pub fn simplify(program: &Program) -> Result<Program> {
         Ok(())
     })?;
     dce(&mut out);
-    Ok(out)
+    by_parts(out)
 }
 
 /// For each value, the position of the last node that reads it or a view of it; past the last node where outputs do.

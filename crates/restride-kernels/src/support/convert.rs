@@ -202,27 +202,12 @@ impl<C: Compute> isa::Work for Filled<'_, C> {
     }
 }
 
-/// Reads neighbouring cells as numbers. Whoever makes one promises that the cells are readable.
-struct LoadedCells<'a, T, C>(*const T, &'a mut [C]);
-impl<T: Cell, C: Compute> isa::Work for LoadedCells<'_, T, C> {
+/// Reads cells as numbers, each `STRIDE` behind the one before. Whoever makes one promises that these cells are readable.
+struct LoadedCells<'a, T, C, const STRIDE: usize>(*const T, &'a mut [C]);
+impl<T: Cell, C: Compute, const STRIDE: usize> isa::Work for LoadedCells<'_, T, C, STRIDE> {
     type Out = ();
     const VECTORS: bool = T::VECTORS && matches!(C::KIND, Kind::Int | Kind::F32 | Kind::F64);
-    const WIDEST: bool = true;
-    #[inline(always)]
-    fn run(self) {
-        for (i, o) in self.1.iter_mut().enumerate() {
-            // SAFETY: [`load_cells`] has the caller's promise that every element of the row is readable.
-            *o = unsafe { self.0.add(i).read() }.load();
-        }
-    }
-}
-
-/// Reads every second cell, every third or every fourth. Whoever makes one promises that these cells are readable.
-struct SpacedCells<'a, T, C, const STRIDE: usize>(*const T, &'a mut [C]);
-impl<T: Cell, C: Compute, const STRIDE: usize> isa::Work for SpacedCells<'_, T, C, STRIDE> {
-    type Out = ();
-    const VECTORS: bool = T::VECTORS && matches!(C::KIND, Kind::Int | Kind::F32 | Kind::F64);
-    const WIDEST: bool = false;
+    const WIDEST: bool = STRIDE == 1;
     #[inline(always)]
     fn run(self) {
         for (i, o) in self.1.iter_mut().enumerate() {
@@ -232,39 +217,27 @@ impl<T: Cell, C: Compute, const STRIDE: usize> isa::Work for SpacedCells<'_, T, 
     }
 }
 
-/// Writes numbers to neighbouring cells. Whoever makes one promises that the cells may be written.
-struct StoredCells<'a, T, C>(*mut T, &'a [C]);
-impl<T: Cell, C: Compute> isa::Work for StoredCells<'_, T, C> {
+/// Writes numbers to cells, each `STRIDE` behind the one before. Whoever makes one promises that these cells may be written.
+struct StoredCells<'a, T, C, const STRIDE: usize>(*mut T, &'a [C]);
+impl<T: Cell, C: Compute, const STRIDE: usize> isa::Work for StoredCells<'_, T, C, STRIDE> {
     type Out = ();
     const VECTORS: bool = T::VECTORS && matches!(C::KIND, Kind::Int | Kind::F32 | Kind::F64);
-    const WIDEST: bool = true;
+    const WIDEST: bool = STRIDE == 1;
     #[inline(always)]
     fn run(self) {
-        for (i, &x) in self.1.iter().enumerate() {
-            // SAFETY: [`store_cells`] has the caller's promise that every element of the row may be written.
-            unsafe { self.0.add(i).write(T::store(x)) };
-        }
-    }
-}
-
-/// Writes every second cell, every third or every fourth. Whoever makes one promises that these cells may be written.
-struct ApartCells<'a, T, C, const STRIDE: usize>(*mut T, &'a [C]);
-impl<T: Cell, C: Compute, const STRIDE: usize> isa::Work for ApartCells<'_, T, C, STRIDE> {
-    type Out = ();
-    const VECTORS: bool = T::VECTORS && matches!(C::KIND, Kind::Int | Kind::F32 | Kind::F64);
-    const WIDEST: bool = false;
-    #[inline(always)]
-    fn run(self) {
-        let (chunks, rest) = self.1.as_chunks::<8>();
         let write = |i: usize, x: C| {
             // SAFETY: [`store_cells`] has the caller's promise that every element of the row may be written.
             unsafe { self.0.add(i * STRIDE).write(T::store(x)) }
         };
+        // Eight at a time: no vectors are written to cells that are apart.
+        let (chunks, rest) = self.1.as_chunks::<8>();
+        let chunks = if STRIDE == 1 { &[] } else { chunks };
         for (at, chunk) in chunks.iter().enumerate() {
             for (i, x) in chunk.iter().enumerate() {
                 write(at * 8 + i, *x);
             }
         }
+        let rest = if STRIDE == 1 { self.1 } else { rest };
         for (i, x) in rest.iter().enumerate() {
             write(chunks.len() * 8 + i, *x);
         }
@@ -280,10 +253,10 @@ unsafe fn load_cells<T: Cell, C: Compute>(src: *const T, stride: isize, out: &mu
             // elements that are not read.
             isa::run(Filled(unsafe { src.read() }.load(), out));
         }
-        1 => isa::run(LoadedCells(src, out)),
-        2 if T::VECTORS => isa::run(SpacedCells::<T, C, 2>(src, out)),
-        3 if T::VECTORS => isa::run(SpacedCells::<T, C, 3>(src, out)),
-        4 if T::VECTORS => isa::run(SpacedCells::<T, C, 4>(src, out)),
+        1 => isa::run(LoadedCells::<T, C, 1>(src, out)),
+        2 if T::VECTORS => isa::run(LoadedCells::<T, C, 2>(src, out)),
+        3 if T::VECTORS => isa::run(LoadedCells::<T, C, 3>(src, out)),
+        4 if T::VECTORS => isa::run(LoadedCells::<T, C, 4>(src, out)),
         _ => {
             for (i, o) in out.iter_mut().enumerate() {
                 // SAFETY: as above.
@@ -297,10 +270,10 @@ unsafe fn load_cells<T: Cell, C: Compute>(src: *const T, stride: isize, out: &mu
 /// As [`store_row`].
 unsafe fn store_cells<T: Cell, C: Compute>(dst: *mut T, stride: isize, row: &[C]) {
     match stride {
-        1 => isa::run(StoredCells(dst, row)),
-        2 if T::VECTORS => isa::run(ApartCells::<T, C, 2>(dst, row)),
-        3 if T::VECTORS => isa::run(ApartCells::<T, C, 3>(dst, row)),
-        4 if T::VECTORS => isa::run(ApartCells::<T, C, 4>(dst, row)),
+        1 => isa::run(StoredCells::<T, C, 1>(dst, row)),
+        2 if T::VECTORS => isa::run(StoredCells::<T, C, 2>(dst, row)),
+        3 if T::VECTORS => isa::run(StoredCells::<T, C, 3>(dst, row)),
+        4 if T::VECTORS => isa::run(StoredCells::<T, C, 4>(dst, row)),
         _ => {
             for (i, &x) in row.iter().enumerate() {
                 // SAFETY: the caller promises that every element of the row may be written.

@@ -197,11 +197,12 @@ impl Rewriter<'_> {
             return OutSize::Unknown;
         };
         let have = &self.storages[alias].ty.layout.sizes;
-        let same = || made.sizes.iter().zip(have).map(|(a, b)| a.equals(b)).collect::<Vec<_>>();
-        match (made.sizes.len() == have.len()).then(same) {
+        let Some(sizes) = &made.sizes else { return OutSize::Unknown };
+        let same = || sizes.iter().zip(have).map(|(a, b)| a.equals(b)).collect::<Vec<_>>();
+        match (sizes.len() == have.len()).then(same) {
             Some(same) if same.iter().all(|s| *s == Some(true)) => OutSize::Kept,
             Some(same) if !same.contains(&Some(false)) => OutSize::Unknown,
-            _ => match made.sizes.iter().map(Expr::known).product::<Option<i64>>() {
+            _ => match sizes.iter().map(Expr::known).product::<Option<i64>>() {
                 Some(count) => OutSize::Resized(count),
                 None => OutSize::Unknown,
             },
@@ -273,7 +274,8 @@ impl Rewriter<'_> {
             let own =
                 twin.returns.iter().position(|x| *x == TwinReturn::Result(r as u8)).and_then(|i| node.results.get(i));
             types.push(match (target, own, inferred.as_ref().and_then(|t| t.get(r))) {
-                (Some((_, ty)), _, Some(Inferred { dtype, sizes })) => {
+                (Some((_, ty)), _, Some(Inferred { dtype, sizes: None })) => TensorType::new(*dtype, ty.layout.clone()),
+                (Some((_, ty)), _, Some(Inferred { dtype, sizes: Some(sizes) })) => {
                     let fits = sizes.len() == ty.rank()
                         && sizes.iter().zip(&ty.layout.sizes).all(|(a, b)| a.equals(b) != Some(false));
                     if fits {
@@ -294,8 +296,8 @@ impl Rewriter<'_> {
                 }
                 (Some((_, ty)), _, None) => TensorType::clone(ty),
                 (None, Some(&old), _) => self.old.tensor(old).clone(),
-                (None, None, Some(Inferred { dtype, sizes })) => TensorType::contiguous(*dtype, sizes),
-                (None, None, None) => {
+                (None, None, Some(Inferred { dtype, sizes: Some(sizes) })) => TensorType::contiguous(*dtype, sizes),
+                (None, None, _) => {
                     return Err(Error::unsupported(format!("the type of result {r} of {op} is not known")).into());
                 }
             });
@@ -379,12 +381,14 @@ impl Rewriter<'_> {
 /// Element type and sizes of a result.
 pub struct Inferred {
     dtype: restride_ir::DType,
-    sizes: Dims<Expr>,
+    /// `None` where operands fit in some runs only.
+    sizes: Option<Dims<Expr>>,
 }
 
 /// Types of a call's results. With symbolic sizes the rule runs at a witness binding: element types do not depend on
 /// sizes, and the sizes are those of the operand that has the same at the witness. Where the rule refuses the sizes of the
-/// witness, those that a run learns from data fit or not only then: they are 1 here, which all others broadcast with.
+/// witness, those that a run learns from data fit or not only then: they are 1 here, which all others broadcast with. So do
+/// those that the program does not say are equal (`cache[:, positions] = keys`): where sizes of 1 fit, a run checks its own.
 fn infer_types<'t, 'b>(
     of: impl Fn(ValueId) -> Rewrite<&'t TensorType>,
     op: Op,
@@ -403,9 +407,9 @@ fn infer_types<'t, 'b>(
     let number = |e: &Expr| -> Result<i64, Halt> {
         e.eval(witness()).map(Scalar::as_i64).map_err(|why| Error::unsupported(why).into())
     };
-    let at_witness = |fitting: bool| -> Rewrite<_> {
+    let at_witness = |is_one: &dyn Fn(&Expr) -> bool| -> Rewrite<_> {
         let mut known_sizes: Vec<(Dims<i64>, Dims<Expr>)> = Vec::new();
-        let size = |e: &Expr| if fitting && learnt(e) { Ok(1) } else { number(e) };
+        let size = |e: &Expr| if is_one(e) { Ok(1) } else { number(e) };
         let metas = Arg::try_map_all(
             args,
             |v| {
@@ -428,12 +432,18 @@ fn infer_types<'t, 'b>(
         )?;
         Ok((rule(&Args(&metas)), known_sizes))
     };
-    let (mut metas, mut known_sizes) = at_witness(false)?;
+    let (mut metas, mut known_sizes) = at_witness(&|_| false)?;
     let learnt_size = |v: &ValueId| of(*v).is_ok_and(|ty| ty.layout.sizes.iter().any(learnt));
     if metas.is_err() && args.iter().flat_map(Arg::values).any(learnt_size) {
-        (metas, known_sizes) = at_witness(true)?;
+        (metas, known_sizes) = at_witness(&learnt)?;
     }
-    let metas = metas?;
+    let metas = match metas {
+        Ok(metas) => metas,
+        Err(why) => {
+            let ones = at_witness(&|e| e.known().is_none())?.0.map_err(|_| why)?;
+            return Ok(Some(ones.into_iter().map(|m| Inferred { dtype: m.dtype, sizes: None }).collect()));
+        }
+    };
     Ok(Some(
         metas
             .into_iter()
@@ -441,7 +451,7 @@ fn infer_types<'t, 'b>(
                 let same = known_sizes.iter().find(|(k, _)| k[..] == m.layout.sizes[..]);
                 let sizes =
                     same.map_or_else(|| m.layout.sizes.iter().map(|n| Expr::Int(*n)).collect(), |(_, s)| s.clone());
-                Inferred { dtype: m.dtype, sizes }
+                Inferred { dtype: m.dtype, sizes: Some(sizes) }
             })
             .collect(),
     ))

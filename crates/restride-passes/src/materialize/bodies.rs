@@ -93,7 +93,10 @@ impl Materializer<'_> {
         }
         let operands: Vec<ValueId> = node.operands().collect();
         let (mut count, mut memory) = (0, Vec::new());
-        while let Some(v) = self.overwritten_operand(at, node, &call, &operands, count)? {
+        // PyTorch reads no `cond` without a result.
+        while count + 1 < node.results.len()
+            && let Some(v) = self.overwritten_operand(at, node, &call, &operands, count)?
+        {
             memory.push(v);
             count += 1;
         }

@@ -89,6 +89,21 @@ fn writes(node: &model::FileNode) -> impl Iterator<Item = &str> {
     node.outputs.iter().flat_map(Argument::tensor_names)
 }
 
+/// Names of the numbers that a node computes.
+fn numbers_made(node: &model::FileNode) -> impl Iterator<Item = &str> {
+    node.outputs.iter().filter_map(Argument::number_name)
+}
+
+/// Names of the numbers that a node reads.
+fn numbers_read(node: &model::FileNode) -> impl Iterator<Item = &str> {
+    node.inputs.iter().filter_map(|input| input.arg.number_name())
+}
+
+/// Whether a node computes numbers alone.
+fn computes_numbers(node: &model::FileNode) -> bool {
+    !node.outputs.is_empty() && node.outputs.iter().all(|o| o.number_name().is_some())
+}
+
 impl GraphImporter<'_> {
     /// Reads a region of nodes over one element of a batch as a `map`.
     pub(super) fn vmap(&mut self, source: &model::FileGraph, nodes: &[model::FileNode]) -> Result<()> {
@@ -103,9 +118,31 @@ impl GraphImporter<'_> {
         let mut moved: Vec<(&str, i64, &str)> = Vec::new();
         let mut leaving: Vec<(&str, i64, &str)> = Vec::new();
         let mut body: Vec<model::FileNode> = Vec::new();
+        // Calls on sizes alone, which later nodes may use: those of tensors from outside come before the region, those of its results
+        // behind it.
+        let mut behind: Vec<&model::FileNode> = Vec::new();
+        let made_inside: BTreeSet<&str> = inside.iter().flat_map(writes).collect_set();
+        let mut own_numbers: BTreeSet<&str> = BTreeSet::new();
         let mut depth = 0usize;
         for node in inside {
             let kind = Batching::of(&node.target);
+            if depth == 0 && kind.is_none() && computes_numbers(node) {
+                let left = |name: &&str| leaving.iter().any(|l| l.2 == *name);
+                let of_behind = |name: &str| behind.iter().any(|n| numbers_made(n).any(|own| own == name));
+                if reads(node).iter().all(|t| !made_inside.contains(t))
+                    && numbers_read(node).all(|n| !own_numbers.contains(n) && !of_behind(n))
+                {
+                    self.node(source, node)?;
+                } else if reads(node).iter().all(|t| !made_inside.contains(t) || left(t))
+                    && numbers_read(node).all(|n| !own_numbers.contains(n))
+                {
+                    behind.push(node);
+                } else {
+                    own_numbers.extend(numbers_made(node));
+                    body.push(node.clone());
+                }
+                continue;
+            }
             match kind {
                 Some(Batching::Enter) => depth += 1,
                 Some(Batching::Leave) => depth = depth.saturating_sub(1),
@@ -123,7 +160,6 @@ impl GraphImporter<'_> {
                 _ => body.push(node.clone()),
             }
         }
-        let made_inside: BTreeSet<&str> = inside.iter().flat_map(writes).collect_set();
         let mut given: Vec<(&str, ValueId, Type)> = Vec::new();
         for name in body.iter().flat_map(reads).chain(leaving.iter().map(|l| l.0)) {
             if !made_inside.contains(name) && given.iter().all(|g| g.0 != name) {
@@ -166,7 +202,7 @@ impl GraphImporter<'_> {
                 let v = self.moved(v, 0, *dim, &at)?;
                 self.bind(own.to_string(), v);
             }
-            return Ok(());
+            return behind.into_iter().try_for_each(|node| self.node(source, node));
         }
         let body = self.push_graph(graph);
         let mut xs = Vec::new();
@@ -191,7 +227,7 @@ impl GraphImporter<'_> {
             let v = self.moved(v, 0, *dim, &at)?;
             self.bind(own.to_string(), v);
         }
-        Ok(())
+        behind.into_iter().try_for_each(|node| self.node(source, node))
     }
 
     /// Moves a dimension of a tensor.

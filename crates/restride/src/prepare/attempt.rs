@@ -7,7 +7,7 @@ use restride_passes::constants::{Constants, constants};
 use restride_passes::place::{PlaceOptions, Placed, cost};
 use restride_passes::plan::{PlanOptions, SearchOptions, plan_memories};
 use restride_passes::waits::started;
-use restride_passes::{by_parts, lower, place, plan::plan, simplify, specialize};
+use restride_passes::{lower, place, plan::plan, simplify, specialize};
 use std::borrow::Cow;
 use std::time::{Duration, Instant};
 
@@ -25,7 +25,7 @@ pub(crate) fn lowered(program: &Program, symbols: &Binding, constant: &[bool], a
         known = Cow::Owned(specialize(program, symbols));
         relay_units(known.to_mut().graph_mut());
     }
-    let program = by_parts(simplify(&lower(&known)?)?)?;
+    let program = simplify(&lower(&known)?)?;
     let (program, constants) = match constants(&program, constant, ahead)? {
         Some((program, constants)) => (program, Some(constants)),
         None => (program, None),

@@ -4,6 +4,8 @@
 //! A box of the iteration space is walked row by row, in the order in which the last output lies in memory. What calls hand on to
 //! each other is in buffers on the stack; so are operands whose elements are not neighbours along a row, and numbers.
 
+mod buffers;
+mod call;
 mod chain;
 mod joined;
 mod maker;
@@ -11,11 +13,9 @@ mod walk;
 
 use super::{BodyTypes, TileSource};
 use crate::run::memory::TypedPlace;
-use chain::RowChain;
+use call::{RowCall, RowPlaces, RowSource, RowTarget, RowWork, ask};
 use maker::RowMaker;
-use restride_ir::{
-    Arg, Args, Ctx, FusedHead, Graph, OpError, RowExtent, RowJoin, RowSpace, Scalar, Tiling, ValueId, view_dims,
-};
+use restride_ir::{Arg, Args, Ctx, FusedHead, Graph, OpError, RowExtent, RowSpace, Scalar, Tiling, ValueId, view_dims};
 use restride_kernels::support::cache::{self, CacheLevel, prefetch};
 use restride_kernels::support::convert::{fill_singles, load_singles, store_singles};
 use restride_kernels::support::par;
@@ -105,124 +105,6 @@ impl RowTensor {
     fn cell(&self, base: *mut u8, at: isize) -> *mut u8 {
         base.wrapping_offset(at * self.dtype.size() as isize)
     }
-}
-
-struct RowCall {
-    work: RowWork,
-    to: RowTarget,
-    extent: RowExtent,
-    /// The chain that begins with it.
-    chain: Option<RowChain>,
-}
-
-/// Where calls on a part of a row find its elements, as addresses of the first ones.
-struct RowPlaces<S, R, F, L, T, P, W> {
-    /// The elements of an operand.
-    source: S,
-    /// The element of an operand that has one for all of a row, and how far apart it is, in bytes, from that of the next row.
-    repeated: R,
-    /// The scales and shifts of a call: one for all elements, as many as elements, or fewer, which begin anew. `None` where they change
-    /// from unit to unit.
-    factors: F,
-    slot: L,
-    /// A tensor whose results are written where they are: others have no such address.
-    tensor: T,
-    /// A buffer for the results of such another one, whose number is given.
-    spare: P,
-    /// Writes these results to their tensor.
-    store: W,
-}
-
-impl RowCall {
-    /// Computes `n` elements of the call, or of all calls of the chain that begins with it: how many calls these are. `scaled` computes
-    /// a scale whose factors change from unit to unit.
-    ///
-    /// # Safety
-    /// The places are valid for `n` elements. No one else uses the results' elements, which share cells only with operands of the same
-    /// index.
-    #[inline(always)]
-    unsafe fn run<'a>(
-        &self,
-        places: &RowPlaces<
-            impl Fn(RowSource) -> &'a [f32],
-            impl Fn(RowSource) -> (*mut f32, isize),
-            impl Fn(usize) -> Option<(&'a [f32], &'a [f32])>,
-            impl Fn(usize) -> *mut f32,
-            impl Fn(usize) -> Option<*mut f32>,
-            impl Fn(usize) -> *mut f32,
-            impl Fn(usize, &[f32]),
-        >,
-        n: usize,
-        scaled: impl FnOnce(&RowWork, &mut [f32]),
-    ) -> usize {
-        if let Some(chain) = &self.chain
-            // SAFETY: as promised by the caller.
-            && unsafe { chain.run(places, (n, 1), &[]) }
-        {
-            return chain.len;
-        }
-        let straight = self.to.tensor.filter(|_| self.to.slot.is_none()).and_then(&places.tensor);
-        let apart = || self.to.tensor.map(&places.spare);
-        let to = straight.or_else(|| self.to.slot.map(&places.slot)).or_else(apart).expect("a call has a result");
-        // SAFETY: a buffer or the result's place, as promised by the caller.
-        let out = unsafe { std::slice::from_raw_parts_mut(to, n) };
-        match &self.work {
-            RowWork::Scale(row, x, k) => match (places.factors)(*k) {
-                Some((scales, shifts)) => row((places.source)(*x), scales, shifts, out),
-                None => scaled(&self.work, out),
-            },
-            work => work.map(&places.source, out),
-        }
-        if let Some(k) = self.to.tensor.filter(|_| straight.is_none()) {
-            (places.store)(k, out);
-        }
-        1
-    }
-}
-
-enum RowWork {
-    Map(fn(&[&[f32]], &mut [f32]), SmallVec<[RowSource; 4]>),
-    Ask(fn(&[&[f32]], &mut [bool]), SmallVec<[RowSource; 4]>),
-    /// With the factors of this number.
-    Scale(fn(&[f32], &[f32], &[f32], &mut [f32]), RowSource, usize),
-    Fold(RowJoin, fn(f32, usize) -> f32, RowSource),
-}
-
-impl RowWork {
-    fn sources(&self) -> &[RowSource] {
-        match self {
-            RowWork::Map(_, from) | RowWork::Ask(_, from) => from,
-            RowWork::Scale(_, x, _) | RowWork::Fold(_, _, x) => std::slice::from_ref(x),
-        }
-    }
-
-    /// Whether it gives answers.
-    fn asks(&self) -> bool {
-        matches!(self, RowWork::Ask(..))
-    }
-
-    /// Computes a row of a map or of answers. Scales and reductions need more than a row: whoever walks over the rows runs them.
-    #[inline(always)]
-    fn map<'a>(&self, source: impl Fn(RowSource) -> &'a [f32], out: &mut [f32]) {
-        match self {
-            RowWork::Map(row, from) => row(&operands(from, source)[..from.len()], out),
-            RowWork::Ask(row, from) => ask(*row, &operands(from, source)[..from.len()], out),
-            RowWork::Scale(..) | RowWork::Fold(..) => {}
-        }
-    }
-}
-
-#[derive(Clone, Copy, PartialEq)]
-enum RowSource {
-    Tensor(usize),
-    Slot(usize),
-    Constant(usize),
-}
-
-/// Where a result goes: to a buffer that later calls read or from which it is copied, to memory, or both.
-struct RowTarget {
-    slot: Option<usize>,
-    tensor: Option<usize>,
 }
 
 /// Scales and shifts of the channels of one call.
@@ -579,7 +461,7 @@ impl RowProgram {
                 while let Some(call) = self.calls.get(next_call) {
                     fetch(next_call);
                     // SAFETY: buffers, cells of the tensors' places.
-                    next_call += unsafe { call.run(&places, n, scaled) };
+                    next_call += unsafe { call.run(&places, (n, 1), scaled) };
                 }
             }
         });
@@ -630,21 +512,4 @@ impl RowProgram {
             unsafe { store_singles(tensor.dtype, cell, 0, step, &from[part]) };
         });
     }
-}
-
-/// Operands of a call. An array: many rows are short.
-#[inline(always)]
-fn operands<'a>(from: &[RowSource], source: impl Fn(RowSource) -> &'a [f32]) -> [&'a [f32]; OPERANDS] {
-    let mut xs: [&[f32]; OPERANDS] = [&[]; OPERANDS];
-    xs.iter_mut().zip(from).for_each(|(x, s)| *x = source(*s));
-    xs
-}
-
-/// A row of answers, as singles.
-fn ask(row: fn(&[&[f32]], &mut [bool]), xs: &[&[f32]], out: &mut [f32]) {
-    let mut answers = Stack::<bool, PART>::new();
-    let answers = answers.falses(out.len());
-    row(xs, answers);
-    // SAFETY: as many elements as the row has.
-    unsafe { load_singles(DType::Bool, answers.as_ptr().cast(), 0, 1, out) };
 }

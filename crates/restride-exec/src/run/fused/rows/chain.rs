@@ -184,6 +184,9 @@ impl RowChain {
         (n, rows): (usize, usize),
         lanes: &[*mut f32],
     ) -> bool {
+        // Without sums and what a row has one of, all rows are one.
+        let apart = self.sums > 0 || self.sources.iter().any(|s| matches!(s, ChainSource::Shared(_)));
+        let (n, rows) = if apart { (n, rows) } else { (n * rows, 1) };
         let mut addresses = [std::ptr::null_mut(); ADDRESSES];
         addresses[..self.sums].copy_from_slice(&lanes[..self.sums]);
         let mut apart: SmallVec<[(usize, *mut f32); 2]> = SmallVec::new();

@@ -4,9 +4,10 @@
 //! all rows of the block at once. A single long row is shared by threads in branches of the reductions' trees, which give the same
 //! bits for any number of threads.
 
+use super::buffers::RowBuffers;
 use super::chain::{RowChain, SUMS};
 use super::walk::RowWalk;
-use super::{LINE, MOST, OPERANDS, PART, RowCall, RowPlaces, RowProgram, RowSource, RowWork, SlotUse, TileSource, ask};
+use super::{LINE, MOST, OPERANDS, RowCall, RowPlaces, RowProgram, RowSource, RowWork, SlotUse, TileSource, ask};
 use restride_ir::{Ctx, RowExtent, RowJoin, RowSpace};
 use restride_kernels::reduce::parts::{JoinedParts, SIDE, lane_sums, row_maxima, row_minima, row_sums};
 use restride_kernels::support::convert::{fill_singles, load_singles, store_singles};
@@ -17,15 +18,15 @@ use smallvec::SmallVec;
 use std::ops::{Range, RangeInclusive};
 
 /// Elements of what is kept of rows, at most.
-const KEPT_ROWS: usize = RowSpace::KEPT as usize;
+pub(super) const KEPT_ROWS: usize = RowSpace::KEPT as usize;
 /// Elements of all buffers: what is kept, parts, and what rows have one of.
 const ROOM: usize = KEPT_ROWS + PARTS + MOST * (ROWS + 2 * LINE) + SUMS * SUM_ROWS * SIDE;
 /// Elements of all parts: a first cache and a half.
-const PARTS: usize = 12288;
+pub(super) const PARTS: usize = 12288;
 /// Most rows of a block.
-const ROWS: usize = 64;
+pub(super) const ROWS: usize = 64;
 /// Most rows whose sums are added up at a time.
-const SUM_ROWS: usize = 16;
+pub(super) const SUM_ROWS: usize = 16;
 /// Most branches of a row.
 const BRANCHES: usize = 64;
 /// Most reductions of a row that threads share.
@@ -33,25 +34,6 @@ const SHARED_FOLDS: usize = 8;
 
 /// What reductions of a pass have joined so far, in the order of the calls.
 type Folds = SmallVec<[JoinedParts; 2]>;
-
-/// The buffers of a program, by their first element.
-struct RowBuffers {
-    /// Elements of a part.
-    width: usize,
-    /// Rows of a block.
-    rows: usize,
-    spare: usize,
-    /// Lanes that sums of whole rows are added up in.
-    lanes: usize,
-    /// In order of the slots; of those that are in memory.
-    slots: SmallVec<[usize; 16]>,
-    /// For what each row has one of, a part of copies.
-    spread: SmallVec<[Option<usize>; 16]>,
-    constants: SmallVec<[Option<usize>; 8]>,
-    /// Of tensors that element calls cannot read or write where they are.
-    apart: SmallVec<[Option<usize>; 8]>,
-    len: usize,
-}
 
 /// The calls of a pass; the tensors that it gathers and the slots that it spreads, with their buffers.
 struct RowPass<'a> {
@@ -113,58 +95,6 @@ impl RowProgram {
         }
         // SAFETY: as promised by the caller.
         unsafe { self.rows_of(base, (&inner, &buffers), &none, &self.sizes) }
-    }
-
-    fn row_buffers(&self, inner: &RowWalk, outer: &RowWalk) -> RowBuffers {
-        // A part may have several rows. A call reads them as one slice, so rows that lie apart are copied behind each other.
-        let several = inner.is_one() && inner.len <= PART / 2;
-        let apart = |k: usize| {
-            let t = &self.tensors[k];
-            let rows = several && outer.strides[k] != inner.len as isize;
-            let elements = inner.strides[k] != 1 || t.dtype != DType::F32;
-            (elements || rows) && self.in_memory.tensors[k]
-        };
-        let apart: SmallVec<[bool; 8]> = (0..self.tensors.len()).map(apart).collect();
-        let slots = || self.slots.iter().zip(&self.in_memory.slots).zip(&self.in_memory.spread);
-        let parts = slots().filter(|((s, used), spread)| **spread || **used && **s == SlotUse::Part).count();
-        let constants = || self.in_memory.constants.iter();
-        let count = 1 + parts + constants().filter(|c| **c).count() + apart.iter().filter(|a| **a).count();
-        let sums = self.calls.iter().filter_map(|c| c.chain.as_ref()).map(|c| c.sums).max().unwrap_or(0);
-        // Whole parts of the reductions' blocks, where they have room; where sums are added up in lanes, parts that no block ends within.
-        let width = match PARTS / count {
-            many @ 64.. => many.min(PART) / SIDE * SIDE,
-            _ if sums > 0 => SIDE,
-            few => few.max(16) / 16 * 16,
-        };
-        let width = match sums {
-            _ if inner.len <= width => width / inner.len * inner.len,
-            0 => width,
-            _ => 1 << width.ilog2(),
-        };
-        let len = self.row.iter().map(|d| self.sizes[*d] as usize).product::<usize>();
-        let kept = self.slots.iter().filter(|s| **s == SlotUse::Kept).count() * len;
-        let rows = KEPT_ROWS.checked_div(kept).map_or(ROWS, |rows| rows.clamp(1, ROWS));
-        let mut used = 0;
-        let mut take = |n: usize| {
-            let at = used;
-            used += n.next_multiple_of(LINE);
-            at
-        };
-        let spare = take(width.max(rows));
-        let lanes = take(sums * SUM_ROWS * SIDE);
-        let (mut at, mut spread) = (SmallVec::new(), SmallVec::new());
-        for ((s, used), spreads) in slots() {
-            at.push(take(match s {
-                _ if !used => 0,
-                SlotUse::Part => width,
-                SlotUse::Kept => len * rows,
-                SlotUse::Once | SlotUse::Spread => rows,
-            }));
-            spread.push(spreads.then(|| take(width)));
-        }
-        let constants = constants().map(|used| used.then(|| take(width.max(rows)))).collect();
-        let apart = apart.iter().map(|apart| apart.then(|| take(width))).collect();
-        RowBuffers { width, rows, spare, lanes, slots: at, spread, constants, apart, len: used }
     }
 
     /// Runs a box of rows.
@@ -477,7 +407,7 @@ impl JoinedBox<'_> {
                     continue;
                 }
                 // SAFETY: buffers, cells of the tensors' places.
-                next += unsafe { call.run(&places, n, |_, _| {}) };
+                next += unsafe { call.run(&places, (len, rows), |_, _| {}) };
             }
         }
     }
@@ -610,7 +540,7 @@ impl JoinedBox<'_> {
                         continue;
                     }
                     // SAFETY: buffers, cells of the tensors' places.
-                    next += unsafe { call.run(&places, n, |_, _| {}) };
+                    next += unsafe { call.run(&places, (n, 1), |_, _| {}) };
                 }
             }
             before += inner.len;
