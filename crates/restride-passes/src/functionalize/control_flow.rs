@@ -8,7 +8,7 @@ use super::histories::SavedOperand;
 use super::rewrite::{Halt, NewValue, Rewrite, Rewriter, op};
 use super::storages::{AliasId, StorageId};
 use crate::input_effects::{output_roots, placed_inputs, result_roots, written_inputs};
-use restride_ir::{Arg, Dim, Error, GraphId, Hop, HopCall, Id, LazyBits, Node, NodeId, Type, ValueId};
+use restride_ir::{Arg, Dim, Error, Graph, GraphId, Hop, HopCall, HopItem, Id, LazyBits, Node, NodeId, Type, ValueId};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
@@ -169,7 +169,7 @@ impl Rewriter<'_> {
         mut written: Vec<bool>,
     ) -> Rewrite<Vec<bool>> {
         let count = operands.len();
-        let roots = output_roots(self.program, body);
+        let roots = output_roots(self.program, body, false);
         let on: Vec<Option<AliasId>> = operands.iter().map(|v| self.alias(*v).ok()).collect();
         let mut share = vec![vec![false; count]; count];
         for i in 0..count {
@@ -221,9 +221,10 @@ impl Rewriter<'_> {
     /// Notes which `open` results of a call may share memory with which operands, and with each other.
     fn link_returned(&mut self, node: &Node, operands: &[ValueId], open: &[bool]) -> Rewrite<()> {
         let Some(call) = HopCall::of(self.old, node)? else { return Ok(()) };
+        let as_declared = call.hop == Hop::Cond && self.has_declared_operands(&call);
         // By storage of the call, the first result that may be on it.
         let mut first: BTreeMap<u32, StorageId> = BTreeMap::new();
-        for (i, roots) in result_roots(self.program, &call, node.results.len()).into_iter().enumerate() {
+        for (i, roots) in result_roots(self.program, &call, node.results.len(), as_declared).into_iter().enumerate() {
             let result = node.results[i];
             if open.get(i) != Some(&true) || !matches!(self.map[result], Some(NewValue::Object(_))) {
                 continue;
@@ -243,6 +244,20 @@ impl Rewriter<'_> {
             }
         }
         Ok(())
+    }
+
+    /// Whether the operands of a call have the types that its bodies declare, strides too.
+    fn has_declared_operands(&self, call: &HopCall) -> bool {
+        let known = |graph: &Graph, v: ValueId| graph.values[v].ty.tensor().and_then(|ty| ty.known());
+        let alike = |body: &Graph, i: usize, item: &HopItem| match *item {
+            HopItem::Tensor { value, .. } => {
+                let (own, given) = (body.inputs.get(i).and_then(|v| known(body, *v)), known(self.old, value));
+                matches!((own, given), (Some(own), Some(given)) if own.same_strides(&given))
+            }
+            _ => true,
+        };
+        let mut bodies = call.bodies.iter().map(|b| &self.program.graphs[*b]);
+        bodies.all(|body| call.inputs().enumerate().all(|(i, item)| alike(body, i, item)))
     }
 
     fn scan(&mut self, node: &Node) -> Rewrite<()> {

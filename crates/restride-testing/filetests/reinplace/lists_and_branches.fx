@@ -43,8 +43,8 @@ graph @step(%i: i64[], %v: f32[3, 4]) {
 //   %l1: f32[3, 4] = aten.mul.Scalar(%b, 3)
 //   %m0: f32[3, 4] = aten.add_.Tensor(%l0, %b)
 //   %m1: f32[3, 4] = aten.add_.Tensor(%l1, %a)
-//   higher_order.cond(%p, @graph1, @graph2, [%m0])
-//   %w: f32[3, 4] = aten.relu_.default(%m0)
+//   %c: f32[3, 4] = higher_order.cond(%p, @graph1, @graph2, [%m0])
+//   %w: f32[3, 4] = aten.relu_.default(%c)
 //   %n: i64[], %x: f32[3, 4] = higher_order.while_loop(@graph3, @graph4, [%i, %m1], [])
 //   %r: f32[4]+4 = aten.select.int(%x, 0, 1)
 //   %s: f32[4]+4 = aten.add_.Tensor(%r, 1)
@@ -52,16 +52,16 @@ graph @step(%i: i64[], %v: f32[3, 4]) {
 // }
 //
 // graph @graph1(%v: f32[3, 4]) {
-//   %a: f32[3, 4] = aten.mul_.Tensor(%v, 2)
+//   %a: f32[3, 4] = aten.mul.Tensor(%v, 2)
 //   %b: f32[3, 4] = aten.add_.Tensor(%a, 1)
 //   %r: f32[4] = aten.select.int(%b, 0, 0)
 //   %c: f32[4] = aten.neg_.default(%r)
-//   return
+//   return %b
 // }
 //
 // graph @graph2(%v: f32[3, 4]) {
-//   %a: f32[3, 4] = aten.sub_.Tensor(%v, 1)
-//   return
+//   %a: f32[3, 4] = aten.sub.Tensor(%v, 1)
+//   return %a
 // }
 //
 // graph @graph3(%i: i64[], %v: f32[3, 4]) {
