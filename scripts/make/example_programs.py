@@ -648,6 +648,23 @@ def mapped_by_vmap(self, x, w):
     return rows, torch.vmap(lambda a: a * w[0] + a.sum())(x)
 
 
+@program(
+    "pt2", dynamic=lambda: ({0: Dim.AUTO}, {0: Dim.AUTO}), args=lambda: (torch.randn(3, 2), torch.tensor([4, 0, 7]))
+)
+def written_at_positions(self, keys, positions):
+    """A write whose two sizes the program does not say are equal."""
+    cache = keys.new_zeros(8, 2)
+    cache[positions] = keys
+    return cache
+
+
+@program("pt2", dynamic=lambda: ({0: Dim.AUTO, 1: Dim.AUTO},), args=lambda: (torch.randn(4, 6),))
+def mapped_by_vmap_of_sizes(self, x):
+    """vmap whose sizes are computed between its nodes, before they are used behind it."""
+    y = torch.vmap(torch.outer)(x, x)
+    return y * torch.arange(y.numel()).reshape(y.shape)
+
+
 @program("pt2")
 def scanned_by_association():
     """associative_scan, kept as one operator and taken apart for vmap."""
