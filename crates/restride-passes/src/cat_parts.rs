@@ -191,7 +191,7 @@ fn is_by_elements(graph: &Graph, node: &Node) -> bool {
 /// Computes the chain that ends with a node in parts; false if it is not what it is taken for.
 fn in_parts(new: &mut Rebuilt<'_>, node: &Node, split: &ChainSplit, readers: &Readers) -> bool {
     let (old, r) = (new.old, node.results[0]);
-    let Some(whole) = meta(old, r).filter(|m| m.layout.is_contiguous()) else { return false };
+    let Some(whole) = meta(old, r) else { return false };
     let mut made = Vec::with_capacity(split.sizes.len());
     for k in 0..split.sizes.len() {
         let mut part = ChainPart { split, k, readers, known: BTreeMap::new(), left: CALLS };
@@ -201,10 +201,10 @@ fn in_parts(new: &mut Rebuilt<'_>, node: &Node, split: &ChainSplit, readers: &Re
     let cat = lookup("aten.cat.default").expect("the operator table has aten.cat");
     let dim = (whole.layout.rank() - split.from_end) as i64;
     let args = vec![Arg::Values(made), Arg::Scalar(Expr::Int(dim))];
-    let Some(ty) = result(&new.graph, cat, &args).filter(|ty| ty.known().as_ref() == Some(&whole)) else {
-        return false;
-    };
-    let made = new.builder(node, r).call("aten.cat.default", args, ty);
+    let Some(ty) = result(&new.graph, cat, &args).filter(|ty| ty.dtype == whole.dtype) else { return false };
+    let mut builder = new.builder(node, r);
+    let made = builder.call("aten.cat.default", args, ty);
+    let made = builder.declare(made, old.tensor(r));
     new.map.set(r, Some(made));
     true
 }
