@@ -111,6 +111,13 @@ pub unsafe fn load_row<C: Compute>(dtype: DType, base: *const u8, offset: isize,
             }
         }
     }
+    if let (2 | 4, DType::F32, Some(out)) = (stride, dtype, singles_mut(out)) {
+        let src = (base as *const f32).wrapping_offset(offset);
+        return match stride {
+            2 => isa::run(LoadedCells::<f32, f32, 2>(src, out)),
+            _ => isa::run(LoadedCells::<f32, f32, 4>(src, out)),
+        };
+    }
     with_cell!(dtype, T, {
         // SAFETY: as the caller promises.
         unsafe { load_cells::<T, C>((base as *const T).wrapping_offset(offset), stride, out) }
@@ -166,6 +173,13 @@ pub unsafe fn store_row<C: Compute>(dtype: DType, base: *mut u8, offset: isize, 
             return;
         }
     }
+    if let (2 | 4, DType::F32, Some(row)) = (stride, dtype, singles(row)) {
+        let dst = (base as *mut f32).wrapping_offset(offset);
+        return match stride {
+            2 => isa::run(StoredCells::<f32, f32, 2>(dst, row)),
+            _ => isa::run(StoredCells::<f32, f32, 4>(dst, row)),
+        };
+    }
     with_cell!(dtype, T, {
         // SAFETY: as the caller promises.
         unsafe { store_cells::<T, C>((base as *mut T).wrapping_offset(offset), stride, row) }
@@ -211,7 +225,7 @@ impl<T: Cell, C: Compute, const STRIDE: usize> isa::Work for LoadedCells<'_, T, 
     #[inline(always)]
     fn run(self) {
         for (i, o) in self.1.iter_mut().enumerate() {
-            // SAFETY: [`load_cells`] has the caller's promise that every element of the row is readable.
+            // SAFETY: [`load_row`] has the caller's promise that every element of the row is readable.
             *o = unsafe { self.0.add(i * STRIDE).read() }.load();
         }
     }
@@ -226,18 +240,16 @@ impl<T: Cell, C: Compute, const STRIDE: usize> isa::Work for StoredCells<'_, T, 
     #[inline(always)]
     fn run(self) {
         let write = |i: usize, x: C| {
-            // SAFETY: [`store_cells`] has the caller's promise that every element of the row may be written.
+            // SAFETY: [`store_row`] has the caller's promise that every element of the row may be written.
             unsafe { self.0.add(i * STRIDE).write(T::store(x)) }
         };
         // Eight at a time: no vectors are written to cells that are apart.
-        let (chunks, rest) = self.1.as_chunks::<8>();
-        let chunks = if STRIDE == 1 { &[] } else { chunks };
+        let (chunks, rest) = if STRIDE == 1 { (&[][..], self.1) } else { self.1.as_chunks::<8>() };
         for (at, chunk) in chunks.iter().enumerate() {
             for (i, x) in chunk.iter().enumerate() {
                 write(at * 8 + i, *x);
             }
         }
-        let rest = if STRIDE == 1 { self.1 } else { rest };
         for (i, x) in rest.iter().enumerate() {
             write(chunks.len() * 8 + i, *x);
         }
@@ -254,9 +266,6 @@ unsafe fn load_cells<T: Cell, C: Compute>(src: *const T, stride: isize, out: &mu
             isa::run(Filled(unsafe { src.read() }.load(), out));
         }
         1 => isa::run(LoadedCells::<T, C, 1>(src, out)),
-        2 if T::VECTORS => isa::run(LoadedCells::<T, C, 2>(src, out)),
-        3 if T::VECTORS => isa::run(LoadedCells::<T, C, 3>(src, out)),
-        4 if T::VECTORS => isa::run(LoadedCells::<T, C, 4>(src, out)),
         _ => {
             for (i, o) in out.iter_mut().enumerate() {
                 // SAFETY: as above.
@@ -271,9 +280,6 @@ unsafe fn load_cells<T: Cell, C: Compute>(src: *const T, stride: isize, out: &mu
 unsafe fn store_cells<T: Cell, C: Compute>(dst: *mut T, stride: isize, row: &[C]) {
     match stride {
         1 => isa::run(StoredCells::<T, C, 1>(dst, row)),
-        2 if T::VECTORS => isa::run(StoredCells::<T, C, 2>(dst, row)),
-        3 if T::VECTORS => isa::run(StoredCells::<T, C, 3>(dst, row)),
-        4 if T::VECTORS => isa::run(StoredCells::<T, C, 4>(dst, row)),
         _ => {
             for (i, &x) in row.iter().enumerate() {
                 // SAFETY: the caller promises that every element of the row may be written.
