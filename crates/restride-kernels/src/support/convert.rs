@@ -250,9 +250,7 @@ impl<T: Cell, C: Compute, const STRIDE: usize> isa::Work for StoredCells<'_, T, 
                 write(at * 8 + i, *x);
             }
         }
-        for (i, x) in rest.iter().enumerate() {
-            write(chunks.len() * 8 + i, *x);
-        }
+        rest.iter().enumerate().for_each(|(i, x)| write(chunks.len() * 8 + i, *x));
     }
 }
 
