@@ -6,11 +6,10 @@
 //! A `cat` stays where it is if an operand is made by an operator on more than elements, as a product: that is computed in its place
 //! in the `cat`, which the chain then overwrites.
 
-use crate::build::Rebuilt;
-use crate::build::rebuild;
+use crate::build::{Rebuilt, rebuild};
 use crate::dce;
 use crate::parts::{added, is_by_element, result};
-use crate::simplify::meta;
+use crate::simplify::{Uses, meta};
 use restride_ir::{
     Arg, Args, CollectTree, Expr, Graph, GraphId, Layout, Movement, Node, NodeId, Program, Result, Table, ValueId,
 };
@@ -24,6 +23,8 @@ const ROW: i64 = 16;
 const WHOLE: i64 = 256;
 /// Most calls of a chain.
 const CALLS: u32 = 24;
+/// Most views of a value that are looked at for one that shows a part.
+const VIEWS: usize = 16;
 
 /// Computes chains behind a `cat` in parts.
 ///
@@ -35,12 +36,12 @@ pub(crate) fn by_parts(program: Program) -> Result<Program> {
     if splits.is_empty() {
         return Ok(program);
     }
-    let makers: BTreeMap<GraphId, Readers> =
+    let readers: BTreeMap<GraphId, Readers> =
         splits.keys().map(|id| (*id, Readers::of(&program.graphs[*id]))).collect_map();
     let mut out = rebuild(&program, |new, node| {
-        let root = node.results.first().and_then(|r| makers.get(&new.id)?.maker[*r]);
+        let root = node.results.first().and_then(|r| readers.get(&new.id)?.uses.maker[*r]);
         let split = root.and_then(|root| splits.get(&new.id)?[root].as_ref());
-        if !split.is_some_and(|split| in_parts(new, node, split, &makers[&new.id])) {
+        if !split.is_some_and(|split| in_parts(new, node, split, &readers[&new.id])) {
             let args = new.args(node);
             new.keep(node, args);
         }
@@ -59,34 +60,21 @@ struct ChainSplit {
     sizes: Vec<i64>,
 }
 
-/// Who makes each value, how often it is read, outputs included, by whom last, and what views show it.
+/// Who makes and reads each value, and what views show it.
 struct Readers {
-    maker: Table<ValueId, Option<NodeId>>,
-    count: Table<ValueId, u32>,
-    last: Table<ValueId, Option<NodeId>>,
+    uses: Uses,
     views: Table<ValueId, Vec<ValueId>>,
 }
 
 impl Readers {
     fn of(graph: &Graph) -> Readers {
-        let mut readers = Readers { maker: Table::new(), count: Table::new(), last: Table::new(), views: Table::new() };
-        for (id, node) in graph.ordered() {
-            for v in node.operands() {
-                *readers.count.entry(v) += 1;
-                readers.last.set(v, Some(id));
-            }
-            node.results.iter().for_each(|r| readers.maker.set(*r, Some(id)));
-            if let Some(Arg::Value(base)) = node.args.get(node.op.def().base as usize).filter(|_| node.op.is_view()) {
-                readers.views.entry(*base).extend(&node.results);
+        let mut views: Table<ValueId, Vec<ValueId>> = Table::new();
+        for (_, node) in graph.ordered().filter(|(_, node)| node.op.is_view()) {
+            if let Some(Arg::Value(base)) = node.args.get(node.op.def().base as usize) {
+                views.entry(*base).extend(&node.results);
             }
         }
-        graph.output_values().for_each(|v| *readers.count.entry(v) += 1);
-        readers
-    }
-
-    /// The one reader of a value, which reads it once.
-    fn only(&self, v: ValueId) -> Option<NodeId> {
-        self.last[v].filter(|_| self.count[v] == 1)
+        Readers { uses: Uses::of(graph), views }
     }
 }
 
@@ -96,14 +84,14 @@ fn chain_splits(graph: &Graph) -> Option<Table<NodeId, Option<ChainSplit>>> {
     if !graph.ordered().any(|(_, node)| assembles(node)) {
         return None;
     }
-    let readers = Readers::of(graph);
+    let uses = Uses::of(graph);
     let mut splits: Table<NodeId, Option<ChainSplit>> = Table::with_capacity(graph.nodes.len());
     let mut some = false;
     for (_, node) in graph.ordered() {
-        let Some(split) = cut(graph, node).filter(|_| node.operands().all(|v| is_cheap(graph, &readers, v))) else {
+        let Some(split) = cut(graph, node).filter(|_| node.operands().all(|v| is_cheap(graph, &uses, v))) else {
             continue;
         };
-        let Some(root) = last_of_chain(graph, &readers, node.results[0]) else { continue };
+        let Some(root) = last_of_chain(graph, &uses, node.results[0]) else { continue };
         if splits[root].as_ref().is_none_or(|known| *known == split) {
             splits.set(root, Some(split));
             some = true;
@@ -149,23 +137,29 @@ fn cut(graph: &Graph, node: &Node) -> Option<ChainSplit> {
 }
 
 /// Whether the operand of a `cat` is computed element by element for it alone, or must be copied into it.
-fn is_cheap(graph: &Graph, readers: &Readers, v: ValueId) -> bool {
-    let Some(maker) = readers.maker[v].map(|m| &graph.nodes[m]) else { return true };
-    let Some(to) = meta(graph, v) else { return false };
-    if maker.op.is_view() {
+fn is_cheap(graph: &Graph, uses: &Uses, mut v: ValueId) -> bool {
+    loop {
+        let Some(maker) = uses.maker[v].map(|m| &graph.nodes[m]) else { return true };
+        let Some(to) = meta(graph, v) else { return false };
+        if !maker.op.is_view() {
+            return uses.count[v] > 1 || is_by_element(maker.op.def(), to.dtype);
+        }
         let base = maker.args.get(maker.op.def().base as usize);
         let Some(Arg::Value(base)) = base else { return false };
         let all = meta(graph, *base).is_some_and(|m| m.layout.numel() == to.layout.numel());
-        return !all || readers.count[*base] > 1 || is_cheap(graph, readers, *base);
+        if !all || uses.count[*base] > 1 {
+            return true;
+        }
+        v = *base;
     }
-    readers.count[v] > 1 || is_by_element(maker.op.def(), to.dtype)
 }
 
-/// The last of the calls on elements that read a value, each the one before it alone.
-fn last_of_chain(graph: &Graph, readers: &Readers, mut v: ValueId) -> Option<NodeId> {
+/// The last of the calls on elements that read a value, each the one before it alone, of so many as are computed in parts.
+fn last_of_chain(graph: &Graph, uses: &Uses, mut v: ValueId) -> Option<NodeId> {
     let sizes = meta(graph, v)?.layout.sizes;
     let mut last = None;
-    while let Some(reader) = readers.only(v).filter(|r| is_by_elements(graph, &graph.nodes[*r])) {
+    for _ in 0..CALLS {
+        let Some(reader) = uses.only(v).filter(|r| is_by_elements(graph, &graph.nodes[*r])) else { break };
         v = graph.nodes[reader].results[0];
         if meta(graph, v).is_none_or(|m| m.layout.sizes != sizes) {
             break;
@@ -233,7 +227,8 @@ impl ChainPart<'_> {
         let Some(dim) = dim.filter(|d| from.layout.sizes[*d] != 1) else { return new.map[v] };
         // The chain's last call is read by others, its further ones by the chain alone.
         let first = self.left == CALLS;
-        let maker = self.readers.maker[v].filter(|_| first || self.readers.count[v] == 1).map(|m| &old.nodes[m]);
+        let maker =
+            self.readers.uses.maker[v].filter(|_| first || self.readers.uses.count[v] == 1).map(|m| &old.nodes[m]);
         let made = match maker {
             Some(maker) if cut(old, maker).is_some_and(|own| own == *self.split) => {
                 new.map[maker.operands().nth(self.k)?]?
@@ -254,11 +249,11 @@ impl ChainPart<'_> {
                 let ty = result(&new.graph, slice, &args)?;
                 // What shows the same is the same value, which fusion reads once.
                 let same = |w: &&ValueId| new.map[**w].is_some() && meta(old, **w) == ty.known();
-                let shown = self.readers.views[v].iter().find(same).and_then(|w| new.map[*w]);
+                let shown = self.readers.views[v].iter().take(VIEWS).find(same).and_then(|w| new.map[*w]);
                 match shown {
                     Some(shown) => shown,
                     None => {
-                        let origin = self.readers.maker[v].or(self.readers.last[v])?;
+                        let origin = self.readers.uses.maker[v].or(self.readers.uses.by[v])?;
                         let origin = old.nodes[origin].origin.clone();
                         let hint = old.values[v].name.clone();
                         new.builder_of(origin, hint).call("aten.slice.Tensor", args, ty)

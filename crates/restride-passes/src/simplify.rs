@@ -150,18 +150,18 @@ fn padding(new: &mut Rebuilt<'_>, node: &Node, uses: &Uses) -> bool {
 }
 
 /// Who makes and who reads each value.
-struct Uses {
-    maker: Table<ValueId, Option<NodeId>>,
+pub(crate) struct Uses {
+    pub(crate) maker: Table<ValueId, Option<NodeId>>,
     /// How often a value is read; outputs count.
-    count: Table<ValueId, u32>,
+    pub(crate) count: Table<ValueId, u32>,
     /// The last reader.
-    by: Table<ValueId, Option<NodeId>>,
+    pub(crate) by: Table<ValueId, Option<NodeId>>,
     /// Whether the program has a copy, a sum, a small part or an assembled result at all.
     something: bool,
 }
 
 impl Uses {
-    fn of(graph: &Graph) -> Uses {
+    pub(crate) fn of(graph: &Graph) -> Uses {
         let values = graph.values.len();
         let (maker, by) = (Table::with_capacity(values), Table::with_capacity(values));
         let mut uses = Uses { maker, count: Table::with_capacity(values), by, something: false };
@@ -224,7 +224,7 @@ impl Uses {
     }
 
     /// The one reader of a value.
-    fn only(&self, v: ValueId) -> Option<NodeId> {
+    pub(crate) fn only(&self, v: ValueId) -> Option<NodeId> {
         if self.count[v] == 1 { self.by[v] } else { None }
     }
 }

@@ -3,7 +3,8 @@
 //!
 //! The function takes a table of addresses in `rdi`, the number of a row's elements in `rsi`, a table of numbers in `rdx`, the number of
 //! rows in `rcx`, and in `r8` a table of how far apart, in bytes, the rows at each address are. It counts rows on the stack and elements
-//! in `rcx`, and moves the addresses of a row on, in registers or in their table. Values are in `ymm0` to `ymm14`; one that no register is left for waits on the stack. `ymm15` is the mask.
+//! in `rcx`, and moves the addresses of a row on, in registers or in their table. Values are in `ymm0` to `ymm14`; one that no register
+//! is left for waits on the stack. `ymm15` is the mask.
 
 use super::assembler::{
     ADD, AND, Assembler, BLEND, COMPARE, DIVIDE, General, LARGER, LOAD, LastOperand, MASKED_LOAD, MASKED_STORE,

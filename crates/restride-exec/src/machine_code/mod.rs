@@ -110,8 +110,8 @@ impl MachineCode {
     /// row, or as they were.
     ///
     /// # Safety
-    /// The addresses, as many as the body has, are valid for the elements of all rows, or for the lanes of their sums; an element that is stored shares memory only with
-    /// elements of the same index and row, which no item behind the store reads, and nothing else uses it.
+    /// The addresses, as many as the body has, are valid for the elements of all rows, or for the lanes of their sums; an element that is
+    /// stored shares memory only with elements of the same index and row, which no item behind the store reads, and nothing else uses it.
     pub unsafe fn run(&self, addresses: &mut [*mut f32], apart: &[isize], n: usize, rows: usize) {
         assert_eq!((addresses.len(), apart.len()), (self.pointers, self.pointers), "one of each for each number");
         if rows == 0 {

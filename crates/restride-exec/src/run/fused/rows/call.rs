@@ -8,6 +8,7 @@ use restride_kernels::support::stack::Stack;
 use restride_tensor::DType;
 use smallvec::SmallVec;
 
+/// A call, and where its result goes.
 pub(super) struct RowCall {
     pub work: RowWork,
     pub to: RowTarget,
@@ -39,8 +40,8 @@ impl RowCall {
     /// computes a scale whose factors change from unit to unit.
     ///
     /// # Safety
-    /// The places are valid for all elements, row behind row. No one else uses the results' elements, which share cells only with operands of the same
-    /// index.
+    /// The places are valid for all elements, row behind row. No one else uses the results' elements, which share cells only with
+    /// operands of the same index.
     #[inline(always)]
     pub unsafe fn run<'a>(
         &self,
@@ -81,6 +82,7 @@ impl RowCall {
     }
 }
 
+/// What a call computes of its sources.
 pub(super) enum RowWork {
     Map(fn(&[&[f32]], &mut [f32]), SmallVec<[RowSource; 4]>),
     Ask(fn(&[&[f32]], &mut [bool]), SmallVec<[RowSource; 4]>),
@@ -113,6 +115,7 @@ impl RowWork {
     }
 }
 
+/// Where a call finds an operand.
 #[derive(Clone, Copy, PartialEq)]
 pub(super) enum RowSource {
     Tensor(usize),
