@@ -14,6 +14,7 @@ use restride_ir::{
     Arg, Args, CollectTree, Expr, Graph, GraphId, Layout, Movement, Node, NodeId, Program, Result, Table, ValueId,
 };
 use restride_ops::lookup;
+use std::cell::RefCell;
 use std::collections::BTreeMap;
 
 /// Most operands of a `cat` whose chain is computed in parts.
@@ -21,8 +22,9 @@ const PARTS: usize = 4;
 /// Fewest neighbouring elements of a part, and fewest of the whole.
 const ROW: i64 = 16;
 const WHOLE: i64 = 256;
-/// Most calls of a chain.
-const CALLS: u32 = 24;
+/// Most calls between a `cat` and the end of its chain, and most calls of which a part is computed.
+const CALLS: usize = 24;
+const TREE: u32 = 96;
 /// Most views of a value that are looked at for one that shows a part.
 const VIEWS: usize = 16;
 
@@ -38,10 +40,11 @@ pub(crate) fn by_parts(program: Program) -> Result<Program> {
     }
     let readers: BTreeMap<GraphId, Readers> =
         splits.keys().map(|id| (*id, Readers::of(&program.graphs[*id]))).collect_map();
+    let made = RefCell::new(MadeParts::new());
     let mut out = rebuild(&program, |new, node| {
         let root = node.results.first().and_then(|r| readers.get(&new.id)?.uses.maker[*r]);
         let split = root.and_then(|root| splits.get(&new.id)?[root].as_ref());
-        if !split.is_some_and(|split| in_parts(new, node, split, &readers[&new.id])) {
+        if !split.is_some_and(|split| in_parts(new, node, split, &readers[&new.id], &made)) {
             let args = new.args(node);
             new.keep(node, args);
         }
@@ -50,6 +53,9 @@ pub(crate) fn by_parts(program: Program) -> Result<Program> {
     dce(&mut out);
     Ok(out)
 }
+
+/// The parts of the values that were computed in parts, of each graph, in the order of the splits' sizes.
+type MadeParts = BTreeMap<(GraphId, ValueId), (ChainSplit, Vec<ValueId>)>;
 
 /// How the chain that ends with a call is cut.
 #[derive(Clone, PartialEq, Eq)]
@@ -86,13 +92,20 @@ fn chain_splits(graph: &Graph) -> Option<Table<NodeId, Option<ChainSplit>>> {
     }
     let uses = Uses::of(graph);
     let mut splits: Table<NodeId, Option<ChainSplit>> = Table::with_capacity(graph.nodes.len());
+    // Of each call of a chain, the chain's last one.
+    let mut ends: Table<NodeId, Option<NodeId>> = Table::with_capacity(graph.nodes.len());
     let mut some = false;
     for (_, node) in graph.ordered() {
         let Some(split) = cut(graph, node).filter(|_| node.operands().all(|v| is_cheap(graph, &uses, v))) else {
             continue;
         };
-        let Some(root) = last_of_chain(graph, &uses, node.results[0]) else { continue };
+        let chain = chain(graph, &uses, node.results[0]);
+        // Where it joins the chain of another one, both end together, or this one stays.
+        let joined = chain.iter().position(|n| ends[*n].is_some());
+        let own = &chain[..joined.unwrap_or(chain.len())];
+        let Some(root) = joined.map_or(chain.last().copied(), |at| ends[chain[at]]) else { continue };
         if splits[root].as_ref().is_none_or(|known| *known == split) {
+            own.iter().for_each(|n| ends.set(*n, Some(root)));
             splits.set(root, Some(split));
             some = true;
         }
@@ -154,19 +167,20 @@ fn is_cheap(graph: &Graph, uses: &Uses, mut v: ValueId) -> bool {
     }
 }
 
-/// The last of the calls on elements that read a value, each the one before it alone, of so many as are computed in parts.
-fn last_of_chain(graph: &Graph, uses: &Uses, mut v: ValueId) -> Option<NodeId> {
-    let sizes = meta(graph, v)?.layout.sizes;
-    let mut last = None;
-    for _ in 0..CALLS {
-        let Some(reader) = uses.only(v).filter(|r| is_by_elements(graph, &graph.nodes[*r])) else { break };
+/// The calls on elements that read a value, each the one before it alone.
+fn chain(graph: &Graph, uses: &Uses, mut v: ValueId) -> Vec<NodeId> {
+    let mut chain = Vec::new();
+    let Some(sizes) = meta(graph, v).map(|m| m.layout.sizes) else { return chain };
+    while chain.len() < CALLS
+        && let Some(reader) = uses.only(v).filter(|r| is_by_elements(graph, &graph.nodes[*r]))
+    {
         v = graph.nodes[reader].results[0];
         if meta(graph, v).is_none_or(|m| m.layout.sizes != sizes) {
             break;
         }
-        last = Some(reader);
+        chain.push(reader);
     }
-    last
+    chain
 }
 
 /// Whether a call computes each element of its one result of the elements of its operands at the same index.
@@ -183,23 +197,30 @@ fn is_by_elements(graph: &Graph, node: &Node) -> bool {
 }
 
 /// Computes the chain that ends with a node in parts; false if it is not what it is taken for.
-fn in_parts(new: &mut Rebuilt<'_>, node: &Node, split: &ChainSplit, readers: &Readers) -> bool {
+fn in_parts(
+    new: &mut Rebuilt<'_>,
+    node: &Node,
+    split: &ChainSplit,
+    readers: &Readers,
+    all: &RefCell<MadeParts>,
+) -> bool {
     let (old, r) = (new.old, node.results[0]);
     let Some(whole) = meta(old, r) else { return false };
     let mut made = Vec::with_capacity(split.sizes.len());
     for k in 0..split.sizes.len() {
-        let mut part = ChainPart { split, k, readers, known: BTreeMap::new(), left: CALLS };
+        let mut part = ChainPart { split, k, readers, all, known: BTreeMap::new(), left: TREE };
         let Some(value) = part.of(new, r) else { return false };
-        made.push(Some(value));
+        made.push(value);
     }
     let cat = lookup("aten.cat.default").expect("the operator table has aten.cat");
     let dim = (whole.layout.rank() - split.from_end) as i64;
-    let args = vec![Arg::Values(made), Arg::Scalar(Expr::Int(dim))];
+    let args = vec![Arg::Values(made.iter().copied().map(Some).collect()), Arg::Scalar(Expr::Int(dim))];
     let Some(ty) = result(&new.graph, cat, &args).filter(|ty| ty.dtype == whole.dtype) else { return false };
     let mut builder = new.builder(node, r);
-    let made = builder.call("aten.cat.default", args, ty);
-    let made = builder.declare(made, old.tensor(r));
-    new.map.set(r, Some(made));
+    let joined = builder.call("aten.cat.default", args, ty);
+    let joined = builder.declare(joined, old.tensor(r));
+    new.map.set(r, Some(joined));
+    all.borrow_mut().insert((new.id, r), (split.clone(), made));
     true
 }
 
@@ -209,6 +230,7 @@ struct ChainPart<'a> {
     /// Which.
     k: usize,
     readers: &'a Readers,
+    all: &'a RefCell<MadeParts>,
     /// What was made of old values.
     known: BTreeMap<ValueId, ValueId>,
     /// Calls that it may still have.
@@ -221,20 +243,23 @@ impl ChainPart<'_> {
         if let Some(made) = self.known.get(&v) {
             return Some(*made);
         }
+        if let Some((_, parts)) = self.all.borrow().get(&(new.id, v)).filter(|(split, _)| split == self.split) {
+            return parts.get(self.k).copied();
+        }
         let old = new.old;
         let from = meta(old, v)?;
         let dim = from.layout.rank().checked_sub(self.split.from_end);
         let Some(dim) = dim.filter(|d| from.layout.sizes[*d] != 1) else { return new.map[v] };
         // The chain's last call is read by others, its further ones by the chain alone.
-        let first = self.left == CALLS;
+        let first = self.left == TREE;
         let maker =
             self.readers.uses.maker[v].filter(|_| first || self.readers.uses.count[v] == 1).map(|m| &old.nodes[m]);
         let made = match maker {
             Some(maker) if cut(old, maker).is_some_and(|own| own == *self.split) => {
                 new.map[maker.operands().nth(self.k)?]?
             }
-            Some(maker) if is_by_elements(old, maker) && self.left > 0 => {
-                self.left -= 1;
+            Some(maker) if is_by_elements(old, maker) => {
+                self.left = self.left.checked_sub(1)?;
                 let args = maker.args.iter().map(|a| a.try_map(|x| self.of(new, *x).ok_or(()), |e| Ok(e.clone())));
                 let args: Vec<Arg> = args.collect::<std::result::Result<_, ()>>().ok()?;
                 let ty = result(&new.graph, maker.op, &args).filter(|ty| ty.dtype == from.dtype)?;
