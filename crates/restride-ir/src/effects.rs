@@ -5,8 +5,7 @@
 
 use crate::higher_order::{HopCall, HopItem};
 use crate::{
-    Arg, Args, CollectTree, Error, Expr, Graph, GraphId, Hop, Id, Meta, Node, Op, Program, Result, Scalar, Table, Twin,
-    TwinReturn, ValueId, ViewOutcome, known_meta,
+    Arg, CollectTree, Error, Graph, GraphId, Hop, Id, Node, Op, Program, Result, Table, Twin, TwinReturn, ValueId,
 };
 use smallvec::SmallVec;
 use std::collections::BTreeSet;
@@ -21,20 +20,6 @@ pub struct Effect {
     pub writes: SmallVec<[usize; 1]>,
     /// Pairs (result, operand) that may share memory.
     pub aliases: SmallVec<[(usize, usize); 1]>,
-}
-
-/// Whether the types of a call's operands, strides too, say that its result is a copy (`contiguous` of a transpose, `to` of another
-/// type).
-pub fn surely_copies(graph: &Graph, node: &Node) -> bool {
-    let Some(rule) = node.op.def().view else { return false };
-    let known = |v: &ValueId| known_meta(graph, *v).map_err(drop);
-    let number = |e: &Expr| match e.constant() {
-        Some(x @ (Scalar::Int(_) | Scalar::Bool(_))) => Ok(x.as_i64()),
-        _ => Err(()),
-    };
-    let args: std::result::Result<Vec<Arg<Meta, i64>>, ()> =
-        node.args.iter().map(|a| a.try_map(known, number)).collect();
-    args.is_ok_and(|args| matches!((rule.known)(&Args(&args)), Ok(ViewOutcome::Copy)))
 }
 
 /// Positions of an argument's values among [`Node::operands`].

@@ -48,7 +48,7 @@ pub use arg::{Arg, Args, Ints, MemoryFormat, Operands};
 pub use collective::{Exchange, Pattern, ReduceOp};
 pub use conditions::{Conditions, size_apart, within};
 pub use eager_results::dense_like;
-pub use effects::{Effect, Effects, Summary, callees_first, operands_of, schema_effect, surely_copies};
+pub use effects::{Effect, Effects, Summary, callees_first, operands_of, schema_effect};
 pub use emit::{DecomposeFn, Emit, Val};
 pub use error::{Error, ErrorKind, OpError, Result};
 pub use expr::{Binding, Expr, ExprFn, Symbol};

@@ -22,8 +22,9 @@ const PARTS: usize = 4;
 /// Fewest neighbouring elements of a part, and fewest of the whole.
 const ROW: i64 = 16;
 const WHOLE: i64 = 256;
-/// Most calls between a `cat` and the end of its chain, and most calls of which a part is computed.
+/// Most calls of a chain.
 const CALLS: usize = 24;
+/// Most calls that a part is computed with: those of the chain, and those that make their other operands.
 const TREE: u32 = 96;
 /// Most views of a value that are looked at for one that shows a part.
 const VIEWS: usize = 16;
@@ -33,18 +34,19 @@ const VIEWS: usize = 16;
 /// # Errors
 /// A valid lowered program gives none.
 pub(crate) fn by_parts(program: Program) -> Result<Program> {
-    let splits: BTreeMap<GraphId, Table<NodeId, Option<ChainSplit>>> =
-        program.graphs.iter().filter_map(|(id, g)| Some((id, chain_splits(g)?))).collect_map();
-    if splits.is_empty() {
+    let chains: BTreeMap<GraphId, CutChains> =
+        program.graphs.iter().filter_map(|(id, g)| Some((id, CutChains::of(g)?))).collect_map();
+    if chains.is_empty() {
         return Ok(program);
     }
-    let readers: BTreeMap<GraphId, Readers> =
-        splits.keys().map(|id| (*id, Readers::of(&program.graphs[*id]))).collect_map();
     let made = RefCell::new(MadeParts::new());
     let mut out = rebuild(&program, |new, node| {
-        let root = node.results.first().and_then(|r| readers.get(&new.id)?.uses.maker[*r]);
-        let split = root.and_then(|root| splits.get(&new.id)?[root].as_ref());
-        if !split.is_some_and(|split| in_parts(new, node, split, &readers[&new.id], &made)) {
+        let split = || {
+            let chains = chains.get(&new.id)?;
+            let root = chains.readers.uses.maker[*node.results.first()?]?;
+            Some((chains.splits[root].as_ref()?, &chains.readers))
+        };
+        if !split().is_some_and(|(split, readers)| in_parts(new, node, split, readers, &made)) {
             let args = new.args(node);
             new.keep(node, args);
         }
@@ -84,22 +86,36 @@ impl Readers {
     }
 }
 
-/// The chains of a graph that are cut, by their last calls; `None` if there are none.
-fn chain_splits(graph: &Graph) -> Option<Table<NodeId, Option<ChainSplit>>> {
-    let assembles = |n: &Node| matches!(n.op.def().movement, Some(Movement::Assemble(_)));
-    if !graph.ordered().any(|(_, node)| assembles(node)) {
-        return None;
+/// The chains of a graph that are cut, by their last calls.
+struct CutChains {
+    splits: Table<NodeId, Option<ChainSplit>>,
+    readers: Readers,
+}
+
+impl CutChains {
+    /// `None` if there are none.
+    fn of(graph: &Graph) -> Option<CutChains> {
+        let assembles = |n: &Node| matches!(n.op.def().movement, Some(Movement::Assemble(_)));
+        if !graph.ordered().any(|(_, node)| assembles(node)) {
+            return None;
+        }
+        let readers = Readers::of(graph);
+        let splits = chain_splits(graph, &readers.uses)?;
+        Some(CutChains { splits, readers })
     }
-    let uses = Uses::of(graph);
+}
+
+/// How chains are cut, by their last calls; `None` if none is.
+fn chain_splits(graph: &Graph, uses: &Uses) -> Option<Table<NodeId, Option<ChainSplit>>> {
     let mut splits: Table<NodeId, Option<ChainSplit>> = Table::with_capacity(graph.nodes.len());
     // Of each call of a chain, the chain's last one.
     let mut ends: Table<NodeId, Option<NodeId>> = Table::with_capacity(graph.nodes.len());
     let mut some = false;
     for (_, node) in graph.ordered() {
-        let Some(split) = cut(graph, node).filter(|_| node.operands().all(|v| is_cheap(graph, &uses, v))) else {
+        let Some(split) = cut(graph, node).filter(|_| node.operands().all(|v| is_cheap(graph, uses, v))) else {
             continue;
         };
-        let chain = chain(graph, &uses, node.results[0]);
+        let chain = chain(graph, uses, node.results[0]);
         // Where it joins the chain of another one, both end together, or this one stays.
         let joined = chain.iter().position(|n| ends[*n].is_some());
         let own = &chain[..joined.unwrap_or(chain.len())];
@@ -172,7 +188,7 @@ fn chain(graph: &Graph, uses: &Uses, mut v: ValueId) -> Vec<NodeId> {
     let mut chain = Vec::new();
     let Some(sizes) = meta(graph, v).map(|m| m.layout.sizes) else { return chain };
     while chain.len() < CALLS
-        && let Some(reader) = uses.only(v).filter(|r| is_by_elements(graph, &graph.nodes[*r]))
+        && let Some(reader) = uses.only(v).filter(|r| is_elementwise(graph, &graph.nodes[*r]))
     {
         v = graph.nodes[reader].results[0];
         if meta(graph, v).is_none_or(|m| m.layout.sizes != sizes) {
@@ -184,7 +200,7 @@ fn chain(graph: &Graph, uses: &Uses, mut v: ValueId) -> Vec<NodeId> {
 }
 
 /// Whether a call computes each element of its one result of the elements of its operands at the same index.
-fn is_by_elements(graph: &Graph, node: &Node) -> bool {
+fn is_elementwise(graph: &Graph, node: &Node) -> bool {
     let &[r] = &node.results[..] else { return false };
     let Some(to) = meta(graph, r) else { return false };
     let broadcasts = |v: ValueId| {
@@ -208,7 +224,7 @@ fn in_parts(
     let Some(whole) = meta(old, r) else { return false };
     let mut made = Vec::with_capacity(split.sizes.len());
     for k in 0..split.sizes.len() {
-        let mut part = ChainPart { split, k, readers, all, known: BTreeMap::new(), left: TREE };
+        let mut part = ChainPart { root: r, split, k, readers, all, known: BTreeMap::new(), left: TREE };
         let Some(value) = part.of(new, r) else { return false };
         made.push(value);
     }
@@ -226,6 +242,8 @@ fn in_parts(
 
 /// A part of a chain under construction.
 struct ChainPart<'a> {
+    /// The result of the chain.
+    root: ValueId,
     split: &'a ChainSplit,
     /// Which.
     k: usize,
@@ -251,14 +269,14 @@ impl ChainPart<'_> {
         let dim = from.layout.rank().checked_sub(self.split.from_end);
         let Some(dim) = dim.filter(|d| from.layout.sizes[*d] != 1) else { return new.map[v] };
         // The chain's last call is read by others, its further ones by the chain alone.
-        let first = self.left == TREE;
-        let maker =
-            self.readers.uses.maker[v].filter(|_| first || self.readers.uses.count[v] == 1).map(|m| &old.nodes[m]);
+        let uses = &self.readers.uses;
+        let alone = v == self.root || uses.count[v] == 1;
+        let maker = uses.maker[v].filter(|_| alone).map(|m| &old.nodes[m]);
         let made = match maker {
             Some(maker) if cut(old, maker).is_some_and(|own| own == *self.split) => {
                 new.map[maker.operands().nth(self.k)?]?
             }
-            Some(maker) if is_by_elements(old, maker) => {
+            Some(maker) if is_elementwise(old, maker) => {
                 self.left = self.left.checked_sub(1)?;
                 let args = maker.args.iter().map(|a| a.try_map(|x| self.of(new, *x).ok_or(()), |e| Ok(e.clone())));
                 let args: Vec<Arg> = args.collect::<std::result::Result<_, ()>>().ok()?;

@@ -1,9 +1,20 @@
 //! Which inputs of a graph may be written, through any chain of views.
 
+use crate::args::known;
+use crate::simplify::meta;
 use restride_ir::{
-    Arg, Graph, GraphId, Hop, HopCall, HopItem, MemoryFormat, Node, Program, Table, TwinReturn, ValueId, surely_copies,
+    Arg, Graph, GraphId, Hop, HopCall, HopItem, MemoryFormat, Node, Program, Table, TwinReturn, ValueId, ViewOutcome,
 };
 use smallvec::{SmallVec, smallvec};
+
+/// What is known of the strides of a graph's inputs.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum InputStrides {
+    /// The graph may be given others than it declares.
+    Any,
+    /// They are those that the graph declares.
+    Declared,
+}
 
 /// The possible storages of a value, in order; few values have more than one.
 type Roots = SmallVec<[u32; 2]>;
@@ -11,29 +22,29 @@ type Roots = SmallVec<[u32; 2]>;
 /// For each input of the graph, whether a node may write its storage. Follows views and subgraphs; possible views count as
 /// views.
 pub fn written_inputs(program: &Program, graph: GraphId) -> Vec<bool> {
-    reach(program, graph, false).0
+    reach(program, graph, InputStrides::Any).0
 }
 
 /// For each output of the graph, the inputs whose storage it may be on.
 pub fn returned_inputs(program: &Program, graph: GraphId) -> Vec<Vec<u32>> {
     let count = program.graphs[graph].inputs.len() as u32;
-    let mut roots = output_roots(program, graph, false);
+    let mut roots = output_roots(program, graph, InputStrides::Any);
     roots.iter_mut().for_each(|r| r.retain(|root| *root < count));
     roots
 }
 
 /// For each output of the graph, its possible storages: that of the input at a position, or, with larger numbers, one made
-/// by the graph, with the same number in all outputs. With `as_declared`, inputs have the strides that the graph declares.
-pub fn output_roots(program: &Program, graph: GraphId, as_declared: bool) -> Vec<Vec<u32>> {
-    let roots = reach(program, graph, as_declared).1;
+/// by the graph, with the same number in all outputs.
+pub fn output_roots(program: &Program, graph: GraphId, strides: InputStrides) -> Vec<Vec<u32>> {
+    let roots = reach(program, graph, strides).1;
     let of = |o: &Arg| if let Arg::Value(v) = o { roots[*v].to_vec() } else { Vec::new() };
     program.graphs[graph].outputs.iter().map(of).collect()
 }
 
 /// For each result of a higher-order call, its possible storages: that of the operand at a position, or, with larger
 /// numbers, one made by the call, with the same number in all results. Carried values count as the body returns them: a
-/// loop that does not run returns copies. With `as_declared`, operands have the strides that the bodies declare.
-pub fn result_roots(program: &Program, call: &HopCall, results: usize, as_declared: bool) -> Vec<Vec<u32>> {
+/// loop that does not run returns copies.
+pub fn result_roots(program: &Program, call: &HopCall, results: usize, strides: InputStrides) -> Vec<Vec<u32>> {
     let count = call.inputs().count() as u32;
     let carried = call.carried.len() as u32;
     let mut made = count;
@@ -44,7 +55,7 @@ pub fn result_roots(program: &Program, call: &HopCall, results: usize, as_declar
     };
     for &body in bodies {
         let mut last = made;
-        for (i, (result, roots)) in out.iter_mut().zip(output_roots(program, body, as_declared)).enumerate() {
+        for (i, (result, roots)) in out.iter_mut().zip(output_roots(program, body, strides)).enumerate() {
             // The iterations' results are stacked in memory of their own.
             if call.hop == Hop::Map || call.hop == Hop::Scan && i as u32 >= carried {
                 continue;
@@ -108,7 +119,7 @@ fn typed(g: &Graph, node: &Node) -> i64 {
 pub fn typed_results(program: &Program, graph: GraphId) -> Vec<bool> {
     let g = &program.graphs[graph];
     let count = g.inputs.len() as u32;
-    let roots = reach(program, graph, false).1;
+    let roots = reach(program, graph, InputStrides::Any).1;
     // For each value the inputs that it is computed of; a view of an input is computed of none.
     let mut of: Table<ValueId, Roots> = Table::new();
     let mut found = vec![false; g.inputs.len()];
@@ -144,7 +155,7 @@ pub fn typed_results(program: &Program, graph: GraphId) -> Vec<bool> {
 /// For each input, the maximum of `by(node)` over the nodes that read it or a possible view of it.
 fn used_inputs(program: &Program, graph: GraphId, by: &dyn Fn(&Graph, &Node) -> i64) -> Vec<i64> {
     let g = &program.graphs[graph];
-    let roots = reach(program, graph, false).1;
+    let roots = reach(program, graph, InputStrides::Any).1;
     let mut used = vec![0; g.inputs.len()];
     let mut mark = |r: u32, n: i64| {
         if let Some(u) = used.get_mut(r as usize) {
@@ -170,7 +181,7 @@ fn used_inputs(program: &Program, graph: GraphId, by: &dyn Fn(&Graph, &Node) -> 
 
 /// Which inputs are written, and those whose storage each value may be on; past the inputs, numbers of storages that the
 /// graph makes.
-fn reach(program: &Program, graph: GraphId, as_declared: bool) -> (Vec<bool>, Table<ValueId, Roots>) {
+fn reach(program: &Program, graph: GraphId, strides: InputStrides) -> (Vec<bool>, Table<ValueId, Roots>) {
     let g = &program.graphs[graph];
     let mut roots: Table<ValueId, Roots> = Table::with_capacity(g.values.len());
     for (i, &v) in g.inputs.iter().enumerate() {
@@ -213,7 +224,9 @@ fn reach(program: &Program, graph: GraphId, as_declared: bool) -> (Vec<bool>, Ta
             let operands: Vec<Roots> = call.inputs().map(root).collect();
             let count = operands.len() as u32;
             let mut last = made;
-            for (&r, own) in node.results.iter().zip(result_roots(program, &call, node.results.len(), false)) {
+            for (&r, own) in
+                node.results.iter().zip(result_roots(program, &call, node.results.len(), InputStrides::Any))
+            {
                 let mut all = Roots::new();
                 for root in own {
                     match operands.get(root as usize) {
@@ -228,7 +241,7 @@ fn reach(program: &Program, graph: GraphId, as_declared: bool) -> (Vec<bool>, Ta
             made = last;
             continue;
         }
-        let views = node.op.is_view() && !(as_declared && surely_copies(g, node));
+        let views = node.op.is_view() && !(strides == InputStrides::Declared && surely_copies(g, node));
         if views || node.op.mutates(&node.args) {
             let all = match node.args.get(node.op.def().base as usize) {
                 Some(Arg::Value(base)) => Roots::from_slice(&roots[of(*base)]),
@@ -253,6 +266,13 @@ fn reach(program: &Program, graph: GraphId, as_declared: bool) -> (Vec<bool>, Ta
         }
     }
     (written, roots)
+}
+
+/// Whether the types of a call's operands, strides too, say that its result is a copy (`contiguous` of a transpose, `to` of another
+/// type).
+fn surely_copies(graph: &Graph, node: &Node) -> bool {
+    let outcome = || node.op.def().view?.of(&known(&node.args, |v| meta(graph, v))?).ok();
+    matches!(outcome(), Some(ViewOutcome::Copy))
 }
 
 fn in_order(mut roots: Roots) -> Roots {

@@ -27,7 +27,7 @@ pub enum CodeItem {
 }
 
 /// Numbers that sums of a row's elements are added up in.
-pub const LANES: usize = 64;
+pub const LANES: usize = restride_kernels::reduce::parts::SIDE;
 
 impl CodeItem {
     fn step(self) -> u16 {

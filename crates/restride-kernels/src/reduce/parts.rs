@@ -126,8 +126,6 @@ impl JoinedParts {
 
     /// Elements after which a branch of the tree ends: other branches can be joined by themselves.
     pub const BRANCH: usize = 16 * BLOCK;
-    /// Elements of a block.
-    pub const BLOCK: usize = BLOCK;
 
     /// The next elements.
     pub fn push(&mut self, mut part: &[f32]) {

@@ -276,13 +276,12 @@ unsafe fn load_cells<T: Cell, C: Compute>(src: *const T, stride: isize, out: &mu
 /// # Safety
 /// As [`store_row`].
 unsafe fn store_cells<T: Cell, C: Compute>(dst: *mut T, stride: isize, row: &[C]) {
-    match stride {
-        1 => isa::run(StoredCells::<T, C, 1>(dst, row)),
-        _ => {
-            for (i, &x) in row.iter().enumerate() {
-                // SAFETY: the caller promises that every element of the row may be written.
-                unsafe { dst.wrapping_offset(i as isize * stride).write(T::store(x)) };
-            }
+    if stride == 1 {
+        isa::run(StoredCells::<T, C, 1>(dst, row));
+    } else {
+        for (i, &x) in row.iter().enumerate() {
+            // SAFETY: the caller promises that every element of the row may be written.
+            unsafe { dst.wrapping_offset(i as isize * stride).write(T::store(x)) };
         }
     }
 }

@@ -7,7 +7,8 @@ use super::bodies::{BodyOperand, Returned, WrittenBase, storages_of, values_of};
 use super::histories::SavedOperand;
 use super::rewrite::{Halt, NewValue, Rewrite, Rewriter, op};
 use super::storages::{AliasId, StorageId};
-use crate::input_effects::{output_roots, placed_inputs, result_roots, written_inputs};
+use crate::input_effects::{InputStrides, output_roots, placed_inputs, result_roots, written_inputs};
+use crate::simplify::meta;
 use restride_ir::{Arg, Dim, Error, Graph, GraphId, Hop, HopCall, HopItem, Id, LazyBits, Node, NodeId, Type, ValueId};
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -169,7 +170,7 @@ impl Rewriter<'_> {
         mut written: Vec<bool>,
     ) -> Rewrite<Vec<bool>> {
         let count = operands.len();
-        let roots = output_roots(self.program, body, false);
+        let roots = output_roots(self.program, body, InputStrides::Any);
         let on: Vec<Option<AliasId>> = operands.iter().map(|v| self.alias(*v).ok()).collect();
         let mut share = vec![vec![false; count]; count];
         for i in 0..count {
@@ -221,10 +222,11 @@ impl Rewriter<'_> {
     /// Notes which `open` results of a call may share memory with which operands, and with each other.
     fn link_returned(&mut self, node: &Node, operands: &[ValueId], open: &[bool]) -> Rewrite<()> {
         let Some(call) = HopCall::of(self.old, node)? else { return Ok(()) };
-        let as_declared = call.hop == Hop::Cond && self.has_declared_operands(&call);
+        let declared = call.hop == Hop::Cond && self.has_declared_operands(&call);
+        let strides = if declared { InputStrides::Declared } else { InputStrides::Any };
         // By storage of the call, the first result that may be on it.
         let mut first: BTreeMap<u32, StorageId> = BTreeMap::new();
-        for (i, roots) in result_roots(self.program, &call, node.results.len(), as_declared).into_iter().enumerate() {
+        for (i, roots) in result_roots(self.program, &call, node.results.len(), strides).into_iter().enumerate() {
             let result = node.results[i];
             if open.get(i) != Some(&true) || !matches!(self.map[result], Some(NewValue::Object(_))) {
                 continue;
@@ -248,10 +250,9 @@ impl Rewriter<'_> {
 
     /// Whether the operands of a call have the types that its bodies declare, strides too.
     fn has_declared_operands(&self, call: &HopCall) -> bool {
-        let known = |graph: &Graph, v: ValueId| graph.values[v].ty.tensor().and_then(|ty| ty.known());
         let alike = |body: &Graph, i: usize, item: &HopItem| match *item {
             HopItem::Tensor { value, .. } => {
-                let (own, given) = (body.inputs.get(i).and_then(|v| known(body, *v)), known(self.old, value));
+                let (own, given) = (body.inputs.get(i).and_then(|v| meta(body, *v)), meta(self.old, value));
                 matches!((own, given), (Some(own), Some(given)) if own.same_strides(&given))
             }
             _ => true,

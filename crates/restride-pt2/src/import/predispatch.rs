@@ -122,20 +122,20 @@ impl GraphImporter<'_> {
         // behind it.
         let mut behind: Vec<&model::FileNode> = Vec::new();
         let made_inside: BTreeSet<&str> = inside.iter().flat_map(writes).collect_set();
-        let mut own_numbers: BTreeSet<&str> = BTreeSet::new();
+        let (mut own_numbers, mut later_numbers) = (BTreeSet::new(), BTreeSet::new());
         let mut depth = 0usize;
         for node in inside {
             let kind = Batching::of(&node.target);
             if depth == 0 && kind.is_none() && computes_numbers(node) {
                 let left = |name: &&str| leaving.iter().any(|l| l.2 == *name);
-                let of_behind = |name: &str| behind.iter().any(|n| numbers_made(n).any(|own| own == name));
                 if reads(node).iter().all(|t| !made_inside.contains(t))
-                    && numbers_read(node).all(|n| !own_numbers.contains(n) && !of_behind(n))
+                    && numbers_read(node).all(|n| !own_numbers.contains(n) && !later_numbers.contains(n))
                 {
                     self.node(source, node)?;
                 } else if reads(node).iter().all(|t| !made_inside.contains(t) || left(t))
                     && numbers_read(node).all(|n| !own_numbers.contains(n))
                 {
+                    later_numbers.extend(numbers_made(node));
                     behind.push(node);
                 } else {
                     own_numbers.extend(numbers_made(node));

@@ -19,7 +19,7 @@ pub(super) struct RowChain {
     code: Arc<MachineCode>,
     /// The same where all elements of a part have one scale and one shift, if a call has such.
     shared: Option<Arc<MachineCode>>,
-    /// The same for rows that lie where they are, of which some have one element again and again.
+    /// The chain for rows that it reads and writes where they lie, if it reads tensors that have one element for all of a row.
     rows: Option<Box<RowChain>>,
     /// Number of calls.
     pub len: usize,
@@ -185,11 +185,11 @@ impl RowChain {
         lanes: &[*mut f32],
     ) -> bool {
         // Without sums and what a row has one of, all rows are one.
-        let apart = self.sums > 0 || self.sources.iter().any(|s| matches!(s, ChainSource::Shared(_)));
-        let (n, rows) = if apart { (n, rows) } else { (n * rows, 1) };
+        let by_row = self.sums > 0 || self.sources.iter().any(|s| matches!(s, ChainSource::Shared(_)));
+        let (n, rows) = if by_row { (n, rows) } else { (n * rows, 1) };
         let mut addresses = [std::ptr::null_mut(); ADDRESSES];
         addresses[..self.sums].copy_from_slice(&lanes[..self.sums]);
-        let mut apart: SmallVec<[(usize, *mut f32); 2]> = SmallVec::new();
+        let mut spares: SmallVec<[(usize, *mut f32); 2]> = SmallVec::new();
         // Whether all elements have one scale and one shift, or each has its own.
         let mut one = None;
         let mut distances = [(n * size_of::<f32>()) as isize; ADDRESSES];
@@ -219,15 +219,16 @@ impl RowChain {
             *to = match *result {
                 ChainResult::Slot(k) => (places.slot)(k),
                 ChainResult::Tensor(k) => (places.tensor)(k).unwrap_or_else(|| {
-                    apart.push((k, (places.spare)(k)));
-                    apart[apart.len() - 1].1
+                    let spare = (places.spare)(k);
+                    spares.push((k, spare));
+                    spare
                 }),
             };
         }
         let count = self.sums + self.sources.len() + self.results.len();
         // SAFETY: as promised by the caller.
         unsafe { code.run(&mut addresses[..count], &distances[..count], n, rows) };
-        for (k, from) in apart {
+        for (k, from) in spares {
             // SAFETY: what was just written.
             (places.store)(k, unsafe { std::slice::from_raw_parts(from, n * rows) });
         }

@@ -350,9 +350,10 @@ impl JoinedBox<'_> {
                     }
                 }
             };
-            let cells = |k: usize| (self.cell(block, first, k).cast(), block.strides[k] * size_of::<f32>() as isize);
             let repeated = |s: RowSource| match s {
-                RowSource::Tensor(k) => cells(k),
+                RowSource::Tensor(k) => {
+                    (self.cell(block, first, k).cast(), block.strides[k] * size_of::<f32>() as isize)
+                }
                 RowSource::Slot(k) => (self.buffer(buffers.slots[k] + first), size_of::<f32>() as isize),
                 RowSource::Constant(k) => (self.constant(k), 0),
             };
