@@ -6,6 +6,7 @@ use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::{PyBool, PyComplex, PyComplexMethods, PyDict, PyFloat, PyInt, PyString, PyTuple, PyType};
 use restride::{DType, Error, Inputs, Layout, RawTensor, RunValue, Scalar, Storage};
+use std::sync::Arc;
 
 /// A tensor of restride: lends its memory by DLPack and by NumPy's array interface.
 #[pyclass(frozen, module = "restride._restride")]
@@ -131,7 +132,44 @@ enum Given {
     Value(RunValue),
 }
 
-fn given(object: &Bound<'_, PyAny>, what: &str) -> PyResult<Given> {
+/// An input that a program takes.
+pub struct ExpectedInput {
+    /// The name in messages.
+    what: String,
+    /// Whether it is a number, a string or `None`, and no tensor.
+    is_value: bool,
+}
+
+impl ExpectedInput {
+    /// The user inputs of a program.
+    pub fn all(program: &restride::Program) -> Vec<ExpectedInput> {
+        let values = &program.graph().values;
+        let of = |(i, name): (usize, &Arc<str>)| ExpectedInput {
+            what: format!("input {name}"),
+            is_value: values[program.signature.inputs[i].value].ty.tensor().is_none(),
+        };
+        restride::user_inputs(program).map(of).collect()
+    }
+
+    /// A tensor, or something else of a kind that is not known here.
+    pub fn any(name: &str) -> ExpectedInput {
+        ExpectedInput { what: format!("input {name}"), is_value: false }
+    }
+}
+
+/// The Python number of a NumPy scalar, or `None` for other objects and for scalars that Python has no number for.
+fn python_number<'py>(object: &Bound<'py, PyAny>) -> PyResult<Option<Bound<'py, PyAny>>> {
+    // Nobody has a scalar of a NumPy that is not loaded.
+    let Ok(numpy) = object.py().import("sys")?.getattr("modules")?.get_item("numpy") else { return Ok(None) };
+    if !object.is_instance(&numpy.getattr("generic")?)? {
+        return Ok(None);
+    }
+    let own = object.call_method0("item")?;
+    Ok((!own.is_exact_instance(&object.get_type())).then_some(own))
+}
+
+fn given(object: &Bound<'_, PyAny>, expected: &ExpectedInput) -> PyResult<Given> {
+    let what = &expected.what;
     if object.is_none() {
         return Ok(Given::Value(RunValue::None));
     }
@@ -141,14 +179,20 @@ fn given(object: &Bound<'_, PyAny>, what: &str) -> PyResult<Given> {
     if let Ok(own) = object.cast::<Tensor>() {
         return Ok(Given::Own(own.get().raw.clone()));
     }
-    if object.is_exact_instance_of::<PyInt>() {
+    // Subclasses, such as members of an enumeration, may lend memory.
+    if object.is_exact_instance_of::<PyInt>() || expected.is_value && object.is_instance_of::<PyInt>() {
         return Ok(Given::Value(RunValue::Scalar(Scalar::Int(object.extract()?))));
     }
-    if object.is_exact_instance_of::<PyFloat>() {
+    if object.is_exact_instance_of::<PyFloat>() || expected.is_value && object.is_instance_of::<PyFloat>() {
         return Ok(Given::Value(RunValue::Scalar(Scalar::Float(object.extract()?))));
     }
     if let Ok(text) = object.cast::<PyString>() {
         return Ok(Given::Value(RunValue::Str(text.to_cow()?.as_ref().into())));
+    }
+    if expected.is_value
+        && let Some(own) = python_number(object)?
+    {
+        return given(&own, expected);
     }
     for (bit, name) in [("is_conj", "resolve_conj"), ("is_neg", "resolve_neg")] {
         if let Ok(method) = object.getattr(bit)
@@ -174,11 +218,13 @@ fn given(object: &Bound<'_, PyAny>, what: &str) -> PyResult<Given> {
 }
 
 /// Inputs on the memory of Python's objects. Objects whose memory overlaps share a storage, as views of one tensor do.
-pub fn inputs(objects: &[Bound<'_, PyAny>], names: &[String]) -> PyResult<Inputs> {
+pub fn inputs(objects: &[Bound<'_, PyAny>], expected: &[ExpectedInput]) -> PyResult<Inputs> {
     let mut all = Vec::with_capacity(objects.len());
     for (i, object) in objects.iter().enumerate() {
-        let name = names.get(i).map_or_else(|| format!("input {i}"), |n| format!("input {n}"));
-        all.push(given(object, &name)?);
+        all.push(match expected.get(i) {
+            Some(expected) => given(object, expected)?,
+            None => given(object, &ExpectedInput::any(&i.to_string()))?,
+        });
     }
     let mut ranges: Vec<(usize, usize, usize)> = Vec::new();
     for (i, g) in all.iter().enumerate() {
@@ -226,7 +272,7 @@ pub fn inputs(objects: &[Bound<'_, PyAny>], names: &[String]) -> PyResult<Inputs
     }
     for (i, part) in parts.iter_mut().enumerate() {
         let Some((start, dtype, layout)) = part.take() else { continue };
-        let name = names.get(i).map_or_else(|| format!("input {i}"), |n| format!("input {n}"));
+        let name = expected.get(i).map_or_else(|| format!("input {i}"), |e| e.what.clone());
         let (base, storage) = match storages.get(group[i]).and_then(Option::as_ref) {
             Some((base, storage)) => (*base, storage.clone()),
             None => (start.addr(), foreign(start, 0, true, owners[i].take().into_iter().collect())),

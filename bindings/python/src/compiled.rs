@@ -1,6 +1,6 @@
 //! Compiled programs, instances and sessions.
 
-use crate::arrays::{Like, copied, inputs, tensor, value};
+use crate::arrays::{ExpectedInput, Like, copied, inputs, tensor, value};
 use crate::engine::as_rank;
 use crate::errors::{OrRaise, inputs_error, raise};
 use pyo3::exceptions::{PyKeyError, PyRuntimeError};
@@ -98,8 +98,8 @@ impl Compiled {
         }
     }
 
-    fn names(&self) -> Vec<String> {
-        restride::user_inputs(&self.program).map(|(_, n)| n.to_string()).collect()
+    fn expected(&self) -> Vec<ExpectedInput> {
+        ExpectedInput::all(&self.program)
     }
 
     fn variant(&self, inputs: Option<&Inputs>) -> restride::Result<Arc<Variant>> {
@@ -220,7 +220,7 @@ impl Compiled {
 
     /// Placement and plan for inputs, or for those of the file, or for the declared sizes.
     fn prepared(&self, objects: Option<Vec<Bound<'_, PyAny>>>, py: Python<'_>) -> PyResult<restride::Prepared> {
-        let given = objects.map(|o| inputs(&o, &self.names())).transpose()?;
+        let given = objects.map(|o| inputs(&o, &self.expected())).transpose()?;
         py.detach(|| {
             let given = match given {
                 Some(given) => Some(given),
@@ -255,7 +255,7 @@ impl Compiled {
         seed: u64,
     ) -> PyResult<(Bound<'py, PyList>, Bound<'py, PyDict>)> {
         let like = Like::of(like)?;
-        let given = inputs(&objects, &self.names())?;
+        let given = inputs(&objects, &self.expected())?;
         let options = RunOptions { seed, threads: self.threads, ..RunOptions::default() };
         let (variant, outputs) = py.detach(|| as_rank(|| self.run_inputs(&given, &options))).or_raise()?;
         results(py, variant.compiled.functional(), &outputs, &like)
@@ -327,7 +327,7 @@ impl Compiled {
     #[pyo3(signature = (path, objects=None))]
     fn save(&self, py: Python<'_>, path: PathBuf, objects: Option<Vec<Bound<'_, PyAny>>>) -> PyResult<()> {
         let given = match objects {
-            Some(objects) => inputs(&objects, &self.names())?,
+            Some(objects) => inputs(&objects, &self.expected())?,
             None => match Inputs::from_samples(&self.program) {
                 Some(samples) => samples.or_raise()?,
                 None => restride::declared_inputs(&self.program).or_raise()?,
@@ -395,7 +395,7 @@ fn state_tensor<'py>(
 /// Writes a tensor of the state, where it is.
 fn set_state(state: &State, name: &str, object: Bound<'_, PyAny>) -> PyResult<()> {
     let to = state.get(name).ok_or_else(|| unknown(state, name))?;
-    let from = inputs(&[object], &[name.to_string()])?;
+    let from = inputs(&[object], &[ExpectedInput::any(name)])?;
     let Some(from) = from.values[0].tensor() else {
         return Err(inputs_error(format!("{name} must be a tensor")));
     };
@@ -454,9 +454,7 @@ impl Instance {
         seed: u64,
     ) -> PyResult<(Bound<'py, PyList>, Bound<'py, PyDict>)> {
         let like = Like::of(like)?;
-        let names: Vec<String> =
-            restride::user_inputs(self.compiled.functional()).map(|(_, n)| n.to_string()).collect();
-        let given = inputs(&objects, &names)?;
+        let given = inputs(&objects, &ExpectedInput::all(self.compiled.functional()))?;
         let options = RunOptions { seed, threads: self.threads, ..RunOptions::default() };
         let outputs = py.detach(|| as_rank(|| lock(&self.instance).as_mut().map(|i| i.run(&given, &options))));
         let outputs = outputs.ok_or_else(taken)?.or_raise()?;
@@ -506,12 +504,10 @@ impl Instance {
         outputs: Option<Vec<Option<Bound<'_, PyAny>>>>,
         seed: u64,
     ) -> PyResult<Session> {
-        let names: Vec<String> =
-            restride::user_inputs(self.compiled.functional()).map(|(_, n)| n.to_string()).collect();
-        let given = inputs(&objects, &names)?;
+        let given = inputs(&objects, &ExpectedInput::all(self.compiled.functional()))?;
         let mut results: Vec<Option<RawTensor>> = Vec::new();
         for (i, output) in outputs.unwrap_or_default().into_iter().enumerate() {
-            let one = output.map(|o| inputs(&[o], &[format!("output.{i}")])).transpose()?;
+            let one = output.map(|o| inputs(&[o], &[ExpectedInput::any(&format!("output.{i}"))])).transpose()?;
             results.push(one.and_then(|i| i.values[0].tensor().cloned()));
         }
         let instance = lock(&self.instance).take().ok_or_else(taken)?;

@@ -276,22 +276,22 @@ pub fn placed(
     if counted.is_none() || sizes.iter().any(|s| *s < 0) {
         return Err(refuse());
     }
-    let Some(strides) = strides else {
-        let layout = Layout::contiguous(sizes);
-        let bytes = layout.byte_range(dtype.size()).ok_or_else(refuse)?.end;
-        return Ok((start, bytes, dtype, layout));
+    let no_copy = |what: String| Err(raise(&Error::new(ErrorKind::Inputs, what).help("pass a copy of it")));
+    let negative = |(size, stride): (&i64, &i64)| *size > 1 && *stride < 0;
+    let layout = match strides {
+        None => Layout::contiguous(sizes),
+        Some(strides) if sizes.iter().zip(strides).any(negative) => {
+            return no_copy(format!("{what} has negative strides, which tensors of PyTorch cannot have"));
+        }
+        Some(strides) => Layout::strided(sizes, strides, 0),
     };
-    if sizes.iter().zip(strides).any(|(size, stride)| *size > 1 && *stride < 0) {
-        let what = format!("{what} has negative strides, which tensors of PyTorch cannot have");
-        return Err(raise(&Error::new(ErrorKind::Inputs, what).help("pass a copy of it")));
-    }
-    let layout = Layout::strided(sizes, strides, 0);
     let bytes = layout.byte_range(dtype.size()).ok_or_else(refuse)?.end;
+    if bytes > 0 && start.is_null() {
+        return Err(inputs_error(format!("{what} has elements and no memory")));
+    }
     if bytes > 0 && !start.addr().is_multiple_of(dtype.align()) {
-        return Err(inputs_error(format!(
-            "{what} is not aligned: {dtype} needs a multiple of {} bytes",
-            dtype.align()
-        )));
+        let size = dtype.align();
+        return no_copy(format!("{what} is not aligned: {dtype} needs an address that is a multiple of {size}"));
     }
     Ok((start, bytes, dtype, layout))
 }

@@ -4,9 +4,10 @@ use pyo3::exceptions::{PyKeyboardInterrupt, PyRuntimeError};
 use pyo3::prelude::*;
 use restride::{Error, ErrorKind};
 
-/// The name of the exception's class for a kind of error.
-fn class(kind: ErrorKind) -> &'static str {
-    match kind {
+/// The name of the exception's class for an error.
+fn class(error: &Error) -> &'static str {
+    match error.kind {
+        ErrorKind::Program if is_of_index(&error.what) => "OutOfBoundsError",
         ErrorKind::File => "FileError",
         ErrorKind::Invalid => "InvalidError",
         ErrorKind::Program => "ProgramError",
@@ -17,11 +18,18 @@ fn class(kind: ErrorKind) -> &'static str {
     }
 }
 
+/// Whether an error is an `IndexError` of PyTorch: an index, a class or a dimension that a tensor does not have. Rules and kernels give
+/// PyTorch's texts.
+fn is_of_index(what: &str) -> bool {
+    let outside = what.contains("out of bounds") || what.contains("out of range");
+    outside && ["ndex", "imension", "Target "].iter().any(|of| what.contains(of))
+}
+
 /// The exception for an error.
 pub fn raise(error: &Error) -> PyErr {
     Python::attach(|py| {
         let made = || -> PyResult<PyErr> {
-            let class = py.import("restride._errors")?.getattr(class(error.kind))?;
+            let class = py.import("restride._errors")?.getattr(class(error))?;
             let error = Error { help: error.help.as_deref().map(in_python), ..error.clone() };
             let texts =
                 (&error.what, error.node.as_ref(), error.source.as_ref(), error.code.as_deref(), error.help.as_ref());

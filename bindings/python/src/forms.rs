@@ -8,8 +8,8 @@ use restride::{DType, Layout, RunValue, Scalar};
 
 /// An argument that a session takes.
 pub enum InputForm {
-    /// A tensor of an element type, with sizes and, behind them, strides.
-    Tensor { dtype: DLDataType, numbers: Box<[i64]> },
+    /// A tensor of an element type, at a multiple of these bytes, with sizes and, behind them, strides.
+    Tensor { dtype: DLDataType, align: usize, numbers: Box<[i64]> },
     /// A number or `None`.
     Value(RunValue),
 }
@@ -56,6 +56,7 @@ impl InputForm {
         match value {
             RunValue::Tensor(t) => InputForm::Tensor {
                 dtype: data_type(t.dtype()),
+                align: t.dtype().align(),
                 numbers: t.layout().sizes.iter().chain(&t.layout().strides).copied().collect(),
             },
             other => InputForm::Value(other.clone()),
@@ -64,12 +65,16 @@ impl InputForm {
 
     /// Whether the argument, which is a tensor where its memory is lent, is one of these.
     pub fn fits(&self, argument: &Bound<'_, PyAny>, lent: Option<&DLTensor>, position: usize) -> PyResult<bool> {
-        let (dtype, numbers, lent) = match (self, lent) {
-            (InputForm::Tensor { dtype, numbers }, Some(lent)) => (dtype, numbers, lent),
+        let (dtype, align, numbers, lent) = match (self, lent) {
+            (InputForm::Tensor { dtype, align, numbers }, Some(lent)) => (dtype, align, numbers, lent),
             (InputForm::Value(value), None) => return Ok(alike(&number(argument, position)?, value)),
             _ => return Ok(false),
         };
-        let rank = numbers.len() / 2;
+        // Kernels read elements where their type may be, and opening a session refuses what is elsewhere.
+        let (at, rank) = (lent.start().addr(), numbers.len() / 2);
+        if !at.is_multiple_of(*align) || at == 0 && !numbers[..rank].contains(&0) {
+            return Ok(false);
+        }
         if lent.dtype != *dtype || lent.ndim as usize != rank || lent.device != DLTensor::EMPTY.device {
             return Ok(false);
         }

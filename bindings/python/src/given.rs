@@ -1,6 +1,6 @@
 //! Inputs and weights that a program is opened for, from Python's arguments.
 
-use crate::arrays::inputs;
+use crate::arrays::{ExpectedInput, inputs};
 use crate::errors::{OrRaise, inputs_error};
 use crate::options::Named;
 use pyo3::exceptions::PyTypeError;
@@ -79,7 +79,7 @@ fn value(object: &Bound<'_, PyAny>, name: &str, depth: u32) -> PyResult<GivenVal
         }
         return Ok(GivenValue::Dict(out));
     }
-    let made = inputs(std::slice::from_ref(object), &[name.to_string()])?;
+    let made = inputs(std::slice::from_ref(object), &[ExpectedInput::any(name)])?;
     Ok(match made.values.into_iter().next() {
         Some(RunValue::Tensor(t)) => {
             GivenValue::Tensor(t.dtype(), Layout::strided(&t.layout().sizes, &t.layout().strides, 0))
@@ -96,7 +96,7 @@ fn value(object: &Bound<'_, PyAny>, name: &str, depth: u32) -> PyResult<GivenVal
 /// The option `weight_tensors`: name, tensor, and whether it is a parameter. The tensors are copied; what shares memory still does.
 pub fn given_weights(named: &mut Named<'_, '_>) -> PyResult<Option<Arc<Weights>>> {
     let Some(given) = named.take::<Vec<(String, Bound<'_, PyAny>, bool)>>("weight_tensors")? else { return Ok(None) };
-    let names: Vec<String> = given.iter().map(|(name, ..)| name.clone()).collect();
+    let names: Vec<ExpectedInput> = given.iter().map(|(name, ..)| ExpectedInput::any(name)).collect();
     let objects: Vec<Bound<'_, PyAny>> = given.iter().map(|(_, object, _)| object.clone()).collect();
     let mut out = Weights::default();
     let mut storages: BTreeMap<usize, usize> = BTreeMap::new();

@@ -1,6 +1,6 @@
 //! Programs: opened, described, transformed, saved.
 
-use crate::arrays::{Like, inputs, value};
+use crate::arrays::{ExpectedInput, Like, inputs, value};
 use crate::compiled::Compiled;
 use crate::engine::as_rank;
 use crate::errors::OrRaise;
@@ -92,7 +92,7 @@ impl Program {
     /// The functional program that transformations begin with.
     fn functional(&self, given: Option<Vec<Bound<'_, PyAny>>>) -> PyResult<(restride::Compiled, Option<Inputs>)> {
         let inputs = match given {
-            Some(objects) => Some(inputs(&objects, &self.names())?),
+            Some(objects) => Some(inputs(&objects, &ExpectedInput::all(&self.program))?),
             None => Inputs::from_samples(&self.program).transpose().or_raise()?,
         };
         let compiled = restride::Compiled::new(self.program.clone(), inputs.as_ref(), &CompileOptions::default());
@@ -264,7 +264,7 @@ impl Program {
         seed: u64,
     ) -> PyResult<Vec<Bound<'py, PyAny>>> {
         let like = Like::of(like)?;
-        let given = inputs(&objects, &self.names())?;
+        let given = inputs(&objects, &ExpectedInput::all(&self.program))?;
         let options = restride::RunOptions { seed, ..restride::RunOptions::default() };
         let outputs = py.detach(|| {
             let mut state = restride::State::new(&self.program)?;
@@ -277,7 +277,7 @@ impl Program {
     #[pyo3(signature = (objects=None))]
     fn verify(&self, py: Python<'_>, objects: Option<Vec<Bound<'_, PyAny>>>) -> PyResult<(String, Option<String>)> {
         let given = match objects {
-            Some(objects) => inputs(&objects, &self.names())?,
+            Some(objects) => inputs(&objects, &ExpectedInput::all(&self.program))?,
             None => match Inputs::from_samples(&self.program) {
                 Some(samples) => samples.or_raise()?,
                 None => return Err(crate::errors::inputs_error("the program has no sample inputs: pass inputs")),

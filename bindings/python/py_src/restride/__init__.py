@@ -16,12 +16,14 @@ from typing import Any
 
 from restride import _restride
 from restride._errors import (
+    ArgumentsError,
     CheckError,
     Error,
     FileError,
     InputsError,
     InvalidError,
     LimitError,
+    OutOfBoundsError,
     ProgramError,
     UnsupportedError,
 )
@@ -45,6 +47,7 @@ from restride._verify import Verification, verify
 __version__: str = _restride.__version__
 
 __all__ = [
+    "ArgumentsError",
     "CheckError",
     "Compiled",
     "Error",
@@ -54,6 +57,7 @@ __all__ = [
     "Instance",
     "InvalidError",
     "LimitError",
+    "OutOfBoundsError",
     "Plan",
     "Program",
     "ProgramError",

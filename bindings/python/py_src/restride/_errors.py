@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 __all__ = [
+    "ArgumentsError",
     "CheckError",
     "Error",
     "FileError",
     "InputsError",
     "InvalidError",
     "LimitError",
+    "OutOfBoundsError",
     "ProgramError",
     "UnsupportedError",
 ]
@@ -60,6 +62,10 @@ class ProgramError(Error):
     """PyTorch itself refuses the program, or refuses these inputs."""
 
 
+class OutOfBoundsError(ProgramError, IndexError):
+    """An index, a class or a dimension that a tensor does not have."""
+
+
 class UnsupportedError(Error, NotImplementedError):
     """restride does not support a feature of the program."""
 
@@ -70,6 +76,10 @@ class LimitError(Error, MemoryError):
 
 class InputsError(Error, ValueError):
     """The inputs do not fit the program."""
+
+
+class ArgumentsError(InputsError, TypeError):
+    """The arguments of a call do not fit the program's parameters."""
 
 
 class CheckError(Error):

@@ -9,10 +9,9 @@ from collections.abc import Mapping, Sequence
 from typing import IO, Any
 
 from restride import _display, _restride
-from restride._errors import InputsError
 from restride._facts import Explanation, Plan, Report, ValueInfo, infos
 from restride._opening import given_inputs, symbolic_sizes, weights_of
-from restride._pytree import TreeSpec
+from restride._pytree import TreeSpec, check_call
 from restride._state import Like, State, like_of
 
 __all__ = [
@@ -90,8 +89,8 @@ class _Calls:
     def __init__(self, native: _restride.Program) -> None:
         self.native = native
         spec = native.pytree
-        self.ins = TreeSpec.parse(spec[0]) if spec else None
-        self.outs = TreeSpec.parse(spec[1]) if spec else None
+        self.ins = TreeSpec.parse(spec[0], "in_spec") if spec else None
+        self.outs = TreeSpec.parse(spec[1], "out_spec") if spec else None
         self.names = list(native.input_names)
         self.forward = list(native.forward_args)
         if self.ins is not None and self.ins.leaves != len(self.names):
@@ -100,17 +99,8 @@ class _Calls:
     def leaves(self, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> list[Any]:
         if self.ins is not None:
             return self.ins.arguments(args, kwargs, self.forward)
-        if len(args) > len(self.names):
-            raise InputsError(f"the program takes {len(self.names)} inputs: {', '.join(self.names)}")
-        leaves = list(args)
-        for name in self.names[len(args) :]:
-            if name not in kwargs:
-                raise InputsError(f"the input {name} is not given; the program takes {', '.join(self.names)}")
-            leaves.append(kwargs[name])
-        unknown = [k for k in kwargs if k not in self.names[len(args) :]]
-        if unknown:
-            raise InputsError(f"the program does not take {', '.join(unknown)}; it takes {', '.join(self.names)}")
-        return leaves
+        check_call(self.names, [], args, kwargs)
+        return [*args, *(kwargs[name] for name in self.names[len(args) :])]
 
     def result(self, values: list[Any], gradients: Mapping[str, Any]) -> Any:
         if self.outs is not None and self.outs.leaves == len(values):

@@ -11,11 +11,12 @@ import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
-from restride._errors import InputsError
+from restride._errors import ArgumentsError, FileError, InputsError, UnsupportedError
 
-__all__ = ["TreeSpec", "register_class", "register_dataclass"]
+__all__ = ["TreeSpec", "check_call", "register_class", "register_dataclass"]
 
 _LEAF = "leaf"
+_DICTS = ("builtins.dict", "collections.OrderedDict", "collections.defaultdict")
 
 
 @dataclasses.dataclass(frozen=True)
@@ -88,6 +89,40 @@ def _find_class(name: str) -> type | None:
     return None
 
 
+def check_call(positional: Sequence[str], named: Sequence[str], args: Sequence[Any], kwargs: Iterable[str]) -> None:
+    """Refuse arguments that do not fit parameters, with the text that Python has for a function.
+
+    Args:
+        positional: Parameters that are given by position or by name.
+        named: Parameters that are given by name alone.
+        args: Arguments by position.
+        kwargs: The names of the others.
+    """
+    given = set(kwargs)
+    twice = [n for n in positional[: len(args)] if n in given]
+    unknown = [n for n in kwargs if n not in positional and n not in named]
+    missing = [n for n in positional[len(args) :] if n not in given]
+    missing_named = [n for n in named if n not in given]
+    if twice:
+        what = f"got multiple values for argument {twice[0]!r}"
+    elif unknown:
+        what = f"got an unexpected keyword argument {unknown[0]!r}"
+    elif len(args) > len(positional):
+        s, were = "" if len(positional) == 1 else "s", "was" if len(args) == 1 else "were"
+        what = f"takes {len(positional)} positional argument{s} but {len(args)} {were} given"
+    elif missing or missing_named:
+        names, kind = (missing, "positional") if missing else (missing_named, "keyword-only")
+        listed = [repr(n) for n in names]
+        if len(listed) > 1:
+            listed[-2:] = [("{}, and {}" if len(listed) > 2 else "{} and {}").format(*listed[-2:])]
+        what = f"missing {len(names)} required {kind} argument{'s' if len(names) > 1 else ''}: {', '.join(listed)}"
+    else:
+        return
+    parameters = ", ".join([*positional, *(["*"] if named else []), *named])
+    what, help = f"forward() {what}", f"the program is forward({parameters})"
+    raise ArgumentsError(f"{what}; {help}", what, help=help)
+
+
 class TreeSpec:
     """How values are nested."""
 
@@ -101,24 +136,48 @@ class TreeSpec:
         self.node: _Node | None = None
 
     @classmethod
-    def parse(cls, text: str) -> TreeSpec:
-        """Read PyTorch's JSON."""
-        protocol, spec = json.loads(text)
-        if protocol != 1:
-            raise InputsError(f"pytree protocol {protocol} is not known")
-        return cls._of(spec)
+    def parse(cls, text: str, record: str) -> TreeSpec:
+        """Read PyTorch's JSON.
+
+        Args:
+            text: The JSON.
+            record: The field of the program's signature that has it: ``in_spec``, the nesting of ``(args, kwargs)``, or ``out_spec``.
+        """
+        try:
+            protocol, spec = json.loads(text)
+            if protocol != 1:
+                raise UnsupportedError(f"the record {record} is of pytree protocol {protocol}; 1 is known")
+            made = cls._of(spec)
+            if record == "in_spec" and [c.kind for c in made.children] != ["builtins.tuple", "builtins.dict"]:
+                raise ValueError("it is no tuple of arguments and dict of arguments by name")
+        except (ValueError, TypeError, KeyError, RecursionError) as e:
+            why = f"the field {e} is missing" if isinstance(e, KeyError) else str(e)
+            what = f"the record {record}, which tells how arguments are nested, is damaged: {why}"
+            if record == "out_spec":
+                what = what.replace("arguments", "results", 1)
+            raise FileError(what) from e
+        return made
 
     @classmethod
-    def _of(cls, spec: Mapping[str, Any]) -> TreeSpec:
-        kind = spec["type"]
-        children = [cls._of(c) for c in spec["children_spec"]]
+    def _of(cls, spec: Any) -> TreeSpec:
+        if not isinstance(spec, dict):
+            raise TypeError(f"{json.dumps(spec)[:40]} is no object")
+        kind, parts, context = spec["type"], spec["children_spec"], spec["context"]
+        if not isinstance(parts, list):
+            raise TypeError(f"children_spec of {kind} is no list")
         if kind is None:
+            if parts:
+                raise ValueError("a leaf has children")
             return cls(_LEAF, None, [])
-        context = spec["context"]
+        if not isinstance(kind, str):
+            raise TypeError(f"the type {json.dumps(kind)[:40]} is no string")
         if isinstance(context, str) and kind not in ("collections.namedtuple",):
             with contextlib.suppress(ValueError):
                 context = json.loads(context)
-        return cls(kind, context, children)
+        made = cls(kind, context, [cls._of(c) for c in parts])
+        if kind in _DICTS and len(made._keys()) != len(parts):
+            raise ValueError(f"a {kind} has {len(made._keys())} keys and {len(parts)} children")
+        return made
 
     def _keys(self) -> list[Any]:
         """The keys of a dictionary."""
@@ -180,7 +239,7 @@ class TreeSpec:
                 raise InputsError(f"{path} must be a {kind.rpartition('.')[2]}, and is a {type(value).__name__}")
             parts = value
             names: Iterable[str] = (f"{path}[{i}]" for i in range(len(self.children)))
-        elif kind in ("builtins.dict", "collections.OrderedDict", "collections.defaultdict"):
+        elif kind in _DICTS:
             keys = self._keys()
             if not isinstance(value, Mapping):
                 raise InputsError(f"{path} must be a dict, and is a {type(value).__name__}")
@@ -242,30 +301,14 @@ class TreeSpec:
         """The leaves of the arguments of a call, for a spec of ``(args, kwargs)``."""
         positional, named = self.children
         want = len(positional.children)
-        args = list(args)  # type: ignore[assignment]
-        rest = dict(kwargs)
+        # Files of early releases do not have the names.
+        own = [names[i] if i < len(names) else f"argument {i}" for i in range(want)]
+        keys = [str(key) for key in named._keys()]
         # An argument that was exported by position may be given by name, and the other way round.
-        for name in names[len(args) : want]:
-            if name in rest:
-                args.append(rest.pop(name))  # type: ignore[attr-defined]
-            else:
-                break
-        for key in named._keys():
-            if key not in rest and len(args) > want:
-                rest[key] = args.pop(want)  # type: ignore[attr-defined]
-        if len(args) != want:
-            listed = f" ({', '.join(names[:want])})" if names else ""
-            raise InputsError(f"the program takes {want} positional arguments{listed}, and {len(args)} are given")
+        by_position = own + keys if len(args) > want else own
+        check_call(by_position, [] if len(args) > want else keys, args, kwargs)
+        given = {**dict(zip(by_position, args)), **kwargs}
         leaves: list[Any] = []
-        for i, (child, value) in enumerate(zip(positional.children, args, strict=True)):
-            child.flatten(value, names[i] if i < len(names) else f"argument {i}", leaves)
-        keys = named._keys()
-        missing = [k for k in keys if k not in rest]
-        extra = [k for k in rest if k not in keys]
-        if missing:
-            raise InputsError(f"the program lacks the arguments {', '.join(map(str, missing))}")
-        if extra:
-            raise InputsError(f"the program does not take {', '.join(map(str, extra))}")
-        for child, key in zip(named.children, keys, strict=True):
-            child.flatten(rest[key], str(key), leaves)
+        for child, name in zip([*positional.children, *named.children], own + keys, strict=True):
+            child.flatten(given[name], name, leaves)
         return leaves

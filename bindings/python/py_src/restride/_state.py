@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterator, MutableMapping, Sequence
 from typing import Any
 
@@ -50,10 +51,6 @@ class State(MutableMapping[str, Any]):
 
 
 def like_of(leaves: Sequence[Any]) -> Like:
-    """PyTorch's tensors give PyTorch's, all else NumPy's."""
-    for leaf in leaves:
-        if type(leaf).__module__.partition(".")[0] == "torch" and hasattr(leaf, "__dlpack__"):
-            import torch
-
-            return torch.Tensor
-    return "numpy"
+    """PyTorch's tensors and those of its subclasses give PyTorch's, all else NumPy's."""
+    tensor = getattr(sys.modules.get("torch"), "Tensor", None)
+    return tensor if tensor is not None and any(isinstance(leaf, tensor) for leaf in leaves) else "numpy"

@@ -213,8 +213,6 @@ def test_errors_say_what_where_and_how():
     with pytest.raises(restride.InputsError, match="input y") as e:
         ADD_(x, np.zeros(4, np.float32))
     assert isinstance(e.value, ValueError)
-    with pytest.raises(restride.InputsError, match="not given"):
-        ADD_(x)
     with pytest.raises(TypeError, match="is a list"):
         ADD_(x, [1.0, 2.0, 3.0])
     gather = graph(
@@ -433,8 +431,6 @@ def test_nesting():
     assert out["point"].x.tolist() == a.tolist() and out["point"].label is None
     with pytest.raises(restride.InputsError, match="lacks 'b'"):
         program({"a": a}, scale=a)
-    with pytest.raises(restride.InputsError, match="does not take other"):
-        program({"a": a, "b": [a, (a,)]}, scale=a, other=a)
     restride.register_dataclass(Point, serialized_type_name="nested.Point")
     again = restride.load(DATA / "nested.pt2")({"a": a, "b": [a + 1, (a + 2,)]}, scale=a)
     assert isinstance(again["point"], Point)
