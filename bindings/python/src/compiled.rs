@@ -27,6 +27,17 @@ fn wait<'m, T>(py: Python<'_>, mutex: &'m Mutex<T>) -> MutexGuard<'m, T> {
     mutex.lock_py_attached(py).unwrap_or_else(PoisonError::into_inner)
 }
 
+/// Outputs whose memory stays where it is, so that Python can have it while later runs write it. They may show the state: the caller
+/// sees to it that no run writes it now.
+fn pinned(outputs: Outputs) -> restride::Result<Outputs> {
+    let values = outputs.values.iter().filter_map(RunValue::tensor);
+    for tensor in values.chain(outputs.gradients.iter().map(|g| &g.1)) {
+        let refuse = |e| restride::Error::new(ErrorKind::Inputs, format!("the tensor cannot be given: {e}"));
+        tensor.storage().pin().map_err(refuse)?;
+    }
+    Ok(outputs)
+}
+
 /// Sizes and strides of inputs, and which of them share a storage.
 type Shape = Vec<(Vec<i64>, Vec<i64>, i64, usize)>;
 
@@ -179,7 +190,7 @@ impl Compiled {
         }
         // Every run of the program draws anew, whichever instance it has.
         let call = self.runs.fetch_add(1, Ordering::Relaxed).wrapping_sub(own.runs);
-        let outputs = own.instance.run(inputs, &RunOptions { call, ..options.clone() });
+        let outputs = own.instance.run(inputs, &RunOptions { call, ..options.clone() }).and_then(pinned);
         if outputs.is_ok() {
             own.runs += 1;
             if variant.reshapes {
@@ -456,7 +467,8 @@ impl Instance {
         let like = Like::of(like)?;
         let given = inputs(&objects, &ExpectedInput::all(self.compiled.functional()))?;
         let options = RunOptions { seed, threads: self.threads, ..RunOptions::default() };
-        let outputs = py.detach(|| as_rank(|| lock(&self.instance).as_mut().map(|i| i.run(&given, &options))));
+        let outputs =
+            py.detach(|| as_rank(|| lock(&self.instance).as_mut().map(|i| i.run(&given, &options).and_then(pinned))));
         let outputs = outputs.ok_or_else(taken)?.or_raise()?;
         results(py, self.compiled.functional(), &outputs, &like)
     }

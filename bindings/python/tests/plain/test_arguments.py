@@ -1,5 +1,6 @@
 """Arguments of calls: numbers, names, memory, and the errors about them."""
 
+import concurrent.futures
 import enum
 import io
 import json
@@ -148,3 +149,13 @@ def test_memory_that_is_not_aligned_is_refused():
         with pytest.raises(restride.InputsError, match=r"input x is not aligned: f32 .* of 4; pass a copy"):
             SUM(x, A)
         assert SUM(x.copy(), A).tolist() == A.tolist()
+
+
+def test_threads_that_return_what_they_write():
+    text = b"def forward(self, x):\n    n = self.n\n    add_ = n.add_(x)\n    return add_\n"
+    x = np.ones(1000, np.float32)
+    program = restride.load(text, inputs=(x,), weights={"n": x * 0})
+    with concurrent.futures.ThreadPoolExecutor(8) as pool:
+        results = list(pool.map(lambda _: program(x), range(400)))
+    assert program.state["n"].tolist() == [400] * 1000
+    assert all(np.shares_memory(r, program.state.memory("n")) for r in results)

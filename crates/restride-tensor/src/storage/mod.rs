@@ -72,6 +72,8 @@ struct StorageInner {
     writes: AtomicUsize,
     /// The address is fixed.
     pinned: AtomicBool,
+    /// Writes are always refused.
+    read_only: bool,
     /// Owner of the bytes. Touched by the writer, and when the storage is dropped.
     memory: UnsafeCell<StorageMemory>,
 }
@@ -91,12 +93,14 @@ pub struct Storage(Arc<StorageInner>);
 impl Storage {
     fn new(start: *mut u8, len: usize, memory: StorageMemory) -> Storage {
         let start = if len == 0 { no_bytes() } else { start };
+        let read_only = matches!(memory, StorageMemory::Foreign { writable: false, .. });
         Storage(Arc::new(StorageInner {
             start: AtomicPtr::new(start),
             len: AtomicUsize::new(len),
             users: AtomicUsize::new(0),
             writes: AtomicUsize::new(0),
             pinned: AtomicBool::new(false),
+            read_only,
             memory: UnsafeCell::new(memory),
         }))
     }
@@ -265,14 +269,7 @@ impl Storage {
 
     /// Whether writes are always refused.
     pub fn is_read_only(&self) -> bool {
-        // Read under a lock, so that no writer is at it.
-        self.acquire(false).is_ok_and(|()| {
-            // SAFETY: there is no writer now, and readers only look.
-            let read_only = matches!(unsafe { &*self.0.memory.get() }, StorageMemory::Foreign { writable: false, .. });
-            // SAFETY: acquired above.
-            unsafe { self.release(false) };
-            read_only
-        })
+        self.0.read_only
     }
 
     /// Copies shared bytes now, as the first write would. From then on the address is fixed until the storage grows. Bytes
@@ -312,11 +309,14 @@ impl Storage {
     }
 
     /// Fixes the address for the life of the storage, so others may keep it. Shared bytes are copied first; growth is
-    /// refused afterwards.
+    /// refused afterwards. A storage that is pinned already may be in use.
     ///
     /// # Errors
     /// As [`Storage::unshare`], or the storage is being written.
     pub fn pin(&self) -> Result<*mut u8> {
+        if self.0.pinned.load(Ordering::SeqCst) {
+            return Ok(self.address());
+        }
         self.unshare()?;
         // The lock prevents growth.
         let lock = self.lock(false)?;

@@ -38,6 +38,9 @@ fn what_is_pinned_stays_where_it_is() {
     let reading = s.lock(false).unwrap();
     assert_eq!(s.pin(), Ok(at));
     drop(reading);
+    let writing = s.lock(true).unwrap();
+    assert_eq!(s.pin(), Ok(at));
+    drop(writing);
     s.write(&[9]);
     assert_eq!((s.grow(100), s.address()), (Err(AccessError::Fixed), at));
     assert_eq!(s.to_vec(), [9, 2, 3]);
