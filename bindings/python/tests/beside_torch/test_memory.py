@@ -59,3 +59,56 @@ def test_memory_that_is_not_aligned_is_refused():
             run(odd)
         # A graph that is bound to such sizes reads no others.
         assert run(odd.clone()).tolist() == [1, 1, 1]
+
+
+def written(a, b):
+    a.add_(1)
+    b.mul_(2)
+    return a + b
+
+
+def half_written(a, b):
+    a.add_(1)
+    return b * 2
+
+
+@pytest.mark.parametrize("function", [written, half_written])
+@pytest.mark.parametrize("dynamic", [None, False, True])
+def test_views_at_other_places_of_other_memory(function, dynamic):
+    run = torch.compile(function, backend="restride", dynamic=dynamic)
+    for size, offset in [(10, 0), (10, 0), (20, 0), (20, 7), (40, 3), (10, 0), *((30, i) for i in range(5))]:
+        results = []
+        for call in (function, run):
+            memory = torch.arange(float(size))
+            a, b = (memory[i : i + 6].view(2, 3) for i in (offset, offset + 2))
+            results.append((call(a, b), memory))
+        assert all(torch.equal(x, y) for x, y in zip(*results, strict=True)), (size, offset)
+
+
+@pytest.mark.parametrize("first", ["apart", "together"])
+def test_arguments_that_share_memory_in_some_calls(first):
+    run = torch.compile(written, backend="restride")
+    steps = [None, 1, 2, 0, 6, None, 7]
+    for step in steps if first == "apart" else steps[1:] + steps[:1]:
+        results = []
+        for call in (written, run):
+            memory = torch.arange(30.0)
+            a, b = memory[3:9], torch.arange(6.0) if step is None else memory[3 + step : 9 + step]
+            results.append((call(a, b), memory, b))
+        assert all(torch.equal(x, y) for x, y in zip(*results, strict=True)), step
+
+
+def test_gradients_through_views_at_other_places():
+    def function(w, a, b):
+        a.add_(1)
+        return (w * a * b).sum()
+
+    run = torch.compile(function, backend="restride")
+    for size, offset in [(10, 0), (20, 7), (10, 0)]:
+        results = []
+        for call in (function, run):
+            w, memory = torch.arange(6.0).requires_grad_(), torch.arange(float(size))
+            loss = call(w, memory[offset : offset + 6], memory[offset + 1 : offset + 7])
+            loss.backward()
+            results.append((loss.detach(), w.grad, memory))
+        assert all(torch.equal(x, y) for x, y in zip(*results, strict=True)), (size, offset)

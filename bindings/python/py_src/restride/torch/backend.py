@@ -9,7 +9,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from restride import _restride
-from restride._errors import Error, LimitError, UnsupportedError
+from restride._errors import Error, InputsError, LimitError, UnsupportedError
 from restride.torch._graphs import archive, lift_constants, random_node
 from restride.torch._handover import lighten, retype_statistics
 from restride.torch._pieces import cut, joined, named, unfit
@@ -60,7 +60,67 @@ def restride(
         decompositions={**_decompositions(), **_decompositions_of_dynamo()},
         keep_inference_input_mutations=True,
     )
-    return compiler(gm, example_inputs)
+    places = _shared_places(example_inputs)
+    run = compiler(gm, example_inputs)
+    return _at_places(gm, compiler, run, places, settings) if _writes_arguments() else run
+
+
+Places = list[tuple[int, int, int]]
+"""Arguments that share memory with others: position, offset in elements, and bytes of the memory."""
+
+_VARIANTS = 8
+
+
+def _shared_places(args: Sequence[Any]) -> Places:
+    """The places of the arguments that share memory, as far as they are numbers."""
+    memory: dict[int, list[int]] = {}
+    for i, arg in enumerate(args):
+        if isinstance(arg, torch.Tensor) and torch._C._has_storage(arg):
+            memory.setdefault(arg.untyped_storage()._cdata, []).append(i)
+    shared = [i for group in memory.values() if len(group) > 1 for i in group]
+    places = [(i, args[i].storage_offset(), args[i].untyped_storage().nbytes()) for i in shared]
+    return [p for p in places if isinstance(p[1], int) and isinstance(p[2], int)]
+
+
+def _writes_arguments() -> bool:
+    """Whether the graph that was just compiled writes an argument."""
+    metadata = getattr(torch._guards.TracingContext.try_get(), "fw_metadata", None)
+    return any(info.mutates_data for info in getattr(metadata, "input_info", ()))
+
+
+def _at_places(
+    gm: fx.GraphModule, compiler: Callable[..., Any], first: Callable[..., Any], places: Places, settings: _Settings
+) -> Callable[..., Any]:
+    """A callable that compiles a graph again where its arguments share memory, or are at other places of the memory that they share.
+
+    AOTAutograd writes such arguments through one tensor on all of the memory, with the offsets of the compiled call. TorchDynamo guards
+    neither the offsets nor the size of the memory, nor that arguments share none.
+    """
+    runs: dict[tuple[tuple[int, ...], ...], Callable[..., Any]] = {tuple(p[1:] for p in places): first}
+    positions = [p[0] for p in places]
+
+    def compiled(key: tuple[tuple[int, ...], ...], args: tuple[Any, ...]) -> Callable[..., Any]:
+        if key not in runs:
+            # A graph with sizes among its arguments would be compiled for these sizes alone. Eager PyTorch has the views themselves.
+            if len(runs) >= _VARIANTS or not all(isinstance(a, torch.Tensor) for a in args):
+                eager: Callable[..., Any] = gm
+                return eager
+            runs[key] = compiler(gm, args)
+        return runs[key]
+
+    def run(*args: Any) -> Any:
+        key = tuple((args[i].storage_offset(), args[i].untyped_storage().nbytes()) for i in positions)
+        try:
+            return compiled(key, args)(*args)
+        except InputsError:
+            shared = tuple(_shared_places(args))
+            # Eager PyTorch may have run a piece.
+            if not shared or settings.pieces:
+                raise
+        # Nothing has run.
+        return compiled(shared, args)(*args)
+
+    return run
 
 
 def _partition(joint: fx.GraphModule, inputs: Sequence[Any], **kwargs: Any) -> tuple[fx.GraphModule, fx.GraphModule]:
@@ -92,6 +152,8 @@ class _Settings:
         self.static_weights = static_weights
         self.threads = threads or torch.get_num_threads()
         self.check = check
+        self.pieces = False
+        """Whether eager PyTorch runs a part of a graph."""
 
 
 def _whole_graph() -> bool:
@@ -275,6 +337,7 @@ def _in_pieces(
         else:
             for reason in eager.values():
                 _tell(reason, "an operator")
+            settings.pieces = True
             return joined(gm, pieces, runs)
 
 
