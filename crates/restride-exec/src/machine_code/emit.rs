@@ -56,6 +56,7 @@ pub fn emit(body: &CodeBody) -> (Vec<u8>, Vec<u32>) {
         uses,
         numbers: MASKS.to_vec(),
         masked: false,
+        has_lane: false,
         registers: vec![None; body.steps.len()],
         held: [None; REGISTERS],
         slots: vec![None; body.steps.len()],
@@ -73,6 +74,8 @@ struct Emitter<'a> {
     uses: Vec<Vec<usize>>,
     numbers: Vec<u32>,
     masked: bool,
+    /// Whether `rax` has the lane of the vector's first element.
+    has_lane: bool,
     /// Where a step's value is now, and what a register holds.
     registers: Vec<Option<Vector>>,
     held: [Option<u16>; REGISTERS],
@@ -153,6 +156,7 @@ impl Emitter<'_> {
 
     fn body(&mut self, masked: bool) {
         self.masked = masked;
+        self.has_lane = false;
         self.registers.fill(None);
         self.waiting.fill(false);
         self.held = [None; REGISTERS];
@@ -172,9 +176,13 @@ impl Emitter<'_> {
                     let x = self.value(at, step, &[]);
                     let to = Vector(self.room(at, &[step]) as u8);
                     let base = self.pointer(pointer);
-                    // The address of one of the first numbers is in a register; rax: mov eax, ecx; and eax, 56
+                    // The address of one of the first numbers is in a register.
                     debug_assert!(base != RAX, "sums have the first numbers");
-                    self.a.raw(&[0x89, 0xc8, 0x83, 0xe0, (super::LANES - LANES) as u8]);
+                    if !self.has_lane {
+                        // mov eax, ecx; and eax, 56
+                        self.a.raw(&[0x89, 0xc8, 0x83, 0xe0, (super::LANES - LANES) as u8]);
+                        self.has_lane = true;
+                    }
                     let lanes = LastOperand::Memory { base, index: Some(RAX), offset: 0 };
                     self.a.vector(LOAD, to, Vector(0), lanes, None);
                     self.a.vector(ADD, to, to, LastOperand::Register(x), None);
@@ -340,6 +348,7 @@ impl Emitter<'_> {
     fn pointer(&mut self, pointer: u16) -> General {
         POINTERS.get(usize::from(pointer)).copied().unwrap_or_else(|| {
             self.a.load_general(RAX, RDI, 8 * i32::from(pointer));
+            self.has_lane = false;
             RAX
         })
     }
