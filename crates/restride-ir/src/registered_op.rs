@@ -69,7 +69,7 @@ impl Op {
         self.member().is_some_and(|m| mutates || m.def().effectful || m.is_view())
     }
     /// Arguments of the member call `i` of a `_foreach_*` operator. `item` selects the i-th element of a 1-d tensor. Missing
-    /// trailing arguments take their defaults.
+    /// trailing arguments take their defaults, and an empty list gives `None` for an optional argument.
     pub fn member_args<V: Clone, S: Clone>(
         self,
         args: &[Arg<V, S>],
@@ -82,10 +82,14 @@ impl Op {
         let at = |k: u8| args.0.get(k as usize).cloned().unwrap_or(Arg::None);
         let mut out = Vec::with_capacity(member.args.len());
         for from in &member.args {
+            let optional = member.op.schema().args.get(out.len()).is_some_and(|a| a.optional);
             out.push(match *from {
                 MemberArg::Whole(k) => at(k),
                 MemberArg::Item(k) => Arg::Value(item(args.tensor(k as usize)?, i)?),
                 MemberArg::Spread(k) => match at(k) {
+                    // An empty list says that no member has the argument.
+                    Arg::Values(vs) if optional && vs.is_empty() => Arg::None,
+                    Arg::Scalars(ss) if optional && ss.is_empty() => Arg::None,
                     Arg::Values(vs) => match vs.get(i).ok_or_else(short)? {
                         Some(v) => Arg::Value(v.clone()),
                         None => Arg::None,

@@ -8,6 +8,7 @@ mod bits;
 mod compare;
 mod foreach;
 mod grad;
+mod optimizer;
 mod power;
 mod quantize;
 #[cfg(feature = "samples")]
@@ -370,6 +371,7 @@ pub(crate) static FAMILY: crate::Family = crate::Family {
         bessel::POLYNOMIALS,
         quantize::OPS,
         foreach::OPS,
+        optimizer::OPS,
     ],
     gradients: &[grad::GRADS, activation_grad::GRADS, bessel::GRADS],
     aliases: ALIASES,

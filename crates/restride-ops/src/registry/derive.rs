@@ -136,9 +136,22 @@ fn coalesced(schema: &Schema) -> Option<String> {
     (schema.namespace == namespace).then(|| format!("{namespace}.{one}{mark}.default"))
 }
 
-/// The operator that a `_foreach_*` operator, or one of a list of collectives, applies to each member of its lists.
+/// The operator of restride's own on one tensor of each list, for an operator that writes lists: `restride.fused_adam_` for
+/// `_fused_adam_`, `restride.amp_…_` for `_amp_foreach_…_`.
+fn own_member(schema: &Schema) -> Option<String> {
+    let name = Some(schema.name.as_str()).filter(|n| n.ends_with('_') && schema.namespace == "aten")?;
+    let (family, name) = match name.strip_prefix("_fused_") {
+        Some(name) => ("fused", name),
+        None => ("amp", name.strip_prefix("_amp_foreach_")?),
+    };
+    let one = format!("restride.{family}_{name}.{}", schema.overload);
+    exists(&one).then_some(one)
+}
+
+/// The operator that a `_foreach_*` operator, a fused optimizer, or one of a list of collectives, applies to each member of
+/// its lists.
 fn member(schema: &Schema) -> Option<Member> {
-    if let Some(one) = coalesced(schema) {
+    if let Some(one) = coalesced(schema).or_else(|| own_member(schema)) {
         let op = lookup(&one)?;
         return Some(Member { op, args: member_args(schema, op.schema())? });
     }

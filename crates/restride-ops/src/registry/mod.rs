@@ -270,6 +270,7 @@ mod tests {
             ("aten._foreach_maximum.Scalar", "aten.clamp_min.default"),
             ("aten._foreach_copy_.default", "aten.copy_.default"),
             ("aten._foreach_lerp_.Scalar", "aten.lerp_.Scalar"),
+            ("aten._fused_sgd_.tensor_lr", "restride.fused_sgd_.tensor_lr"),
         ] {
             assert_eq!(lookup(name).unwrap().member().map(Op::name), Some(member), "{name}");
         }

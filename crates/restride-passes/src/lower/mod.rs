@@ -8,8 +8,8 @@ mod symbolic;
 use crate::args::known_or_refused;
 use crate::build::{Rebuilt, rebuild};
 use restride_ir::{
-    Arg, Args, DecomposeFn, Dim, Emit, Error, Expr, Graph, GraphId, Kernel, MathView, Meta, Names, Node, NodeId, Op,
-    OpError, Origin, Program, Result, Scalar, Stage, TensorType, Type, Val, ValueId, ViewOutcome,
+    Arg, ArgType, Args, DecomposeFn, Dim, Emit, Error, Expr, Graph, GraphId, Kernel, MathView, Meta, Names, Node,
+    NodeId, Op, OpError, Origin, Program, Result, Scalar, Stage, TensorType, Type, Val, ValueId, ViewOutcome,
 };
 use restride_ops::lookup;
 use smallvec::SmallVec;
@@ -29,13 +29,16 @@ pub fn lower(program: &Program) -> Result<Program> {
     take_apart(program, |_, graph, node| needs_lowering(graph, node))
 }
 
-/// The program with restride's own operators, which PyTorch does not have, taken apart into PyTorch's. Histories, which are
-/// written as copies with a mark, stay.
+/// The program with restride's own operators, which PyTorch does not have, taken apart into PyTorch's. Compositions that return
+/// several lists are taken apart as well, as a node does not say where one ends. Histories, which are written as copies with a
+/// mark, stay.
 ///
 /// # Errors
 /// Such an operator that is composed otherwise for other sizes, where these are not known, with the node.
 pub fn expand_own(program: &Program) -> Result<Program> {
-    take_apart(program, |_, _, node| Ok(!node.op.in_torch() && !node.op.def().history))
+    let lists = |op: Op| op.schema().returns.iter().filter(|r| r.ty == ArgType::Tensors).count() > 1;
+    let composed = |op: Op| lists(op) && op.def().decompose.is_some();
+    take_apart(program, |_, _, node| Ok((!node.op.in_torch() || composed(node.op)) && !node.op.def().history))
 }
 
 /// Takes the nodes apart that `which` says.
