@@ -8,6 +8,7 @@ mod bits;
 mod compare;
 mod foreach;
 mod grad;
+mod loss_scale;
 mod optimizer;
 mod power;
 mod quantize;
@@ -372,6 +373,7 @@ pub(crate) static FAMILY: crate::Family = crate::Family {
         quantize::OPS,
         foreach::OPS,
         optimizer::OPS,
+        loss_scale::OPS,
     ],
     gradients: &[grad::GRADS, activation_grad::GRADS, bessel::GRADS],
     aliases: ALIASES,
