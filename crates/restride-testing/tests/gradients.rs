@@ -226,7 +226,7 @@ fn what_has_no_gradient_says_why() {
 
 #[test]
 fn every_rule_is_the_derivative() {
-    let (found, checked) = every_operator(6, |case, rng| case.check(1e-5, rng));
+    let (found, checked) = every_operator(4, |case, rng| case.check(1e-5, rng));
     println!("{} operators, {} calls", checked.len(), checked.values().sum::<usize>());
     assert!(found.is_empty(), "{} calls:\n{}", found.len(), found.join("\n"));
     assert!(restride_ops::ops().iter().filter(|o| has_rule(**o)).count() > 500);
@@ -245,7 +245,7 @@ fn every_rule_has_a_derivative_too() {
 /// The tape runs the same rules: its gradients are the graph's, which are held against differences above.
 #[test]
 fn the_tape_has_the_gradients_of_the_graph() {
-    let (found, checked) = every_operator(6, |case, _| {
+    let (found, checked) = every_operator(3, |case, _| {
         if !case.runs() || draws(case) {
             return Ok(false);
         }
