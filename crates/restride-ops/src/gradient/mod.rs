@@ -29,8 +29,6 @@ const COUNTS: &str = "PyTorch has none: a count changes in steps";
 static WITHOUT: &[(&str, &str)] = &[
     ("aten._ctc_loss_backward.default", NONE),
     ("aten._linalg_eigvals.default", NONE),
-    ("aten._amp_foreach_non_finite_check_and_unscale.default", NONE),
-    ("aten._amp_update_scale.default", NONE),
     ("aten._fused_adam.default", NONE),
     ("aten._fused_adam.tensor_lr", NONE),
     ("aten._fused_adamw.default", NONE),

@@ -262,24 +262,26 @@ impl JoinedBox<'_> {
         let calls = self.passes[pass].calls.iter().filter(|c| matches!(c.work, RowWork::Fold(..)));
         for (call, result) in calls.zip(results) {
             // SAFETY: as promised by the caller.
-            unsafe { self.hand_on(call, block, row, *result) };
+            unsafe { self.hand_on(call, block, row, &mut [*result]) };
         }
     }
 
-    /// Hands on what a reduction has joined of a row.
+    /// Hands on what a reduction has joined of some rows.
     ///
     /// # Safety
     /// As [`RowProgram::all`].
-    unsafe fn hand_on(&self, call: &RowCall, block: RowBlock<'_>, row: usize, result: f32) {
+    unsafe fn hand_on(&self, call: &RowCall, block: RowBlock<'_>, first: usize, results: &mut [f32]) {
         let RowWork::Fold(_, finish, _) = call.work else { return };
-        let value = finish(result, self.inner.rows_len());
-        // SAFETY: one of the buffers, which nothing else uses now; a cell of the result's place.
+        let elements = self.inner.rows_len();
+        results.iter_mut().for_each(|x| *x = finish(*x, elements));
+        // SAFETY: one of the buffers, which nothing else uses now; cells of the result's place.
         unsafe {
             if let Some(slot) = call.to.slot {
-                self.buffer(self.buffers.slots[slot] + row).write(value);
+                out(self.buffer(self.buffers.slots[slot] + first), results.len()).copy_from_slice(results);
             }
             if let Some(k) = call.to.tensor {
-                store_singles(self.program.tensors[k].dtype, self.cell(block, row, k), 0, 0, &[value]);
+                let (dtype, cell) = (self.program.tensors[k].dtype, self.cell(block, first, k));
+                store_singles(dtype, cell, 0, block.strides[k], results);
             }
         }
     }
@@ -381,13 +383,12 @@ impl JoinedBox<'_> {
                     let of_sums = calls[next..][..chain.len].iter().filter(|c| matches!(c.work, RowWork::Fold(..)));
                     for (call, lanes) in of_sums.zip(lanes) {
                         let mut results = [0f32; SUM_ROWS];
+                        let results = &mut results[..rows];
                         // SAFETY: as before.
                         let (lanes, _) = unsafe { out(lanes, rows * SIDE) }.as_chunks_mut();
-                        lane_sums(lanes, len, &mut results[..rows]);
-                        for (row, result) in results[..rows].iter().enumerate() {
-                            // SAFETY: as promised by the caller.
-                            unsafe { self.hand_on(call, block, first + row, *result) };
-                        }
+                        lane_sums(lanes, len, results);
+                        // SAFETY: as promised by the caller.
+                        unsafe { self.hand_on(call, block, first, results) };
                     }
                     next += chain.len;
                     continue;
@@ -400,10 +401,8 @@ impl JoinedBox<'_> {
                         RowJoin::Largest => row_maxima(source(*x), results),
                         RowJoin::Smallest => row_minima(source(*x), results),
                     }
-                    for (row, result) in results.iter().enumerate() {
-                        // SAFETY: as promised by the caller.
-                        unsafe { self.hand_on(call, block, first + row, *result) };
-                    }
+                    // SAFETY: as promised by the caller.
+                    unsafe { self.hand_on(call, block, first, results) };
                     next += 1;
                     continue;
                 }
