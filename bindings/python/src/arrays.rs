@@ -159,7 +159,7 @@ impl ExpectedInput {
 
 /// The Python number of a NumPy scalar, or `None` for other objects and for scalars that Python has no number for.
 fn python_number<'py>(object: &Bound<'py, PyAny>) -> PyResult<Option<Bound<'py, PyAny>>> {
-    // Nobody has a scalar of a NumPy that is not loaded.
+    // An object can be a scalar of NumPy only where NumPy is loaded.
     let Ok(numpy) = object.py().import("sys")?.getattr("modules")?.get_item("numpy") else { return Ok(None) };
     if !object.is_instance(&numpy.getattr("generic")?)? {
         return Ok(None);
