@@ -79,17 +79,18 @@ impl Op {
         let member = self.0.member.as_ref().ok_or_else(|| OpError::new(format!("{self} has no member operator")))?;
         let short = || OpError::new(format!("the lists of {self} are of different lengths"));
         let args = Args(args);
-        let at = |k: u8| args.0.get(k as usize).cloned().unwrap_or(Arg::None);
+        let at = |k: u8| args.0.get(k as usize).unwrap_or(&Arg::None);
         let mut out = Vec::with_capacity(member.args.len());
         for from in &member.args {
-            let optional = member.op.schema().args.get(out.len()).is_some_and(|a| a.optional);
+            let position = out.len();
+            // An empty list says that no member has the argument.
+            let lacks = |empty: bool| empty && member.op.schema().args.get(position).is_some_and(|a| a.optional);
             out.push(match *from {
-                MemberArg::Whole(k) => at(k),
+                MemberArg::Whole(k) => at(k).clone(),
                 MemberArg::Item(k) => Arg::Value(item(args.tensor(k as usize)?, i)?),
                 MemberArg::Spread(k) => match at(k) {
-                    // An empty list says that no member has the argument.
-                    Arg::Values(vs) if optional && vs.is_empty() => Arg::None,
-                    Arg::Scalars(ss) if optional && ss.is_empty() => Arg::None,
+                    Arg::Values(vs) if lacks(vs.is_empty()) => Arg::None,
+                    Arg::Scalars(ss) if lacks(ss.is_empty()) => Arg::None,
                     Arg::Values(vs) => match vs.get(i).ok_or_else(short)? {
                         Some(v) => Arg::Value(v.clone()),
                         None => Arg::None,

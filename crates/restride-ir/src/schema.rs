@@ -117,6 +117,11 @@ pub struct Schema {
 }
 
 impl Schema {
+    /// How many of the returns are lists. A node holds the members of all of them in one row.
+    pub fn returned_lists(&self) -> usize {
+        self.returns.iter().filter(|r| r.ty == ArgType::Tensors).count()
+    }
+
     /// Full name: `aten.add_.Tensor`. Python functions and higher-order operators have no overload: `_operator.mul`,
     /// `higher_order.cond`.
     pub fn full_name(&self) -> String {

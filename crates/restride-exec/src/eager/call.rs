@@ -10,7 +10,7 @@ use super::tensor::{Tensor, ViewOrigin, at, differentiable, refuse_written_base}
 use super::{object, write};
 use crate::interp::{Slot, call_slots, numbers, plain, run_members};
 use restride_ir::{
-    Arg, ArgType, Args, DecomposeFn, Error, Expr, Grad, GradCall, InPlaceCalls, Movement, Op, Result, Scalar, Val,
+    Arg, Args, DecomposeFn, Error, Expr, Grad, GradCall, InPlaceCalls, Movement, Op, Result, Scalar, Val,
 };
 use restride_ops::{gradient::kept, view_form};
 use std::cell::RefCell;
@@ -172,7 +172,7 @@ fn resolved(t: &Tensor) -> Result<Tensor> {
 pub(super) fn native(op: Op, args: &EagerArgs) -> Result<Vec<EagerValue>> {
     let made = call_slots(op, &slots(args), mode::next_key(), &mode::options())?;
     // PyTorch does not know that some are views, and makes others one by one.
-    let listed = op.schema().returns.iter().any(|r| r.ty == ArgType::Tensors);
+    let listed = op.schema().returned_lists() > 0;
     let many = (made.len() > 1 || listed) && !op.def().resolves && !op.def().one_by_one;
     wrap(made, args, many, op.def().detaches)
 }

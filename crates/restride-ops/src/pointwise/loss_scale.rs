@@ -1,13 +1,13 @@
 //! Operators of gradient scaling (`torch.amp.GradScaler`), composed.
 
 use super::optimizer::item;
-use crate::support::composite::{composite, infer};
+use crate::support::composite::composite;
 use crate::support::promote::name;
 use crate::support::*;
 use restride_ir::{Args, DType, Emit, OpDef, Val};
 use smallvec::smallvec;
 
-fn single(e: &dyn Emit, v: Val, what: &str, dtype: DType) -> Result<()> {
+fn check_single(e: &dyn Emit, v: Val, what: &str, dtype: DType) -> Result<()> {
     let m = e.meta(v);
     ensure!(m.layout.numel() == 1, "{what} must be a 1-element tensor.");
     ensure!(m.dtype == dtype, "{what} must be a tensor of {}, not {}", name(dtype), name(m.dtype));
@@ -17,8 +17,8 @@ fn single(e: &dyn Emit, v: Val, what: &str, dtype: DType) -> Result<()> {
 /// `(self, found_inf, inv_scale)`: the product, and 1 for `found_inf` if an element is not finite.
 fn unscale(e: &mut dyn Emit, a: &ValArgs<'_>) -> Vals {
     let (x, found, inverse) = (*a.tensor(0)?, *a.tensor(1)?, *a.tensor(2)?);
-    single(e, inverse, "inv_scale", DType::F32)?;
-    single(e, found, "found_inf", DType::F32)?;
+    check_single(e, inverse, "inv_scale", DType::F32)?;
+    check_single(e, found, "found_inf", DType::F32)?;
     let own = e.meta(x).dtype;
     ensure!(own.is_float(), "\"_amp_foreach_non_finite_check_and_unscale_cpu\" not implemented for '{}'", name(own));
     let wide = if is_16_bit(own) { DType::F32 } else { own };
@@ -52,9 +52,9 @@ fn unscale_each(e: &mut dyn Emit, a: &ValArgs<'_>) -> Vals {
 /// `(self, growth_tracker, found_inf, scale_growth_factor, scale_backoff_factor, growth_interval)`
 fn update_scale(e: &mut dyn Emit, a: &ValArgs<'_>) -> Vals {
     let (scale, tracker, found) = (*a.tensor(0)?, *a.tensor(1)?, *a.tensor(2)?);
-    single(e, tracker, "growth_tracker", DType::I32)?;
-    single(e, scale, "current_scale", DType::F32)?;
-    single(e, found, "found_inf", DType::F32)?;
+    check_single(e, tracker, "growth_tracker", DType::I32)?;
+    check_single(e, scale, "current_scale", DType::F32)?;
+    check_single(e, found, "found_inf", DType::F32)?;
     let found = item(e, found, DType::F32)?;
     let found = emit!(e, "aten.ne.Scalar", found, 0)?;
     // Products are of doubles.
@@ -79,10 +79,9 @@ pub(crate) static OPS: &[OpDef] = &[
     composite!(unscale_each, samples::lists(), "_amp_foreach_non_finite_check_and_unscale"),
     OpDef {
         doc: "_amp_foreach_non_finite_check_and_unscale on one tensor",
-        infer: Some(|a| infer(unscale, a)),
-        decompose: Some(unscale),
-        ..OpDef::new(
-            "restride::amp_non_finite_check_and_unscale(Tensor self, Tensor found_inf, Tensor inv_scale) -> (Tensor, Tensor)",
+        ..composite!(
+            unscale,
+            "restride::amp_non_finite_check_and_unscale(Tensor self, Tensor found_inf, Tensor inv_scale) -> (Tensor, Tensor)"
         )
     },
     OpDef::new(

@@ -3,10 +3,10 @@
 //! A step of one parameter is an operator of restride's own, which the operators that write lists apply to each parameter.
 //! The functional forms return lists, so they are compositions of the same steps.
 
-use crate::support::composite::{composite, infer};
+use crate::support::composite::composite;
 use crate::support::promote::name;
 use crate::support::*;
-use restride_ir::{Arg, Args, DType, DecomposeFn, Emit, InferFn, OpDef, Scalar, Val};
+use restride_ir::{Arg, Args, DType, DecomposeFn, Emit, OpDef, Scalar, Val};
 use smallvec::SmallVec;
 
 /// The learning rate: a number, or a double of no dimensions.
@@ -16,9 +16,7 @@ type Rate = Arg<Val, Scalar>;
 pub(super) fn item(e: &mut dyn Emit, v: Val, dtype: DType) -> Result<Val> {
     let count = e.meta(v).layout.numel();
     ensure!(count == 1, "a Tensor with {count} elements cannot be converted to Scalar");
-    let none: &[i64] = &[];
-    let v = if e.meta(v).rank() == 0 { v } else { emit!(e, "aten.reshape.default", v, none)? };
-    to(e, v, dtype)
+    only(e, v, dtype)
 }
 
 fn rate(e: &mut dyn Emit, a: &ValArgs<'_>, i: usize) -> Result<Rate> {
@@ -254,38 +252,35 @@ fn adagrads_by_tensor(e: &mut dyn Emit, a: &ValArgs<'_>) -> Vals {
     each(e, a, adagrad_by_tensor, 4, 3)
 }
 
-const fn step(schema: &'static str, infer: InferFn, rule: DecomposeFn) -> OpDef {
-    OpDef { infer: Some(infer), decompose: Some(rule), ..OpDef::new(schema) }
-}
-
-/// The step of one parameter: composition, schema.
-macro_rules! step {
-    ($f:ident, $schema:expr) => {
-        step($schema, |a| infer($f, a), $f)
+macro_rules! adam_rest {
+    ($lr:literal) => {
+        concat!(
+            ", Tensor state_step, ",
+            $lr,
+            " lr, float beta1, float beta2, float weight_decay, float eps, bool amsgrad, bool maximize, \
+             Tensor? grad_scale, Tensor? found_inf)"
+        )
     };
 }
 
-/// The text of an Adam step's schema, by name, mark of writing and type of the learning rate.
+/// The text of an Adam step's schema, by name and type of the learning rate; `writes` for the one that writes.
 macro_rules! adam_schema {
     ($name:literal, $lr:literal) => {
         concat!(
             "restride::",
             $name,
-            "(Tensor self, Tensor grad, Tensor exp_avg, Tensor exp_avg_sq, Tensor? max_exp_avg_sq, Tensor state_step, ",
-            $lr,
-            " lr, float beta1, float beta2, float weight_decay, float eps, bool amsgrad, bool maximize, \
-             Tensor? grad_scale, Tensor? found_inf) -> (Tensor, Tensor, Tensor, Tensor, Tensor)"
+            "(Tensor self, Tensor grad, Tensor exp_avg, Tensor exp_avg_sq, Tensor? max_exp_avg_sq",
+            adam_rest!($lr),
+            " -> (Tensor, Tensor, Tensor, Tensor, Tensor)"
         )
     };
     ($name:literal, $lr:literal, writes) => {
         concat!(
             "restride::",
             $name,
-            "(Tensor(a!) self, Tensor(b!) grad, Tensor(c!) exp_avg, Tensor(d!) exp_avg_sq, Tensor(e!)? max_exp_avg_sq, \
-             Tensor state_step, ",
-            $lr,
-            " lr, float beta1, float beta2, float weight_decay, float eps, bool amsgrad, bool maximize, \
-             Tensor? grad_scale, Tensor? found_inf) -> ()"
+            "(Tensor(a!) self, Tensor(b!) grad, Tensor(c!) exp_avg, Tensor(d!) exp_avg_sq, Tensor(e!)? max_exp_avg_sq",
+            adam_rest!($lr),
+            " -> ()"
         )
     };
 }
@@ -321,8 +316,12 @@ macro_rules! sgd_schema {
     };
 }
 
+/// As PyTorch, the one that writes with a tensor for the learning rate declares no write of the step.
 macro_rules! adagrad_schema {
-    ($name:literal, $tensors:literal, $lr:literal, $returns:literal) => {
+    ($name:literal, $lr:literal, $returns:literal) => {
+        adagrad_schema!($name, $lr, "(Tensor self, Tensor grad, Tensor state_sum, Tensor state_step, ", $returns)
+    };
+    ($name:literal, $lr:literal, $tensors:literal, $returns:literal) => {
         concat!(
             "restride::",
             $name,
@@ -343,30 +342,14 @@ pub(crate) static OPS: &[OpDef] = &[
     composite!(sgds, samples::sgd(true), "_fused_sgd.tensor_lr"),
     composite!(adagrads, samples::adagrad(false), "_fused_adagrad"),
     composite!(adagrads_by_tensor, samples::adagrad(true), "_fused_adagrad.tensor_lr"),
-    step!(adam, adam_schema!("fused_adam", "float")),
-    step!(adam, adam_schema!("fused_adam.tensor_lr", "Tensor")),
-    step!(adamw, adam_schema!("fused_adamw", "float")),
-    step!(adamw, adam_schema!("fused_adamw.tensor_lr", "Tensor")),
-    step!(sgd, sgd_schema!("fused_sgd", "float")),
-    step!(sgd, sgd_schema!("fused_sgd.tensor_lr", "Tensor")),
-    step!(
-        adagrad,
-        adagrad_schema!(
-            "fused_adagrad",
-            "(Tensor self, Tensor grad, Tensor state_sum, Tensor state_step, ",
-            "float",
-            "(Tensor, Tensor, Tensor, Tensor)"
-        )
-    ),
-    step!(
-        adagrad_by_tensor,
-        adagrad_schema!(
-            "fused_adagrad.tensor_lr",
-            "(Tensor self, Tensor grad, Tensor state_sum, Tensor state_step, ",
-            "Tensor",
-            "(Tensor, Tensor, Tensor)"
-        )
-    ),
+    composite!(adam, adam_schema!("fused_adam", "float")),
+    composite!(adam, adam_schema!("fused_adam.tensor_lr", "Tensor")),
+    composite!(adamw, adam_schema!("fused_adamw", "float")),
+    composite!(adamw, adam_schema!("fused_adamw.tensor_lr", "Tensor")),
+    composite!(sgd, sgd_schema!("fused_sgd", "float")),
+    composite!(sgd, sgd_schema!("fused_sgd.tensor_lr", "Tensor")),
+    composite!(adagrad, adagrad_schema!("fused_adagrad", "float", "(Tensor, Tensor, Tensor, Tensor)")),
+    composite!(adagrad_by_tensor, adagrad_schema!("fused_adagrad.tensor_lr", "Tensor", "(Tensor, Tensor, Tensor)")),
     OpDef::new(adam_schema!("fused_adam_", "float", writes)),
     OpDef::new(adam_schema!("fused_adam_.tensor_lr", "Tensor", writes)),
     OpDef::new(adam_schema!("fused_adamw_", "float", writes)),
@@ -375,14 +358,14 @@ pub(crate) static OPS: &[OpDef] = &[
     OpDef::new(sgd_schema!("fused_sgd_.tensor_lr", "Tensor", writes)),
     OpDef::new(adagrad_schema!(
         "fused_adagrad_",
-        "(Tensor(a!) self, Tensor(b!) grad, Tensor(c!) state_sum, Tensor(d!) state_step, ",
         "float",
+        "(Tensor(a!) self, Tensor(b!) grad, Tensor(c!) state_sum, Tensor(d!) state_step, ",
         "()"
     )),
     OpDef::new(adagrad_schema!(
         "fused_adagrad_.tensor_lr",
-        "(Tensor(a!) self, Tensor(b!) grad, Tensor(c!) state_sum, Tensor state_step, ",
         "Tensor",
+        "(Tensor(a!) self, Tensor(b!) grad, Tensor(c!) state_sum, Tensor state_step, ",
         "()"
     )),
 ];

@@ -66,10 +66,8 @@ fn item(e: &mut dyn Emit, a: &ValArgs<'_>, i: usize, dtype: DType) -> Result<Val
     let v = *a.tensor(i)?;
     let n = e.meta(v).layout.numel();
     ensure!(n == 1, "Expecting a tensor of one element, but received : {n}");
-    let none: &[i64] = &[];
     let v = emit!(e, "aten.detach.default", v)?;
-    let v = emit!(e, "aten.reshape.default", v, none)?;
-    to(e, v, dtype)
+    only(e, v, dtype)
 }
 
 /// A number argument, or the element of a tensor argument.

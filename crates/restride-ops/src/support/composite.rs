@@ -79,15 +79,17 @@ macro_rules! composed {
 }
 pub(crate) use composed;
 
-/// Declares a composed operator: composition, sample calls, schema.
+/// Declares a composed operator: composition, sample calls (not for an operator of restride's own), schema.
 macro_rules! composite {
-    ($f:ident, $samples:expr, $schema:expr) => {
+    ($f:ident, $schema:expr) => {
         restride_ir::OpDef {
             infer: $crate::support::composite::composed!($f),
             decompose: Some($f),
-            samples: samples!(|| $samples),
             ..restride_ir::OpDef::new($schema)
         }
+    };
+    ($f:ident, $samples:expr, $schema:expr) => {
+        restride_ir::OpDef { samples: samples!(|| $samples), ..$crate::support::composite::composite!($f, $schema) }
     };
 }
 pub(crate) use composite;

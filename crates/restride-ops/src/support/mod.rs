@@ -239,6 +239,13 @@ pub(crate) fn to(e: &mut dyn Emit, x: Val, dtype: DType) -> Result<Val> {
     if e.meta(x).dtype == dtype { Ok(x) } else { emit!(e, "aten.to.dtype", x, dtype) }
 }
 
+/// The element of a tensor that has one, as a tensor of no dimensions in an element type.
+pub(crate) fn only(e: &mut dyn Emit, x: Val, dtype: DType) -> Result<Val> {
+    let none: &[i64] = &[];
+    let x = if e.meta(x).rank() == 0 { x } else { emit!(e, "aten.reshape.default", x, none)? };
+    to(e, x, dtype)
+}
+
 /// Adds the check that a mask holds everywhere: a run where it does not fails with these words.
 pub(crate) fn require(e: &mut dyn Emit, mask: Val, words: &str) -> Result<()> {
     let all = emit!(e, "aten.all.default", mask)?;

@@ -8,8 +8,8 @@ mod symbolic;
 use crate::args::known_or_refused;
 use crate::build::{Rebuilt, rebuild};
 use restride_ir::{
-    Arg, ArgType, Args, DecomposeFn, Dim, Emit, Error, Expr, Graph, GraphId, Kernel, MathView, Meta, Names, Node,
-    NodeId, Op, OpError, Origin, Program, Result, Scalar, Stage, TensorType, Type, Val, ValueId, ViewOutcome,
+    Arg, Args, DecomposeFn, Dim, Emit, Error, Expr, Graph, GraphId, Kernel, MathView, Meta, Names, Node, NodeId, Op,
+    OpError, Origin, Program, Result, Scalar, Stage, TensorType, Type, Val, ValueId, ViewOutcome,
 };
 use restride_ops::lookup;
 use smallvec::SmallVec;
@@ -36,8 +36,7 @@ pub fn lower(program: &Program) -> Result<Program> {
 /// # Errors
 /// Such an operator that is composed otherwise for other sizes, where these are not known, with the node.
 pub fn expand_own(program: &Program) -> Result<Program> {
-    let lists = |op: Op| op.schema().returns.iter().filter(|r| r.ty == ArgType::Tensors).count() > 1;
-    let composed = |op: Op| lists(op) && op.def().decompose.is_some();
+    let composed = |op: Op| op.schema().returned_lists() > 1 && op.def().decompose.is_some();
     take_apart(program, |_, _, node| Ok((!node.op.in_torch() || composed(node.op)) && !node.op.def().history))
 }
 

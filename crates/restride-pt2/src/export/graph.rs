@@ -337,7 +337,7 @@ impl<'a> GraphWriter<'a> {
         if hop {
             outputs = made;
         } else {
-            let lists = returns.iter().filter(|r| r.ty == ArgType::Tensors).count();
+            let lists = op.schema().returned_lists();
             let list_length = (made.len() + lists).checked_sub(returns.len());
             let mut made = made.into_iter();
             for r in returns {
