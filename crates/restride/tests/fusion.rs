@@ -132,7 +132,41 @@ const JOINED: &[(&str, &str, usize)] = &[
   %o: f32[40, 150] = aten.div.Tensor(%q, %p)",
         4,
     ),
+    // What a reduction hands on is read by the elements of the next pass alone, beside a matrix that all rows share.
+    (
+        "%x: f32[3, 8, 8], %i: f32[8, 8]",
+        "%n: f32[3, 1, 1] = aten.linalg_vector_norm.default(%x, 2, [-1, -2], True)
+  %a: f32[3, 8, 8] = aten.div.Tensor(%x, %n)
+  %d: f32[3, 8, 8] = aten.sub.Tensor(%a, %i)
+  %o: f32[3] = aten.linalg_vector_norm.default(%d, 2, [-1, -2])",
+        4,
+    ),
+    (
+        "%x: f32[70, 100], %i: f32[100]",
+        "%q: f32[70, 100] = aten.mul.Tensor(%x, %x)
+  %n: f32[70, 1] = aten.sum.dim_IntList(%q, [-1], True)
+  %a: f32[70, 100] = aten.div.Tensor(%x, %n)
+  %d: f32[70, 100] = aten.sub.Tensor(%a, %i)
+  %o: f32[70] = aten.sum.dim_IntList(%d, [-1])",
+        5,
+    ),
 ];
+
+#[test]
+fn a_view_of_what_is_outside_may_take_its_sizes_from_a_group() {
+    let (program, inputs) = of_text(
+        "graph(%x: f32[4, 512], %c: f32[]) {
+  %q: f32[4, 512] = aten.mul.Tensor(%x, %x)
+  %s: f32[4] = aten.sum.dim_IntList(%q, [1])
+  %e: f32[4][0] = aten.expand_as.default(%c, %s)
+  %o: f32[4] = aten.div.Tensor(%s, %e)
+  return %o
+}",
+    );
+    let (with, results) = outcome(&program, &inputs, &CompileOptions::default()).expect("runs");
+    assert_eq!(results, outcome(&program, &inputs, &plain()).expect("runs").1);
+    assert!(with.placed.fused > 1);
+}
 
 #[test]
 fn joined_rows_have_the_bits_of_single_operators() {

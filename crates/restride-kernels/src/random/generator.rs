@@ -1,6 +1,6 @@
 //! The generator: Philox4x32-10 (Salmon and others, Parallel random numbers: as easy as 1, 2, 3, 2011).
 
-use crate::support::{isa, math};
+use crate::support::isa;
 
 const ROUNDS: usize = 10;
 const FACTORS: [u64; 2] = [0xD251_1F53, 0xCD9E_8D57];
@@ -85,13 +85,6 @@ impl RandomBits {
     #[inline(always)]
     pub(super) fn positive_single(self) -> f32 {
         (1.0 - self.unit()) as f32
-    }
-
-    /// The first of [`RandomBits::normals`], in single precision.
-    #[inline(always)]
-    pub(super) fn normal_single(self) -> f32 {
-        let angle = (std::f64::consts::TAU * digits(self.1, 53)) as f32;
-        (-2.0 * math::ln_usual(self.positive_single())).sqrt() * math::cos(angle)
     }
 
     /// An integer below `range` (below 2^64 if that is 0).

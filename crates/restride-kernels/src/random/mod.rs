@@ -2,6 +2,7 @@
 //! number of threads in which elements are made.
 
 mod generator;
+mod groups;
 mod rejection;
 
 use crate::sort::sort_keys;
@@ -16,6 +17,7 @@ use crate::support::scratch::{Temp, room};
 use crate::support::stack::Stack;
 pub use generator::Draws;
 use generator::{RandomBits, digits};
+use groups::{Grouped, Numbers};
 pub use rejection::{binomial, dirichlet, gammas, poisson};
 use restride_tensor::{C64, DType, Layout, View, ViewMut};
 
@@ -114,8 +116,18 @@ pub enum Distribution {
 /// Independent numbers.
 pub fn draw(draws: &Draws, what: Distribution, out: &ViewMut<'_>, threads: usize) {
     let dtype = out.dtype();
-    match Kind::of(dtype) {
-        Kind::C32 | Kind::C64 => fill_drawn(draws, out, threads, |_, bits| match what {
+    match (Kind::of(dtype), what) {
+        (Kind::F32, Distribution::Normal(mean, std)) => normal_of::<f32>(draws, |_| (mean, std), out, threads),
+        (Kind::F32, Distribution::Uniform(from, to)) => {
+            let what = Numbers::Uniform(from as f32, to as f32, precision(dtype));
+            fill_rows(out, threads, |first, row| f32::make(draws, first, what, row));
+        }
+        (Kind::F64, Distribution::Uniform(from, to)) => {
+            let what = Numbers::Uniform(from, to, precision(dtype));
+            fill_rows(out, threads, |first, row| f64::make(draws, first, what, row));
+        }
+        (Kind::F64, Distribution::Normal(mean, std)) => normal_of::<f64>(draws, |_| (mean, std), out, threads),
+        (Kind::C32 | Kind::C64, _) => fill_drawn(draws, out, threads, |_, bits| match what {
             // The parts of a normal number each have half of its variance.
             Distribution::Normal(mean, std) => {
                 let (a, b) = bits.normals();
@@ -124,60 +136,37 @@ pub fn draw(draws: &Draws, what: Distribution, out: &ViewMut<'_>, threads: usize
             Distribution::Uniform(from, to) => C64::new(even(bits.0, from, to, dtype), even(bits.1, from, to, dtype)),
             other => C64::new(number(bits, other, dtype), 0.0),
         }),
-        Kind::F32 => fill_rows(out, threads, |first, row| {
+        (Kind::F32, Distribution::Exponential(rate)) => fill_rows(out, threads, |first, row| {
             each_drawn(draws, first, row.len(), |start, bits| {
-                isa::run(Singles { bits, what, dtype, to: &mut row[start..][..bits.len()] });
+                isa::run(Exponentials { bits, rate: rate as f32, to: &mut row[start..][..bits.len()] });
             });
         }),
-        Kind::F64 | Kind::Int => fill_drawn(draws, out, threads, |_, bits| number(bits, what, dtype)),
+        (Kind::F32, _) => fill_drawn(draws, out, threads, |_, bits| number(bits, what, dtype) as f32),
+        (Kind::F64 | Kind::Int, _) => fill_drawn(draws, out, threads, |_, bits| number(bits, what, dtype)),
     }
 }
 
-/// Singles: those of the frequent distributions computed in single precision, others rounded to it.
-struct Singles<'a> {
+/// Singles, computed in single precision.
+struct Exponentials<'a> {
     bits: &'a [RandomBits],
-    what: Distribution,
-    dtype: DType,
+    rate: f32,
     to: &'a mut [f32],
 }
-impl Work for Singles<'_> {
+impl Work for Exponentials<'_> {
     type Out = ();
     const WIDEST: bool = true;
     #[inline(always)]
     fn run(self) {
-        let Singles { bits, what, dtype, to } = self;
-        // Loops: closures of iterators would be compiled for the baseline.
-        match what {
-            Distribution::Uniform(a, b) => {
-                let n = precision(dtype);
-                for (x, bits) in to.iter_mut().zip(bits) {
-                    *x = between(digits(bits.0, n), a, b) as f32;
-                }
-            }
-            Distribution::Normal(mean, std) => {
-                let (mean, std) = (mean as f32, std as f32);
-                for (x, bits) in to.iter_mut().zip(bits) {
-                    *x = mean + std * bits.normal_single();
-                }
-            }
-            Distribution::Exponential(rate) => {
-                let rate = rate as f32;
-                for (x, bits) in to.iter_mut().zip(bits) {
-                    *x = -math::ln_usual(bits.positive_single()) / rate;
-                }
-            }
-            what => to.iter_mut().zip(bits).for_each(|(x, bits)| *x = number(*bits, what, dtype) as f32),
+        let Exponentials { bits, rate, to } = self;
+        // A loop: closures of iterators would be compiled for the baseline.
+        for (x, bits) in to.iter_mut().zip(bits) {
+            *x = -math::ln_usual(bits.positive_single()) / rate;
         }
     }
 }
 
 fn even(bits: u64, from: f64, to: f64, dtype: DType) -> f64 {
-    between(digits(bits, precision(dtype)), from, to)
-}
-
-#[inline(always)]
-fn between(u: f64, from: f64, to: f64) -> f64 {
-    from + u * (to - from)
+    from + digits(bits, precision(dtype)) * (to - from)
 }
 
 fn number(bits: RandomBits, what: Distribution, dtype: DType) -> f64 {
@@ -200,9 +189,26 @@ pub fn integers(draws: &Draws, low: i64, high: i64, out: &ViewMut<'_>, threads: 
 }
 
 /// Normal numbers, each with its mean and standard deviation, given in logical order (one stands for all).
-pub fn normals(draws: &Draws, mean: &[f64], std: &[f64], out: &ViewMut<'_>, threads: usize) {
+pub fn normals(draws: &Draws, mean: &[f64], std: &[f64], out: &ViewMut<'_>, threads: usize) -> Result<(), String> {
     let at = |x: &[f64], i: u64| if x.len() == 1 { x[0] } else { x[i as usize] };
-    fill_drawn(draws, out, threads, |i, bits| at(mean, i) + at(std, i) * bits.normals().0);
+    with_compute!(float out.dtype(), T => normal_of::<T>(draws, |i| (at(mean, i), at(std, i)), out, threads));
+    Ok(())
+}
+
+/// Normal numbers with the mean and the standard deviation that `of` gives for an index.
+fn normal_of<T: Grouped + Real>(
+    draws: &Draws,
+    of: impl Fn(u64) -> (f64, f64) + Sync,
+    out: &ViewMut<'_>,
+    threads: usize,
+) {
+    fill_rows(out, threads, |first, row: &mut [T]| {
+        T::make(draws, first, Numbers::Normal, row);
+        for (i, x) in (first..).zip(row) {
+            let (mean, std) = of(i);
+            *x = T::of(mean) + T::of(std) * *x;
+        }
+    });
 }
 
 /// 1 with each element's probability, otherwise 0. Fails at a number outside of 0..=1.

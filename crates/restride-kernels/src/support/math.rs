@@ -240,7 +240,7 @@ fn without_quarter_turns(x: f32) -> (f32, i32) {
 
 /// Sine in ±pi/4.
 #[inline(always)]
-fn sin_near(r: f32) -> f32 {
+pub(crate) fn sin_near(r: f32) -> f32 {
     let z = r * r;
     let p = z.mul_add(-1.951_529_59e-4, 8.332_160_87e-3).mul_add(z, -1.666_665_46e-1);
     p.mul_add(z * r, r)
@@ -248,7 +248,7 @@ fn sin_near(r: f32) -> f32 {
 
 /// Cosine in ±pi/4.
 #[inline(always)]
-fn cos_near(r: f32) -> f32 {
+pub(crate) fn cos_near(r: f32) -> f32 {
     let z = r * r;
     let p = z.mul_add(2.443_315_71e-5, -1.388_731_63e-3).mul_add(z, 4.166_664_57e-2);
     p.mul_add(z * z, z.mul_add(-0.5, 1.0))

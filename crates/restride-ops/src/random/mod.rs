@@ -197,7 +197,7 @@ fn run_normals(c: &Call<'_>) -> Result<()> {
     };
     let (mean, s) = (read(0)?, read(1)?);
     ensure!(s.iter().all(|&s| s >= 0.0), "normal expects all elements of std >= 0.0");
-    k::normals(&draws(c.ctx), &mean, &s, &c.outs[0], c.ctx.threads);
+    k::normals(&draws(c.ctx), &mean, &s, &c.outs[0], c.ctx.threads).map_err(OpError::new)?;
     Ok(())
 }
 

@@ -258,6 +258,9 @@ impl RowProgram {
                 Some(chain) => {
                     chain.rows_of().for_each(&mut read);
                     chain.slots().for_each(|slot| uses.slots[slot] = true);
+                    // Its sums are handed on in memory, where later chains read them, one for a row.
+                    let sums = calls.iter().filter(|c| matches!(c.work, RowWork::Fold(..)));
+                    sums.filter_map(|c| c.to.slot).for_each(|slot| uses.slots[slot] = true);
                 }
                 None => {
                     call.work.sources().iter().copied().for_each(&mut read);

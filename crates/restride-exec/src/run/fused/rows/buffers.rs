@@ -17,13 +17,20 @@ pub(super) struct RowBuffers {
     /// Lanes that sums of whole rows are added up in.
     pub lanes: usize,
     /// In order of the slots; of those that are in memory.
-    pub slots: SmallVec<[usize; 16]>,
+    slots: SmallVec<[Option<usize>; 16]>,
     /// For what each row has one of, a part of copies.
     pub spread: SmallVec<[Option<usize>; 16]>,
     pub constants: SmallVec<[Option<usize>; 8]>,
     /// Of tensors that element calls cannot read or write where they are.
     pub apart: SmallVec<[Option<usize>; 8]>,
     pub len: usize,
+}
+
+impl RowBuffers {
+    /// The buffer of a slot.
+    pub fn slot(&self, k: usize) -> usize {
+        self.slots[k].expect("a buffer for what is in memory")
+    }
 }
 
 impl RowProgram {
@@ -67,12 +74,12 @@ impl RowProgram {
         let lanes = take(sums * SUM_ROWS * SIDE);
         let (mut at, mut spread) = (SmallVec::new(), SmallVec::new());
         for ((s, used), spreads) in slots() {
-            at.push(take(match s {
-                _ if !used => 0,
+            let room = match s {
                 SlotUse::Part => width,
                 SlotUse::Kept => len * rows,
                 SlotUse::Once | SlotUse::Spread => rows,
-            }));
+            };
+            at.push(used.then(|| take(room)));
             spread.push(spreads.then(|| take(width)));
         }
         let constants = constants().map(|used| used.then(|| take(width.max(rows)))).collect();

@@ -277,7 +277,7 @@ impl JoinedBox<'_> {
         // SAFETY: one of the buffers, which nothing else uses now; cells of the result's place.
         unsafe {
             if let Some(slot) = call.to.slot {
-                out(self.buffer(self.buffers.slots[slot] + first), results.len()).copy_from_slice(results);
+                out(self.buffer(self.buffers.slot(slot) + first), results.len()).copy_from_slice(results);
             }
             if let Some(k) = call.to.tensor {
                 let (dtype, cell) = (self.program.tensors[k].dtype, self.cell(block, first, k));
@@ -322,15 +322,15 @@ impl JoinedBox<'_> {
             }
             for &(k, to) in spread {
                 for row in 0..rows {
-                    let value = self.buffer(buffers.slots[k] + first + row);
+                    let value = self.buffer(buffers.slot(k) + first + row);
                     // SAFETY: buffers; the second one is not written now.
                     unsafe { fill_singles(out(self.buffer(to + row * len), len), value.read()) };
                 }
             }
             let slot = |k: usize| match (program.slots[k], buffers.spread[k]) {
                 (_, Some(spread)) => self.buffer(spread),
-                (SlotUse::Kept, None) => self.buffer(buffers.slots[k] + first * len),
-                _ => self.buffer(buffers.slots[k]),
+                (SlotUse::Kept, None) => self.buffer(buffers.slot(k) + first * len),
+                _ => self.buffer(buffers.slot(k)),
             };
             let source = |s: RowSource| {
                 let from = match s {
@@ -356,7 +356,7 @@ impl JoinedBox<'_> {
                 RowSource::Tensor(k) => {
                     (self.cell(block, first, k).cast(), block.strides[k] * size_of::<f32>() as isize)
                 }
-                RowSource::Slot(k) => (self.buffer(buffers.slots[k] + first), size_of::<f32>() as isize),
+                RowSource::Slot(k) => (self.buffer(buffers.slot(k) + first), size_of::<f32>() as isize),
                 RowSource::Constant(k) => (self.constant(k), 0),
             };
             let places = RowPlaces {
@@ -432,12 +432,12 @@ impl JoinedBox<'_> {
                             load_singles(dtype, self.cell(block, 0, k), 0, block.strides[k], &mut loaded[..n]);
                             &loaded[..n]
                         }
-                        RowSource::Slot(k) => std::slice::from_raw_parts(self.buffer(self.buffers.slots[k]), n),
+                        RowSource::Slot(k) => std::slice::from_raw_parts(self.buffer(self.buffers.slot(k)), n),
                         RowSource::Constant(k) => std::slice::from_raw_parts(self.constant(k), n),
                     }
                 };
             }
-            let to = call.to.slot.map_or(self.buffers.spare, |slot| self.buffers.slots[slot]);
+            let to = call.to.slot.map_or(self.buffers.spare, |slot| self.buffers.slot(slot));
             // SAFETY: one of the buffers, which nothing else uses now.
             let results = unsafe { out(self.buffer(to), n) };
             match &call.work {
@@ -463,7 +463,7 @@ impl JoinedBox<'_> {
         let RowPass { calls, gathered, spread } = &self.passes[pass];
         for &(k, to) in spread {
             // SAFETY: buffers; the second one is not written now.
-            unsafe { fill_singles(out(self.buffer(to), buffers.width), self.buffer(buffers.slots[k] + row).read()) };
+            unsafe { fill_singles(out(self.buffer(to), buffers.width), self.buffer(buffers.slot(k) + row).read()) };
         }
         let kept = row * inner.rows_len();
         let mut before = 0;
@@ -488,8 +488,8 @@ impl JoinedBox<'_> {
                 }
                 let slot = |k: usize| match (program.slots[k], buffers.spread[k]) {
                     (_, Some(spread)) => self.buffer(spread),
-                    (SlotUse::Kept, None) => self.buffer(buffers.slots[k] + kept + first),
-                    _ => self.buffer(buffers.slots[k]),
+                    (SlotUse::Kept, None) => self.buffer(buffers.slot(k) + kept + first),
+                    _ => self.buffer(buffers.slot(k)),
                 };
                 let source = |s: RowSource| {
                     let from = match s {
@@ -511,7 +511,7 @@ impl JoinedBox<'_> {
                 };
                 let repeated = |s: RowSource| match s {
                     RowSource::Tensor(k) => (cell(k).cast(), 0),
-                    RowSource::Slot(k) => (self.buffer(buffers.slots[k] + row), 0),
+                    RowSource::Slot(k) => (self.buffer(buffers.slot(k) + row), 0),
                     RowSource::Constant(k) => (self.constant(k), 0),
                 };
                 let places = RowPlaces {

@@ -11,8 +11,9 @@ use restride_tensor::{DType, FormulaFn, Layout};
 use smallvec::SmallVec;
 use std::ops::Range;
 
-/// Elements from which on code is made of chains: for fewer it takes longer to make than it ever saves.
-const CODE_FROM: i64 = 64;
+/// Elements from which on code is made of chains: for fewer it takes longer to make than it ever saves. Tests, whose programs are small,
+/// make it of all.
+const CODE_FROM: i64 = if cfg!(debug_assertions) { 1 } else { 64 };
 
 /// Most calls of a chain.
 const MOST_CALLS: usize = 64;
