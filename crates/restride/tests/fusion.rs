@@ -153,7 +153,7 @@ const JOINED: &[(&str, &str, usize)] = &[
 ];
 
 #[test]
-fn a_view_of_what_is_outside_may_take_its_sizes_from_a_group() {
+fn a_view_by_the_sizes_of_a_tensor_does_not_wait_for_it() {
     let (program, inputs) = of_text(
         "graph(%x: f32[4, 512], %c: f32[]) {
   %q: f32[4, 512] = aten.mul.Tensor(%x, %x)
@@ -166,6 +166,20 @@ fn a_view_of_what_is_outside_may_take_its_sizes_from_a_group() {
     let (with, results) = outcome(&program, &inputs, &CompileOptions::default()).expect("runs");
     assert_eq!(results, outcome(&program, &inputs, &plain()).expect("runs").1);
     assert!(with.placed.fused > 1);
+    let (program, inputs) = of_text(
+        "graph(%x: f32[8, 64, 64], %m: f32[64, 64], %v: f32[8, 4096]) {
+  %a: f32[8, 64, 64] = aten.mul.Tensor(%x, 2)
+  %n: f32[64, 64] = aten.exp.default(%m)
+  %e: f32[8, 64, 64][0, 64, 1] = aten.expand_as.default(%n, %a)
+  %d: f32[8, 64, 64] = aten.sub.Tensor(%a, %e)
+  %w: f32[8, 64, 64] = aten.view_as.default(%v, %a)
+  %o: f32[8, 64, 64] = aten.add.Tensor(%d, %w)
+  return %o
+}",
+    );
+    let (with, results) = outcome(&program, &inputs, &CompileOptions::default()).expect("runs");
+    assert_eq!(results, outcome(&program, &inputs, &plain()).expect("runs").1);
+    assert_eq!(with.placed.fused, 3);
 }
 
 #[test]

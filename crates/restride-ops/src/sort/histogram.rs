@@ -345,8 +345,8 @@ fn segments(e: &mut dyn Emit, a: &ValArgs<'_>) -> Vals {
         "sum" => ("sum", initial.unwrap_or(0.0)),
         "mean" => ("sum", initial.unwrap_or(0.0)),
         "prod" => ("prod", initial.unwrap_or(1.0)),
-        "max" => ("amax", initial.unwrap_or(f64::NEG_INFINITY)),
-        "min" => ("amin", initial.unwrap_or(f64::INFINITY)),
+        "max" | "amax" => ("amax", initial.unwrap_or(f64::NEG_INFINITY)),
+        "min" | "amin" => ("amin", initial.unwrap_or(f64::INFINITY)),
         other => return fail(format!("segment_reduce: unsupported reduction {other}")),
     };
     let out = own.reduced(e, x, reduce, start)?;
@@ -381,7 +381,7 @@ fn segments_backward(e: &mut dyn Emit, a: &ValArgs<'_>) -> Vals {
             let g = emit!(e, "aten.div.Tensor", g, some)?;
             own.spread_bounded(e, g)?
         }
-        "max" | "min" => {
+        "max" | "amax" | "min" | "amin" => {
             // Equal extremes share the gradient; NaN is one.
             let (g, best) = (own.spread_bounded(e, g)?, own.spread_bounded(e, out)?);
             let same = emit!(e, "aten.eq.Tensor", x, best)?;
@@ -531,6 +531,9 @@ pub(crate) mod samples {
             out.push(sample![&x, how, ints(&[2, 1], &[2]), (), (), 0, true]);
         }
         let x = tensor(F, &[5, 3], 1);
+        for how in ["amax", "amin"] {
+            out.push(sample![&x, how, ints(&[2, 0, 3], &[3])]);
+        }
         for wrong in [[2, 1], [2, 9], [-1, 6]] {
             out.push(sample![&x, "sum", ints(&wrong, &[2])]);
         }

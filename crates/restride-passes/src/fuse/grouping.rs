@@ -177,7 +177,7 @@ impl<'a> Grouping<'a> {
         for position in shape.nodes.iter().rev().copied() {
             let id = graph.order[position];
             let inside = |v: ValueId| self.uses.makers[v].is_some_and(|m| self.taken[m] == Some(root));
-            if self.may_stand_outside(id, inside) {
+            if self.is_view(id) && !graph.nodes[id].operands().next().is_some_and(inside) {
                 self.taken.set(id, None);
             } else {
                 group.push(position);
@@ -193,11 +193,6 @@ impl<'a> Grouping<'a> {
 
     pub(super) fn is_view(&self, id: NodeId) -> bool {
         self.graph.nodes[id].op.def().view.is_some()
-    }
-
-    /// Whether a node of a group is a view that reads nothing of the group: no base, and nothing for its sizes alone (`expand_as`).
-    fn may_stand_outside(&self, id: NodeId, inside: impl Fn(ValueId) -> bool) -> bool {
-        self.is_view(id) && !self.graph.nodes[id].operands().any(inside)
     }
 
     /// Positions of the nodes that make a node's operands.
@@ -266,7 +261,8 @@ impl<'a> Grouping<'a> {
         if let Some(head) = shape.head.filter(|h| of_head(*h)) {
             return Err(Some(Reason::StillRead { by: Some(head) }));
         }
-        if self.is_view(id) && node.results.iter().any(|r| self.leaves(*r, root)) {
+        // A view that reads sizes of another tensor could stay outside, and that one be made here.
+        if self.is_view(id) && (node.operands().count() > 1 || node.results.iter().any(|r| self.leaves(*r, root))) {
             return Err(None);
         }
         let grown = shape.with(self, id, root).ok_or(Some(Reason::SizesDiffer))?;
@@ -298,7 +294,7 @@ impl<'a> Grouping<'a> {
         nodes.sort_unstable();
         let inside = |v: ValueId| self.uses.makers[v].is_some_and(|m| m == id || self.taken[m] == Some(root));
         let members = nodes.iter().map(|p| graph.order[*p]);
-        let stays = |m: &NodeId| !self.may_stand_outside(*m, inside);
+        let stays = |m: &NodeId| !self.is_view(*m) || graph.nodes[*m].operands().next().is_some_and(inside);
         let members: Vec<NodeId> = members.filter(stays).collect();
         let (body, ..) = body(graph, &self.uses, &members);
         if Tiling::of(&body).is_err() {

@@ -26,7 +26,40 @@ pub fn lower(program: &Program) -> Result<Program> {
     if program.stage != Stage::Functional {
         return Err(Error::invalid("only functional programs are lowered"));
     }
-    take_apart(program, |_, graph, node| needs_lowering(graph, node))
+    rebuild(program, |new, node| {
+        if needs_lowering(new.old, node)? {
+            return lower_node(new, node, &has_kernel);
+        }
+        let mut args = new.args(node);
+        let Some((op, sizes)) = with_own_sizes(new.old, node) else {
+            new.keep(node, args);
+            return Ok(());
+        };
+        args.truncate(1);
+        args.push(Arg::Scalars(sizes.into_iter().map(Expr::Int).collect()));
+        new.keep(&Node { op, results: node.results.clone(), args: Vec::new(), origin: node.origin.clone() }, args);
+        Ok(())
+    })
+}
+
+/// A view that reads other tensors for their sizes alone, as a view by these numbers: it neither waits for those tensors nor keeps them.
+fn with_own_sizes(graph: &Graph, node: &Node) -> Option<(Op, Vec<i64>)> {
+    let rule = node.op.def().view.filter(|_| node.operands().count() > 1)?;
+    let meta = |v| graph.tensor(v).known().ok_or_else(|| Error::unsupported("a size that is not known"));
+    let args = known_or_refused(node, meta).ok()?;
+    let one = |outcome: ViewOutcome<i64>| match outcome {
+        ViewOutcome::Views(views) if views.len() == 1 => views.into_iter().next(),
+        _ => None,
+    };
+    let want = one(rule.of(&args).ok()?)?;
+    let sizes = want.sizes().to_vec();
+    let by_numbers = [args.first()?.clone(), Arg::Scalars(sizes.iter().map(|n| Scalar::Int(*n)).collect())];
+    let same = |op: &Op| {
+        let made = op.def().view.and_then(|rule| one(rule.of(&by_numbers).ok()?));
+        made.is_some_and(|m| m.dtype == want.dtype && m.layout == want.layout)
+    };
+    let op = ["aten.expand.default", "aten.view.default"].into_iter().filter_map(lookup).find(same)?;
+    Some((op, sizes))
 }
 
 /// The program with restride's own operators, which PyTorch does not have, taken apart into PyTorch's. Compositions that return
