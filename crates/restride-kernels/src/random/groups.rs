@@ -72,6 +72,7 @@ impl Work for Singles<'_> {
         let draws = *draws;
         for (group, place, part) in groups(first, row.len()) {
             let mut words = [[0u32; DRAWN]; 4];
+            #[allow(clippy::needless_range_loop)] // four arrays side by side
             for i in 0..DRAWN {
                 let bits = draws.bits(group * DRAWN as u64 + i as u64, 0);
                 words[0][i] = (bits.0 >> 32) as u32;
@@ -123,8 +124,8 @@ impl Work for Doubles<'_> {
         let draws = *draws;
         for (group, place, part) in groups(first, row.len()) {
             let mut bits = [RandomBits::default(); DRAWN];
-            for i in 0..DRAWN {
-                bits[i] = draws.bits(group * DRAWN as u64 + i as u64, 0);
+            for (i, bits) in bits.iter_mut().enumerate() {
+                *bits = draws.bits(group * DRAWN as u64 + i as u64, 0);
             }
             let mut all = [0.0; GROUP];
             for i in 0..DRAWN {
