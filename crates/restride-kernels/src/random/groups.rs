@@ -116,7 +116,7 @@ struct Doubles<'a> {
 }
 impl Work for Doubles<'_> {
     type Out = ();
-    const WIDEST: bool = true;
+    const WIDEST: bool = false;
     #[inline(always)]
     fn run(self) {
         let Doubles { draws, first, what, row } = self;

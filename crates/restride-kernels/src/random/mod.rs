@@ -117,7 +117,7 @@ pub enum Distribution {
 pub fn draw(draws: &Draws, what: Distribution, out: &ViewMut<'_>, threads: usize) {
     let dtype = out.dtype();
     match (Kind::of(dtype), what) {
-        (Kind::F32, Distribution::Normal(mean, std)) => normal_of::<f32>(draws, |_| (mean, std), out, threads),
+        (Kind::F32, Distribution::Normal(mean, std)) => normals_of::<f32>(draws, &[mean], &[std], out, threads),
         (Kind::F32, Distribution::Uniform(from, to)) => {
             let what = Numbers::Uniform(from as f32, to as f32, precision(dtype));
             fill_rows(out, threads, |first, row| f32::make(draws, first, what, row));
@@ -126,7 +126,7 @@ pub fn draw(draws: &Draws, what: Distribution, out: &ViewMut<'_>, threads: usize
             let what = Numbers::Uniform(from, to, precision(dtype));
             fill_rows(out, threads, |first, row| f64::make(draws, first, what, row));
         }
-        (Kind::F64, Distribution::Normal(mean, std)) => normal_of::<f64>(draws, |_| (mean, std), out, threads),
+        (Kind::F64, Distribution::Normal(mean, std)) => normals_of::<f64>(draws, &[mean], &[std], out, threads),
         (Kind::C32 | Kind::C64, _) => fill_drawn(draws, out, threads, |_, bits| match what {
             // The parts of a normal number each have half of its variance.
             Distribution::Normal(mean, std) => {
@@ -190,24 +190,21 @@ pub fn integers(draws: &Draws, low: i64, high: i64, out: &ViewMut<'_>, threads: 
 
 /// Normal numbers, each with its mean and standard deviation, given in logical order (one stands for all).
 pub fn normals(draws: &Draws, mean: &[f64], std: &[f64], out: &ViewMut<'_>, threads: usize) -> Result<(), String> {
-    let at = |x: &[f64], i: u64| if x.len() == 1 { x[0] } else { x[i as usize] };
-    with_compute!(float out.dtype(), T => normal_of::<T>(draws, |i| (at(mean, i), at(std, i)), out, threads));
+    with_compute!(float out.dtype(), T => normals_of::<T>(draws, mean, std, out, threads));
     Ok(())
 }
 
-/// Normal numbers with the mean and the standard deviation that `of` gives for an index.
-fn normal_of<T: Grouped + Real>(
-    draws: &Draws,
-    of: impl Fn(u64) -> (f64, f64) + Sync,
-    out: &ViewMut<'_>,
-    threads: usize,
-) {
+/// As [`normals`], of one type.
+fn normals_of<T: Grouped + Real>(draws: &Draws, mean: &[f64], std: &[f64], out: &ViewMut<'_>, threads: usize) {
     fill_rows(out, threads, |first, row: &mut [T]| {
         T::make(draws, first, Numbers::Normal, row);
-        for (i, x) in (first..).zip(row) {
-            let (mean, std) = of(i);
-            *x = T::of(mean) + T::of(std) * *x;
+        if let ([mean], [std]) = (mean, std) {
+            let (mean, std) = (T::of(*mean), T::of(*std));
+            row.iter_mut().for_each(|x| *x = mean + std * *x);
+            return;
         }
+        let at = |x: &[f64], i: u64| T::of(if x.len() == 1 { x[0] } else { x[i as usize] });
+        (first..).zip(row).for_each(|(i, x)| *x = at(mean, i) + at(std, i) * *x);
     });
 }
 
