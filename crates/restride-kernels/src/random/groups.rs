@@ -15,7 +15,7 @@ const GROUP: usize = 64;
 
 /// The parts of a row of `n` numbers from element `first` on that lie in one group each: the group, the place of the part in it,
 /// and in the row.
-// A list for a loop: closures would be compiled for the baseline.
+// An iterator, so that callers write a loop: a closure with the loop's body would be compiled for the baseline.
 fn groups(first: u64, n: usize) -> impl Iterator<Item = (u64, usize, Range<usize>)> {
     let mut done = 0;
     std::iter::from_fn(move || {
@@ -32,7 +32,7 @@ fn groups(first: u64, n: usize) -> impl Iterator<Item = (u64, usize, Range<usize
 pub(super) enum Numbers<T> {
     /// Of the standard normal distribution.
     Normal,
-    /// Evenly from the first number to the second, by so many binary digits.
+    /// Evenly distributed from the first number to the second. The third says how many random binary digits each has.
     Uniform(T, T, u32),
 }
 
@@ -148,7 +148,7 @@ fn point(distance: u32, angle: u32) -> (f32, f32) {
     // In `2^-32..=1`.
     let u = ((distance >> 1) as i32 as f32 + 0.5) * (1.0 / (1u32 << 31) as f32);
     let radius = (-2.0 * math::ln_usual(u)).sqrt();
-    // The low 30 bits are an angle of up to an eighth of a turn to both sides, the others say of which axis.
+    // The low 30 bits give an angle within an eighth of a turn of an axis; the two high bits choose the axis.
     let near = (angle << 2) as i32 as f32 * (std::f32::consts::FRAC_PI_4 / (1u32 << 31) as f32);
     let (along, across) = (math::cos_near(near), math::sin_near(near));
     let along = f32::from_bits(along.to_bits() ^ (angle & 1 << 31));

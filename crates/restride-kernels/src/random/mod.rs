@@ -118,15 +118,9 @@ pub fn draw(draws: &Draws, what: Distribution, out: &ViewMut<'_>, threads: usize
     let dtype = out.dtype();
     match (Kind::of(dtype), what) {
         (Kind::F32, Distribution::Normal(mean, std)) => normals_of::<f32>(draws, &[mean], &[std], out, threads),
-        (Kind::F32, Distribution::Uniform(from, to)) => {
-            let what = Numbers::Uniform(from as f32, to as f32, precision(dtype));
-            fill_rows(out, threads, |first, row| f32::make(draws, first, what, row));
-        }
-        (Kind::F64, Distribution::Uniform(from, to)) => {
-            let what = Numbers::Uniform(from, to, precision(dtype));
-            fill_rows(out, threads, |first, row| f64::make(draws, first, what, row));
-        }
         (Kind::F64, Distribution::Normal(mean, std)) => normals_of::<f64>(draws, &[mean], &[std], out, threads),
+        (Kind::F32, Distribution::Uniform(from, to)) => uniform_of::<f32>(draws, from, to, out, threads),
+        (Kind::F64, Distribution::Uniform(from, to)) => uniform_of::<f64>(draws, from, to, out, threads),
         (Kind::C32 | Kind::C64, _) => fill_drawn(draws, out, threads, |_, bits| match what {
             // The parts of a normal number each have half of its variance.
             Distribution::Normal(mean, std) => {
@@ -144,6 +138,12 @@ pub fn draw(draws: &Draws, what: Distribution, out: &ViewMut<'_>, threads: usize
         (Kind::F32, _) => fill_drawn(draws, out, threads, |_, bits| number(bits, what, dtype) as f32),
         (Kind::F64 | Kind::Int, _) => fill_drawn(draws, out, threads, |_, bits| number(bits, what, dtype)),
     }
+}
+
+/// Numbers evenly distributed in `from..to`.
+fn uniform_of<T: Grouped + Real>(draws: &Draws, from: f64, to: f64, out: &ViewMut<'_>, threads: usize) {
+    let what = Numbers::Uniform(T::of(from), T::of(to), precision(out.dtype()));
+    fill_rows(out, threads, |first, row: &mut [T]| T::make(draws, first, what, row));
 }
 
 /// Singles, computed in single precision.

@@ -261,7 +261,7 @@ impl<'a> Grouping<'a> {
         if let Some(head) = shape.head.filter(|h| of_head(*h)) {
             return Err(Some(Reason::StillRead { by: Some(head) }));
         }
-        // A view that reads sizes of another tensor could stay outside, and that one be made here.
+        // A view with another tensor for its sizes runs before the group if its base is outside, and the group may make that tensor.
         if self.is_view(id) && (node.operands().count() > 1 || node.results.iter().any(|r| self.leaves(*r, root))) {
             return Err(None);
         }

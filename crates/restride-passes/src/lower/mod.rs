@@ -5,7 +5,7 @@
 
 mod symbolic;
 
-use crate::args::known_or_refused;
+use crate::args::{known, known_or_refused};
 use crate::build::{Rebuilt, rebuild};
 use restride_ir::{
     Arg, Args, DecomposeFn, Dim, Emit, Error, Expr, Graph, GraphId, Kernel, MathView, Meta, Names, Node, NodeId, Op,
@@ -45,8 +45,7 @@ pub fn lower(program: &Program) -> Result<Program> {
 /// A view that reads other tensors for their sizes alone, as a view by these numbers: it neither waits for those tensors nor keeps them.
 fn with_own_sizes(graph: &Graph, node: &Node) -> Option<(Op, Vec<i64>)> {
     let rule = node.op.def().view.filter(|_| node.operands().count() > 1)?;
-    let meta = |v| graph.tensor(v).known().ok_or_else(|| Error::unsupported("a size that is not known"));
-    let args = known_or_refused(node, meta).ok()?;
+    let args = known(&node.args, |v| graph.tensor(v).known())?;
     let one = |outcome: ViewOutcome<i64>| match outcome {
         ViewOutcome::Views(views) if views.len() == 1 => views.into_iter().next(),
         _ => None,
