@@ -289,15 +289,21 @@ pub fn bind(program: &Program, inputs: &Inputs, state: &State, strides: Strides)
     Ok(bound)
 }
 
-/// Learns the symbols that only strides have: those of a slice of every other row.
+/// Learns the symbols that only strides and offsets have: those of a slice of every other row, or from any row on. Strides of a
+/// dimension that steps nowhere come last, as eager PyTorch lets them be anything.
 fn learn_strides(program: &Program, bound: &mut BoundInputs) {
-    for (spec, value) in program.signature.inputs.iter().zip(&bound.values) {
-        let ty = program.graph().values[spec.value].ty.tensor();
-        let (Some(t), Some(ty)) = (value.tensor(), ty) else { continue };
-        let layout = t.layout();
-        for (d, &step) in layout.strides.iter().enumerate().filter(|&(d, _)| layout.sizes[d] > 1) {
-            // What does not fit is refused where strides are checked.
-            unify(&ty.layout.strides[d], Scalar::Int(step), &mut bound.symbols);
+    for steps in [true, false] {
+        for (spec, value) in program.signature.inputs.iter().zip(&bound.values) {
+            let ty = program.graph().values[spec.value].ty.tensor();
+            let (Some(t), Some(ty)) = (value.tensor(), ty) else { continue };
+            let layout = t.layout();
+            for (d, &step) in layout.strides.iter().enumerate().filter(|&(d, _)| (layout.sizes[d] > 1) == steps) {
+                // What does not fit is refused where strides are checked.
+                unify(&ty.layout.strides[d], Scalar::Int(step), &mut bound.symbols);
+            }
+            if !steps {
+                unify(&ty.layout.offset, Scalar::Int(layout.offset), &mut bound.symbols);
+            }
         }
     }
 }

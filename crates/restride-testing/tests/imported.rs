@@ -147,6 +147,22 @@ fn types_after_detach_in_place() {
     let table = RunValue::Tensor(RawTensor::from_slice(&[1f32; 18], &[6, 3]));
     let inputs = Inputs::new(vec![table, indices(&[0, 1, 2, 3]), indices(&[0, 2, 4])]);
     assert_eq!(verdict(&program, &inputs), WaysVerdict::Agree);
+
+    // With symbolic sizes the result that nothing reads has no type.
+    let text = "symbol n in [0, inf]
+      symbol d in [1, inf]
+      graph(%w: f32[6, 3], %i: i64[n], %d: i64[d]) {
+        %y: f32[d - 1, 3], %bag: i64[0], %size: i64[d - 1], %max: i64[d - 1] = aten.embedding_bag.padding_idx(%w, %i, %d, \
+            False, 0, False, None, True, None)
+        return %y
+      }";
+    let mut program = restride_ir::text::parse(text, &restride_ops::lookup).expect("a program");
+    restride_ir::relay(&mut program);
+    for (items, offsets) in [(vec![0, 1, 2, 3], vec![0, 2, 4]), (vec![], vec![0]), (vec![5], vec![0, 0, 1, 1])] {
+        let table = RunValue::Tensor(RawTensor::from_slice(&[1f32; 18], &[6, 3]));
+        let inputs = Inputs::new(vec![table, indices(&items), indices(&offsets)]);
+        assert_eq!(verdict(&program, &inputs), WaysVerdict::Agree);
+    }
 }
 
 /// Symbolic sizes and an exporter's wrong strides: those of results and of views of them are the operators' for all sizes.
@@ -189,6 +205,27 @@ fn strides_of_inputs_tell_symbols() {
         let layout = restride_tensor::Layout::strided(&[3, 4], &[step, 1], 0);
         let x = RawTensor::new(x.storage().clone(), x.dtype(), layout).expect("in the storage");
         assert_eq!(verdict(&program, &Inputs::new(vec![RunValue::Tensor(x)])), WaysVerdict::Agree, "{step}");
+    }
+}
+
+/// A symbolic offset is where the input begins, the strides of a lone row may be any.
+#[test]
+fn inputs_tell_where_they_begin() {
+    let text = "symbol o in [0, inf]
+      symbol s in [0, inf]
+      symbol n in [1, inf]
+      graph(%x: f32[n, 4][s, 1]+o) {
+        %y: f32[n, 4] = aten.mul.Scalar(%x, 2)
+        %z: f32[n, 4][s, 1]+o = aten.add_.Scalar(%x, 1)
+        return %y
+      }";
+    let program = restride_ir::text::parse(text, &restride_ops::lookup).expect("a program");
+    for (rows, step, offset) in [(3, 5, 0), (1, 9, 0), (3, 4, 7), (1, 0, 1)] {
+        let x = RawTensor::from_slice(&[1f32; 24], &[24]);
+        let layout = restride_tensor::Layout::strided(&[rows, 4], &[step, 1], offset);
+        let x = RawTensor::new(x.storage().clone(), x.dtype(), layout).expect("in the storage");
+        let inputs = Inputs::new(vec![RunValue::Tensor(x)]);
+        assert_eq!(verdict(&program, &inputs), WaysVerdict::Agree, "{rows} {step} {offset}");
     }
 }
 

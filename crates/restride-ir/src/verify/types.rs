@@ -2,7 +2,7 @@
 
 use crate::{
     Arg, Args, Binding, CollectTree, Conditions, Error, ErrorKind, Graph, Id, IdArena, LazyBits, Meta, Movement, Node,
-    Program, Result, Stage, Symbol, TensorType, TwinReturn, Type, ValueId, ViewOutcome, dense_like, size_apart,
+    OpDef, Program, Result, Stage, Symbol, TensorType, TwinReturn, Type, ValueId, ViewOutcome, dense_like, size_apart,
 };
 use restride_tensor::{Layout, Scalar};
 use smallvec::SmallVec;
@@ -121,7 +121,7 @@ fn rule(graph: &Graph, node: &Node, objects: &Objects) -> Result<Option<SmallVec
 
 /// Sets the strides of values to those of the operators' rules, which are eager PyTorch's; an exporter computes types
 /// without memory and sometimes differs. Other element types and sizes stay for the verifier to refuse, except in unread
-/// results, which get the rule's whole type.
+/// results, which get the rule's whole type, or none where that has symbolic sizes.
 pub fn relay(program: &mut Program) {
     let strides = |_: &Node, have: &Meta, want: &Meta| have.layout.strides != want.layout.strides;
     let ids: Vec<_> = program.graphs.ids().collect();
@@ -139,10 +139,16 @@ pub fn relay(program: &mut Program) {
         let graph = &program.graphs[id];
         let mut at = graph.clone();
         at.substitute(&witness);
+        let declared = at.values.clone();
         let changed = relay_graph(&mut at, strides);
-        if let Some(laid) = relaid(graph, &at, &changed, &witness) {
-            laid.into_iter().for_each(|(v, ty)| program.graphs[id].values[v].ty = Type::Tensor(ty));
-        }
+        let sized = |ty: &Type| ty.tensor().map(|t| (t.dtype, t.layout.sizes.clone()));
+        let (changed, others): (BTreeSet<_>, BTreeSet<_>) =
+            changed.into_iter().partition(|v| sized(&declared[*v].ty) == sized(&at.values[*v].ty));
+        let laid = relaid(graph, &at, &changed, &witness).unwrap_or_default();
+        let values = &mut program.graphs[id].values;
+        laid.into_iter().for_each(|(v, ty)| values[v].ty = Type::Tensor(ty));
+        // Sizes at other bindings are not known from those at the witness.
+        others.into_iter().for_each(|v| values[v].ty = Type::None);
     }
 }
 
@@ -198,8 +204,8 @@ pub fn relay_units(graph: &mut Graph) {
     });
 }
 
-/// Sets the strides of results where `differs` from what is declared to the rule's. Returns the values of the same sizes and other
-/// strides.
+/// Sets the strides of results where `differs` from what is declared to the rule's, and unread results of other sizes to the rule's
+/// type. Returns the values whose type is another one now.
 fn relay_graph(graph: &mut Graph, differs: impl Fn(&Node, &Meta, &Meta) -> bool) -> BTreeSet<ValueId> {
     let mut changed = BTreeSet::new();
     let mut read = vec![false; graph.values.len()];
@@ -237,11 +243,10 @@ fn relay_graph(graph: &mut Graph, differs: impl Fn(&Node, &Meta, &Meta) -> bool)
         }
         objects.follow(graph, node);
         for (v, ty) in laid {
-            let have = graph.values[v].ty.tensor();
-            if have.is_some_and(|h| h.layout.sizes == ty.layout.sizes && h.layout.strides != ty.layout.strides) {
+            let have = std::mem::replace(&mut graph.values[v].ty, Type::Tensor(ty));
+            if have != graph.values[v].ty {
                 changed.insert(v);
             }
-            graph.values[v].ty = Type::Tensor(ty);
         }
     }
     changed
@@ -263,10 +268,21 @@ fn node_types(program: &Program, graph: &Graph, node: &Node, objects: &Objects) 
         };
         let Some(have) = ty.known() else { continue };
         if !same(&have, want, program.stage) {
-            return differs(format!("%{} is {have}, its rule gives {want}", value.name));
+            let why = Error::invalid(format!("%{} is {have}, its rule gives {want}", value.name));
+            return Err(why.help(mistyped_help(node.op.def(), Some((have.rank(), want.rank())))));
         }
     }
     Ok(())
+}
+
+/// What to do about a value that is not what the file declares; `dims` are the declared number of dimensions and that of the value.
+pub fn mistyped_help(def: &OpDef, dims: Option<(usize, usize)>) -> &'static str {
+    match dims {
+        Some((declared, real)) if def.view.is_some() && declared != real => {
+            "a size is 1 that was not at export: squeeze dimensions by number, `x.squeeze(1)`, and export the program anew"
+        }
+        _ => "the file's types do not belong to its operators: export the program anew",
+    }
 }
 
 fn differs<T>(what: String) -> Result<T> {

@@ -27,8 +27,10 @@ mod write_order;
 mod writes;
 
 use crate::dce::keep_failing;
-use crate::symbols::specialize;
-use restride_ir::{Binding, CollectTree, Dims, Error, Program, Result, Stage};
+use crate::symbols::{at_least_two, possible_units, specialize};
+use restride_ir::{Arg, Binding, CollectTree, Dims, Error, Expr, ExprFn, Program, Result, Stage, Symbol};
+use std::collections::BTreeMap;
+use std::sync::Arc;
 
 /// User inputs that share one storage. A single input gives the size of its storage, for programs that reach beyond the
 /// input's elements.
@@ -79,8 +81,13 @@ pub fn functionalize(program: &Program, options: &FunctionalizeOptions) -> Resul
             Err(rewrite::Halt::NeedsStorage(input) | rewrite::Halt::NeedsRoom(input, _)) => {
                 return Err(Error::invalid(format!("input {input} needs its whole storage, which it has")));
             }
-            Err(rewrite::Halt::NeedsSizes(e)) if options.sizes.is_empty() => return Err(*e),
             Err(rewrite::Halt::NeedsSizes(why)) => {
+                if let Some(out) = without_units(program, options, &whole, &why.what) {
+                    return Ok(out);
+                }
+                if options.sizes.is_empty() {
+                    return Err(*why);
+                }
                 let known = FunctionalizeOptions { shares: options.shares.clone(), sizes: Binding::new() };
                 let mut own = specialize(program, &options.sizes);
                 own.notes.push(format!("sizes are fixed to those of the inputs: {}", why.what));
@@ -90,4 +97,38 @@ pub fn functionalize(program: &Program, options: &FunctionalizeOptions) -> Resul
             Err(rewrite::Halt::Error(e)) => return Err(e),
         }
     }
+}
+
+/// The form for sizes of at least 2, which an exporter assumes, too: what is a view with a size of 1 is a copy with all others. The
+/// program asserts that the sizes are so, of as few symbols as it takes. `None` where that does not help.
+fn without_units(
+    program: &Program,
+    options: &FunctionalizeOptions,
+    whole: &BTreeMap<usize, i64>,
+    why: &str,
+) -> Option<Program> {
+    const SYMBOLS: usize = 8;
+    let mut raised = possible_units(program, &options.sizes);
+    let run = |raised: &[Symbol]| signature::run(&at_least_two(program, raised), options, whole).ok();
+    let mut out = run(&raised).filter(|_| !raised.is_empty())?;
+    if raised.len() <= SYMBOLS {
+        for symbol in raised.clone() {
+            let others: Vec<Symbol> = raised.iter().filter(|s| **s != symbol).cloned().collect();
+            if let Some(wider) = run(&others) {
+                (out, raised) = (wider, others);
+            }
+        }
+    }
+    let assert = rewrite::op("aten._assert_scalar.default");
+    let graph = out.graph_mut();
+    let rest = std::mem::take(&mut graph.order);
+    for symbol in &raised {
+        let condition = Expr::call(ExprFn::Ge, vec![Expr::Sym(symbol.clone()), Expr::Int(2)]);
+        let text = format!("{} is less than 2, and {why}", symbol.name());
+        graph.add_node(assert, vec![Arg::Scalar(condition), Arg::Str(text.into())], [], Arc::default());
+    }
+    graph.order.extend(rest);
+    let names: Vec<&str> = raised.iter().map(Symbol::name).collect();
+    out.notes.push(format!("{} must be at least 2: {why}", names.join(", ")));
+    Some(out)
 }

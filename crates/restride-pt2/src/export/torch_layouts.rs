@@ -213,7 +213,10 @@ fn gives_declared(w: &GraphWriter<'_>, node: &Node, operands: &[ValueId]) -> boo
     let metas: Option<Vec<Arg<Meta, Scalar>>> =
         node.args.iter().map(|a| a.try_map(|v| tensor(v).and_then(|t| known(w, t)).ok_or(()), number).ok()).collect();
     let Some(given) = metas.and_then(|m| node.op.eager_metas(&m)) else { return false };
-    let declared: Vec<Option<Meta>> = node.results.iter().map(|r| tensor(r).and_then(|t| known(w, t))).collect();
-    given.len() == declared.len()
-        && given.iter().zip(&declared).all(|(g, d)| d.as_ref().is_some_and(|d| g.same_strides(d)))
+    // A result that nothing reads may have no type.
+    let declared = |r: &ValueId, given: &Meta| match tensor(r) {
+        Some(ty) => known(w, ty).is_some_and(|d| given.same_strides(&d)),
+        None => w.source.values[*r].ty == Type::None,
+    };
+    given.len() == node.results.len() && node.results.iter().zip(&given).all(|(r, g)| declared(r, g))
 }

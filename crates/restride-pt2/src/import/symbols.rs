@@ -1,7 +1,7 @@
 //! The symbols of a file, and the expressions over them.
 
 use crate::expressions::{self, ExprNames};
-use crate::model::{self, ExportedProgram, SymNumber};
+use crate::model::{self, Argument, ExportedProgram, SymNumber};
 use restride_ir::{CollectTree, Dim, Expr, Result, Symbol};
 use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet};
@@ -36,9 +36,12 @@ pub fn declare(exported: &ExportedProgram) -> Result<(Symbols, Vec<Symbol>)> {
     for name in ranges.keys() {
         found.entry(name.clone()).or_insert(false);
     }
+    let offsets = offsets_of_inputs(&exported.graph_module.graph);
     let of = |(name, positive): (&String, &bool), assumed: bool| {
         let (given, max) = ranges.get(name).copied().unwrap_or_default();
         let min = match (given, *positive) {
+            // The exporter assumes that such an input lies neither at the beginning of its storage nor one element behind it.
+            _ if offsets.contains(name) => Some(0),
             // torch.export writes a size that data decides, or that it is not told more about (`Dim.AUTO`), as at least 2, because it
             // assumes so when it chooses a path through the program. Nothing asserts that: PyTorch runs it with a batch of one.
             (Some(2), _) if max != given && !assumed => Some(i64::from(*positive)),
@@ -56,6 +59,24 @@ pub fn declare(exported: &ExportedProgram) -> Result<(Symbols, Vec<Symbol>)> {
     kept.iter().for_each(|s| drop(symbols.insert(s.name().into(), s.clone())));
     let spare = unmentioned.iter().map(|n| symbols[n.as_str()].clone()).filter(Symbol::is_unbacked).collect();
     Ok((symbols, spare))
+}
+
+/// Names of the symbols that stand for where an input begins in its storage.
+fn offsets_of_inputs(graph: &model::FileGraph) -> BTreeSet<String> {
+    let types = graph.inputs.iter().flat_map(Argument::tensor_names).filter_map(|name| graph.tensor_values.get(name));
+    let (mut offsets, others) = (Mentioned::default(), Mentioned::default());
+    for ty in types {
+        for (number, mentioned) in std::iter::once((&ty.storage_offset, &offsets))
+            .chain(ty.sizes.iter().chain(&ty.strides).map(|n| (n, &others)))
+        {
+            if let SymNumber::AsExpr(e) = number {
+                let _ = expressions::parse(&e.expr_str, mentioned);
+            }
+        }
+    }
+    let others = others.0.into_inner();
+    offsets.0.get_mut().retain(|name, _| !others.contains_key(name));
+    offsets.0.into_inner().into_keys().collect()
 }
 
 /// Parses every expression of a graph for its symbols. An expression that cannot be read is refused later, at its node.
@@ -141,6 +162,24 @@ mod tests {
         let exported: ExportedProgram = model::parse(text.as_bytes()).unwrap();
         let (symbols, _) = declare(&exported).unwrap();
         assert_eq!((Symbol::min(&symbols["s0"]), Symbol::min(&symbols["s1"])), (Some(2), Some(0)));
+    }
+
+    #[test]
+    fn an_input_may_begin_anywhere_in_its_storage() {
+        let sym = |s: &str| format!(r#"{{"as_expr": {{"expr_str": "Symbol('{s}', positive=True, integer=True)"}}}}"#);
+        let text = format!(
+            r#"{{"graph_module": {{"graph": {{"inputs": [{{"as_tensor": {{"name": "x"}}}}], "outputs": [], "nodes": [],
+             "tensor_values": {{"x": {{"dtype": 7, "sizes": [{n}], "requires_grad": false, "device": {{"type": "cpu", "index": null}},
+             "strides": [{{"as_int": 1}}], "storage_offset": {at}, "layout": 7}}}}, "sym_int_values": {{}}, "sym_bool_values": {{}}}},
+             "signature": {{"input_specs": [], "output_specs": []}}, "module_call_graph": []}},
+            "opset_version": {{}}, "schema_version": {{"major": 8, "minor": 2}}, "range_constraints": {{
+             "s0": {{"min_val": 2, "max_val": 8}}, "s1": {{"min_val": 2, "max_val": null}}}}}}"#,
+            n = sym("s0"),
+            at = sym("s1")
+        );
+        let exported: ExportedProgram = model::parse(text.as_bytes()).unwrap();
+        let (symbols, _) = declare(&exported).unwrap();
+        assert_eq!((Symbol::min(&symbols["s0"]), Symbol::min(&symbols["s1"])), (Some(1), Some(0)));
     }
 
     #[test]
