@@ -2,7 +2,7 @@
 
 use crate::args::{
     BenchArgs, Cli, Command, Compile, EmitForm, Explain, Functionalize, GivenArgs, GradArgs, Man, MemoryArgs, PlanArgs,
-    ProgramArgs, RandomArg, Reinplace, Run, RunArgs, Show, StageArg, Verify, Via,
+    ProgramArgs, Reinplace, Run, RunArgs, Show, StageArg, Verify, Via,
 };
 use crate::screen::Screen;
 use crate::{Failure, bench, explain, optimizer, page, tables};
@@ -68,11 +68,7 @@ impl ProgramSource {
         if let Some(path) = &given.inputs {
             inputs.items = files::given_inputs(&screen.read_file(path, inputs_format)?)?;
         }
-        for random in &given.random {
-            if let RandomArg::Types(types) = random {
-                inputs.items.extend(types.clone());
-            }
-        }
+        inputs.items.extend(given.types());
         let options = OpenOptions {
             model: args.model.clone(),
             weights: args.weights.as_ref().map(|p| screen.read_file(p, |_| "pt2")).transpose()?,
@@ -119,7 +115,13 @@ fn inputs(screen: &Screen, program: &Program, args: &GivenArgs) -> Result<Option
         let inputs = files::read_inputs(&screen.read_file(path, inputs_format)?, program)?;
         (path.display().to_string(), Some(inputs))
     } else if let Some(seed) = args.seed() {
-        (format!("drawn from seed {seed}"), Some(restride::random_inputs(program, seed)?))
+        // A TorchScript archive and a graph without types are recorded for types of their own.
+        let types = args.types();
+        let drawn = match program.sample_inputs.is_some() || !program.symbols.is_empty() {
+            true if !types.is_empty() => restride::random_inputs_of(program, seed, &types)?,
+            _ => restride::random_inputs(program, seed)?,
+        };
+        (format!("drawn from seed {seed}"), Some(drawn))
     } else if let Some(samples) = Inputs::from_samples(program) {
         ("the sample inputs in the file".into(), Some(samples?))
     } else if restride::user_inputs(program).next().is_none() {

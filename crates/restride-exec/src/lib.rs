@@ -16,4 +16,4 @@ pub mod symbols;
 
 pub use addresses::Addresses;
 pub use inputs::{Inputs, RunValue, State};
-pub use random_inputs::{declared_inputs, random_inputs};
+pub use random_inputs::{declared_inputs, random_inputs, random_inputs_of};

@@ -53,6 +53,9 @@ impl Conditions {
 
     /// Guards, ranges, recorded checks, and what calls require of the sizes of their operands.
     pub fn of(program: &Program) -> Conditions {
+        if program.symbols.is_empty() {
+            return Conditions::none();
+        }
         let mut all: Vec<Expr> = program.guards.iter().map(|g| g.condition.clone()).collect();
         for (e, min, max) in &program.ranges {
             all.extend(within(e, *min, *max));

@@ -208,6 +208,41 @@ fn strides_of_inputs_tell_symbols() {
     }
 }
 
+/// A row that data chooses is the row that is written, or another one: a copy between them has one meaning.
+#[test]
+fn rows_swapped_by_data() {
+    let text = "symbol u0 in [0, 3]
+      graph(%a: f32[4, 5], %p: i64[]) {
+        %first: f32[5] = aten.select.int(%a, 0, 0)
+        %t: f32[5] = aten.clone.default(%first)
+        %u: Sym(u0) = aten.item.default(%p)
+        %other: f32[5][1]+5*u0 = aten.select.int(%a, 0, u0)
+        %x: f32[5] = aten.copy_.default(%first, %other)
+        %y: f32[5][1]+5*u0 = aten.copy_.default(%other, %t)
+        %z: f32[4, 5] = aten.mul.Scalar(%a, 2)
+        return %z
+      }";
+    let program = restride_ir::text::parse(text, &restride_ops::lookup).expect("a program");
+    for row in 0..4i64 {
+        let numbers: Vec<f32> = (0..20).map(|i| i as f32).collect();
+        let a = RunValue::Tensor(RawTensor::from_slice(&numbers, &[4, 5]));
+        let inputs = Inputs::new(vec![a, RunValue::Tensor(RawTensor::from_slice(&[row], &[]))]);
+        assert_eq!(verdict(&program, &inputs), WaysVerdict::Agree, "{row}");
+    }
+    // Columns 0 to 3 and u0 to u0 + 3 may meet at other elements.
+    let text = "symbol u0 in [0, 1]
+      graph(%a: f32[2, 5], %p: i64[]) {
+        %left: f32[2, 4][5, 1] = aten.slice.Tensor(%a, 1, 0, 4)
+        %u: Sym(u0) = aten.item.default(%p)
+        %other: f32[2, 4][5, 1]+u0 = aten.slice.Tensor(%a, 1, u0, u0 + 4)
+        %x: f32[2, 4][5, 1] = aten.copy_.default(%left, %other)
+        return %a
+      }";
+    let program = restride_ir::text::parse(text, &restride_ops::lookup).expect("a program");
+    let refused = restride_passes::functionalize::functionalize(&program, &Default::default()).expect_err("refused");
+    assert!(refused.what.starts_with("whether aten.copy_.default reads cells that it writes"), "{}", refused.what);
+}
+
 /// A symbolic offset is where the input begins, the strides of a lone row may be any.
 #[test]
 fn inputs_tell_where_they_begin() {

@@ -2,10 +2,12 @@
 
 use restride_exec::inputs::{Strides, bind, evaluate, same_strides, user_inputs};
 use restride_exec::{Inputs, State};
-use restride_ir::{Binding, Expr, Program, Result, Stage, Type, relay};
+use restride_ir::{Binding, Expr, Meta, Program, Result, Stage, Type, relay};
 use restride_passes::functionalize::Share;
 use restride_passes::specialize;
+use restride_torchscript::GivenValue;
 use std::borrow::Cow;
+use std::sync::Arc;
 
 /// The imported program with the strides of these inputs, which all other values follow: an input that was expanded at export
 /// may be dense now. `sizes` are the inputs' sizes by symbol. Borrowed where no strides differ.
@@ -42,6 +44,37 @@ pub(crate) fn with_strides_of<'p>(program: &'p Program, inputs: &Inputs, sizes: 
     }
     relay(&mut own);
     Ok(Cow::Owned(own))
+}
+
+/// As [`random_inputs`](crate::random_inputs), of these sizes: types by input name, or in order. Sizes that they do not tell are those
+/// of the sample inputs, if there are any.
+///
+/// ```
+/// # use restride::{GivenInputs, OpenOptions};
+/// # let path = std::path::Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/../../fixtures/pt2/dynamic_batch.pt2"));
+/// let program = restride::open(path, &OpenOptions::default())?;
+/// let types = GivenInputs::parse_types("f32[7, 3, 4]")?;
+/// let inputs = restride::random_inputs_of(&program, 0, &types)?;
+/// assert_eq!(inputs.values[0].tensor().expect("a tensor").layout().sizes[..], [7, 3, 4]);
+/// # Ok::<(), restride::Error>(())
+/// ```
+///
+/// # Errors
+/// An input that the program does not have, another element type, sizes that do not fit the declared ones.
+pub fn random_inputs_of(program: &Program, seed: u64, types: &[(Option<Arc<str>>, GivenValue)]) -> Result<Inputs> {
+    let of = |(name, value): &(Option<Arc<str>>, GivenValue)| {
+        let ty = match value {
+            GivenValue::Tensor(dtype, layout) => Type::Tensor(Meta::new(*dtype, layout.clone()).into()),
+            GivenValue::Number(n) => Type::Scalar((*n).into()),
+            _ => return None,
+        };
+        Some((name.clone(), ty))
+    };
+    match types.iter().map(of).collect::<Option<Vec<_>>>() {
+        Some(types) => restride_exec::random_inputs_of(program, seed, &types),
+        // A list or a dictionary is of a TorchScript archive, which was recorded for it.
+        None => restride_exec::random_inputs(program, seed),
+    }
 }
 
 /// The values of a program's symbols that its inputs tell.

@@ -34,6 +34,7 @@ mod session;
 mod units;
 mod verify;
 
+pub use binding::random_inputs_of;
 pub use compile::{CompileOptions, Compiled, Times};
 pub use counts::Counts;
 pub use coverage::{Coverage, Differentiated, How, coverage, runs};

@@ -500,7 +500,7 @@ pub struct GivenArgs {
     /// Inputs by name, or in order (.npz, .safetensors, .json or .pt) [default: the sample inputs in the file].
     #[arg(help_heading = GIVEN, long, value_name = "FILE")]
     pub inputs: Option<PathBuf>,
-    /// Draw inputs from this seed, or of these types where the file has none (as "x=f32[2,3],n=4"); both may be given.
+    /// Draw inputs from this seed, or of these types and sizes (as "x=f32[2,3],n=4"); both may be given.
     #[arg(help_heading = GIVEN, long, value_name = "SEED|TYPES", conflicts_with = "inputs", value_parser = random)]
     pub random: Vec<RandomArg>,
     /// Do not check the decisions of this run. A plan that comes in a file is checked all the same.
@@ -548,6 +548,12 @@ impl GivenArgs {
     pub fn seed(&self) -> Option<u64> {
         let seed = self.random.iter().find_map(|r| if let RandomArg::Seed(s) = r { Some(*s) } else { None });
         seed.or((!self.random.is_empty()).then_some(0))
+    }
+
+    /// The types of random inputs, by name or in order.
+    pub fn types(&self) -> Vec<(Option<std::sync::Arc<str>>, restride::GivenValue)> {
+        let given = self.random.iter().filter_map(|r| if let RandomArg::Types(t) = r { Some(t) } else { None });
+        given.flatten().cloned().collect()
     }
 }
 

@@ -1,7 +1,7 @@
 //! Views of parts: slices, splits, windows, diagonals, and `as_strided`.
 
 use crate::support::ensure;
-use restride_ir::{OpDef, OpError, TensorType, ViewArgs, ViewOutcome};
+use restride_ir::{Args, Expr, ExprFn, OpDef, OpError, TensorType, ViewArgs, ViewOutcome};
 use restride_tensor::{Dim, Layout, ViewMut};
 use smallvec::SmallVec;
 
@@ -16,6 +16,14 @@ layout_rule!(Select, |a, l| {
         None => OpError::from(e),
     })?
 });
+
+/// An index that data decides is one of the dimension.
+fn index_inside(a: &Args<'_, TensorType, Expr>) -> Vec<Expr> {
+    let (Ok(t), Ok(dim), Ok(index)) = (a.tensor(0), a.known(1), a.number(2)) else { return Vec::new() };
+    let Ok(size) = t.layout.dim(dim).map(|d| &t.layout.sizes[d]) else { return Vec::new() };
+    let least = Expr::Int(0).minus(size);
+    vec![Expr::call(ExprFn::Lt, vec![index.clone(), size.clone()]), Expr::call(ExprFn::Ge, vec![index.clone(), least])]
+}
 layout_rule!(Narrow, |a, l| narrow(l, a.known(1)?, a.number(2)?, a.number(3)?)?);
 layout_rule!(Unfold, |a, l| unfold(l, a.known(1)?, a.number(2)?, a.number(3)?)?);
 layout_rule!(Diagonal, |a, l| l.diagonal(a.known(1)?, a.known(2)?, a.known(3)?)?);
@@ -259,7 +267,7 @@ const fn apart(def: OpDef) -> OpDef {
 
 pub(crate) static OPS: &[OpDef] = &[
     a_view::<Slice>("slice.Tensor", samples!(s_slice)),
-    a_view::<Select>("select.int", samples!(s_select)),
+    OpDef { requires: Some(index_inside), ..a_view::<Select>("select.int", samples!(s_select)) },
     a_view::<Narrow>("narrow", samples!(s_narrow)),
     a_view::<Split>("split.Tensor", samples!(s_split)),
     a_view::<SplitSizes>("split_with_sizes", samples!(s_split_sizes)),

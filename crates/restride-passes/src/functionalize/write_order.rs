@@ -1,7 +1,7 @@
 //! How a write goes: at once, on a copy that is copied back, or in rounds.
 
 use super::overlapping_writes::{self, Rounds};
-use super::region::{Relation, relate};
+use super::region::{Extent, Relation, relate};
 use super::rewrite::{NewValue, Rewrite, Rewriter, needs_sizes};
 use restride_ir::{
     Arg, Dim, Error, Expr, Layout, Node, OpError, OutSize, TensorType, Twin, ValueId, Visited, computed_aside, fits,
@@ -79,7 +79,10 @@ impl Rewriter<'_> {
             let shares = a.storage == own.storage && !a.is_copied_for(twin.op);
             match (a.ty.known(), known) {
                 (Some(ty), Some(_)) => operands.push(Visited { ty: ty.clone(), shares }),
-                _ if !shares || a.ty == own.ty || self.storages.disjoint(target, self.objects[o]) => {}
+                _ if !shares
+                    || a.ty == own.ty
+                    || self.storages.disjoint(target, self.objects[o])
+                    || same_or_apart(&self.storages[own.storage].ty, &own.ty, &a.ty) => {}
                 _ => {
                     return Err(needs_sizes(&format!("whether {} reads cells that it writes", node.op)));
                 }
@@ -201,4 +204,22 @@ fn fixed(layout: &Layout<Expr>, i: i64) -> Result<Layout<Expr>, LayoutError> {
 fn repeated(node: &Node) -> Error {
     Error::unsupported(format!("{} into a tensor with several elements in one cell", node.op))
         .help("clone the tensor before writing it")
+}
+
+/// Whether two regions of a base have all cells in common, element by element, or none, whatever the symbols are: of rows `i` and `j`
+/// an element has its own cell or another one than all elements of the other row.
+fn same_or_apart(base: &TensorType, a: &TensorType, b: &TensorType) -> bool {
+    if a.dtype != b.dtype || a.dtype != base.dtype || a.layout.sizes != b.layout.sizes || !nested(&base.layout) {
+        return false;
+    }
+    let related = relate(&base.layout, &a.layout).zip(relate(&base.layout, &b.layout));
+    let stretched = |r: &Relation<Expr>| r.source.iter().zip(&a.layout.sizes).any(|(s, n)| s.is_none() && !n.is(1));
+    let alike = |pair: (&Extent<Expr>, &Extent<Expr>)| match pair {
+        (Extent::Index(_), Extent::Index(_)) => true,
+        (Extent::Range { len: n, .. }, Extent::Range { len: m, .. }) if n.is(1) && m.is(1) => true,
+        (x, y) => x == y,
+    };
+    related.is_some_and(|(x, y)| {
+        x.source == y.source && !stretched(&x) && !stretched(&y) && x.picks.iter().zip(&y.picks).all(alike)
+    })
 }
