@@ -50,12 +50,16 @@ impl Witnesses {
         out
     }
 
-    /// The results of a function at each witness. Optional witnesses at which it fails are left out from here on.
+    /// The results of a function at each witness. Witnesses at which it fails are left out from here on: an index into a tensor of
+    /// a size that data decides, at size 0.
     ///
     /// # Errors
-    /// Those of the function at a needed witness.
+    /// The first error of the function, where too few witnesses are left.
     pub(crate) fn try_each<T>(&mut self, mut f: impl FnMut(&Binding) -> Result<T>) -> Result<Vec<T>> {
         let mut out = Vec::with_capacity(self.bindings.len());
+        let several = |all: &[Binding], s: &Symbol| all.windows(2).any(|two| two[0].get(s) != two[1].get(s));
+        // The symbols that had several values, and the first error.
+        let mut first: Option<(Vec<Symbol>, OpError)> = None;
         let mut at = 0;
         while at < self.bindings.len() {
             match f(&self.bindings[at]) {
@@ -63,8 +67,12 @@ impl Witnesses {
                     out.push(made);
                     at += 1;
                 }
-                Err(e) if at < NEEDED => return Err(e),
-                Err(_) => {
+                Err(e) if self.bindings.len() <= NEEDED => return Err(first.map_or(e, |f| f.1)),
+                Err(e) => {
+                    first.get_or_insert_with(|| {
+                        let all = self.bindings[at].keys();
+                        (all.filter(|s| several(&self.bindings, s)).cloned().collect(), e)
+                    });
                     self.bindings.remove(at);
                     self.there.iter_mut().for_each(|(_, values)| {
                         values.remove(at);
@@ -72,6 +80,7 @@ impl Witnesses {
                 }
             }
         }
+        self.stuck |= first.is_some_and(|(told, _)| told.iter().any(|s| !several(&self.bindings, s)));
         Ok(out)
     }
 
