@@ -185,8 +185,8 @@ fn scatter_reduce<'c>(c: &'c Cx<'c>) {
         }
         "amax" | "amin" if whole => {
             let hit = src.than("eq", gathered(c, r));
-            let mine = x.than("eq", r).to(x.dtype());
-            let n = add(outside(mine), hit.to(x.dtype()));
+            // PyTorch counts an element of `self` among the ties also where it takes no part.
+            let n = add(x.than("eq", r).to(x.dtype()), hit.to(x.dtype()));
             let g = c.grad() / op!(c, "aten.clamp_min.default", n, 1);
             c.give(0, || outside(g).only(x.than("eq", r)));
             c.give(3, || gathered(c, g).only(hit));
