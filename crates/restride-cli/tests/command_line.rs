@@ -298,19 +298,38 @@ fn dynamic_sizes_ask_for_inputs() {
 }
 
 #[test]
-fn sizes_that_are_fixed_in_a_file_are_told() {
+fn sizes_that_are_fixed_or_bounded_in_a_file_are_told() {
     let dir = Dir::new("fixed");
-    // With one row the result is a view of the input, and its writing writes the input; with more it is a copy.
-    let text =
+    // Of an input with rows close together the result is the input, and its writing writes the input; else it is a copy.
+    let strided = "symbol s in [1, inf]\nsymbol n in [1, inf]\ngraph(%x: f32[n, 4][4*s, 1]) {
+  %r: f32[n, 4] = aten.contiguous.default(%x)\n  %w: f32[n, 4] = aten.mul_.Scalar(%r, 2)\n  return %w\n}";
+    // With one row the result is a view of the input; with more it is a copy.
+    let rows =
         "symbol n in [1, inf]\ngraph(%x: f32[2, n, 4]) {\n  %h: f32[n, 2, 4][4, 4*n, 1] = aten.transpose.int(%x, 0, 1)
   %r: f32[n, 8] = aten.reshape.default(%h, [n, 8])\n  %w: f32[n, 8] = aten.mul_.Scalar(%r, 2)\n  return %w\n}";
-    let program = &dir.file("program.fx", text);
+    let (strided, rows) = (&dir.file("strided.fx", strided), &dir.file("rows.fx", rows));
     for command in ["functionalize", "reinplace"] {
-        let o = done(&[command, program, "--random", "0", "-o", &dir.path("out.fx")]);
-        let told =
-            "note: sizes are fixed to those of the inputs: whether aten.reshape.default copies or aliases depends on";
-        assert!(err(&o).contains(told), "{command}: {}", err(&o));
+        for (program, told) in [
+            (
+                strided,
+                "note: sizes are fixed to those of the inputs: whether aten.contiguous.default copies or aliases depends",
+            ),
+            (
+                rows,
+                "note: n must be at least 2: whether aten.reshape.default copies or aliases depends on unknown sizes",
+            ),
+        ] {
+            let o = done(&[command, program, "--random", "0", "-o", &dir.path("out.fx")]);
+            assert!(err(&o).contains(told), "{command}: {}", err(&o));
+        }
     }
+    done(&["functionalize", rows, "-o", &dir.path("out.fx")]);
+    let three = out(&done(&["run", &dir.path("out.fx"), "--random", "x=f32[2,3,4]"]));
+    assert!(three.contains("f32[3, 8]"), "{three}");
+    let o = restride(&["run", &dir.path("out.fx"), "--random", "x=f32[2,1,4]"]);
+    assert!(err(&o).contains("and the program takes f32[2, n, 4]"), "{}", err(&o));
+    let one = out(&done(&["verify", rows, "--random", "x=f32[2,1,4]"]));
+    assert!(one.contains("agrees with interp in 2 values"), "{one}");
     let o = done(&["functionalize", &dir.file("sizes.fx", DYNAMIC), "--random", "0", "-o", &dir.path("out.fx")]);
     assert!(!err(&o).contains("sizes are fixed"), "{}", err(&o));
 }
