@@ -210,3 +210,31 @@ graph @no(%h: f64[2], %x: f64[2], %w: f64[2]) {
 fn nested() {
     check(NESTED, &[], &[&[2], &[3, 4, 2], &[2]], None);
 }
+
+/// Data decides which row is read, and how many rows there are.
+#[test]
+fn rows_that_data_decides() {
+    let text = "symbol u0
+      graph(%i: i64[], %x: f64[6, 2]) {
+        %n: Sym(u0) = aten.item.default(%i)
+        %y: f64[6, 2] = aten.mul.Tensor(%x, %x)
+        %row: f64[2]+2*Mod(u0, 6) = aten.select.int(%y, 0, u0)
+        %w: f64[2]+2*Mod(u0, 6) = aten.mul_.Scalar(%row, 3)
+        %p: f64[6, 2] = aten.pow.Tensor_Scalar(%y, 2)
+        %sum: f64[] = aten.sum.default(%p)
+        return %sum
+      }";
+    for row in [0i64, 5, -1] {
+        check(text, &[RawTensor::from_slice(&[row], &[])], &[&[6, 2]], None);
+    }
+    let text = "symbol u0 in [0, 6]
+      graph(%g: i64[6], %x: f64[6]) {
+        %own: i64[u0], %of: i64[6], %counts: i64[0] = aten._unique2.default(%g, True, True)
+        %zeros: f64[u0] = aten.zeros.default([u0], dtype=f64)
+        %sums: f64[u0] = aten.index_add.default(%zeros, 0, %of, %x)
+        %p: f64[u0] = aten.pow.Tensor_Scalar(%sums, 2)
+        %sum: f64[] = aten.sum.default(%p)
+        return %sum
+      }";
+    check(text, &[RawTensor::from_slice(&[0i64, 2, 2, 5, 0, 1], &[6])], &[&[6]], None);
+}
