@@ -208,9 +208,10 @@ fn strides_of_inputs_tell_symbols() {
     }
 }
 
-/// A row that data chooses is the row that is written, or another one: a copy between them has one meaning.
+/// A row that data chooses is the row that is written, or another one: a copy between them has one meaning. So have writes between
+/// columns of a tensor whose rows data counts.
 #[test]
-fn rows_swapped_by_data() {
+fn writes_between_rows_and_columns() {
     let text = "symbol u0 in [0, 3]
       graph(%a: f32[4, 5], %p: i64[]) {
         %first: f32[5] = aten.select.int(%a, 0, 0)
@@ -228,6 +229,29 @@ fn rows_swapped_by_data() {
         let a = RunValue::Tensor(RawTensor::from_slice(&numbers, &[4, 5]));
         let inputs = Inputs::new(vec![a, RunValue::Tensor(RawTensor::from_slice(&[row], &[]))]);
         assert_eq!(verdict(&program, &inputs), WaysVerdict::Agree, "{row}");
+    }
+    // Columns apart are so in any number of rows.
+    let text = "symbol n in [0, inf]
+      graph(%x: f32[n, 4]) {
+        %y: f32[n, 4] = aten.mul.Scalar(%x, 1)
+        %corner: f32[n, 2][4, 1] = aten.slice.Tensor(%y, 1, 0, 2)
+        %size: f32[n, 2][4, 1]+2 = aten.slice.Tensor(%y, 1, 2, 4)
+        %a: f32[n, 2][4, 1]+2 = aten.add_.Tensor(%size, %corner)
+        %even: f32[n, 2][4, 2] = aten.slice.Tensor(%y, 1, 0, 4, 2)
+        %odd: f32[n, 2][4, 2]+1 = aten.slice.Tensor(%y, 1, 1, 4, 2)
+        %b: f32[n, 2][4, 2] = aten.mul_.Tensor(%even, %odd)
+        %first: f32[n][4] = aten.select.int(%y, 1, 0)
+        %last: f32[n][4]+3 = aten.select.int(%y, 1, 3)
+        %c: f32[n][4] = aten.sub_.Tensor(%first, %last)
+        return %y
+      }";
+    let program = restride_ir::text::parse(text, &restride_ops::lookup).expect("a program");
+    let whole = restride_passes::functionalize::functionalize(&program, &Default::default()).expect("for all sizes");
+    assert_eq!((whole.symbols.len(), &whole.notes[..]), (1, &[][..]));
+    for rows in [0, 1, 3] {
+        let numbers: Vec<f32> = (0..rows * 4).map(|i| i as f32).collect();
+        let inputs = Inputs::new(vec![RunValue::Tensor(RawTensor::from_slice(&numbers, &[rows, 4]))]);
+        assert_eq!(verdict(&program, &inputs), WaysVerdict::Agree, "{rows}");
     }
     // Columns 0 to 3 and u0 to u0 + 3 may meet at other elements.
     let text = "symbol u0 in [0, 1]

@@ -207,19 +207,46 @@ fn repeated(node: &Node) -> Error {
 }
 
 /// Whether two regions of a base have all cells in common, element by element, or none, whatever the symbols are: of rows `i` and `j`
-/// an element has its own cell or another one than all elements of the other row.
+/// an element has its own cell or another one than all elements of the other row, and columns apart are so in any number of rows.
 fn same_or_apart(base: &TensorType, a: &TensorType, b: &TensorType) -> bool {
-    if a.dtype != b.dtype || a.dtype != base.dtype || a.layout.sizes != b.layout.sizes || !nested(&base.layout) {
+    if a.dtype != b.dtype || a.dtype != base.dtype || !nested(&base.layout) {
         return false;
     }
-    let related = relate(&base.layout, &a.layout).zip(relate(&base.layout, &b.layout));
+    let Some((x, y)) = relate(&base.layout, &a.layout).zip(relate(&base.layout, &b.layout)) else { return false };
+    if x.picks.iter().zip(&y.picks).any(|(x, y)| apart(x, y)) {
+        return true;
+    }
     let stretched = |r: &Relation<Expr>| r.source.iter().zip(&a.layout.sizes).any(|(s, n)| s.is_none() && !n.is(1));
     let alike = |pair: (&Extent<Expr>, &Extent<Expr>)| match pair {
         (Extent::Index(_), Extent::Index(_)) => true,
         (Extent::Range { len: n, .. }, Extent::Range { len: m, .. }) if n.is(1) && m.is(1) => true,
         (x, y) => x == y,
     };
-    related.is_some_and(|(x, y)| {
-        x.source == y.source && !stretched(&x) && !stretched(&y) && x.picks.iter().zip(&y.picks).all(alike)
-    })
+    a.layout.sizes == b.layout.sizes
+        && x.source == y.source
+        && !stretched(&x)
+        && !stretched(&y)
+        && x.picks.iter().zip(&y.picks).all(alike)
+}
+
+/// Whether two picks of a dimension have no index in common.
+fn apart(x: &Extent<Expr>, y: &Extent<Expr>) -> bool {
+    let (Some((first_x, last_x, step_x)), Some((first_y, last_y, step_y))) = (bounds(x), bounds(y)) else {
+        return false;
+    };
+    let skips = |step: &Expr| Some(first_x.minus(&first_y).known()? % step.known().filter(|s| *s > 0)? != 0);
+    last_x.less(&first_y) == Some(true)
+        || last_y.less(&first_x) == Some(true)
+        || step_x == step_y && skips(&step_x) == Some(true)
+}
+
+/// The first and last index and the step of a pick; `None` for a whole dimension.
+fn bounds(pick: &Extent<Expr>) -> Option<(Expr, Expr, Expr)> {
+    match pick {
+        Extent::Whole => None,
+        Extent::Index(i) => Some((i.clone(), i.clone(), Expr::Int(1))),
+        Extent::Range { start, len, step } => {
+            Some((start.clone(), start.plus(&len.minus(&Expr::Int(1)).times(step)), step.clone()))
+        }
+    }
 }
