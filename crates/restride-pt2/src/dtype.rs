@@ -1,6 +1,7 @@
 //! Element types as the files name them: PyTorch's names, the archive's numbers, `torch.save`'s storage classes.
 
 use crate::error::{Pt2Error, Result};
+use restride_ir::{DType, Error};
 use std::fmt;
 
 macro_rules! dtypes {
@@ -111,6 +112,23 @@ impl FileDType {
             .find(|d| d.name() == canonical)
             .ok_or_else(|| Pt2Error::unsupported(format!("element type {name}")))
     }
+}
+
+/// The element type of a tensor, if restride has it.
+///
+/// # Errors
+/// An element type that restride has no tensors of, with one to compute in.
+pub fn computed(d: FileDType) -> restride_ir::Result<DType> {
+    DType::from_name(d.name()).ok_or_else(|| {
+        let instead = match d {
+            FileDType::U16 => "int32, which has all its values (`.to(torch.int32)`",
+            FileDType::U32 | FileDType::U64 => "int64 (`.to(torch.int64)`",
+            FileDType::C32 => "complex64 (`.to(torch.complex64)`",
+            _ => "float16, bfloat16 or float32 (`.to(torch.bfloat16)`",
+        };
+        let e = Error::unsupported(format!("restride has no tensors of element type {d}"));
+        e.help(format!("let the model keep and compute them as {instead} before the export)"))
+    })
 }
 
 impl fmt::Display for FileDType {

@@ -6,7 +6,7 @@ use restride_exec::interp::Outputs;
 use restride_exec::symbols::unify;
 use restride_exec::{Inputs, RunValue, State};
 use restride_ir::{DType, Error, ErrorKind, InputKind, Layout, Program, Result, Scalar, Weight, Weights};
-use restride_pt2::dtype::FileDType;
+use restride_pt2::dtype::{FileDType, computed};
 use restride_pt2::tensors::{self, FileScalar, FileTensor, Format, Item, NamedItem, NamedTensors, RawStorage};
 use restride_tensor::{Bytes, RawTensor, Storage};
 use restride_torchscript::GivenValue;
@@ -37,8 +37,7 @@ pub fn read_inputs(path: &Path, program: &Program) -> Result<Inputs> {
     let value = |item: &Item| -> Result<RunValue> {
         Ok(match item {
             Item::Tensor(t) => {
-                let dtype = DType::from_name(t.dtype.name())
-                    .ok_or_else(|| Error::unsupported(format!("inputs of element type {}", t.dtype.name())))?;
+                let dtype = computed(t.dtype)?;
                 let layout = Layout::strided(&t.sizes, &t.strides, t.offset);
                 let tensor = storages.get(t.storage).and_then(|s| RawTensor::new(s.clone(), dtype, layout));
                 RunValue::Tensor(tensor.ok_or_else(|| Error::new(ErrorKind::Inputs, "a tensor leaves its storage"))?)
@@ -106,8 +105,7 @@ pub fn given_inputs(path: &Path) -> Result<Vec<(Option<Arc<str>>, GivenValue)>> 
     let given = |item: &Item| -> Result<GivenValue> {
         Ok(match item {
             Item::Tensor(t) => {
-                let dtype = DType::from_name(t.dtype.name())
-                    .ok_or_else(|| Error::unsupported(format!("inputs of element type {}", t.dtype.name())))?;
+                let dtype = computed(t.dtype)?;
                 match element(&file, t, dtype) {
                     Some(n) => GivenValue::Element(dtype, n),
                     None => GivenValue::Tensor(dtype, Layout::strided(&t.sizes, &t.strides, 0)),
@@ -177,8 +175,7 @@ pub fn read_weights(path: &Path) -> Result<Weights> {
         Weights { storages: file.storages.iter().map(|s| Bytes::copy_of(&s.bytes)).collect(), ..Weights::default() };
     for item in &file.items {
         let (Some(name), Item::Tensor(t)) = (&item.name, &item.value) else { continue };
-        let dtype = DType::from_name(t.dtype.name())
-            .ok_or_else(|| Error::unsupported(format!("weights of element type {}", t.dtype.name())))?;
+        let dtype = computed(t.dtype)?;
         let layout = Layout::strided(&t.sizes, &t.strides, t.offset);
         let weight = Weight { storage: t.storage, dtype, layout, is_param: false, requires_grad: false };
         out.tensors.insert(name.as_str().into(), weight);

@@ -294,6 +294,10 @@ fn flat_cells(l: &Layout, at: &[i64]) -> Result<Temp<isize>, String> {
     if let Some(i) = at.iter().find(|i| !(0..numel).contains(*i)) {
         return Err(format!("out of range: tried to access index {i} on a tensor of {numel} elements."));
     }
+    // Most are, and a division an element is as much as all else.
+    if l.is_contiguous() {
+        return Ok(at.iter().map(|i| (l.offset + i) as isize).collect());
+    }
     let cell = |&i: &i64| {
         let (mut rest, mut cell) = (i, l.offset);
         for (n, s) in l.sizes.iter().zip(&l.strides).rev() {

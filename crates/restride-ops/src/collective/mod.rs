@@ -158,7 +158,7 @@ const fn into_out(schema: &'static str, op: &'static str, args: &'static [u8], w
     OpDef { twin: Some(TwinDecl { op, args, writes, returns, when: None }), ..OpDef::new(schema) }
 }
 
-static OPS: &[OpDef] = &[
+static OPS: &[OpDef] = table![
     collective("_c10d_functional::all_reduce", same, all_reduce, "The reduction of all ranks' tensors, on every rank")
         .reusing(IN_PLACE)
         .graded(grad::ALL_REDUCE),

@@ -114,7 +114,7 @@ const fn assertion(schema: &'static str, kernel: fn(&Call<'_>) -> Result<()>) ->
     }
 }
 
-pub(crate) static OPS: &[OpDef] = &[
+pub(crate) static OPS: &[OpDef] = table![
     OpDef { asserts: Some(asserts_scalar), ..assertion("_assert_scalar", assert_scalar) },
     assertion("_assert_async", assert_async),
     assertion("_assert_async.msg", assert_async_msg),

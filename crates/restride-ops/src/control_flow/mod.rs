@@ -12,7 +12,7 @@ const fn hop(schema: &'static str, hop: Hop, doc: &'static str) -> OpDef {
     OpDef { hop: Some(hop), doc, ..OpDef::new(schema) }
 }
 
-pub(crate) static OPS: &[OpDef] = &[
+pub(crate) static OPS: &[OpDef] = table![
     hop(
         "higher_order::cond(Scalar pred, Graph true_graph, Graph false_graph, Tensor[] operands) -> Tensor[]",
         Hop::Cond,

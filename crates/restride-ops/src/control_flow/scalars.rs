@@ -287,7 +287,7 @@ const fn number(schema: &'static str, kernel: fn(&Call<'_>) -> Result<Scalar>) -
     OpDef { kernel: Kernel::Scalar(kernel), exactness: restride_ir::Exactness::Exact, ..OpDef::new(schema) }
 }
 
-pub(crate) static OPS: &[OpDef] = &[
+pub(crate) static OPS: &[OpDef] = table![
     number("_operator::add(Scalar a, Scalar b) -> Scalar", add),
     number("_operator::sub(Scalar a, Scalar b) -> Scalar", sub),
     number("_operator::mul(Scalar a, Scalar b) -> Scalar", mul),

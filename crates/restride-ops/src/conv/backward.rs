@@ -69,10 +69,11 @@ fn macs(a: &Args<'_, Meta>, outs: &[Meta]) -> Result<i64> {
     Ok(outs[..2].iter().filter(|o| o.layout.numel() != 0).fold(0, |sum, _| one.saturating_add(sum)))
 }
 
-pub(crate) static OPS: &[OpDef] =
-    &[close("convolution_backward", backward_infer, backward, backward_scratch, samples!(backward_samples))
+pub(crate) static OPS: &[OpDef] = table![
+    close("convolution_backward", backward_infer, backward, backward_scratch, samples!(backward_samples))
         .counted(macs)
-        .noted("A gradient that the mask leaves out is a tensor without elements")];
+        .noted("A gradient that the mask leaves out is a tensor without elements")
+];
 
 #[cfg(feature = "samples")]
 pub(crate) mod samples {

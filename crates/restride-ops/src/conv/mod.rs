@@ -337,7 +337,7 @@ macro_rules! convolution {
     };
 }
 
-pub(crate) static OPS: &[OpDef] = &[
+pub(crate) static OPS: &[OpDef] = table![
     convolution!("conv2d", PLAIN, conv2d_samples).packing(packed::PLAIN_FORM),
     convolution!("convolution", GENERAL, general_samples).packing(packed::GENERAL_FORM),
     convolution!("conv2d.padding", PLAIN, padding2d_samples).packing(packed::NAMED_FORM),

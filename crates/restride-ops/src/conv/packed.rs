@@ -121,7 +121,7 @@ macro_rules! packed {
     };
 }
 
-pub(super) static OPS: &[OpDef] = &[
+pub(super) static OPS: &[OpDef] = table![
     without_scratch(
         "restride::pack_filter(Tensor self, SymInt groups, bool by_taps) -> Tensor",
         packing,

@@ -196,7 +196,7 @@ const fn overwrite(def: OpDef) -> OpDef {
     OpDef { overlap: OverlapCheck::None, pointwise: true, ..def.reusing(IN_PLACE).exactly() }
 }
 
-pub(crate) static OPS: &[OpDef] = &[
+pub(crate) static OPS: &[OpDef] = table![
     without_scratch("full", infer_full, run_second, samples!(s_full)).exactly(),
     without_scratch("full_like", infer_full_like, run_second, samples!(s_full_like)).exactly().graded(Grad::Zero),
     without_scratch("new_full", infer_new_full, run_new_full, samples!(s_new_full)).exactly().graded(Grad::Zero),

@@ -265,7 +265,7 @@ macro_rules! spaced {
     };
 }
 
-pub(crate) static OPS: &[OpDef] = &[
+pub(crate) static OPS: &[OpDef] = table![
     made("arange", |a| infer_arange(a, 1), |c| run_arange(c, 1), samples!(s_arange_end)),
     made("arange.start", |a| infer_arange(a, 2), |c| run_arange(c, 2), samples!(s_arange_start)),
     made("arange.start_step", |a| infer_arange(a, 3), |c| run_arange(c, 3), samples!(s_arange_step)),

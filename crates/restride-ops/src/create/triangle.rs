@@ -102,7 +102,7 @@ fn meshgrid(e: &mut dyn Emit, a: &Args<'_, Val>) -> Result<SmallVec<[Val; 1]>> {
     Ok(out)
 }
 
-pub(crate) static OPS: &[OpDef] = &[
+pub(crate) static OPS: &[OpDef] = table![
     without_scratch("tril", |a| infer_tri(a, "tril"), |c| run_tri(c, true), samples!(s_tri))
         .exactly()
         .reusing(IN_PLACE),

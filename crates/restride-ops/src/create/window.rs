@@ -75,7 +75,7 @@ pub(crate) static PLAIN: [[OpDef; 2]; 4] = [
     window!("bartlett_window", "bartlett_window.periodic", SignalWindow::Bartlett, 0.0, 0.0),
     window!("blackman_window", "blackman_window.periodic", SignalWindow::Blackman, 0.0, 0.0),
 ];
-pub(crate) static OPS: &[OpDef] = &[
+pub(crate) static OPS: &[OpDef] = table![
     made(
         "hamming_window.periodic_alpha",
         |a| infer_window(a, 3),

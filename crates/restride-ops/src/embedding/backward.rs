@@ -100,7 +100,7 @@ fn sample_weights_backward(e: &mut dyn Emit, a: &ValArgs<'_>) -> Vals {
     Ok(smallvec![emit!(e, "aten.masked_fill.Scalar", out, skipped, 0)?])
 }
 
-pub(crate) static OPS: &[OpDef] = &[
+pub(crate) static OPS: &[OpDef] = table![
     composite!(bag_backward, bag_samples(true), "_embedding_bag_backward").failing(),
     composite!(dense_backward, bag_samples(false), "_embedding_bag_dense_backward").failing(),
     composite!(sample_weights_backward, weight_samples(), "_embedding_bag_per_sample_weights_backward").failing(),

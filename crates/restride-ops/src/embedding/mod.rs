@@ -204,7 +204,7 @@ macro_rules! bag {
     };
 }
 
-pub(crate) static OPS: &[OpDef] = &[
+pub(crate) static OPS: &[OpDef] = table![
     exact("embedding", infer, run, scratch, samples!(samples)).failing(),
     close("embedding_dense_backward", backward_infer, backward, backward_scratch, samples!(backward_samples)).failing(),
     close("embedding_renorm", renorm_infer, renorm, renorm_scratch, samples!(renorm_samples))

@@ -408,7 +408,7 @@ fn fftfreq(e: &mut dyn Emit, a: &ValArgs<'_>) -> Vals {
     Ok(smallvec![emit!(e, "aten.mul.Tensor", v, 1.0 / (n as f64 * d))?])
 }
 
-pub(crate) static OPS: &[OpDef] = &[
+pub(crate) static OPS: &[OpDef] = table![
     close(
         "_fft_c2c",
         c2c_infer,

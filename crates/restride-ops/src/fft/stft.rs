@@ -192,7 +192,7 @@ fn istft(e: &mut dyn Emit, a: &ValArgs<'_>) -> Vals {
     Ok(smallvec![y])
 }
 
-pub(crate) static OPS: &[OpDef] = &[
+pub(crate) static OPS: &[OpDef] = table![
     composite!(stft, stft_samples(false), "stft"),
     composite!(stft_center, stft_samples(true), "stft.center"),
     composite!(istft, istft_samples(), "istft").failing(),

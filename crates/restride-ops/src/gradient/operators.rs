@@ -249,7 +249,7 @@ macro_rules! gradient {
     }};
 }
 
-pub(crate) static OPS: &[OpDef] = &[
+pub(crate) static OPS: &[OpDef] = table![
     gradient!("replication_pad1d_backward", "replication_pad1d", ["self"], None, pads(1)),
     gradient!("replication_pad2d_backward", "replication_pad2d", ["self"], None, pads(2)),
     gradient!("replication_pad3d_backward", "replication_pad3d", ["self"], None, pads(3)),

@@ -190,7 +190,7 @@ const fn in_columns(schema: &'static str) -> OpDef {
     }
 }
 
-pub(crate) static OPS: &[OpDef] = &[
+pub(crate) static OPS: &[OpDef] = table![
     found("nonzero", run_nonzero, samples!(s_nonzero)).exactly(),
     in_columns("nonzero_numpy"),
     in_columns("where"),

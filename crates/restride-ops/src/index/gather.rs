@@ -124,7 +124,7 @@ fn along_scratch(a: &Args<'_, Meta>, outs: &[Meta]) -> Result<usize> {
     Ok(gather_room(n) + if a.is_none(2) { take_flat_room(n) } else { 0 })
 }
 
-pub(crate) static OPS: &[OpDef] = &[
+pub(crate) static OPS: &[OpDef] = table![
     exact("gather", infer_gather, run_gather, gather_scratch, samples!(s_gather)).failing(),
     exact("take", infer_take, run_take, take_scratch, samples!(s_take)).failing(),
     exact("take_along_dim", infer_along, run_along, along_scratch, samples!(s_along)).failing(),

@@ -121,7 +121,7 @@ fn combinations_scratch(a: &Args<'_, Meta>, outs: &[Meta]) -> Result<usize> {
     Ok(room::<i64>(n as usize) + room::<i64>(a.int(1)?.max(0) as usize) + take_flat_room(n))
 }
 
-pub(crate) static OPS: &[OpDef] = &[
+pub(crate) static OPS: &[OpDef] = table![
     composite!(masked_index, s_masked_index(), "_unsafe_masked_index").exactly(),
     composite!(masked_put, s_masked_put(), "_unsafe_masked_index_put_accumulate"),
     composite!(masked_scatter_backward, s_masked_scatter_backward(), "masked_scatter_backward").failing().exactly(),

@@ -359,7 +359,7 @@ const fn a_put(schema: &'static str, samples: Option<SampleFn>) -> OpDef {
     }
 }
 
-pub(crate) static OPS: &[OpDef] = &[
+pub(crate) static OPS: &[OpDef] = table![
     an_index("index.Tensor", samples!(s_index)),
     an_index("_unsafe_index.Tensor", samples!(s_index_plain)),
     a_put("index_put", samples!(s_put)),

@@ -33,7 +33,7 @@ fn index_reduce(e: &mut dyn Emit, a: &ValArgs<'_>) -> Vals {
     Ok(smallvec![emit!(e, op, t, dim as i64, index, source, how, a.bool(5)?)?])
 }
 
-pub(crate) static OPS: &[OpDef] = &[OpDef {
+pub(crate) static OPS: &[OpDef] = table![OpDef {
     exactness: Exactness::Within { rtol: 1e-5, atol: 1e-6 },
     ..composite!(index_reduce, samples(), "index_reduce").failing()
 }];

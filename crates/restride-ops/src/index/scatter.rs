@@ -242,7 +242,7 @@ const fn sums(def: OpDef) -> OpDef {
     OpDef { exactness: Exactness::Within { rtol: 1e-5, atol: 1e-6 }, ..def }
 }
 
-pub(crate) static OPS: &[OpDef] = &[
+pub(crate) static OPS: &[OpDef] = table![
     aside(writes("scatter.src", infer_src, run_set, set_scratch, samples!(s_src))),
     aside(writes("scatter.value", infer_value, run_set, set_scratch, samples!(s_value))),
     aside(sums(writes("scatter.reduce", infer_reduce, run_reduce, reduce_scratch, samples!(s_reduce)))),

@@ -250,7 +250,7 @@ const fn writes(def: OpDef, overlap: OverlapCheck) -> OpDef {
     OpDef { overlap, ..def.reusing(CARRIED).failing() }
 }
 
-pub(crate) static OPS: &[OpDef] = &[
+pub(crate) static OPS: &[OpDef] = table![
     exact("index_select", infer_select, run_select, vector_scratch, samples!(s_select)).failing(),
     OpDef {
         halves_aside: true,

@@ -54,7 +54,7 @@ fn words(api: &str, info: i64) -> String {
     }
 }
 
-pub(crate) static OPS: &[OpDef] = &[OpDef {
+pub(crate) static OPS: &[OpDef] = table![OpDef {
     infer: Some(|_| Ok(SmallVec::new())),
     kernel: Kernel::Fixed(check),
     effectful: true,

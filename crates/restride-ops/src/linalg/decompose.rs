@@ -280,7 +280,7 @@ fn ormqr_scratch(a: &Args<'_, Meta>, outs: &[Meta]) -> Result<usize> {
     Ok(all + others + element_bytes(tau) + piece_bytes(outs) + one + other + each)
 }
 
-pub(crate) static OPS: &[OpDef] = &[
+pub(crate) static OPS: &[OpDef] = table![
     kernel!(cholesky_infer, cholesky_run, cholesky_scratch, definite_samples(), "linalg_cholesky_ex").failing(),
     composite!(cholesky, definite_samples(), "linalg_cholesky").failing(),
     kernel!(cholesky_inverse_infer, cholesky_inverse_run, cholesky_inverse_scratch, factor_forms(), "cholesky_inverse")

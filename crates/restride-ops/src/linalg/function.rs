@@ -215,7 +215,7 @@ fn triangular_solve(e: &mut dyn Emit, a: &ValArgs<'_>) -> Vals {
     Ok(smallvec![solved, emit!(e, "aten.transpose.int", copy, -2, -1)?])
 }
 
-pub(crate) static OPS: &[OpDef] = &[
+pub(crate) static OPS: &[OpDef] = table![
     kernel!(exp_infer, exp_run, exp_scratch, exponentials(), "linalg_matrix_exp"),
     composite!(exp, exponentials(), "matrix_exp"),
     composite!(power, powers(), "linalg_matrix_power").failing(),

@@ -111,7 +111,7 @@ fn solve_scratch(a: &Args<'_, Meta>, outs: &[Meta]) -> Result<usize> {
     Ok(l + b + element_bytes(a.tensor(1)?) + 2 * room::<isize>(batch) + piece_bytes(outs) + square + side)
 }
 
-pub(crate) static OPS: &[OpDef] = &[
+pub(crate) static OPS: &[OpDef] = table![
     kernel!(factor_infer, factor_run, factor_scratch, factor_samples(), "linalg_ldl_factor_ex").failing(),
     composite!(factor, factor_samples(), "linalg_ldl_factor").failing(),
     kernel!(solve_infer, solve_run, solve_scratch, solve_samples(), "linalg_ldl_solve").failing(),

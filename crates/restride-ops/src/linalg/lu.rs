@@ -132,7 +132,7 @@ picks! {
     lu_factor => "aten.linalg_lu_factor_ex.default" [|a| pass(a, 0), |a| pass(a, 1), |_| true.operand()] [0, 1];
 }
 
-pub(crate) static OPS: &[OpDef] = &[
+pub(crate) static OPS: &[OpDef] = table![
     kernel!(lu_factor_infer, lu_factor_run, factors_scratch, factor_samples(), "linalg_lu_factor_ex").failing(),
     composite!(lu_factor, factor_samples(), "linalg_lu_factor").failing(),
     close("lu_unpack", unpack_infer, unpack_run, unpack_scratch, samples!(unpack_samples)).failing(),

@@ -304,7 +304,7 @@ macro_rules! kernel {
     };
 }
 pub(crate) use kernel;
-pub(crate) static OPS: &[OpDef] = &[
+pub(crate) static OPS: &[OpDef] = table![
     kernel!(inv_infer, inv_run, inv_scratch, regular_samples().split_off(2), "linalg_inv_ex").failing(),
     composite!(inv, regular_samples(), "linalg_inv").failing(),
     OpDef { strided: true, ..kernel!(det_infer, det_run, det_scratch, regular_samples(), "_linalg_det") },

@@ -173,7 +173,7 @@ fn triangular_scratch(a: &Args<'_, Meta>, outs: &[Meta]) -> Result<usize> {
     Ok(x + b + 2 * room::<isize>(batch) + piece_bytes(outs) + one)
 }
 
-pub(crate) static OPS: &[OpDef] = &[
+pub(crate) static OPS: &[OpDef] = table![
     kernel!(solve_infer, solve_run, solve_scratch, solve_samples(), "_linalg_solve_ex").failing(),
     composite!(solve, solve_samples(), "linalg_solve").failing(),
     composite!(solve_ex, solve_samples(), "linalg_solve_ex").failing(),

@@ -408,7 +408,7 @@ fn sqrth(e: &mut dyn Emit, a: &ValArgs<'_>) -> Vals {
 /// The kernels' tests check the values.
 const UP_TO_SIGN: Exactness = Exactness::Random;
 
-pub(crate) static OPS: &[OpDef] = &[
+pub(crate) static OPS: &[OpDef] = table![
     kernel!(eigh_infer, eigh_run, eigh_scratch, eigh_samples(), "_linalg_eigh").failing().held_to(UP_TO_SIGN),
     composite!(eigh, eigh_samples(), "linalg_eigh").failing().held_to(UP_TO_SIGN),
     composite!(eigvalsh, eigh_samples(), "linalg_eigvalsh").failing(),

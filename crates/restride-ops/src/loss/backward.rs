@@ -108,7 +108,7 @@ fn soft_margin(e: &mut dyn Emit, a: &ValArgs<'_>) -> Vals {
     reduced(e, v, x, a.int(3)?)
 }
 
-pub(crate) static OPS: &[OpDef] = &[
+pub(crate) static OPS: &[OpDef] = table![
     composite!(mse, pair_samples(|_| vec![]), "mse_loss_backward"),
     composite!(smooth_l1, pair_samples(|r| vec![[0.0, 0.7, 1.0][r as usize].arg()]), "smooth_l1_loss_backward"),
     composite!(huber, pair_samples(|r| vec![[0.3, 0.7, 1.0][r as usize].arg()]), "huber_loss_backward"),

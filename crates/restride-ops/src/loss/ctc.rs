@@ -118,7 +118,7 @@ fn ctc(e: &mut dyn Emit, a: &ValArgs<'_>) -> Vals {
     Ok(smallvec![reduced(e, v, a.int(5)?)?])
 }
 
-pub(crate) static OPS: &[OpDef] = &[
+pub(crate) static OPS: &[OpDef] = table![
     close("_ctc_loss", ctc_infer, ctc_run, ctc_scratch, samples!(|| ctc_samples(false))).failing(),
     close("_ctc_loss_backward", back_infer, back_run, back_scratch, samples!(back_samples))
         .failing()

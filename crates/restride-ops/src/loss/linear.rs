@@ -124,7 +124,7 @@ fn by_row(e: &mut dyn Emit, a: &ValArgs<'_>) -> Vals {
     Ok(smallvec![narrow(e, loss, own)?])
 }
 
-pub(crate) static OPS: &[OpDef] = &[
+pub(crate) static OPS: &[OpDef] = table![
     composite!(
         chunked,
         chunked_samples(),

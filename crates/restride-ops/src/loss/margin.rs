@@ -107,7 +107,7 @@ fn multilabel(e: &mut dyn Emit, a: &ValArgs<'_>) -> Vals {
     Ok(smallvec![emit!(e, "aten.multilabel_margin_loss_forward.default", pass(a, 0), pass(a, 1), pass(a, 2))?])
 }
 
-pub(crate) static OPS: &[OpDef] = &[
+pub(crate) static OPS: &[OpDef] = table![
     composite!(multi, multi_samples(), "multi_margin_loss").failing(),
     composite!(multilabel_forward, multilabel_samples(), "multilabel_margin_loss_forward").failing(),
     composite!(multilabel, multilabel_samples(), "multilabel_margin_loss").failing(),

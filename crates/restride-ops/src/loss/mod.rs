@@ -304,7 +304,7 @@ fn cosine_similarity(e: &mut dyn Emit, a: &ValArgs<'_>) -> Vals {
     Ok(smallvec![emit!(e, "aten.sum.dim_IntList", p, [dim])?])
 }
 
-pub(crate) static OPS: &[OpDef] = &[
+pub(crate) static OPS: &[OpDef] = table![
     composite!(mse, pair_samples(|r| vec![r.arg()]), "mse_loss"),
     composite!(l1, pair_samples(|r| vec![r.arg()]), "l1_loss"),
     composite!(smooth_l1, pair_samples(|r| vec![r.arg(), [0.0, 0.7, 1.0][r as usize].arg()]), "smooth_l1_loss"),

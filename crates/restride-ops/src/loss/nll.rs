@@ -252,7 +252,7 @@ macro_rules! nll {
         close($schema, |a| nll_infer(a, $spatial), nll_run, nll_scratch, samples!(|| $samples)).failing()
     };
 }
-pub(crate) static OPS: &[OpDef] = &[
+pub(crate) static OPS: &[OpDef] = table![
     nll!(0, flat_samples(), "nll_loss_forward"),
     nll!(2, forward_samples(&[2, 3]), "nll_loss2d_forward"),
     composite!(nll, flat_samples(), "nll_loss").failing(),

@@ -90,7 +90,7 @@ fn matmul(e: &mut dyn Emit, a: &ValArgs<'_>) -> Vals {
     Ok(smallvec![emit!(e, "aten.matmul.default", pass(a, 0), pass(a, 1))?])
 }
 
-pub(crate) static OPS: &[OpDef] = &[
+pub(crate) static OPS: &[OpDef] = table![
     composite!(chain, chain_samples(), "chain_matmul"),
     composite!(multi_dot, multi_dot_samples(), "linalg_multi_dot"),
     composite!(matmul, matmul_samples(), "linalg_matmul"),

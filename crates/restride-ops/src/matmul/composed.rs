@@ -183,7 +183,7 @@ fn trilinear(e: &mut dyn Emit, a: &ValArgs<'_>) -> Vals {
     Ok(smallvec![emit!(e, "aten.sum.dim_IntList", product, over, false, ())?])
 }
 
-pub(crate) static OPS: &[OpDef] = &[
+pub(crate) static OPS: &[OpDef] = table![
     composite!(outer, outer_samples(), "outer"),
     composite!(addr, addr_samples(), "addr"),
     OpDef { overlap: OverlapCheck::Unseen, ..composite!(addbmm, addbmm_samples(), "addbmm") },

@@ -365,7 +365,7 @@ fn einsum(e: &mut dyn Emit, a: &ValArgs<'_>) -> Vals {
     Ok(smallvec![emit!(e, "aten.sum.dim_IntList", result, summed, false, ())?])
 }
 
-pub(crate) static OPS: &[OpDef] = &[composite!(einsum, einsum_samples(), "einsum")];
+pub(crate) static OPS: &[OpDef] = table![composite!(einsum, einsum_samples(), "einsum")];
 
 #[cfg(feature = "samples")]
 pub(crate) mod samples {

@@ -57,7 +57,7 @@ fn run(c: &Call<'_>) -> Result<()> {
     restride_kernels::matmul::grouped::grouped(x, w, ends, &c.outs[0], c.ctx.threads).map_err(restride_ir::OpError::new)
 }
 
-pub(crate) static OPS: &[OpDef] = &[
+pub(crate) static OPS: &[OpDef] = table![
     OpDef {
         fails: Fails::Elements,
         ..close(

@@ -231,7 +231,7 @@ fn macs<const LEFT: usize>(a: &Args<'_, Meta>, outs: &[Meta]) -> Result<i64> {
     Ok(outs[0].layout.numel().saturating_mul(depth))
 }
 
-pub(crate) static OPS: &[OpDef] = &[
+pub(crate) static OPS: &[OpDef] = table![
     OpDef {
         by_row: true,
         prepacked: packed::LINEAR,

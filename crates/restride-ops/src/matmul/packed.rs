@@ -109,7 +109,7 @@ fn of_product(_: &Args<'_, Meta>, outs: &[Meta]) -> Result<usize> {
     Ok(matmul::product_room(stored(&outs[0])))
 }
 
-pub(super) static OPS: &[OpDef] = &[
+pub(super) static OPS: &[OpDef] = table![
     without_scratch("restride::pack_matrix(Tensor self, bool transposed) -> Tensor", packing, packing_kernel, None)
         .noted("a matrix, or its transpose, in the order in which products read it; the processor decides on that"),
     close("restride::mm_packed(Tensor self, Tensor mat2, SymInt columns) -> Tensor", product, product_kernel, of_product, None)

@@ -46,7 +46,7 @@ fn zeros_like_feature(e: &mut dyn Emit, a: &ValArgs<'_>) -> Vals {
     Ok(smallvec![emit!(e, "aten.as_strided.default", zeros, sizes, strides, l.offset)?])
 }
 
-pub(crate) static OPS: &[OpDef] = &[
+pub(crate) static OPS: &[OpDef] = table![
     composite!(slice, slices(), "slice_backward").exactly(),
     composite!(select, selects(), "select_backward").exactly(),
     composite!(diagonal, diagonals(), "diagonal_backward").exactly(),

@@ -257,7 +257,7 @@ fn renorm(e: &mut dyn Emit, a: &ValArgs<'_>) -> Vals {
     Ok(smallvec![emit!(e, "aten.contiguous.default", scaled)?])
 }
 
-pub(crate) static OPS: &[OpDef] = &[
+pub(crate) static OPS: &[OpDef] = table![
     composite!(chunk_cat, chunk_samples(), "_chunk_cat"),
     composite!(pad_sequence, sequences(), "pad_sequence"),
     composite!(atleast_1d, lists(), "atleast_1d.Sequence"),

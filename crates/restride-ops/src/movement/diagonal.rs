@@ -57,7 +57,7 @@ fn wraps_as_elements(a: &ViewArgs<'_, Expr>) -> Result<bool> {
     Ok(few || strides[0].equals(&n[1].times(&strides[1])) == Some(true))
 }
 
-pub(crate) static OPS: &[OpDef] = &[
+pub(crate) static OPS: &[OpDef] = table![
     OpDef {
         doc: "The functional form of fill_diagonal_",
         infer: composed!(fill_diagonal),

@@ -205,7 +205,7 @@ turning! {
     infer_rot90, run_rot90: turn_rot90, |t: &Flip| t.0.is_empty();
 }
 
-pub(crate) static OPS: &[OpDef] = &[
+pub(crate) static OPS: &[OpDef] = table![
     exact("roll", infer_roll, run_roll, roll_scratch, samples!(s_roll)),
     without_scratch("flip", infer_flip, run_flip, samples!(s_flip)).exactly(),
     without_scratch("fliplr", infer_fliplr, run_fliplr, samples!(s_flat_flip)).exactly(),

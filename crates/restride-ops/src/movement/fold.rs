@@ -138,7 +138,7 @@ fn col2im(c: &Call<'_>) -> Result<()> {
     ran(window::col2im(c.args.tensor(0)?, &w, &c.outs[0]))
 }
 
-pub(crate) static OPS: &[OpDef] = &[
+pub(crate) static OPS: &[OpDef] = table![
     exact("im2col", im2col_infer, im2col, crate::support::scratch::packed, samples!(im2col_samples)),
     close("col2im", col2im_infer, col2im, crate::support::scratch::packed, samples!(col2im_samples)),
 ];

@@ -351,7 +351,7 @@ macro_rules! composition {
     };
 }
 
-pub(crate) static OPS: &[OpDef] = &[
+pub(crate) static OPS: &[OpDef] = table![
     OpDef { overlap: OverlapCheck::Pieces, ..assembled("cat", infer_cat, pieces_of_cat, run_cat, samples!(s_cat)) },
     assembled("stack", infer_stack, pieces_of_stack, run_stack, samples!(s_stack)),
     composition!("hstack", hstack, s_joined),

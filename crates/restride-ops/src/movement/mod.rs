@@ -152,7 +152,7 @@ pub(crate) fn copy_kernel(c: &Call<'_>) -> Result<()> {
     copy::stretched(c.args.tensor(1)?, &c.outs[0]).map_err(OpError::new)
 }
 
-pub(crate) static OPS: &[OpDef] = &[
+pub(crate) static OPS: &[OpDef] = table![
     a_scatter::<Slice>("slice_scatter", samples!(s_slice)),
     a_scatter::<Select>("select_scatter", samples!(s_select)),
     a_scatter::<Diagonal>("diagonal_scatter", samples!(s_diagonal)),

@@ -231,7 +231,7 @@ macro_rules! edge {
     };
 }
 
-pub(crate) static OPS: &[OpDef] = &[
+pub(crate) static OPS: &[OpDef] = table![
     composite!(pad, pad_samples(), "pad").exactly(),
     composite!(
         pad_enum,

@@ -96,7 +96,7 @@ fn channel_shuffle(e: &mut dyn Emit, a: &ValArgs<'_>) -> Vals {
     finish(e, v, s, x)
 }
 
-pub(crate) static OPS: &[OpDef] = &[
+pub(crate) static OPS: &[OpDef] = table![
     composite!(pixel_shuffle, pixel_samples(&[2, 8, 3, 4]), "pixel_shuffle").exactly(),
     composite!(pixel_unshuffle, pixel_samples(&[2, 3, 4, 6]), "pixel_unshuffle").exactly(),
     composite!(channel_shuffle, channel_samples(), "channel_shuffle").exactly(),

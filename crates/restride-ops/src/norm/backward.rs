@@ -172,7 +172,7 @@ macro_rules! gradient {
     };
 }
 
-pub(crate) static OPS: &[OpDef] = &[
+pub(crate) static OPS: &[OpDef] = table![
     gradient!("native_layer_norm_backward", layer_infer, layer, layer_scratch, layer_samples),
     gradient!("_fused_rms_norm_backward", rms_infer, rms, rms_scratch, rms_samples),
     gradient!("native_group_norm_backward", group_infer, group, group_scratch, group_samples),

@@ -260,7 +260,7 @@ fn channel_rows(a: &Args<'_, Meta>) -> Option<RowForm> {
 
 const WRITES: &str = "Training writes the running statistics, which PyTorch's schema does not say";
 
-pub(crate) static OPS: &[OpDef] = &[
+pub(crate) static OPS: &[OpDef] = table![
     OpDef {
         twin: legit(&[TwinReturn::Result(0)]),
         tiles: Some(|a, results| by_channel(a, results, &GENERAL)),

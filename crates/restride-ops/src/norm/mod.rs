@@ -263,7 +263,7 @@ fn weight_scratch(a: &Args<'_, Meta>, outs: &[Meta]) -> Result<usize> {
     Ok(norm::weight_norm_room(stored(a.tensor(0)?), stored(a.tensor(1)?), stored(&outs[0]), norms))
 }
 
-pub(crate) static OPS: &[OpDef] = &[
+pub(crate) static OPS: &[OpDef] = table![
     close("layer_norm", |a| first_of(layer_infer(a)), layer, layer_scratch, samples!(layer_samples))
         .reusing(IN_PLACE)
         .tiled(by_layer),

@@ -116,7 +116,7 @@ macro_rules! gradient {
     };
 }
 
-pub(crate) static OPS: &[OpDef] = &[
+pub(crate) static OPS: &[OpDef] = table![
     softmax!("softmax.int", Plain, infer, typed_samples),
     softmax!("_softmax", Plain, infer_plain, plain_samples),
     softmax!("log_softmax.int", Log, infer, typed_samples),

@@ -179,14 +179,19 @@ fn run_log_sigmoid_forward(c: &Call<'_>) -> Result<()> {
     compute(c, &k::LOG_SIGMOID, dtype, &x)
 }
 
-pub(crate) static OPS: &[OpDef] = &[
+pub(crate) static OPS: &[OpDef] = table![
     op!("relu", NoBool(0), k::RELU, || whole(activation(), &[])),
     own!("relu6", |a| as_empty_like(a, infer_one(a, &k::CLAMP)), |c| run_with(c, &k::CLAMP, &[0.0, 6.0]), (0), || {
         whole(activation(), &[])
     })
     .in_rows(|a, r| row_form_with(a, r[0].dtype, &[0], &[0.0, 6.0], &k::CLAMP)),
-    own!("hardtanh", infer_hardtanh, run_clamp, (0), || whole(with(&[-0.5, 1.5]), &[-2, 2]))
-        .in_rows(|a, _| row_form(a, &[0], &[1, 2], Promotion::NoBool, &k::CLAMP)),
+    own!("hardtanh", infer_hardtanh, run_clamp, (0), || whole(with(&[-0.5, 1.5]), &[-2, 2])).in_rows(|a, _| row_form(
+        a,
+        &[0],
+        &[1, 2],
+        Promotion::NoBool,
+        &k::CLAMP
+    )),
     op!("leaky_relu", Same(0; 1), k::LEAKY_RELU, || with(&[0.2])),
     op!("elu", Same(0; 1, 2, 3), k::ELU, || with(&[1.5, 0.5, 2.0])),
     own!("celu", infer_celu, run_celu, (0), || with(&[1.5])),

@@ -211,15 +211,27 @@ macro_rules! scaled_op {
     };
 }
 
-pub(crate) static OPS: &[OpDef] = &[
-    scaled_op!("add.Tensor", infer_scaled, run_add, || scaled(ALL))
-        .in_rows(|a, _| scaled_rows(a, &k::ADD, &k::ADD_SCALED)),
-    scaled_op!("add.Scalar", infer_scaled, run_add, || { scaled_number(ALL) })
-        .in_rows(|a, _| scaled_rows(a, &k::ADD, &k::ADD_SCALED)),
-    scaled_op!("sub.Tensor", infer_sub, run_sub, || { scaled(NUMBERS) })
-        .in_rows(|a, _| scaled_rows(a, &k::SUB, &k::SUB_SCALED)),
-    scaled_op!("sub.Scalar", infer_sub, run_sub, || { scaled_number(NUMBERS) })
-        .in_rows(|a, _| scaled_rows(a, &k::SUB, &k::SUB_SCALED)),
+pub(crate) static OPS: &[OpDef] = table![
+    scaled_op!("add.Tensor", infer_scaled, run_add, || scaled(ALL)).in_rows(|a, _| scaled_rows(
+        a,
+        &k::ADD,
+        &k::ADD_SCALED
+    )),
+    scaled_op!("add.Scalar", infer_scaled, run_add, || { scaled_number(ALL) }).in_rows(|a, _| scaled_rows(
+        a,
+        &k::ADD,
+        &k::ADD_SCALED
+    )),
+    scaled_op!("sub.Tensor", infer_sub, run_sub, || { scaled(NUMBERS) }).in_rows(|a, _| scaled_rows(
+        a,
+        &k::SUB,
+        &k::SUB_SCALED
+    )),
+    scaled_op!("sub.Scalar", infer_sub, run_sub, || { scaled_number(NUMBERS) }).in_rows(|a, _| scaled_rows(
+        a,
+        &k::SUB,
+        &k::SUB_SCALED
+    )),
     scaled_op!("rsub.Tensor", infer_rsub, run_rsub, || tensors(scaled(NUMBERS))).in_rows(|a, _| rsub_rows(a)),
     scaled_op!("rsub.Scalar", infer_rsub, run_rsub, || { scaled_number(NUMBERS) }).in_rows(|a, _| rsub_rows(a)),
     by_factor!("mul.Tensor", Same, k::MUL, || binary_mixed(ALL)),

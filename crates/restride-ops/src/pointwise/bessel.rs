@@ -53,7 +53,7 @@ fn gammaincc(e: &mut dyn Emit, a: &ValArgs<'_>) -> Vals {
     Ok(smallvec![emit!(e, "aten.igammac.default", pass(a, 0), pass(a, 1))?])
 }
 
-pub(crate) static OPS: &[OpDef] = &[
+pub(crate) static OPS: &[OpDef] = table![
     full!("special_airy_ai", (0), k::AIRY_AI, || finite(-9.0, 9.0)).graded(Grad::Zero),
     full!("special_bessel_j0", (0), k::BESSEL_J0, || full(-9.0, 9.0)),
     full!("special_bessel_j1", (0), k::BESSEL_J1, || full(-9.0, 9.0)),
@@ -83,7 +83,7 @@ pub(crate) static OPS: &[OpDef] = &[
 /// does not differentiate them; their gradient is zero.
 macro_rules! polynomials {
     ($($name:literal: $f:expr),* $(,)?) => {
-        &[$(
+        table![$(
             full!(concat!("special_", $name), (0, 1), $f, degrees).graded(Grad::Zero),
             full!(concat!("special_", $name, ".x_scalar"), (0, 1), $f, || number_first(NO_BOOL)).graded(Grad::Zero),
             full!(concat!("special_", $name, ".n_scalar"), (0, 1), $f, || with_number(NO_BOOL)).graded(Grad::Zero),

@@ -4,17 +4,26 @@ use crate::pointwise::{op, row_form_ask};
 use restride_ir::OpDef;
 use restride_kernels::pointwise as k;
 
-pub(crate) static OPS: &[OpDef] = &[
-    op!("bitwise_and.Tensor", Same(0, 1), k::AND, || binary(BITS))
-        .in_rows(|a, _| row_form_ask(a, &[0, 1], &k::LOGICAL_AND)),
+pub(crate) static OPS: &[OpDef] = table![
+    op!("bitwise_and.Tensor", Same(0, 1), k::AND, || binary(BITS)).in_rows(|a, _| row_form_ask(
+        a,
+        &[0, 1],
+        &k::LOGICAL_AND
+    )),
     op!("bitwise_and.Scalar", Same(0, 1), k::AND, || with_number(BITS)),
     op!("bitwise_and.Scalar_Tensor", Same(0, 1), k::AND, || swapped(BITS)),
-    op!("bitwise_or.Tensor", Same(0, 1), k::OR, || binary(BITS))
-        .in_rows(|a, _| row_form_ask(a, &[0, 1], &k::LOGICAL_OR)),
+    op!("bitwise_or.Tensor", Same(0, 1), k::OR, || binary(BITS)).in_rows(|a, _| row_form_ask(
+        a,
+        &[0, 1],
+        &k::LOGICAL_OR
+    )),
     op!("bitwise_or.Scalar", Same(0, 1), k::OR, || with_number(BITS)),
     op!("bitwise_or.Scalar_Tensor", Same(0, 1), k::OR, || swapped(BITS)),
-    op!("bitwise_xor.Tensor", Same(0, 1), k::XOR, || binary(BITS))
-        .in_rows(|a, _| row_form_ask(a, &[0, 1], &k::LOGICAL_XOR)),
+    op!("bitwise_xor.Tensor", Same(0, 1), k::XOR, || binary(BITS)).in_rows(|a, _| row_form_ask(
+        a,
+        &[0, 1],
+        &k::LOGICAL_XOR
+    )),
     op!("bitwise_xor.Scalar", Same(0, 1), k::XOR, || with_number(BITS)),
     op!("bitwise_xor.Scalar_Tensor", Same(0, 1), k::XOR, || swapped(BITS)),
     op!("bitwise_left_shift.Tensor", NoBool(0, 1), k::SHIFT_LEFT, shifts),

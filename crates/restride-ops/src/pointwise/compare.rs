@@ -165,7 +165,7 @@ fn opt_input<'a>(c: &Call<'a>, i: usize) -> Result<Option<Input<'a>>> {
     if c.args.is_none(i) { Ok(None) } else { input(&c.args, i).map(Some) }
 }
 
-pub(crate) static OPS: &[OpDef] = &[
+pub(crate) static OPS: &[OpDef] = table![
     own!("where.self", infer_where, run_where, (1, 2), || wheres(false, false)).in_rows(where_rows),
     own!("where.ScalarSelf", infer_where, run_where, (2), || wheres(true, false)).in_rows(where_rows),
     own!("where.ScalarOther", infer_where, run_where, (1), || wheres(false, true)).in_rows(where_rows),

@@ -31,7 +31,7 @@ fn vector_norm(e: &mut dyn Emit, a: &Args<'_, Val>) -> Vals {
     Ok(smallvec![one(e, "aten.linalg_vector_norm.default", &args)?])
 }
 
-pub(crate) static OPS: &[OpDef] = &[
+pub(crate) static OPS: &[OpDef] = table![
     OpDef {
         doc: "addcmul with a 0-d tensor for its value",
         decompose: Some(addcmul),

@@ -74,7 +74,7 @@ fn update_scale(e: &mut dyn Emit, a: &ValArgs<'_>) -> Vals {
     Ok(smallvec![scale, emit!(e, "aten.masked_fill.Scalar", tracker, restarts, 0)?])
 }
 
-pub(crate) static OPS: &[OpDef] = &[
+pub(crate) static OPS: &[OpDef] = table![
     composite!(update_scale, samples::scales(), "_amp_update_scale"),
     composite!(unscale_each, samples::lists(), "_amp_foreach_non_finite_check_and_unscale"),
     OpDef {

@@ -333,7 +333,7 @@ macro_rules! adagrad_schema {
     };
 }
 
-pub(crate) static OPS: &[OpDef] = &[
+pub(crate) static OPS: &[OpDef] = table![
     composite!(adams, samples::adam(false), "_fused_adam"),
     composite!(adams, samples::adam(true), "_fused_adam.tensor_lr"),
     composite!(adamws, samples::adam(false), "_fused_adamw"),

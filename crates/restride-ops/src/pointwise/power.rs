@@ -84,7 +84,7 @@ fn ldexp(e: &mut dyn Emit, a: &ValArgs<'_>) -> Vals {
     Ok(smallvec![emit!(e, "aten.mul.Tensor", x, power)?])
 }
 
-pub(crate) static OPS: &[OpDef] = &[
+pub(crate) static OPS: &[OpDef] = table![
     own!("pow.Tensor_Tensor", infer_pow, run_pow, (0, 1), positive_pairs),
     own!("pow.Tensor_Scalar", infer_pow, run_pow, (0), powers).in_rows(|a, _| pow_rows(a)),
     own!("pow.Scalar", |a| infer_number_pow(a, infer_pow), run_pow, (1), || number_first(REAL)),

@@ -195,7 +195,7 @@ fn learnable_channel_back(e: &mut dyn Emit, a: &ValArgs<'_>) -> Vals {
     learnable_back(e, a, Some(a.int(4)?))
 }
 
-pub(crate) static OPS: &[OpDef] = &[
+pub(crate) static OPS: &[OpDef] = table![
     composite!(learnable_tensor, learnable_samples(false, false), "_fake_quantize_learnable_per_tensor_affine"),
     composite!(learnable_channel, learnable_samples(true, false), "_fake_quantize_learnable_per_channel_affine"),
     composite!(

@@ -162,7 +162,7 @@ fn broadcast_tensors(e: &mut dyn Emit, a: &ValArgs<'_>) -> Vals {
     tensors.iter().map(|t| emit!(e, "aten.expand.default", *t, &sizes[..])).collect()
 }
 
-pub(crate) static OPS: &[OpDef] = &[
+pub(crate) static OPS: &[OpDef] = table![
     op!("bitwise_left_shift.Scalar_Tensor", NoBool(0, 1), k::SHIFT_LEFT, shifts_of_numbers),
     op!("bitwise_right_shift.Scalar_Tensor", NoBool(0, 1), k::SHIFT_RIGHT, shifts_of_numbers),
     op!("special_xlog1py.other_scalar", Float(0, 1), k::XLOG1PY, || { with_number(NO_BOOL) }),

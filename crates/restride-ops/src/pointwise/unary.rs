@@ -192,14 +192,27 @@ macro_rules! degrees {
     };
 }
 
-pub(crate) static OPS: &[OpDef] = &[
-    own!("neg", infer_neg, run_neg, (0), || unary(NUMBERS, -2.0, 2.0))
-        .in_rows(|a, _| row_form(a, &[0], &[], Promotion::Same, &k::NEG)),
-    own!("abs", infer_abs, run_abs, (0), || odd(NUMBERS, -2.0, 2.0))
-        .in_rows(|a, _| row_form(a, &[0], &[], Promotion::Same, &k::ABS)),
+pub(crate) static OPS: &[OpDef] = table![
+    own!("neg", infer_neg, run_neg, (0), || unary(NUMBERS, -2.0, 2.0)).in_rows(|a, _| row_form(
+        a,
+        &[0],
+        &[],
+        Promotion::Same,
+        &k::NEG
+    )),
+    own!("abs", infer_abs, run_abs, (0), || odd(NUMBERS, -2.0, 2.0)).in_rows(|a, _| row_form(
+        a,
+        &[0],
+        &[],
+        Promotion::Same,
+        &k::ABS
+    )),
     own!("angle", infer_angle, run_angle, (0), || odd(ALL, -2.0, 2.0)),
-    own!("bitwise_not", infer_not, run_not, (0), || unary(BITS, -2.0, 2.0))
-        .in_rows(|a, _| row_form_ask(a, &[0], &k::LOGICAL_NOT)),
+    own!("bitwise_not", infer_not, run_not, (0), || unary(BITS, -2.0, 2.0)).in_rows(|a, _| row_form_ask(
+        a,
+        &[0],
+        &k::LOGICAL_NOT
+    )),
     own!("complex", infer_join, |c| run_join(c, Join::Parts), (), joins),
     own!("polar", infer_join, |c| run_join(c, Join::Polar), (), joins),
     OpDef {
@@ -263,8 +276,13 @@ pub(crate) static OPS: &[OpDef] = &[
     op!("trunc", NoBool(0), k::TRUNC, || unary(NO_BOOL, -3.0, 3.0)).graded(Grad::Zero),
     op!("frac", Same(0), k::FRAC, || odd(REAL, -3.0, 3.0)),
     op!("sgn", Same(0), k::SGN, || odd(ALL, -2.0, 2.0)),
-    own!("square", infer_square, run_square, (0), || unary(ALL, -3.0, 3.0))
-        .in_rows(|a, _| row_form(a, &[0], &[], Promotion::Same, &k::SQUARE)),
+    own!("square", infer_square, run_square, (0), || unary(ALL, -3.0, 3.0)).in_rows(|a, _| row_form(
+        a,
+        &[0],
+        &[],
+        Promotion::Same,
+        &k::SQUARE
+    )),
 ];
 
 #[cfg(feature = "samples")]

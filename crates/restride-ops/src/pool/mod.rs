@@ -375,7 +375,7 @@ macro_rules! maximum_backward {
     };
 }
 
-pub(crate) static OPS: &[OpDef] = &[
+pub(crate) static OPS: &[OpDef] = table![
     maximum!("max_pool1d", sliding(1, 1, true, ResultOrder::RowMajor, PoolTypes::Float), one_result, || maxima(1)),
     maximum!(
         "max_pool1d_with_indices",

@@ -171,7 +171,7 @@ fn backward3d(e: &mut dyn Emit, a: &ValArgs<'_>) -> Vals {
     backward(e, a, 3)
 }
 
-pub(crate) static OPS: &[OpDef] = &[
+pub(crate) static OPS: &[OpDef] = table![
     composite!(unpool2d, unpools(2), "max_unpool2d").failing(),
     composite!(unpool3d, unpools(3), "max_unpool3d").failing(),
     composite!(fractional2d, fractionals(2), "fractional_max_pool2d"),

@@ -127,7 +127,7 @@ fn iota(e: &mut dyn Emit, a: &ValArgs<'_>) -> Vals {
     Ok(smallvec![emit!(e, "aten.arange.start_step", start, end, step, pass(a, 3))?])
 }
 
-pub(crate) static OPS: &[OpDef] = &[
+pub(crate) static OPS: &[OpDef] = table![
     prim!("abs", "aten.abs.default", unary()),
     prim!("acos", "aten.acos.default", unary()),
     prim!("acosh", "aten.acosh.default", above_one()),

@@ -301,7 +301,7 @@ fn convert(e: &mut dyn Emit, a: &ValArgs<'_>) -> Vals {
     e.call("prims.convert_element_type.default", a.0)
 }
 
-static OPS: &[OpDef] = &[
+static OPS: &[OpDef] = table![
     quantized!("quantize_per_tensor", quantize_tensor, per_tensor(0, true)),
     quantized!("quantize_per_tensor.tensor", quantize_tensor, per_tensor(1, true)).failing(),
     quantized!("quantize_per_tensor.tensor2", quantize_tensor, per_tensor(2, true)).failing(),

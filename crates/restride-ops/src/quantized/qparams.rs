@@ -95,7 +95,7 @@ fn choose_tokens_affine(e: &mut dyn Emit, a: &ValArgs<'_>) -> Vals {
     pair(e, scale, zero)
 }
 
-pub(super) static OPS: &[OpDef] = &[
+pub(super) static OPS: &[OpDef] = table![
     quantized!("choose_qparams.tensor", choose_affine, whole_tensors()),
     quantized!("choose_qparams_symmetric.tensor", choose_symmetric, whole_tensors()),
     quantized!("choose_qparams_per_token", choose_tokens, rows()),

@@ -158,7 +158,7 @@ fn choose(e: &mut dyn Emit, a: &ValArgs<'_>) -> Vals {
     Ok(smallvec![scale, if let Some(ty) = zero_type { to(e, zero, ty)? } else { zero }])
 }
 
-pub(super) static OPS: &[OpDef] = &[
+pub(super) static OPS: &[OpDef] = table![
     composite!(
         quantize,
         quantized(),

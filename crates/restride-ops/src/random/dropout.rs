@@ -110,7 +110,7 @@ const fn dropping(def: OpDef) -> OpDef {
     OpDef { view: Some(rule::<Dropped>()), itself: true, ..def }
 }
 
-pub(crate) static OPS: &[OpDef] = &[
+pub(crate) static OPS: &[OpDef] = table![
     dropout!("aten::dropout(Tensor(a) input, float p, bool train) -> Tensor(a)", Drops::Zero { whole: false }),
     dropout!("aten::feature_dropout(Tensor(a) input, float p, bool train) -> Tensor(a)", Drops::Zero { whole: true }),
     dropout!("aten::alpha_dropout(Tensor(a) input, float p, bool train) -> Tensor(a)", Drops::Alpha { whole: false }),

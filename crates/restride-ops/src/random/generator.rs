@@ -16,7 +16,7 @@ macro_rules! without_generator {
     }};
 }
 
-pub(crate) static OPS: &[OpDef] = &[
+pub(crate) static OPS: &[OpDef] = table![
     without_generator!("rand.generator", "rand.default", 1, sized_samples()),
     without_generator!("randn.generator", "randn.default", 1, sized_samples()),
     without_generator!("rand_like.generator", "rand_like.default", 1, likes()),

@@ -132,7 +132,7 @@ macro_rules! filled {
     };
 }
 
-pub(crate) static OPS: &[OpDef] = &[
+pub(crate) static OPS: &[OpDef] = table![
     below!("randint", infer_randint, None, 0, || randints(false)),
     below!("randint.low", infer_randint, Some(0), 1, || randints(true)),
     below!("randint_like", infer_randint_like, None, 1, || randint_likes(false)),

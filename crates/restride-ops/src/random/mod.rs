@@ -315,7 +315,7 @@ macro_rules! content {
     };
 }
 
-pub(crate) static OPS: &[OpDef] = &[
+pub(crate) static OPS: &[OpDef] = table![
     drawn!("rand", infer_sized_floats, |c| draw(c, Distribution::Uniform(0.0, 1.0)), sized_samples),
     drawn!("randn", infer_sized_floats, |c| draw(c, Distribution::Normal(0.0, 1.0)), sized_samples),
     drawn!("rand_like", infer_like_floats, |c| draw(c, Distribution::Uniform(0.0, 1.0)), likes),

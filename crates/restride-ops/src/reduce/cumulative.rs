@@ -232,7 +232,7 @@ macro_rules! extreme {
     };
 }
 
-pub(crate) static OPS: &[OpDef] = &[
+pub(crate) static OPS: &[OpDef] = table![
     scan!("cumsum", Scan::Sum, || with_types(ALL)).graded(rule!(|c| c.set(0, cumsum_back(c.grad(), c.int(1))))),
     scan!("cumprod", Scan::Prod, || with_types(ALL)).graded(rule!(cumprod)),
     scan!("logcumsumexp", Scan::LogSumExp, logs).graded(rule!(logcumsumexp)),

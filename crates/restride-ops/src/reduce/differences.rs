@@ -200,7 +200,7 @@ fn by_points(e: &mut dyn Emit, a: &ValArgs<'_>) -> Vals {
     slopes(e, a, Spacing::Points(a.tensors(1)?.into_iter().copied().collect()), 2)
 }
 
-pub(crate) static OPS: &[OpDef] = &[
+pub(crate) static OPS: &[OpDef] = table![
     composite!(by_one, one_samples(), "gradient.scalarint"),
     composite!(by_one, one_list_samples(), "gradient.scalararray"),
     composite!(by_none, list_samples(), "gradient.array"),

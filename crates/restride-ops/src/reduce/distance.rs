@@ -285,7 +285,7 @@ macro_rules! kernel {
     };
 }
 
-pub(crate) static OPS: &[OpDef] = &[
+pub(crate) static OPS: &[OpDef] = table![
     kernel!("cdist", infer_cdist, run_cdist, cdist_scratch, || distance_samples("")),
     kernel!("_cdist_forward", infer_cdist, run_cdist, cdist_scratch, || distance_samples("forward")),
     kernel!("pdist", infer_pdist, run_pdist, pdist_scratch, pair_samples),

@@ -372,7 +372,7 @@ fn booleans(e: &mut dyn Emit, a: &Args<'_, Val>, name: &str) -> Result<()> {
     }
 }
 
-pub(crate) static OPS: &[OpDef] = &[
+pub(crate) static OPS: &[OpDef] = table![
     reduction!("sum", |a| sum(a, DimArgs::All, 1, Reduction::Sum), || with_dtype(over_all(ALL), &[])),
     reduction!("sum.dim_IntList", |a| sum(a, DimArgs::Dims(1, 2), 3, Reduction::Sum), || with_dtype(
         over_dims(ALL, &[]),

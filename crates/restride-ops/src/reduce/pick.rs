@@ -216,7 +216,7 @@ const fn unseen(def: OpDef) -> OpDef {
     OpDef { overlap: OverlapCheck::Unseen, ..def }
 }
 
-pub(crate) static OPS: &[OpDef] = &[
+pub(crate) static OPS: &[OpDef] = table![
     unseen(pick!("max.dim", infer_dim, run_dim, Some(1), Pick::Max, dims)),
     unseen(pick!("min.dim", infer_dim, run_dim, Some(1), Pick::Min, dims)),
     pick!("argmax", infer_index, run_index, Some(1), Pick::Max, indices),

@@ -109,7 +109,7 @@ const fn unsampled(schema: &'static str, f: DecomposeFn, infer: Option<InferFn>)
     OpDef { infer, decompose: Some(f), ..OpDef::new(schema) }
 }
 
-pub(crate) static OPS: &[OpDef] = &[
+pub(crate) static OPS: &[OpDef] = table![
     unsampled("mkldnn_rnn_layer", layer, composed!(layer)),
     unsampled("mkldnn_rnn_layer_backward", layer_backward, composed!(layer_backward)),
 ];

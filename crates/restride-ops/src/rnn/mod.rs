@@ -239,7 +239,7 @@ composed_as! {
     rnn_relu_cell, cell, RnnCell::Relu;
 }
 
-pub(crate) static OPS: &[OpDef] = &[
+pub(crate) static OPS: &[OpDef] = table![
     composite!(lstm, sequence_samples(RnnCell::Lstm), "lstm.input"),
     composite!(gru, sequence_samples(RnnCell::Gru), "gru.input"),
     composite!(rnn_tanh, sequence_samples(RnnCell::Tanh), "rnn_tanh.input"),

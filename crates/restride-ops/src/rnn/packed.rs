@@ -109,7 +109,7 @@ macro_rules! packed {
     };
 }
 
-pub(crate) static OPS: &[OpDef] = &[
+pub(crate) static OPS: &[OpDef] = table![
     packed!(RnnKind::Lstm, "lstm.data"),
     packed!(RnnKind::Gru, "gru.data"),
     packed!(RnnKind::Tanh, "rnn_tanh.data"),

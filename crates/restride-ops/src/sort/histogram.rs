@@ -428,7 +428,7 @@ fn segments_backward(e: &mut dyn Emit, a: &ValArgs<'_>) -> Vals {
     Ok(smallvec![emit!(e, "aten.contiguous.default", grad)?])
 }
 
-pub(crate) static OPS: &[OpDef] = &[
+pub(crate) static OPS: &[OpDef] = table![
     composite!(by_count, counts(), "histogram.bin_ct").failing(),
     composite!(by_edges, edged(), "histogram.bins_tensor"),
     composite!(many_by_count, many(), "histogramdd").failing(),

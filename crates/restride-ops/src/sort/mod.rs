@@ -137,7 +137,7 @@ fn kth_scratch(a: &Args<'_, Meta>, _: &[Meta]) -> Result<usize> {
     Ok(sort_room(stored(t), t.layout.dim(a.int(2)?)?, SortPick::Kth(k.max(1) as usize - 1), true, true))
 }
 
-pub(crate) static OPS: &[OpDef] = &[
+pub(crate) static OPS: &[OpDef] = table![
     exact("sort", infer_sort, run_sort, room, samples!(s_sort)),
     exact("sort.stable", infer_stable, run_stable, stable_scratch, samples!(s_stable)),
     exact("argsort", infer_argsort, run_argsort, room, samples!(s_sort)),

@@ -202,7 +202,7 @@ fn run_count(c: &Call<'_>) -> Result<Vec<RawTensor>> {
     Ok(vec![count(x, weights, least as usize).map_err(OpError::new)?])
 }
 
-pub(crate) static OPS: &[OpDef] = &[
+pub(crate) static OPS: &[OpDef] = table![
     exact("searchsorted.Tensor", infer_sorted, run_sorted, sorted_scratch, samples!(sorted_samples)).failing(),
     exact("searchsorted.Scalar", infer_sorted, run_sorted, sorted_scratch, samples!(number_samples)),
     exact("bucketize.Tensor", infer_buckets, run_buckets, buckets_scratch, samples!(|| swapped(sorted_samples()))),

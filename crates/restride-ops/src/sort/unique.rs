@@ -99,7 +99,7 @@ fn run_dim_consecutive(c: &Call<'_>) -> Result<Vec<RawTensor>> {
     sliced(c.args.tensor(0)?, c.args.int(1)?, true)
 }
 
-pub(crate) static OPS: &[OpDef] = &[
+pub(crate) static OPS: &[OpDef] = table![
     found("_unique", run_unique, samples!(s_unique)).exactly(),
     found("_unique2", run_unique2, samples!(s_unique2)).exactly(),
     found("unique_consecutive", run_consecutive, samples!(s_consecutive)).exactly(),

@@ -338,7 +338,7 @@ const fn conjugate<R: Rule>(schema: &'static str, samples: Option<SampleFn>) -> 
     OpDef { math: Some(MathView::Conj), ..a_view::<R>(schema, samples) }
 }
 
-pub(crate) static OPS: &[OpDef] = &[
+pub(crate) static OPS: &[OpDef] = table![
     a_clone("clone", infer_clone, samples!(s_contiguous)),
     a_clone("lift_fresh_copy", infer_fresh, samples!(s_any)),
     OpDef {

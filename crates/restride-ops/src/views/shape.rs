@@ -175,7 +175,7 @@ fn infer_ravel(a: &Args<'_, Meta>) -> Result<SmallVec<[Meta; 1]>> {
     fresh(a.tensor(0)?, &[-1])
 }
 
-pub(crate) static OPS: &[OpDef] = &[
+pub(crate) static OPS: &[OpDef] = table![
     asks_for_strides(a_view::<View>("view", samples!(s_view))),
     // PyTorch's schema omits the alias.
     asks_for_strides(a_view::<View>(

@@ -265,7 +265,7 @@ const fn apart(def: OpDef) -> OpDef {
     OpDef { one_by_one: true, ..def }
 }
 
-pub(crate) static OPS: &[OpDef] = &[
+pub(crate) static OPS: &[OpDef] = table![
     a_view::<Slice>("slice.Tensor", samples!(s_slice)),
     OpDef { requires: Some(index_inside), ..a_view::<Select>("select.int", samples!(s_select)) },
     a_view::<Narrow>("narrow", samples!(s_narrow)),

@@ -133,7 +133,7 @@ macro_rules! sampler {
     };
 }
 
-pub(crate) static OPS: &[OpDef] = &[
+pub(crate) static OPS: &[OpDef] = table![
     sampler!(2, "grid_sampler_2d"),
     sampler!(3, "grid_sampler_3d"),
     composite!(grid_sampler, samples(2).into_iter().chain(samples(3)).collect(), "grid_sampler"),

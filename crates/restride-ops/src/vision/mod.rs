@@ -199,7 +199,7 @@ fn deform_back_scratch(a: &Args<'_, Meta>, outs: &[Meta]) -> Result<usize> {
     Ok(k::deform_backward_room(&operands.map(stored), &outs))
 }
 
-pub(crate) static OPS: &[OpDef] = &[
+pub(crate) static OPS: &[OpDef] = table![
     OpDef {
         kernel: Kernel::Dynamic(nms),
         exactness: Exactness::Exact,

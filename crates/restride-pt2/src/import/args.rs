@@ -1,17 +1,9 @@
 //! Reads arguments of nodes.
 
 use super::nodes::GraphImporter;
-use crate::dtype::FileDType;
+use crate::dtype::computed;
 use crate::model::{self, Argument, NumberArgument};
-use restride_ir::{Arg, ArgType, DType, Error, Expr, MemoryFormat, Result, ValueId};
-
-/// The dtype, if restride has it.
-pub fn dtype(d: FileDType) -> Result<DType> {
-    DType::from_name(d.name()).ok_or_else(|| {
-        let e = Error::unsupported(format!("restride has no tensors of element type {}", d.name()));
-        e.help("let the model keep and compute them as float16, bfloat16 or float32 (`.to(torch.bfloat16)` before the export)")
-    })
-}
+use restride_ir::{Arg, ArgType, Error, Expr, MemoryFormat, Result, ValueId};
 
 /// A constant among the graph's inputs or outputs.
 pub fn constant(arg: &Argument) -> Result<Arg> {
@@ -25,7 +17,7 @@ pub fn constant(arg: &Argument) -> Result<Arg> {
         Argument::AsSymInt(NumberArgument::AsInt(i)) => Arg::Scalar(Expr::Int(*i)),
         Argument::AsSymFloat(NumberArgument::AsFloat(x)) => Arg::Scalar(Expr::float(x.0)),
         Argument::AsSymBool(NumberArgument::AsBool(b)) => Arg::Scalar(Expr::Bool(*b)),
-        Argument::AsScalarType(s) => Arg::DType(dtype(s.dtype()?)?),
+        Argument::AsScalarType(s) => Arg::DType(computed(s.dtype()?)?),
         Argument::AsDevice(d) => Arg::Device(d.r#type.as_str().into()),
         other => return Err(Error::unsupported(format!("an input or output of kind {}", tag(other)))),
     })

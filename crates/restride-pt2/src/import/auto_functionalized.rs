@@ -212,7 +212,7 @@ impl GraphImporter<'_> {
             (self.numbers(&format!("_{name}_size"), given)?, self.numbers(&format!("_{name}_stride"), given)?);
         let dtype = format!("_{name}_dtype");
         let dtype = match given.get(dtype.as_str()) {
-            Some(Argument::AsScalarType(s)) => super::args::dtype(s.dtype()?)?,
+            Some(Argument::AsScalarType(s)) => crate::dtype::computed(s.dtype()?)?,
             _ => return Err(missing(&dtype)),
         };
         if sizes.len() != strides.len() {

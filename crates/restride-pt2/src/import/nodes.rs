@@ -205,7 +205,7 @@ impl<'a> GraphImporter<'a> {
             return Err(Error::unsupported(format!("%{name} is not a strided tensor")));
         }
         self.device(&meta.device);
-        let dtype = args::dtype(meta.dtype.dtype()?).map_err(at)?;
+        let dtype = crate::dtype::computed(meta.dtype.dtype()?).map_err(at)?;
         if meta.sizes.len() != meta.strides.len() {
             return Err(damaged(format!("%{name} has {} sizes and {} strides", meta.sizes.len(), meta.strides.len())));
         }

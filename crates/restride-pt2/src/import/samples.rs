@@ -1,8 +1,8 @@
 //! Sample inputs: `(args, kwargs)` as `torch.save` wrote them.
 
-use super::args::dtype;
 use super::weights::{normal_bools, once};
 use crate::archive::Archive;
+use crate::dtype::computed;
 use crate::pickle::{self, PickleTensor, PickleValue};
 use crate::pytree::TreeSpec;
 use restride_ir::{DType, Layout, Program, Result, SampleInput, SampleInputs, Scalar};
@@ -51,7 +51,7 @@ fn tensor(
     storages: &mut BTreeMap<Arc<str>, usize>,
     out: &mut SampleInputs,
 ) -> Result<SampleInput> {
-    let dtype = dtype(t.dtype)?;
+    let dtype = computed(t.dtype)?;
     let storage = once(storages, &t.storage, &mut out.storages, || {
         Ok(loaded.storage_bytes(file, &t.storage).unwrap_or_default().to_vec())
     })?;

@@ -91,7 +91,7 @@ impl GraphImporter<'_> {
         } else {
             self.autocast = match node.inputs.get(1).map(|i| &i.arg) {
                 _ if !flag(2) => None,
-                Some(Argument::AsScalarType(s)) => Some(args::dtype(s.dtype()?)?),
+                Some(Argument::AsScalarType(s)) => Some(crate::dtype::computed(s.dtype()?)?),
                 _ => Some(restride_ir::DType::BF16),
             };
         }

@@ -1,8 +1,8 @@
 //! Parameters, buffers and constants with their memory.
 
-use super::args::dtype;
 use super::damaged;
 use crate::archive::{Archive, Payload};
+use crate::dtype::computed;
 use crate::dtype::storage_reach;
 use crate::error::Pt2Error;
 use crate::model::{self, SymNumber};
@@ -143,7 +143,7 @@ fn weight(meta: &model::TensorMeta, storage: usize, is_param: bool, bytes: usize
         return Err(damaged("sizes and strides differ in number"));
     }
     let offset = int(&meta.storage_offset)?;
-    let dtype = dtype(meta.dtype.dtype()?)?;
+    let dtype = computed(meta.dtype.dtype()?)?;
     let reach = storage_reach(&sizes, &strides, offset)?;
     let need = reach.checked_mul(dtype.size() as u64).ok_or_else(|| Pt2Error::too_large("larger than any memory"))?;
     if need > bytes as u64 && bytes > 0 {
@@ -201,7 +201,7 @@ fn add_pickled(
     })?;
     let layout = Layout::strided(&t.sizes, &t.strides, t.offset);
     let weight =
-        Weight { storage, dtype: dtype(t.dtype)?, layout, is_param: t.is_parameter, requires_grad: t.requires_grad };
+        Weight { storage, dtype: computed(t.dtype)?, layout, is_param: t.is_parameter, requires_grad: t.requires_grad };
     out.tensors.insert(name.into(), weight);
     Ok(())
 }
