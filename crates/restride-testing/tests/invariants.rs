@@ -255,3 +255,18 @@ fn files_stay_short() {
     let long: Vec<_> = files.iter().filter(|(_, lines)| *lines > MOST_LINES).collect();
     assert!(long.is_empty(), "more than {MOST_LINES} lines: {long:#?}");
 }
+
+/// Of a borrowed literal the compiler evaluates every declaration anew for each field that another one takes over from it: the crate
+/// took fourteen times as long to compile.
+#[test]
+fn tables_of_operators_are_arrays() {
+    let mut files = Vec::new();
+    sources(&crates().join("restride-ops/src"), &[], &mut files);
+    let tables = files.iter().map(|(_, code)| code.matches("[OpDef] = table![").count()).sum::<usize>();
+    assert!(tables > 80, "only {tables} tables found");
+    let borrowed: Vec<_> = files.iter().filter(|(_, code)| code.contains("[OpDef] = &[")).map(|f| &f.0).collect();
+    assert!(
+        borrowed.is_empty(),
+        "these tables are borrowed literals, which `table!` makes static arrays: {borrowed:#?}"
+    );
+}
