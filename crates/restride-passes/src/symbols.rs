@@ -21,7 +21,7 @@ pub fn witness(program: &Program) -> Binding {
 /// The program with symbols replaced by their values, wherever the binding has one.
 pub fn specialize(program: &Program, binding: &Binding) -> Program {
     let mut out = with_numbers(program, |e| e.substitute(binding));
-    out.symbols.retain(|_, s| !binding.contains_key(s));
+    out.symbols = std::mem::take(&mut out.symbols).into_iter().filter(|(_, s)| !binding.contains_key(s)).collect_map();
     out.guards.retain(|g| g.condition != Expr::Bool(true));
     out
 }

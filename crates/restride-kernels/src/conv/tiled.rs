@@ -356,13 +356,22 @@ impl BoxSums<'_> {
     #[inline(never)]
     unsafe fn aside_of<V: Lanes<T = f32>, const N: usize>(&self, channels: Range<usize>) {
         let mut memory = Stack::<f32, N>::new();
-        let own = memory.start();
+        // SAFETY: the caller's promise; the memory has `N` elements.
+        unsafe { self.aside_in::<V>(channels, memory.start(), N) }
+    }
+
+    /// As [`aside`](BoxSums::aside), in memory of `room` elements: one function for both sizes.
+    ///
+    /// # Safety
+    /// As [`TiledConv::run`]; `own` has `room` elements.
+    #[inline(never)]
+    unsafe fn aside_in<V: Lanes<T = f32>>(&self, channels: Range<usize>, own: *mut f32, room: usize) {
         let mut block = Stack::<f32, { DEPTH * WIDE }>::new();
         let block = block.start();
         let (by_channel, by_y, by_x) = self.strides;
         let (rows, columns) = self.size;
         let pitch = 2 * V::LANES;
-        let some = N / pitch / columns;
+        let some = room / pitch / columns;
         let dense = by_x == 1 && by_y == columns as isize;
         let mut first = channels.start;
         while first < channels.end {

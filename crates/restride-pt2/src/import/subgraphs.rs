@@ -1,6 +1,5 @@
 //! Nested graphs: bodies of higher-order operators, and regions under another autograd or autocast mode.
 
-use super::args;
 use super::damaged;
 use super::nodes::{FileWide, GraphImporter};
 use super::origins::short_target;
