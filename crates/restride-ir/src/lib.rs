@@ -89,5 +89,5 @@ pub use tiles::{
 };
 pub use trees::CollectTree;
 pub use types::{Meta, TensorType, Type};
-pub use verify::{mistyped_help, relay, relay_units, verify, verify_form, verify_types};
+pub use verify::{relay, relay_units, squeezed_help, verify, verify_form, verify_types};
 pub use write_order::{Visited, Visits, computed_aside, fastest_first, fits, visits};

@@ -9,7 +9,7 @@ use crate::inputs::{evaluate, same_strides};
 use crate::symbols::{Unified, learn_number, unify};
 use restride_ir::{
     Arg, Binding, CollectTree, Error, ErrorKind, Expr, Graph, GraphId, Kernel, Node, NodeId, Result, RngKey, Scalar,
-    Stage, TensorType, Type, ValueId, beyond, fused_body, mistyped_help,
+    Stage, TensorType, Type, ValueId, beyond, fused_body, squeezed_help,
 };
 use restride_tensor::{Layout, RawTensor, self_overlaps};
 use std::collections::BTreeSet;
@@ -166,11 +166,14 @@ impl Interp<'_> {
                     if matches!(def.kernel, Kernel::Scalar(_) | Kernel::Dynamic(_)) || def.composed.is_some() {
                         return Err(refused(what));
                     }
-                    let dims = match (ty, &slot) {
-                        (Type::Tensor(ty), Slot::Tensor(t)) => Some((ty.rank(), t.borrow().layout().rank())),
+                    let squeezed = match (ty, &slot) {
+                        (Type::Tensor(ty), Slot::Tensor(t)) => {
+                            squeezed_help(def, ty.rank(), t.borrow().layout().rank())
+                        }
                         _ => None,
                     };
-                    return Err(Error::invalid(what).help(mistyped_help(def, dims)));
+                    let other = "the file's types do not belong to its operators: export the program anew";
+                    return Err(Error::invalid(what).help(squeezed.unwrap_or(other)));
                 }
                 _ => {}
             }

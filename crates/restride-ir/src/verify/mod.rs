@@ -5,7 +5,7 @@ mod args;
 mod higher_order;
 mod types;
 
-pub use types::{mistyped_help, relay, relay_units};
+pub use types::{relay, relay_units, squeezed_help};
 
 use crate::effects::callees_first;
 use crate::{

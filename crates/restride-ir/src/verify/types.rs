@@ -269,20 +269,18 @@ fn node_types(program: &Program, graph: &Graph, node: &Node, objects: &Objects) 
         let Some(have) = ty.known() else { continue };
         if !same(&have, want, program.stage) {
             let why = Error::invalid(format!("%{} is {have}, its rule gives {want}", value.name));
-            return Err(why.help(mistyped_help(node.op.def(), Some((have.rank(), want.rank())))));
+            let help = squeezed_help(node.op.def(), have.rank(), want.rank());
+            return Err(Error { help: help.map(Into::into), ..why });
         }
     }
     Ok(())
 }
 
-/// What to do about a value that is not what the file declares; `dims` are the declared number of dimensions and that of the value.
-pub fn mistyped_help(def: &OpDef, dims: Option<(usize, usize)>) -> &'static str {
-    match dims {
-        Some((declared, real)) if def.view.is_some() && declared != real => {
-            "a size is 1 that was not at export: squeeze dimensions by number, `x.squeeze(1)`, and export the program anew"
-        }
-        _ => "the file's types do not belong to its operators: export the program anew",
-    }
+/// What to do about a result of a view that has other dimensions than are declared; `None` for other results.
+pub fn squeezed_help(def: &OpDef, declared: usize, real: usize) -> Option<&'static str> {
+    let help =
+        "a size is 1 that was not at export: squeeze dimensions by number, `x.squeeze(1)`, and export the program anew";
+    (def.view.is_some() && declared != real).then_some(help)
 }
 
 fn differs<T>(what: String) -> Result<T> {
