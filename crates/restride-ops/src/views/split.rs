@@ -20,7 +20,8 @@ layout_rule!(Select, |a, l| {
 /// An index that data decides is one of the dimension.
 fn index_inside(a: &Args<'_, TensorType, Expr>) -> Vec<Expr> {
     let (Ok(t), Ok(dim), Ok(index)) = (a.tensor(0), a.known(1), a.number(2)) else { return Vec::new() };
-    let Ok(size) = t.layout.dim(dim).map(|d| &t.layout.sizes[d]) else { return Vec::new() };
+    // A tensor without dimensions has dimension 0, too.
+    let Some(size) = t.layout.dim(dim).ok().and_then(|d| t.layout.sizes.get(d)) else { return Vec::new() };
     let least = Expr::Int(0).minus(size);
     vec![Expr::call(ExprFn::Lt, vec![index.clone(), size.clone()]), Expr::call(ExprFn::Ge, vec![index.clone(), least])]
 }
