@@ -295,8 +295,7 @@ fn cosine_similarity(e: &mut dyn Emit, a: &ValArgs<'_>) -> Vals {
         let v = emit!(e, "aten.expand.default", v, common.clone())?;
         let n = emit!(e, "aten.linalg_vector_norm.default", v, 2, [dim], true)?;
         // PyTorch clamps where gradients are off, so the norm's gradient passes.
-        let clamped = emit!(e, "aten.detach.default", n)?;
-        let clamped = emit!(e, "aten.clamp_min.default", clamped, eps)?;
+        let clamped = emit!(e, "aten.clamp_min.default", n, eps)?;
         let n = emit!(e, "restride.with_history.default", clamped, n)?;
         e.div(v, n)
     };

@@ -439,7 +439,14 @@ pub(crate) static GRADS: Rules = &[
     (&["stack"], rule!(stack)),
     (&["block_diag"], rule!(block_diag)),
     (&["combinations"], rule!(combinations)),
-    (&["restride::with_history"], rule!(|c| c.set(1, c.grad()))),
+    (
+        &["restride::with_history"],
+        rule!(|c| {
+            // Argument 0 only provides elements.
+            c.zero(0);
+            c.set(1, c.grad());
+        }),
+    ),
     (&["repeat", "tile"], rule!(repeat)),
     (&["repeat_interleave.self_int"], rule!(interleave)),
     (&["roll"], rule!(roll)),
