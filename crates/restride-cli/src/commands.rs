@@ -117,9 +117,11 @@ fn inputs(screen: &Screen, program: &Program, args: &GivenArgs) -> Result<Option
     } else if let Some(seed) = args.seed() {
         // A TorchScript archive and a graph without types are recorded for types of their own.
         let types = args.types();
-        let drawn = match program.sample_inputs.is_some() || !program.symbols.is_empty() {
-            true if !types.is_empty() => restride::random_inputs_of(program, seed, &types)?,
-            _ => restride::random_inputs(program, seed)?,
+        let sized = program.sample_inputs.is_some() || !program.symbols.is_empty();
+        let drawn = if sized && !types.is_empty() {
+            restride::random_inputs_of(program, seed, &types)?
+        } else {
+            restride::random_inputs(program, seed)?
         };
         (format!("drawn from seed {seed}"), Some(drawn))
     } else if let Some(samples) = Inputs::from_samples(program) {

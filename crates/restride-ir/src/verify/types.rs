@@ -139,11 +139,13 @@ pub fn relay(program: &mut Program) {
         let graph = &program.graphs[id];
         let mut at = graph.clone();
         at.substitute(&witness);
-        let declared = at.values.clone();
         let changed = relay_graph(&mut at, strides);
-        let sized = |ty: &Type| ty.tensor().map(|t| (t.dtype, t.layout.sizes.clone()));
-        let (changed, others): (BTreeSet<_>, BTreeSet<_>) =
-            changed.into_iter().partition(|v| sized(&declared[*v].ty) == sized(&at.values[*v].ty));
+        let sized = |v: &ValueId| {
+            let (declared, made) = (graph.values[*v].ty.tensor()?, at.values[*v].ty.tensor()?);
+            let sizes = declared.layout.sizes.iter().map(|n| n.substitute(&witness));
+            Some(declared.dtype == made.dtype && sizes.eq(made.layout.sizes.iter().cloned()))
+        };
+        let (changed, others): (BTreeSet<_>, BTreeSet<_>) = changed.into_iter().partition(|v| sized(v) == Some(true));
         let laid = relaid(graph, &at, &changed, &witness).unwrap_or_default();
         let values = &mut program.graphs[id].values;
         laid.into_iter().for_each(|(v, ty)| values[v].ty = Type::Tensor(ty));

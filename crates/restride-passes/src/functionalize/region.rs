@@ -25,6 +25,28 @@ pub enum Extent<D> {
     },
 }
 
+impl<D: Dim> Extent<D> {
+    /// Whether two picks of a dimension are known to have no index in common.
+    pub fn apart(&self, other: &Extent<D>) -> bool {
+        let Some(((first, last, step), (start, end, stride))) = self.bounds().zip(other.bounds()) else { return false };
+        let skips = || Some(first.minus(&start).known()? % step.known().filter(|s| *s > 0)? != 0);
+        last.less(&start) == Some(true)
+            || end.less(&first) == Some(true)
+            || step.equals(&stride) == Some(true) && skips() == Some(true)
+    }
+
+    /// The first and last index and the step; `None` for a whole dimension.
+    fn bounds(&self) -> Option<(D, D, D)> {
+        match self {
+            Extent::Whole => None,
+            Extent::Index(i) => Some((i.clone(), i.clone(), D::from(1))),
+            Extent::Range { start, len, step } => {
+                Some((start.clone(), start.plus(&len.minus(&D::from(1)).times(step)), step.clone()))
+            }
+        }
+    }
+}
+
 /// A region as indices of its base.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Relation<D> {

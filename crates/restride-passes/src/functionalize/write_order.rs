@@ -213,7 +213,7 @@ fn same_or_apart(base: &TensorType, a: &TensorType, b: &TensorType) -> bool {
         return false;
     }
     let Some((x, y)) = relate(&base.layout, &a.layout).zip(relate(&base.layout, &b.layout)) else { return false };
-    if x.picks.iter().zip(&y.picks).any(|(x, y)| apart(x, y)) {
+    if x.picks.iter().zip(&y.picks).any(|(x, y)| x.apart(y)) {
         return true;
     }
     let stretched = |r: &Relation<Expr>| r.source.iter().zip(&a.layout.sizes).any(|(s, n)| s.is_none() && !n.is(1));
@@ -227,26 +227,4 @@ fn same_or_apart(base: &TensorType, a: &TensorType, b: &TensorType) -> bool {
         && !stretched(&x)
         && !stretched(&y)
         && x.picks.iter().zip(&y.picks).all(alike)
-}
-
-/// Whether two picks of a dimension have no index in common.
-fn apart(x: &Extent<Expr>, y: &Extent<Expr>) -> bool {
-    let (Some((first_x, last_x, step_x)), Some((first_y, last_y, step_y))) = (bounds(x), bounds(y)) else {
-        return false;
-    };
-    let skips = |step: &Expr| Some(first_x.minus(&first_y).known()? % step.known().filter(|s| *s > 0)? != 0);
-    last_x.less(&first_y) == Some(true)
-        || last_y.less(&first_x) == Some(true)
-        || step_x == step_y && skips(&step_x) == Some(true)
-}
-
-/// The first and last index and the step of a pick; `None` for a whole dimension.
-fn bounds(pick: &Extent<Expr>) -> Option<(Expr, Expr, Expr)> {
-    match pick {
-        Extent::Whole => None,
-        Extent::Index(i) => Some((i.clone(), i.clone(), Expr::Int(1))),
-        Extent::Range { start, len, step } => {
-            Some((start.clone(), start.plus(&len.minus(&Expr::Int(1)).times(step)), step.clone()))
-        }
-    }
 }

@@ -63,32 +63,30 @@ pub fn declare(exported: &ExportedProgram) -> Result<(Symbols, Vec<Symbol>)> {
 
 /// Names of the symbols that stand for where an input begins in its storage.
 fn offsets_of_inputs(graph: &model::FileGraph) -> BTreeSet<String> {
-    let types = graph.inputs.iter().flat_map(Argument::tensor_names).filter_map(|name| graph.tensor_values.get(name));
-    let (mut offsets, others) = (Mentioned::default(), Mentioned::default());
-    for ty in types {
-        for (number, mentioned) in std::iter::once((&ty.storage_offset, &offsets))
-            .chain(ty.sizes.iter().chain(&ty.strides).map(|n| (n, &others)))
-        {
-            if let SymNumber::AsExpr(e) = number {
-                let _ = expressions::parse(&e.expr_str, mentioned);
-            }
-        }
-    }
+    let names = graph.inputs.iter().flat_map(Argument::tensor_names);
+    let types: Vec<_> = names.filter_map(|name| graph.tensor_values.get(name)).collect();
+    let (offsets, others) = (Mentioned::default(), Mentioned::default());
+    mention(types.iter().map(|t| &t.storage_offset), &offsets);
+    mention(types.iter().flat_map(|t| t.sizes.iter().chain(&t.strides)), &others);
     let others = others.0.into_inner();
-    offsets.0.get_mut().retain(|name, _| !others.contains_key(name));
-    offsets.0.into_inner().into_keys().collect()
+    offsets.0.into_inner().into_keys().filter(|name| !others.contains_key(name)).collect()
 }
 
-/// Parses every expression of a graph for its symbols. An expression that cannot be read is refused later, at its node.
-fn collect(graph: &model::FileGraph, mentioned: &Mentioned) {
-    let tensors = graph.tensor_values.values();
-    let types = tensors.flat_map(|t| t.sizes.iter().chain(&t.strides).chain([&t.storage_offset]));
-    let numbers = [&graph.sym_int_values, &graph.sym_bool_values, &graph.sym_float_values];
-    for number in types.chain(numbers.into_iter().flat_map(|n| n.values())) {
+/// Parses numbers for their symbols. An expression that cannot be read is refused later, at its node.
+fn mention<'a>(numbers: impl Iterator<Item = &'a SymNumber>, mentioned: &Mentioned) {
+    for number in numbers {
         if let SymNumber::AsExpr(e) = number {
             let _ = expressions::parse(&e.expr_str, mentioned);
         }
     }
+}
+
+/// Parses every expression of a graph for its symbols.
+fn collect(graph: &model::FileGraph, mentioned: &Mentioned) {
+    let tensors = graph.tensor_values.values();
+    let types = tensors.flat_map(|t| t.sizes.iter().chain(&t.strides).chain([&t.storage_offset]));
+    let numbers = [&graph.sym_int_values, &graph.sym_bool_values, &graph.sym_float_values];
+    mention(types.chain(numbers.into_iter().flat_map(|n| n.values())), mentioned);
     bodies(graph).for_each(|body| collect(body, mentioned));
 }
 
