@@ -54,13 +54,13 @@ pub enum Arg<V = ValueId, S = Expr> {
 
 impl<V, S> Arg<V, S> {
     /// The values in this argument, in order.
-    pub fn values(&self) -> impl Iterator<Item = &V> + Clone {
+    pub fn values(&self) -> ArgValues<'_, V> {
         let (one, many): (Option<&V>, &[Option<V>]) = match self {
             Arg::Value(v) => (Some(v), &[]),
             Arg::Values(vs) => (None, vs),
             _ => (None, &[]),
         };
-        one.into_iter().chain(many.iter().flatten())
+        ArgValues { one, many: many.iter() }
     }
 
     /// The subgraph that this argument is.
@@ -78,19 +78,44 @@ impl<V, S> Arg<V, S> {
     }
 
     /// The same argument with values and numbers mapped.
+    ///
+    /// # Errors
+    /// The first of `value` and `scalar`.
     pub fn try_map<W, T, E>(
         &self,
         mut value: impl FnMut(&V) -> Result<W, E>,
         mut scalar: impl FnMut(&S) -> Result<T, E>,
     ) -> Result<Arg<W, T>, E> {
+        self.try_map_by(&mut value, &mut scalar)
+    }
+
+    /// [`Arg::try_map`], compiled once for all closures.
+    fn try_map_by<W, T, E>(
+        &self,
+        value: &mut dyn FnMut(&V) -> Result<W, E>,
+        scalar: &mut dyn FnMut(&S) -> Result<T, E>,
+    ) -> Result<Arg<W, T>, E> {
         Ok(match self {
             Arg::None => Arg::None,
             Arg::Value(v) => Arg::Value(value(v)?),
             Arg::Values(vs) => {
-                Arg::Values(vs.iter().map(|v| v.as_ref().map(&mut value).transpose()).collect::<Result<_, E>>()?)
+                let mut mapped = Vec::with_capacity(vs.len());
+                for v in vs {
+                    mapped.push(match v {
+                        Some(v) => Some(value(v)?),
+                        None => None,
+                    });
+                }
+                Arg::Values(mapped)
             }
             Arg::Scalar(s) => Arg::Scalar(scalar(s)?),
-            Arg::Scalars(ss) => Arg::Scalars(ss.iter().map(scalar).collect::<Result<_, E>>()?),
+            Arg::Scalars(ss) => {
+                let mut mapped = Vec::with_capacity(ss.len());
+                for s in ss {
+                    mapped.push(scalar(s)?);
+                }
+                Arg::Scalars(mapped)
+            }
             Arg::Complex(re, im) => Arg::Complex(*re, *im),
             Arg::Str(s) => Arg::Str(s.clone()),
             Arg::Strs(s) => Arg::Strs(s.clone()),
@@ -112,9 +137,10 @@ impl<V, S> Arg<V, S> {
         mut value: impl FnMut(&V) -> Result<W, E>,
         mut scalar: impl FnMut(&S) -> Result<T, E>,
     ) -> Result<Vec<Arg<W, T>>, E> {
+        let (value, scalar): (&mut dyn FnMut(&V) -> _, &mut dyn FnMut(&S) -> _) = (&mut value, &mut scalar);
         let mut out = Vec::with_capacity(args.len());
         for a in args {
-            out.push(a.try_map(&mut value, &mut scalar)?);
+            out.push(a.try_map_by(value, scalar)?);
         }
         Ok(out)
     }
@@ -127,6 +153,61 @@ impl<V, S> Arg<V, S> {
         let mapped: Result<_, std::convert::Infallible> = self.try_map(|v| Ok(value(v)), |s| Ok(s.clone()));
         match mapped {
             Ok(arg) => arg,
+        }
+    }
+}
+
+/// The values of an argument, in order: what [`Arg::values`] gives.
+#[derive(Clone, Debug)]
+pub struct ArgValues<'a, V> {
+    one: Option<&'a V>,
+    many: std::slice::Iter<'a, Option<V>>,
+}
+
+impl<'a, V> Iterator for ArgValues<'a, V> {
+    type Item = &'a V;
+
+    fn next(&mut self) -> Option<&'a V> {
+        if let Some(v) = self.one.take() {
+            return Some(v);
+        }
+        loop {
+            if let Some(v) = self.many.next()? {
+                return Some(v);
+            }
+        }
+    }
+
+    fn size_hint(&self) -> (usize, Option<usize>) {
+        let one = usize::from(self.one.is_some());
+        (one, Some(one + self.many.len()))
+    }
+}
+
+/// The values of several arguments, in order: what [`crate::Node::operands`] gives. One function for all loops over them, most of
+/// which are compiled for size.
+#[derive(Clone, Debug)]
+pub struct ArgsValues<'a> {
+    rest: std::slice::Iter<'a, Arg>,
+    now: ArgValues<'a, ValueId>,
+}
+
+impl<'a> ArgsValues<'a> {
+    /// The values of these arguments.
+    pub fn of(args: &'a [Arg]) -> ArgsValues<'a> {
+        ArgsValues { rest: args.iter(), now: ArgValues { one: None, many: [].iter() } }
+    }
+}
+
+impl Iterator for ArgsValues<'_> {
+    type Item = ValueId;
+
+    fn next(&mut self) -> Option<ValueId> {
+        loop {
+            if let Some(&v) = self.now.next() {
+                return Some(v);
+            }
+            self.now = self.rest.next()?.values();
         }
     }
 }

@@ -1,7 +1,7 @@
 //! Graphs of operator calls in SSA form.
 
 use crate::arena::id_type;
-use crate::{Arg, IdArena, Op, TensorType, Type};
+use crate::{Arg, ArgsValues, IdArena, Op, TensorType, Type};
 use smallvec::SmallVec;
 use std::sync::Arc;
 
@@ -99,8 +99,8 @@ pub struct Node {
 
 impl Node {
     /// Operands in order, repeats included.
-    pub fn operands(&self) -> impl Iterator<Item = ValueId> + '_ {
-        self.args.iter().flat_map(|a| a.values().copied())
+    pub fn operands(&self) -> ArgsValues<'_> {
+        ArgsValues::of(&self.args)
     }
     /// Subgraphs among the arguments, in order.
     pub fn bodies(&self) -> impl DoubleEndedIterator<Item = GraphId> + '_ {
@@ -171,7 +171,7 @@ impl Graph {
         self.values[v].ty.tensor().expect("the value is a tensor")
     }
     /// Returned values in order, repeats included.
-    pub fn output_values(&self) -> impl Iterator<Item = ValueId> + '_ {
-        self.outputs.iter().flat_map(|a| a.values().copied())
+    pub fn output_values(&self) -> ArgsValues<'_> {
+        ArgsValues::of(&self.outputs)
     }
 }

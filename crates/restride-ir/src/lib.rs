@@ -44,7 +44,7 @@ mod verify;
 mod write_order;
 
 pub use arena::{Id, IdArena, Table};
-pub use arg::{Arg, Args, Ints, MemoryFormat, Operands};
+pub use arg::{Arg, ArgValues, Args, ArgsValues, Ints, MemoryFormat, Operands};
 pub use collective::{Exchange, Pattern, ReduceOp};
 pub use conditions::{Conditions, size_apart, within};
 pub use eager_results::dense_like;

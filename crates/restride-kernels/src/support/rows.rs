@@ -156,30 +156,38 @@ impl Rows {
         if self.empty {
             return Ok(());
         }
-        let (outer, steps) = (&self.outer[..], &self.steps[..]);
-        let mut at = Steps::from_slice(&self.start);
-        let at = &mut at[..];
-        let mut index: PerDim<usize> = PerDim::from_elem(0, outer.len());
-        let index = &mut index[..];
+        let (mut at, mut index) = self.begin();
         // `f` is called in one place, so that it becomes part of the loop.
         loop {
-            f(at)?;
-            let mut d = outer.len();
-            loop {
-                if d == 0 {
-                    return Ok(());
-                }
-                d -= 1;
-                let steps = &steps[d * at.len()..][..at.len()];
-                index[d] += 1;
-                if index[d] < outer[d] {
-                    at.iter_mut().zip(steps).for_each(|(a, s)| *a += s);
-                    break;
-                }
-                at.iter_mut().zip(steps).for_each(|(a, s)| *a -= s * (outer[d] as isize - 1));
-                index[d] = 0;
+            f(&at)?;
+            if !self.advance(&mut at, &mut index) {
+                return Ok(());
             }
         }
+    }
+
+    /// The first row's cells and index. Like [`Rows::advance`] compiled once, not with each of hundreds of loops.
+    #[inline(never)]
+    fn begin(&self) -> (Steps, PerDim<usize>) {
+        (Steps::from_slice(&self.start), PerDim::from_elem(0, self.outer.len()))
+    }
+
+    /// Goes on to the next row, if there is one.
+    #[inline(never)]
+    fn advance(&self, at: &mut [isize], index: &mut [usize]) -> bool {
+        let mut d = index.len();
+        while d > 0 {
+            d -= 1;
+            let steps = &self.steps[d * at.len()..][..at.len()];
+            index[d] += 1;
+            if index[d] < self.outer[d] {
+                at.iter_mut().zip(steps).for_each(|(a, s)| *a += s);
+                return true;
+            }
+            at.iter_mut().zip(steps).for_each(|(a, s)| *a -= s * (self.outer[d] as isize - 1));
+            index[d] = 0;
+        }
+        false
     }
 }
 
