@@ -16,7 +16,7 @@ const SHARED: usize = 1 << 14;
 const BLOCK: usize = 4096;
 
 /// The layout with channels last, if memory is in that order.
-fn channels_last(l: &Layout) -> Option<Layout> {
+pub(super) fn channels_last(l: &Layout) -> Option<Layout> {
     let dims: Dims<i64> = std::iter::once(0).chain(2..l.rank() as i64).chain([1]).collect();
     l.permute(&dims).ok().filter(Layout::is_contiguous)
 }

@@ -2,11 +2,14 @@
 //! the elements.
 
 pub mod backward;
+mod beside;
 mod channels;
 mod factors;
+mod group;
 mod moments;
 pub mod softmax;
 
+use crate::norm::beside::{ChannelsBeside, TogetherRuns, channels_beside, moments_room};
 use crate::norm::channels::{scale_channels, scale_room};
 use crate::norm::moments::{COLUMNS, ColumnMoments, Moments, NormParts, distance_sums, moments, run_sum, wide_moments};
 use crate::norm::softmax::{rows_room, rowwise, sum};
@@ -16,6 +19,7 @@ use crate::support::pack::{Compute, Stored, Target, compute_room, pack, packed_r
 use crate::support::par;
 use crate::support::scratch::{self, Temp};
 pub use factors::row_factors;
+pub use group::{group_norm, group_norm_room};
 use restride_tensor::{DType, View, ViewMut};
 
 /// A row of `layer_norm` in its own memory; the result has its moments.
@@ -238,9 +242,15 @@ pub fn batch_norm_train(
                 isa::run(ColumnMoments { data: &data, channels, first: k * COLUMNS, to: m });
             });
         } else {
-            let parts = NormParts { run: inner, step: inner * channels, runs: x.sizes()[0] as usize, row: inner, channels };
+            let (step, runs) = (inner * channels, x.sizes()[0] as usize);
+            let parts = NormParts { run: inner, part: inner, step, runs, row: inner, channels };
             written = parts.normalise::<T, f64>(x, out, &mut found, &factors, threads);
-            if !written {
+            if let Some(beside) = channels_beside(x).filter(|_| !written) {
+                // SAFETY: the same cells in another order.
+                let data = pack::<T>(&unsafe { x.with_layout(&beside) });
+                let of = ChannelsBeside { data: &data, positions: inner, channels };
+                of.moments(TogetherRuns::Channel, &mut found, threads);
+            } else if !written {
                 let data = pack::<T>(x);
                 par::pieces(threads, &mut found, 1, &|c, m| {
                     let runs = data.chunks(inner.max(1)).skip(c).step_by(channels);
@@ -275,7 +285,7 @@ pub fn batch_norm_train_room(x: Stored<'_>, out: Stored<'_>) -> usize {
     let channels = x.1.sizes.get(1).map_or(0, |&n| n as usize);
     // Moments, mean, deviation, weight, bias, running statistics as they are and as they become, factors.
     let sums = scratch::room::<Moments>(channels) + 11 * scratch::room::<f64>(channels);
-    sums + packed_room(x) + scale_room(x, out)
+    sums + moments_room(x) + scale_room(x, out)
 }
 
 /// Layer normalisation over the last elements of each row of `len`. The result may share the memory of `x` index by index.
@@ -320,54 +330,6 @@ pub fn layer_norm_room(
         + rows_room(x, len, out)
         + scratch::room::<Moments>(rows)
         + scratch::room::<f64>(rows)
-}
-
-/// Group normalisation: `x` is N × C × …, with `groups` groups of channels. Mean and inverse standard deviation are
-/// written where asked for.
-pub fn group_norm(
-    x: &View<'_>,
-    groups: usize,
-    affine_: Affine<'_>,
-    eps: f64,
-    out: &ViewMut<'_>,
-    stats: (Option<&ViewMut<'_>>, Option<&ViewMut<'_>>),
-    threads: usize,
-) -> Result<(), String> {
-    let channels = x.sizes()[1] as usize;
-    let inner: usize = x.sizes()[2..].iter().map(|&n| n as usize).product();
-    let len = channels / groups * inner;
-    with_compute!(float out.dtype(), T => {
-        let rows = x.sizes()[0] as usize * groups;
-        let mut found = Temp::filled(rows, Moments::default());
-        let (w, b) = (numbers(affine_.weight.as_ref()), numbers(affine_.bias.as_ref()));
-        let factors = |m: &Moments, c: usize| {
-            let (scale, shift) = m.factors((len, eps), (w.as_deref(), b.as_deref()), c);
-            (T::of(scale), T::of(shift))
-        };
-        let parts = NormParts { run: len, step: 0, runs: 1, row: inner, channels };
-        if !parts.normalise::<T, T>(x, out, &mut found, &factors, threads) {
-            {
-                let data = pack::<T>(x);
-                par::pieces(threads, &mut found, 1, &|i, m| m[0] = moments(std::iter::once(&data[i * len..][..len]), len));
-            }
-            rowwise::<T>(x, out, inner, threads, &|i, row| {
-                let (scale, shift) = factors(&found[i / (channels / groups)], i % channels);
-                isa::run(Scaled::One(row, scale, shift));
-            });
-        }
-        put(stats.0, found.iter().map(|m| m.mean));
-        put(stats.1, found.iter().map(|m| m.rstd(len, eps)));
-    });
-    Ok(())
-}
-
-/// Scratch bytes of [`group_norm`].
-pub fn group_norm_room(x: Stored<'_>, groups: usize, out: Stored<'_>) -> usize {
-    let (rows, channels) = (x.1.sizes[0] as usize * groups, x.1.sizes[1] as usize);
-    let inner = x.1.sizes[2..].iter().product::<i64>() as usize;
-    // Weight, bias and written statistics, besides the moments.
-    let numbers = 2 * scratch::room::<f64>(channels) + scratch::room::<f64>(rows);
-    scratch::room::<Moments>(rows) + numbers + packed_room(x).max(rows_room(x, inner, out))
 }
 
 /// Division by the root of the mean square over the last `len` elements. The result may share the memory of `x` index by index.
@@ -469,8 +431,12 @@ mod tests {
         (0..n).map(|i| ((i * 7919) % 101) as f32 * 0.13 - 4.0).collect()
     }
     fn laid(perm: &[usize], sizes: &[i64]) -> RawTensor {
+        scaled(perm, sizes, 1.0)
+    }
+    fn scaled(perm: &[usize], sizes: &[i64], by: f32) -> RawTensor {
         let t = RawTensor::zeros(DType::F32, Layout::permuted(sizes, perm));
-        crate::support::pack::unpack(&data(t.numel()), &t.write().view_mut());
+        let data: Vec<f32> = data(t.numel()).into_iter().map(|x| x * by).collect();
+        crate::support::pack::unpack(&data, &t.write().view_mut());
         t
     }
     fn bits(t: &RawTensor) -> Vec<u32> {
@@ -503,35 +469,48 @@ mod tests {
         }
     }
 
+    /// Short channels, ones that are summed alone and in several parts, more than are summed at once, and squares that overflow.
     #[test]
     fn bits_do_not_depend_on_strides_or_threads() {
-        let sizes = [2, 6, 5, 7];
+        for (sizes, by) in [
+            ([2, 6, 5, 7], 1.0),
+            ([2, 6, 17, 16], 1.0),
+            ([1, 36, 50, 47], 1.0),
+            ([2, 6, 16, 16], 1e25),
+            ([3, 6, 4, 4], 1e25),
+        ] {
+            bits_depend_on_sizes_alone(sizes, by);
+        }
+    }
+
+    fn bits_depend_on_sizes_alone(sizes: [i64; 4], by: f32) {
         let mut want: Vec<Option<Vec<u32>>> = vec![None; 4];
-        let w = laid(&[0], &[6]);
+        let w = laid(&[0], &[sizes[1]]);
         let w = w.read();
         let affine = Affine { weight: Some(w.view()), bias: Some(w.view()) };
+        let inner = (sizes[2] * sizes[3]) as usize;
         for perm in [[0, 1, 2, 3], [0, 2, 3, 1], [3, 1, 0, 2], [2, 0, 3, 1]] {
             for threads in [1, 3] {
-                let x = laid(&perm, &sizes);
+                let x = scaled(&perm, &sizes, by);
                 let mut check = |k: usize, run: &dyn Fn(&ViewMut<'_>)| {
                     let out = RawTensor::zeros(DType::F32, Layout::permuted(&sizes, &perm));
                     run(&out.write().view_mut());
                     let got = bits(&out);
-                    assert!(want[k].get_or_insert(got.clone()) == &got, "{k} {perm:?} {threads}");
+                    assert!(want[k].get_or_insert(got.clone()) == &got, "{k} {perm:?} {sizes:?} {threads}");
                 };
                 check(0, &|o| {
                     batch_norm_train(&x.read().view(), affine, 1e-5, o, &BatchStats::default(), threads).unwrap()
                 });
                 check(1, &|o| {
-                    layer_norm(&x.read().view(), 35, Affine::default(), 1e-5, o, (None, None), threads).unwrap()
+                    layer_norm(&x.read().view(), inner, Affine::default(), 1e-5, o, (None, None), threads).unwrap()
                 });
                 check(2, &|o| group_norm(&x.read().view(), 3, affine, 1e-5, o, (None, None), threads).unwrap());
-                check(3, &|o| rms_norm(&x.read().view(), 7, None, 1e-5, o, None, threads).unwrap());
+                check(3, &|o| rms_norm(&x.read().view(), sizes[3] as usize, None, 1e-5, o, None, threads).unwrap());
                 // In place gives the same.
                 let apart = RawTensor::zeros(DType::F32, x.layout().clone());
                 layer_norm(
                     &x.read().view(),
-                    7,
+                    sizes[3] as usize,
                     Affine::default(),
                     1e-5,
                     &apart.write().view_mut(),
@@ -542,7 +521,7 @@ mod tests {
                 let both = restride_tensor::Access::of([&x], [&x]).unwrap();
                 // SAFETY: a row is read before it is written.
                 let (from, to) = unsafe { (both.view(&x), both.view_mut(&x)) };
-                layer_norm(&from, 7, Affine::default(), 1e-5, &to, (None, None), threads).unwrap();
+                layer_norm(&from, sizes[3] as usize, Affine::default(), 1e-5, &to, (None, None), threads).unwrap();
                 drop(both);
                 assert_eq!(bits(&x), bits(&apart));
             }

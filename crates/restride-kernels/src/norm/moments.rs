@@ -64,7 +64,7 @@ pub(super) fn wide_moments<'a, T: Real>(runs: impl Iterator<Item = &'a [T]> + Cl
 }
 
 /// Elements whose sums are of their own type; sums of more are doubles.
-const NARROW: usize = 2048;
+pub(super) const NARROW: usize = 2048;
 
 /// The sum of a run; or the sums of its distances from a number, and of their squares.
 struct RunSums<'a, T>(&'a [T], Option<T>);
@@ -89,10 +89,12 @@ pub(super) fn run_sum<T: Real>(run: &[T]) -> f64 {
     total
 }
 
+/// The parts of [`distance_sums`].
+pub(super) const PARTS: usize = 32;
+
 /// Sums of the distances from a number, and of their squares, in interleaved parts.
 #[inline(always)]
 pub(super) fn distance_sums<T: Real>(run: &[T], near: T) -> [f64; 2] {
-    const PARTS: usize = 32;
     let mut totals = [0.0; 2];
     for part in run.chunks(NARROW) {
         let (mut apart, mut squares) = ([T::zero(); PARTS], [T::zero(); PARTS]);
@@ -162,7 +164,7 @@ impl<T: Real> isa::Work for ColumnMoments<'_, T> {
 }
 
 /// The sum of a run, or of its squared distances from a mean.
-struct Distances<'a, T>(&'a [T], Option<f64>);
+pub(super) struct Distances<'a, T>(pub(super) &'a [T], pub(super) Option<f64>);
 impl<T: Real> isa::Work for Distances<'_, T> {
     type Out = f64;
     const WIDEST: bool = size_of::<T>() == 4;
@@ -186,8 +188,10 @@ pub(super) fn distances<T: Real>(run: &[T], mean: f64) -> f64 {
 /// The parts of a contiguous tensor that are normalised together: each has runs of elements, at a distance, and all elements of a row
 /// are of one channel.
 pub(super) struct NormParts {
-    /// Elements of a run; the first one of a part is behind that of the part before.
+    /// Elements of a run.
     pub(super) run: usize,
+    /// From the first run of a part to that of the next one.
+    pub(super) part: usize,
     /// From a run of a part to its next one.
     pub(super) step: usize,
     /// Runs of a part.
@@ -223,7 +227,7 @@ impl NormParts {
         let threads = if out.numel() < 1 << 14 { 1 } else { threads };
         par::pieces(threads, found, 1, &|part, m| {
             let (src, dst) = shared.get();
-            let start = |k: usize| part * self.run + k * self.step;
+            let start = |k: usize| part * self.part + k * self.step;
             // SAFETY: runs of this part, which nothing writes meanwhile.
             let run = |k: usize| unsafe { std::slice::from_raw_parts(src.add(start(k)), self.run) };
             m[0] = moments((0..self.runs).map(run), self.run * self.runs);

@@ -7,7 +7,7 @@
 mod beside;
 pub mod cumulative;
 pub mod distance;
-mod joined;
+pub(crate) mod joined;
 mod log_sum_exp;
 pub mod parts;
 pub mod pick;
