@@ -3,8 +3,9 @@
 use crate::support::convert::{element, with_word};
 use crate::support::pack::{Compute as _, Stored, Target, pack, packed_rooms, with_compute};
 use crate::support::par;
+use crate::support::rows::slowest_first;
 use crate::support::scratch::Temp;
-use restride_tensor::{Scalar, View, ViewMut};
+use restride_tensor::{Dims, Layout, PerDim, Scalar, View, ViewMut};
 
 /// In a map: an index that reads nothing and gets the fill.
 pub const HOLE: usize = usize::MAX;
@@ -27,15 +28,18 @@ pub fn remap(
     if out.numel() == 0 {
         return Ok(());
     }
-    if !in_place((x.dtype(), x.layout()), (out.dtype(), out.layout())) {
+    let Some(order) = common_order((x.dtype(), x.layout()), (out.dtype(), out.layout())) else {
+        let maps: PerDim<&[usize]> = maps.iter().map(|m| &m[..]).collect();
         with_compute!(any out.dtype(), T => {
             let data = pack::<T>(x);
             let mut target = Target::<T>::new(out);
-            run::<T>(&data, x.sizes(), maps, T::from_scalar(fill), target.slice(), threads);
+            run::<T>(&data, x.sizes(), &maps, T::from_scalar(fill), target.slice(), threads);
             target.finish();
         });
         return Ok(());
-    }
+    };
+    let sizes: PerDim<i64> = order.iter().map(|&d| x.sizes()[d]).collect();
+    let maps: PerDim<&[usize]> = order.iter().map(|&d| &maps[d][..]).collect();
     let hole = element(out.dtype(), fill);
     with_word!(out.dtype(), W => {
         let from = (x.base() as *const W).wrapping_offset(x.layout().offset as isize);
@@ -48,30 +52,27 @@ pub fn remap(
                 hole.as_ptr().cast::<W>().read(),
             )
         };
-        run::<W>(data, x.sizes(), maps, hole, target, threads);
+        run::<W>(data, &sizes, &maps, hole, target, threads);
     });
     Ok(())
 }
 
-/// Whether elements are moved as they are from memory to memory.
-fn in_place(x: Stored<'_>, out: Stored<'_>) -> bool {
-    x.0 == out.0 && x.1.is_contiguous() && out.1.is_contiguous()
+/// The dimensions in the order of both memories, slowest first, where elements are moved as they are from memory to memory.
+fn common_order(x: Stored<'_>, out: Stored<'_>) -> Option<PerDim<usize>> {
+    let plain = x.1.is_contiguous() && out.1.is_contiguous();
+    let order = if plain { (0..out.1.rank()).collect() } else { slowest_first(out.1) };
+    let dims: Dims<i64> = order.iter().map(|&d| d as i64).collect();
+    let dense = |l: &Layout| l.permute(&dims).is_ok_and(|l| l.is_contiguous());
+    (x.0 == out.0 && dense(x.1) && dense(out.1)).then_some(order)
 }
 
 /// Scratch bytes of [`remap`].
 pub fn remap_room(x: Stored<'_>, out: Stored<'_>) -> usize {
-    if in_place(x, out) { 0 } else { packed_rooms([(out.0, x.1), out]) }
+    if common_order(x, out).is_some() { 0 } else { packed_rooms([(out.0, x.1), out]) }
 }
 
-fn run<T: Copy + Send + Sync>(
-    data: &[T],
-    sizes: &[i64],
-    maps: &[Temp<usize>],
-    fill: T,
-    target: &mut [T],
-    threads: usize,
-) {
-    let Some((row, outer)) = maps.split_last() else {
+fn run<T: Copy + Send + Sync>(data: &[T], sizes: &[i64], maps: &[&[usize]], fill: T, target: &mut [T], threads: usize) {
+    let Some((&row, outer)) = maps.split_last() else {
         target[0] = data[0];
         return;
     };
@@ -81,7 +82,7 @@ fn run<T: Copy + Send + Sync>(
     let (from, to) = (row.get(start).copied().unwrap_or(0), start + run);
     let once = [0];
     // Of a run of rows, the last of the outer dimensions is walked over; the others choose the plane.
-    let (lines, outer) = outer.split_last().map_or((&once[..], outer), |(lines, outer)| (&lines[..], outer));
+    let (lines, outer) = outer.split_last().map_or((&once[..], outer), |(&lines, outer)| (lines, outer));
     let height = if maps.len() > 1 { sizes[maps.len() - 2] as usize } else { 1 };
     let plane = |number: usize| {
         let (mut rest, mut base, mut step) = (number, 0, 1);
@@ -178,6 +179,26 @@ mod tests {
                 let got = out.get(&[at as i64 / 6, at as i64 % 6]).as_i64();
                 assert_eq!(got, if w == 0 { 7 } else { w }, "{at}");
             }
+        }
+    }
+
+    #[test]
+    fn elements_move_in_the_order_of_both_memories() {
+        let maps = [&[1, 0][..], &[0, 1, 2], &[HOLE, 0, 0, 1], &[2, 2, 0, HOLE, 1]].map(Temp::copied);
+        let run = |from: [usize; 4], to: [usize; 4]| {
+            let x = RawTensor::zeros(DType::I32, Layout::permuted(&[2, 3, 2, 3], &from));
+            crate::support::pack::unpack(&(1i64..=36).collect::<Vec<_>>(), &x.write().view_mut());
+            let out = RawTensor::zeros(DType::I32, Layout::permuted(&[2, 3, 4, 5], &to));
+            let lies = (x.dtype(), x.layout());
+            assert_eq!(common_order(lies, (out.dtype(), out.layout())).is_some(), from == to);
+            remap(&x.read().view(), &maps, Scalar::Int(-1), &out.write().view_mut(), 2).unwrap();
+            out.to_elements::<i32>()
+        };
+        let (first, last) = ([0, 1, 2, 3], [0, 2, 3, 1]);
+        let want = run(first, first);
+        assert_eq!(want[5..10], [21, 21, 19, -1, 20]);
+        for (from, to) in [(last, last), (first, last), (last, first), ([3, 1, 0, 2], [3, 1, 0, 2])] {
+            assert_eq!(run(from, to), want, "{from:?} {to:?}");
         }
     }
 }

@@ -1,6 +1,5 @@
 //! Moments of channels that lie side by side in memory (channels-last): to the bit those of the same elements in rows.
 
-use super::channels::channels_last;
 use super::moments::{Distances, Moments, NARROW, PARTS};
 use crate::reduce::joined::side;
 use crate::support::array;
@@ -8,6 +7,7 @@ use crate::support::isa;
 use crate::support::number::Real;
 use crate::support::pack::{Stored, packed_room};
 use crate::support::par;
+use crate::support::rows::channels_last;
 use crate::support::scratch::{Temp, room};
 use restride_tensor::{DType, Layout, View};
 

@@ -7,19 +7,13 @@ use crate::support::isa;
 use crate::support::number::Real;
 use crate::support::pack::{Compute, Stored, is_compute};
 use crate::support::par::{self, EvenParts};
-use crate::support::rows::Rows;
-use restride_tensor::{Dims, Layout, PerDim, View, ViewMut};
+use crate::support::rows::{Rows, channels_last};
+use restride_tensor::{Layout, PerDim, View, ViewMut};
 
 /// Elements that are worth a thread.
 const SHARED: usize = 1 << 14;
 /// Elements that stay in a cache while the channels of a block are visited one run after the other.
 const BLOCK: usize = 4096;
-
-/// The layout with channels last, if memory is in that order.
-pub(super) fn channels_last(l: &Layout) -> Option<Layout> {
-    let dims: Dims<i64> = std::iter::once(0).chain(2..l.rank() as i64).chain([1]).collect();
-    l.permute(&dims).ok().filter(Layout::is_contiguous)
-}
 
 /// Whether the channels of each position are side by side in operand and result.
 fn is_by_position(x: Stored<'_>, out: Stored<'_>) -> bool {

@@ -1,7 +1,7 @@
 //! Walks over several layouts of equal sizes at once, a row at a time.
 
 use crate::support::scratch::Temp;
-use restride_tensor::{Layout, PerDim, View, ViewMut, by_stride};
+use restride_tensor::{Dims, Layout, PerDim, View, ViewMut, by_stride};
 use smallvec::SmallVec;
 
 /// One for each layout.
@@ -192,10 +192,16 @@ impl Rows {
 }
 
 /// Dimensions, the one of the largest strides first.
-fn slowest_first(layout: &Layout) -> PerDim<usize> {
+pub(crate) fn slowest_first(layout: &Layout) -> PerDim<usize> {
     let mut order: PerDim<usize> = (0..layout.rank()).collect();
     by_stride(&mut order, |d| layout.strides[d]);
     order
+}
+
+/// The layout with channels last, if memory is in that order.
+pub(crate) fn channels_last(l: &Layout) -> Option<Layout> {
+    let dims: Dims<i64> = std::iter::once(0).chain(2..l.rank() as i64).chain([1]).collect();
+    l.permute(&dims).ok().filter(Layout::is_contiguous)
 }
 
 /// Whether each stride steps over all that the faster dimensions reach: no cell is written twice.

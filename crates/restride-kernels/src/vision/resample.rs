@@ -1,11 +1,13 @@
 //! Linear, cubic and antialiased scaling: every element of the result is a weighted sum of a few of the operand's
 //! along each of the last dimensions.
 
+use crate::support::isa;
 use crate::support::number::Real;
 use crate::support::pack::{Stored, Target, compute_room, pack, packed_room, with_compute};
 use crate::support::par;
+use crate::support::rows::channels_last;
 use crate::support::scratch::{Temp, room};
-use restride_tensor::{DType, View, ViewMut};
+use restride_tensor::{DType, Layout, View, ViewMut};
 use smallvec::SmallVec;
 
 /// Indices and weights that each index of the result reads in one dimension.
@@ -199,14 +201,25 @@ fn antialias<T: Real>(s: &Scaling, ratio: T, i: usize, taps: &mut [(usize, T)]) 
     taps.len()
 }
 
+/// Operand and result with channels last, and how many there are, where both memories are in that order.
+fn beside(x: &Layout, scalings: &[Scaling], out: &Layout) -> Option<(Layout, Layout, usize)> {
+    let several = x.rank() == scalings.len() + 2 && x.sizes[1] > 1 && !x.is_contiguous();
+    let (from, to) = several.then(|| channels_last(x).zip(channels_last(out))).flatten()?;
+    Some((from, to, x.sizes[1] as usize))
+}
+
 /// Scratch bytes of [`resample`].
 pub fn resample_room(x: Stored<'_>, scalings: &[Scaling], out: Stored<'_>) -> usize {
     fn of<T: Real>(s: &Scaling) -> usize {
         room::<usize>(s.output + 1) + room::<(usize, T)>(s.output.saturating_mul(s.most::<T>()))
     }
     let each = |s: &Scaling| if out.0 == DType::F64 { of::<f64>(s) } else { of::<f32>(s) };
-    let line = scalings.last().map_or(0, |s| compute_room(out.0, s.input as i64));
-    scalings.iter().map(each).sum::<usize>() + packed_room(x) + packed_room(out) + line
+    let taps: usize = scalings.iter().map(each).sum();
+    let line = |wide: usize| scalings.last().map_or(0, |s| compute_room(out.0, (s.input * wide) as i64));
+    taps + match beside(x.1, scalings, out.1) {
+        Some((from, to, wide)) => packed_room((x.0, &from)) + packed_room((out.0, &to)) + line(wide),
+        None => packed_room(x) + packed_room(out) + line(1),
+    }
 }
 
 /// Scales the last `scalings.len()` dimensions (at most three). Their sizes in operand and result are those of the
@@ -215,11 +228,19 @@ pub fn resample(x: &View<'_>, scalings: &[Scaling], out: &ViewMut<'_>, threads: 
     if out.numel() == 0 {
         return Ok(());
     }
-    with_compute!(float out.dtype(), T => run::<T>(x, scalings, out, threads));
+    with_compute!(float out.dtype(), T => match beside(x.layout(), scalings, out.layout()) {
+        Some((from, to, wide)) => {
+            // SAFETY: the same cells in another order.
+            let (x, out) = unsafe { (x.with_layout(&from), out.with_layout(&to)) };
+            run::<T>(&x, scalings, wide, &out, threads);
+        }
+        None => run::<T>(x, scalings, 1, out, threads),
+    });
     Ok(())
 }
 
-fn run<T: Real>(x: &View<'_>, scalings: &[Scaling], out: &ViewMut<'_>, threads: usize) {
+/// `wide` numbers at each position.
+fn run<T: Real>(x: &View<'_>, scalings: &[Scaling], wide: usize, out: &ViewMut<'_>, threads: usize) {
     let Some((last, outer)) = scalings.split_last() else { return };
     let row = Taps::<T>::new(last);
     let outer: SmallVec<[(usize, Taps<T>); 2]> = outer.iter().map(|s| (s.input, Taps::new(s))).collect();
@@ -228,8 +249,8 @@ fn run<T: Real>(x: &View<'_>, scalings: &[Scaling], out: &ViewMut<'_>, threads: 
     let plane: usize = scalings.iter().map(|s| s.input).product();
     let lines: usize = outer.iter().map(|(_, t)| t.len()).product();
     let mut target = Target::<T>::new(out);
-    par::pieces(threads, target.slice(), row.len(), &|r, dst| {
-        let src = &data[r / lines * plane..][..plane];
+    par::pieces(threads, target.slice(), row.len() * wide, &|r, dst| {
+        let src = &data[r / lines * plane * wide..][..plane * wide];
         // The lines of the operand that this line of the result mixes, the last of the outer dimensions fastest.
         let mut rest = lines;
         let here: SmallVec<[(usize, &[(usize, T)]); 2]> = outer
@@ -248,14 +269,23 @@ fn run<T: Real>(x: &View<'_>, scalings: &[Scaling], out: &ViewMut<'_>, threads: 
                 (at * n + i, w * v)
             })
         };
-        let line = |at: usize| &src[at * last.input..][..last.input];
-        let mut mixed = Temp::filled(last.input, T::zero());
-        for (k, (at, w)) in (0..count).map(|k| (k, mix(k))) {
-            if k == 0 {
-                mixed.iter_mut().zip(line(at)).for_each(|(m, &x)| *m = w * x);
-            } else {
-                mixed.iter_mut().zip(line(at)).for_each(|(m, &x)| *m += w * x);
+        let mut mixed = Temp::filled(last.input * wide, T::zero());
+        for k in 0..count {
+            let (at, by) = mix(k);
+            let line = &src[at * last.input * wide..][..last.input * wide];
+            isa::run(MixLine { to: &mut mixed, line, by, first: k == 0 });
+        }
+        if wide > 1 {
+            for (i, to) in dst.chunks_exact_mut(wide).enumerate() {
+                let of = row.of(i);
+                if of.is_empty() {
+                    to.fill(T::zero());
+                }
+                for (k, &(j, by)) in of.iter().enumerate() {
+                    isa::run(MixLine { to, line: &mixed[j * wide..][..wide], by, first: k == 0 });
+                }
             }
+            return;
         }
         if pairs {
             for (d, of) in dst.iter_mut().zip(row.taps.chunks_exact(2)) {
@@ -272,9 +302,30 @@ fn run<T: Real>(x: &View<'_>, scalings: &[Scaling], out: &ViewMut<'_>, threads: 
     target.finish();
 }
 
+/// Adds a line times a factor, or begins with it.
+struct MixLine<'a, T> {
+    to: &'a mut [T],
+    line: &'a [T],
+    by: T,
+    first: bool,
+}
+impl<T: Real> isa::Work for MixLine<'_, T> {
+    type Out = ();
+    const WIDEST: bool = false;
+    #[inline(always)]
+    fn run(self) {
+        let (pairs, by) = (self.to.iter_mut().zip(self.line), self.by);
+        match self.first {
+            true => pairs.for_each(|(to, &x)| *to = by * x),
+            false => pairs.for_each(|(to, &x)| *to += by * x),
+        }
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+    use restride_tensor::RawTensor;
 
     fn scaling(filter: Filter, input: usize, output: usize, align_corners: bool) -> Scaling {
         Scaling { filter, input, output, align_corners, scale: None }
@@ -303,5 +354,23 @@ mod tests {
         let taps = Taps::<f64>::new(&scaling(Filter::Linear, 3, 5, true));
         let at: Vec<f64> = (0..5).map(|i| taps.of(i).iter().map(|&(j, w)| j as f64 * w).sum()).collect();
         assert_eq!(at, [0.0, 0.5, 1.0, 1.5, 2.0]);
+    }
+
+    #[test]
+    fn channels_last_has_the_bits_of_channels_first() {
+        let data: Vec<f32> = (0..2 * 5 * 4 * 6).map(|i| ((i * 7919) % 101) as f32 * 0.13 - 4.0).collect();
+        for filter in [Filter::Linear, Filter::Cubic, Filter::LinearAntialias] {
+            let scalings = [scaling(filter, 4, 7, false), scaling(filter, 6, 3, false)];
+            let run = |perm: [usize; 4]| {
+                let x = RawTensor::zeros(DType::F32, Layout::permuted(&[2, 5, 4, 6], &perm));
+                crate::support::pack::unpack(&data, &x.write().view_mut());
+                let out = RawTensor::zeros(DType::F32, Layout::permuted(&[2, 5, 7, 3], &perm));
+                resample(&x.read().view(), &scalings, &out.write().view_mut(), 2).unwrap();
+                out.to_elements::<f32>()
+            };
+            let first = run([0, 1, 2, 3]);
+            assert_eq!(run([0, 2, 3, 1]), first, "{filter:?}");
+            assert!(first.iter().any(|&x| x != 0.0));
+        }
     }
 }
