@@ -9,19 +9,21 @@ mod outer;
 pub mod packed;
 mod pairs;
 pub(crate) mod panels;
+mod small;
 mod tile;
 mod vector;
 
 use crate::support::convert::load_row;
 use crate::support::epilogue;
 use crate::support::pack::{Compute, Stored, Target, fill, pack, with_compute};
-use crate::support::par;
+use crate::support::par::{self, EvenParts};
 use crate::support::rows::Rows;
 use crate::support::scratch::Temp;
 use blocked::{Matrix, MatrixMut};
 use by_rows::{Right, by_rows};
 use panels::{Panels, Strided};
 use restride_tensor::{C32, C64, DType, Layout, PerDim, Scalar, View, ViewMut};
+use small::{EachProduct, is_small};
 
 /// A compute type with a matrix product.
 pub trait Gemm: Compute + num_traits::Zero {
@@ -70,6 +72,15 @@ pub trait Gemm: Compute + num_traits::Zero {
         // SAFETY: the caller's promise.
         unsafe { Self::product_of(size, a, b, c, add, threads) }
     }
+    /// Products of a few terms and columns, one after the other, if there is a loop for them.
+    ///
+    /// # Safety
+    /// As [`EachProduct::run`].
+    unsafe fn each_product(of: EachProduct<Self>) {
+        unreachable!("no products of {:?} are small", of.size)
+    }
+    /// Whether there is [`each_product`](Gemm::each_product).
+    const EACH: bool = false;
     /// The kernels of pairs of `bf16`.
     fn pairs() -> Option<&'static tile::Kernels<Self>> {
         None
@@ -161,6 +172,11 @@ macro_rules! real {
                     }
                 }
             }
+            unsafe fn each_product(of: EachProduct<Self>) {
+                // SAFETY: the caller's promise.
+                unsafe { of.run() }
+            }
+            const EACH: bool = true;
             fn pairs() -> Option<&'static tile::Kernels<Self>> {
                 $pairs
             }
@@ -461,6 +477,10 @@ fn batched<T: Gemm>(a: &View<'_>, b: &View<'_>, b_t: bool, out: &ViewMut<'_>, th
     if a.dtype() == T::DTYPE && b.dtype() == T::DTYPE {
         let left = Matrices::new(a.base() as *mut T, a.layout(), batch);
         let right = Matrices::new(b.base() as *mut T, b.layout(), batch);
+        if T::EACH && items > 1 && is_small((m, n, k)) {
+            small_batch::<T>((m, n, k), (left, a.layout()), (right, b.layout()), (to, out.layout()), over);
+            return Ok(());
+        }
         par::each(over, items, &|i| {
             let (a, b) = (read(left.at(i)), read(right.at(i)));
             // SAFETY: operands' cells are readable, results' are writable and different, each matrix is one thread's.
@@ -484,6 +504,37 @@ fn batched<T: Gemm>(a: &View<'_>, b: &View<'_>, b_t: bool, out: &ViewMut<'_>, th
     });
     Ok(())
 }
+
+/// As [`batched`], of small matrices: those at equal distances are computed in one loop.
+fn small_batch<T: Gemm>(
+    size: (usize, usize, usize),
+    a: (Matrices<T>, &Layout),
+    b: (Matrices<T>, &Layout),
+    to: (Matrices<T>, &Layout),
+    threads: usize,
+) {
+    let items = |l: &Layout| Layout::strided(&l.sizes[..l.rank() - 2], &l.strides[..l.rank() - 2], 0);
+    let (lo, la, lb) = (items(to.1), items(a.1), items(b.1));
+    let rows = Rows::logical(&[&lo, &la, &lb]);
+    // SAFETY: operands' cells are readable, results' are writable and different, each product is one thread's.
+    let shared = unsafe { par::Across::new((&rows, a.0.at(0), b.0.at(0), to.0.at(0))) };
+    EvenParts::new(rows.len(), threads).at_least(LEAST_SMALL).each(&|part| {
+        let (rows, a, b, to) = shared.get();
+        let first = part.start as isize;
+        rows.for_each(|at| {
+            let [c, a, b] = [(to, 0), (a, 1), (b, 2)].map(|(&(base, row, column), i)| {
+                let step = rows.stride(i);
+                ((base.wrapping_offset(at[i] + first * step), row, column), step)
+            });
+            let read = |((p, row, column), step): (MatrixMut<T>, isize)| ((p as *const T, row, column), step);
+            // SAFETY: as above; the size was asked for.
+            unsafe { T::each_product(EachProduct { size, a: read(a), b: read(b), c, count: part.len() }) }
+        });
+    });
+}
+
+/// Small products that are worth a thread.
+const LEAST_SMALL: usize = 512;
 
 /// Applies `beta` and `alpha` to a product in the compute type; `c` has the result's sizes.
 fn blend<T: Gemm>(ab: &ViewMut<'_>, added: &Added<'_>) -> Result<(), String> {

@@ -308,3 +308,27 @@ fn operands_that_have_no_such_product_are_refused() {
         assert!(done.is_err(), "{a:?} {b:?} {out:?}");
     }
 }
+
+#[test]
+fn small_products_of_a_batch_have_the_bits_of_each_alone() {
+    let items = 5usize;
+    for (m, n, k) in (1..=5).flat_map(|m| (1..=5).flat_map(move |n| (1..=5).map(move |k| (m, n, k)))) {
+        let (a, b) = (noise(items * m * k, 3), noise(items * k * n, 5));
+        crate::support::isa::tests::on_each(|isa| {
+            let mut want = vec![0f32; items * m * n];
+            for i in 0..items {
+                let (a, b) = (&a[i * m * k..][..m * k], &b[i * k * n..][..k * n]);
+                matmul((m, n, k), (a, false), (b, false), &mut want[i * m * n..][..m * n], false, 1);
+            }
+            for how in 0..8 {
+                let x = relaid(&a, &[items as i64, m as i64, k as i64], how);
+                let y = relaid(&b, &[items as i64, k as i64, n as i64], how / 2 + how % 2 * 4);
+                let out = relaid(&vec![0.0; want.len()], &[items as i64, m as i64, n as i64], how ^ 1);
+                let (x, y) = (x.read(), y.read());
+                product(&x.view(), &y.view(), false, &Added::NONE, &out.write().view_mut(), 2).unwrap();
+                let bits = |v: Vec<f32>| v.into_iter().map(f32::to_bits).collect::<Vec<_>>();
+                assert_eq!(bits(out.to_elements::<f32>()), bits(want.clone()), "{isa:?} {m} {n} {k} {how}");
+            }
+        });
+    }
+}

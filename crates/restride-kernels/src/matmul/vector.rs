@@ -14,7 +14,7 @@ use std::ops::Range;
 use std::ops::{Add, Mul};
 
 /// Partial sums of a product with a vector: term `p` is in sum `p % LANES`.
-const LANES: usize = 8;
+pub(super) const LANES: usize = 8;
 
 /// `c[j] = Σ a[p] b[p][j]`, or `+=` where `add`, for `n` columns of `k` elements. `a` and `c` are an address and a distance.
 ///
