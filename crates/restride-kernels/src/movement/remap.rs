@@ -28,18 +28,20 @@ pub fn remap(
     if out.numel() == 0 {
         return Ok(());
     }
-    let Some(order) = common_order((x.dtype(), x.layout()), (out.dtype(), out.layout())) else {
-        let maps: PerDim<&[usize]> = maps.iter().map(|m| &m[..]).collect();
+    let order = memory_order(x.layout(), out.layout());
+    let (from, to) = (in_order(x.layout(), &order), in_order(out.layout(), &order));
+    let maps: PerDim<&[usize]> = order.iter().map(|&d| &maps[d as usize][..]).collect();
+    // SAFETY: the same cells in another order.
+    let (x, out) = unsafe { (x.with_layout(&from), out.with_layout(&to)) };
+    if !as_they_are((x.dtype(), x.layout()), (out.dtype(), out.layout())) {
         with_compute!(any out.dtype(), T => {
-            let data = pack::<T>(x);
-            let mut target = Target::<T>::new(out);
+            let data = pack::<T>(&x);
+            let mut target = Target::<T>::new(&out);
             run::<T>(&data, x.sizes(), &maps, T::from_scalar(fill), target.slice(), threads);
             target.finish();
         });
         return Ok(());
-    };
-    let sizes: PerDim<i64> = order.iter().map(|&d| x.sizes()[d]).collect();
-    let maps: PerDim<&[usize]> = order.iter().map(|&d| &maps[d][..]).collect();
+    }
     let hole = element(out.dtype(), fill);
     with_word!(out.dtype(), W => {
         let from = (x.base() as *const W).wrapping_offset(x.layout().offset as isize);
@@ -52,23 +54,31 @@ pub fn remap(
                 hole.as_ptr().cast::<W>().read(),
             )
         };
-        run::<W>(data, &sizes, &maps, hole, target, threads);
+        run::<W>(data, x.sizes(), &maps, hole, target, threads);
     });
     Ok(())
 }
 
-/// The dimensions in the order of both memories, slowest first, where elements are moved as they are from memory to memory.
-fn common_order(x: Stored<'_>, out: Stored<'_>) -> Option<PerDim<usize>> {
-    let plain = x.1.is_contiguous() && out.1.is_contiguous();
-    let order = if plain { (0..out.1.rank()).collect() } else { slowest_first(out.1) };
-    let dims: Dims<i64> = order.iter().map(|&d| d as i64).collect();
-    let dense = |l: &Layout| l.permute(&dims).is_ok_and(|l| l.is_contiguous());
-    (x.0 == out.0 && dense(x.1) && dense(out.1)).then_some(order)
+/// The dimensions in the order of the result's memory, slowest first; as they are where both memories are in their order.
+fn memory_order(x: &Layout, out: &Layout) -> Dims<i64> {
+    let plain = x.is_contiguous() && out.is_contiguous();
+    if plain { (0..out.rank() as i64).collect() } else { slowest_first(out).iter().map(|&d| d as i64).collect() }
+}
+
+fn in_order(l: &Layout, order: &[i64]) -> Layout {
+    l.permute(order).expect("an order of all dimensions")
+}
+
+/// Whether elements are moved as they are from memory to memory.
+fn as_they_are(x: Stored<'_>, out: Stored<'_>) -> bool {
+    x.0 == out.0 && x.1.is_contiguous() && out.1.is_contiguous()
 }
 
 /// Scratch bytes of [`remap`].
 pub fn remap_room(x: Stored<'_>, out: Stored<'_>) -> usize {
-    if common_order(x, out).is_some() { 0 } else { packed_rooms([(out.0, x.1), out]) }
+    let order = memory_order(x.1, out.1);
+    let (from, to) = (in_order(x.1, &order), in_order(out.1, &order));
+    if as_they_are((x.0, &from), (out.0, &to)) { 0 } else { packed_rooms([(out.0, &from), (out.0, &to)]) }
 }
 
 fn run<T: Copy + Send + Sync>(data: &[T], sizes: &[i64], maps: &[&[usize]], fill: T, target: &mut [T], threads: usize) {
@@ -189,8 +199,8 @@ mod tests {
             let x = RawTensor::zeros(DType::I32, Layout::permuted(&[2, 3, 2, 3], &from));
             crate::support::pack::unpack(&(1i64..=36).collect::<Vec<_>>(), &x.write().view_mut());
             let out = RawTensor::zeros(DType::I32, Layout::permuted(&[2, 3, 4, 5], &to));
-            let lies = (x.dtype(), x.layout());
-            assert_eq!(common_order(lies, (out.dtype(), out.layout())).is_some(), from == to);
+            let room = remap_room((x.dtype(), x.layout()), (out.dtype(), out.layout()));
+            assert_eq!(room == 0, from == to);
             remap(&x.read().view(), &maps, Scalar::Int(-1), &out.write().view_mut(), 2).unwrap();
             out.to_elements::<i32>()
         };

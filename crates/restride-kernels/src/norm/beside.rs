@@ -7,9 +7,9 @@ use crate::support::isa;
 use crate::support::number::Real;
 use crate::support::pack::{Stored, packed_room};
 use crate::support::par;
-use crate::support::rows::channels_last;
+use crate::support::rows::channels_last_dims;
 use crate::support::scratch::{Temp, room};
-use restride_tensor::{DType, Layout, View};
+use restride_tensor::{DType, Layout};
 
 /// Channels whose sums are computed at once.
 const BESIDE: usize = 32;
@@ -38,27 +38,21 @@ fn beside_room<T>(samples: usize, positions: usize, channels: usize) -> usize {
     room::<[f64; 2]>(samples * channels) + room::<T>(samples * channels) + room::<T>(positions)
 }
 
-/// The layout with channels last, where memory is in that order and more than one channel has more than one position.
-pub(super) fn channels_beside(x: &View<'_>) -> Option<Layout> {
-    let l = x.layout();
-    let several = l.numel() > 0 && l.sizes[1] > 1 && l.sizes[2..].iter().product::<i64>() > 1;
-    several.then(|| channels_last(l)).flatten()
+/// The layout with channels last, where those of a position are side by side, and more than one has more than one position.
+pub(super) fn channels_beside(l: &Layout) -> Option<Layout> {
+    let several = l.numel() > 0 && l.sizes[1] > 1 && l.strides[1] == 1 && l.sizes[2..].iter().product::<i64>() > 1;
+    several.then(|| l.permute(&channels_last_dims(l)).ok()).flatten()
 }
 
 /// Bytes of scratch of the moments of channels, in whichever memory order.
 pub(super) fn moments_room(x: Stored<'_>) -> usize {
-    match channels_last(x.1) {
-        Some(l) => {
-            let (channels, positions) =
-                (l.sizes[l.rank() - 1] as usize, x.1.sizes[2..].iter().product::<i64>() as usize);
-            let sums = match x.0 {
-                DType::F64 => beside_room::<f64>(x.1.sizes[0] as usize, positions, channels),
-                _ => beside_room::<f32>(x.1.sizes[0] as usize, positions, channels),
-            };
-            sums + packed_room((x.0, &l))
-        }
-        None => packed_room(x),
-    }
+    let Some(l) = channels_beside(x.1) else { return packed_room(x) };
+    let (channels, positions) = (x.1.sizes[1] as usize, x.1.sizes[2..].iter().product::<i64>() as usize);
+    let sums = match x.0 {
+        DType::F64 => beside_room::<f64>(x.1.sizes[0] as usize, positions, channels),
+        _ => beside_room::<f32>(x.1.sizes[0] as usize, positions, channels),
+    };
+    sums + packed_room((x.0, &l))
 }
 
 impl<T: Real> ChannelsBeside<'_, T> {

@@ -48,7 +48,7 @@ pub fn group_norm(
             (T::of(scale), T::of(shift))
         };
         let parts = NormParts { run, part: len, step: run, runs: len / run.max(1), row: inner, channels };
-        if let Some(beside) = channels_beside(x) {
+        if let Some(beside) = channels_beside(x.layout()) {
             if run == inner {
                 // SAFETY: the same cells in another order.
                 let data = pack::<T>(&unsafe { x.with_layout(&beside) });

@@ -245,7 +245,7 @@ pub fn batch_norm_train(
             let (step, runs) = (inner * channels, x.sizes()[0] as usize);
             let parts = NormParts { run: inner, part: inner, step, runs, row: inner, channels };
             written = parts.normalise::<T, f64>(x, out, &mut found, &factors, threads);
-            if let Some(beside) = channels_beside(x).filter(|_| !written) {
+            if let Some(beside) = channels_beside(x.layout()).filter(|_| !written) {
                 // SAFETY: the same cells in another order.
                 let data = pack::<T>(&unsafe { x.with_layout(&beside) });
                 let of = ChannelsBeside { data: &data, positions: inner, channels };

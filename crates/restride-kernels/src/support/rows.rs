@@ -200,8 +200,12 @@ pub(crate) fn slowest_first(layout: &Layout) -> PerDim<usize> {
 
 /// The layout with channels last, if memory is in that order.
 pub(crate) fn channels_last(l: &Layout) -> Option<Layout> {
-    let dims: Dims<i64> = std::iter::once(0).chain(2..l.rank() as i64).chain([1]).collect();
-    l.permute(&dims).ok().filter(Layout::is_contiguous)
+    l.permute(&channels_last_dims(l)).ok().filter(Layout::is_contiguous)
+}
+
+/// The dimensions with channels last.
+pub(crate) fn channels_last_dims(l: &Layout) -> Dims<i64> {
+    std::iter::once(0).chain(2..l.rank() as i64).chain([1]).collect()
 }
 
 /// Whether each stride steps over all that the faster dimensions reach: no cell is written twice.

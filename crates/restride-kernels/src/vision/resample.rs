@@ -5,7 +5,7 @@ use crate::support::isa;
 use crate::support::number::Real;
 use crate::support::pack::{Stored, Target, compute_room, pack, packed_room, with_compute};
 use crate::support::par;
-use crate::support::rows::channels_last;
+use crate::support::rows::{channels_last, channels_last_dims};
 use crate::support::scratch::{Temp, room};
 use restride_tensor::{DType, Layout, View, ViewMut};
 use smallvec::SmallVec;
@@ -201,11 +201,12 @@ fn antialias<T: Real>(s: &Scaling, ratio: T, i: usize, taps: &mut [(usize, T)]) 
     taps.len()
 }
 
-/// Operand and result with channels last, and how many there are, where both memories are in that order.
+/// Operand and result with channels last, and how many there are, where the result's memory is in that order and the operand's
+/// channels are side by side.
 fn beside(x: &Layout, scalings: &[Scaling], out: &Layout) -> Option<(Layout, Layout, usize)> {
-    let several = x.rank() == scalings.len() + 2 && x.sizes[1] > 1 && !x.is_contiguous();
-    let (from, to) = several.then(|| channels_last(x).zip(channels_last(out))).flatten()?;
-    Some((from, to, x.sizes[1] as usize))
+    let several = x.rank() == scalings.len() + 2 && x.sizes[1] > 1 && x.strides[1] == 1;
+    let to = several.then(|| channels_last(out)).flatten()?;
+    Some((x.permute(&channels_last_dims(x)).ok()?, to, x.sizes[1] as usize))
 }
 
 /// Scratch bytes of [`resample`].
