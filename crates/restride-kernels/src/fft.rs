@@ -257,23 +257,21 @@ where
     let inner: usize = full_sizes[last + 1..].iter().product();
     let zero = Complex::new(T::zero(), T::zero());
     let mut full = Temp::filled(full_sizes.iter().product(), zero);
-    if inner > 0 {
+    if inner > 0 && n > 0 {
         for (dst, src) in full.chunks_mut(n * inner).zip(data.chunks(half * inner)) {
-            for k in 0..n {
-                let mirrored = k > n / 2;
-                let from = if mirrored { n - k } else { k };
-                for i in 0..inner {
-                    let z = if from < half { src[from * inner + i] } else { zero };
-                    // An element without a partner is real by definition; its imaginary part is ignored.
-                    let alone = from == 0 || 2 * from == n;
-                    let im = if alone {
-                        T::zero()
-                    } else if mirrored {
-                        -z.im
-                    } else {
-                        z.im
-                    };
-                    dst[k * inner + i] = Complex::new(z.re, im);
+            let (first, mirrored) = dst.split_at_mut((n / 2 + 1) * inner);
+            let given = first.len().min(src.len());
+            first[..given].copy_from_slice(&src[..given]);
+            // An element without a partner is real by definition; its imaginary part is ignored.
+            for k in [Some(0), n.is_multiple_of(2).then_some(n / 2)].into_iter().flatten() {
+                first[k * inner..][..inner].iter_mut().for_each(|z| z.im = T::zero());
+            }
+            let partners = first[inner..].rchunks_exact(inner).skip(usize::from(n.is_multiple_of(2)));
+            if inner == 1 {
+                mirrored.iter_mut().zip(partners).for_each(|(to, from)| *to = from[0].conj());
+            } else {
+                for (to, from) in mirrored.chunks_exact_mut(inner).zip(partners) {
+                    to.iter_mut().zip(from).for_each(|(to, from)| *to = from.conj());
                 }
             }
         }

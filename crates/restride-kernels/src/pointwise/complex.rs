@@ -2,6 +2,7 @@
 
 use super::{Input, PointwiseError, drive};
 use crate::support::convert::{Compute, Kind};
+use crate::support::isa;
 use crate::support::number::Real;
 use num_complex::Complex;
 use restride_tensor::{C32, C64, DType, View, ViewMut};
@@ -46,14 +47,28 @@ where
 {
     let f: fn(Complex<F>) -> F = match which {
         Part::Abs => |z| z.re.hypot(z.im),
-        Part::Angle => |z| z.im.atan2(z.re),
+        Part::Angle => |z| z.im.atan2_fast(z.re),
         Part::Real => |z| z.re,
         Part::Imag => |z| z.im,
     };
     drive::<Complex<F>, F>(a.dtype(), &[Input::View(a)], out, 1, &|xs, row| {
-        row.iter_mut().zip(xs[0]).for_each(|(o, &z)| *o = f(z));
+        match which {
+            Part::Angle => isa::run(AnglesOfRow(xs[0], row)),
+            _ => row.iter_mut().zip(xs[0]).for_each(|(o, &z)| *o = f(z)),
+        }
         Ok(())
     })
+}
+
+struct AnglesOfRow<'a, F>(&'a [Complex<F>], &'a mut [F]);
+impl<F: Real> isa::Work for AnglesOfRow<'_, F> {
+    type Out = ();
+    const VECTORS: bool = size_of::<F>() == 4;
+    const WIDEST: bool = true;
+    #[inline(always)]
+    fn run(self) {
+        self.1.iter_mut().zip(self.0).for_each(|(angle, z)| *angle = z.im.atan2_fast(z.re));
+    }
 }
 
 /// Makes complex numbers of pairs of real ones of type `common`.

@@ -13,7 +13,6 @@ use restride_tensor::{C32, C64, DType, Scalar, View, ViewMut, bf16, f16};
 use crate::support::rows::{Rows, may_share};
 use crate::support::runs;
 use crate::support::stack::Stack;
-use std::mem::MaybeUninit;
 
 pub use crate::support::compute::{Compute, Kind};
 
@@ -442,18 +441,19 @@ fn copy_words<W: Copy>(src: View<'_>, dst: &ViewMut<'_>) {
             let to = (dst.base() as *mut W).wrapping_offset(at[0]);
             let from = (src.base() as *const W).wrapping_offset(at[1]);
             // SAFETY: the rows of the walk, each at every index of the dimension that was taken out of it.
-            unsafe { transpose(from, from_step, to, across_to, [across, rows.len()]) };
+            unsafe { runs::transpose(from, from_step, to, across_to, [across, rows.len()]) };
         });
     }
-    if (to_step, from_step) == (1, 0)
-        && rows.len() <= FEW_COPIES
+    if to_step == 1
+        && matches!(from_step, 0 | 1)
+        && rows.len() <= runs::SHORT_ROW
         && let Some((count, steps)) = rows.take_nearest()
     {
         return rows.for_each(|at| {
             let to = (dst.base() as *mut W).wrapping_offset(at[0]);
             let from = (src.base() as *const W).wrapping_offset(at[1]);
             // SAFETY: the rows of the walk, each at every index of the dimension that was taken out of it.
-            unsafe { spread([count, rows.len()], from, steps[1], to, steps[0]) };
+            unsafe { runs::short_rows([count, rows.len()], (from, steps[1], from_step as usize), (to, steps[0])) };
         });
     }
     rows.for_each(|at| {
@@ -463,63 +463,6 @@ fn copy_words<W: Copy>(src: View<'_>, dst: &ViewMut<'_>) {
         // its own result is copied cell by cell.
         unsafe { runs::copy_row(from, from_step, to, to_step, rows.len()) };
     });
-}
-
-/// Most copies of an element for [`spread`].
-const FEW_COPIES: usize = 8;
-
-/// Copies `to[i * to_step + j] = from[i * from_step]` for `i` and `j` below the sizes, `j` in a loop of constant length.
-///
-/// # Safety
-/// These are cells that may be read and written, aligned for `W`.
-unsafe fn spread<W: Copy>([count, n]: [usize; 2], from: *const W, from_step: isize, to: *mut W, to_step: isize) {
-    // SAFETY: the caller's promise.
-    let copy = |i: usize, n: usize| unsafe {
-        let word = from.wrapping_offset(i as isize * from_step).read();
-        let to = to.wrapping_offset(i as isize * to_step);
-        (0..n).for_each(|j| to.add(j).write(word));
-    };
-    match n {
-        2 => (0..count).for_each(|i| copy(i, 2)),
-        3 => (0..count).for_each(|i| copy(i, 3)),
-        4 => (0..count).for_each(|i| copy(i, 4)),
-        _ => (0..count).for_each(|i| copy(i, n)),
-    }
-}
-
-/// Copies `to[i * to_step + j] = from[i + j * from_step]` for `i` and `j` below the sizes, in tiles: the cache gets whole lines of
-/// both sides.
-///
-/// # Safety
-/// These are cells that may be read and written, aligned for `W`; both sides are the same memory only cell by cell.
-unsafe fn transpose<W: Copy>(from: *const W, from_step: isize, to: *mut W, to_step: isize, sizes: [usize; 2]) {
-    const SIDE: usize = 16;
-    let mut tile = [const { MaybeUninit::<W>::uninit() }; SIDE * SIDE];
-    for i in (0..sizes[0]).step_by(SIDE) {
-        let rows = SIDE.min(sizes[0] - i);
-        for j in (0..sizes[1]).step_by(SIDE) {
-            let columns = SIDE.min(sizes[1] - j);
-            for jj in 0..columns {
-                let line = from.wrapping_offset(i as isize + (j + jj) as isize * from_step);
-                // SAFETY: the caller's promise; the tile has `SIDE` lines of `SIDE` elements.
-                unsafe { tile.as_mut_ptr().add(jj * SIDE).cast::<W>().copy_from_nonoverlapping(line, rows) };
-            }
-            for ii in 0..rows {
-                let line = to.wrapping_offset((i + ii) as isize * to_step + j as isize);
-                if columns == SIDE {
-                    for jj in 0..SIDE {
-                        // SAFETY: the caller's promise; these elements of the tile were just written.
-                        unsafe { line.add(jj).write(tile[jj * SIDE + ii].assume_init()) };
-                    }
-                } else {
-                    for jj in 0..columns {
-                        // SAFETY: as above.
-                        unsafe { line.add(jj).write(tile[jj * SIDE + ii].assume_init()) };
-                    }
-                }
-            }
-        }
-    }
 }
 
 #[cfg(test)]

@@ -188,6 +188,8 @@ pub trait Real: Float + NumAssign + Ordered + Inexact<Abs = Self> {
     fn tanh_fast(self) -> Self;
     /// To a power.
     fn pow_fast(self, power: Self) -> Self;
+    /// Angle of the point (`x`, `self`).
+    fn atan2_fast(self, x: Self) -> Self;
     /// Error function.
     fn erf(self) -> Self;
     /// Complementary error function.
@@ -248,6 +250,7 @@ real! { f32, libm::lgammaf, libm::nextafterf;
     log10_fast(x) math::log10(x);
     tanh_fast(x) math::tanh(x);
     pow_fast(x, y) math::pow(x, y);
+    atan2_fast(y, x) math::atan2(y, x);
     erf(x) math::erf(x);
     erfc(x) math::erfc(x);
     sigmoid(x) math::sigmoid(x);
@@ -267,6 +270,7 @@ real! { f64, libm::lgamma, libm::nextafter;
     log10_fast(x) x.log10();
     tanh_fast(x) math::tanh_double(x);
     pow_fast(x, y) x.powf(y);
+    atan2_fast(y, x) y.atan2(x);
     erf(x) libm::erf(x);
     erfc(x) libm::erfc(x);
     sigmoid(x) math::sigmoid_double(x);

@@ -1,6 +1,7 @@
 //! Copies of runs of memory, and of rows whose cells are apart.
 
 use crate::support::isa;
+use std::mem::MaybeUninit;
 
 /// Bytes from which on the C library on x86-64 copies with `rep movsb` instead of vectors, less some. At some distances of the two
 /// addresses (a run of 4096 bytes, 16 bytes behind a multiple of 4096) that takes fifteen times as long.
@@ -72,6 +73,73 @@ impl<T: Copy> isa::Work for Reversed<T> {
         for i in 0..self.n {
             // SAFETY: the promise that [`copy_row`] has.
             unsafe { self.to.add(i).write(self.from.wrapping_sub(i).read()) };
+        }
+    }
+}
+
+/// Longest rows for [`short_rows`].
+pub(super) const SHORT_ROW: usize = 8;
+
+/// Copies `to[i * row + j] = from[i * row + j * step]`, with rows of their own, for `i` and `j` below the sizes, `j` in a loop of
+/// constant length. The step is 1, or 0 for copies of one element.
+///
+/// # Safety
+/// These are cells that may be read and written, aligned for `W`; both sides are the same memory only cell by cell.
+pub(super) unsafe fn short_rows<W: Copy>(
+    [count, n]: [usize; 2],
+    (from, from_row, step): (*const W, isize, usize),
+    (to, to_row): (*mut W, isize),
+) {
+    // SAFETY: the caller's promise.
+    let copy = |i: usize, n: usize| unsafe {
+        let (from, to) = (from.wrapping_offset(i as isize * from_row), to.wrapping_offset(i as isize * to_row));
+        (0..n).for_each(|j| to.add(j).write(from.add(j * step).read()));
+    };
+    match n {
+        2 => (0..count).for_each(|i| copy(i, 2)),
+        3 => (0..count).for_each(|i| copy(i, 3)),
+        4 => (0..count).for_each(|i| copy(i, 4)),
+        _ => (0..count).for_each(|i| copy(i, n)),
+    }
+}
+
+/// Copies `to[i * to_step + j] = from[i + j * from_step]` for `i` and `j` below the sizes, in tiles: the cache gets whole lines of
+/// both sides.
+///
+/// # Safety
+/// These are cells that may be read and written, aligned for `W`; both sides are the same memory only cell by cell.
+pub(super) unsafe fn transpose<W: Copy>(
+    from: *const W,
+    from_step: isize,
+    to: *mut W,
+    to_step: isize,
+    sizes: [usize; 2],
+) {
+    const SIDE: usize = 16;
+    let mut tile = [const { MaybeUninit::<W>::uninit() }; SIDE * SIDE];
+    for i in (0..sizes[0]).step_by(SIDE) {
+        let rows = SIDE.min(sizes[0] - i);
+        for j in (0..sizes[1]).step_by(SIDE) {
+            let columns = SIDE.min(sizes[1] - j);
+            for jj in 0..columns {
+                let line = from.wrapping_offset(i as isize + (j + jj) as isize * from_step);
+                // SAFETY: the caller's promise; the tile has `SIDE` lines of `SIDE` elements.
+                unsafe { tile.as_mut_ptr().add(jj * SIDE).cast::<W>().copy_from_nonoverlapping(line, rows) };
+            }
+            for ii in 0..rows {
+                let line = to.wrapping_offset((i + ii) as isize * to_step + j as isize);
+                if columns == SIDE {
+                    for jj in 0..SIDE {
+                        // SAFETY: the caller's promise; these elements of the tile were just written.
+                        unsafe { line.add(jj).write(tile[jj * SIDE + ii].assume_init()) };
+                    }
+                } else {
+                    for jj in 0..columns {
+                        // SAFETY: as above.
+                        unsafe { line.add(jj).write(tile[jj * SIDE + ii].assume_init()) };
+                    }
+                }
+            }
         }
     }
 }
