@@ -24,20 +24,32 @@ struct ConvCall {
     groups: Arg<Val, Expr>,
 }
 
-fn convolution<'c>(x: T<'c>, w: T<'c>, b: Option<T<'c>>, v: ConvCall) -> T<'c> {
-    op!(
-        x.cx(),
-        "aten.convolution.default",
-        x,
-        w,
-        b,
-        v.stride,
-        v.padding,
-        v.dilation,
-        v.transposed,
-        v.output_padding,
-        v.groups
-    )
+/// A convolution of complex numbers is three real ones, as in PyTorch (`complex_convolution`), whose `convolution` takes real numbers
+/// alone.
+fn convolution<'c>(x: T<'c>, w: T<'c>, b: Option<T<'c>>, v: &ConvCall) -> T<'c> {
+    let real = |x: T<'c>, w: T<'c>, b: Option<T<'c>>| {
+        op!(
+            x.cx(),
+            "aten.convolution.default",
+            x,
+            w,
+            b,
+            v.stride.clone(),
+            v.padding.clone(),
+            v.dilation.clone(),
+            v.transposed,
+            v.output_padding.clone(),
+            v.groups.clone()
+        )
+    };
+    if !w.dtype().is_complex() {
+        return real(x, w, b);
+    }
+    let [(x_re, x_im), (w_re, w_im)] = [x, w].map(|t| (t.real(), t.imag()));
+    let of_re = real(x_re, w_re, b.map(T::real));
+    let of_im = real(x_im, w_im, None);
+    let of_both = real(x_re + x_im, w_re + w_im, b.map(|b| b.real() + b.imag()));
+    op!(x.cx(), "aten.complex.default", of_re - of_im, of_both - of_re - of_im)
 }
 
 /// Runs `conv` on a batch; a single image becomes a batch of one.
@@ -78,7 +90,7 @@ fn conv_n<'c>(c: &'c Cx<'c>) -> Vec<T<'c>> {
         let stride = spread(c, 3, n, 1);
         let output_padding = vec![Expr::Int(0); n];
         let v = ConvCall { stride, padding, dilation, transposed: false, output_padding, groups: c.raw(6) };
-        convolution(x, c.arg(1), c.opt(2), v)
+        convolution(x, c.arg(1), c.opt(2), &v)
     })
 }
 
@@ -94,7 +106,7 @@ fn conv_transpose<'c>(c: &'c Cx<'c>) -> Vec<T<'c>> {
             output_padding: spread(c, 5, n, 0),
             groups: c.raw(6),
         };
-        convolution(x, c.arg(1), c.opt(2), v)
+        convolution(x, c.arg(1), c.opt(2), &v)
     })
 }
 
@@ -106,12 +118,29 @@ fn plain_convolution<'c>(c: &'c Cx<'c>) -> Vec<T<'c>> {
 
 fn convolution_grad<'c>(c: &'c Cx<'c>) {
     let (x, w) = (c.arg(0), c.arg(1));
-    let bias = c.opt(2).map_or(Arg::None, |b| Arg::Scalars(b.sizes()));
-    let mask = [c.needs(0), c.needs(1), c.opt(2).is_some() && c.needs(2)];
-    let mut args = vec![c.grad().operand(), x.operand(), w.operand(), bias];
-    args.extend((3..9).map(|i| c.raw(i)));
-    args.push(mask.operand());
-    c.set_needed(&[0, 1, 2], c.calls("aten.convolution_backward.default", &args));
+    let with_bias = c.opt(2).is_some() && c.needs(2);
+    let backward = |g: T<'c>, x: T<'c>, w: T<'c>, with_bias: bool| {
+        let bias = c.opt(2).map_or(Arg::None, |b| Arg::Scalars(b.sizes()));
+        let mut args = vec![g.operand(), x.operand(), w.operand(), bias];
+        args.extend((3..9).map(|i| c.raw(i)));
+        args.push([c.needs(0), c.needs(1), with_bias].operand());
+        c.calls("aten.convolution_backward.default", &args)
+    };
+    if !w.dtype().is_complex() {
+        return c.set_needed(&[0, 1, 2], backward(c.grad(), x, w, with_bias));
+    }
+    // PyTorch's operator is of real numbers alone: the gradient's parts with the parts of the conjugated operands.
+    let [(g_re, g_im), (x_re, x_im), (w_re, w_im)] = [c.grad(), x, w].map(|t| (t.real(), t.imag()));
+    let (both_re, both_im) = (backward(g_re, x_re, w_re, with_bias), backward(g_im, x_im, w_im, false));
+    let (im_re, re_im) = (backward(g_im, x_re, w_re, with_bias), backward(g_re, x_im, w_im, false));
+    if [&both_re, &both_im, &im_re, &re_im].into_iter().any(|results| results.len() < 3) {
+        return;
+    }
+    let complex = |re: T<'c>, im: T<'c>| op!(c, "aten.complex.default", re, im);
+    for k in [0, 1] {
+        c.give(k, || complex(both_re[k] + both_im[k], im_re[k] - re_im[k]));
+    }
+    c.give(2, || complex(both_re[2], im_re[2]));
 }
 
 /// `convolution_backward(grad_output, input, weight, bias_sizes, stride, …, groups, output_mask)`. Each result is linear in
