@@ -151,8 +151,11 @@ pub fn read_state(path: &Path, state: &mut State) -> Result<()> {
             return wrong(format!("{} holds the state {name}, which the program does not have", path.display()));
         };
         let storage = file.storages.get(t.storage).map(|s| Storage::from_bytes(Bytes::copy_of(&s.bytes)));
-        let dtype =
-            DType::from_name(t.dtype.name()).filter(|d| *d == own.dtype() && own.layout().sizes[..] == t.sizes[..]);
+        // A `.npz` has no `bf16`, and holds it as `f32`.
+        let widened =
+            |d: DType| d == DType::F32 && own.dtype() == DType::BF16 && path.extension().is_some_and(|e| e == "npz");
+        let same = |d: &DType| (*d == own.dtype() || widened(*d)) && own.layout().sizes[..] == t.sizes[..];
+        let dtype = DType::from_name(t.dtype.name()).filter(same);
         let layout = Layout::strided(&t.sizes, &t.strides, t.offset);
         let Some(new) = dtype.zip(storage).and_then(|(d, s)| RawTensor::new(s, d, layout)) else {
             return wrong(format!("{} holds {name} of another type than the program has", path.display()));

@@ -92,15 +92,18 @@ impl<T: Scalar + Float> ProductsInTurn<T> {
             let (a, b, c) =
                 (a.0.0.wrapping_offset(i * a.1), b.0.0.wrapping_offset(i * b.1), c.0.0.wrapping_offset(i * c.1));
             let (da, db, dc) = (&self.of.a.0, &self.of.b.0, &self.of.c.0);
-            // SAFETY: elements of the operands and of the result, as the caller of `run` promised.
             let right = array::from_fn(|p| {
-                array::from_fn(|j| unsafe { b.wrapping_offset(p as isize * db.1 + j as isize * db.2).read() })
+                array::from_fn(|j| {
+                    let cell = b.wrapping_offset(p as isize * db.1 + j as isize * db.2);
+                    // SAFETY: an element of the operand, as the caller of `run` promised.
+                    unsafe { cell.read() }
+                })
             });
             for r in 0..*m as isize {
                 // SAFETY: as above.
                 let left = array::from_fn(|p| unsafe { a.wrapping_offset(r * da.1 + p as isize * da.2).read() });
                 for (j, x) in row(left, right).into_iter().enumerate() {
-                    // SAFETY: as above.
+                    // SAFETY: an element of the result, likewise.
                     unsafe { c.wrapping_offset(r * dc.1 + j as isize * dc.2).write(x) };
                 }
             }

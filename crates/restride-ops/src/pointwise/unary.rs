@@ -4,8 +4,8 @@ use crate::pointwise::{
     Metas, Promotion, Result, as_empty_like, common, compute, infer, input, layout, not_for, op, operands, own,
     row_form, row_form_ask, run,
 };
-use crate::support::ensure;
 use crate::support::promote::{Operand, to_float};
+use crate::support::{ensure, fresh};
 use crate::views::{Rule as ViewRules, rule, view};
 use restride_ir::{Args, Call, Dim, Exactness, Grad, Meta, OpDef, OpError, Scalar, ViewArgs, ViewOutcome};
 use restride_kernels::pointwise::{self as k, Input, Join, Part};
@@ -51,7 +51,12 @@ fn run_abs(c: &Call<'_>) -> Result<()> {
     }
     run(c, &[0], &[], Promotion::Same, &k::ABS)
 }
+/// PyTorch puts angles of complex numbers in row-major order, whatever theirs is.
 fn infer_angle(a: &Args<'_, Meta>) -> Metas {
+    let x = a.tensor(0)?;
+    if x.dtype.is_complex() {
+        return Ok(smallvec![fresh(x.dtype.real(), &x.layout.sizes)]);
+    }
     infer_part(a, Promotion::Float)
 }
 fn run_angle(c: &Call<'_>) -> Result<()> {

@@ -211,7 +211,7 @@ fn logcumsumexp<'c>(c: &'c Cx<'c>) {
     let place = op!(c, "aten.arange.default", &x.size(dim));
     let earlier = place.unsqueeze(0).than("lt", place.unsqueeze(1));
     let share = row(x).unsqueeze(-1) - row(r).unsqueeze(-2);
-    let share = op!(c, "aten.masked_fill.Scalar", share, earlier, f64::NEG_INFINITY).exp();
+    let share = op!(c, "aten.masked_fill.Scalar", share, earlier, f64::NEG_INFINITY).exp().conj();
     c.set(0, (share * row(g).unsqueeze(-2)).sum(vec![-1], false).transpose(dim, last));
 }
 

@@ -208,11 +208,20 @@ impl Adam {
             let part = correction(step, beta2)?;
             step.op("aten.sqrt.default", &[tensor(part)])
         })?;
+        // Without a dimension, a parameter would have no say in the type of what is computed with these numbers.
+        let scalar = ty.rank() == 0;
+        let lifted = |step: &mut UpdateStep<'_>, v: Val, op: &str| match scalar {
+            true => step.op(op, &[tensor(v), Arg::Scalar(Expr::Int(0))]),
+            false => Ok(v),
+        };
+        let (squares, average) =
+            (lifted(step, squares, "aten.unsqueeze.default")?, lifted(step, average, "aten.unsqueeze.default")?);
         let scale = step.op("aten.sqrt.default", &[tensor(squares)])?;
         let scale = step.op("aten.div.Tensor", &[tensor(scale), tensor(root)])?;
         let scale = step.op("aten.add.Tensor", &[tensor(scale), number(self.eps)])?;
         let way = step.op("aten.mul.Tensor", &[tensor(average), tensor(size)])?;
         let way = step.op("aten.div.Tensor", &[tensor(way), tensor(scale)])?;
+        let way = lifted(step, way, "aten.squeeze.dim")?;
         step.op("aten.add.Tensor", &[tensor(value), tensor(way)])
     }
 }
