@@ -75,7 +75,7 @@ pub trait Gemm: Compute + num_traits::Zero {
     /// Products of a few terms and columns, one after the other, if there is a loop for them.
     ///
     /// # Safety
-    /// As [`EachProduct::run`].
+    /// The promise that `EachProduct::run` asks for.
     unsafe fn each_product(of: EachProduct<Self>) {
         unreachable!("no products of {:?} are small", of.size)
     }

@@ -152,7 +152,14 @@ fn along<D: Dim>(base: &Layout<D>, stride: &D, used: &[bool]) -> Option<(usize, 
         return Some((d, D::from(1)));
     }
     // A multiple of a known stride: of the largest one that it reaches.
-    let wanted = stride.known()?;
+    let Some(wanted) = stride.known() else {
+        // Or so many times a stride of the base, which are no stride of a larger dimension.
+        let times = |d: usize| {
+            let (step, rest) = stride.divide(&base.strides[d]);
+            step.known().filter(|step| *step > 1 && rest.is(0)).map(|step| (d, D::from(step)))
+        };
+        return (0..base.rank()).filter(free).find_map(times);
+    };
     (0..base.rank())
         .filter(free)
         .filter_map(|d| base.strides[d].known().filter(|s| *s > 0 && *s <= wanted).map(|s| (s, d)))
