@@ -93,7 +93,7 @@ fn add_opt(a: Option<i64>, b: Option<i64>) -> Option<i64> {
 }
 
 fn mul_bounds(a: (Option<i64>, Option<i64>), b: (Option<i64>, Option<i64>)) -> (Option<i64>, Option<i64>) {
-    // Enough for sizes and strides: both are not negative, or one is a known number.
+    // Enough for sizes and strides: one is a known number, or each is of one sign.
     let scale = |k: i64, (lo, hi): (Option<i64>, Option<i64>)| {
         let m = |x: Option<i64>| x.and_then(|x| x.checked_mul(k));
         if k >= 0 { (m(lo), m(hi)) } else { (m(hi), m(lo)) }
@@ -109,6 +109,8 @@ fn mul_bounds(a: (Option<i64>, Option<i64>), b: (Option<i64>, Option<i64>)) -> (
         ((Some(la), ha), (Some(lb), hb)) if la >= 0 && lb >= 0 => {
             (la.checked_mul(lb), ha.and_then(|h| hb.and_then(|g| h.checked_mul(g))))
         }
+        ((_, Some(ha)), (Some(lb), _)) if ha <= 0 && lb >= 0 => scale(-1, mul_bounds(scale(-1, a), b)),
+        ((Some(la), _), (_, Some(hb))) if la >= 0 && hb <= 0 => scale(-1, mul_bounds(a, scale(-1, b))),
         _ => (None, None),
     }
 }

@@ -428,6 +428,10 @@ mod tests {
         assert_eq!(a.equals(&Expr::Int(2)), None);
         assert_eq!(Expr::Int(0).less(&a), Some(true));
         assert_eq!(a.less(&a.plus(&Expr::Int(1))), Some(true));
+        let area = a.times(&s("s1"));
+        assert_eq!(area.plus(&Expr::Int(1)).less(&Expr::Int(0)), Some(false));
+        assert_eq!(Expr::Int(3).minus(&area).bounds(), (None, Some(-1)));
+        assert_eq!(area.times(&Expr::Int(-1)).times(&a).less(&Expr::Int(-7)), Some(true));
         assert_eq!(a.larger(&Expr::Int(0)), a);
         assert_eq!(a.smaller(&a.plus(&Expr::Int(3))), a);
         // A maximum is no less than its arguments, a minimum no more.
