@@ -11,6 +11,8 @@ use crate::support::rows::channels_last_dims;
 use crate::support::scratch::{Temp, room};
 use restride_tensor::{DType, Layout};
 
+/// Elements that are worth a thread.
+const SHARED: usize = 1 << 14;
 /// Channels whose sums are computed at once.
 const BESIDE: usize = 32;
 /// The parts of the widest sums.
@@ -83,6 +85,7 @@ impl<T: Real> ChannelsBeside<'_, T> {
     /// The sums of each run, or of its distances from a number and of their squares.
     fn sums(&self, near: Option<&[T]>, sums: &mut [[f64; 2]], threads: usize) {
         let blocks = self.channels.div_ceil(BESIDE);
+        let threads = if self.data.len() < SHARED { 1 } else { threads };
         let all = par::Shared::new(sums);
         par::each(threads, sums.len() / self.channels * blocks, &|i| {
             let (sample, c) = (i / blocks, i % blocks * BESIDE);
