@@ -1,0 +1,93 @@
+// Of a backward operator, results that nobody asked for have no type; its form gives them all the same.
+// run: grad
+graph(%x: f32[4, 8], %w: f32[8], %b: f32[8], %g: f32[4, 8]) {
+  %y: f32[4, 8], %m: f32[4, 1], %r: f32[4, 1] = aten.native_layer_norm.default(%x, [8], %w, %b, 1e-05)
+  %gx: f32[4, 8], %gw: None, %gb: None = aten.native_layer_norm_backward.default(%g, %x, [8], %m, %r, %w, %b, [True, False, False])
+  %q: f32[4, 8] = aten.mul.Tensor(%gx, %gx)
+  %l: f32[] = aten.sum.default(%q)
+  return %l
+}
+
+// == grad
+// stage: functional
+// output 0: loss
+// output 1: gradient of %x
+// output 2: gradient of %w
+// output 3: gradient of %b
+// output 4: gradient of %g
+//
+// graph(%x: f32[4, 8], %w: f32[8], %b: f32[8], %g: f32[4, 8]) {
+//   %y: f32[4, 8], %m: f32[4, 1], %r: f32[4, 1] = aten.native_layer_norm.default(%x, [8], %w, %b, 1e-5)
+//   %gx: f32[4, 1] = aten.sum.dim_IntList(%x, [-1], True)
+//   %gx_1: f32[4, 1] = aten.div.Scalar(%gx, 8)
+//   %gx_2: f32[4, 8] = aten.sub.Tensor(%x, %gx_1)
+//   %gx_3: f32[4, 8] = aten.mul.Tensor(%gx_2, %gx_2)
+//   %gx_4: f32[4, 1] = aten.sum.dim_IntList(%gx_3, [-1], True)
+//   %gx_5: f32[4, 1] = aten.div.Scalar(%gx_4, 8)
+//   %gx_6: f32[4, 1] = aten.detach.default(%r)
+//   %gx_7: f32[4, 1] = aten.pow.Tensor_Scalar(%gx_6, -2.0)
+//   %gx_8: f32[4, 1] = aten.detach.default(%gx_5)
+//   %gx_9: f32[4, 1] = aten.sub.Tensor(%gx_7, %gx_8)
+//   %gx_10: f32[4, 1] = aten.add.Tensor(%gx_5, %gx_9)
+//   %gx_11: f32[4, 1] = aten.rsqrt.default(%gx_10)
+//   %gx_12: f32[4, 8] = aten.mul.Tensor(%gx_2, %gx_11)
+//   %gx_13: f32[4, 8] = aten.mul.Tensor(%g, %w)
+//   %gx_14: f32[4, 8] = aten.mul.Tensor(%gx_13, %gx_12)
+//   %gx_15: f32[4, 1] = aten.sum.dim_IntList(%gx_14, [-1], True)
+//   %gx_16: f32[4, 1] = aten.div.Scalar(%gx_15, 8)
+//   %gx_17: f32[4, 8] = aten.mul.Tensor(%gx_12, %gx_16)
+//   %gx_18: f32[4, 1] = aten.sum.dim_IntList(%gx_13, [-1], True)
+//   %gx_19: f32[4, 1] = aten.div.Scalar(%gx_18, 8)
+//   %gx_20: f32[4, 8] = aten.sub.Tensor(%gx_13, %gx_19)
+//   %gx_21: f32[4, 8] = aten.sub.Tensor(%gx_20, %gx_17)
+//   %gx_22: f32[4, 8] = aten.mul.Tensor(%gx_21, %gx_11)
+//   %q: f32[4, 8] = aten.mul.Tensor(%gx_22, %gx_22)
+//   %l: f32[] = aten.sum.default(%q)
+//   %grad: f32[] = aten.full.default([], 1, dtype=f32)
+//   %grad_1: f32[1, 1] = aten.reshape.default(%grad, [1, 1])
+//   %grad_2: f32[4, 8][0, 0] = aten.expand.default(%grad_1, [4, 8])
+//   %grad_3: f32[4, 8] = aten.mul.Tensor(%grad_2, %gx_22)
+//   %grad_4: f32[4, 8] = aten.mul.Tensor(%grad_2, %gx_22)
+//   %grad_5: f32[4, 8] = aten.add.Tensor(%grad_3, %grad_4)
+//   %grad_6: f32[4, 8] = aten.mul.Tensor(%grad_5, %gx_11)
+//   %grad_7: f32[4, 8] = aten.mul.Tensor(%grad_5, %gx_21)
+//   %grad_8: f32[4, 1] = aten.sum.dim_IntList(%grad_7, [1], True)
+//   %grad_9: f32[4, 8] = aten.neg.default(%grad_6)
+//   %grad_10: f32[4, 8] = aten.neg.default(%grad_6)
+//   %grad_11: f32[4, 1] = aten.sum.dim_IntList(%grad_10, [1], True)
+//   %grad_12: f32[4, 1] = aten.div.Scalar(%grad_11, 8)
+//   %grad_13: f32[4, 8][1, 0] = aten.expand.default(%grad_12, [4, 8])
+//   %grad_14: f32[4, 8] = aten.add.Tensor(%grad_6, %grad_13)
+//   %grad_15: f32[4, 8] = aten.mul.Tensor(%grad_9, %gx_16)
+//   %grad_16: f32[4, 8] = aten.mul.Tensor(%grad_9, %gx_12)
+//   %grad_17: f32[4, 1] = aten.sum.dim_IntList(%grad_16, [1], True)
+//   %grad_18: f32[4, 1] = aten.div.Scalar(%grad_17, 8)
+//   %grad_19: f32[4, 8][1, 0] = aten.expand.default(%grad_18, [4, 8])
+//   %grad_20: f32[4, 8] = aten.mul.Tensor(%grad_19, %gx_12)
+//   %grad_21: f32[4, 8] = aten.mul.Tensor(%grad_19, %gx_13)
+//   %grad_22: f32[4, 8] = aten.add.Tensor(%grad_14, %grad_20)
+//   %grad_23: f32[4, 8] = aten.add.Tensor(%grad_15, %grad_21)
+//   %grad_24: f32[4, 8] = aten.mul.Tensor(%grad_22, %w)
+//   %grad_25: f32[4, 8] = aten.mul.Tensor(%grad_22, %g)
+//   %grad_26: f32[8] = aten.sum.dim_IntList(%grad_25, [0])
+//   %grad_27: f32[4, 8] = aten.mul.Tensor(%grad_23, %gx_11)
+//   %grad_28: f32[4, 8] = aten.mul.Tensor(%grad_23, %gx_2)
+//   %grad_29: f32[4, 1] = aten.sum.dim_IntList(%grad_28, [1], True)
+//   %grad_30: f32[4, 1] = aten.add.Tensor(%grad_8, %grad_29)
+//   %grad_31: f32[4, 1] = aten.pow.Tensor_Scalar(%gx_11, 3)
+//   %grad_32: f32[4, 1] = aten.mul.Scalar(%grad_31, -0.5)
+//   %grad_33: f32[4, 1] = aten.mul.Tensor(%grad_30, %grad_32)
+//   %grad_34: f32[4, 1] = aten.div.Scalar(%grad_33, 8)
+//   %grad_35: f32[4, 8][1, 0] = aten.expand.default(%grad_34, [4, 8])
+//   %grad_36: f32[4, 8] = aten.mul.Tensor(%grad_35, %gx_2)
+//   %grad_37: f32[4, 8] = aten.mul.Tensor(%grad_35, %gx_2)
+//   %grad_38: f32[4, 8] = aten.add.Tensor(%grad_27, %grad_36)
+//   %grad_39: f32[4, 8] = aten.add.Tensor(%grad_38, %grad_37)
+//   %grad_40: f32[4, 8] = aten.neg.default(%grad_39)
+//   %grad_41: f32[4, 1] = aten.sum.dim_IntList(%grad_40, [1], True)
+//   %grad_42: f32[4, 1] = aten.div.Scalar(%grad_41, 8)
+//   %grad_43: f32[4, 8][1, 0] = aten.expand.default(%grad_42, [4, 8])
+//   %grad_44: f32[4, 8] = aten.add.Tensor(%grad_39, %grad_43)
+//   %grad_45: f32[8] = aten.full.default([8], 0, dtype=f32)
+//   return %l, %grad_44, %grad_26, %grad_45, %grad_24
+// }
