@@ -110,7 +110,7 @@ fn mul_bounds(a: (Option<i64>, Option<i64>), b: (Option<i64>, Option<i64>)) -> (
             (la.checked_mul(lb), ha.and_then(|h| hb.and_then(|g| h.checked_mul(g))))
         }
         ((_, Some(ha)), (Some(lb), _)) if ha <= 0 && lb >= 0 => scale(-1, mul_bounds(scale(-1, a), b)),
-        ((Some(la), _), (_, Some(hb))) if la >= 0 && hb <= 0 => scale(-1, mul_bounds(a, scale(-1, b))),
+        ((Some(la), _), (_, Some(hb))) if la >= 0 && hb <= 0 => mul_bounds(b, a),
         _ => (None, None),
     }
 }

@@ -4,8 +4,9 @@
 //! The bits are those of `blocked.rs` and, where one side is a vector, of `vector.rs`.
 
 use super::blocked::{Matrix, MatrixMut};
+use super::is_vector;
 use super::lanes::Scalar;
-use super::vector::LANES;
+use super::vector::{LANES, sum_of_lanes};
 use crate::support::array;
 use crate::support::isa::{Isa, Work, isa, run};
 use num_traits::Float;
@@ -37,7 +38,7 @@ impl<T: Scalar + Float> EachProduct<T> {
     /// [`is_small`] holds, all elements that sizes and distances reach are readable, those of the results writable, different cells
     /// that no other thread uses.
     pub unsafe fn run(self) {
-        let vector = self.size.0 == 1 || self.size.1 == 1;
+        let vector = is_vector(self.size.0, self.size.1);
         let this = if self.size.0 == 1 { self.transposed() } else { self };
         run(ProductsInTurn { of: this, vector, fused: isa() != Isa::Baseline });
     }
@@ -65,6 +66,16 @@ struct ProductsInTurn<T> {
 
 impl<T: Scalar + Float> ProductsInTurn<T> {
     #[inline(always)]
+    fn columns<const N: usize>(&self) {
+        match self.of.size.2 {
+            2 => self.with::<N, 2>(),
+            3 => self.with::<N, 3>(),
+            4 => self.with::<N, 4>(),
+            k => unreachable!("products of {k} terms are not small"),
+        }
+    }
+
+    #[inline(always)]
     fn with<const N: usize, const K: usize>(&self) {
         match (self.vector, self.fused) {
             (true, _) => self.each::<N, K>(|x, y: [[T; N]; K]| {
@@ -73,7 +84,7 @@ impl<T: Scalar + Float> ProductsInTurn<T> {
                     for p in 0..K {
                         lanes[p] = lanes[p] + x[p] * y[p][j];
                     }
-                    ((lanes[0] + lanes[4]) + (lanes[2] + lanes[6])) + ((lanes[1] + lanes[5]) + (lanes[3] + lanes[7]))
+                    sum_of_lanes(lanes)
                 })
             }),
             (false, true) => self.each::<N, K>(|x, y: [[T; N]; K]| {
@@ -116,20 +127,12 @@ impl<T: Scalar + Float> Work for ProductsInTurn<T> {
     const WIDEST: bool = false;
     #[inline(always)]
     fn run(self) {
-        match (self.of.size.1, self.of.size.2) {
-            (1, 2) => self.with::<1, 2>(),
-            (1, 3) => self.with::<1, 3>(),
-            (1, 4) => self.with::<1, 4>(),
-            (2, 2) => self.with::<2, 2>(),
-            (2, 3) => self.with::<2, 3>(),
-            (2, 4) => self.with::<2, 4>(),
-            (3, 2) => self.with::<3, 2>(),
-            (3, 3) => self.with::<3, 3>(),
-            (3, 4) => self.with::<3, 4>(),
-            (4, 2) => self.with::<4, 2>(),
-            (4, 3) => self.with::<4, 3>(),
-            (4, 4) => self.with::<4, 4>(),
-            (n, k) => unreachable!("{n} columns of {k} terms are not small"),
+        match self.of.size.1 {
+            1 => self.columns::<1>(),
+            2 => self.columns::<2>(),
+            3 => self.columns::<3>(),
+            4 => self.columns::<4>(),
+            n => unreachable!("products of {n} columns are not small"),
         }
     }
 }

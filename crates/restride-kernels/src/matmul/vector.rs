@@ -69,15 +69,20 @@ const SIDE: usize = 64;
 /// Elements of the vector that are copied at a time if they are apart.
 const RUN: usize = 1024;
 
+/// The lanes added up.
+#[inline(always)]
+pub(super) fn sum_of_lanes<T: Copy + Add<Output = T>>(lanes: [T; LANES]) -> T {
+    ((lanes[0] + lanes[4]) + (lanes[2] + lanes[6])) + ((lanes[1] + lanes[5]) + (lanes[3] + lanes[7]))
+}
+
 /// Adds the lanes to a sum, which is written.
 ///
 /// # Safety
 /// The cell is readable and writable.
 #[inline(always)]
 unsafe fn put<T: Copy + Add<Output = T>>(cell: *mut T, lanes: [T; LANES], add: bool) {
-    let sum = ((lanes[0] + lanes[4]) + (lanes[2] + lanes[6])) + ((lanes[1] + lanes[5]) + (lanes[3] + lanes[7]));
     // SAFETY: the caller's promise.
-    unsafe { blocked::put(cell, sum, add) }
+    unsafe { blocked::put(cell, sum_of_lanes(lanes), add) }
 }
 
 /// Adds `k` terms to the sums of `n` columns that are side by side, all of a lane after those of the one before: the first term is the

@@ -1,5 +1,6 @@
 //! Moments of channels that lie side by side in memory (channels-last): to the bit those of the same elements in rows.
 
+use super::channels::SHARED;
 use super::moments::{Distances, Moments, NARROW, PARTS};
 use crate::reduce::joined::side;
 use crate::support::array;
@@ -11,8 +12,6 @@ use crate::support::rows::channels_last_dims;
 use crate::support::scratch::{Temp, room};
 use restride_tensor::{DType, Layout};
 
-/// Elements that are worth a thread.
-const SHARED: usize = 1 << 14;
 /// Channels whose sums are computed at once.
 const BESIDE: usize = 32;
 /// The parts of the widest sums.
@@ -31,7 +30,7 @@ pub(super) struct ChannelsBeside<'a, T> {
 pub(super) enum TogetherRuns {
     /// Those of a channel in all samples.
     Channel,
-    /// So many channels of a sample.
+    /// A number of neighbouring channels of one sample.
     Group(usize),
 }
 

@@ -11,7 +11,7 @@ use crate::support::rows::{Rows, channels_last};
 use restride_tensor::{Layout, PerDim, View, ViewMut};
 
 /// Elements that are worth a thread.
-const SHARED: usize = 1 << 14;
+pub(super) const SHARED: usize = 1 << 14;
 /// Elements that stay in a cache while the channels of a block are visited one run after the other.
 const BLOCK: usize = 4096;
 

@@ -48,35 +48,39 @@ pub fn group_norm(
             (T::of(scale), T::of(shift))
         };
         let parts = NormParts { run, part: len, step: run, runs: len / run.max(1), row: inner, channels };
-        if let Some(beside) = channels_beside(x.layout()) {
-            if run == inner {
-                // SAFETY: the same cells in another order.
-                let data = pack::<T>(&unsafe { x.with_layout(&beside) });
-                let of = ChannelsBeside { data: &data, positions: inner, channels };
-                of.moments(TogetherRuns::Group(channels / groups), &mut found, threads);
-            } else {
-                let data = pack::<T>(x);
-                par::pieces(threads, &mut found, 1, &|i, m| m[0] = moments(std::iter::once(&data[i * len..][..len]), len));
-            }
-            let mut both = [(); 2].map(|()| Temp::filled(channels, T::default()));
-            for (sample, found) in found.chunks(groups).enumerate() {
-                for c in 0..channels {
-                    (both[0][c], both[1][c]) = factors(&found[c / (channels / groups)], c);
+        let beside = channels_beside(x.layout());
+        if beside.is_some() || !parts.normalise::<T, T>(x, out, &mut found, &factors, threads) {
+            match &beside {
+                Some(beside) if inner >= LONG_CHANNEL => {
+                    // SAFETY: the same cells in another order.
+                    let data = pack::<T>(&unsafe { x.with_layout(beside) });
+                    let of = ChannelsBeside { data: &data, positions: inner, channels };
+                    of.moments(TogetherRuns::Group(channels / groups), &mut found, threads);
                 }
-                let (from, to) = (sample_of(x.layout(), sample), sample_of(out.layout(), sample));
-                // SAFETY: a part of the cells.
-                let (x, out) = unsafe { (x.with_layout(&from), out.with_layout(&to)) };
-                scale_channels::<T, T>(&x, &both[0], &both[1], &out, threads);
+                _ => {
+                    let data = pack::<T>(x);
+                    let runs = |part: usize| data[part * len..][..len].chunks(run.max(1));
+                    par::pieces(threads, &mut found, 1, &|part, m| m[0] = moments(runs(part), len));
+                }
             }
-        } else if !parts.normalise::<T, T>(x, out, &mut found, &factors, threads) {
-            {
-                let data = pack::<T>(x);
-                par::pieces(threads, &mut found, 1, &|i, m| m[0] = moments(data[i * len..][..len].chunks(run.max(1)), len));
+            let factors = |sample: usize, c: usize| factors(&found[sample * groups + c / (channels / groups)], c);
+            if beside.is_some() {
+                let [mut scale, mut shift] = [(); 2].map(|()| Temp::filled(channels, T::default()));
+                for sample in 0..x.sizes()[0] as usize {
+                    for (c, (scale, shift)) in scale.iter_mut().zip(shift.iter_mut()).enumerate() {
+                        (*scale, *shift) = factors(sample, c);
+                    }
+                    let (from, to) = (sample_of(x.layout(), sample), sample_of(out.layout(), sample));
+                    // SAFETY: a part of the cells.
+                    let (x, out) = unsafe { (x.with_layout(&from), out.with_layout(&to)) };
+                    scale_channels::<T, T>(&x, &scale, &shift, &out, threads);
+                }
+            } else {
+                rowwise::<T>(x, out, inner, threads, &|i, row| {
+                    let (scale, shift) = factors(i / channels, i % channels);
+                    isa::run(Scaled::One(row, scale, shift));
+                });
             }
-            rowwise::<T>(x, out, inner, threads, &|i, row| {
-                let (scale, shift) = factors(&found[i / (channels / groups)], i % channels);
-                isa::run(Scaled::One(row, scale, shift));
-            });
         }
         put(stats.0, found.iter().map(|m| m.mean));
         put(stats.1, found.iter().map(|m| m.rstd(len, eps)));

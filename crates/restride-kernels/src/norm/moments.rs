@@ -1,5 +1,6 @@
 //! Means and sums of squared distances of parts of a tensor, and the parts normalised while they are in a cache.
 
+use super::channels::SHARED;
 use super::{Factor, Scaled};
 use crate::norm::softmax::{dense, sum};
 use crate::support::isa;
@@ -224,7 +225,7 @@ impl NormParts {
         let same = std::ptr::eq(src, dst);
         // SAFETY: each part is one thread's, and the operand shares memory with the result index by index at most.
         let shared = unsafe { par::Across::new((src, dst)) };
-        let threads = if out.numel() < 1 << 14 { 1 } else { threads };
+        let threads = if out.numel() < SHARED { 1 } else { threads };
         par::pieces(threads, found, 1, &|part, m| {
             let (src, dst) = shared.get();
             let start = |k: usize| part * self.part + k * self.step;

@@ -45,16 +45,13 @@ fn parts_of<F: Real>(which: Part, a: View<'_>, out: &ViewMut<'_>) -> Result<(), 
 where
     Complex<F>: Compute,
 {
-    let f: fn(Complex<F>) -> F = match which {
-        Part::Abs => |z| z.re.hypot(z.im),
-        Part::Angle => |z| z.im.atan2_fast(z.re),
-        Part::Real => |z| z.re,
-        Part::Imag => |z| z.im,
-    };
     drive::<Complex<F>, F>(a.dtype(), &[Input::View(a)], out, 1, &|xs, row| {
+        let pairs = row.iter_mut().zip(xs[0]);
         match which {
+            Part::Abs => pairs.for_each(|(to, z)| *to = z.re.hypot(z.im)),
             Part::Angle => isa::run(AnglesOfRow(xs[0], row)),
-            _ => row.iter_mut().zip(xs[0]).for_each(|(o, &z)| *o = f(z)),
+            Part::Real => pairs.for_each(|(to, z)| *to = z.re),
+            Part::Imag => pairs.for_each(|(to, z)| *to = z.im),
         }
         Ok(())
     })

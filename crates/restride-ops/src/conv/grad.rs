@@ -49,7 +49,7 @@ fn convolution<'c>(x: T<'c>, w: T<'c>, b: Option<T<'c>>, v: &ConvCall) -> T<'c> 
     let of_re = real(x_re, w_re, b.map(T::real));
     let of_im = real(x_im, w_im, None);
     let of_both = real(x_re + x_im, w_re + w_im, b.map(|b| b.real() + b.imag()));
-    op!(x.cx(), "aten.complex.default", of_re - of_im, of_both - of_re - of_im)
+    (of_re - of_im).with_imag(of_both - of_re - of_im)
 }
 
 /// Runs `conv` on a batch; a single image becomes a batch of one.
@@ -136,11 +136,10 @@ fn convolution_grad<'c>(c: &'c Cx<'c>) {
     if [&both_re, &both_im, &im_re, &re_im].into_iter().any(|results| results.len() < 3) {
         return;
     }
-    let complex = |re: T<'c>, im: T<'c>| op!(c, "aten.complex.default", re, im);
     for k in [0, 1] {
-        c.give(k, || complex(both_re[k] + both_im[k], im_re[k] - re_im[k]));
+        c.give(k, || (both_re[k] + both_im[k]).with_imag(im_re[k] - re_im[k]));
     }
-    c.give(2, || complex(both_re[2], im_re[2]));
+    c.give(2, || both_re[2].with_imag(im_re[2]));
 }
 
 /// `convolution_backward(grad_output, input, weight, bias_sizes, stride, …, groups, output_mask)`. Each result is linear in

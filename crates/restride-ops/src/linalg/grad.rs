@@ -42,7 +42,7 @@ fn slogdet<'c>(c: &'c Cx<'c>) {
     }
     if let (Some(g), true) = (c.opt_grad(0), a.dtype().is_complex()) {
         let turned = (g.conj() * c.result_at(0)).imag();
-        let turned = op!(c, "aten.complex.default", turned.zeros_like(), -turned);
+        let turned = turned.zeros_like().with_imag(-turned);
         total = Some(total.map_or(turned, |t| t + turned));
     }
     match total {

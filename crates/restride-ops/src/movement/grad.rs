@@ -82,13 +82,9 @@ fn as_strided<'c>(c: &'c Cx<'c>) {
     c.set(0, back.reshape(x.sizes()));
 }
 
-fn from_parts<'c>(re: T<'c>, im: T<'c>) -> T<'c> {
-    op!(re.cx(), "aten.complex.default", re, im)
-}
-
 fn view_as_real<'c>(c: &'c Cx<'c>) {
     let g = c.grad();
-    c.set(0, from_parts(g.select(-1, 0), g.select(-1, 1)));
+    c.set(0, g.select(-1, 0).with_imag(g.select(-1, 1)));
 }
 
 fn real<'c>(c: &'c Cx<'c>, second: bool) {
@@ -97,7 +93,7 @@ fn real<'c>(c: &'c Cx<'c>, second: bool) {
         return c.set(0, g);
     }
     let zero = g.zeros_like();
-    c.set(0, if second { from_parts(zero, g) } else { from_parts(g, zero) });
+    c.set(0, if second { zero.with_imag(g) } else { g.with_imag(zero) });
 }
 
 /// Differentiates `dropout` as `native_dropout`, which also returns the mask.
@@ -358,7 +354,7 @@ fn view_dtype<'c>(c: &'c Cx<'c>) {
         let mut pairs = c.arg(0).sizes();
         pairs.push(Expr::Int(2));
         let g = g.reshape(pairs);
-        c.set(0, from_parts(g.select(-1, 0), g.select(-1, 1)));
+        c.set(0, g.select(-1, 0).with_imag(g.select(-1, 1)));
     } else if to.is_complex() && to.real() == from {
         c.set(0, g.unary("aten.view_as_real.default").reshape(c.arg(0).sizes()));
     } else {

@@ -153,7 +153,7 @@ fn along<D: Dim>(base: &Layout<D>, stride: &D, used: &[bool]) -> Option<(usize, 
     }
     // A multiple of a known stride: of the largest one that it reaches.
     let Some(wanted) = stride.known() else {
-        // Or so many times a stride of the base, which are no stride of a larger dimension.
+        // A symbolic stride: a known multiple of the stride of one dimension of the base.
         let times = |d: usize| {
             let (step, rest) = stride.divide(&base.strides[d]);
             step.known().filter(|step| *step > 1 && rest.is(0)).map(|step| (d, D::from(step)))

@@ -208,7 +208,7 @@ impl Adam {
             let part = correction(step, beta2)?;
             step.op("aten.sqrt.default", &[tensor(part)])
         })?;
-        // Without a dimension, a parameter would have no say in the type of what is computed with these numbers.
+        // Beside a parameter without dimensions, these `f64` numbers would decide the type of the result.
         let scalar = ty.rank() == 0;
         let lifted = |step: &mut UpdateStep<'_>, v: Val, op: &str| match scalar {
             true => step.op(op, &[tensor(v), Arg::Scalar(Expr::Int(0))]),

@@ -66,6 +66,10 @@ impl<'c> T<'c> {
         let pairs = self.unary("aten.view_as_real.default");
         op!(self.cx, "aten.select.int", pairs, -1, 0)
     }
+    /// The complex tensor of which this is the real part.
+    pub fn with_imag(self, imag: T<'c>) -> T<'c> {
+        op!(self.cx, "aten.complex.default", self, imag)
+    }
     /// Imaginary part of a complex tensor.
     pub fn imag(self) -> T<'c> {
         let pairs = self.unary("aten.view_as_real.default");
