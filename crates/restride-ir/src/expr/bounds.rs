@@ -1,7 +1,11 @@
 //! Lower and upper bounds of expressions, from the ranges of symbols.
 
+use super::polynomial::from_poly;
 use super::{Expr, ExprFn};
 use restride_tensor::Dim;
+
+/// Quotients that are taken out of a sum to find its sign.
+const QUOTIENTS: usize = 4;
 
 impl Expr {
     /// Bounds from the ranges of the symbols; `None` is unbounded. Integers only.
@@ -45,17 +49,59 @@ impl Expr {
 
     /// Whether it is above zero for all values of the symbols (`Some(true)`), or for none (`Some(false)`), as far as bounds prove it.
     /// A maximum is no less than each of its arguments, a minimum no more: contiguous strides have `Max(1, u0)` where sizes have `u0`.
+    /// And `n // 2` is at most half of `n`, and less than that by no more than a half.
     pub(super) fn above_zero(&self) -> Option<bool> {
-        let found = |bounds: (Option<i64>, Option<i64>)| match bounds {
+        let found = |lo: Option<i64>, hi: Option<i64>, scale: i64| match (lo, hi) {
             (Some(lo), _) if lo > 0 => Some(true),
-            (_, Some(hi)) if hi <= 0 => Some(false),
+            // The sum of integers is no more than `hi / scale`.
+            (_, Some(hi)) if hi < scale => Some(false),
             _ => None,
         };
-        found(self.bounds()).or_else(|| {
-            let tries = [(0, true), (1, true), (0, false), (1, false)].into_iter();
-            let bounded = |(which, below)| Some((below, self.with_argument(which, below)?.bounds()));
-            tries.filter_map(bounded).find_map(|(below, (lo, hi))| found(if below { (lo, None) } else { (None, hi) }))
+        let bounded = |e: &Expr, scale: i64| {
+            let (lo, hi) = e.bounds();
+            found(lo, hi, scale).or_else(|| {
+                let tries = [(0, true), (1, true), (0, false), (1, false)].into_iter();
+                tries
+                    .filter_map(|(which, below)| Some((below, e.with_argument(which, below)?.bounds())))
+                    .find_map(|(below, (lo, hi))| if below { found(lo, None, scale) } else { found(None, hi, scale) })
+            })
+        };
+        bounded(self, 1).or_else(|| {
+            [true, false].into_iter().find_map(|below| {
+                let (mut e, mut scale) = (self.clone(), 1i64);
+                for _ in 0..QUOTIENTS {
+                    let by;
+                    (e, by) = e.without_quotient(below)?;
+                    scale = scale.checked_mul(by)?;
+                    if let Some(above) = bounded(&e, scale).filter(|above| *above == below) {
+                        return Some(above);
+                    }
+                }
+                None
+            })
         })
+    }
+
+    /// This, times a number, without one of its quotients by that number: no larger (`below`), or no smaller. `None` without a
+    /// quotient in a term of known sign.
+    fn without_quotient(&self, below: bool) -> Option<(Expr, i64)> {
+        let mut sum = self.poly();
+        let quotient = |atoms: &Vec<Expr>| {
+            let by = |e: &Expr| match e {
+                Expr::Call(c) if c.0 == ExprFn::FloorDiv && matches!(c.1[1], Expr::Int(d) if d > 1) => Some(c.clone()),
+                _ => None,
+            };
+            let (at, c) = atoms.iter().enumerate().find_map(|(at, e)| Some((at, by(e)?)))?;
+            let times = product(atoms.iter().enumerate().filter(|(i, _)| *i != at).map(|(_, e)| e));
+            (times.bounds().0 >= Some(0)).then(|| (atoms.clone(), c.1[0].clone(), c.1[1].clone(), times))
+        };
+        let (atoms, over, by, times) = sum.keys().find_map(quotient)?;
+        let factor = sum.remove(&atoms)?;
+        let Expr::Int(d) = by else { return None };
+        // From `over - (d - 1)` to `over`.
+        let end = if (factor > 0) == below { over.plus(&Expr::Int(1 - d)) } else { over };
+        let rest = from_poly(sum).times(&Expr::Int(d));
+        Some((rest.plus(&times.times(&Expr::Int(factor)).times(&end)), d))
     }
 
     /// With one of the arguments in place of each maximum and minimum that is a factor of a term, where that makes the sum no larger
@@ -75,17 +121,21 @@ impl Expr {
                 && let Some(argument) = c.1.get(which)
             {
                 factors.remove(at);
-                let (lo, hi) = factors.iter().fold(Expr::Int(1), |all, f| all.times(f)).bounds();
+                let (lo, hi) = product(&factors).bounds();
                 // An argument is no more than a maximum: in terms that grow with it, the sum is no larger.
                 let grows = (c.0 == ExprFn::Max) == below;
                 let fits = if grows { lo >= Some(0) } else { hi.is_some_and(|h| h <= 0) };
                 factors.insert(at, if fits { argument.clone() } else { Expr::Call(c) });
                 changed |= fits;
             }
-            sum = sum.plus(&factors.iter().fold(Expr::Int(1), |all, f| all.times(f)));
+            sum = sum.plus(&product(&factors));
         }
         changed.then_some(sum)
     }
+}
+
+fn product<'a>(factors: impl IntoIterator<Item = &'a Expr>) -> Expr {
+    factors.into_iter().fold(Expr::Int(1), |all, f| all.times(f))
 }
 
 fn add_opt(a: Option<i64>, b: Option<i64>) -> Option<i64> {

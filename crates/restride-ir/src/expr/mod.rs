@@ -443,6 +443,16 @@ mod tests {
         assert_eq!(a.less(&least), Some(false));
         assert_eq!(least.less(&u.plus(&Expr::Int(1))), Some(true));
         assert_eq!([most.less(&a), u.less(&most), a.less(&u), least.less(&u)], [None; 4]);
+        // A quotient is no more than its part, and less by no more than a remainder.
+        let half = |e: &Expr| Expr::call(ExprFn::FloorDiv, vec![e.clone(), Expr::Int(2)]);
+        let (lower, upper) = (half(&a), half(&a.plus(&Expr::Int(1))));
+        assert_eq!(a.less(&upper.plus(&upper)), None);
+        assert_eq!(upper.plus(&upper).less(&a), Some(false));
+        assert_eq!(a.less(&lower.plus(&lower)), Some(false));
+        let both = a.smaller(&s("s1"));
+        assert_eq!(half(&both).smaller(&both.minus(&Expr::Int(1))), half(&both));
+        // 0 // 2 is more than 0 - 1.
+        assert_eq!(half(&u).less(&u), None);
         // So elements of a contiguous tensor are apart, also where a run learns a size.
         let four = Expr::Int(4);
         let contiguous = Layout::strided(

@@ -209,7 +209,7 @@ impl<'a> Versions<'a> {
     }
 
     /// Whether a part of a region has no two elements in one cell. With symbolic sizes: it has as many elements as the
-    /// whole, or each of its dimensions runs along one of the whole, or along two as a diagonal does.
+    /// whole, or each of its dimensions runs along one of the whole, at any step, or along two as a diagonal does.
     fn single_part(&self, of: &ShownRegion, part: &Layout<Expr>, strided: bool) -> bool {
         if single(part) {
             return true;
@@ -218,14 +218,20 @@ impl<'a> Versions<'a> {
         if !of.single || strided || part.known().is_some() {
             return false;
         }
+        let at = |e: &Expr| e.eval(self.witness).ok().map(|n| n.as_i64());
         let fits = |n: &Expr, whole: &Expr| {
-            let at = |e: &Expr| e.eval(self.witness).map(|n| n.as_i64()).ok();
             whole.less(n) != Some(true) && at(n).zip(at(whole)).is_some_and(|(n, whole)| n <= whole)
         };
         let mut used = vec![false; from.rank()];
         let mut along = |(n, stride): (&Expr, &Expr)| {
             let ranks = || (0..from.rank()).filter(|d| !used[*d] && fits(n, &from.sizes[*d]));
-            let one = ranks().find(|d| from.strides[*d].equals(stride) == Some(true)).map(|d| (d, d));
+            let steps = |d: &usize| {
+                let step = at(stride).zip(at(&from.strides[*d])).and_then(|(s, own)| s.checked_div(own));
+                let Some(step) = step.filter(|s| *s >= 1).map(Expr::Int) else { return false };
+                let reach = n.minus(&Expr::Int(1)).times(&step).plus(&Expr::Int(1));
+                from.strides[*d].times(&step).equals(stride) == Some(true) && fits(&reach, &from.sizes[*d])
+            };
+            let one = ranks().find(steps).map(|d| (d, d));
             // A diagonal runs along two.
             let diagonal =
                 |(d, e): &(usize, usize)| from.strides[*d].plus(&from.strides[*e]).equals(stride) == Some(true);
