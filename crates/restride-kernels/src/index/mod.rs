@@ -2,14 +2,14 @@
 
 pub mod scatter;
 
-use crate::support::convert::{Compute, Kind, load_row, store_row, with_word};
+use crate::support::convert::{CHUNK, Compute, Kind, load_row, store_row, with_word};
 use crate::support::isa;
 use crate::support::number::Number;
-use crate::support::pack::{compute_room, with_compute};
+use crate::support::pack::with_compute;
 use crate::support::rows::{Rows, cells, may_share};
 use crate::support::runs;
 use crate::support::scratch::{Temp, room};
-use restride_tensor::{DType, Dims, Layout, PerDim, View, ViewMut};
+use restride_tensor::{Dims, Layout, PerDim, View, ViewMut};
 use smallvec::SmallVec;
 
 /// Dimensions.
@@ -61,12 +61,11 @@ impl Axes {
             if at.len() != count {
                 return Err("indices of different sizes".into());
             }
-            for (point, &i) in points.iter_mut().zip(at) {
-                if !(0..size).contains(&i) {
-                    return Err(format!("index {i} is out of bounds for dimension {d} with size {size}"));
-                }
-                *point += i as isize * stride;
+            if at.iter().fold(false, |bad, i| bad | !(0..size).contains(i)) {
+                let i = at.iter().find(|i| !(0..size).contains(*i)).expect("one is outside");
+                return Err(format!("index {i} is out of bounds for dimension {d} with size {size}"));
             }
+            points.iter_mut().zip(at).for_each(|(point, &i)| *point += i as isize * stride);
         }
         let dims = || self.before.iter().chain(&self.after);
         let pick = |of: &Dims<i64>| dims().map(|&d| of[d]).collect::<Dims<i64>>();
@@ -353,13 +352,22 @@ pub fn put_flat(values: &View<'_>, at: &[i64], out: &ViewMut<'_>, add: bool) -> 
 /// Flat (row-major) indices of the elements that are not zero.
 pub fn nonzero(t: &View<'_>) -> Temp<i64> {
     fn of<C: Compute>(t: &View<'_>, out: &mut [i64]) -> usize {
-        let all = crate::support::convert::gather::<C>(*t);
-        let mut found = 0;
-        // Every index is written, and the next one over it if its element is zero: no branch on what cannot be guessed.
-        for (i, x) in all.iter().enumerate() {
-            out[found] = i as i64;
-            found += usize::from(x.truth());
-        }
+        let rows = Rows::logical(&[t.layout()]);
+        let (n, stride) = (rows.len(), rows.stride(0));
+        let (mut room, mut i, mut found) = ([C::default(); CHUNK], 0, 0);
+        rows.for_each(|at| {
+            for start in (0..n).step_by(CHUNK) {
+                let chunk = &mut room[..CHUNK.min(n - start)];
+                // SAFETY: the offsets are of elements of the view, which is readable.
+                unsafe { load_row(t.dtype(), t.base(), at[0] + start as isize * stride, stride, chunk) };
+                // Every index is written, and the next one over it if its element is zero: no branch on what cannot be guessed.
+                for x in chunk.iter() {
+                    out[found] = i;
+                    found += usize::from(x.truth());
+                    i += 1;
+                }
+            }
+        });
         found
     }
     let mut out = Temp::filled(t.numel(), 0i64);
@@ -368,9 +376,24 @@ pub fn nonzero(t: &View<'_>) -> Temp<i64> {
     out
 }
 
-/// Scratch bytes of [`nonzero`] for `n` elements, and those that its result keeps.
-pub fn nonzero_room(dtype: DType, n: i64) -> [usize; 2] {
-    [compute_room(dtype, n), room::<i64>(n as usize)]
+/// Scratch bytes of [`nonzero`] for `n` elements.
+pub fn nonzero_room(n: i64) -> usize {
+    room::<i64>(n as usize)
+}
+
+/// Splits ascending flat (row-major) indices: calls `last(i, index)` with the index of each in the last dimension, which has
+/// this size, and leaves the flat indices in the other dimensions.
+pub fn split_last(flat: &mut [i64], size: i64, mut last: impl FnMut(usize, i64)) {
+    // The quotient of most is that of the one before.
+    let (mut quotient, mut first) = (0, 0);
+    for (i, at) in flat.iter_mut().enumerate() {
+        if *at - first >= size {
+            quotient = *at / size;
+            first = quotient * size;
+        }
+        last(i, *at - first);
+        *at = quotient;
+    }
 }
 
 /// Scratch bytes of [`take_flat`].
@@ -386,7 +409,7 @@ pub fn put_flat_room(n: i64, values: i64) -> usize {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use restride_tensor::RawTensor;
+    use restride_tensor::{DType, RawTensor};
 
     #[test]
     fn what_is_put_is_taken_again_and_the_last_stays() {
@@ -417,5 +440,20 @@ mod tests {
         assert_eq!(base.to_elements::<u8>(), [9, 1, 2, 3, 4, 5]);
         assert_eq!(nonzero(&turned.read().view())[..], [0, 1, 2, 3, 4, 5]);
         assert!(take_flat(&turned.read().view(), &[6, 0, 0], &out.write().view_mut()).is_err());
+    }
+
+    #[test]
+    fn flat_indices_have_one_in_each_dimension() {
+        let flat = [0, 4, 5, 11, 12, 23];
+        let want = [[0, 0, 0], [0, 1, 0], [0, 1, 1], [0, 2, 3], [1, 0, 0], [1, 2, 3]];
+        let (mut rest, mut rows) = (flat, [[7; 3]; 6]);
+        for (d, n) in [2, 3, 4].into_iter().enumerate().rev() {
+            split_last(&mut rest, n, |i, at| rows[i][d] = at);
+        }
+        assert_eq!((rows, rest), (want, [0; 6]));
+        // More elements than are looked at together, in rows of a part.
+        let base = RawTensor::from_slice(&vec![1u8; 3000], &[2, 1500]);
+        let part = base.alias(DType::U8, base.layout().slice(1, Some(&0), Some(&1400), &1).unwrap()).unwrap();
+        assert_eq!(nonzero(&part.read().view())[..], (0..2800).collect::<Vec<i64>>());
     }
 }

@@ -1,11 +1,11 @@
 //! Operators whose result sizes depend on data: `nonzero`, `masked_select`, `repeat_interleave` by a tensor.
 
 use restride_ir::{Arg, Args, Call, DType, Emit, Exactness, Fails, Kernel, Layout, Meta, OpDef, OpError, Scalar};
-use restride_kernels::index::{nonzero, nonzero_room};
+use restride_kernels::index::{nonzero, nonzero_room, split_last};
 use restride_kernels::movement::copy;
 use restride_kernels::support::convert::{gather, scatter};
 use restride_kernels::support::scratch::{Temp, room};
-use restride_tensor::{Dims, RawTensor};
+use restride_tensor::RawTensor;
 use smallvec::smallvec;
 
 use crate::support::promote::name;
@@ -30,31 +30,17 @@ pub(crate) fn allocate(dtype: DType, layout: Layout) -> Result<RawTensor> {
 /// Indices of the nonzero elements, one row each, with contiguous columns as in PyTorch.
 fn positions(c: &Call<'_>) -> Result<RawTensor> {
     let t = c.args.tensor(0)?;
-    let flat = nonzero(t);
+    let mut flat = nonzero(t);
     let (n, rank) = (flat.len() as i64, t.sizes().len() as i64);
-    let out = allocate(DType::I64, Layout::strided(&[n, rank], &[1, n], 0))?;
-    let mut rows = Temp::filled(flat.len() * rank as usize, 0);
-    unflatten(&flat, t.sizes(), &mut rows);
-    scatter(&rows, &out.write().view_mut());
-    Ok(out)
-}
-/// Converts ascending row-major positions to indices, one row each, up to the capacity of `rows`.
-fn unflatten(flat: &[i64], sizes: &[i64], rows: &mut [i64]) {
-    let Some(last) = sizes.len().checked_sub(1) else { return };
-    let mut at = Dims::<i64>::from_elem(0, sizes.len());
-    let mut before = 0;
-    for (&i, row) in flat.iter().zip(rows.chunks_exact_mut(sizes.len())) {
-        at[last] += i - before;
-        before = i;
-        let mut d = last;
-        while d > 0 && at[d] >= sizes[d] {
-            at[d - 1] += at[d] / sizes[d];
-            at[d] %= sizes[d];
-            d -= 1;
-        }
-        row.copy_from_slice(&at);
+    let mut columns = Temp::filled(flat.len() * rank as usize, 0);
+    for (column, &size) in columns.chunks_exact_mut(flat.len().max(1)).zip(t.sizes()).rev() {
+        split_last(&mut flat, size, |i, at| column[i] = at);
     }
+    let out = allocate(DType::I64, Layout::contiguous(&[rank, n]))?;
+    scatter(&columns, &out.write().view_mut());
+    Ok(out.alias(DType::I64, Layout::strided(&[n, rank], &[1, n], 0)).expect("the layout has the same cells"))
 }
+
 fn run_nonzero(c: &Call<'_>) -> Result<Vec<RawTensor>> {
     Ok(vec![positions(c)?])
 }
@@ -67,14 +53,17 @@ fn infer_nonzero_static(a: &Args<'_, Meta>) -> Metas {
 fn run_nonzero_static(c: &Call<'_>) -> Result<()> {
     let (t, fill) = (c.args.tensor(0)?, c.args.int(2)?);
     let mut rows = Temp::filled(c.outs[0].numel(), fill);
-    unflatten(&nonzero(t), t.sizes(), &mut rows);
+    let (mut flat, rank) = (nonzero(t), t.sizes().len());
+    flat.truncate(rows.len().checked_div(rank).unwrap_or(0).min(flat.len()));
+    for (d, &size) in t.sizes().iter().enumerate().rev() {
+        split_last(&mut flat, size, |i, at| rows[i * rank + d] = at);
+    }
     scatter(&rows, &c.outs[0]);
     Ok(())
 }
 fn nonzero_static_scratch(a: &Args<'_, Meta>, outs: &[Meta]) -> Result<usize> {
     let t = a.tensor(0)?;
-    let found: usize = nonzero_room(t.dtype, t.layout.numel()).into_iter().sum();
-    Ok(found + room::<i64>(outs[0].layout.numel() as usize))
+    Ok(nonzero_room(t.layout.numel()) + room::<i64>(outs[0].layout.numel() as usize))
 }
 
 /// The columns of `nonzero`, as tensors.

@@ -12,7 +12,7 @@ use restride_ir::{Arg, SampleFn, Scalar};
 use restride_ir::{
     Args, Call, DType, Dims, Emit, Exactness, Fails, Kernel, Layout, Meta, OpDef, OpError, Operands, OverlapCheck, Val,
 };
-use restride_kernels::index::{Axes, SomeDims, nonzero, nonzero_room, put_at, take_at};
+use restride_kernels::index::{Axes, SomeDims, nonzero, nonzero_room, put_at, split_last, take_at};
 use restride_kernels::movement::copy;
 use restride_kernels::support::convert::gather;
 use restride_kernels::support::rows::cells;
@@ -151,13 +151,14 @@ fn axes(sizes: &[i64], indices: &[Option<&View<'_>>]) -> Result<Axes> {
         match index {
             None => given.push(None),
             Some(v) if is_mask(v.dtype()) => {
-                let flat = nonzero(v);
-                let mut step: i64 = v.sizes().iter().product();
-                for &n in v.sizes() {
-                    step /= n.max(1);
-                    let column = Temp::gather(flat.len(), flat.iter().map(|i| i / step.max(1) % n));
+                let mut flat = nonzero(v);
+                let first = given.len();
+                for &size in v.sizes().iter().rev() {
+                    let mut column = Temp::filled(flat.len(), 0);
+                    split_last(&mut flat, size, |i, at| column[i] = at);
                     given.push(Some((smallvec![flat.len() as i64], column)));
                 }
+                given[first..].reverse();
             }
             Some(v) => given.push(Some((v.sizes().iter().copied().collect(), gather::<i64>(**v)))),
         }
@@ -168,10 +169,12 @@ fn axes(sizes: &[i64], indices: &[Option<&View<'_>>]) -> Result<Axes> {
     let mut at = SmallVec::new();
     for (j, ((own, mut values), &d)) in given.into_iter().flatten().zip(&indexed).enumerate() {
         let n = sizes[d];
-        for i in &mut values {
-            ensure!((-n..n).contains(i), "index {i} is out of bounds for dimension {j} with size {n}");
-            *i += if *i < 0 { n } else { 0 };
+        // All at once: most calls have none outside.
+        if values.iter().fold(false, |bad, i| bad | !(-n..n).contains(i)) {
+            let i = values.iter().find(|i| !(-n..n).contains(*i)).expect("one is outside");
+            return fail(format!("index {i} is out of bounds for dimension {j} with size {n}"));
         }
+        values.iter_mut().for_each(|i| *i += if *i < 0 { n } else { 0 });
         if own != shape {
             let from = cells(&Layout::contiguous(&own).expand(&shape)?);
             values = from.iter().map(|&c| values[c as usize]).collect();
@@ -300,12 +303,7 @@ fn put_scratch(a: &Args<'_, Meta>, _: &[Meta]) -> Result<usize> {
     let most_places = if given.iter().flatten().any(|m| m.layout.numel() == 0) { 0 } else { most } as usize;
     let numbers = |m: &Meta| {
         let n = m.layout.numel();
-        if is_mask(m.dtype) {
-            let [all, found] = nonzero_room(m.dtype, n);
-            all + found + m.rank() * room::<i64>(n as usize)
-        } else {
-            room::<i64>(n as usize)
-        }
+        if is_mask(m.dtype) { nonzero_room(n) + m.rank() * room::<i64>(n as usize) } else { room::<i64>(n as usize) }
     };
     let dims: usize = given.iter().flatten().map(|m| if is_mask(m.dtype) { m.rank() } else { 1 }).sum();
     let stretched = 2 * dims * room::<i64>(most_places);

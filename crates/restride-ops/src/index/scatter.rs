@@ -219,8 +219,7 @@ fn run_masked(c: &Call<'_>) -> Result<()> {
 
 fn masked_scratch(a: &Args<'_, Meta>, outs: &[Meta]) -> Result<usize> {
     let (n, values) = (outs[0].layout.numel(), a.tensor(2)?.layout.numel());
-    let [all, found] = nonzero_room(a.tensor(1)?.dtype, n);
-    Ok(found + all.max(put_flat_room(n, values)))
+    Ok(nonzero_room(n) + put_flat_room(n, values))
 }
 
 /// Declares a write at indices or under a mask; the result carries unwritten elements over.
