@@ -1,12 +1,15 @@
 //! Discrete Fourier transforms, and overlapping frames added up.
 
-use crate::support::pack::{Compute, Stored, Target, compute_room, pack, packed_room, with_compute};
+mod real;
+
+use self::real::RealLines;
+use crate::support::pack::{Compute, Packed, Stored, Target, compute_room, pack, packed_room, with_compute};
 use crate::support::scratch::{Temp, room};
 use num_complex::Complex;
 use restride_tensor::{DType, View, ViewMut};
 use rustfft::{Fft, FftDirection, FftNum, FftPlannerAvx, FftPlannerNeon, FftPlannerScalar};
 use smallvec::SmallVec;
-use std::sync::{Arc, LazyLock, Mutex, PoisonError};
+use std::sync::{Arc, LazyLock, Mutex, OnceLock, PoisonError};
 
 /// Dimensions, or their sizes.
 pub type FftDims = SmallVec<[usize; 8]>;
@@ -76,22 +79,41 @@ fn computed_room((dtype, layout): Stored<'_>) -> usize {
     }
 }
 
+/// How transforms of one length are computed.
+struct Plan<T> {
+    fft: Arc<dyn Fft<T>>,
+    turns: OnceLock<Box<[Complex<T>]>>,
+}
+
+impl<T: FftNumber> Plan<T> {
+    /// `exp(-i pi k / n)` for `n` elements, `k` up to `n / 2`: what twice as many real numbers take.
+    fn turns(&self) -> &[Complex<T>] {
+        let n = self.fft.len();
+        let turn = |k: usize| {
+            let (sin, cos) = (-std::f64::consts::PI * k as f64 / n as f64).sin_cos();
+            Complex::new(T::of(cos), T::of(sin))
+        };
+        self.turns.get_or_init(|| (0..=n / 2).map(turn).collect())
+    }
+}
+
 /// Recent plans, the latest at the end: asking for the scratch bytes of a transform plans it.
-type Plans<T> = Mutex<Vec<Arc<dyn Fft<T>>>>;
+type Plans<T> = Mutex<Vec<Arc<Plan<T>>>>;
 
 /// Plans that are kept of each element type: more lengths than a program has.
 const KEPT: usize = 64;
 
 /// The plan for a transform of `n` elements.
-fn planned<T: FftNumber>(n: usize, direction: FftDirection) -> Arc<dyn Fft<T>> {
-    let find =
-        |plans: &Vec<Arc<dyn Fft<T>>>| plans.iter().find(|p| p.len() == n && p.fft_direction() == direction).cloned();
+fn planned<T: FftNumber>(n: usize, direction: FftDirection) -> Arc<Plan<T>> {
+    let find = |plans: &Vec<Arc<Plan<T>>>| {
+        plans.iter().find(|p| p.fft.len() == n && p.fft.fft_direction() == direction).cloned()
+    };
     let plans = || T::plans().lock().unwrap_or_else(PoisonError::into_inner);
     if let Some(plan) = find(&plans()) {
         return plan;
     }
     // A fresh planner: a plan must not depend on earlier ones. Planned without the lock, for which other threads wait.
-    let plan = T::plan(n, direction);
+    let plan = Arc::new(Plan { fft: T::plan(n, direction), turns: OnceLock::new() });
     let mut plans = plans();
     if plans.len() == KEPT {
         plans.remove(0);
@@ -107,7 +129,8 @@ fn along<T: FftNumber>(data: &mut [Complex<T>], sizes: &[usize], dim: usize, dir
     if n < 2 || inner == 0 {
         return;
     }
-    let fft = planned::<T>(n, direction);
+    let plan = planned::<T>(n, direction);
+    let fft = &plan.fft;
     let zero = Complex::new(T::zero(), T::zero());
     let mut scratch = Temp::filled(fft.get_inplace_scratch_len(), zero);
     let mut line = Temp::filled(if inner == 1 { 0 } else { n }, zero);
@@ -141,7 +164,7 @@ fn all<T: FftNumber>(data: &mut [Complex<T>], sizes: &[usize], dims: &[usize], f
 /// Scratch bytes of one-dimensional transforms of these sizes, run one after the other.
 fn lines_room(dtype: DType, sizes: impl Iterator<Item = i64>, forward: bool) -> usize {
     fn of<T: FftNumber>(n: usize, direction: FftDirection) -> usize {
-        room::<Complex<T>>(planned::<T>(n, direction).get_inplace_scratch_len()) + room::<Complex<T>>(n)
+        room::<Complex<T>>(planned::<T>(n, direction).fft.get_inplace_scratch_len()) + room::<Complex<T>>(n)
     }
     let each = sizes.filter(|&n| n > 1).map(|n| match computed(dtype).real() {
         DType::F64 => of::<f64>(n as usize, direction(forward)),
@@ -155,20 +178,29 @@ pub fn c2c_room((dtype, x): Stored<'_>, t: &Transform) -> usize {
     compute_room(computed(dtype), x.numel()) + lines_room(dtype, t.dims.iter().map(|&d| x.sizes[d]), t.forward)
 }
 
+/// Scratch bytes of a transform to or from `n` real numbers at a time.
+fn real_room(dtype: DType, n: i64, direction: FftDirection) -> usize {
+    match computed(dtype).real() {
+        DType::F64 => RealLines::<f64>::room(n as usize, direction),
+        _ => RealLines::<f32>::room(n as usize, direction),
+    }
+}
+
 /// Scratch bytes of [`r2c`].
 pub fn r2c_room(x: Stored<'_>, t: &Transform, out: Stored<'_>) -> usize {
-    let lines = lines_room(x.0, t.dims.iter().map(|&d| x.1.sizes[d]), t.forward);
-    compute_room(computed(out.0), x.1.numel()) + computed_room(x).max(lines).max(computed_room(out))
+    let Some((&last, rest)) = t.dims.split_last() else { return computed_room(x) + computed_room(out) };
+    let line = real_room(x.0, x.1.sizes[last], FftDirection::Forward);
+    let lines = lines_room(x.0, rest.iter().map(|&d| x.1.sizes[d]), t.forward);
+    computed_room(x) + line.max(lines) + computed_room(out)
 }
 
 /// Scratch bytes of [`c2r`].
 pub fn c2r_room((dtype, x): Stored<'_>, t: &Transform, out: Stored<'_>) -> usize {
-    let last = t.dims.last().map(|&d| out.1.sizes[d]);
-    let rest = t.dims.iter().rev().skip(1).map(|&d| x.sizes[d]);
-    let n = out.1.numel();
-    let lines = lines_room(dtype, rest.chain(last), t.forward);
-    let (dtype, real) = (computed(dtype), computed(out.0));
-    compute_room(dtype, x.numel()) + compute_room(dtype, n) + lines.max(compute_room(real, n))
+    let Some((&last, rest)) = t.dims.split_last() else { return 0 };
+    let own = if rest.is_empty() { computed_room((dtype, x)) } else { compute_room(computed(dtype), x.numel()) };
+    let line = real_room(dtype, out.1.sizes[last], FftDirection::Inverse);
+    let lines = lines_room(dtype, rest.iter().map(|&d| x.sizes[d]), t.forward);
+    own + lines.max(line + computed_room(out))
 }
 
 fn sizes(v: &[i64]) -> FftDims {
@@ -208,28 +240,34 @@ fn r2c_as<T: FftNumber>(x: &View<'_>, t: &Transform, out: &ViewMut<'_>)
 where
     Complex<T>: Compute,
 {
-    let mut data = Temp::filled(x.numel(), Complex::new(T::zero(), T::zero()));
-    data.iter_mut().zip(pack::<T>(x).iter()).for_each(|(z, &x)| z.re = x);
-    let full = sizes(x.sizes());
-    let cut = sizes(out.sizes());
-    let Some((&last, rest)) = t.dims.split_last() else { return crate::support::pack::unpack(&data, out) };
-    let inner: usize = full[last + 1..].iter().product();
-    along(&mut data, &full, last, direction(t.forward));
-    // Sums of real numbers with real factors: their imaginary parts are 0, not the -0 that some plans leave, which would
-    // turn an angle of pi around.
-    let n = full[last];
-    for line in data.chunks_mut((n * inner).max(1)) {
-        let real = [Some(0), n.is_multiple_of(2).then_some(n / 2)];
-        for k in real.into_iter().flatten().filter(|k| *k < n) {
-            line[k * inner..][..inner].iter_mut().for_each(|z| z.im = T::zero());
+    let (data, mut target) = (pack::<T>(x), Target::<Complex<T>>::new(out));
+    let Some((&last, rest)) = t.dims.split_last() else {
+        target.slice().iter_mut().zip(data.iter()).for_each(|(z, x)| *z = Complex::new(*x, T::zero()));
+        return target.finish();
+    };
+    let (n, cut) = (x.sizes()[last] as usize, sizes(out.sizes()));
+    let (kept, inner) = (cut[last], cut[last + 1..].iter().product::<usize>());
+    let mut lines = RealLines::<T>::new(n, FftDirection::Forward);
+    for (dst, src) in target.slice().chunks_mut((kept * inner).max(1)).zip(data.chunks((n * inner).max(1))) {
+        for i in 0..inner {
+            let half = lines.spectrum(&src[i..], inner);
+            let mirrored = half[1..].iter().rev().skip(usize::from(n.is_multiple_of(2))).map(Complex::conj);
+            if inner == 1 {
+                let (first, rest) = dst.split_at_mut(half.len());
+                first.copy_from_slice(half);
+                rest.iter_mut().zip(mirrored).for_each(|(to, from)| *to = from);
+            } else {
+                let own = dst[i..].iter_mut().step_by(inner);
+                own.zip(half.iter().copied().chain(mirrored)).for_each(|(to, from)| *to = from);
+            }
         }
     }
-    all(&mut data, &full, rest, t.forward, t.scale);
-    let mut target = Target::<Complex<T>>::new(out);
-    let (from, to) = ((full[last] * inner).max(1), (cut[last] * inner).max(1));
-    for (dst, src) in target.slice().chunks_mut(to).zip(data.chunks(from)) {
-        dst.copy_from_slice(&src[..dst.len()]);
+    if !t.forward {
+        // Not what is real: it would get the imaginary part -0.
+        let turned = |z: &mut Complex<T>| z.im = T::zero() - z.im;
+        target.slice().iter_mut().for_each(turned);
     }
+    all(target.slice(), &cut, rest, t.forward, t.scale);
     target.finish();
 }
 
@@ -249,36 +287,36 @@ where
     Complex<T>: Compute,
 {
     let Some((&last, rest)) = t.dims.split_last() else { return };
-    let half_sizes = sizes(x.sizes());
-    let mut data = pack::<Complex<T>>(x).into_owned();
-    all(&mut data, &half_sizes, rest, t.forward, 1.0);
-    let full_sizes = sizes(out.sizes());
-    let (half, n) = (half_sizes[last], full_sizes[last]);
-    let inner: usize = full_sizes[last + 1..].iter().product();
-    let zero = Complex::new(T::zero(), T::zero());
-    let mut full = Temp::filled(full_sizes.iter().product(), zero);
-    if inner > 0 && n > 0 {
-        for (dst, src) in full.chunks_mut(n * inner).zip(data.chunks(half * inner)) {
-            let (first, mirrored) = dst.split_at_mut((n / 2 + 1) * inner);
-            let given = first.len().min(src.len());
-            first[..given].copy_from_slice(&src[..given]);
-            // An element without a partner is real by definition; its imaginary part is ignored.
-            for k in [Some(0), n.is_multiple_of(2).then_some(n / 2)].into_iter().flatten() {
-                first[k * inner..][..inner].iter_mut().for_each(|z| z.im = T::zero());
-            }
-            let partners = first[inner..].rchunks_exact(inner).skip(usize::from(n.is_multiple_of(2)));
+    let (half_sizes, mut data) = (sizes(x.sizes()), pack::<Complex<T>>(x));
+    if !rest.is_empty() {
+        let mut own = data.into_owned();
+        all(&mut own, &half_sizes, rest, t.forward, 1.0);
+        data = Packed::Owned(own);
+    }
+    let (half, n) = (half_sizes[last], out.sizes()[last] as usize);
+    let inner: usize = half_sizes[last + 1..].iter().product();
+    let mut target = Target::<T>::new(out);
+    if n == 0 {
+        return;
+    }
+    let (mut lines, scale) = (RealLines::<T>::new(n, FftDirection::Inverse), T::of(t.scale));
+    for (dst, src) in target.slice().chunks_mut((n * inner).max(1)).zip(data.chunks((half * inner).max(1))) {
+        for i in 0..inner {
+            let own = lines.half();
+            let given = own.len().min(half);
             if inner == 1 {
-                mirrored.iter_mut().zip(partners).for_each(|(to, from)| *to = from[0].conj());
+                own[..given].copy_from_slice(&src[..given]);
             } else {
-                for (to, from) in mirrored.chunks_exact_mut(inner).zip(partners) {
-                    to.iter_mut().zip(from).for_each(|(to, from)| *to = from.conj());
-                }
+                own.iter_mut().zip(src[i..].iter().step_by(inner)).for_each(|(to, from)| *to = *from);
             }
+            own[given..].fill(Complex::new(T::zero(), T::zero()));
+            if t.forward {
+                own.iter_mut().for_each(|z| z.im = -z.im);
+            }
+            lines.reals(scale, &mut dst[i..], inner);
         }
     }
-    all(&mut full, &full_sizes, &[last], t.forward, t.scale);
-    let real: Temp<T> = full.iter().map(|z| z.re).collect();
-    crate::support::pack::unpack(&real, out);
+    target.finish();
 }
 
 /// The transpose of sliding windows along `dim`: `x` has the windows in `dim` and their elements in the last dimension;
