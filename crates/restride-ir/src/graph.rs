@@ -41,9 +41,6 @@ pub struct Origin {
     pub module: Option<Arc<str>>,
     /// Inside a `no_grad` region.
     pub no_grad: bool,
-    /// The `view.dtype` between complex numbers and their parts stands for `view_as_real` or its like, which PyTorch
-    /// differentiates, unlike `view.dtype`.
-    pub parts: bool,
     /// Operands and results (in order, repeats included) that a later write without gradient changes. PyTorch has no
     /// gradient if it saved one of them.
     pub overwritten: Option<Arc<[u32]>>,

@@ -11,7 +11,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 /// Operators whose gradient is not the derivative, as PyTorch's is not, and why.
 const EXCEPT: &[(&[&str], &str)] = &[
     (&["aten.detach.default", "aten.detach_copy.default"], "they exist to stop gradients"),
-    (&["aten.view.dtype"], "bits are constants"),
+    (&["aten.view.dtype", "aten.view_copy.dtype"], "bits are constants"),
     (&["torchao.dequantize_affine.default"], "its result is of singles, which differences do not resolve"),
     (
         &["aten.normal.Tensor_Tensor", "aten.normal.Tensor_float", "aten.normal.float_Tensor", "aten.binomial.default"],

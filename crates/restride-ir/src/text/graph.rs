@@ -98,8 +98,6 @@ impl<'s> Parser<'s> {
         while self.eat('!')? {
             if self.eat_word("no_grad")? {
                 origin.no_grad = true;
-            } else if self.eat_word("parts")? {
-                origin.parts = true;
             } else if self.eat_word("overwritten")? {
                 overwritten = self.overwritten()?;
             } else if self.eat_word("key")? {

@@ -295,9 +295,6 @@ impl Printer<'_> {
         if node.origin.no_grad {
             out.push_str(" !no_grad");
         }
-        if node.origin.parts {
-            out.push_str(" !parts");
-        }
         if let Some(which) = &node.origin.overwritten {
             let all: Vec<ValueId> = node.operands().chain(node.results.iter().copied()).collect();
             let mut seen: Vec<ValueId> = Vec::new();

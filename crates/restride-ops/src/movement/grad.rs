@@ -344,24 +344,6 @@ fn moved<'c>(c: &'c Cx<'c>, name: &str) {
     c.set(0, g.reshape(x.sizes()));
 }
 
-/// `view.dtype`: complex numbers become their parts and back; other bits are constants, as in PyTorch.
-fn view_dtype<'c>(c: &'c Cx<'c>) {
-    let (from, to) = (c.arg(0).dtype(), c.grad().dtype());
-    let g = c.grad();
-    if from == to {
-        c.set(0, g);
-    } else if from.is_complex() && from.real() == to {
-        let mut pairs = c.arg(0).sizes();
-        pairs.push(Expr::Int(2));
-        let g = g.reshape(pairs);
-        c.set(0, g.select(-1, 0).with_imag(g.select(-1, 1)));
-    } else if to.is_complex() && to.real() == from {
-        c.set(0, g.unary("aten.view_as_real.default").reshape(c.arg(0).sizes()));
-    } else {
-        c.zero(0);
-    }
-}
-
 /// `pad(self, pad, mode, value)`, whose sizes may be symbolic.
 fn any_pad<'c>(c: &'c Cx<'c>) -> Vec<T<'c>> {
     let mode = c.str(2).unwrap_or("constant");
@@ -425,7 +407,6 @@ pub(crate) static GRADS: Rules = &[
             c.zero(1);
         }),
     ),
-    (&["view.dtype", "view_copy.dtype"], rule!(view_dtype)),
     (&["dropout"], form!(dropout)),
     (&["feature_dropout"], form!(feature_dropout)),
     (&["alpha_dropout"], form!(alpha_elements)),

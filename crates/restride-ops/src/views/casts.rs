@@ -2,7 +2,7 @@
 
 use crate::support::{IN_PLACE, Metas, ValArgs, Vals, emit, ensure, pass, suggests_channels_last};
 use restride_ir::{
-    Arg, Args, DecomposeFn, Emit, Exactness, Kernel, MathView, MemoryFormat, Meta, Movement, OpDef, SampleFn,
+    Arg, Args, DecomposeFn, Emit, Exactness, Grad, Kernel, MathView, MemoryFormat, Meta, Movement, OpDef, SampleFn,
     TensorType, ViewArgs, ViewOutcome,
 };
 use restride_kernels::pointwise::IDENTITY;
@@ -369,7 +369,8 @@ pub(crate) static OPS: &[OpDef] = table![
         |e, a| converted_like(e, a, None),
         samples!(s_to_other),
     ),
-    OpDef { detaches: true, asks_for_strides: true, ..a_view::<ViewDType>("view.dtype", samples!(s_view_dtype)) },
+    OpDef { detaches: true, asks_for_strides: true, ..a_view::<ViewDType>("view.dtype", samples!(s_view_dtype)) }
+        .graded(Grad::Zero),
     a_view::<ViewAsReal>("view_as_real", samples!(s_complex)),
     asks_for_strides(a_view::<ViewAsComplex>("view_as_complex", samples!(s_as_complex))),
     itself(a_view::<Real>("real", samples!(s_any))),
@@ -383,7 +384,7 @@ pub(crate) static OPS: &[OpDef] = table![
     // The identity, because shape rules see no tensor with a lazy bit.
     OpDef { math: Some(MathView::ResolveConj), itself: true, ..a_view::<Identity>("resolve_conj", samples!(s_any)) },
     OpDef { math: Some(MathView::ResolveNeg), itself: true, ..a_view::<Identity>("resolve_neg", samples!(s_any)) },
-    a_copy::<ViewDType>("view_copy.dtype", samples!(s_view_dtype)),
+    a_copy::<ViewDType>("view_copy.dtype", samples!(s_view_dtype)).graded(Grad::Zero),
     a_copy::<ViewAsReal>("view_as_real_copy", samples!(s_complex)),
     a_copy::<ViewAsComplex>("view_as_complex_copy", samples!(s_as_complex)),
     resize("resize_"),

@@ -1,11 +1,12 @@
 //! The operators that read a region out of a base, and those that write one into it.
 
 use super::region::{Extent, Relation, relate};
+use super::rewrite::op;
 use super::shared_region::SharedRegion;
 use super::storages::Alias;
+use crate::args::symbolic_views;
 use crate::build::Builder;
-use restride_ir::{Arg, DType, Dim, Dims, Error, Expr, Layout, MemoryFormat, Origin, Result, TensorType, ValueId};
-use std::sync::Arc;
+use restride_ir::{Arg, DType, Dim, Dims, Error, Expr, Layout, MemoryFormat, Result, TensorType, ValueId};
 
 /// A value as its alias shows it, or back.
 pub fn math(b: &mut Builder<'_>, value: ValueId, a: &Alias) -> ValueId {
@@ -39,17 +40,39 @@ pub fn retype(b: &mut Builder<'_>, base: ValueId, ty: &SharedRegion, dtype: DTyp
     Ok((value, typed.into()))
 }
 
-/// A value's bits as another type. The parts of complex numbers are differentiable: here they are those of `view_as_real`.
+/// A value's bits as another type. PyTorch has a gradient through `view_as_real` and `view_as_complex`, none through
+/// `view.dtype`.
 fn bits(b: &mut Builder<'_>, value: ValueId, ty: TensorType) -> ValueId {
-    let from = b.graph.tensor(value).dtype;
-    let parts = from.is_complex() && from.real() == ty.dtype || ty.dtype.is_complex() && ty.dtype.real() == from;
-    let origin = b.origin.clone();
-    if parts {
-        b.origin = Arc::new(Origin { parts, ..(*origin).clone() });
+    let have = b.graph.tensor(value).clone();
+    // Complex numbers as pairs of their parts.
+    let pairs = |complex: &Layout<Expr>| {
+        let (mut pairs, two) = (complex.clone(), Expr::Int(2));
+        pairs.strides.iter_mut().chain([&mut pairs.offset]).for_each(|s| *s = s.times(&two));
+        pairs.sizes.push(two);
+        pairs.strides.push(Expr::Int(1));
+        pairs
+    };
+    if have.dtype.is_complex() && have.dtype.real() == ty.dtype {
+        let parts = TensorType::new(ty.dtype, pairs(&have.layout));
+        let parts = b.call("aten.view_as_real.default", vec![Arg::Value(value)], parts);
+        viewed(b, parts, ty)
+    } else if ty.dtype.is_complex() && ty.dtype.real() == have.dtype {
+        let parts = viewed(b, value, TensorType::new(have.dtype, pairs(&ty.layout)));
+        b.call("aten.view_as_complex.default", vec![Arg::Value(parts)], ty)
+    } else {
+        b.call("aten.view.dtype", vec![Arg::Value(value), Arg::DType(ty.dtype)], ty)
     }
-    let made = b.call("aten.view.dtype", vec![Arg::Value(value), Arg::DType(ty.dtype)], ty);
-    b.origin = origin;
-    made
+}
+
+/// A value in another layout of its cells: by `view` where that gives the layout.
+fn viewed(b: &mut Builder<'_>, value: ValueId, ty: TensorType) -> ValueId {
+    let rule = op("aten.view.default").def().view;
+    let args = vec![Arg::Value(value), Arg::Scalars(ty.layout.sizes.to_vec())];
+    let gives = rule.and_then(|rule| symbolic_views(rule, &args, |v| b.graph.values[v].ty.tensor().cloned()));
+    match gives {
+        Some(views) if views[..] == [ty.clone()] => b.call("aten.view.default", args, ty),
+        _ => b.as_strided(value, ty),
+    }
 }
 
 /// The inverse of [`retype`] for `base`.

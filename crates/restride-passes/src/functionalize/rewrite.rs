@@ -7,8 +7,8 @@ use crate::args::view_number;
 use crate::build::Builder;
 use crate::peephole;
 use restride_ir::{
-    Arg, Args, Binding, Error, Expr, Grad, Graph, Id, LazyBits, Names, Node, NodeId, Op, Origin, Program, Table,
-    TensorType, Type, ValueId, ViewOutcome, dense_like,
+    Arg, Args, Binding, Error, Expr, Graph, Id, LazyBits, Names, Node, NodeId, Op, Origin, Program, Table, TensorType,
+    Type, ValueId, ViewOutcome, dense_like,
 };
 use restride_ops::lookup;
 use smallvec::{SmallVec, smallvec};
@@ -514,12 +514,7 @@ impl<'a> Rewriter<'a> {
         // A view in terms of the storage means nothing on a value that holds only its own cells, and a lazy bit is set by
         // nothing in a functional program.
         let def = node.op.def();
-        let typed = def.detaches && !matches!(def.grad, Some(Grad::Zero)) && !node.origin.parts;
-        // `view.dtype`, which PyTorch does not differentiate, has a gradient here between complex numbers, their parts and the same
-        // type: the call is not made, but the region read and detached.
-        let own = self.storages[parent].ty.dtype;
-        let passes = |t: &SharedRegion| t.dtype.is_complex() || own.is_complex() || t.dtype == own;
-        let replay = !def.strided && def.math.is_none() && !(typed && types.iter().any(passes));
+        let replay = !def.strided && def.math.is_none();
         let slices = if types.len() > 1 && !has_copy_form(node.op) { self.slices(parent, types) } else { None };
         let calls: SmallVec<[(Op, Vec<Arg>); 1]> = match slices {
             Some(slices) => {

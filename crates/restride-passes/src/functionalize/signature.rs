@@ -356,6 +356,10 @@ fn finish(
                 // A lazily conjugated output is given as the elements it shows.
                 return None;
             }
+            if matches!(kind, OutputKind::Gradient(_)) {
+                // Nothing else of the program is handed out with it.
+                return None;
+            }
             let root = match state.input {
                 Some(i) => AliasRoot::Input(i),
                 // An input that is on other memory now declares that memory, whoever shares it.

@@ -263,7 +263,7 @@ impl VersionedStorages {
         let ty = ty.into();
         let storage = self[from.parent].storage;
         let LazyBits { conj, neg } = bits;
-        let detaches = from.call.op.def().detaches && !from.call.origin.parts;
+        let detaches = from.call.op.def().detaches;
         let parent = &self[from.parent];
         let (root, constant) = (parent.root, parent.constant || from.call.origin.no_grad);
         let born = self[storage].version;

@@ -301,7 +301,7 @@ fn targets(program: &Program, options: &Options) -> Result<Vec<usize>> {
 /// Whether a gradient goes through a call: from its results to the operands that `needs` says are differentiated.
 pub(crate) fn passes(node: &Node, needs: impl Fn(ValueId) -> bool) -> bool {
     let def = node.op.def();
-    let constant = def.detaches && !node.origin.parts || matches!(def.grad, Some(Grad::Zero));
+    let constant = def.detaches || matches!(def.grad, Some(Grad::Zero));
     if node.origin.no_grad || constant {
         return false;
     }

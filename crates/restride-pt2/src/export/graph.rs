@@ -236,7 +236,6 @@ impl<'a> GraphWriter<'a> {
         let origin = &self.origin;
         let mut marks: Vec<String> = Vec::new();
         marks.extend(origin.no_grad.then(|| "no_grad".to_string()));
-        marks.extend(origin.parts.then(|| "parts".to_string()));
         marks.extend(self.history.then(|| HISTORY.to_string()));
         if let Some(which) = &origin.overwritten {
             let which: Vec<String> = which.iter().map(u32::to_string).collect();

@@ -39,7 +39,6 @@ pub(super) fn origin(node: &model::FileNode, key: u32, no_grad: bool) -> Origin 
         stack_trace: node.metadata.get("stack_trace").map(|s| s.as_str().into()),
         module,
         no_grad: no_grad || marked("no_grad"),
-        parts: marked("parts"),
         overwritten: marks.split(' ').find_map(|m| {
             let which = m.strip_prefix(OVERWRITTEN)?;
             which.split(',').map(str::parse).collect::<std::result::Result<_, _>>().ok()

@@ -17,10 +17,12 @@ graph(%a: c64[2]) {
 //   %i: f32[2][2]+1 = aten.imag.default(%w)
 //   %w_1: f32[2][2]+1 = aten.fill.Scalar(%i, 7)
 //   %w_2: f32[2][2]+1 = aten.neg.default(%w_1)
-//   %w_3: f32[4] = aten.view.dtype(%x, f32) !parts
-//   %w_4: f32[4] = aten.slice_scatter.default(%w_3, %w_2, 0, 1, 4, 2)
-//   %w_5: c64[2] = aten.view.dtype(%w_4, c64) !parts
-//   return %w_5
+//   %w_3: f32[2, 2] = aten.view_as_real.default(%x)
+//   %w_4: f32[4] = aten.view.default(%w_3, [4])
+//   %w_5: f32[4] = aten.slice_scatter.default(%w_4, %w_2, 0, 1, 4, 2)
+//   %w_6: f32[2, 2] = aten.view.default(%w_5, [2, 2])
+//   %w_7: c64[2] = aten.view_as_complex.default(%w_6)
+//   return %w_7
 // }
 
 // == run

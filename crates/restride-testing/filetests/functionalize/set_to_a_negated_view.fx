@@ -17,10 +17,12 @@ graph(%x: c64[3], %o: f32[3]) {
 // graph(%x: c64[3], %o: f32[3]) {
 //   %r: f32[3][2]+1 = aten.add.Tensor(%o, 1)
 //   %r_1: f32[3][2]+1 = aten.neg.default(%r)
-//   %r_2: f32[6] = aten.view.dtype(%x, f32) !parts
-//   %r_3: f32[6] = aten.slice_scatter.default(%r_2, %r_1, 0, 1, 6, 2)
-//   %r_4: c64[3] = aten.view.dtype(%r_3, c64) !parts
-//   return %r_4, %r_4, None
+//   %r_2: f32[3, 2] = aten.view_as_real.default(%x)
+//   %r_3: f32[6] = aten.view.default(%r_2, [6])
+//   %r_4: f32[6] = aten.slice_scatter.default(%r_3, %r_1, 0, 1, 6, 2)
+//   %r_5: f32[3, 2] = aten.view.default(%r_4, [3, 2])
+//   %r_6: c64[3] = aten.view_as_complex.default(%r_5)
+//   return %r_6, %r_6, None
 // }
 
 // == run

@@ -21,8 +21,8 @@ graph @each(%a: c64[1]) {
 //
 // graph @graph1(%a: c64[1]) {
 //   %b: c64[1] = aten.clone.default(%a, memory_format=contiguous_format)
-//   %v: u8[8] = aten.view.dtype(%b, u8)
-//   return %v
+//   %c: u8[8] = aten.view.dtype(%b, u8)
+//   return %c
 // }
 
 // == run

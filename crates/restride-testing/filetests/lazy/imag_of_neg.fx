@@ -19,10 +19,12 @@ graph(%x2: c64[2, 3, 3], %index: i64[3]) {
 //   %v13: f32[2, 3, 3][18, 6, 2]+1 = aten.imag.default(%v20)
 //   %v20_1: f32[2, 3, 3][18, 6, 2]+1 = aten.masked_scatter.default(%v13, %v19, %v13)
 //   %v20_2: f32[2, 3, 3][18, 6, 2]+1 = aten.neg.default(%v20_1)
-//   %v20_3: f32[2, 3, 6] = aten.view.dtype(%x2, f32) !parts
-//   %v20_4: f32[2, 3, 6] = aten.slice_scatter.default(%v20_3, %v20_2, 2, 1, 6, 2)
-//   %v20_5: c64[2, 3, 3] = aten.view.dtype(%v20_4, c64) !parts
-//   return %v20_5, %v20_1
+//   %v20_3: f32[2, 3, 3, 2] = aten.view_as_real.default(%x2)
+//   %v20_4: f32[2, 3, 6] = aten.view.default(%v20_3, [2, 3, 6])
+//   %v20_5: f32[2, 3, 6] = aten.slice_scatter.default(%v20_4, %v20_2, 2, 1, 6, 2)
+//   %v20_6: f32[2, 3, 3, 2] = aten.view.default(%v20_5, [2, 3, 3, 2])
+//   %v20_7: c64[2, 3, 3] = aten.view_as_complex.default(%v20_6)
+//   return %v20_7, %v20_1
 // }
 
 // == run

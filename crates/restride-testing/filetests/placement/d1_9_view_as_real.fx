@@ -20,13 +20,13 @@ graph(%x: c64[3]) {
 //   source computed in its region, %w_1: taken, 12 bytes
 // %w = aten.add.Tensor(%r, 1)
 //   computed in a dying operand, %r: taken, 12 bytes
-// %w_1 = aten.view.dtype(%a, f32)
+// %w_1 = aten.view_as_real.default(%a)
 //   kept as a view of its base, %a: taken, 24 bytes
-// %w_2 = aten.slice_scatter.default(%w_1, %w, 0, 1, 6, 2)
+// %w_4 = aten.select_scatter.default(%w_1, %w, 1, 1)
 //   scatter written into its base, %w_1: taken, 24 bytes
-// %w_3 = aten.view.dtype(%w_2, c64)
-//   kept as a view of its base, %w_2: taken, 24 bytes
-// %d = aten.flip.default(%w_3, [-1])
+// %w_5 = aten.view_as_complex.default(%w_4)
+//   kept as a view of its base, %w_4: taken, 24 bytes
+// %d = aten.flip.default(%w_5, [-1])
 //   computed in the output's memory: taken, 24 bytes
 
 // == copies

@@ -17,17 +17,21 @@ graph(%x: c64[2, 2], %k: c64[3, 2]) {
 // graph(%x: c64[2, 2], %k: c64[3, 2]) {
 //   %i: f32[2, 2][4, 2]+1 = aten.imag.default(%x)
 //   %w: f32[2, 2][4, 2]+1 = aten.add.Tensor(%i, 1)
-//   %w_1: f32[2, 4] = aten.view.dtype(%x, f32) !parts
-//   %w_2: f32[2, 4] = aten.slice_scatter.default(%w_1, %w, 1, 1, 4, 2)
-//   %w_3: c64[2, 2] = aten.view.dtype(%w_2, c64) !parts
-//   %y: c64[2, 3] = aten.linear.default(%w_3, %k)
+//   %w_1: f32[2, 2, 2] = aten.view_as_real.default(%x)
+//   %w_2: f32[2, 4] = aten.view.default(%w_1, [2, 4])
+//   %w_3: f32[2, 4] = aten.slice_scatter.default(%w_2, %w, 1, 1, 4, 2)
+//   %w_4: f32[2, 2, 2] = aten.view.default(%w_3, [2, 2, 2])
+//   %w_5: c64[2, 2] = aten.view_as_complex.default(%w_4)
+//   %y: c64[2, 3] = aten.linear.default(%w_5, %k)
 //   %r: f32[2, 3][6, 2] = aten.real.default(%y)
 //   %z: f32[2, 3][6, 2] = aten.zero.default(%r)
-//   %z_1: f32[2, 6] = aten.view.dtype(%y, f32) !parts
-//   %z_2: f32[2, 6] = aten.slice_scatter.default(%z_1, %z, 1, 0, 5, 2)
-//   %z_3: c64[2, 3] = aten.view.dtype(%z_2, c64) !parts
-//   %m: f32[2, 3] = aten.abs.default(%z_3)
-//   return %w_3, %m
+//   %z_1: f32[2, 3, 2] = aten.view_as_real.default(%y)
+//   %z_2: f32[2, 6] = aten.view.default(%z_1, [2, 6])
+//   %z_3: f32[2, 6] = aten.slice_scatter.default(%z_2, %z, 1, 0, 5, 2)
+//   %z_4: f32[2, 3, 2] = aten.view.default(%z_3, [2, 3, 2])
+//   %z_5: c64[2, 3] = aten.view_as_complex.default(%z_4)
+//   %m: f32[2, 3] = aten.abs.default(%z_5)
+//   return %w_5, %m
 // }
 
 // == run
