@@ -11,6 +11,7 @@ use crate::support::runs;
 use crate::support::scratch::{Temp, room};
 use restride_tensor::{Dims, Layout, PerDim, View, ViewMut};
 use smallvec::SmallVec;
+use std::ops::Range;
 
 /// Dimensions.
 pub type SomeDims = PerDim<usize>;
@@ -61,8 +62,7 @@ impl Axes {
             if at.len() != count {
                 return Err("indices of different sizes".into());
             }
-            if at.iter().fold(false, |bad, i| bad | !(0..size).contains(i)) {
-                let i = at.iter().find(|i| !(0..size).contains(*i)).expect("one is outside");
+            if let Some(i) = first_outside(at, 0..size) {
                 return Err(format!("index {i} is out of bounds for dimension {d} with size {size}"));
             }
             points.iter_mut().zip(at).for_each(|(point, &i)| *point += i as isize * stride);
@@ -82,6 +82,33 @@ impl Axes {
         let rest = |of: &Dims<i64>| of[..b].iter().chain(&of[b + s..]).copied().collect::<Dims<i64>>();
         let points = cells(&own);
         Ok((points, Layout { sizes: rest(&l.sizes), strides: rest(&l.strides), offset: l.offset }))
+    }
+}
+
+/// The first index that is not in the range.
+pub fn first_outside(at: &[i64], range: Range<i64>) -> Option<i64> {
+    let outside = isa::run(Outsiders { at, range: range.clone() });
+    outside.then(|| at.iter().copied().find(|i| !range.contains(i))).flatten()
+}
+
+/// Whether indices are outside of a range.
+struct Outsiders<'a> {
+    at: &'a [i64],
+    range: Range<i64>,
+}
+impl isa::Work for Outsiders<'_> {
+    type Out = bool;
+    const VECTORS: bool = true;
+    const WIDEST: bool = true;
+    #[inline(always)]
+    fn run(self) -> bool {
+        let (from, to) = (self.range.start, self.range.end);
+        // Without an exit, which would keep the loop from vectors.
+        let mut any = false;
+        for &i in self.at {
+            any |= (i < from) | (i >= to);
+        }
+        any
     }
 }
 

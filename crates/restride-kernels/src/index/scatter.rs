@@ -1,5 +1,6 @@
 //! Gathering and scattering along a dimension, with and without reductions.
 
+use crate::index::first_outside;
 use crate::movement::copy::lifted;
 use crate::support::convert::{Kind, element, load_row, round_through, store_row, with_word};
 use crate::support::isa;
@@ -53,10 +54,7 @@ fn check(l: &Layout, dim: usize, index: &Layout, at: &[i64]) -> Result<(), Strin
         return Err(format!("an index of sizes {:?} does not fit {:?}", &index.sizes[..], &l.sizes[..]));
     }
     let size = l.sizes[dim];
-    // Without an exit, which would keep the loop from vectors.
-    let outside = |i: &&i64| !(0..size).contains(*i);
-    let any = at.iter().fold(false, |any, i| any | outside(&i));
-    match any.then(|| at.iter().find(outside)).flatten() {
+    match first_outside(at, 0..size) {
         Some(i) => Err(format!("index {i} is out of bounds for dimension {dim} with size {size}")),
         None => Ok(()),
     }

@@ -12,7 +12,7 @@ use restride_ir::{Arg, SampleFn, Scalar};
 use restride_ir::{
     Args, Call, DType, Dims, Emit, Exactness, Fails, Kernel, Layout, Meta, OpDef, OpError, Operands, OverlapCheck, Val,
 };
-use restride_kernels::index::{Axes, SomeDims, nonzero, nonzero_room, put_at, split_last, take_at};
+use restride_kernels::index::{Axes, SomeDims, first_outside, nonzero, nonzero_room, put_at, split_last, take_at};
 use restride_kernels::movement::copy;
 use restride_kernels::support::convert::gather;
 use restride_kernels::support::rows::cells;
@@ -169,9 +169,7 @@ fn axes(sizes: &[i64], indices: &[Option<&View<'_>>]) -> Result<Axes> {
     let mut at = SmallVec::new();
     for (j, ((own, mut values), &d)) in given.into_iter().flatten().zip(&indexed).enumerate() {
         let n = sizes[d];
-        // All at once: most calls have none outside.
-        if values.iter().fold(false, |bad, i| bad | !(-n..n).contains(i)) {
-            let i = values.iter().find(|i| !(-n..n).contains(*i)).expect("one is outside");
+        if let Some(i) = first_outside(&values, -n..n) {
             return fail(format!("index {i} is out of bounds for dimension {j} with size {n}"));
         }
         values.iter_mut().for_each(|i| *i += if *i < 0 { n } else { 0 });
