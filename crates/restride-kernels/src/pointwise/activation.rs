@@ -62,7 +62,7 @@ pointwise! {
         formula: x.number(0.0).below(x).choose(x, x * slope),
     }
     ELU(x, alpha, scale, input_scale) "`x`, an exponential below 0" { elementary: elu(x, alpha, scale, input_scale) }
-    GELU(x) "`x` times the normal distribution function" { elementary: x * x.gelu_factor() }
+    GELU(x) "`x` times the normal distribution function" { exponential: x * x.gelu_factor() }
     GELU_TANH(x) "`gelu` by the hyperbolic tangent" { exponential: 0.5 * x * (1.0 + gelu_tanh_inner(x)) }
     SILU(x) "`x * sigmoid(x)`" { exponential: x.silu(), complex: x * x.by(m::sigmoid) }
     MISH(x) "`x * tanh(softplus(x))`" { elementary: x * x.tanh_softplus() }

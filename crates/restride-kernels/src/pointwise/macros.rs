@@ -170,6 +170,9 @@ macro_rules! group {
     ($p:ident, $r:ident, single_rows, $xs:tt, $e:expr) => {
         $p.f32 = Some($e);
     };
+    ($p:ident, $r:ident, double_rows, $xs:tt, $e:expr) => {
+        $p.f64 = Some($e);
+    };
     ($p:ident, $r:ident, complex, $xs:tt, $e:expr) => {
         $p.c32 = Some(rowwise!(C32, result!($r C32), $xs, $e));
         $p.c64 = Some(rowwise!(C64, result!($r C64), $xs, $e));

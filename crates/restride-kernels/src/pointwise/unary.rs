@@ -21,21 +21,31 @@ fn round_decimals<T: Real>(x: T, decimals: T) -> T {
     if decimals < T::zero() { (x / scale).rint() * scale } else { (x * scale).rint() / scale }
 }
 
-/// A row of sines or cosines. Angles that the vector code does not take are the library's.
+/// A row of sines or cosines. Angles that the vector code does not take, beyond `largest`, are the library's.
 #[inline(always)]
-fn turned(xs: &[&[f32]], out: &mut [f32], quick: impl Fn(f32) -> f32, exact: impl Fn(f64) -> f64) {
+fn turned<T: Real>(xs: &[&[T]], out: &mut [T], largest: T, quick: impl Fn(T) -> T, exact: impl Fn(T) -> T) {
+    let is_large = |x: T| x.is_nan() || x.abs() > largest;
     let mut large = false;
     for (&x, o) in xs[0][..out.len()].iter().zip(&mut *out) {
         *o = quick(x);
-        large |= x.is_nan() || x.abs() > math::LARGEST_ANGLE;
+        large |= is_large(x);
     }
     if large {
         for (&x, o) in xs[0].iter().zip(out) {
-            if x.is_nan() || x.abs() > math::LARGEST_ANGLE {
-                *o = exact(x as f64) as f32;
+            if is_large(x) {
+                *o = exact(x);
             }
         }
     }
+}
+
+/// Sines or cosines, by the library's function of doubles beyond the angles of the vector code.
+macro_rules! turns {
+    ($t:ty, $largest:ident, $quick:ident, $exact:path) => {
+        row_function!(run, true, $t, $t, |xs, out| {
+            turned(xs, out, math::$largest, math::$quick, |x| $exact(f64::from(x)) as $t)
+        })
+    };
 }
 
 /// A row of logarithms. A part whose numbers are all positive, normal and finite needs no cases.
@@ -61,9 +71,11 @@ const LOG2S: RowFn<f32> =
     row_function!(run, true, f32, f32, |xs, out| logarithms(xs, out, math::log2_usual, math::log2));
 const LOG10S: RowFn<f32> =
     row_function!(run, true, f32, f32, |xs, out| logarithms(xs, out, math::log10_usual, math::log10));
-const SINES: RowFn<f32> = row_function!(run, true, f32, f32, |xs, out| turned(xs, out, math::sin, f64::sin));
-const COSINES: RowFn<f32> = row_function!(run, true, f32, f32, |xs, out| turned(xs, out, math::cos, f64::cos));
-const TANGENTS: RowFn<f32> = row_function!(run, true, f32, f32, |xs, out| turned(xs, out, math::tan, f64::tan));
+const SINES: RowFn<f32> = turns!(f32, LARGEST_ANGLE, sin, f64::sin);
+const COSINES: RowFn<f32> = turns!(f32, LARGEST_ANGLE, cos, f64::cos);
+const TANGENTS: RowFn<f32> = turns!(f32, LARGEST_ANGLE, tan, f64::tan);
+const WIDE_SINES: RowFn<f64> = turns!(f64, LARGEST_DOUBLE_ANGLE, sin_double, f64::sin);
+const WIDE_COSINES: RowFn<f64> = turns!(f64, LARGEST_DOUBLE_ANGLE, cos_double, f64::cos);
 
 pointwise! {
     NEG(a) "`-a`" { int: a.wrapping_neg(), basic: -a, complex: -a }
@@ -89,12 +101,12 @@ pointwise! {
     LOG10(a) "logarithm of base 10" {
         elementary: a.log10_fast(), single_rows: LOG10S, complex: a.by(m::ln) / (std::f64::consts::LN_10 as F),
     }
-    LOG1P(a) "`log(1 + a)`" { elementary: a.ln_1p_fast(), complex: a.by(m::ln_1p) }
+    LOG1P(a) "`log(1 + a)`" { exponential: a.ln_1p_fast(), complex: a.by(m::ln_1p) }
     SQRT(a) "square root" { basic: a.sqrt(), complex: a.by(m::sqrt) }
     RSQRT(a) "`1 / sqrt(a)`" { basic: 1.0 / a.sqrt(), complex: a.by(m::rsqrt) }
     RECIPROCAL(a) "`1 / a`" { basic: 1.0 / a, complex: a.by(m::recip) }
-    SIN(a) "sine" { single_rows: SINES, double: a.sin(), complex: a.by(m::sin) }
-    COS(a) "cosine" { single_rows: COSINES, double: a.cos(), complex: a.by(m::cos) }
+    SIN(a) "sine" { single_rows: SINES, double_rows: WIDE_SINES, complex: a.by(m::sin) }
+    COS(a) "cosine" { single_rows: COSINES, double_rows: WIDE_COSINES, complex: a.by(m::cos) }
     TAN(a) "tangent" { single_rows: TANGENTS, double: a.tan(), complex: a.by(m::tan) }
     ASIN(a) "inverse of the sine" { single: math::asin(a), double: a.asin(), complex: a.by(m::asin) }
     ACOS(a) "inverse of the cosine" { single: math::acos(a), double: a.acos(), complex: a.by(m::acos) }
@@ -105,13 +117,13 @@ pointwise! {
     ASINH(a) "inverse of the hyperbolic sine" { single: math::asinh(a), double: a.asinh(), complex: a.by(m::asinh) }
     ACOSH(a) "inverse of the hyperbolic cosine" { single: math::acosh(a), double: a.acosh(), complex: a.by(m::acosh) }
     ATANH(a) "inverse of the hyperbolic tangent" { single: math::atanh(a), double: a.atanh(), complex: a.by(m::atanh) }
-    ERF(a) "error function" { elementary: Real::erf(a) }
+    ERF(a) "error function" { exponential: Real::erf(a) }
     ERFC(a) "complementary error function" { elementary: Real::erfc(a) }
     ERFINV(a) "inverse of the error function" { long_single: math::erfinv(a), double: erfinv(a) }
     LGAMMA(a) "logarithm of the gamma function's absolute value" { library: a.lgamma() }
     DIGAMMA(a) "logarithmic derivative of the gamma function" { library: T::of(psi(a as f64)) }
     POLYGAMMA(a, n) "derivative of `DIGAMMA`" { library: polygamma(n as f64, a) }
-    NORMAL_CDF(a) "distribution function of the normal distribution" { elementary: a.normal_cdf() }
+    NORMAL_CDF(a) "distribution function of the normal distribution" { exponential: a.normal_cdf() }
     ENTROPY(a) "`-a * log(a)`, 0 at 0, minus infinity below" {
         elementary: if a.is_nan() { a } else if a > 0.0 { -a * a.ln_fast() } else if a == 0.0 { 0.0 } else { T::NEG_INFINITY },
     }

@@ -14,7 +14,10 @@ mod errors;
 mod logarithms;
 
 pub(crate) use angles::{acos, acosh, asin, asinh, atan, atan2, atanh, cosh, sinh, tan};
-pub(crate) use doubles::{exp_double, ln_double, sigmoid_double, tanh_double};
+pub(crate) use doubles::{
+    LARGEST_DOUBLE_ANGLE, cos_double, erf_double, exp_double, ln_1p_double, ln_double, sigmoid_double, sin_double,
+    tanh_double,
+};
 pub(crate) use errors::{erfc, erfinv};
 pub(crate) use logarithms::{UNUSUAL, ln, ln_1p, ln_usual, log2, log2_usual, log10, log10_usual, unusual};
 

@@ -265,18 +265,18 @@ real! { f64, libm::lgamma, libm::nextafter;
     exp2_fast(x) x.exp2();
     exp_m1_fast(x) x.exp_m1();
     ln_fast(x) math::ln_double(x);
-    ln_1p_fast(x) x.ln_1p();
+    ln_1p_fast(x) math::ln_1p_double(x);
     log2_fast(x) x.log2();
     log10_fast(x) x.log10();
     tanh_fast(x) math::tanh_double(x);
     pow_fast(x, y) x.powf(y);
     atan2_fast(y, x) y.atan2(x);
-    erf(x) libm::erf(x);
+    erf(x) math::erf_double(x);
     erfc(x) libm::erfc(x);
     sigmoid(x) math::sigmoid_double(x);
     silu(x) x / (1.0 + (-x).exp_fast());
     gelu_factor(x) x.normal_cdf();
-    normal_cdf(x) 0.5 * (1.0 + libm::erf(x * std::f64::consts::FRAC_1_SQRT_2));
+    normal_cdf(x) 0.5 * (1.0 + math::erf_double(x * std::f64::consts::FRAC_1_SQRT_2));
     tanh_softplus(x) x.exp().ln_1p().tanh();
 }
 
