@@ -16,8 +16,16 @@ fn int_mm(e: &mut dyn Emit, a: &ValArgs<'_>) -> Vals {
         crate::support::promote::name(own)
     );
     ensure!(other == DType::I8, "Expected mat2 dtype to be int8 but got {}", crate::support::promote::name(other));
-    let (x, y) = (emit!(e, "aten.to.dtype", x, DType::I32)?, emit!(e, "aten.to.dtype", y, DType::I32)?);
-    Ok(smallvec![emit!(e, "aten.mm.default", x, y)?])
+    // Sums below 2^24 are exact as singles, and below 2^31 as doubles, in any order: products of floats are many times as fast.
+    let most: i64 = if own == DType::U8 { 255 * 128 } else { 128 * 128 };
+    let exact = match e.meta(x).sizes().last().and_then(|k| k.checked_mul(most)) {
+        Some(sum) if sum <= 1 << 24 => DType::F32,
+        Some(sum) if sum < 1 << 31 => DType::F64,
+        _ => DType::I32,
+    };
+    let (x, y) = (to(e, x, exact)?, to(e, y, exact)?);
+    let product = emit!(e, "aten.mm.default", x, y)?;
+    Ok(smallvec![to(e, product, DType::I32)?])
 }
 
 /// `_weight_int8pack_mm(self, mat2, scales)`: a product with rows of bytes, each with a scale, summed in f32.
@@ -205,6 +213,7 @@ pub(crate) mod samples {
             sample![tensor(i, &[3, 4], 1), tensor(i, &[4, 5], 2)],
             sample![transposed(u, &[3, 4], 1), transposed(i, &[4, 5], 2)],
             sample![tensor(i, &[0, 4], 1), tensor(i, &[4, 5], 2)],
+            sample![tensor(i, &[2, 1100], 1), tensor(i, &[1100, 3], 2)],
             sample![tensor(i, &[3, 4], 1), tensor(i, &[3, 5], 2)],
             sample![tensor(i, &[3, 4], 1), tensor(u, &[4, 5], 2)],
             sample![tensor(DType::I32, &[3, 4], 1), tensor(DType::I32, &[4, 5], 2)],
