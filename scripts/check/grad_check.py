@@ -41,6 +41,7 @@ BETTER = {
         (0, 1, 2, 3, 4),
         "PyTorch takes the direction from the result, which is the other way for negative lengths",
     ),
+    "aten.index_add.default": ((4,), "PyTorch does not conjugate alpha"),
     "aten.var.dim": ((2, 5), "PyTorch counts no elements where no dimensions are named, which means all"),
     "aten.std.dim": ((2, 5), "the same"),
     "aten.var_mean.dim": ((2, 5), "the same"),

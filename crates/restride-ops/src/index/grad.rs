@@ -92,7 +92,7 @@ fn interleave_by<'c>(c: &'c Cx<'c>) {
 
 fn index_add<'c>(c: &'c Cx<'c>) {
     c.give(0, || c.grad());
-    c.give(3, || picked(c, 3).times(&c.num(4)));
+    c.give(3, || picked(c, 3).times(c.conj_num(4)));
 }
 
 /// Gathers the gradient by the index at argument 2, for a source at argument `i` that may be 0-d.

@@ -310,6 +310,13 @@ pub(crate) mod samples {
                 100
             ],
             sample![tensor(DType::C64, &[3], 1), 0, ints(&[2, 2], &[2]), tensor(DType::C64, &[2], 2)],
+            sample![
+                tensor(DType::C64, &[3], 1),
+                0,
+                ints(&[2, 2], &[2]),
+                tensor(DType::C64, &[2], 2),
+                complex(0.5, 2.0)
+            ],
             sample![tensor(DType::BF16, &[3, 2], 1), 0, ints(&[2, 2], &[2]), tensor(DType::BF16, &[2, 2], 2), 0.5],
             sample![tensor(DType::Bool, &[3], 1), 0, ints(&[2, 0], &[2]), tensor(DType::Bool, &[2], 2)],
             sample![tensor(DType::I64, &[3], 1), 0, ints(&[2, 0], &[2]), tensor(DType::I64, &[2], 2), 1.5],

@@ -4,26 +4,27 @@ use crate::gradient::Rules;
 use crate::gradient::terms::{Cx, T, op, product, rule};
 use restride_ir::Expr;
 
-fn mm<'c>(c: &'c Cx<'c>, a: usize, b: usize, product: &str, scale: Option<Expr>) {
-    let scaled = |t: T<'c>| scale.as_ref().map_or(t, |s| t.times(s));
+/// A product of matrices, scaled by the number at argument `scale`.
+fn mm<'c>(c: &'c Cx<'c>, a: usize, b: usize, product: &str, scale: Option<usize>) {
+    let scaled = |t: T<'c>| scale.map_or(t, |s| t.times(c.conj_num(s)));
     c.give(a, || scaled(op!(c, product, c.grad(), c.arg(b).mh())));
     c.give(b, || scaled(op!(c, product, c.arg(a).mh(), c.grad())));
 }
 
 /// `beta * self + alpha * (a @ b)`
 fn add_product<'c>(c: &'c Cx<'c>, product: &str) {
-    c.give(0, || c.grad().times(&c.num(3)));
-    mm(c, 1, 2, product, Some(c.num(4)));
+    c.give(0, || c.grad().times(c.conj_num(3)));
+    mm(c, 1, 2, product, Some(4));
 }
 
 /// `addmv(self, mat, vec, beta, alpha)`
 fn addmv<'c>(c: &'c Cx<'c>) {
-    c.give(0, || c.grad().times(&c.num(3)));
-    mv(c, 1, 2, Some(c.num(4)));
+    c.give(0, || c.grad().times(c.conj_num(3)));
+    mv(c, 1, 2, Some(4));
 }
 
-fn mv<'c>(c: &'c Cx<'c>, m: usize, v: usize, scale: Option<Expr>) {
-    let scaled = |t: T<'c>| scale.as_ref().map_or(t, |s| t.times(s));
+fn mv<'c>(c: &'c Cx<'c>, m: usize, v: usize, scale: Option<usize>) {
+    let scaled = |t: T<'c>| scale.map_or(t, |s| t.times(c.conj_num(s)));
     c.give(m, || scaled(c.grad().unsqueeze(1) * c.arg(v).conj().unsqueeze(0)));
     c.give(v, || scaled(op!(c, "aten.mv.default", c.arg(m).mh(), c.grad())));
 }

@@ -310,6 +310,8 @@ pub(crate) mod samples {
         let (x, y) = (tensor(DType::F32, &[3, 4], 1), tensor(DType::F32, &[4, 5], 2));
         out.push(sample![tensor(DType::F32, &[], 0), &x, &y, 0.5, -1.5]);
         out.push(sample![tensor(DType::F32, &[3, 1], 0), &x, &y, 0.0, 1.0]);
+        let z = |sizes: &[i64]| tensor(DType::C64, sizes, 3);
+        out.push(sample![z(&[3, 5]), z(&[3, 4]), z(&[4, 5]), complex(0.5, 2.0), complex(-1.0, 0.5)]);
         out.push(sample![
             tensor(DType::F32, &[3, 1], 0),
             tensor(DType::F32, &[3, 0], 1),
@@ -338,6 +340,8 @@ pub(crate) mod samples {
             out.push(sample![tensor(d, &[2, 3, 5], 0), tensor(d, &[2, 3, 4], 1), transposed(d, &[2, 4, 5], 2)]);
             out.push(sample![tensor(d, &[3, 1], 0), strided(d, &[2, 3, 4], 1), tensor(d, &[2, 4, 5], 2), 2, -1]);
         }
+        let z = |sizes: &[i64]| tensor(DType::C64, sizes, 3);
+        out.push(sample![z(&[2, 3, 5]), z(&[2, 3, 4]), z(&[2, 4, 5]), complex(0.5, 2.0), complex(-1.0, 0.5)]);
         out
     }
 

@@ -298,6 +298,8 @@ pub(crate) mod samples {
         out.push(sample![tensor(F32, &[2, 3], 1), tensor(F32, &[3], 2), 0.5]);
         out.push(sample![tensor(I64, &[2, 3], 1), tensor(I64, &[3], 2), 3]);
         out.push(sample![tensor(F16, &[2, 3], 1), tensor(I64, &[3], 2), 2]);
+        out.push(sample![tensor(C64, &[2, 3], 1), tensor(C64, &[3], 2), complex(0.5, 2.0)]);
+        out.push(sample![tensor(F32, &[2, 3], 1), tensor(C64, &[3], 2), complex(0.5, 2.0)]);
         out
     }
 
@@ -353,6 +355,8 @@ pub(crate) mod samples {
             out.push(sample![&a, &b, &c]);
             out.push(sample![a, b, c, 0.5]);
         }
+        let [a, b, c] = three(C64);
+        out.push(sample![a, b, c, complex(0.5, 2.0)]);
         if ints {
             let [a, b, c] = three(I64);
             out.push(sample![a, b, c, 3]);
@@ -377,6 +381,9 @@ pub(crate) mod samples {
             } else {
                 out.push(sample![&a, &b, in_range(d, Layout::contiguous(&[3]), 3, 0.0, 1.0)]);
             }
+        }
+        if number {
+            out.push(sample![tensor(C64, &[2, 3], 1), tensor(C64, &[2, 3], 2), complex(0.25, 1.0)]);
         }
         out
     }

@@ -2,33 +2,26 @@
 
 use crate::gradient::Rules;
 use crate::gradient::terms::{Cx, T, op, rule};
+use restride_ir::{Arg, Expr};
 use std::f64::consts::{LN_2, LN_10, PI};
 
 /// `add` and its like: the second operand is multiplied by `alpha`.
 fn added<'c>(c: &'c Cx<'c>, sign: f64) {
     c.give(0, || c.grad());
     c.give(1, || {
-        let g = c.grad().times(&c.num(2));
+        let g = c.grad().times(c.conj_num(2));
         if sign < 0.0 { -g } else { g }
     });
 }
 
 fn rsub<'c>(c: &'c Cx<'c>) {
-    c.give(0, || -c.grad().times(&c.num(2)));
+    c.give(0, || -c.grad().times(c.conj_num(2)));
     c.give(1, || c.grad());
 }
 
 fn mul<'c>(c: &'c Cx<'c>) {
     c.give(0, || c.grad() * c.arg(1).conj());
     c.give(1, || c.grad() * c.arg(0).conj());
-}
-
-/// The plain number at argument `i`, conjugated if it is complex.
-fn number(c: &Cx<'_>, i: usize) -> restride_ir::Arg<restride_ir::Val, restride_ir::Expr> {
-    match c.raw(i) {
-        restride_ir::Arg::Complex(re, im) => restride_ir::Arg::Complex(re, -im),
-        other => other,
-    }
 }
 
 fn div<'c>(c: &'c Cx<'c>) {
@@ -48,7 +41,7 @@ fn div_mode<'c>(c: &'c Cx<'c>) {
 
 fn div_scalar_mode<'c>(c: &'c Cx<'c>) {
     if c.is_none(2) {
-        c.set(0, op!(c, "aten.div.Scalar", c.grad(), number(c, 1)));
+        c.set(0, op!(c, "aten.div.Scalar", c.grad(), c.conj_num(1)));
     } else {
         c.zero(0);
     }
@@ -61,6 +54,9 @@ fn remainder<'c>(c: &'c Cx<'c>, mode: &str) {
 }
 
 fn pow_number<'c>(c: &'c Cx<'c>) {
+    if let Arg::Complex(re, im) = c.raw(1) {
+        return c.set(0, c.grad() * c.arg(0).pow(Arg::Complex(re - 1.0, im)).times(c.raw(1)).conj());
+    }
     let e = c.num(1);
     match e.constant().map(|s| s.as_f64()) {
         Some(0.0) => c.zero(0),
@@ -69,8 +65,8 @@ fn pow_number<'c>(c: &'c Cx<'c>) {
         _ => {
             use restride_ir::Dim;
             let less = match e.constant() {
-                Some(s) if matches!(s, restride_ir::Scalar::Float(_)) => restride_ir::Expr::float(s.as_f64() - 1.0),
-                _ => e.minus(&restride_ir::Expr::Int(1)),
+                Some(s) if matches!(s, restride_ir::Scalar::Float(_)) => Expr::float(s.as_f64() - 1.0),
+                _ => e.minus(&Expr::Int(1)),
             };
             c.set(0, c.grad() * c.arg(0).pow(less).times(&e).conj());
         }
@@ -96,11 +92,18 @@ fn pow<'c>(c: &'c Cx<'c>) {
 
 /// Gradient of a plain number raised to a tensor.
 fn number_pow<'c>(c: &'c Cx<'c>) {
-    let base = c.float(0);
-    let slope = (c.result() * base.ln()).conj();
+    let (re, im) = c.complex(0);
     let exponent = c.arg(1);
+    let complex = exponent.dtype().is_complex();
+    // A negative number has a logarithm beside complex exponents alone.
+    let log = if im == 0.0 && (re > 0.0 || !complex) {
+        Arg::Scalar(Expr::float(re.ln()))
+    } else {
+        Arg::Complex(re.hypot(im).ln(), im.atan2(re))
+    };
+    let slope = c.result().times(log).conj();
     // The slope of base 0 is 0 at exponents that are not negative.
-    let flat = base == 0.0 && !exponent.dtype().is_complex();
+    let flat = (re, im) == (0.0, 0.0) && !complex;
     c.set(1, c.grad() * if flat { slope.except(exponent.is("ge", 0)) } else { slope });
 }
 
@@ -169,25 +172,24 @@ fn lerp<'c>(c: &'c Cx<'c>, weight: Option<T<'c>>) {
             c.give(2, || c.grad() * (c.arg(1) - c.arg(0)).conj());
         }
         None => {
-            let w = c.float(2);
-            c.give(0, || c.grad() * (1.0 - w));
-            c.give(1, || c.grad() * w);
+            let (re, im) = c.complex(2);
+            let rest = if im == 0.0 { Arg::Scalar(Expr::float(1.0 - re)) } else { Arg::Complex(1.0 - re, im) };
+            c.give(0, || c.grad().times(rest));
+            c.give(1, || c.grad().times(c.conj_num(2)));
         }
     }
 }
 
 fn addcmul<'c>(c: &'c Cx<'c>) {
-    let value = c.num(3);
     c.give(0, || c.grad());
-    c.give(1, || c.grad() * c.arg(2).times(&value).conj());
-    c.give(2, || c.grad() * c.arg(1).times(&value).conj());
+    c.give(1, || c.grad() * c.arg(2).times(c.raw(3)).conj());
+    c.give(2, || c.grad() * c.arg(1).times(c.raw(3)).conj());
 }
 
 fn addcdiv<'c>(c: &'c Cx<'c>) {
-    let value = c.num(3);
     c.give(0, || c.grad());
-    c.give(1, || (c.grad() / c.arg(2).conj()).times(&value));
-    c.give(2, || -c.grad() * (c.arg(1) / c.arg(2).square()).times(&value).conj());
+    c.give(1, || (c.grad() / c.arg(2).conj()).times(c.conj_num(3)));
+    c.give(2, || -c.grad() * (c.arg(1) / c.arg(2).square()).times(c.raw(3)).conj());
 }
 
 /// `clamp` with plain numbers as bounds: zero at a bound.
@@ -271,7 +273,7 @@ fn angle<'c>(c: &'c Cx<'c>) {
     let x = c.arg(0);
     if x.dtype().is_complex() {
         let norm = (x * x.conj()).real();
-        let turned = op!(c, "aten.mul.Scalar", x, restride_ir::Arg::Complex(0.0, 1.0));
+        let turned = op!(c, "aten.mul.Scalar", x, Arg::Complex(0.0, 1.0));
         c.set(0, (turned * (c.grad() / norm)).except(norm.is("eq", 0)));
     } else {
         c.zero(0);
@@ -290,7 +292,7 @@ fn polar<'c>(c: &'c Cx<'c>) {
         let one = op!(c, "aten.full.default", c.arg(0).sizes(), 1, c.arg(0).dtype());
         (g * op!(c, "aten.polar.default", one, c.arg(1))).real()
     });
-    c.give(1, || op!(c, "aten.mul.Scalar", g * c.result(), restride_ir::Arg::Complex(0.0, 1.0)).real());
+    c.give(1, || op!(c, "aten.mul.Scalar", g * c.result(), Arg::Complex(0.0, 1.0)).real());
 }
 
 fn sinc<'c>(c: &'c Cx<'c>) {
@@ -329,11 +331,11 @@ pub(crate) static GRADS: Rules = &[
     (&["sub.Tensor"], rule!(|c| added(c, -1.0))),
     (&["add.Scalar", "sub.Scalar"], rule!(|c| c.set(0, c.grad()))),
     (&["rsub.Tensor"], rule!(rsub)),
-    (&["rsub.Scalar"], rule!(|c| c.set(0, -c.grad().times(&c.num(2))))),
+    (&["rsub.Scalar"], rule!(|c| c.set(0, -c.grad().times(c.conj_num(2))))),
     (&["mul.Tensor"], rule!(mul)),
-    (&["mul.Scalar"], rule!(|c| c.set(0, op!(c, "aten.mul.Scalar", c.grad(), number(c, 1))))),
+    (&["mul.Scalar"], rule!(|c| c.set(0, op!(c, "aten.mul.Scalar", c.grad(), c.conj_num(1))))),
     (&["div.Tensor"], rule!(div)),
-    (&["div.Scalar"], rule!(|c| c.set(0, op!(c, "aten.div.Scalar", c.grad(), number(c, 1))))),
+    (&["div.Scalar"], rule!(|c| c.set(0, op!(c, "aten.div.Scalar", c.grad(), c.conj_num(1))))),
     (&["div.Tensor_mode"], rule!(div_mode)),
     (&["div.Scalar_mode"], rule!(div_scalar_mode)),
     (&["remainder.Tensor"], rule!(|c| remainder(c, "floor"))),

@@ -87,10 +87,10 @@ fn ldexp(e: &mut dyn Emit, a: &ValArgs<'_>) -> Vals {
 pub(crate) static OPS: &[OpDef] = table![
     own!("pow.Tensor_Tensor", infer_pow, run_pow, (0, 1), positive_pairs),
     own!("pow.Tensor_Scalar", infer_pow, run_pow, (0), powers).in_rows(|a, _| pow_rows(a)),
-    own!("pow.Scalar", |a| infer_number_pow(a, infer_pow), run_pow, (1), || number_first(REAL)),
+    own!("pow.Scalar", |a| infer_number_pow(a, infer_pow), run_pow, (1), bases),
     own!("float_power.Tensor_Tensor", infer_float_power, run_float_power, (), positive_pairs),
     own!("float_power.Tensor_Scalar", infer_float_power, run_float_power, (), powers),
-    own!("float_power.Scalar", |a| infer_number_pow(a, infer_float_power), run_float_power, (), || number_first(REAL)),
+    own!("float_power.Scalar", |a| infer_number_pow(a, infer_float_power), run_float_power, (), bases),
     composite!(ldexp, s_ldexp_tensor(), "ldexp.Tensor"),
 ];
 
@@ -114,6 +114,16 @@ pub(crate) mod samples {
             out.push(sample![tensor(C64, &[7], 1), e]);
         }
         out.push(sample![tensor(I64, &[7], 1), 2.0]);
+        out.extend([F32, C64].map(|t| sample![in_range(t, Layout::contiguous(&[7]), 1, 0.1, 3.0), complex(1.0, 2.0)]));
+        out
+    }
+
+    pub(crate) fn bases() -> Vec<Sample> {
+        let mut out = number_first(REAL);
+        for base in [2.0.arg(), (-2).arg(), complex(1.0, 1.0)] {
+            out.push(sample![base, tensor(C64, &[7], 1)]);
+        }
+        out.push(sample![complex(1.0, 1.0), tensor(F32, &[7], 1)]);
         out
     }
 
@@ -127,6 +137,7 @@ pub(crate) mod samples {
         let mut out = vec![pair(F32, 1, &[2, 3]), pair(F64, 3, &[3]), pair(F16, 5, &[]), pair(BF16, 7, &[2, 1])];
         out.push(sample![tensor(I64, &[6], 1), in_range(I64, Layout::contiguous(&[6]), 2, 0.0, 5.0)]);
         out.push(sample![tensor(I32, &[6], 1), in_range(F32, Layout::contiguous(&[]), 2, 1.0, 2.0)]);
+        out.push(sample![tensor(C64, &[6], 1), tensor(C64, &[6], 2)]);
         out
     }
 

@@ -175,7 +175,8 @@ pub(crate) fn with_number(types: Types) -> Vec<Sample> {
         }
     }
     if types.complex {
-        out.push(sample![tensor(F32, &[3], 1), Scalar::Complex(restride_tensor::C64::new(0.5, 1.5))]);
+        out.push(sample![tensor(F32, &[3], 1), complex(0.5, 1.5)]);
+        out.push(sample![tensor(C64, &[3], 1), complex(0.5, 1.5)]);
     }
     out
 }

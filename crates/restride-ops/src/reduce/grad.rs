@@ -252,7 +252,7 @@ fn quantile<'c>(c: &'c Cx<'c>, skips: bool) -> Vec<T<'c>> {
         let mut sizes = x.sizes();
         let rows = sizes.len() - 1;
         sizes[rows] = marks.size(0);
-        let places = marks.times(&as_float(&last)).expand(sizes);
+        let places = marks.times(as_float(&last)).expand(sizes);
         op!(c, "aten.masked_fill.Scalar", places, any, as_float(&last))
     };
     let round = |how: &str| place.unary(&format!("aten.{how}.default"));

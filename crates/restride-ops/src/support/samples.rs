@@ -87,6 +87,11 @@ pub(crate) fn ints(data: &[i64], sizes: &[i64]) -> RawTensor {
     RawTensor::from_slice(data, sizes)
 }
 
+/// A complex number.
+pub(crate) fn complex(re: f64, im: f64) -> SampleArg {
+    Arg::Complex(re, im)
+}
+
 /// A Rust value that converts to an argument of a sample call.
 pub(crate) trait IntoArg {
     fn arg(self) -> SampleArg;

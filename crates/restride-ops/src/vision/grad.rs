@@ -69,7 +69,7 @@ fn deform_conv2d_backward<'c>(c: &'c Cx<'c>) -> Vec<T<'c>> {
     // Positions of the samples: offset groups × kernel × result.
     let grid = vec![n.clone(), shifts.clone(), kh.clone(), kw.clone(), oh.clone(), ow.clone()];
     let along = |count: &Expr, step: usize, before: Option<usize>, dim: usize| {
-        let mut at = op!(c, "aten.arange.default", count).times(&c.num(step));
+        let mut at = op!(c, "aten.arange.default", count).times(c.num(step));
         if let Some(pad) = before {
             at = op!(c, "aten.sub.Scalar", at, c.num(pad));
         }

@@ -117,6 +117,22 @@ impl<'c> Cx<'c> {
         })
     }
 
+    /// The conjugate of the number at argument `i`: the factor of a gradient where the call multiplies by that number.
+    pub fn conj_num(&self, i: usize) -> Arg<Val, Expr> {
+        match self.raw(i) {
+            Arg::Complex(re, im) => Arg::Complex(re, -im),
+            other => other,
+        }
+    }
+
+    /// The known number at argument `i`, real and imaginary part.
+    pub fn complex(&self, i: usize) -> (f64, f64) {
+        match self.call.args.get(i) {
+            Some(Arg::Complex(re, im)) => (*re, *im),
+            _ => (self.float(i), 0.0),
+        }
+    }
+
     /// The known integer at argument `i`, or `default` if it is `None`.
     pub fn int_or(&self, i: usize, default: i64) -> i64 {
         if self.is_none(i) { default } else { self.int(i) }

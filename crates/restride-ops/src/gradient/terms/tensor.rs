@@ -1,7 +1,7 @@
 //! `T`, a tensor in a rule: operators as methods, and arithmetic.
 
 use super::{Cx, TermOperand, op, wrap};
-use restride_ir::{DType, Dim, Expr, TensorType, Val};
+use restride_ir::{Arg, DType, Dim, Expr, TensorType, Val};
 use std::ops::{Add, Div, Mul, Neg, Sub};
 
 /// A tensor in a rule.
@@ -186,12 +186,13 @@ impl<'c> T<'c> {
     pub fn select(self, dim: i64, at: impl TermOperand) -> T<'c> {
         op!(self.cx, "aten.select.int", self, dim, at)
     }
-    /// Multiplies by a number, which may be symbolic.
-    pub fn times(self, n: &Expr) -> T<'c> {
-        if matches!(n.constant().map(|s| s.as_f64()), Some(1.0)) {
-            return self;
+    /// Multiplies by a number, which may be symbolic or complex.
+    pub fn times(self, n: impl TermOperand) -> T<'c> {
+        let n = n.operand();
+        match &n {
+            Arg::Scalar(e) if e.constant().is_some_and(|s| s.as_f64() == 1.0) => self,
+            _ => op!(self.cx, "aten.mul.Scalar", self, n),
         }
-        op!(self.cx, "aten.mul.Scalar", self, n)
     }
     /// Divides by a number, which may be symbolic.
     pub fn over(self, n: &Expr) -> T<'c> {
