@@ -2,6 +2,7 @@
 
 use super::activation::{gelu_tanh_inner, gelu_tanh_slope};
 use crate::support::number::Real;
+use restride_tensor::{C32, C64};
 
 /// `1 / sqrt(2 pi)`.
 const NORMAL_DENSITY: f64 = std::f64::consts::FRAC_2_SQRT_PI * std::f64::consts::FRAC_1_SQRT_2 * 0.5;
@@ -24,8 +25,11 @@ fn mish<T: Real>(x: T) -> T {
 }
 
 pointwise! {
-    SIGMOID_BACKWARD(g, y) "of `sigmoid`, from its result" { basic: g * (1.0 - y) * y }
-    TANH_BACKWARD(g, y) "of `tanh`, from its result" { basic: g * (1.0 - y * y) }
+    SIGMOID_BACKWARD(g, y) "of `sigmoid`, from its result" {
+        basic: g * (1.0 - y) * y,
+        complex: g * ((1.0 - y) * y).conj(),
+    }
+    TANH_BACKWARD(g, y) "of `tanh`, from its result" { basic: g * (1.0 - y * y), complex: g * (1.0 - y * y).conj() }
     THRESHOLD_BACKWARD(g, x, threshold) "of `threshold` and `relu`" {
         int: if x <= threshold { 0 } else { g }, real: if x <= threshold { 0.0 } else { g },
         formula: x.at_most(threshold).choose(x.number(0.0), g),

@@ -347,7 +347,9 @@ pub(crate) mod samples {
 
     /// Sample gradients of functions with results between 0 and 1.
     pub(crate) fn gradients_of_results() -> Vec<Sample> {
-        gradients(&[]).into_iter().take(6).collect()
+        let complex =
+            [C64, C128].map(|t| sample![tensor(t, &[2, 3], 1), laid(t, Layout::permuted(&[2, 3], &[1, 0]), 2)]);
+        gradients(&[]).into_iter().take(6).chain(complex).collect()
     }
 
     pub(crate) fn named(mut out: Vec<Sample>, text: &str) -> Vec<Sample> {

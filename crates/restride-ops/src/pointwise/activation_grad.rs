@@ -199,8 +199,8 @@ pub(crate) static GRADS: Rules = &[
             }
         }),
     ),
-    (&["sigmoid"], rule!(|c| c.set(0, op!(c, "aten.sigmoid_backward.default", c.grad(), c.result().conj())))),
-    (&["tanh"], rule!(|c| c.set(0, op!(c, "aten.tanh_backward.default", c.grad(), c.result().conj())))),
+    (&["sigmoid"], rule!(|c| c.set(0, op!(c, "aten.sigmoid_backward.default", c.grad(), c.result())))),
+    (&["tanh"], rule!(|c| c.set(0, op!(c, "aten.tanh_backward.default", c.grad(), c.result())))),
     (&["_prelu_kernel"], rule!(prelu)),
     (
         &[
@@ -232,16 +232,16 @@ pub(crate) static GRADS: Rules = &[
         &["sigmoid_backward"],
         rule!(|c| {
             let s = c.arg(1);
-            c.give(0, || op!(c, "aten.sigmoid_backward.default", c.grad(), s));
-            c.give(1, || c.grad() * (c.arg(0) * (1.0 - s * 2.0)).conj());
+            c.give(0, || op!(c, "aten.sigmoid_backward.default", c.grad(), s.conj()));
+            c.give(1, || c.grad().conj() * c.arg(0) * (1.0 - s.conj() * 2.0));
         }),
     ),
     (
         &["tanh_backward"],
         rule!(|c| {
             let t = c.arg(1);
-            c.give(0, || op!(c, "aten.tanh_backward.default", c.grad(), t));
-            c.give(1, || c.grad() * (c.arg(0) * t * -2.0).conj());
+            c.give(0, || op!(c, "aten.tanh_backward.default", c.grad(), t.conj()));
+            c.give(1, || c.grad().conj() * (c.arg(0) * t.conj() * -2.0));
         }),
     ),
     (&["threshold_backward"], rule!(|c| masked(c, "aten.threshold_backward.default", 1))),
