@@ -5,7 +5,7 @@
 
 use crate::gradient::Rules;
 use crate::gradient::terms::{Cx, T, op, product, rule};
-use restride_ir::{DType, Expr};
+use restride_ir::{DType, Dim, Expr, ExprFn};
 
 /// One tap of a dimension: its index (as a float, possibly outside the image), its weight, and the weight's slope by the
 /// position.
@@ -30,41 +30,33 @@ struct GridMode {
     aligned: bool,
 }
 
-fn number(c: &Cx<'_>, n: &Expr) -> f64 {
-    match n.constant() {
-        Some(s) => s.as_f64(),
-        None => {
-            c.fail("the gradient of sampling an image of symbolic size");
-            1.0
-        }
-    }
+/// The last index of a dimension.
+fn last(n: &Expr) -> Expr {
+    n.minus(&Expr::Int(1))
 }
 
 /// Maps a position into the image: clamps it to the edge (1) or reflects it (2).
-fn inside<'c>(p: GridPositions<'c>, n: f64, how: GridMode) -> GridPositions<'c> {
+fn inside<'c>(p: GridPositions<'c>, n: &Expr, how: GridMode) -> GridPositions<'c> {
     let c = p.at.cx();
     let mut p = p;
     let slope = |old: Option<T<'c>>, by: T<'c>| Some(old.map_or(by, |s| s * by));
     if how.padding == 2 {
-        let (low, high) = if how.aligned { (0.0, n - 1.0) } else { (-0.5, n - 0.5) };
-        let span = high - low;
-        if span <= 0.0 {
-            return GridPositions { at: p.at.zeros_like(), slope: Some(p.at.zeros_like()) };
-        }
+        // The span of one element is 0; any other divisor does, as the clamp below leaves one position.
+        let (low, span) = if how.aligned { (0.0, last(n).larger(&Expr::Int(1))) } else { (-0.5, n.clone()) };
         let off = p.at - low;
         let sign = op!(c, "aten.where.Scalar", off.is("lt", 0), -1.0, 1.0).to(p.at.dtype());
         let off = off.unary("aten.abs.default");
-        let turns = (off / span).unary("aten.floor.default");
-        let extra = off - turns * span;
+        let turns = off.over(&span).unary("aten.floor.default");
+        let extra = off - turns.times(&span);
         let odd = op!(c, "aten.remainder.Scalar", turns, 2).is("eq", 1);
-        let at = op!(c, "aten.where.self", odd, span - extra, extra) + low;
+        let at = op!(c, "aten.where.self", odd, op!(c, "aten.rsub.Scalar", extra, &span), extra) + low;
         let back = op!(c, "aten.where.Scalar", odd, -1.0, 1.0).to(p.at.dtype());
         p = GridPositions { at, slope: slope(p.slope, sign * back) };
     }
     if how.padding != 0 {
-        let beyond = op!(c, "aten.logical_or.default", p.at.is("le", 0), p.at.is("ge", n - 1.0));
+        let beyond = op!(c, "aten.logical_or.default", p.at.is("le", 0), p.at.is("ge", last(n)));
         let kept = op!(c, "aten.where.Scalar", beyond, 0.0, 1.0).to(p.at.dtype());
-        let at = op!(c, "aten.clamp.default", p.at, 0, n - 1.0);
+        let at = op!(c, "aten.clamp.default", p.at, 0, last(n));
         p = GridPositions { at, slope: slope(p.slope, kept) };
     }
     p
@@ -81,16 +73,16 @@ fn cubic<'c>(t: T<'c>) -> Vec<(T<'c>, T<'c>)> {
 }
 
 /// The taps of a dimension of `n` elements for the values of the grid.
-fn taps<'c>(given: T<'c>, n: f64, how: GridMode) -> Vec<GridWeight<'c>> {
-    let scale = if how.aligned { (n - 1.0) / 2.0 } else { n / 2.0 };
-    let at = (given + 1.0) * scale - if how.aligned { 0.0 } else { 0.5 };
+fn taps<'c>(given: T<'c>, n: &Expr, how: GridMode) -> Vec<GridWeight<'c>> {
+    let scale = Expr::call(ExprFn::TrueDiv, vec![if how.aligned { last(n) } else { n.clone() }, Expr::Int(2)]);
+    let at = (given + 1.0).times(&scale) - if how.aligned { 0.0 } else { 0.5 };
     let floor = |t: T<'c>| t.unary("aten.floor.default");
     if how.interpolation == 2 {
         // Each tap is mapped into the image separately.
         let low = floor(at);
         let one = |(k, (weight, slope)): (usize, (T<'c>, T<'c>))| {
             let place = inside(GridPositions { at: low + (k as f64 - 1.0), slope: None }, n, how);
-            GridWeight { at: place.at, weight: Some(weight), slope: Some(slope * scale) }
+            GridWeight { at: place.at, weight: Some(weight), slope: Some(slope.times(&scale)) }
         };
         return cubic(at - low).into_iter().enumerate().map(one).collect();
     }
@@ -100,7 +92,7 @@ fn taps<'c>(given: T<'c>, n: f64, how: GridMode) -> Vec<GridWeight<'c>> {
     }
     let low = floor(place.at);
     let part = place.at - low;
-    let up = place.slope.map_or_else(|| op!(part.cx(), "aten.full_like.default", part, scale), |s| s * scale);
+    let up = place.slope.map_or_else(|| op!(part.cx(), "aten.full_like.default", part, &scale), |s| s.times(&scale));
     vec![
         GridWeight { at: low, weight: Some(1.0 - part), slope: Some(-up) },
         GridWeight { at: low + 1.0, weight: Some(part), slope: Some(up) },
@@ -116,12 +108,12 @@ fn grid_sampler<'c>(c: &'c Cx<'c>, dims: usize) {
     let wide = if matches!(x.dtype(), DType::F16 | DType::BF16) { DType::F32 } else { x.dtype() };
     let flat = |t: T<'c>| t.to(wide).reshape(vec![batch.clone(), channels.clone(), product(&t.sizes()[2..])]);
     let (image, g) = (flat(x), flat(c.grad()));
-    let sizes: Vec<f64> = x.sizes()[2..].iter().map(|n| number(c, n)).collect();
+    let sizes = x.sizes()[2..].to_vec();
     // The grid lists the position in the last dimension first.
     let each: Vec<Vec<GridWeight<'c>>> = (0..dims)
         .map(|d| {
             let at = grid.to(wide).select(-1, (dims - 1 - d) as i64).reshape(vec![batch.clone(), points.clone()]);
-            taps(at, sizes[d], how)
+            taps(at, &sizes[d], how)
         })
         .collect();
     let mut of_image = image.zeros_like();
@@ -139,12 +131,12 @@ fn grid_sampler<'c>(c: &'c Cx<'c>, dims: usize) {
         let mut index: Option<T<'c>> = None;
         let mut there: Option<T<'c>> = None;
         for (tap, n) in chosen.iter().zip(&sizes) {
-            let seen = op!(c, "aten.logical_and.default", tap.at.is("ge", 0), tap.at.is("le", n - 1.0));
+            let seen = op!(c, "aten.logical_and.default", tap.at.is("ge", 0), tap.at.is("le", last(n)));
             there = Some(there.map_or(seen, |t| op!(c, "aten.logical_and.default", t, seen)));
             // A position outside of the image, as a NaN is, reads any element: its part is left out below.
-            let at = op!(c, "aten.clamp.default", tap.at, 0, n - 1.0);
+            let at = op!(c, "aten.clamp.default", tap.at, 0, last(n));
             let at = op!(c, "aten.nan_to_num.default", at, 0.0).to(DType::I64);
-            index = Some(index.map_or(at, |i| op!(c, "aten.mul.Scalar", i, *n as i64) + at));
+            index = Some(index.map_or(at, |i| op!(c, "aten.mul.Scalar", i, n) + at));
         }
         let (Some(index), Some(there)) = (index, there) else { return c.fail("an image without dimensions") };
         let spread = vec![batch.clone(), channels.clone(), points.clone()];
