@@ -25,6 +25,12 @@ pub(crate) struct Witnesses {
     stuck: bool,
 }
 
+/// The constant that, divided by these sizes, is these quotients. Some product of both is that constant, without rounding.
+fn dividend(sizes: &[i64], quotients: &[Scalar]) -> Option<f64> {
+    let pairs = || sizes.iter().map(|n| *n as f64).zip(quotients.iter().map(|x| x.as_f64()));
+    pairs().map(|(n, x)| n * x).find(|all| pairs().all(|(n, x)| all / n == x))
+}
+
 impl Witnesses {
     /// Witnesses for results computed from these types and numbers.
     pub(crate) fn new<'a>(
@@ -123,12 +129,15 @@ impl Witnesses {
         if let Some(ints) = ints {
             return self.find(|v| v == ints).or_else(|| self.product(&ints)).or_else(|| self.affine(&ints));
         }
-        // A mean's divisor, or its inverse.
-        let close = |v: &[i64], f: fn(f64) -> f64| v.iter().zip(values).all(|(n, x)| f(*n as f64) == x.as_f64());
-        let float = |e: Expr| Expr::call(ExprFn::ToFloat, vec![e]);
-        let inverse = |e: Expr| Expr::call(ExprFn::TrueDiv, vec![Expr::Int(1), e]);
-        let as_it_is = self.find(|v| close(v, |n| n)).map(float);
-        as_it_is.or_else(|| self.find(|v| close(v, |n| 1.0 / n)).map(inverse))
+        // A mean's divisor, or a constant divided by it.
+        let as_it_is = self.find(|v| v.iter().zip(values).all(|(n, x)| *n as f64 == x.as_f64()));
+        as_it_is.map(|e| Expr::call(ExprFn::ToFloat, vec![e])).or_else(|| {
+            let e = self.find(|v| dividend(v, values).is_some())?;
+            let sizes: Option<Vec<i64>> = self.bindings.iter().map(|b| Some(e.eval(b).ok()?.as_i64())).collect();
+            let whole = dividend(&sizes?, values)?;
+            let whole = if whole == 1.0 { Expr::Int(1) } else { Expr::float(whole) };
+            Some(Expr::call(ExprFn::TrueDiv, vec![whole, e]))
+        })
     }
 
     /// The sum of the operands' sizes in a dimension, if it has these values at the witnesses: parts of a `cat`.
@@ -265,6 +274,9 @@ mod tests {
         assert_eq!(said(&|n, m| Scalar::Int(n.min(m))), some("Min(m, n)"));
         assert_eq!(said(&|n, _| Scalar::Int(n.min(5))), some("Min(5, n)"));
         assert_eq!(said(&|_, m| Scalar::Float(1.0 / m as f64)), some("TrueDiv(1, m)"));
+        assert_eq!(said(&|_, m| Scalar::Float(0.1 / m as f64)), some("TrueDiv(0.1, m)"));
+        assert_eq!(said(&|n, m| Scalar::Float(0.3 / (n * m) as f64)), some("TrueDiv(0.3, m*n)"));
+        assert_eq!(said(&|_, m| Scalar::Float(0.1 * m as f64)), None);
         assert_eq!(said(&|_, _| Scalar::Int(3)), some("3"));
         assert_eq!(said(&|n, m| Scalar::Int(12 * n * m * m)), some("12*m*m*n"));
         assert_eq!(said(&|n, _| Scalar::Int(2 * n - 1)), some("2*n + -1"));
