@@ -175,26 +175,23 @@ fn ormqr<'c>(c: &'c Cx<'c>) -> Vec<T<'c>> {
 /// `linalg_qr(A, mode)`
 fn qr<'c>(c: &'c Cx<'c>) {
     let a = c.arg(0);
-    let (Some(m), Some(n)) = (a.size(-2).constant(), a.size(-1).constant()) else {
-        return c.fail("the gradient of a QR decomposition of symbolic sizes");
-    };
-    let (m, n) = (m.as_i64(), n.as_i64());
+    let (m, n) = (a.size(-2), a.size(-1));
     match c.str(1).unwrap_or("reduced") {
         "reduced" => {}
-        "complete" if m <= n => {}
+        "complete" if n.less(&m) == Some(false) => {}
         how => return c.fail(format!("the gradient of a QR decomposition with mode='{how}' of a {m} x {n} matrix")),
     }
     let (q, r) = (c.result_at(0), c.result_at(1));
     let (mut gq, gr) = (c.opt_grad(0), c.opt_grad(1));
     // The leading columns determine Q; the remaining columns are Q times the rest of R.
-    let columns = |t: T<'c>, from: i64, to: i64| t.slice(-1, Expr::Int(from), Expr::Int(to));
-    let first = |t: T<'c>| if m < n { columns(t, 0, m) } else { t };
+    let (k, wide) = (m.smaller(&n), m.less(&n) != Some(false));
+    let later = |t: T<'c>| t.slice(-1, k.clone(), n.clone());
+    let first = |t: T<'c>| if wide { t.slice(-1, Expr::Int(0), k.clone()) } else { t };
     let mut rest = None;
-    if m < n {
-        let none = || op!(c, "aten.full.default", columns(a, m, n).sizes(), 0, a.dtype());
-        rest = Some(gr.map_or_else(none, |g| q.matmul(columns(g, m, n))));
+    if wide {
+        rest = Some(gr.map_or_else(|| later(a).zeros_like(), |g| q.matmul(later(g))));
         if let Some(g) = gr {
-            let more = columns(a, m, n).matmul(columns(g, m, n).mh());
+            let more = later(a).matmul(later(g).mh());
             gq = Some(gq.map_or(more, |g| g + more));
         }
     }
@@ -244,33 +241,38 @@ fn lu_unpack<'c>(c: &'c Cx<'c>) {
     }
 }
 
-/// `linalg_lu_factor_ex(A, pivot, check_errors)`: from `PᵀA = L U`, as in PyTorch; if A is not square, the rule uses the
-/// leading rows and columns of L and U.
+/// `linalg_lu_factor_ex(A, pivot, check_errors)`: from `PᵀA = L U`, as in PyTorch. The leading rows of L and columns of U are square;
+/// the other ones, of which L or U has some if A is not square, follow from them.
 fn lu_factor<'c>(c: &'c Cx<'c>) {
     let (lu, g) = (c.result(), c.grad());
-    let (Some(m), Some(n)) = (lu.size(-2).constant(), lu.size(-1).constant()) else {
-        return c.fail("the gradient of an LU decomposition of symbolic sizes");
-    };
-    let (m, n) = (m.as_i64(), n.as_i64());
-    let shorter = m.min(n);
+    let (m, n) = (lu.size(-2), lu.size(-1));
+    let k = m.smaller(&n);
     let parts =
         c.calls("aten.lu_unpack.default", &[lu.operand(), c.result_at(1).operand(), true.operand(), true.operand()]);
     let [p, l, u] = parts[..] else { return };
-    let part = |t: T<'c>, dim: i64, from: i64, to: i64| t.slice(dim, Expr::Int(from), Expr::Int(to));
-    let (gl, gu) = (lower(part(g, -1, 0, shorter)), upper(part(g, -2, 0, shorter)));
-    // Solve with Uᵀ from the right, and with Lᵀ from the left.
-    let by_u = |t: T<'c>, u: T<'c>| op!(c, "aten.linalg_solve_triangular.default", u.mh(), t, false, false, false);
-    let by_l = |t: T<'c>, l: T<'c>| op!(c, "aten.linalg_solve_triangular.default", l.mh(), t, true, true, true);
-    let (of_l, of_u) = (l.mh().matmul(gl), gu.matmul(u.mh()));
-    let inner = if m == n {
-        by_l(by_u(lower(of_l) + upper(of_u), u), l)
-    } else if m < n {
-        let first = by_u(lower(of_l - of_u), part(u, -1, 0, m)) + part(gu, -1, 0, m);
-        by_l(c.cat(&[first, part(gu, -1, m, n)], -1), l)
-    } else {
-        let first = by_l(upper(of_u - of_l), part(l, -2, 0, n)) + part(gl, -2, 0, n);
-        by_u(c.cat(&[first, part(gl, -2, n, m)], -2), u)
+    let first = |t: T<'c>, dim: i64| {
+        if t.size(dim).equals(&k) == Some(true) { t } else { t.slice(dim, Expr::Int(0), k.clone()) }
     };
+    let (gl, gu) = (lower(first(g, -1)), upper(first(g, -2)));
+    let (l1, u1, gl1, gu1) = (first(l, -2), first(u, -1), first(gl, -2), first(gu, -1));
+    // Solve with Uᵀ from the right, and with Lᵀ from the left.
+    let by_u = |t: T<'c>| op!(c, "aten.linalg_solve_triangular.default", u1.mh(), t, false, false, false);
+    let by_l = |t: T<'c>| op!(c, "aten.linalg_solve_triangular.default", l1.mh(), t, true, true, true);
+    let (mut below, mut above) = (l1.mh().matmul(gl1), gu1.matmul(u1.mh()));
+    let (mut right, mut down) = (None, None);
+    if m.less(&n) != Some(false) {
+        let rest = |t: T<'c>| t.slice(-1, k.clone(), n.clone());
+        below = below - rest(gu).matmul(rest(u).mh());
+        right = Some(by_l(rest(gu)));
+    }
+    if n.less(&m) != Some(false) {
+        let rest = |t: T<'c>| t.slice(-2, k.clone(), m.clone());
+        above = above - rest(l).mh().matmul(rest(gl));
+        down = Some(by_u(rest(gl)));
+    }
+    let inner = by_l(by_u(lower(below) + upper(above)));
+    let inner = right.map_or(inner, |t| c.cat(&[inner, t], -1));
+    let inner = down.map_or(inner, |t| c.cat(&[inner, padded(t, &m.minus(&k), &n)], -2));
     c.set(0, p.matmul(inner));
 }
 
