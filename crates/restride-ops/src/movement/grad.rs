@@ -53,8 +53,17 @@ fn as_strided<'c>(c: &'c Cx<'c>) {
     let own = x.ty().layout;
     let (sizes, strides) = (c.nums(1), c.nums(2));
     let offset = if c.is_none(3) { own.offset.clone() } else { c.num(3) };
-    let (Some(a), Some(b)) = (own.known(), Layout::strided(&sizes, &strides, offset.clone()).known()) else {
-        return c.fail("as_strided with symbolic sizes");
+    let region = Layout::strided(&sizes, &strides, offset.clone());
+    let (Some(a), Some(b)) = (own.known(), region.known()) else {
+        if !own.is_contiguous() || !own.offset.is(0) {
+            return c.fail("as_strided of an operand that is not contiguous, with symbolic sizes");
+        }
+        // The cells of a contiguous operand are its elements.
+        let flat = op!(c, "aten.full.default", [x.numel()], 0, x.dtype());
+        let place = op!(c, "aten.arange.default", &x.numel());
+        let at = op!(c, "aten.as_strided.default", place, sizes, strides, offset).reshape(vec![region.numel()]);
+        let g = op!(c, "aten.index_add.default", flat, 0, at, c.grad().reshape(vec![region.numel()]));
+        return c.set(0, g.reshape(x.sizes()));
     };
     let (ra, rb) = (a.cell_range(), b.cell_range());
     let first = ra.start.min(rb.start);

@@ -150,6 +150,11 @@ impl<const N: usize> TermOperand for [i64; N] {
         self[..].operand()
     }
 }
+impl<const N: usize> TermOperand for [Expr; N] {
+    fn operand(self) -> Arg<Val, Expr> {
+        self[..].operand()
+    }
+}
 impl<const N: usize> TermOperand for [bool; N] {
     fn operand(self) -> Arg<Val, Expr> {
         self[..].operand()
