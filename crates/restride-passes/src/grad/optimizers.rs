@@ -167,7 +167,7 @@ impl Adam {
     /// The new content of a parameter: an [`super::Update`].
     ///
     /// # Errors
-    /// Options out of range, and complex parameters.
+    /// Options out of range.
     pub fn update(&self, step: &mut UpdateStep<'_>, p: &Parameter) -> Result<Val> {
         let (beta1, beta2) = self.betas;
         refuse(self.lr.is_nan() || self.lr < 0.0, "learning rate", self.lr)?;
@@ -176,27 +176,39 @@ impl Adam {
         refuse(!(0.0..1.0).contains(&beta2), "beta parameter at index 1", beta2)?;
         refuse(self.weight_decay.is_nan() || self.weight_decay < 0.0, "weight_decay value", self.weight_decay)?;
         let ty = step.ty(p.value);
-        if ty.dtype.is_complex() {
-            return Err(OpError::unsupported("Adam of complex numbers"));
-        }
         let penalty = if self.decoupled_weight_decay { 0.0 } else { self.weight_decay };
         let g = direction(step, p, self.maximize, penalty)?;
+        // A complex parameter is two real ones, in complex buffers.
+        let complex = ty.dtype.is_complex();
+        let seen =
+            |step: &mut UpdateStep<'_>, v: Val, op: &str| if complex { step.op(op, &[tensor(v)]) } else { Ok(v) };
+        let parts = |step: &mut UpdateStep<'_>, v: Val| seen(step, v, "aten.view_as_real.default");
+        let whole = |step: &mut UpdateStep<'_>, v: Val| seen(step, v, "aten.view_as_complex.default");
         let mut value = p.value;
         if self.decoupled_weight_decay && self.weight_decay != 0.0 {
             value = step.op("aten.mul.Tensor", &[tensor(value), number(1.0 - self.lr * self.weight_decay)])?;
         }
-        let (name, before) = state(step, "exp_avg", p, &ty)?;
+        let (g, value) = (parts(step, g)?, parts(step, value)?);
+        let buffer = |step: &mut UpdateStep<'_>, kind: &str| -> Result<(String, Val)> {
+            let (name, before) = state(step, kind, p, &ty)?;
+            Ok((name, parts(step, before)?))
+        };
+        let keep = |step: &mut UpdateStep<'_>, name: &str, now: Val| {
+            let now = whole(step, now)?;
+            step.set_state(name, now)
+        };
+        let (name, before) = buffer(step, "exp_avg")?;
         let average = step.op("aten.lerp.Scalar", &[tensor(before), tensor(g), number(1.0 - beta1)])?;
-        step.set_state(&name, average)?;
-        let (name, before) = state(step, "exp_avg_sq", p, &ty)?;
+        keep(step, &name, average)?;
+        let (name, before) = buffer(step, "exp_avg_sq")?;
         let kept = step.op("aten.mul.Tensor", &[tensor(before), number(beta2)])?;
         let mut squares =
             step.op("aten.addcmul.default", &[tensor(kept), tensor(g), tensor(g), number(1.0 - beta2)])?;
-        step.set_state(&name, squares)?;
+        keep(step, &name, squares)?;
         if self.amsgrad {
-            let (name, before) = state(step, "max_exp_avg_sq", p, &ty)?;
+            let (name, before) = buffer(step, "max_exp_avg_sq")?;
             squares = step.op("aten.maximum.default", &[tensor(before), tensor(squares)])?;
-            step.set_state(&name, squares)?;
+            keep(step, &name, squares)?;
         }
         // PyTorch computes these numbers in double precision, on the host.
         let size = step.once("step_size", |step| {
@@ -209,7 +221,7 @@ impl Adam {
             step.op("aten.sqrt.default", &[tensor(part)])
         })?;
         // Beside a parameter without dimensions, these `f64` numbers would decide the type of the result.
-        let scalar = ty.rank() == 0;
+        let scalar = ty.rank() == 0 && !complex;
         let lifted = |step: &mut UpdateStep<'_>, v: Val, op: &str| match scalar {
             true => step.op(op, &[tensor(v), Arg::Scalar(Expr::Int(0))]),
             false => Ok(v),
@@ -222,7 +234,8 @@ impl Adam {
         let way = step.op("aten.mul.Tensor", &[tensor(average), tensor(size)])?;
         let way = step.op("aten.div.Tensor", &[tensor(way), tensor(scale)])?;
         let way = lifted(step, way, "aten.squeeze.dim")?;
-        step.op("aten.add.Tensor", &[tensor(value), tensor(way)])
+        let new = step.op("aten.add.Tensor", &[tensor(value), tensor(way)])?;
+        whole(step, new)
     }
 }
 
