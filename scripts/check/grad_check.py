@@ -34,7 +34,7 @@ BETTER = {
     "aten._unsafe_index_put.default": ((1,), "the same"),
     "aten._index_put_impl.default": ((1,), "the same"),
     "aten.index_copy.default": ((0,), "the same"),
-    "aten.scatter.src": ((2,), "the same"),
+    "aten.scatter.src": ((2, 13), "the same"),
     "aten.put.default": ((0, 1), "the same"),
     "aten.as_strided_scatter.default": ((0, 1, 2, 3, 4, 5), "PyTorch's keeps the region and cuts the rest"),
     "aten.polar.default": (
@@ -73,6 +73,8 @@ BETTER = {
     ),
     "aten.special_bessel_j1.default": ((1, 4), "the same"),
     "aten.special_bessel_y0.default": ((0, 1, 2, 3, 4, 5), "the same"),
+    "aten.linalg_cholesky_ex.default": ((6,), "PyTorch counts imaginary parts of the factor's diagonal, which is real"),
+    "aten.linalg_cholesky.default": ((6,), "the same"),
     "aten.cholesky_inverse.default": ((2, 3), "PyTorch takes the diagonal of the factor's inverse to be real"),
 }
 

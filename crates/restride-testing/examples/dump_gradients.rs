@@ -5,12 +5,13 @@
 mod json;
 
 use json::{argument, string, tensor};
-use restride_ir::{Exactness, Op, SampleArg};
+use restride_ir::{Arg, Exactness, Op, SampleArg};
 use restride_testing::finite_differences::GradientCase;
 use restride_testing::rng::Rng;
 use std::io::Write as _;
 
-/// Samples of each operator that are written, and how many of them with second gradients too.
+/// Samples of each operator that are written, and how many of them with second gradients too. The first sample with a complex
+/// tensor and the first with a complex number are written in any case.
 const TRIED: usize = 6;
 const TWICE: usize = 2;
 
@@ -23,18 +24,26 @@ fn main() -> std::io::Result<()> {
         if !known || !(wanted.is_empty() || wanted.iter().any(|w| w == op.name())) {
             continue;
         }
-        let mut count = 0;
+        let (mut count, mut seen) = (0, [false; 2]);
         for (i, sample) in samples().into_iter().enumerate() {
-            if let Some(line) = line(op, i, &sample.args, count < TWICE) {
+            let fresh = complex(&sample.args).iter().zip(seen).any(|(is, was)| *is && !was);
+            if count >= TRIED && !fresh {
+                continue;
+            }
+            if let Some(line) = line(op, i, &sample.args, count < TWICE || fresh) {
                 writeln!(out, "{line}")?;
                 count += 1;
-            }
-            if count == TRIED {
-                break;
+                complex(&sample.args).iter().zip(&mut seen).for_each(|(is, was)| *was |= is);
             }
         }
     }
     Ok(())
+}
+
+/// Whether there are complex tensors among the arguments, and complex numbers.
+fn complex(args: &[SampleArg]) -> [bool; 2] {
+    let tensors = args.iter().flat_map(|a| a.values()).any(|t| t.dtype().is_complex());
+    [tensors, args.iter().any(|a| matches!(a, Arg::Complex(..)))]
 }
 
 fn list(items: Vec<String>) -> String {
