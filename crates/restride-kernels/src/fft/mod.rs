@@ -262,6 +262,8 @@ where
             }
         }
     }
+    // Its scratch is the next transforms'.
+    drop(lines);
     if !t.forward {
         // Not what is real: it would get the imaginary part -0.
         let turned = |z: &mut Complex<T>| z.im = T::zero() - z.im;

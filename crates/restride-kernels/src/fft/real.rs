@@ -39,11 +39,15 @@ impl<T: FftNumber> RealLines<T> {
         }
     }
 
-    /// Scratch bytes for `n` numbers.
+    /// Scratch bytes for `n` numbers. Makes what a run then finds: its plan.
     pub fn room(n: usize, direction: FftDirection) -> usize {
         let lines = room::<Complex<T>>(packed(n)) + room::<Complex<T>>(n / 2 + 1);
-        let scratch = || planned::<T>(packed(n), direction).fft.get_inplace_scratch_len();
-        lines + if packed(n) > 1 { room::<Complex<T>>(scratch()) } else { 0 }
+        if packed(n) < 2 {
+            return lines;
+        }
+        let plan = planned::<T>(packed(n), direction);
+        plan.turns();
+        lines + room::<Complex<T>>(plan.fft.get_inplace_scratch_len())
     }
 
     fn transform(&mut self) {
