@@ -128,6 +128,17 @@ fn numbers_from_outside_are_operands_in_a_file() {
     }
 }
 
+/// Beside truth values `True` is no 1, which would make integers of them.
+#[test]
+fn truth_beside_truth_values_stays_truth_in_a_file() {
+    let text = "graph(%x: bool[3]) {\n  %y: bool[3] = aten.add.Tensor(%x, True)\n  return %y\n}\n";
+    let program = restride_ir::text::parse(text, &restride_ops::lookup).expect("a program");
+    let bytes = export_bytes(&program).expect("an archive");
+    let back = restride::open_bytes(&Bytes::copy_of(&bytes), &OpenOptions::default()).expect("reads back");
+    let printed = restride_ir::text::print(&back);
+    assert!(printed.contains("aten.add.Tensor(%x, True)"), "{printed}");
+}
+
 /// `detach_` changes no sizes: what reads its operand afterwards has types by the operators' rules.
 #[test]
 fn types_after_detach_in_place() {

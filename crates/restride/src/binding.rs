@@ -62,18 +62,28 @@ pub(crate) fn with_strides_of<'p>(program: &'p Program, inputs: &Inputs, sizes: 
 /// # Errors
 /// An input that the program does not have, another element type, sizes that do not fit the declared ones.
 pub fn random_inputs_of(program: &Program, seed: u64, types: &[(Option<Arc<str>>, GivenValue)]) -> Result<Inputs> {
-    let of = |(name, value): &(Option<Arc<str>>, GivenValue)| {
-        let ty = match value {
-            GivenValue::Tensor(dtype, layout) => Type::Tensor(Meta::new(*dtype, layout.clone()).into()),
-            GivenValue::Number(n) => Type::Scalar((*n).into()),
-            _ => return None,
-        };
-        Some((name.clone(), ty))
-    };
-    match types.iter().map(of).collect::<Option<Vec<_>>>() {
-        Some(types) => restride_exec::random_inputs_of(program, seed, &types),
-        // A list or a dictionary is of a TorchScript archive, which was recorded for it.
-        None => restride_exec::random_inputs(program, seed),
+    let mut leaves = Vec::new();
+    types.iter().for_each(|(name, value)| leaves_of(name.as_ref(), value, &mut leaves));
+    restride_exec::random_inputs_of(program, seed, &leaves)
+}
+
+/// The tensors and numbers in a value, by the names that parts of lists and dictionaries have as inputs: `xs_0`, `d_k`.
+fn leaves_of(name: Option<&Arc<str>>, value: &GivenValue, out: &mut Vec<(Option<Arc<str>>, Type)>) {
+    let part = |key: &dyn std::fmt::Display| name.map(|name| Arc::from(format!("{name}_{key}")));
+    match value {
+        GivenValue::Tensor(dtype, layout) => {
+            out.push((name.cloned(), Type::Tensor(Meta::new(*dtype, layout.clone()).into())));
+        }
+        GivenValue::Element(dtype, _) => {
+            out.push((name.cloned(), Type::Tensor(Meta::contiguous(*dtype, &[]).into())));
+        }
+        GivenValue::Number(n) => out.push((name.cloned(), Type::Scalar((*n).into()))),
+        GivenValue::List(items) | GivenValue::Tuple(items) => {
+            items.iter().enumerate().for_each(|(i, v)| leaves_of(part(&i).as_ref(), v, out));
+        }
+        GivenValue::Dict(items) => items.iter().for_each(|(key, v)| leaves_of(part(key).as_ref(), v, out)),
+        // These are no inputs of a program: it was made for them.
+        GivenValue::Str(_) | GivenValue::None => {}
     }
 }
 

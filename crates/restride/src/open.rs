@@ -54,7 +54,13 @@ pub fn open(path: &Path, options: &OpenOptions) -> Result<Program> {
     if let Some(ops) = &options.ops {
         register(ops)?;
     }
-    of_bytes(&options.bytes(path)?, &name, options).map_err(|e| {
+    let bytes = options.bytes(path)?;
+    if path.extension().is_some_and(|e| e == "pt2" || e == "pt") && !bytes.starts_with(ZIP) {
+        let what =
+            format!("{}: this is no zip archive, which torch.export.save and torch.jit.save write", path.display());
+        return Err(Error::new(ErrorKind::File, what).help("save it again, or call a text .fx"));
+    }
+    of_bytes(&bytes, &name, options).map_err(|e| {
         let own = e.kind == ErrorKind::File && e.source.is_none();
         if own { Error { what: format!("{}: {}", path.display(), e.what), ..e } } else { e }
     })
@@ -100,8 +106,7 @@ pub fn open_bytes(bytes: &Bytes, options: &OpenOptions) -> Result<Program> {
 
 /// A program by the contents of a file.
 fn of_bytes(bytes: &Bytes, name: &str, options: &OpenOptions) -> Result<Program> {
-    // The magic bytes of a zip.
-    if bytes.starts_with(b"PK") {
+    if bytes.starts_with(ZIP) {
         return of_archive(bytes, name, options);
     }
     let text = std::str::from_utf8(bytes)
@@ -155,7 +160,20 @@ pub fn open_reader(mut reader: impl std::io::Read, options: &OpenOptions) -> Res
     open_bytes(&Bytes::copy_of(&all), options)
 }
 
+/// The first bytes of a zip.
+const ZIP: &[u8] = b"PK";
+
+/// A program with types has its symbolic sizes, and takes no others.
+fn has_own_sizes(options: &OpenOptions) -> Result<()> {
+    if options.inputs.dynamic.is_empty() {
+        return Ok(());
+    }
+    let what = "symbolic sizes are given, and the file says itself which of its sizes are symbolic";
+    Err(Error::new(ErrorKind::Inputs, what).help("name them in torch.export.export(…, dynamic_shapes=…)"))
+}
+
 fn of_text(text: &str, options: &OpenOptions) -> Result<Program> {
+    has_own_sizes(options)?;
     let mut program = restride_ir::text::parse(text, &lookup)?;
     program.limits = options.limits;
     if let Some(weights) = given_weights(options)? {
@@ -177,6 +195,7 @@ fn of_archive(bytes: &Bytes, name: &str, options: &OpenOptions) -> Result<Progra
         restride_ir::verify(&program)?;
         return Ok(program);
     }
+    has_own_sizes(options)?;
     let import = restride_pt2::import::ImportOptions {
         model: options.model.as_deref(),
         lookup: &lookup,
@@ -231,7 +250,8 @@ fn read_weights(path: &Path, options: &OpenOptions) -> Result<Arc<Weights>> {
     if tensors {
         return crate::files::read_weights(path).map(Arc::new);
     }
-    let own = OpenOptions { ops: None, weights: None, given_weights: None, ..options.clone() };
+    let inputs = GivenInputs::default();
+    let own = OpenOptions { ops: None, weights: None, given_weights: None, inputs, ..options.clone() };
     Ok(open(path, &own)?.weights)
 }
 

@@ -28,15 +28,15 @@ pub struct Transform {
 /// Numbers that transforms are made of.
 trait FftNumber: FftNum + num_traits::Float + Compute {
     fn of(x: f64) -> Self;
-    fn plans() -> &'static Plans<Self>;
+    fn plans() -> &'static FftPlans<Self>;
     fn plan(n: usize, direction: FftDirection) -> Arc<dyn Fft<Self>>;
 }
 impl FftNumber for f32 {
     fn of(x: f64) -> f32 {
         x as f32
     }
-    fn plans() -> &'static Plans<f32> {
-        static PLANS: Plans<f32> = Mutex::new(Vec::new());
+    fn plans() -> &'static FftPlans<f32> {
+        static PLANS: FftPlans<f32> = Mutex::new(Vec::new());
         &PLANS
     }
     fn plan(n: usize, direction: FftDirection) -> Arc<dyn Fft<f32>> {
@@ -49,8 +49,8 @@ impl FftNumber for f64 {
     fn of(x: f64) -> f64 {
         x
     }
-    fn plans() -> &'static Plans<f64> {
-        static PLANS: Plans<f64> = Mutex::new(Vec::new());
+    fn plans() -> &'static FftPlans<f64> {
+        static PLANS: FftPlans<f64> = Mutex::new(Vec::new());
         &PLANS
     }
     /// Without vectors: transforms of doubles are rare, and their vectors are seconds of a build.
@@ -80,12 +80,12 @@ fn computed_room((dtype, layout): Stored<'_>) -> usize {
 }
 
 /// How transforms of one length are computed.
-struct Plan<T> {
+struct FftPlan<T> {
     fft: Arc<dyn Fft<T>>,
     turns: OnceLock<Box<[Complex<T>]>>,
 }
 
-impl<T: FftNumber> Plan<T> {
+impl<T: FftNumber> FftPlan<T> {
     /// `exp(-i pi k / n)` for `n` elements, `k` up to `n / 2`: what twice as many real numbers take.
     fn turns(&self) -> &[Complex<T>] {
         let n = self.fft.len();
@@ -98,14 +98,14 @@ impl<T: FftNumber> Plan<T> {
 }
 
 /// Recent plans, the latest at the end: asking for the scratch bytes of a transform plans it.
-type Plans<T> = Mutex<Vec<Arc<Plan<T>>>>;
+type FftPlans<T> = Mutex<Vec<Arc<FftPlan<T>>>>;
 
 /// Plans that are kept of each element type: more lengths than a program has.
 const KEPT: usize = 64;
 
 /// The plan for a transform of `n` elements.
-fn planned<T: FftNumber>(n: usize, direction: FftDirection) -> Arc<Plan<T>> {
-    let find = |plans: &Vec<Arc<Plan<T>>>| {
+fn planned<T: FftNumber>(n: usize, direction: FftDirection) -> Arc<FftPlan<T>> {
+    let find = |plans: &Vec<Arc<FftPlan<T>>>| {
         plans.iter().find(|p| p.fft.len() == n && p.fft.fft_direction() == direction).cloned()
     };
     let plans = || T::plans().lock().unwrap_or_else(PoisonError::into_inner);
@@ -113,7 +113,7 @@ fn planned<T: FftNumber>(n: usize, direction: FftDirection) -> Arc<Plan<T>> {
         return plan;
     }
     // A fresh planner: a plan must not depend on earlier ones. Planned without the lock, for which other threads wait.
-    let plan = Arc::new(Plan { fft: T::plan(n, direction), turns: OnceLock::new() });
+    let plan = Arc::new(FftPlan { fft: T::plan(n, direction), turns: OnceLock::new() });
     let mut plans = plans();
     if plans.len() == KEPT {
         plans.remove(0);

@@ -3,7 +3,7 @@
 //! Of an even count `n` the real numbers are the parts of `n / 2` complex ones, `z[j] = x[2j] + i x[2j + 1]`, of which one transform
 //! gives the spectra of both.
 
-use super::{FftNumber, Plan, planned};
+use super::{FftNumber, FftPlan, planned};
 use crate::support::isa;
 use crate::support::scratch::{Temp, room};
 use num_complex::Complex;
@@ -13,7 +13,7 @@ use std::sync::Arc;
 /// One transform after the other of `n` numbers each.
 pub(super) struct RealLines<T: FftNumber> {
     n: usize,
-    plan: Option<Arc<Plan<T>>>,
+    plan: Option<Arc<FftPlan<T>>>,
     line: Temp<Complex<T>>,
     half: Temp<Complex<T>>,
     scratch: Temp<Complex<T>>,

@@ -3,7 +3,7 @@
 use crate::pointwise::{Metas, Promotion, Result, common, compute, infer, input, inputs, operands, own, row_form_with};
 use crate::support::composite::composite;
 use crate::support::promote::{Operand, to_float};
-use crate::support::{ValArgs, Vals, emit};
+use crate::support::{ValArgs, Vals, emit, ensure, to};
 use restride_ir::{Args, Call, Emit, Meta, OpDef, OpError, RowForm, Scalar};
 use restride_kernels::pointwise::{self as k, Input, Pointwise};
 use restride_tensor::DType::*;
@@ -72,16 +72,32 @@ fn run_float_power(c: &Call<'_>) -> Result<()> {
     compute(c, &k::POW, c.outs[0].dtype(), &inputs(&c.args, &[0, 1])?)
 }
 
-/// `ldexp`: the first operand times two to the second, whose power has the type of a second operand of floats.
+/// `ldexp`: the first operand times two to the second. By a whole number it is rounded once, also where the power has no float; a
+/// power of floats has their type.
 fn ldexp(e: &mut dyn Emit, a: &ValArgs<'_>) -> Vals {
     let (x, exponent) = (*a.tensor(0)?, *a.tensor(1)?);
-    let given = e.meta(exponent).dtype;
-    let exponent = match given.is_int() || given == Bool {
-        true => emit!(e, "aten.to.dtype", exponent, to_float(e.meta(x).dtype))?,
-        false => exponent,
-    };
-    let power = emit!(e, "aten.pow.Scalar", 2.0, exponent)?;
-    Ok(smallvec![emit!(e, "aten.mul.Tensor", x, power)?])
+    let (own, given) = (to_float(e.meta(x).dtype), e.meta(exponent).dtype);
+    ensure!(given != Bool, "\"ldexp_cpu_exp\" not implemented for 'Bool'");
+    if !given.is_int() || own.is_complex() {
+        let exponent = if given.is_int() { emit!(e, "aten.to.dtype", exponent, own)? } else { exponent };
+        let power = emit!(e, "aten.pow.Scalar", 2.0, exponent)?;
+        return Ok(smallvec![emit!(e, "aten.mul.Tensor", x, power)?]);
+    }
+    // The exponent is a C `int`. Singles are exact as doubles times a power; doubles take several, the largest last: only that rounds.
+    let (parts, most) = if own == F64 { (3, 1000) } else { (1, 400) };
+    let x = to(e, x, own)?;
+    let (mut y, mut rest) = (to(e, x, F64)?, to(e, exponent, I32)?);
+    let mut powers = Vec::new();
+    for _ in 0..parts {
+        let part = emit!(e, "aten.clamp.default", rest, -most, most)?;
+        rest = emit!(e, "aten.sub.Tensor", rest, part)?;
+        let part = to(e, part, F64)?;
+        powers.push(emit!(e, "aten.pow.Scalar", 2.0, part)?);
+    }
+    for power in powers.into_iter().rev() {
+        y = emit!(e, "aten.mul.Tensor", y, power)?;
+    }
+    Ok(smallvec![to(e, y, own)?])
 }
 
 pub(crate) static OPS: &[OpDef] = table![
@@ -141,11 +157,20 @@ pub(crate) mod samples {
         out
     }
 
+    /// Powers that have no float of their own.
+    fn exponents() -> RawTensor {
+        RawTensor::from_slice(&[[200i64, 255, -200, -140], [1500, 2090, -1040, 1 << 40]].concat(), &[2, 1, 4])
+    }
+
     pub(crate) fn s_ldexp_tensor() -> Samples {
         vec![
             sample![tensor(F32, &[2, 3], 1), tensor(I64, &[3], 2)],
             sample![tensor(F64, &[3], 1), tensor(I64, &[3], 2)],
             sample![tensor(I64, &[3], 1), tensor(I64, &[3], 2)],
+            sample![RawTensor::from_slice(&[1e-30f32, -0.0, 1e30, 3.0], &[4]), exponents()],
+            sample![RawTensor::from_slice(&[1e-300f64, 5e-324, -0.0, 1.1e-10], &[4]), exponents()],
+            sample![RawTensor::from_slice(&[1.75f64, 1.1e-20, 1e308, 1.0], &[4]), exponents()],
+            sample![tensor(F32, &[3], 1), tensor(Bool, &[3], 2)],
             sample![tensor(F16, &[2, 3], 1), tensor(I32, &[3], 2)],
             sample![tensor(BF16, &[], 1), tensor(I64, &[3], 2)],
             sample![tensor(F16, &[3], 1), tensor(F32, &[3], 2)],

@@ -136,7 +136,9 @@ fn mean<V: AsTensor>(a: &Args<'_, V>, over: DimArgs, dtype: usize) -> Result<Spe
         "mean(): could not infer output dtype. {whose} dtype must be either a floating point or complex dtype. Got: {}",
         name(out)
     );
-    spec(a, over, Reduction::Mean, out, out)
+    // Halves are the sum's last step alone: other numbers are not rounded to them first.
+    let read = if matches!(out, DType::F16 | DType::BF16) && out != own { DType::F32 } else { out };
+    spec(a, over, Reduction::Mean, read, out)
 }
 
 /// Maxima and minima, which have no value for an empty row.
@@ -379,7 +381,7 @@ pub(crate) static OPS: &[OpDef] = table![
         &[NONE]
     )),
     reduction!("nansum", |a| sum(a, DimArgs::Dims(1, 2), 3, Reduction::NanSum), with_extra),
-    reduction!("mean", |a| mean(a, DimArgs::All, 1), || with_dtype(over_all(NUMBERS), &[])),
+    reduction!("mean", |a| mean(a, DimArgs::All, 1), means),
     reduction!("mean.dim", |a| mean(a, DimArgs::Dims(1, 2), 3), || with_dtype(over_dims(NUMBERS, &[]), &[NONE])),
     reduction!("prod", |a| sum(a, DimArgs::All, 1, Reduction::Prod), || with_dtype(over_all(ALL), &[])),
     reduction!("prod.dim_int", |a| sum(a, DimArgs::Dims(1, 2), 3, Reduction::Prod), || with_dtype(over_dim(ALL), &[])),

@@ -57,6 +57,13 @@ pub(crate) fn over_dim(types: Types) -> Vec<Sample> {
     out
 }
 
+/// Means, one of numbers that the type asked for does not hold.
+pub(crate) fn means() -> Vec<Sample> {
+    let mut out = with_dtype(over_all(NUMBERS), &[]);
+    out.push(sample![RawTensor::from_slice(&[70000.0f32, -70000.0, 3.0], &[3]), DType::F16]);
+    out
+}
+
 /// Adds sample calls with other result types: without dimensions, or with the given arguments between.
 pub(crate) fn with_dtype(mut samples: Vec<Sample>, between: &[SampleArg]) -> Vec<Sample> {
     let types = [

@@ -471,7 +471,8 @@ impl<'a> GraphWriter<'a> {
         };
         Ok(match (ty, e) {
             (Some(ArgType::Float), _) | (_, Expr::Float(_)) => Argument::AsFloat(model::Float(value.as_f64())),
-            (Some(ArgType::Bool), _) | (None | Some(ArgType::Scalar), Expr::Bool(_)) => {
+            // Beside a tensor of truth values 1 is another number than `True`: it decides the type of the result.
+            (Some(ArgType::Bool), _) | (None | Some(ArgType::Scalar | ArgType::Tensor), Expr::Bool(_)) => {
                 Argument::AsBool(value.as_bool())
             }
             _ => Argument::AsInt(value.as_i64()),

@@ -467,7 +467,11 @@ impl Evaluator<'_, '_> {
                 }
                 "list" => return Ok(Some(PyValue::list(self.unpacked(&args[0])?))),
                 "percentFormat" => {
-                    return self.other_operator("mod", args[0].clone(), PyValue::tuple(rest.to_vec())).map(Some);
+                    let given = match rest {
+                        [tuple @ PyValue::Tuple(..)] => tuple.clone(),
+                        _ => PyValue::tuple(rest.to_vec()),
+                    };
+                    return self.other_operator("mod", args[0].clone(), given).map(Some);
                 }
                 "len" | "__getitem__" | "__contains__" => {}
                 _ => {
