@@ -92,7 +92,7 @@ pub(crate) fn erf_double(x: f64) -> f64 {
     let p = p.mul_add(z, -1.492_473_690_741_966_1e-5).mul_add(z, 1.205_529_490_483_970_7e-4);
     let p = p.mul_add(z, -8.548_325_975_389_691_8e-4).mul_add(z, 5.223_977_607_116_422_5e-3);
     let p = p.mul_add(z, -2.686_617_064_323_777e-2).mul_add(z, 1.128_379_167_094_500_6e-1);
-    let p = p.mul_add(z, -3.761_263_890_318_354_3e-1).mul_add(z, 1.128_379_167_095_512_6);
+    let p = p.mul_add(z, -3.761_263_890_318_354_3e-1).mul_add(z, std::f64::consts::FRAC_2_SQRT_PI);
     // `e^(t²) erfc(t)` from 1 on; from 6 on the result rounds to 1.
     let t = if a > 6.0 { 6.0 } else { a };
     let s = (t - 3.0) / (t + 3.0);
@@ -118,7 +118,7 @@ fn sin_turned(x: f64, quarters: u64) -> f64 {
     let sum = x.mul_add(std::f64::consts::FRAC_2_PI, MAGIC);
     let n = sum - MAGIC;
     // pi/2 in three parts. The first difference is exact.
-    let r = n.mul_add(-1.570_796_326_794_896_6, x);
+    let r = n.mul_add(-std::f64::consts::FRAC_PI_2, x);
     let r = n.mul_add(-6.123_233_995_736_766e-17, r);
     let r = n.mul_add(1.497_384_904_859_183_3e-33, r);
     let z = r * r;
