@@ -340,6 +340,35 @@ class GraphModule(torch.nn.Module):
 }
 
 #[test]
+fn a_branch_may_choose_between_what_was_made_before_it() {
+    let text = r#"
+class GraphModule(torch.nn.Module):
+    def forward(self, x):
+        x: "f32[3]";
+
+        x, = fx_pytree.tree_flatten_spec(([x], {}), self._in_spec)
+        sum_1: "f32[]" = torch.ops.aten.sum.default(x)
+        gt: "b8[]" = torch.ops.aten.gt.Scalar(sum_1, 5);  sum_1 = None
+        mul: "f32[3]" = torch.ops.aten.mul.Tensor(x, 2)
+        add: "f32[3]" = torch.ops.aten.add.Tensor(x, 1)
+        true_graph_0 = self.true_graph_0
+        false_graph_0 = self.false_graph_0
+        cond = torch.ops.higher_order.cond(gt, true_graph_0, false_graph_0, [mul, add]);  gt = true_graph_0 = None
+        getitem: "f32[3]" = cond[0];  cond = None
+        return pytree.tree_unflatten((getitem,), self._out_spec)
+
+    class true_graph_0(torch.nn.Module):
+        def forward(self, a: "f32[3]", b: "f32[3]"):
+            return (a,)
+
+    class false_graph_0(torch.nn.Module):
+        def forward(self, a: "f32[3]", b: "f32[3]"):
+            return (b,)
+"#;
+    assert_eq!(ran(text, ""), [vec![0.0, 1.0, 2.0]]);
+}
+
+#[test]
 fn graphs_of_modules_are_called() {
     let text = r#"
 >>> print(m.graph); print(m.inner.graph)

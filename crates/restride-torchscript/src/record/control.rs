@@ -99,16 +99,8 @@ impl Recorder<'_> {
                 .collect();
             declared.push(TensorType::new(a.dtype, Layout::contiguous(&sizes)));
         }
-        let mut outer: Vec<ValueId> = Vec::new();
-        for b in &bodies {
-            for (value, _) in &b.captured {
-                if !outer.contains(value) {
-                    outer.push(*value);
-                }
-            }
-        }
-        let mut graphs: Vec<GraphId> = Vec::new();
         let mut aliased: Vec<(usize, u32)> = Vec::new();
+        let mut ended: Vec<(RecordedBody, Vec<Arg>)> = Vec::new();
         for (which, body) in bodies.into_iter().enumerate() {
             self.resume(body);
             let mut outputs = Vec::new();
@@ -120,9 +112,9 @@ impl Recorder<'_> {
                 let copy = self.fresh_copy(t)?;
                 outputs.push(Arg::Value(self.value(&copy)?));
             }
-            let body = self.leave();
-            graphs.push(self.close(body, &outer, outputs)?);
+            ended.push((self.leave(), outputs));
         }
+        let (graphs, outer) = self.closed(ended)?;
         let operands = self.operands(&outer);
         let pred = self.value(pred)?;
         let args = vec![Arg::Value(pred), Arg::Graph(graphs[0]), Arg::Graph(graphs[1]), operands];
@@ -169,6 +161,20 @@ impl Recorder<'_> {
         let frame = self.frames.last().expect("a body is open");
         // Groups made since the body was entered are its own.
         self.root(t.group) < frame.first_group
+    }
+
+    /// Ends the graphs of bodies with these outputs, each with inputs for the outer values that any of them reads, in order. Outputs may
+    /// be outer values themselves.
+    fn closed(&mut self, bodies: Vec<(RecordedBody, Vec<Arg>)>) -> Result<(Vec<GraphId>, Vec<ValueId>)> {
+        let mut outer: Vec<ValueId> = Vec::new();
+        for (value, _) in bodies.iter().flat_map(|(body, _)| &body.captured) {
+            if !outer.contains(value) {
+                outer.push(*value);
+            }
+        }
+        let graphs =
+            bodies.into_iter().map(|(body, outputs)| self.close(body, &outer, outputs)).collect::<Result<_>>()?;
+        Ok((graphs, outer))
     }
 
     /// Adds inputs for all outer values, in order, and ends the graph.
@@ -240,14 +246,6 @@ impl Recorder<'_> {
         body: (RecordedBody, Vec<TensorRef>),
         initial: &[TensorRef],
     ) -> Result<Vec<TensorRef>> {
-        let mut outer: Vec<ValueId> = Vec::new();
-        for b in [&condition.0, &body.0] {
-            for (value, _) in &b.captured {
-                if !outer.contains(value) {
-                    outer.push(*value);
-                }
-            }
-        }
         let mut first = Vec::new();
         let mut types = Vec::new();
         for t in initial {
@@ -258,8 +256,7 @@ impl Recorder<'_> {
         self.resume(condition.0);
         let flag = self.to_bool(&condition.1)?;
         let flag = Arg::Value(self.value(&flag)?);
-        let left = self.leave();
-        let condition = self.close(left, &outer, vec![flag])?;
+        let condition = (self.leave(), vec![flag]);
         self.resume(body.0);
         let mut outputs = Vec::new();
         for (t, want) in body.1.iter().zip(&types) {
@@ -272,10 +269,10 @@ impl Recorder<'_> {
             }
             outputs.push(Arg::Value(self.value(&copy)?));
         }
-        let left = self.leave();
-        let body = self.close(left, &outer, outputs)?;
+        let body = (self.leave(), outputs);
+        let (graphs, outer) = self.closed(vec![condition, body])?;
         let operands = self.operands(&outer);
-        let args = vec![Arg::Graph(condition), Arg::Graph(body), Arg::Values(first), operands];
+        let args = vec![Arg::Graph(graphs[0]), Arg::Graph(graphs[1]), Arg::Values(first), operands];
         self.hop("higher_order.while_loop", args, &types)
     }
 
