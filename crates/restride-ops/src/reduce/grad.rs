@@ -89,7 +89,8 @@ fn extreme<'c>(c: &'c Cx<'c>, k: usize, dims: &[usize]) -> T<'c> {
     let x = c.arg(0);
     let mask = x.than("eq", kept(c.result_at(k), x, dims));
     let n = mask.to(x.dtype()).sum(as_i64(dims), true);
-    (kept(c.grad_at(k), x, dims) / n).only(mask)
+    // Of NaN no element is the extreme, so that all are 0 over 0, as in PyTorch.
+    kept(c.grad_at(k), x, dims).only(mask) / n
 }
 
 /// Values selected along a dimension: the gradient goes to the selected elements.
@@ -105,7 +106,8 @@ fn chosen<'c>(c: &'c Cx<'c>, dim: i64, keep: bool, values: usize, indices: usize
     c.set(0, op!(c, "aten.scatter_add.default", zeros, dim, at, g));
 }
 
-fn median<'c>(c: &'c Cx<'c>, skips: bool) {
+/// The one element that a reduction of all picked, or several equal ones, which share its gradient; a NaN is one of all NaNs.
+fn picked<'c>(c: &'c Cx<'c>, skips: bool) {
     let x = c.arg(0);
     let mut mask = x.than("eq", c.result());
     if skips || !x.dtype().is_complex() {
@@ -292,7 +294,7 @@ pub(crate) static GRADS: Rules = &[
     (&["prod"], rule!(prod_all)),
     (&["prod.dim_int"], rule!(prod_dim)),
     (&["amax", "amin"], rule!(|c| c.set(0, extreme(c, 0, &dims(c, 1, c.arg(0)))))),
-    (&["max", "min"], rule!(|c| c.set(0, extreme(c, 0, &all(c.arg(0)))))),
+    (&["max", "min", "median"], rule!(|c| picked(c, false))),
     (&["_aminmax"], rule!(|c| aminmax(c, &all(c.arg(0))))),
     (&["_aminmax.dim"], rule!(|c| aminmax(c, &[wrap(c.int(1), c.arg(0).rank())]))),
     (
@@ -309,8 +311,7 @@ pub(crate) static GRADS: Rules = &[
     (&["sort"], rule!(|c| sorted(c, c.int_or(1, -1)))),
     (&["sort.stable"], rule!(|c| sorted(c, c.int_or(2, -1)))),
     (&["msort"], form!(msort)),
-    (&["median"], rule!(|c| median(c, false))),
-    (&["nanmedian"], rule!(|c| median(c, true))),
+    (&["nanmedian"], rule!(|c| picked(c, true))),
     (&["logsumexp"], rule!(logsumexp)),
     (&["var"], rule!(|c| spread(c, "default", false, false))),
     (&["var.dim"], rule!(|c| spread(c, "dim", false, false))),
