@@ -4,7 +4,7 @@ use super::expressions::refused;
 use super::{Evaluator, numbers};
 use crate::value::{PyKey, PyValue};
 use indexmap::IndexMap;
-use restride_ir::{Arg, Error, ErrorKind, Expr, Result};
+use restride_ir::{Arg, DType, Error, ErrorKind, Expr, Result};
 use std::cell::RefCell;
 use std::rc::Rc;
 use std::sync::Arc;
@@ -109,7 +109,7 @@ impl Evaluator<'_, '_> {
             };
             let a = self.number(&arg(0)?)?;
             let made = match args.len() {
-                1 => numbers::unary(f, &a)?,
+                1 => self.number_function(f, &a)?,
                 _ => numbers::binary(f, &a, &self.number(&arg(1)?)?)?,
             };
             return match made {
@@ -419,6 +419,21 @@ impl Evaluator<'_, '_> {
         }
     }
 
+    /// A function of one number, in double precision also where data decide the number; `None` for another name.
+    fn number_function(&mut self, name: &str, e: &Expr) -> Result<Option<Expr>> {
+        const OF_TENSORS: &[&str] = &[
+            "exp", "log", "log2", "log10", "log1p", "expm1", "sin", "cos", "tan", "asin", "acos", "atan", "sinh",
+            "cosh", "tanh",
+        ];
+        let known = numbers::unary(name, e)?;
+        if known.is_some() || !e.is_learnt() || !OF_TENSORS.contains(&name) {
+            return Ok(known);
+        }
+        let x = self.rec.scalar_tensor(e, DType::F64)?;
+        let y = self.rec.tensor(&format!("aten.{name}.default"), vec![Arg::Value(x)])?;
+        self.rec.item(&y).map(Some)
+    }
+
     /// Functions of values without tensors, by TorchScript's names.
     fn call_values(&mut self, name: &str, args: &[PyValue]) -> Result<Option<PyValue>> {
         let renamed = match name {
@@ -440,7 +455,7 @@ impl Evaluator<'_, '_> {
                         _ => format!("{n:#o}"),
                     })));
                 }
-                if let Some(made) = numbers::unary(name, e)? {
+                if let Some(made) = self.number_function(name, e)? {
                     return Ok(Some(PyValue::Num(made)));
                 }
             }
