@@ -42,7 +42,10 @@ BETTER = {
         "PyTorch takes the direction from the result, which is the other way for negative lengths",
     ),
     "aten.index_add.default": ((4,), "PyTorch does not conjugate alpha"),
-    "aten.ldexp.Tensor": ((3, 4, 5), "PyTorch multiplies by the power, which may have no float where the product has one"),
+    "aten.ldexp.Tensor": (
+        (3, 4, 5),
+        "PyTorch multiplies by the power, which may have no float where the product has one",
+    ),
     "aten.var.dim": ((2, 5), "PyTorch counts no elements where no dimensions are named, which means all"),
     "aten.std.dim": ((2, 5), "the same"),
     "aten.var_mean.dim": ((2, 5), "the same"),
