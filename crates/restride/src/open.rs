@@ -223,7 +223,7 @@ pub fn saved_plan(path: &Path, options: &OpenOptions) -> Result<Option<SavedPlan
         return Ok(None);
     }
     let bytes = options.bytes(path)?;
-    if !bytes.starts_with(b"PK") || restride_torchscript::is_archive(&bytes) {
+    if !bytes.starts_with(ZIP) || restride_torchscript::is_archive(&bytes) {
         return Ok(None);
     }
     restride_pt2::placed::saved_plan(&bytes, options.model.as_deref())

@@ -67,6 +67,9 @@ impl Expr {
             })
         };
         bounded(self, 1).or_else(|| {
+            if !self.has_quotient() {
+                return None;
+            }
             [true, false].into_iter().find_map(|below| {
                 let (mut e, mut scale) = (self.clone(), 1i64);
                 for _ in 0..QUOTIENTS {
@@ -82,22 +85,33 @@ impl Expr {
         })
     }
 
+    /// Whether a term has a quotient as a factor.
+    fn has_quotient(&self) -> bool {
+        match self {
+            Expr::Call(c) if matches!(c.0, ExprFn::Add | ExprFn::Mul) => c.1.iter().any(Expr::has_quotient),
+            Expr::Call(c) => c.0 == ExprFn::FloorDiv,
+            _ => false,
+        }
+    }
+
     /// This, times a number, without one of its quotients by that number: no larger (`below`), or no smaller. `None` without a
     /// quotient in a term of known sign.
     fn without_quotient(&self, below: bool) -> Option<(Expr, i64)> {
         let mut sum = self.poly();
         let quotient = |atoms: &Vec<Expr>| {
             let by = |e: &Expr| match e {
-                Expr::Call(c) if c.0 == ExprFn::FloorDiv && matches!(c.1[1], Expr::Int(d) if d > 1) => Some(c.clone()),
+                Expr::Call(c) if c.0 == ExprFn::FloorDiv => match c.1[1] {
+                    Expr::Int(d) if d > 1 => Some((c.1[0].clone(), d)),
+                    _ => None,
+                },
                 _ => None,
             };
-            let (at, c) = atoms.iter().enumerate().find_map(|(at, e)| Some((at, by(e)?)))?;
-            let times = product(atoms.iter().enumerate().filter(|(i, _)| *i != at).map(|(_, e)| e));
-            (times.bounds().0 >= Some(0)).then(|| (atoms.clone(), c.1[0].clone(), c.1[1].clone(), times))
+            let (at, (over, d)) = atoms.iter().enumerate().find_map(|(at, e)| Some((at, by(e)?)))?;
+            let times = product(atoms[..at].iter().chain(&atoms[at + 1..]));
+            (times.bounds().0 >= Some(0)).then(|| (atoms.clone(), over, d, times))
         };
-        let (atoms, over, by, times) = sum.keys().find_map(quotient)?;
+        let (atoms, over, d, times) = sum.keys().find_map(quotient)?;
         let factor = sum.remove(&atoms)?;
-        let Expr::Int(d) = by else { return None };
         // From `over - (d - 1)` to `over`.
         let end = if (factor > 0) == below { over.plus(&Expr::Int(1 - d)) } else { over };
         let rest = from_poly(sum).times(&Expr::Int(d));

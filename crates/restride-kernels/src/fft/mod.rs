@@ -207,14 +207,20 @@ fn sizes(v: &[i64]) -> FftDims {
     v.iter().map(|&n| n as usize).collect()
 }
 
-/// Complex to complex.
-pub fn c2c(x: &View<'_>, t: &Transform, out: &ViewMut<'_>) -> Result<(), String> {
-    match computed(x.dtype()) {
-        DType::C64 => c2c_as::<f32>(x, t, out),
-        DType::C128 => c2c_as::<f64>(x, t, out),
-        _ => return Err(format!("_fft_c2c is not implemented for {}", x.dtype().torch_name())),
+/// Runs a transform of singles or of doubles: of what `x` has, complex numbers where `complex`, and real ones otherwise.
+fn by_type(name: &str, x: &View<'_>, complex: bool, singles: &dyn Fn(), doubles: &dyn Fn()) -> Result<(), String> {
+    let dtype = computed(x.dtype());
+    match dtype.real() {
+        DType::F32 if dtype.is_complex() == complex => singles(),
+        DType::F64 if dtype.is_complex() == complex => doubles(),
+        _ => return Err(format!("{name} is not implemented for {}", x.dtype().torch_name())),
     }
     Ok(())
+}
+
+/// Complex to complex.
+pub fn c2c(x: &View<'_>, t: &Transform, out: &ViewMut<'_>) -> Result<(), String> {
+    by_type("_fft_c2c", x, true, &|| c2c_as::<f32>(x, t, out), &|| c2c_as::<f64>(x, t, out))
 }
 
 fn c2c_as<T: FftNumber>(x: &View<'_>, t: &Transform, out: &ViewMut<'_>)
@@ -228,12 +234,7 @@ where
 
 /// Real to complex: of the last transformed dimension the first half, or all (the result's size says which).
 pub fn r2c(x: &View<'_>, t: &Transform, out: &ViewMut<'_>) -> Result<(), String> {
-    match computed(x.dtype()) {
-        DType::F32 => r2c_as::<f32>(x, t, out),
-        DType::F64 => r2c_as::<f64>(x, t, out),
-        _ => return Err(format!("_fft_r2c is not implemented for {}", x.dtype().torch_name())),
-    }
-    Ok(())
+    by_type("_fft_r2c", x, false, &|| r2c_as::<f32>(x, t, out), &|| r2c_as::<f64>(x, t, out))
 }
 
 fn r2c_as<T: FftNumber>(x: &View<'_>, t: &Transform, out: &ViewMut<'_>)
@@ -262,7 +263,7 @@ where
             }
         }
     }
-    // Its scratch is the next transforms'.
+    // The next transforms use its scratch.
     drop(lines);
     if !t.forward {
         // Not what is real: it would get the imaginary part -0.
@@ -276,12 +277,7 @@ where
 /// Complex to real: the last transformed dimension of `x` is the first half of a spectrum whose other half mirrors it,
 /// conjugated; their number follows from the result's size.
 pub fn c2r(x: &View<'_>, t: &Transform, out: &ViewMut<'_>) -> Result<(), String> {
-    match computed(x.dtype()) {
-        DType::C64 => c2r_as::<f32>(x, t, out),
-        DType::C128 => c2r_as::<f64>(x, t, out),
-        _ => return Err(format!("_fft_c2r is not implemented for {}", x.dtype().torch_name())),
-    }
-    Ok(())
+    by_type("_fft_c2r", x, true, &|| c2r_as::<f32>(x, t, out), &|| c2r_as::<f64>(x, t, out))
 }
 
 fn c2r_as<T: FftNumber>(x: &View<'_>, t: &Transform, out: &ViewMut<'_>)

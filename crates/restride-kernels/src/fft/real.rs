@@ -1,7 +1,7 @@
 //! Transforms between real numbers and the first half of their spectrum, whose other half mirrors it, conjugated.
 //!
-//! Of an even count `n` the real numbers are the parts of `n / 2` complex ones, `z[j] = x[2j] + i x[2j + 1]`, of which one transform
-//! gives the spectra of both.
+//! An even count `n` of real numbers is packed as `n / 2` complex ones, `z[j] = x[2j] + i x[2j + 1]`. The transform of these holds the
+//! spectra of the even and of the odd elements.
 
 use super::{FftNumber, FftPlan, planned};
 use crate::support::isa;
@@ -118,7 +118,6 @@ struct Unite<'a, T> {
 }
 impl<T: FftNumber> isa::Work for Unite<'_, T> {
     type Out = ();
-    const VECTORS: bool = true;
     const WIDEST: bool = false;
     #[inline(always)]
     fn run(self) {
@@ -147,7 +146,6 @@ struct Part<'a, T> {
 }
 impl<T: FftNumber> isa::Work for Part<'_, T> {
     type Out = ();
-    const VECTORS: bool = true;
     const WIDEST: bool = false;
     #[inline(always)]
     fn run(self) {

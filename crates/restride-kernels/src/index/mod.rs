@@ -98,7 +98,6 @@ struct Outsiders<'a> {
 }
 impl isa::Work for Outsiders<'_> {
     type Out = bool;
-    const VECTORS: bool = true;
     const WIDEST: bool = true;
     #[inline(always)]
     fn run(self) -> bool {
@@ -317,7 +316,7 @@ pub fn add_scaled(
 /// Cells of the elements at flat (row-major) indices.
 fn flat_cells(l: &Layout, at: &[i64]) -> Result<Temp<isize>, String> {
     let numel = l.numel();
-    if let Some(i) = at.iter().find(|i| !(0..numel).contains(*i)) {
+    if let Some(i) = first_outside(at, 0..numel) {
         return Err(format!("out of range: tried to access index {i} on a tensor of {numel} elements."));
     }
     // Most are, and a division an element is as much as all else.

@@ -302,9 +302,8 @@ fn log2_wide(x: f64) -> f64 {
 /// 2^t for `t` in ±1000, to 2^-30.
 #[inline(always)]
 fn exp2_wide(t: f64) -> f64 {
-    const MAGIC: f64 = 6_755_399_441_055_744.0;
-    let sum = t + MAGIC;
-    let r = (t - (sum - MAGIC)) * std::f64::consts::LN_2;
+    let sum = t + doubles::MAGIC;
+    let r = (t - (sum - doubles::MAGIC)) * std::f64::consts::LN_2;
     let z = r * r;
     let p = z.mul_add(1.0 / 40320.0, r.mul_add(1.0 / 5040.0, 1.0 / 720.0));
     let p = p.mul_add(z, r.mul_add(1.0 / 120.0, 1.0 / 24.0));

@@ -7,7 +7,7 @@ use crate::support::strides::broadcast_sizes;
 use crate::support::{Metas, Result, ensure, exact, fail, fresh, one};
 use restride_ir::{Args, Call, DType, Dims, Meta, OpDef, OpError};
 use restride_kernels::index::scatter::{Outside, gather, gather_room, index_room};
-use restride_kernels::index::{take_flat, take_flat_room};
+use restride_kernels::index::{first_outside, take_flat, take_flat_room};
 use restride_kernels::movement::copy;
 use restride_kernels::support::convert::gather as values_of;
 
@@ -104,7 +104,7 @@ fn run_along(c: &Call<'_>) -> Result<()> {
     ensure!(t.numel() > 0, "index is out of bounds for dimension with size 0");
     let Some(dim) = c.args.opt_int(2)? else {
         let (at, n) = (values_of::<i64>(*index), t.numel() as i64);
-        if let Some(i) = at.iter().find(|i| !(0..n).contains(*i)) {
+        if let Some(i) = first_outside(&at, 0..n) {
             return fail(format!("index {i} is out of bounds for dimension 0 with size {n}"));
         }
         return take_flat(t, &at, out).map_err(OpError::new);

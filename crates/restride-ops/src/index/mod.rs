@@ -141,6 +141,15 @@ fn infer_index(a: &Args<'_, Meta>) -> Metas {
     one(picked(a.tensor(0)?, &a.opt_tensors(1)?)?)
 }
 
+/// Indices of a dimension of size `n`, which may count from its end, as non-negative numbers. An error names the dimension `d`.
+pub(crate) fn count_from_start(indices: &mut [i64], d: usize, n: i64) -> Result<()> {
+    if let Some(i) = first_outside(indices, -n..n) {
+        return fail(format!("index {i} is out of bounds for dimension {d} with size {n}"));
+    }
+    indices.iter_mut().for_each(|i| *i += if *i < 0 { n } else { 0 });
+    Ok(())
+}
+
 /// The indices of a call as non-negative numbers of one shape; masks become the positions that they select.
 fn axes(sizes: &[i64], indices: &[Option<&View<'_>>]) -> Result<Axes> {
     let types: Operands<Option<(DType, &Layout)>> =
@@ -169,10 +178,7 @@ fn axes(sizes: &[i64], indices: &[Option<&View<'_>>]) -> Result<Axes> {
     let mut at = SmallVec::new();
     for (j, ((own, mut values), &d)) in given.into_iter().flatten().zip(&indexed).enumerate() {
         let n = sizes[d];
-        if let Some(i) = first_outside(&values, -n..n) {
-            return fail(format!("index {i} is out of bounds for dimension {j} with size {n}"));
-        }
-        values.iter_mut().for_each(|i| *i += if *i < 0 { n } else { 0 });
+        count_from_start(&mut values, j, n)?;
         if own != shape {
             let from = cells(&Layout::contiguous(&own).expand(&shape)?);
             values = from.iter().map(|&c| values[c as usize]).collect();

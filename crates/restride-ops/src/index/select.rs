@@ -7,7 +7,7 @@ use restride_kernels::support::convert::gather;
 use restride_kernels::support::scratch::{Temp, room, tensor_room};
 use restride_tensor::{View, ViewMut};
 
-use crate::index::{put_stretched, stretched_scratch};
+use crate::index::{count_from_start, put_stretched, stretched_scratch};
 use crate::movement::CARRIED;
 use crate::support::promote::{check_holds, name};
 use crate::support::strides::dense_like;
@@ -229,10 +229,7 @@ fn fill(c: &Call<'_>, value: &View<'_>) -> Result<()> {
     on_lifted(t, out, |t, out| {
         let n = t.sizes()[d];
         let mut at = gather::<i64>(*index);
-        for i in &mut at {
-            ensure!((-n..n).contains(i), "index {i} is out of bounds for dimension {d} with size {n}");
-            *i += if *i < 0 { n } else { 0 };
-        }
+        count_from_start(&mut at, d, n)?;
         let axes = Axes::one(t.sizes().len(), d, at);
         copy::carry(t, out);
         put_stretched(value, &axes, &axes.sizes(t.sizes()), out, false)

@@ -241,8 +241,8 @@ fn lu_unpack<'c>(c: &'c Cx<'c>) {
     }
 }
 
-/// `linalg_lu_factor_ex(A, pivot, check_errors)`: from `PᵀA = L U`, as in PyTorch. The leading rows of L and columns of U are square;
-/// the other ones, of which L or U has some if A is not square, follow from them.
+/// `linalg_lu_factor_ex(A, pivot, check_errors)`: from `PᵀA = L U`, as in PyTorch. The leading rows of L and the leading columns of U
+/// are square matrices. If A is not square, L has more rows or U has more columns: these follow from the square matrices.
 fn lu_factor<'c>(c: &'c Cx<'c>) {
     let (lu, g) = (c.result(), c.grad());
     let (m, n) = (lu.size(-2), lu.size(-1));

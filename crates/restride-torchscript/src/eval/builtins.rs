@@ -421,12 +421,8 @@ impl Evaluator<'_, '_> {
 
     /// A function of one number, in double precision also where data decide the number; `None` for another name.
     fn number_function(&mut self, name: &str, e: &Expr) -> Result<Option<Expr>> {
-        const OF_TENSORS: &[&str] = &[
-            "exp", "log", "log2", "log10", "log1p", "expm1", "sin", "cos", "tan", "asin", "acos", "atan", "sinh",
-            "cosh", "tanh",
-        ];
         let known = numbers::unary(name, e)?;
-        if known.is_some() || !e.is_learnt() || !OF_TENSORS.contains(&name) {
+        if known.is_some() || !e.is_learnt() || !numbers::OF_FLOATS.iter().any(|f| f.0 == name) {
             return Ok(known);
         }
         let x = self.rec.scalar_tensor(e, DType::F64)?;

@@ -208,6 +208,25 @@ fn python_mod(a: i64, b: i64) -> i64 {
     if r != 0 && (r < 0) != (b < 0) { r + b } else { r }
 }
 
+/// Functions of floats, by names that operators of tensors have too.
+pub const OF_FLOATS: &[(&str, fn(f64) -> f64)] = &[
+    ("exp", f64::exp),
+    ("log", f64::ln),
+    ("log2", f64::log2),
+    ("log10", f64::log10),
+    ("log1p", f64::ln_1p),
+    ("expm1", f64::exp_m1),
+    ("sin", f64::sin),
+    ("cos", f64::cos),
+    ("tan", f64::tan),
+    ("asin", f64::asin),
+    ("acos", f64::acos),
+    ("atan", f64::atan),
+    ("sinh", f64::sinh),
+    ("cosh", f64::cosh),
+    ("tanh", f64::tanh),
+];
+
 /// A function of one number; `None` for another name.
 ///
 /// # Errors
@@ -252,27 +271,12 @@ pub fn unary(name: &str, e: &Expr) -> Result<Option<Expr>> {
             Some(x) => Ok(Some(Expr::float(x.as_f64().sqrt()))),
             None => Ok(Some(Expr::call(ExprFn::Sqrt, vec![e.clone()]))),
         },
-        "exp" => float(f64::exp),
-        "log" => float(f64::ln),
-        "log2" => float(f64::log2),
-        "log10" => float(f64::log10),
-        "log1p" => float(f64::ln_1p),
-        "expm1" => float(f64::exp_m1),
-        "sin" => float(f64::sin),
-        "cos" => float(f64::cos),
-        "tan" => float(f64::tan),
-        "asin" => float(f64::asin),
-        "acos" => float(f64::acos),
-        "atan" => float(f64::atan),
-        "sinh" => float(f64::sinh),
-        "cosh" => float(f64::cosh),
-        "tanh" => float(f64::tanh),
         "degrees" => float(f64::to_degrees),
         "radians" => float(f64::to_radians),
         "isnan" => Ok(e.constant().map(|x| Expr::Bool(x.as_f64().is_nan()))),
         "isinf" => Ok(e.constant().map(|x| Expr::Bool(x.as_f64().is_infinite()))),
         "isfinite" => Ok(e.constant().map(|x| Expr::Bool(x.as_f64().is_finite()))),
-        _ => Ok(None),
+        _ => OF_FLOATS.iter().find(|f| f.0 == name).map_or(Ok(None), |f| float(f.1)),
     }
 }
 

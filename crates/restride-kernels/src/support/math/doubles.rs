@@ -1,14 +1,18 @@
 //! Functions of doubles without branches, calls or tables, but for `mul_add` as in `math.rs`.
 
+/// Added and taken away, it rounds a number below 2^51 to the nearest integer, which stays in the low bits of the sum.
+pub(super) const MAGIC: f64 = 6_755_399_441_055_744.0;
+
 /// `e^x` of a double, subnormal results included. Error below 1 ulp.
 #[inline(always)]
 pub(crate) fn exp_double(x: f64) -> f64 {
-    const MAGIC: f64 = 6_755_399_441_055_744.0 + 2046.0;
     // Below, the result rounds to 0; above, to infinity.
     let x = if x < -746.0 { -746.0 } else { x };
     let x = if x > 710.0 { 710.0 } else { x };
-    let sum = x.mul_add(std::f64::consts::LOG2_E, MAGIC);
-    let n = sum - MAGIC;
+    // With twice the bias of the exponent.
+    let magic = MAGIC + 2046.0;
+    let sum = x.mul_add(std::f64::consts::LOG2_E, magic);
+    let n = sum - magic;
     // ln 2 in two parts.
     let r = n.mul_add(-6.931_471_803_691_238_164_90e-1, x);
     let r = n.mul_add(-1.908_214_929_270_587_700_02e-10, r);
@@ -114,7 +118,6 @@ pub(crate) const LARGEST_DOUBLE_ANGLE: f64 = 1_048_576.0;
 /// Sine, or a quarter turn on the cosine, of an angle up to [`LARGEST_DOUBLE_ANGLE`]: the coefficients of FreeBSD's `sin` and `cos`.
 #[inline(always)]
 fn sin_turned(x: f64, quarters: u64) -> f64 {
-    const MAGIC: f64 = 6_755_399_441_055_744.0;
     let sum = x.mul_add(std::f64::consts::FRAC_2_PI, MAGIC);
     let n = sum - MAGIC;
     // pi/2 in three parts. The first difference is exact.

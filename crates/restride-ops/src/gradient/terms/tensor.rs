@@ -66,7 +66,7 @@ impl<'c> T<'c> {
         let pairs = self.unary("aten.view_as_real.default");
         op!(self.cx, "aten.select.int", pairs, -1, 0)
     }
-    /// The complex tensor of which this is the real part.
+    /// The complex tensor with this as its real part and `imag` as its imaginary part.
     pub fn with_imag(self, imag: T<'c>) -> T<'c> {
         op!(self.cx, "aten.complex.default", self, imag)
     }
