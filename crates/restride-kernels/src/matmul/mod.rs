@@ -1,5 +1,6 @@
 //! Matrix products. One order of summation for given sizes, whatever the strides and the number of threads: see `blocked.rs`.
 
+mod as_floats;
 pub(crate) mod blocked;
 mod by_rows;
 mod cells;
@@ -93,7 +94,8 @@ pub trait Gemm: Compute + num_traits::Zero {
     fn blend(ab: Self, alpha: Scalar, c: Self, beta: Scalar) -> Self;
 }
 
-macro_rules! blend {
+/// The [`Gemm::blend`] of a type: its one, its zero, and the type's number of a scalar.
+macro_rules! blended {
     ($t:ty, $one:expr, $zero:expr, |$s:ident| $cast:expr) => {
         fn blend(ab: Self, alpha: Scalar, c: Self, beta: Scalar) -> Self {
             let cast = |$s: Scalar| -> $t { $cast };
@@ -109,6 +111,8 @@ macro_rules! blend {
         }
     };
 }
+
+use blended;
 
 macro_rules! real {
     ($($t:ty, $kernels:ident, $pairs:expr, |$s:ident| $cast:expr;)*) => {$(
@@ -186,7 +190,7 @@ macro_rules! real {
             fn turn() -> tile::Turn<Self> {
                 tile::$kernels().turn
             }
-            blend!($t, 1.0, 0.0, |$s| $cast);
+            blended!($t, 1.0, 0.0, |$s| $cast);
         }
     )*};
 }
@@ -206,61 +210,6 @@ fn flips<T>(lanes: usize, (m, n, k): (usize, usize, usize), a: Matrix<T>, b: Mat
         n < m && (2 * n <= lanes && (column != 1 || k > NEIGHBOURS) || n <= 24 && row == 1 && column != 1)
     };
     if c.1 == 1 && c.2 != 1 { !short(m, n, (b.2, b.1)) } else { short(n, m, (a.1, a.2)) }
-}
-
-/// The product of a type that vectors do not hold: one multiplication after the other.
-macro_rules! plain {
-    ($multiply_add:expr) => {
-        unsafe fn product(
-            size: (usize, usize, usize),
-            _vector: bool,
-            a: Matrix<Self>,
-            b: Matrix<Self>,
-            c: MatrixMut<Self>,
-            add: bool,
-            threads: usize,
-        ) {
-            // SAFETY: the caller's promise.
-            unsafe { vector::plain(size, a, b, c, add, $multiply_add, threads) }
-        }
-        unsafe fn product_of<A: panels::Rows<Self> + ?Sized, B: Panels<Self> + ?Sized>(
-            size: (usize, usize, usize),
-            a: &A,
-            b: &B,
-            c: MatrixMut<Self>,
-            add: bool,
-            threads: usize,
-        ) {
-            // SAFETY: the caller's promise.
-            unsafe { vector::plain_of(size, a, b, c, add, $multiply_add, threads) }
-        }
-        fn width() -> usize {
-            16
-        }
-        fn turn() -> tile::Turn<Self> {
-            tile::turn_plain::<Self>
-        }
-    };
-}
-
-macro_rules! complex {
-    ($($t:ty, |$s:ident| $cast:expr;)*) => {$(
-        impl Gemm for $t {
-            plain!(|x: $t, y: $t, z: $t| z + x * y);
-            blend!($t, <$t>::new(1.0, 0.0), <$t>::new(0.0, 0.0), |$s| $cast);
-        }
-    )*};
-}
-complex! {
-    C32, |s| { let z = s.as_c64(); C32::new(z.re as f32, z.im as f32) };
-    C64, |s| s.as_c64();
-}
-
-impl Gemm for i64 {
-    plain!(|x: i64, y: i64, z: i64| z.wrapping_add(x.wrapping_mul(y)));
-    fn blend(ab: Self, alpha: Scalar, c: Self, beta: Scalar) -> Self {
-        c.wrapping_mul(beta.as_i64()).wrapping_add(alpha.as_i64().wrapping_mul(ab))
-    }
 }
 
 /// Computes the transpose of a product, whose epilogue gets the product's own rows and columns.

@@ -15,6 +15,11 @@ fn noise(n: usize, seed: u64) -> Vec<f32> {
 
 /// The same numbers in another layout: permuted, with gaps, from an odd cell.
 fn relaid(data: &[f32], sizes: &[i64], how: usize) -> RawTensor {
+    relaid_as(DType::F32, data, sizes, how)
+}
+
+/// As [`relaid`], of any type.
+pub(super) fn relaid_as<T: Compute>(dtype: DType, data: &[T], sizes: &[i64], how: usize) -> RawTensor {
     let rank = sizes.len();
     let mut perm: Vec<usize> = (0..rank).collect();
     if how & 1 == 1 {
@@ -27,8 +32,8 @@ fn relaid(data: &[f32], sizes: &[i64], how: usize) -> RawTensor {
     if how & 4 == 4 {
         layout.offset = 3;
     }
-    let t = RawTensor::zeros(DType::F32, layout);
-    unpack_into(&t, data);
+    let t = RawTensor::zeros(dtype, layout);
+    crate::support::pack::unpack(data, &t.write().view_mut());
     t
 }
 
