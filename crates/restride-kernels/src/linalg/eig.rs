@@ -3,6 +3,7 @@
 //!
 //! All of it is computed in complex numbers. Eigenvalues of a real matrix are brought into conjugate pairs afterwards.
 
+use super::vectors::scale_of;
 use super::{Field, Matrix, matrix_room};
 use crate::support::scratch::{Temp, room};
 use restride_tensor::C64;
@@ -35,9 +36,7 @@ pub fn eig(a: &Matrix<C64>, real: bool, wanted: bool) -> Result<Eig, String> {
     if a.data.iter().any(|x| !x.re.is_finite() || !x.im.is_finite()) {
         return Err("input tensor should not contain infs or NaNs.".into());
     }
-    // Brought near 1 by a power of two: no square over- or underflows.
-    let most = a.data.iter().map(|x| x.size()).fold(0.0, f64::max);
-    let scale = if most > 0.0 { 2f64.powi(-most.log2().clamp(-1000.0, 1000.0).round() as i32) } else { 1.0 };
+    let scale = scale_of(&a.data);
     let mut h = a.clone();
     h.data.iter_mut().for_each(|x| *x = x.scaled(scale));
     let mut q = Matrix::eye(n, if wanted { n } else { 0 });

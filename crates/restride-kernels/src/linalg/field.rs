@@ -1,14 +1,14 @@
 //! Elements of a matrix: real or complex numbers in double precision.
 
-use super::{Lu, Matrix, Reflections, Svd, jacobi, lu, matrix, qr};
-use crate::support::convert::Compute;
+use super::{Lu, Matrix, Reflections, SingularVectors, Svd, bidiagonal, cholesky, lu, qr, tridiagonal};
+use crate::matmul::Gemm;
 use crate::support::scratch::Temp;
 use restride_tensor::C64;
 use std::ops::{Add, AddAssign, Div, Mul, MulAssign, Neg, Sub, SubAssign};
 
 /// `f64` and `C64`, which all matrices are computed in.
 pub trait Field:
-    Compute
+    Gemm
     + Add<Output = Self>
     + Sub<Output = Self>
     + Mul<Output = Self>
@@ -53,9 +53,11 @@ pub trait Field:
     // A generic function is compiled with its callers, which are compiled for size; these are compiled here.
 
     /// [`super::eigh`].
-    fn eigh(a: &Matrix<Self>, upper: bool) -> (Temp<f64>, Matrix<Self>);
+    fn eigh(a: &Matrix<Self>, upper: bool, wanted: bool) -> (Temp<f64>, Matrix<Self>);
     /// [`super::svd`].
-    fn svd(a: &Matrix<Self>, full: bool) -> Svd<Self>;
+    fn svd(a: &Matrix<Self>, vectors: SingularVectors) -> Svd<Self>;
+    /// [`super::cholesky`].
+    fn cholesky(a: &Matrix<Self>) -> (Matrix<Self>, i64);
     /// [`super::lu`].
     fn lu(a: Matrix<Self>) -> Lu<Self>;
     /// [`super::triangular`].
@@ -64,18 +66,19 @@ pub trait Field:
     fn reflections(a: Matrix<Self>) -> Reflections<Self>;
     /// [`super::apply_q`].
     fn apply_q(vectors: &Matrix<Self>, factors: &[Self], c: &mut Matrix<Self>, left: bool, adjoint: bool);
-    /// [`Matrix::product`].
-    fn product(out: &mut Matrix<Self>, a: &Matrix<Self>, b: &Matrix<Self>);
 }
 
 /// The functions of [`Field`] that are compiled for each of them.
 macro_rules! compiled {
     () => {
-        fn eigh(a: &Matrix<Self>, upper: bool) -> (Temp<f64>, Matrix<Self>) {
-            jacobi::eigh_of(a, upper)
+        fn eigh(a: &Matrix<Self>, upper: bool, wanted: bool) -> (Temp<f64>, Matrix<Self>) {
+            tridiagonal::eigh_of(a, upper, wanted)
         }
-        fn svd(a: &Matrix<Self>, full: bool) -> Svd<Self> {
-            jacobi::svd_of(a, full)
+        fn svd(a: &Matrix<Self>, vectors: SingularVectors) -> Svd<Self> {
+            bidiagonal::svd_of(a, vectors)
+        }
+        fn cholesky(a: &Matrix<Self>) -> (Matrix<Self>, i64) {
+            cholesky::cholesky_of(a)
         }
         fn lu(a: Matrix<Self>) -> Lu<Self> {
             lu::lu_of(a)
@@ -88,9 +91,6 @@ macro_rules! compiled {
         }
         fn apply_q(vectors: &Matrix<Self>, factors: &[Self], c: &mut Matrix<Self>, left: bool, adjoint: bool) {
             qr::apply_q_of(vectors, factors, c, left, adjoint);
-        }
-        fn product(out: &mut Matrix<Self>, a: &Matrix<Self>, b: &Matrix<Self>) {
-            matrix::product_of(out, a, b);
         }
     };
 }

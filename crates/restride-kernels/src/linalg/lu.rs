@@ -1,7 +1,7 @@
 //! LU factorisation, its parts, and solutions with triangles.
 
-use super::matrix::subtract;
-use super::{Field, Matrix, matrix_room};
+use super::vectors::subtract;
+use super::{BLOCK, Field, Matrix, matrix_room};
 use crate::support::pack::{Compute, Stored, Target, pack, packed_rooms, with_compute};
 use crate::support::scratch::{Temp, room};
 use restride_tensor::{View, ViewMut};
@@ -24,22 +24,32 @@ pub fn lu<T: Field>(a: Matrix<T>) -> Lu<T> {
 
 pub(super) fn lu_of<T: Field>(mut a: Matrix<T>) -> Lu<T> {
     let (mut pivots, mut info) = (Temp::filled(a.rows.min(a.cols), 0i64), 0);
-    for k in 0..pivots.len() {
-        let best = (k + 1..a.rows).fold(k, |best, r| if a[(r, k)].size() > a[(best, k)].size() { r } else { best });
-        pivots[k] = best as i64 + 1;
-        if a[(best, k)] == T::ZERO {
-            info = if info == 0 { k as i64 + 1 } else { info };
-            continue;
+    let (rows, cols, short) = (a.rows, a.cols, pivots.len());
+    for first in (0..short).step_by(BLOCK) {
+        let end = short.min(first + BLOCK);
+        // The columns of the block alone, then the rows of the block, then what is left.
+        for k in first..end {
+            let best = (k + 1..rows).fold(k, |best, r| if a[(r, k)].size() > a[(best, k)].size() { r } else { best });
+            pivots[k] = best as i64 + 1;
+            if a[(best, k)] == T::ZERO {
+                info = if info == 0 { k as i64 + 1 } else { info };
+                continue;
+            }
+            a.swap_rows(k, best);
+            let (above, below) = a.data.split_at_mut((k + 1) * cols);
+            let from = &above[k * cols..][k..end];
+            for row in below.chunks_exact_mut(cols) {
+                row[k] = row[k] / from[0];
+                let f = row[k];
+                subtract(&mut row[k + 1..end], f, &from[1..]);
+            }
         }
-        a.swap_rows(k, best);
-        let cols = a.cols;
-        let (above, below) = a.data.split_at_mut((k + 1) * cols);
-        let from = &above[k * cols..][k..cols];
-        for row in below.chunks_exact_mut(cols) {
-            row[k] = row[k] / from[0];
-            let f = row[k];
-            subtract(&mut row[k + 1..], f, &from[1..]);
+        for (k, r) in (first..end).flat_map(|k| (k + 1..end).map(move |r| (k, r))) {
+            let f = a[(r, k)];
+            let (from, to) = a.two_rows(k, r);
+            subtract(&mut to[end..], f, &from[end..]);
         }
+        a.subtract_product(end..rows, end..cols, first..end);
     }
     Lu { pivots, lu: a, info }
 }
@@ -165,17 +175,29 @@ pub fn triangular<T: Field>(a: &Matrix<T>, b: &mut Matrix<T>, upper: bool, unit:
 
 pub(super) fn triangular_of<T: Field>(a: &Matrix<T>, b: &mut Matrix<T>, upper: bool, unit: bool) {
     let (n, cols) = (b.rows, b.cols);
-    for i in 0..n {
-        let r = if upper { n - 1 - i } else { i };
-        let (above, rest) = b.data.split_at_mut(r * cols);
-        let (to, below) = rest.split_at_mut(cols);
-        let (first, known) = if upper { (r + 1, below) } else { (0, above) };
-        for (k, x) in known.chunks_exact(cols.max(1)).enumerate() {
-            subtract(to, a[(r, first + k)], x);
+    for start in (0..n).step_by(BLOCK) {
+        let done = start..n.min(start + BLOCK);
+        // Rows of a block in turn, from the first or from the last one on, then all rows that are left.
+        let turn = |i: usize| if upper { n - 1 - i } else { i };
+        for i in done.clone() {
+            let r = turn(i);
+            for k in (start..i).map(turn) {
+                let f = a[(r, k)];
+                let (first, second) = b.two_rows(r.min(k), r.max(k));
+                let (from, to) = if k < r { (first, second) } else { (second, first) };
+                subtract(to, f, from);
+            }
+            if !unit {
+                let d = a[(r, r)];
+                b.data[r * cols..][..cols].iter_mut().for_each(|x| *x = *x / d);
+            }
         }
-        if !unit {
-            let d = a[(r, r)];
-            to.iter_mut().for_each(|x| *x = *x / d);
+        if done.end < n {
+            let (rest, block) = match upper {
+                true => (0..n - done.end, n - done.end..n - start),
+                false => (done.end..n, done),
+            };
+            b.subtract_rows(a, rest, block);
         }
     }
 }

@@ -1,9 +1,11 @@
 //! Row-major matrices in scratch, and batches of them.
 
 use super::Field;
+use crate::matmul::matmul;
 use crate::support::convert::gather;
 use crate::support::scratch::{Temp, room};
 use restride_tensor::View;
+use std::ops::Range;
 
 /// A row-major matrix.
 #[derive(Debug, PartialEq)]
@@ -110,7 +112,41 @@ impl<T: Field> Matrix<T> {
     /// # Panics
     /// If sizes do not fit.
     pub fn product(&mut self, a: &Matrix<T>, b: &Matrix<T>) {
-        T::product(self, a, b);
+        assert!(a.cols == b.rows && (self.rows, self.cols) == (a.rows, b.cols), "sizes of a product");
+        matmul((a.rows, b.cols, a.cols), (&a.data, false), (&b.data, false), &mut self.data, false, 1);
+    }
+    /// Subtracts from some rows and columns the product of columns `between` of these rows with rows `between` of these columns.
+    ///
+    /// # Panics
+    /// If a range exceeds the matrix, or `between` has one of the rows or columns.
+    pub(super) fn subtract_product(&mut self, rows: Range<usize>, columns: Range<usize>, between: Range<usize>) {
+        assert!(apart(&rows, &between) && apart(&columns, &between), "a product of what it is subtracted from");
+        assert!(
+            rows.end.max(between.end) <= self.rows && columns.end.max(between.end) <= self.cols,
+            "the matrix's parts"
+        );
+        let cols = self.cols;
+        let at = self.data.as_mut_ptr();
+        let cell = |row: usize, column: usize| at.wrapping_add(row * cols + column);
+        let (left, right) = (cell(rows.start, between.start), cell(between.start, columns.start));
+        let to = cell(rows.start, columns.start);
+        // SAFETY: parts of the matrix without a common cell, as asserted.
+        unsafe { subtract_product((rows.len(), columns.len(), between.len()), (left, cols), (right, cols), (to, cols)) }
+    }
+    /// Subtracts from some rows the product of columns `between` of these rows of `a` with rows `between`.
+    ///
+    /// # Panics
+    /// If a range exceeds a matrix, or `between` has one of the rows.
+    pub(super) fn subtract_rows(&mut self, a: &Matrix<T>, rows: Range<usize>, between: Range<usize>) {
+        assert!(apart(&rows, &between), "a product of what it is subtracted from");
+        assert!(rows.end.max(between.end) <= self.rows, "the matrix's rows");
+        assert!(rows.end <= a.rows && between.end <= a.cols, "parts of the left operand");
+        let cols = self.cols;
+        let left = a.data.as_ptr().wrapping_add(rows.start * a.cols + between.start);
+        let at = self.data.as_mut_ptr();
+        let (right, to) = (at.wrapping_add(between.start * cols), at.wrapping_add(rows.start * cols));
+        // SAFETY: rows of both matrices, as asserted, and no row twice.
+        unsafe { subtract_product((rows.len(), cols, between.len()), (left, a.cols), (right, cols), (to, cols)) }
     }
     /// A row.
     pub(super) fn row(&self, r: usize) -> &[T] {
@@ -129,18 +165,31 @@ impl<T: Field> Matrix<T> {
     }
 }
 
-pub(super) fn product_of<T: Field>(out: &mut Matrix<T>, a: &Matrix<T>, b: &Matrix<T>) {
-    assert!(a.cols == b.rows && (out.rows, out.cols) == (a.rows, b.cols), "sizes of a product");
-    out.data.fill(T::ZERO);
-    for r in 0..a.rows {
-        let to = &mut out.data[r * b.cols..][..b.cols];
-        for (k, &f) in a.row(r).iter().enumerate() {
-            to.iter_mut().zip(b.row(k)).for_each(|(to, &x)| *to += f * x);
-        }
-    }
+fn apart(a: &Range<usize>, b: &Range<usize>) -> bool {
+    a.end <= b.start || b.end <= a.start
 }
 
-/// `to -= f * x`, element by element.
-pub(super) fn subtract<T: Field>(to: &mut [T], f: T, x: &[T]) {
-    to.iter_mut().zip(x).for_each(|(to, &x)| *to -= f * x);
+/// `c -= a b`, each an address and the distance of rows. `b` is negative meanwhile.
+///
+/// # Safety
+/// The operands have these sizes and no common cell; `b` and `c` are the caller's alone.
+unsafe fn subtract_product<T: Field>(
+    (m, n, k): (usize, usize, usize),
+    a: (*const T, usize),
+    b: (*mut T, usize),
+    c: (*mut T, usize),
+) {
+    let negate = || {
+        for row in 0..k {
+            // SAFETY: the caller's promise.
+            unsafe { std::slice::from_raw_parts_mut(b.0.add(row * b.1), n) }.iter_mut().for_each(|x| *x = -*x);
+        }
+    };
+    negate();
+    let row = |step: usize| step as isize;
+    // SAFETY: the caller's promise.
+    unsafe {
+        T::product((m, n, k), false, (a.0, row(a.1), 1), (b.0.cast_const(), row(b.1), 1), (c.0, row(c.1), 1), true, 1)
+    }
+    negate();
 }

@@ -1,6 +1,6 @@
 //! Reflections (Householder's), as LAPACK makes, keeps and applies them, and QR factors.
 
-use super::matrix::subtract;
+use super::vectors::subtract;
 use super::{Field, Matrix, matrix_room};
 use crate::support::scratch::{Temp, room};
 
@@ -43,8 +43,7 @@ pub(super) fn reflections_of<T: Field>(mut a: Matrix<T>) -> Reflections<T> {
             let dots = &mut dots[..some.len()];
             dots.copy_from_slice(&a.row(j)[some.clone()]);
             for row in a.data.chunks_exact(cols).skip(j + 1) {
-                let v = row[j].conj();
-                dots.iter_mut().zip(&row[some.clone()]).for_each(|(dot, &x)| *dot += v * x);
+                subtract(dots, -row[j].conj(), &row[some.clone()]);
             }
             dots.iter_mut().for_each(|dot| *dot = tau * *dot);
             a.data[j * cols..][some.clone()].iter_mut().zip(&*dots).for_each(|(x, &f)| *x -= f);
@@ -58,7 +57,7 @@ pub(super) fn reflections_of<T: Field>(mut a: Matrix<T>) -> Reflections<T> {
 }
 
 /// Columns that a reflection is applied to at a time.
-const SOME: usize = 64;
+const SOME: usize = 256;
 
 /// Applies H number `j` to `c` from the left, or from the right.
 fn apply<T: Field>(vectors: &Matrix<T>, j: usize, tau: T, c: &mut Matrix<T>, left: bool) {
@@ -70,10 +69,7 @@ fn apply<T: Field>(vectors: &Matrix<T>, j: usize, tau: T, c: &mut Matrix<T>, lef
             let some = first..cols.min(first + SOME);
             let mut dots = [T::ZERO; SOME];
             let dots = &mut dots[..some.len()];
-            for r in j..m {
-                let v = v(r).conj();
-                dots.iter_mut().zip(&c.row(r)[some.clone()]).for_each(|(dot, &x)| *dot += v * x);
-            }
+            (j..m).for_each(|r| subtract(dots, -v(r).conj(), &c.row(r)[some.clone()]));
             dots.iter_mut().for_each(|dot| *dot = tau * *dot);
             for r in j..m {
                 subtract(&mut c.data[r * cols..][some.clone()], v(r), dots);

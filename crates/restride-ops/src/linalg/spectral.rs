@@ -78,7 +78,7 @@ fn eigh_of<T: Field>(c: &Call<'_>) -> Result<()> {
              repeated eigenvalues.",
             element(i, of)
         );
-        let (values, own) = k::eigh(&m, upper);
+        let (values, own) = k::eigh(&m, upper, vectors.is_some());
         all.put(i, &values);
         if let Some(vectors) = &mut vectors {
             vectors.put(i, &own.data);
@@ -91,7 +91,7 @@ fn eigh_of<T: Field>(c: &Call<'_>) -> Result<()> {
 fn eigh_scratch(a: &Args<'_, Meta>, outs: &[Meta]) -> Result<usize> {
     let x = a.tensor(0)?;
     let (all, n, _, one) = matrix_bytes(x);
-    Ok(all + piece_bytes(outs) + one + with_field!(x.dtype, T => k::eigh_room::<T>(n)))
+    Ok(all + piece_bytes(outs) + one + with_field!(x.dtype, T => k::eigh_room::<T>(n, a.bool(2)?)))
 }
 
 /// `_linalg_svd(A, full_matrices, compute_uv, *, driver)`
@@ -113,11 +113,17 @@ fn svd_infer(a: &Args<'_, Meta>) -> Metas {
         if vectors { by_columns(x.dtype, &with(batch, &[v, n])) } else { none() },
     ])
 }
+fn singular_vectors<V>(a: &Args<'_, V>) -> Result<k::SingularVectors> {
+    Ok(match (a.bool(1)?, a.bool(2)?) {
+        (_, false) => k::SingularVectors::None,
+        (false, true) => k::SingularVectors::Some,
+        (true, true) => k::SingularVectors::All,
+    })
+}
 fn svd_of<T: Field>(c: &Call<'_>) -> Result<()> {
-    let (full, vectors) = (c.args.bool(1)?, c.args.bool(2)?);
     let ms = MatrixBatch::<T>::of(c.args.tensor(0)?);
     let mut values = Pieces::of(&c.outs[1], ms.count);
-    let mut sides = vectors.then(|| (Pieces::of(&c.outs[0], ms.count), Pieces::of(&c.outs[2], ms.count)));
+    let mut sides = c.args.bool(2)?.then(|| (Pieces::of(&c.outs[0], ms.count), Pieces::of(&c.outs[2], ms.count)));
     for i in 0..ms.count {
         let m = ms.get(i);
         // LAPACK refuses a matrix with a NaN, and no other.
@@ -126,12 +132,7 @@ fn svd_of<T: Field>(c: &Call<'_>) -> Result<()> {
             "linalg.svd: {}The algorithm failed to converge because the input matrix contained non-finite values.",
             element(i, c.args.tensor(0)?.sizes())
         );
-        // A matrix with an infinity gives NaN in all results.
-        let mut m = m;
-        if m.data.iter().any(|x| x.size().is_infinite()) {
-            m.data.fill(T::real(f64::NAN));
-        }
-        let svd = k::svd(&m, full && vectors);
+        let svd = k::svd(&m, singular_vectors(&c.args)?);
         values.put(i, &svd.values);
         if let Some((us, vs)) = &mut sides {
             us.put(i, &svd.u().data);
@@ -148,9 +149,13 @@ fn svd_of<T: Field>(c: &Call<'_>) -> Result<()> {
 fn svd_scratch(a: &Args<'_, Meta>, outs: &[Meta]) -> Result<usize> {
     let x = a.tensor(0)?;
     let (all, m, n, one) = matrix_bytes(x);
-    let full = a.bool(1)? && a.bool(2)?;
-    let turned = if full { n } else { m.min(n) };
-    let own = with_field!(x.dtype, T => k::svd_room::<T>(m, n, full) + 2 * k::matrix_room::<T>(turned, n));
+    let vectors = singular_vectors(a)?;
+    let turned = match vectors {
+        k::SingularVectors::None => 0,
+        k::SingularVectors::Some => m.min(n),
+        k::SingularVectors::All => n,
+    };
+    let own = with_field!(x.dtype, T => k::svd_room::<T>(m, n, vectors) + 2 * k::matrix_room::<T>(turned, n));
     Ok(all + piece_bytes(outs) + one + own)
 }
 
