@@ -303,7 +303,7 @@ impl<T: Number> Implicit<'_, T> {
         let (m, n, k) = (s.cout, windows.len(), s.cin * w.taps());
         let (y, channel, window) = c;
         // The transpose where channels are side by side, too.
-        let last = channel == 1 && (m > 1 || window != 1) || self.turned(n);
+        let last = T::SYMMETRIC && (channel == 1 && (m > 1 || window != 1) || self.turned(n));
         // SAFETY: the caller's promise.
         unsafe {
             let base = self.x.base.offset((group * cin) as isize * self.x.channel);

@@ -64,6 +64,8 @@ pub trait Field:
     fn triangular(a: &Matrix<Self>, b: &mut Matrix<Self>, upper: bool, unit: bool);
     /// [`super::reflections`].
     fn reflections(a: Matrix<Self>) -> Reflections<Self>;
+    /// Makes Q of ones on the diagonal.
+    fn fill_q(q: &mut Matrix<Self>, vectors: &Matrix<Self>, factors: &[Self]);
     /// [`super::apply_q`].
     fn apply_q(vectors: &Matrix<Self>, factors: &[Self], c: &mut Matrix<Self>, left: bool, adjoint: bool);
 }
@@ -88,6 +90,9 @@ macro_rules! compiled {
         }
         fn reflections(a: Matrix<Self>) -> Reflections<Self> {
             qr::reflections_of(a)
+        }
+        fn fill_q(q: &mut Matrix<Self>, vectors: &Matrix<Self>, factors: &[Self]) {
+            qr::fill_q_of(q, vectors, factors);
         }
         fn apply_q(vectors: &Matrix<Self>, factors: &[Self], c: &mut Matrix<Self>, left: bool, adjoint: bool) {
             qr::apply_q_of(vectors, factors, c, left, adjoint);

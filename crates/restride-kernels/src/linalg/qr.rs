@@ -59,13 +59,13 @@ pub(super) fn reflections_of<T: Field>(mut a: Matrix<T>) -> Reflections<T> {
 /// Columns that a reflection is applied to at a time.
 const SOME: usize = 256;
 
-/// Applies H number `j` to `c` from the left, or from the right.
-fn apply<T: Field>(vectors: &Matrix<T>, j: usize, tau: T, c: &mut Matrix<T>, left: bool) {
+/// Applies H number `j` to `c` from the left, to its columns from `first` on, or from the right.
+fn apply<T: Field>(vectors: &Matrix<T>, j: usize, tau: T, c: &mut Matrix<T>, left: bool, first: usize) {
     let m = vectors.rows;
     let v = |r: usize| if r == j { T::ONE } else { vectors[(r, j)] };
     if left {
         let cols = c.cols;
-        for first in (0..cols).step_by(SOME) {
+        for first in (first..cols).step_by(SOME) {
             let some = first..cols.min(first + SOME);
             let mut dots = [T::ZERO; SOME];
             let dots = &mut dots[..some.len()];
@@ -97,7 +97,7 @@ pub(super) fn apply_q_of<T: Field>(vectors: &Matrix<T>, factors: &[T], c: &mut M
         let j = if left == adjoint { i } else { k - 1 - i };
         let tau = if adjoint { factors[j].conj() } else { factors[j] };
         if tau != T::ZERO {
-            apply(vectors, j, tau, c, left);
+            apply(vectors, j, tau, c, left, 0);
         }
     }
 }
@@ -105,8 +105,16 @@ pub(super) fn apply_q_of<T: Field>(vectors: &Matrix<T>, factors: &[T], c: &mut M
 /// The first columns of Q (LAPACK's `orgqr`).
 pub fn q_of<T: Field>(vectors: &Matrix<T>, factors: &[T], cols: usize) -> Matrix<T> {
     let mut q = Matrix::eye(vectors.rows, cols);
-    apply_q(vectors, factors, &mut q, true, false);
+    T::fill_q(&mut q, vectors, factors);
     q
+}
+
+/// Makes Q of ones on the diagonal.
+pub(super) fn fill_q_of<T: Field>(q: &mut Matrix<T>, vectors: &Matrix<T>, factors: &[T]) {
+    for (j, &tau) in factors.iter().enumerate().rev().filter(|(_, tau)| **tau != T::ZERO) {
+        // Columns before it have nothing yet in its rows.
+        apply(vectors, j, tau, q, true, j);
+    }
 }
 
 /// `A = Q R` with LAPACK's signs; Q is square if `complete`, otherwise as wide as the shorter side.
@@ -115,7 +123,7 @@ pub fn qr<T: Field>(a: &Matrix<T>, complete: bool) -> (Matrix<T>, Matrix<T>) {
     let wide = if complete { m } else { m.min(n) };
     let (mut q, mut r) = (Matrix::eye(m, wide), Matrix::zeros(wide, n));
     let made = reflections(a.clone());
-    apply_q(&made.vectors, &made.factors, &mut q, true, false);
+    T::fill_q(&mut q, &made.vectors, &made.factors);
     for i in 0..wide {
         for c in i..n {
             r[(i, c)] = made.vectors[(i, c)];

@@ -86,6 +86,8 @@ macro_rules! complex {
     ($($t:ty, |$s:ident| $cast:expr;)*) => {$(
         impl Gemm for $t {
             plain!(|x, y, z| z + x * y, complex);
+            // Of an imaginary part the first product has the real part on the left.
+            const SYMMETRIC: bool = false;
             blended!($t, <$t>::new(1.0, 0.0), <$t>::new(0.0, 0.0), |$s| $cast);
         }
     )*};

@@ -82,6 +82,8 @@ pub trait Gemm: Compute + num_traits::Zero {
     }
     /// Whether there is [`each_product`](Gemm::each_product).
     const EACH: bool = false;
+    /// Whether the transposes of both operands, exchanged, have the same bits as a product.
+    const SYMMETRIC: bool = true;
     /// The kernels of pairs of `bf16`.
     fn pairs() -> Option<&'static tile::Kernels<Self>> {
         None
