@@ -51,7 +51,7 @@ pub use eager_results::dense_like;
 pub use effects::{Effect, Effects, Summary, callees_first, operands_of, schema_effect};
 pub use emit::{DecomposeFn, Emit, Val};
 pub use error::{Error, ErrorKind, OpError, Result};
-pub use expr::{Binding, Expr, ExprFn, Symbol};
+pub use expr::{Binding, Expr, ExprFn, Symbol, gcd};
 pub use fails::Fails;
 pub use grad::{FormFn, Grad, GradCall, GradEmit, GradFn};
 pub use graph::{Graph, GraphId, Node, NodeId, Origin, Value, ValueId};

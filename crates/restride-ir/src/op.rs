@@ -490,6 +490,8 @@ pub struct OpDef {
     pub detaches: bool,
     /// Elements of argument 0 with the autograd history of argument 1. Lowering replaces the call by argument 0.
     pub history: bool,
+    /// The first of the results that autograd records no history of (new running statistics).
+    pub unrecorded: Option<usize>,
 
     // -- Tests
     /// How close results are to PyTorch's.
@@ -545,6 +547,7 @@ impl OpDef {
             one_by_one: false,
             detaches: false,
             history: false,
+            unrecorded: None,
             metadata: false,
             grows: false,
             strided: false,

@@ -11,6 +11,7 @@ mod symbol;
 mod table;
 
 pub use function::ExprFn;
+pub use polynomial::gcd;
 pub use symbol::Symbol;
 pub(crate) use table::ExprTable;
 

@@ -36,6 +36,25 @@ impl Expr {
     }
 }
 
+impl Expr {
+    /// The constant term of an integer expression, and the greatest common divisor of its other coefficients (0 if it has none): its
+    /// value is the constant plus a multiple of the divisor, whatever its symbols are.
+    pub fn residue(&self) -> (i64, i64) {
+        let poly = self.poly();
+        let others = poly.iter().filter(|(atoms, _)| !atoms.is_empty());
+        let divisor = others.fold(0, |divisor, (_, factor)| gcd(divisor, factor.saturating_abs()));
+        (poly.get(&Vec::new()).copied().unwrap_or(0), divisor)
+    }
+}
+
+/// The greatest common divisor of two numbers that are not negative.
+pub fn gcd(mut a: i64, mut b: i64) -> i64 {
+    while b != 0 {
+        (a, b) = (b, a % b);
+    }
+    a
+}
+
 /// Largest number of terms that products of sums are expanded to.
 pub(super) const MONOMIALS: usize = 4096;
 

@@ -38,9 +38,16 @@ impl<T: Compute, J: Fn(T, T) -> T + Copy> isa::Work for RowByRow<'_, T, J> {
     }
 }
 
+/// Joins rows of one block each, which are runs; short ones a vector of rows at a time.
+pub(super) fn row_by_row<T: Compute, J: Fn(T, T) -> T + Copy>(mut rows: RowByRow<'_, T, J>) {
+    let done = short_rows(&mut rows);
+    let from = rows.from.wrapping_offset(done as isize * rows.apart);
+    isa::run(RowByRow { to: &mut rows.to[done..], from, ..rows });
+}
+
 /// Joins rows as [`RowByRow`], the first ones that fill vectors of them, if they are short: how many it has joined.
-pub(super) fn short_rows<T: Compute, J: Fn(T, T) -> T + Copy>(rows: &mut RowByRow<'_, T, J>) -> usize {
-    if rows.len > SHORT || !const { is_float::<T>() } || !isa::has_vectors() {
+fn short_rows<T: Compute, J: Fn(T, T) -> T + Copy>(rows: &mut RowByRow<'_, T, J>) -> usize {
+    if rows.len > SHORT || !const { is_real::<T>() } || !isa::has_vectors() {
         return 0;
     }
     let (vectors, _) = rows.to.as_chunks_mut::<STRIP>();
@@ -90,6 +97,44 @@ impl<T: Compute, J: Fn(T, T) -> T + Copy> isa::Work for RowsBeside<'_, T, J> {
             *to = parts[0];
             from = from.wrapping_offset(STRIP as isize * apart);
         }
+    }
+}
+
+/// Elements of the parts of rows that are one run together.
+pub(super) const RUN: usize = 256;
+
+/// Joins the elements of a few neighbouring rows of at most [`side`] elements, which are one run together: the elements of a part are
+/// side by side, and so are those of the first half of all parts.
+pub(super) struct OneRun<'a, T, J> {
+    pub to: &'a mut [T],
+    pub from: *const T,
+    pub len: usize,
+    pub unit: T,
+    pub join: J,
+}
+
+impl<T: Compute, J: Fn(T, T) -> T + Copy> isa::Work for OneRun<'_, T, J> {
+    type Out = ();
+    const VECTORS: bool = is_float::<T>();
+    const WIDEST: bool = false;
+    #[inline(always)]
+    fn run(self) {
+        let OneRun { to, from, len, unit, join } = self;
+        let mut n = to.len() * len.next_power_of_two();
+        let mut parts = [unit; RUN];
+        let parts = &mut parts[..n];
+        for (i, part) in parts.iter_mut().enumerate().take(to.len() * len) {
+            // SAFETY: the elements of the rows.
+            *part = join(unit, unsafe { from.add(i).read() });
+        }
+        while n > to.len() {
+            n /= 2;
+            let (low, high) = parts.split_at_mut(n);
+            for (a, &b) in low.iter_mut().zip(&*high) {
+                *a = join(*a, b);
+            }
+        }
+        to.copy_from_slice(&parts[..to.len()]);
     }
 }
 

@@ -3,7 +3,9 @@
 //! A row is joined in blocks of [`block`] elements, each in [`side`] interleaved parts, and blocks pairwise: the order depends on
 //! the length of a row alone. Strides choose what is computed together: elements of one row, or neighbouring rows.
 
-use super::beside::{AddBeside, PartByPart, RowByRow, STRIP, Strips, TreeBeside, is_float, joined_into, short_rows};
+use super::beside::{
+    AddBeside, OneRun, PartByPart, RUN, RowByRow, STRIP, Strips, TreeBeside, is_float, joined_into, row_by_row,
+};
 use super::{Tree, cast, fold, fold_on};
 use crate::support::convert::{Compute, load_row, round_through};
 use crate::support::isa;
@@ -105,23 +107,30 @@ impl<T: Compute, J: Fn(T, T) -> T + Copy + Sync> JoinedRows<T, J> {
                 // A single row is shared between the threads itself.
                 let within = if results == 1 { threads } else { 1 };
                 let some = SHARED.div_ceil(2 * len.max(1));
-                // Short rows that are equally far apart are joined one after the other.
+                // Short rows that are equally far apart are joined one after the other, those of another type where they are one run.
+                let line = of.rows.len() == len && (of.rows.stride(0) == 1 || len == 1);
                 let apart = match of.dims[..] {
-                    [(_, apart, _)] if here && (1..=block::<T>()).contains(&len) => Some(apart),
+                    [(_, apart, _)] if line && (1..=block::<T>()).contains(&len) => Some(apart),
                     _ => None,
                 };
                 EvenParts::new(results, threads).at_least(some).each(&|range| {
-                    if let Some(apart) = apart {
+                    if let Some(apart) = apart.filter(|apart| here || *apart == len as isize) {
                         // SAFETY: the positions of results, which are this item's alone.
                         let to = unsafe { std::slice::from_raw_parts_mut(to.at(range.start), range.len()) };
-                        let from = source.base().cast::<T>().wrapping_offset(of.start(&of.dims, range.start).0);
-                        let mut rows = RowByRow { to: &mut *to, from, apart, len, unit: self.unit, join: self.join };
-                        let done = short_rows(&mut rows);
-                        isa::run(RowByRow {
-                            to: &mut rows.to[done..],
-                            from: from.wrapping_offset(done as isize * apart),
-                            ..rows
-                        });
+                        let start = of.start(&of.dims, range.start).0;
+                        let (unit, join) = (self.unit, self.join);
+                        if here {
+                            let from = source.base().cast::<T>().wrapping_offset(start);
+                            row_by_row(RowByRow { to: &mut *to, from, apart, len, unit, join });
+                            return finish(to);
+                        }
+                        let mut memory = Stack::<T, BLOCK>::new();
+                        let many = block::<T>() / len;
+                        for (i, to) in to.chunks_mut(many).enumerate() {
+                            let rows = memory.filled(to.len() * len, unit);
+                            source.load(start + (i * many * len) as isize, 1, rows);
+                            row_by_row(RowByRow { to, from: rows.as_ptr(), apart, len, unit, join });
+                        }
                         return finish(to);
                     }
                     for i in range {
@@ -189,6 +198,11 @@ impl<T: Compute, J: Fn(T, T) -> T + Copy + Sync> JoinedRows<T, J> {
             let to = memory.filled(wide, self.unit);
             let (apart, len) = (of.rows.stride(0), of.len);
             isa::run_narrow(Strips { to: &mut *to, from, apart, len, unit: self.unit, join: self.join });
+            return to;
+        }
+        if of.run && of.one_run(wide) {
+            let to = memory.filled(wide, self.unit);
+            isa::run(OneRun { to: &mut *to, from, len: of.len, unit: self.unit, join: self.join });
             return to;
         }
         let mut tree = TreeBeside { memory: memory.filled(of.levels::<T>() * wide, self.unit), wide, depth: 0 };
@@ -276,11 +290,12 @@ impl ReducedRows {
         };
         let terms = part(true);
         let dims = merged(&part(false));
-        let at = dims.iter().position(|&(n, s, _)| s == 1 && n >= FEW).filter(|_| tiles);
+        let (rows, len) = (Rows::logical(&[&terms]), terms.numel() as usize);
+        let few = |n: usize| n > 1 && one_run(&rows, len, n);
+        let at = dims.iter().position(|&(n, s, _)| s == 1 && (n >= FEW || few(n))).filter(|_| tiles);
         let mut beside = dims.clone();
         let tile = at.map(|d| beside.remove(d));
-        let offset = x.layout().offset as isize;
-        ReducedRows { dims, beside, tile, offset, rows: Rows::logical(&[&terms]), len: terms.numel() as usize }
+        ReducedRows { dims, beside, tile, offset: x.layout().offset as isize, rows, len }
     }
 
     /// The first cell of a row, and the position of its result, over some dimensions.
@@ -293,6 +308,11 @@ impl ReducedRows {
         }
         (cell, at)
     }
+}
+
+/// Whether `wide` neighbouring rows are one run of few elements together.
+fn one_run(rows: &Rows, len: usize, wide: usize) -> bool {
+    rows.len() == len && rows.stride(0) == wide as isize && len.next_power_of_two() * wide <= RUN
 }
 
 /// Elements that are reduced.
@@ -313,6 +333,10 @@ unsafe impl Sync for ReducedElements<'_> {}
 impl ReducedElements<'_> {
     fn base(&self) -> *const u8 {
         self.x.base()
+    }
+    /// Whether the elements of `wide` neighbouring rows, each in parts of its own, are one run.
+    fn one_run(&self, wide: usize) -> bool {
+        self.len <= side::<f64>() && one_run(self.rows, self.len, wide)
     }
     /// Most values of a tree of parts and of blocks.
     fn levels<T>(&self) -> usize {
@@ -360,11 +384,14 @@ mod tests {
     #[test]
     fn bits_do_not_depend_on_strides_threads_or_instruction_sets() {
         let sizes = if cfg!(miri) {
-            vec![[2i64, 5, 9], [1, 70, 3], [7, 5, 3], [2, 3, 20]]
+            vec![[2i64, 5, 9], [1, 70, 3], [7, 5, 3], [2, 3, 20], [3, 6, 2]]
         } else {
             vec![
                 [2i64, 5, 9],
                 [23, 12, 3],
+                [40, 16, 4],
+                [30, 33, 2],
+                [30, 5, 7],
                 [3, 11, 40],
                 [3, 70, 67],
                 [2, 2500, 10],

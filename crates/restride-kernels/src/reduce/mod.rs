@@ -9,20 +9,23 @@ pub mod cumulative;
 pub mod distance;
 pub(crate) mod joined;
 mod log_sum_exp;
+mod norms;
 pub mod parts;
 pub mod pick;
 
+use crate::reduce::beside::{RowByRow, row_by_row};
 use crate::reduce::joined::{BLOCK, JoinedRows, block, is_real, side};
 use crate::reduce::log_sum_exp::ReducedColumns;
+pub(crate) use crate::reduce::norms::norm;
+use crate::reduce::norms::{squared, variance};
 use crate::support::convert::{Compute, Kind, copy_convert, round_through};
 use crate::support::isa;
-use crate::support::number::{Inexact, Number, Ordered, Real as _};
+use crate::support::number::{Inexact, Number, Ordered};
 use crate::support::pack::{Packed, Stored, Target, compute_room, pack, packed_room, with_compute};
 use crate::support::par;
 use crate::support::scratch;
 use crate::support::stack::Stack;
-use num_traits::Float as _;
-use restride_tensor::{C64, DType, Layout, View, ViewMut};
+use restride_tensor::{DType, Layout, View, ViewMut};
 use std::mem::MaybeUninit;
 use std::ops::Range;
 
@@ -350,6 +353,33 @@ fn each_block<T: Compute, R: Compute>(
     });
 }
 
+/// Writes `finish` of the sum of `term` of each row's elements.
+fn each_total<T: Compute, A: Number>(
+    x: &View<'_>,
+    reduced: &[bool],
+    read: DType,
+    out: &ViewMut<'_>,
+    threads: usize,
+    term: impl Fn(T) -> A + Copy + Sync,
+    finish: impl Fn(A) -> A + Sync,
+) {
+    each_block::<T, A>(x, reduced, read, out, threads, &|rows, len, to, within| {
+        if to.len() > 1 && (1..=block::<A>()).contains(&len) {
+            let mut memory = Stack::<A, BLOCK>::new();
+            let many = block::<A>() / len;
+            for (rows, to) in rows.chunks(many * len).zip(to.chunks_mut(many)) {
+                let terms = memory.filled(rows.len(), A::ZERO);
+                terms.iter_mut().zip(rows).for_each(|(to, &x)| *to = term(x));
+                let (from, apart) = (terms.as_ptr(), len as isize);
+                row_by_row(RowByRow { to, from, apart, len, unit: A::ZERO, join: A::plus });
+            }
+        } else {
+            to.iter_mut().enumerate().for_each(|(i, to)| *to = total_on(&rows[i * len..][..len], within, term));
+        }
+        to.iter_mut().for_each(|to| *to = finish(*to));
+    });
+}
+
 /// Scratch bytes of [`reduce`].
 pub fn reduce_room(x: Stored<'_>, reduced: &[bool], what: Reduction, read: DType, out: Stored<'_>) -> usize {
     let (own, dtype, layout) = cast_room(x, read);
@@ -418,9 +448,7 @@ pub fn reduce(
             each_row::<T, i64>(x, reduced, read, out, threads, &|row, _| row.iter().all(|x| x.truth()) as i64)
         }),
         Reduction::Count => with_compute!(any read, T => {
-            each_row::<T, i64>(x, reduced, read, out, threads, &|row, threads| {
-                total_on(row, threads, |x: T| x.truth() as i64)
-            })
+            each_total(x, reduced, read, out, threads, |x: T| x.truth() as i64, |count| count)
         }),
         Reduction::LogSumExp => with_compute!(float read, T => {
             if let Some(columns) = ReducedColumns::of((x.dtype(), x.layout()), reduced, read) {
@@ -430,6 +458,9 @@ pub fn reduce(
                 return Ok(());
             }
             each_block::<T, T>(x, reduced, read, out, threads, &|rows, len, to, _| log_sum_exp::rows(rows, len, to))
+        }),
+        Reduction::Norm(2.0) => with_compute!(inexact read, T => {
+            each_total(x, reduced, read, out, threads, squared::<T>, |sum| sum.sqrt())
         }),
         Reduction::Norm(p) => with_compute!(inexact read, T => {
             each_row::<T, <T as Inexact>::Abs>(x, reduced, read, out, threads, &|row, _| norm(row, p))
@@ -468,54 +499,6 @@ fn largest<T: Ordered>(a: T, b: T) -> T {
 fn smallest<T: Ordered>(a: T, b: T) -> T {
     let smaller = if b < a { b } else { a };
     if b.has_nan() { b } else { smaller }
-}
-
-/// The p-norm of absolute values.
-pub(crate) fn norm<T: Inexact>(row: &[T], p: f64) -> T::Abs {
-    let zero = T::Abs::of(0.0);
-    let size = |x: T| x.magnitude();
-    if p == 0.0 {
-        total(row, |x: T| if x.truth() { T::Abs::of(1.0) } else { zero })
-    } else if p == 1.0 {
-        total(row, size)
-    } else if p == 2.0 {
-        total(row, |x: T| squared(x)).sqrt()
-    } else if p == f64::INFINITY {
-        fold_terms(row.len(), 1, zero, largest, &terms(row, size))
-    } else if p == f64::NEG_INFINITY {
-        fold_terms(row.len(), 1, T::Abs::MOST, smallest, &terms(row, size))
-    } else {
-        let p = T::Abs::of(p);
-        total(row, |x: T| x.magnitude().powf(p)).powf(T::Abs::of(1.0) / p)
-    }
-}
-
-#[inline(always)]
-fn squared<T: Inexact>(x: T) -> T::Abs {
-    if T::DTYPE.is_complex() {
-        let (re, im) = x.parts();
-        T::Abs::of(re * re + im * im)
-    } else {
-        let x = x.magnitude();
-        x * x
-    }
-}
-
-/// In double precision, as PyTorch's accumulators are.
-fn variance<T: Inexact>(row: &[T], correction: f64) -> f64 {
-    let n = row.len() as f64;
-    let parts = |x: T| {
-        let (re, im) = x.parts();
-        C64::new(re, im)
-    };
-    let sum = total(row, parts);
-    let mean = (sum.re / n, sum.im / n);
-    let squares = total(row, |x: T| {
-        let (re, im) = x.parts();
-        let (re, im) = (re - mean.0, im - mean.1);
-        re * re + im * im
-    });
-    squares / (n - correction).max(0.0)
 }
 
 #[cfg(test)]

@@ -99,9 +99,22 @@ pub fn pick(
     Ok(())
 }
 
+/// Longest row that is searched element by element.
+const SHORT: usize = 16;
+
+/// The first element that no other one comes before, or the first NaN.
+fn extreme<T: Ordered>(row: &[T], before: impl Fn(T, T) -> bool) -> usize {
+    (1..row.len()).fold(0, |at, i| {
+        let (x, best) = (row[i], row[at]);
+        if !best.has_nan() && (x.has_nan() || before(x, best)) { i } else { at }
+    })
+}
+
 fn position<T: Ordered>(row: &[T], what: Pick, order: &mut [u32]) -> usize {
     let nan = || row.iter().position(|x| x.has_nan());
     match what {
+        Pick::Max if row.len() <= SHORT => extreme(row, |x, best| x > best),
+        Pick::Min if row.len() <= SHORT => extreme(row, |x, best| x < best),
         Pick::Max => first(row, fold(row, T::LEAST, largest)),
         Pick::Min => first(row, fold(row, T::MOST, smallest)),
         Pick::Median => nan().unwrap_or_else(|| ranked(row, (row.len() - 1) / 2, order)),
@@ -215,7 +228,7 @@ pub fn quantiles(
                         }
                         Between::Lower => a,
                         Between::Higher => b,
-                        Between::Midpoint => if low == high { a } else { a + (b - a) * 0.5 },
+                        Between::Midpoint => b - (b - a) * 0.5,
                         Between::Nearest => row[exact.round_ties_even() as usize],
                     }
                 };

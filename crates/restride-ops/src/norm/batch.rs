@@ -274,6 +274,7 @@ pub(crate) static OPS: &[OpDef] = table![
     OpDef {
         overlap: OverlapCheck::Unseen,
         reuse: WITH_RUNNING,
+        unrecorded: Some(3),
         ..batch!("_native_batch_norm_legit_functional", infer_functional, GENERAL, Some(3), functional_samples)
     },
     batch!("_native_batch_norm_legit.no_stats", |a| infer(a, &NO_STATS), NO_STATS, None, no_stats_samples),
@@ -282,6 +283,7 @@ pub(crate) static OPS: &[OpDef] = table![
     batch!("_batch_norm_no_update", |a| infer_reserve(a, &NO_TRAINING), NO_TRAINING, None, given_samples),
     OpDef {
         overlap: OverlapCheck::Unseen,
+        unrecorded: Some(4),
         ..batch!("_batch_norm_with_update_functional", infer_update, WITH_UPDATE, Some(4), given_samples)
     },
     OpDef {
@@ -298,6 +300,7 @@ pub(crate) static OPS: &[OpDef] = table![
     OpDef {
         infer: composed!(instance_functional),
         overlap: OverlapCheck::Unseen,
+        unrecorded: Some(1),
         decompose: Some(instance_functional),
         doc: "instance_norm with the new running statistics as results",
         ..OpDef::new(

@@ -76,7 +76,7 @@ impl Flows {
         for at in self.seen.0..graph.nodes.len() {
             let node = &graph.nodes[NodeId::new(at)];
             if crate::grad::passes(node, |v| self.needs[v]) {
-                node.results.iter().for_each(|r| self.needs.set(*r, floating(*r)));
+                crate::grad::recorded(node).iter().for_each(|r| self.needs.set(*r, floating(*r)));
             }
         }
         self.seen = (graph.nodes.len(), graph.inputs.len());

@@ -1,6 +1,6 @@
 //! Regions as storages keep them: shared, and with numbers at hand where all is known.
 
-use restride_ir::{Dim, Expr, Layout, Meta, TensorType};
+use restride_ir::{Dim, Expr, Layout, Meta, TensorType, gcd};
 use restride_tensor::{Overlap, overlap_bytes};
 use std::cell::OnceCell;
 use std::hash::{Hash, Hasher};
@@ -66,7 +66,9 @@ impl SharedRegion {
             (Some(a), Some(b)) => {
                 overlap_bytes(&a.layout, a.dtype.size(), &b.layout, b.dtype.size()) == Overlap::Disjoint
             }
-            _ if self.dtype == other.dtype => apart(&self.layout, &other.layout),
+            _ if self.dtype == other.dtype => {
+                apart(&self.layout, &other.layout) || in_other_columns(&self.layout, &other.layout)
+            }
             _ => false,
         }
     }
@@ -81,4 +83,31 @@ fn apart(a: &Layout<Expr>, b: &Layout<Expr>) -> bool {
             .fold(l.offset.plus(&Expr::Int(1)), |e, (n, s)| e.plus(&n.minus(&Expr::Int(1)).times(s)))
     };
     b.offset.less(&end(a)) == Some(false) || a.offset.less(&end(b)) == Some(false)
+}
+
+/// Provably disjoint with symbolic sizes: the rows of both begin a multiple of one number of cells apart, and in these rows both have
+/// other columns, as `y[..., 5:]` and `y[..., 4:5]` of a tensor with seven columns.
+fn in_other_columns(a: &Layout<Expr>, b: &Layout<Expr>) -> bool {
+    let dims = |l: &Layout<Expr>| l.sizes.iter().cloned().zip(l.strides.iter().cloned()).collect::<Vec<_>>();
+    let divisor = |e: &Expr| {
+        let (constant, others) = e.residue();
+        gcd(constant.saturating_abs(), others)
+    };
+    let known = |(n, s): &(Expr, Expr)| Some((n.known()?, s.known()?));
+    let all = [dims(a), dims(b)].concat();
+    let row = all.iter().filter(|d| known(d).is_none()).fold(0, |row, (_, s)| gcd(row, divisor(s)));
+    // How far the columns of one reach behind its first cell.
+    let reach = |l: &Layout<Expr>| {
+        dims(l)
+            .iter()
+            .filter_map(known)
+            .filter(|(_, s)| s % row != 0)
+            .try_fold(0i64, |reach, (n, s)| (s > 0).then(|| reach.saturating_add((n - 1).max(0).saturating_mul(s))))
+    };
+    let (between, others) = b.offset.minus(&a.offset).residue();
+    if row < 2 || others % row != 0 {
+        return false;
+    }
+    let between = between.rem_euclid(row);
+    matches!((reach(a), reach(b)), (Some(x), Some(y)) if between > x && row - between > y)
 }

@@ -311,6 +311,12 @@ pub(crate) fn passes(node: &Node, needs: impl Fn(ValueId) -> bool) -> bool {
     }
 }
 
+/// The results of a call that autograd records the call for.
+pub(crate) fn recorded(node: &Node) -> &[ValueId] {
+    let count = node.op.def().unrecorded.unwrap_or(usize::MAX);
+    &node.results[..count.min(node.results.len())]
+}
+
 /// Which values gradients go to.
 struct Flow {
     /// Values that depend on the targets differentiably.
@@ -325,7 +331,7 @@ impl Flow {
             if !out.passes(node) {
                 continue;
             }
-            for r in &node.results {
+            for r in recorded(node) {
                 let ty = graph.values[*r].ty.tensor();
                 out.needs.set(*r, ty.is_some_and(|t| t.dtype.is_float() || t.dtype.is_complex()));
             }
