@@ -197,6 +197,8 @@ pub struct Program {
     pub sample_inputs: Option<Arc<SampleInputs>>,
     /// Limits of the program, set by who opens it; no file stores them.
     pub limits: Limits,
+    /// Whether the program is for inference alone: PyTorch need not find the gradients in a file of it.
+    pub inference: bool,
 }
 
 /// Inputs stored with a program: tensors over shared storages.
@@ -248,6 +250,7 @@ impl Program {
             notes: Vec::new(),
             sample_inputs: None,
             limits: Limits::default(),
+            inference: false,
         }
     }
     /// A copy in which some graphs are empty: others will be put in their place.
@@ -271,6 +274,7 @@ impl Program {
             notes: self.notes.clone(),
             sample_inputs: self.sample_inputs.clone(),
             limits: self.limits,
+            inference: self.inference,
         }
     }
     /// The main graph.

@@ -50,7 +50,7 @@ pub fn save_bytes(program: &Program) -> Result<Vec<u8>> {
 }
 
 /// The program in PyTorch's operators: a functional one reads and writes regions by views and scatters that take indices, as
-/// PyTorch's functionalization does.
+/// PyTorch's functionalization does, and values that leave a `no_grad` region are detached.
 ///
 /// ```
 /// # use restride::{FunctionalizeOptions, OpenOptions};
@@ -67,7 +67,7 @@ pub fn save_bytes(program: &Program) -> Result<Vec<u8>> {
 pub fn written(program: &Program) -> Result<Program> {
     let program = restride_passes::expand_own(program)?;
     let program = match program.stage {
-        Stage::Functional => restride_passes::nested(&program)?,
+        Stage::Functional => restride_passes::detached(restride_passes::nested(&program)?),
         Stage::Imported => program,
     };
     Ok(restride_passes::waits::awaited(program))

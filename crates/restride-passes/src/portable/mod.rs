@@ -26,5 +26,6 @@ pub fn portable(program: &Program) -> Result<Program> {
     }
     let program = crate::chains::nested(&crate::lower::expand_own(program)?)?;
     let program = core::core(&program)?;
-    core::core(&index::indexed(&program)?)
+    let made = core::core(&index::indexed(&program)?)?;
+    Ok(Program { inference: true, ..made })
 }
