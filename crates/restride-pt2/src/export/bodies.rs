@@ -1,10 +1,22 @@
 //! Writes higher-order calls and their bodies. A body that needs a number of the graph outside, which none of its own tensors has
-//! as a size, gets it as one more operand.
+//! as a size, gets it as one more operand: an integer as it is, a float in a tensor, since PyTorch gives bodies no floats.
 
-use super::graph::{ExportContext, GraphWriter};
+use super::graph::{ExportContext, GraphWriter, as_tensor};
 use crate::model::{self, Argument, GraphArgument, NamedArgument, TensorArgument};
-use restride_ir::{Arg, Error, Expr, Graph, GraphId, Hop, Id, Node, Result, Symbol};
+use restride_ir::{Arg, DType, Error, Expr, Graph, GraphId, Hop, Id, Node, Result, Symbol, TensorType};
 use std::sync::Arc;
+
+/// A number that a body needs of the graph outside.
+pub(super) struct AskedNumber {
+    symbol: Symbol,
+    /// The body's input.
+    input: Arc<str>,
+}
+
+/// The tensor in which a body gets a float.
+fn float_tensor() -> TensorType {
+    TensorType::contiguous(DType::F64, &[])
+}
 
 impl<'a> GraphWriter<'a> {
     /// The arguments of a higher-order call, with its bodies.
@@ -29,7 +41,7 @@ impl<'a> GraphWriter<'a> {
         if !asked.is_empty() {
             let mut more = Vec::with_capacity(asked.len());
             for s in asked {
-                more.push(TensorArgument { name: self.number(&Expr::Sym(s))?.to_string() });
+                more.push(TensorArgument { name: self.given(s)?.to_string() });
             }
             match out.last_mut().map(|a| &mut a.arg) {
                 Some(Argument::AsTensors(operands)) => operands.append(&mut more),
@@ -77,10 +89,39 @@ impl<'a> GraphWriter<'a> {
         if self.asked.is_none() {
             return Ok(None);
         }
+        let number = Expr::Sym(s.clone());
+        let input = self.asked_input(s)?;
+        if !s.is_float() {
+            return Ok(Some(input));
+        }
         let name = self.fresh(s.name());
-        self.declare_number(&name, &Expr::Sym(s.clone()))?;
-        self.asked.as_mut().expect("it is a body").push((s.clone(), name.clone()));
+        let output = self.declare_number(&name, &number)?;
+        let inputs = vec![NamedArgument::positional("self", as_tensor(&input))];
+        self.push("torch.ops.aten.item.default".into(), inputs, vec![output], false);
         Ok(Some(name))
+    }
+
+    /// Declares the input in which a body gets a number of the graph outside.
+    fn asked_input(&mut self, s: &Symbol) -> Result<Arc<str>> {
+        let input = self.fresh(s.name());
+        if s.is_float() {
+            self.declare_tensor(&input, &float_tensor(), false)?;
+        } else {
+            self.declare_number(&input, &Expr::Sym(s.clone()))?;
+        }
+        let asked = self.asked.as_mut().ok_or_else(|| Error::invalid("a graph that is no body takes no numbers"))?;
+        asked.push(AskedNumber { symbol: s.clone(), input: input.clone() });
+        Ok(input)
+    }
+
+    /// The operand that gives a number to bodies.
+    fn given(&mut self, s: Symbol) -> Result<Arc<str>> {
+        if !s.is_float() {
+            return self.number(&Expr::Sym(s));
+        }
+        let hint = format!("{}_tensor", s.name());
+        let args = [Arg::Scalar(Expr::Sym(s)), Arg::DType(DType::F64)];
+        self.call("aten.scalar_tensor.default", &args, &hint, &float_tensor())
     }
 }
 
@@ -88,20 +129,22 @@ impl<'a> GraphWriter<'a> {
 /// returns them in order.
 fn given_to_all(bodies: &mut [GraphWriter<'_>]) -> Result<Vec<Symbol>> {
     let mut all: Vec<Symbol> = Vec::new();
-    for (s, _) in bodies.iter().flat_map(|b| b.asked.iter().flatten()) {
-        if !all.contains(s) {
-            all.push(s.clone());
+    for asked in bodies.iter().flat_map(|b| b.asked.iter().flatten()) {
+        if !all.contains(&asked.symbol) {
+            all.push(asked.symbol.clone());
         }
     }
     for body in bodies {
         for s in &all {
-            let has = body.asked.iter().flatten().find(|(own, _)| own == s).map(|(_, name)| name.clone());
+            let has = body.asked.iter().flatten().find(|asked| asked.symbol == *s).map(|asked| asked.input.clone());
             let name = match has {
-                Some(name) => Some(name),
-                None => body.ask(s)?,
+                Some(name) => name,
+                None => body.asked_input(s)?,
             };
-            let name = name.ok_or_else(|| Error::invalid("a graph that is no body takes no numbers"))?;
-            body.out.inputs.push(Argument::number(&*name, &Expr::Sym(s.clone())));
+            body.out.inputs.push(match s.is_float() {
+                true => as_tensor(&name),
+                false => Argument::number(&*name, &Expr::Sym(s.clone())),
+            });
         }
     }
     Ok(all)

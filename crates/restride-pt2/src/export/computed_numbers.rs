@@ -55,6 +55,12 @@ impl GraphWriter<'_> {
         };
         let found = self.sizes.iter().find_map(|(e, t, d)| Some((e.clone(), t.clone(), *d, linear(e)?)));
         let Some((e, tensor, dim, (a, b))) = found else {
+            let flag = Expr::call(ExprFn::Eq, vec![Expr::Sym(s.clone()), Expr::Int(1)]);
+            if self.numbers.contains_key(&flag) {
+                // A truth value from data is known by its number, which the bodies of control flow take.
+                let choice = [flag, Expr::Int(1), Expr::Int(0)].map(NumberArg::Expr);
+                return self.compute("torch.sym_ite", &Expr::Sym(s.clone()), &choice);
+            }
             if let Some(name) = self.ask(s)? {
                 return Ok(name);
             }

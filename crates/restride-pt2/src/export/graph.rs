@@ -60,8 +60,8 @@ pub struct GraphWriter<'a> {
     pub pinned: BTreeMap<Symbol, Expr>,
     /// Unbacked symbols that nodes so far produced.
     pub learnt: BTreeSet<Symbol>,
-    /// Of a body: the numbers that it needs of the graph outside, and their names here.
-    pub(super) asked: Option<Vec<(Symbol, Arc<str>)>>,
+    /// Of a body: the numbers that it needs of the graph outside.
+    pub(super) asked: Option<Vec<super::bodies::AskedNumber>>,
 }
 
 fn file_dtype(d: DType) -> Result<ScalarType> {

@@ -211,11 +211,19 @@ pub fn outputs(w: &mut GraphWriter<'_>) -> Result<Vec<FileOutput>> {
                         }
                     }
                 }
-                _ => FileOutput::UserOutput { arg: written },
+                _ => FileOutput::UserOutput { arg: declared(written) },
             });
         }
     }
     Ok(specs)
+}
+
+/// A result as the signature declares it. PyTorch's reader knows no truth values there, and takes the number's name alone.
+fn declared(result: Argument) -> Argument {
+    match result {
+        Argument::AsSymBool(name) => Argument::AsSymInt(name),
+        other => other,
+    }
 }
 
 fn mutation(w: &GraphWriter<'_>, input: usize, name: &str) -> Result<FileOutput> {

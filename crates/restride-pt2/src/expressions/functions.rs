@@ -51,7 +51,7 @@ pub(super) fn named(name: &str) -> Option<(ExprFn, &'static RangeInclusive<usize
 /// The name that PyTorch reads, if it reads the function.
 pub(super) fn written(f: ExprFn, float: bool) -> Option<&'static str> {
     match (f, float) {
-        (ExprFn::Sqrt | ExprFn::BitAnd | ExprFn::BitOr, _) => None,
+        (ExprFn::Sqrt, _) => None,
         (ExprFn::Pow, true) => Some("FloatPow"),
         (ExprFn::TrueDiv, true) => Some("FloatTrueDiv"),
         _ => FUNCTIONS.iter().find(|row| row.0 == f).map(|row| row.2[0]),
@@ -83,6 +83,9 @@ const PYTHON: &[(ExprFn, &str)] = &[
     (ExprFn::LShift, "_operator.lshift"),
     (ExprFn::RShift, "_operator.rshift"),
     (ExprFn::Sqrt, "torch.sym_sqrt"),
+    // Read as the functions of truth values above.
+    (ExprFn::BitAnd, "_operator.and_"),
+    (ExprFn::BitOr, "_operator.or_"),
     // Read only: PyTorch's writer has other ways to say these.
     (ExprFn::Not, "_operator.not_"),
     (ExprFn::Ceil, "math.ceil"),

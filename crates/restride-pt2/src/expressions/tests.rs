@@ -54,7 +54,13 @@ fn functions_have_one_meaning_each() {
             assert_eq!(functions::named(name).map(|n| n.0), Some(f));
         }
         if let Some(name) = python(f) {
-            assert_eq!(python_function(name), Some(f));
+            // Python's operators of truth values compute integers bit by bit.
+            let said = match f {
+                ExprFn::BitAnd => ExprFn::And,
+                ExprFn::BitOr => ExprFn::Or,
+                f => f,
+            };
+            assert_eq!(python_function(name), Some(said));
         }
     }
     assert_eq!(read("Piecewise(ExprCondPair(1, Eq(u0, 0)), ExprCondPair(2, true))"), "Where(Eq(u0, 0), 1, 2)");
