@@ -50,6 +50,11 @@ impl Recorder<'_> {
         if def.hop.is_some() {
             return Err(Error::unsupported(format!("{op} called by its name")));
         }
+        if let [Arg::Value(t)] = &args[..]
+            && data_sizes::gives_columns(op)
+        {
+            return self.columns(t.clone());
+        }
         let plain: Vec<Arg<(), Expr>> = args.iter().map(|a| a.map_values(|_| ())).collect();
         let writes = def.metadata || op.mutates(&plain);
         if matches!(def.kernel, Kernel::Scalar(_)) {

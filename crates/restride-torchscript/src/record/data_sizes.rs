@@ -1,8 +1,8 @@
 //! Types of results whose sizes data decides. Exported programs record them; here each such size is a fresh symbol.
 
 use super::call::{CallArg, contiguous, has_learnt_size};
-use super::{Recorder, TensorRef};
-use restride_ir::{Arg, Args, DType, Dim, Error, Expr, ExprFn, Op, Result, Scalar, TensorType};
+use super::{RecordedResult, Recorder, TensorRef};
+use restride_ir::{Arg, Args, DType, Dim, Error, Expr, ExprFn, Layout, Op, Result, Scalar, TensorType};
 
 /// Types of the results of a call, if data decides their sizes.
 pub(super) fn types(
@@ -24,12 +24,9 @@ pub(super) fn types(
         "aten.nonzero.default" | "aten.argwhere.default" => {
             let x = first()?;
             let n = recorder.count(this(), most(&numel(x)));
-            vec![contiguous(DType::I64, &[n, Expr::Int(x.rank() as i64)])]
-        }
-        "aten.nonzero_numpy.default" | "aten.where.default" => {
-            let x = first()?;
-            let n = recorder.count(this(), most(&numel(x)));
-            vec![contiguous(DType::I64, &[n]); x.rank().max(1)]
+            // The index of a dimension is a column without gaps.
+            let layout = Layout::strided(&[n.clone(), Expr::Int(x.rank() as i64)], &[Expr::Int(1), n], Expr::Int(0));
+            vec![TensorType::new(DType::I64, layout)]
         }
         "aten.masked_select.default" => {
             let x = first()?;
@@ -97,6 +94,11 @@ pub(super) fn types(
         }
         _ => return Ok(None),
     }))
+}
+
+/// Operators that give the columns of `nonzero`, which share its memory.
+pub(super) fn gives_columns(op: Op) -> bool {
+    matches!(op.name(), "aten.nonzero_numpy.default" | "aten.where.default")
 }
 
 /// Whether data decides a size, and the elements are in row-major order.
@@ -218,6 +220,15 @@ fn masked_index(
 }
 
 impl Recorder<'_> {
+    /// Records `nonzero` and its columns.
+    pub(super) fn columns(&mut self, mut t: TensorRef) -> Result<Vec<RecordedResult>> {
+        if t.rank() == 0 {
+            t = self.tensor("aten.unsqueeze.default", vec![Arg::Value(t), Arg::Scalar(Expr::Int(0))])?;
+        }
+        let found = self.tensor("aten.nonzero.default", vec![Arg::Value(t)])?;
+        self.call_named("aten.unbind.int", vec![Arg::Value(found), Arg::Scalar(Expr::Int(1))])
+    }
+
     /// The number of nonzero elements of a tensor: the same number for each call that counts the same content.
     fn count(&mut self, t: Option<TensorRef>, most: Option<i64>) -> Expr {
         let content = t.as_ref().map(|t| self.content(t));
