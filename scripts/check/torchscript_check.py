@@ -3,13 +3,15 @@
 
 Models of torchvision and timm are made with random weights, traced and scripted, and saved to a scratch directory;
 restride runs each archive on the inputs that PyTorch ran it on. `silero` is the archive of the package silero-vad, which pip downloads
-once: 100 chunks at 16 and at 8 kHz, each run from the state that the one before left. `--converter` prints what PyTorch's own converter
+once: 100 chunks at 16 and at 8 kHz, each run from the state that the one before left. `written` are scripted programs in which data
+decides: their functional programs as torch.export.load reads and runs them, on inputs that take different branches. `--converter` prints what PyTorch's own converter
 and restride make of fixtures/torchscript and of some models. Names select models.
 
 Needs PyTorch, torchvision and timm. Exit status 1 when a result differs or an archive of the list is refused; the last line counts.
 """
 
 import json
+import math
 import subprocess
 import sys
 import warnings
@@ -284,6 +286,68 @@ def archives(name, directory):
             yield path, dict(zip(names, inputs)), want, noise
 
 
+class Written(torch.nn.Module):
+    """Numbers and truth values from data, in branches, in loops and as results."""
+
+    def forward(self, x: torch.Tensor):
+        some, every = bool((x > 0).any()), bool((x > 0).all())
+        best, at, flip = -100.0, -1, False
+        for i in range(x.size(0)):
+            total = float(x[i].sum())
+            if total > best:
+                best, at = total, i
+        n, k = int(x.max().item()), 0
+        while k < n:
+            k += 2
+            flip = not flip
+        if x.sum() > 20:
+            return x + 1, best, at, some, (n & 1) + k
+        elif not every and x.min() < -5 or flip:
+            return x - 1, math.sqrt(abs(best)), math.floor(best / 2), every, n | 4
+        y = x * best
+        return y, best, abs(n), flip, k
+
+
+class Early(torch.nn.Module):
+    """Loops that are left from inside, with what was found."""
+
+    def forward(self, x: torch.Tensor):
+        found: List[torch.Tensor] = [x[0], x[1]]  # noqa: UP006
+        steps, i = 0, 0
+        while found[0].abs().sum() > 1:
+            found = [found[0] * 0.5, found[0] + found[1]]
+            steps += 1
+            if steps > 3 and found[1].sum() > 0:
+                break
+        while i < x.size(0):
+            if x[i].sum() > 0:
+                return found, steps, (x[i], i)
+            i += 1
+        return found, steps, (x[0] * 2, -1)
+
+
+def written(restride, directory):
+    """(name, what is wrong) of each program in which data decides, as PyTorch reads and runs what restride writes of it."""
+    torch.manual_seed(3)
+    x = torch.arange(-6.0, 6.0).reshape(4, 3)
+    inputs = (x, -x, x.abs(), x * 0, x - 20, x / 8, torch.randn(4, 3))
+    for module in (Written(), Early()):
+        name = type(module).__name__
+        archive, file, given = (directory / f"{name}{end}" for end in (".pt", ".pt2", ".npz"))
+        torch.jit.script(module).save(str(archive))
+        np.savez(given, x=x.numpy())
+        done = restride("functionalize", archive, "--inputs", given, "-o", file)
+        if not done:
+            yield name, done.line[:200]
+            continue
+        loaded = torch.export.load(file).module()
+        for i, x in enumerate(inputs):
+            want, got = flat(module(x)), flat(loaded(x))
+            kinds = [type(a) for a in got] == [type(a) for a in want]
+            wrong = [why for a, b in zip(got, want) if (why := differs(np.asarray(a), b))] if kinds else ["other kinds"]
+            yield f"{name}, input {i}", wrong[0] if wrong else None
+
+
 def copies(value):
     """The same inputs on memory of their own."""
     if isinstance(value, torch.Tensor):
@@ -356,9 +420,10 @@ def main():
     failed = count = 0
     with scratch() as directory:
         directory = Path(directory)
-        for name in args.names or (*MODELS, "silero"):
-            if name == "silero":
-                for label, why in silero(restride, directory):
+        several = {"silero": silero, "written": written}
+        for name in args.names or (*MODELS, *several):
+            if name in several:
+                for label, why in several[name](restride, directory):
                     count += 1
                     failed += why is not None
                     print(f"{label}: {why or 'ok'}", flush=True)

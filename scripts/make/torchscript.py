@@ -8,6 +8,7 @@ Needs PyTorch and torchvision.
 """
 
 import json
+import math
 import sys
 import warnings
 import zipfile
@@ -143,6 +144,63 @@ class Growing(torch.nn.Module):
             sums = torch.cat([sums, picture.sum(0).unsqueeze(0) + sums[-1:]])
         pictures = torch.stack(rows) if len(rows) > 0 else x.new_empty((0, 4, 5))
         return sums, pictures, torch.cat(pieces), len(pieces)
+
+
+class Decisions(torch.nn.Module):
+    """Truth values and numbers from data that branches and loops take, set, carry and return."""
+
+    def decided(self, x: torch.Tensor):
+        if x.sum() > 0:
+            return x + 1
+        elif x.min() < -1:
+            return x - 1
+        y = x * 3
+        return y if y.max() > 1 else y[:2]
+
+    def first(self, x: torch.Tensor):
+        for i in range(x.size(0)):
+            if x[i].sum() > 2:
+                return x[i], i
+        return x[0] * 2, -1
+
+    def forward(self, x: torch.Tensor):
+        some, every = bool((x > 0).any()), bool((x > 0).all())
+        either = not every and some or bool(x.sum() == 0)
+        best, at = -100.0, -1
+        for i in range(x.size(0)):
+            total = float(x[i].sum())
+            if total > best:
+                best, at = total, i
+        n = int(x.max().item())
+        k, odd = 0, False
+        while k < n:
+            k += 2
+            odd = not odd
+        whole = n if n > 0 else -n
+        numbers = (math.floor(best / 2), math.ceil(best / 2), math.sqrt(abs(best)), whole & 1, whole | 4)
+        flags = [some, every, either]
+        return self.decided(x), self.first(x), numbers, (k, odd, at, any(flags), all(flags)), x * best
+
+
+class Texts(torch.nn.Module):
+    """Lists that change in place, and texts as TorchScript prints them, which choose entries of a dictionary."""
+
+    def forward(self, x: torch.Tensor):
+        sizes = [3, 1]
+        sizes += [2]
+        sizes *= 2
+        names = ["b", "a"]
+        names += ["%s-%d%%" % ("c", 2)]
+        entries = {
+            "[1, 1, 2, 2, 3, 3]": x[0],
+            "[a, b, c-2%]": x[1],
+            "{0} 2.": x[2],
+            "0.10000000000000001 {k: [1.5]}": x[3],
+        }
+        first = entries[str(sorted(sizes))] - entries[str(sorted(names))]
+        second = entries["{0} {}".format(2.0)] - entries["{} {}".format(0.1, {"k": [1.5]})]  # noqa: UP032
+        rows, columns = torch.where(x > 0)
+        return first, second, torch.nonzero(x > 0), rows - columns, "a b".rsplit(" ", 1)[1].splitlines() == ["b"]
 
 
 class Old(torch.nn.Module):
@@ -297,6 +355,7 @@ def main():
     torch.save(network.state_dict(), OUT / "state_dict.pt")
     old()
     growing()
+    decisions()
 
 
 def old():
@@ -319,6 +378,12 @@ def growing():
     boxes = torch.tensor([[0, 1, 2, 3], [2, 2, 9, 9], [1, 0, 1, 4], [-2, -1, 0, 2]])
     arguments = (torch.arange(20.0).reshape(4, 5) / 4, boxes, torch.tensor([0.5, 0.9, 0.1, 0.6]))
     archive("scripted_growing", torch.jit.script(Growing()), arguments)
+
+
+def decisions():
+    x = torch.arange(-8.0, 4.0).reshape(4, 3)
+    archive("scripted_decisions", torch.jit.script(Decisions()), (x,))
+    archive("scripted_texts", torch.jit.script(Texts()), (x,))
 
 
 if __name__ == "__main__":

@@ -103,7 +103,20 @@ pub enum PyKey {
     Tensor(usize),
 }
 
+/// Why a value that `uninitialized(T)` makes cannot be read.
+const UNINITIALIZED: &str = "a value that the code never sets";
+
 impl PyValue {
+    /// `uninitialized(T)`: the code sets another value before it reads this one.
+    pub fn uninitialized() -> PyValue {
+        PyValue::Poison(UNINITIALIZED.into())
+    }
+
+    /// Whether it is `uninitialized(T)`.
+    pub fn is_uninitialized(&self) -> bool {
+        matches!(self, PyValue::Poison(why) if **why == *UNINITIALIZED)
+    }
+
     /// An integer.
     pub fn int(i: i64) -> PyValue {
         PyValue::Num(Expr::Int(i))

@@ -27,6 +27,7 @@ fn numbers(file: &NamedTensors, name: &str) -> Option<(Vec<i64>, Vec<f64>)> {
     let all = match t.dtype.name() {
         "float32" => bytes.chunks(4).map(|b| f64::from(f32::from_le_bytes(b.try_into().unwrap()))).collect(),
         "float64" => bytes.chunks(8).map(|b| f64::from_le_bytes(b.try_into().unwrap())).collect(),
+        "bool" => bytes.iter().map(|b| f64::from(*b)).collect(),
         "int64" => bytes.chunks(8).map(|b| i64::from_le_bytes(b.try_into().unwrap()) as f64).collect(),
         other => panic!("{other}"),
     };
@@ -106,8 +107,28 @@ fn traces_run_as_pytorch_runs_them() {
 
 #[test]
 fn scripted_code_runs_as_pytorch_runs_it() {
-    for name in ["scripted_code", "scripted_state", "scripted_found", "scripted_growing"] {
+    let names = ["scripted_code", "scripted_state", "scripted_found", "scripted_growing"];
+    for name in names.into_iter().chain(["scripted_decisions", "scripted_texts"]) {
         holds(name, &format!("{name}.pt"), "");
+    }
+}
+
+#[test]
+fn files_give_numbers_from_data_to_bodies() {
+    for name in ["scripted_code", "scripted_decisions", "scripted_texts"] {
+        let functional = holds(name, &format!("{name}.pt"), "");
+        let bytes = restride_pt2::export::export_bytes(&functional).unwrap_or_else(|e| panic!("{name}: {e}"));
+        let bytes = restride_tensor::Bytes::copy_of(&bytes);
+        let program = restride::open_bytes(&bytes, &OpenOptions::default()).unwrap_or_else(|e| panic!("{name}: {e}"));
+        // PyTorch gives bodies tensors and integers.
+        for (_, graph) in program.graphs.iter().filter(|(id, _)| *id != program.main) {
+            let float = |v: &restride_ir::ValueId| matches!(&graph.values[*v].ty, restride_ir::Type::Scalar(e) if e.is_float() || e.is_bool());
+            assert!(!graph.inputs.iter().any(float), "{name}: {}", graph.name);
+        }
+        let inputs = files::read_inputs(&folder().join(format!("{name}.inputs.json")), &program).unwrap();
+        let mut state = State::new(&program).unwrap();
+        let outputs = restride::interpret(&program, &inputs, &mut state, &RunOptions::default()).unwrap();
+        compare(&format!("{name} as a file"), &outputs.values, &read(&format!("{name}.outputs.npz")));
     }
 }
 

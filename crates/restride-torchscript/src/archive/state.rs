@@ -5,6 +5,7 @@
 //! later ones, and a buffer that tells which runs.
 
 use super::{Evaluation, RecordOptions, SavedModule};
+use crate::eval::Definition;
 use crate::inputs::{Bound, output_arg, outputs};
 use crate::record::{RecordedBody, TensorRef};
 use crate::value::{PyObject, PyValue};
@@ -308,7 +309,12 @@ fn same_again(
 
 fn call(session: &mut Evaluation<'_, '_>, method: &str, bound: &Bound) -> Result<PyValue> {
     let root = session.root.clone();
-    session.eval.call_method(&root, method, bound.args.clone(), Vec::new())
+    let result = session.eval.call_method(&root, method, bound.args.clone(), Vec::new())?;
+    let Some(Definition::Class(class)) = session.eval.library.find(&root.class)? else { return Ok(result) };
+    match class.methods.get(method).and_then(|m| m.def.returns.as_ref()) {
+        Some(ty) => session.eval.annotated(ty, result),
+        None => Ok(result),
+    }
 }
 
 /// Writes changed tensors to their buffers, and ends the program.

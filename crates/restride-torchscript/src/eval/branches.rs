@@ -4,7 +4,7 @@ use super::{BlockEnd, Change, Env, Evaluator};
 use crate::record::{RecordedBody, TensorRef};
 use crate::syntax::ast::Stmt;
 use crate::value::{PyObject, PyValue};
-use restride_ir::{DType, Error, ErrorKind, Expr, Result};
+use restride_ir::{Arg, DType, Error, ErrorKind, Expr, Result};
 use std::cell::RefCell;
 use std::collections::HashMap;
 use std::rc::Rc;
@@ -133,9 +133,9 @@ impl Evaluator<'_, '_> {
                 (_, Some(t)) => {
                     let mut t = self.rec.to_bool(t)?;
                     if which {
-                        t = self.rec.tensor("aten.logical_not.default", vec![restride_ir::Arg::Value(t)])?;
+                        t = self.rec.tensor("aten.logical_not.default", vec![Arg::Value(t)])?;
                     }
-                    let args = vec![restride_ir::Arg::Value(t), restride_ir::Arg::Str(message)];
+                    let args = vec![Arg::Value(t), Arg::Str(message)];
                     self.rec.call_named("aten._assert_async.msg", args)?;
                 }
                 _ => {}
@@ -204,7 +204,11 @@ impl Evaluator<'_, '_> {
         let mut inside = Env { vars: env.vars.clone(), source: env.source.clone() };
         let outcome = self.transaction(|e| e.block(&mut inside, &stmts[..=at]));
         self.rec.leave();
-        let (flow, changes) = outcome?;
+        let (flow, changes) = match outcome {
+            // A message that a run alone knows: the block raises all the same.
+            Err(e) if e.kind == ErrorKind::Unsupported => return Ok(Some("".into())),
+            other => other?,
+        };
         Ok(match flow {
             BlockEnd::Raise(message) if changes.is_empty() => Some(message),
             _ => None,
@@ -303,7 +307,12 @@ impl Evaluator<'_, '_> {
             }
         };
         let continues = matches!(a.flow, BlockEnd::Continue);
-        let mut joined = Joined { condition: number.cloned(), pairs: Vec::new(), bodies: [Some(a.body), Some(b.body)] };
+        let mut joined = Joined {
+            pred: pred.clone(),
+            condition: number.cloned(),
+            pairs: Vec::new(),
+            bodies: [Some(a.body), Some(b.body)],
+        };
         let mut vars: Vec<(Arc<str>, Merged)> = Vec::new();
         let mut names: Vec<&Arc<str>> = a.vars.keys().chain(b.vars.keys()).collect();
         names.sort();
@@ -375,32 +384,33 @@ impl Evaluator<'_, '_> {
             return Ok(Merged::Same(a.clone()));
         }
         Ok(match (a, b) {
-            (PyValue::Tensor(x), PyValue::Tensor(y)) => {
-                joined.pairs.push([x.clone(), y.clone()]);
-                Merged::Tensor(joined.pairs.len() - 1)
-            }
+            (PyValue::Tensor(x), PyValue::Tensor(y)) => joined.tensors([x.clone(), y.clone()], Merged::Tensor),
             (PyValue::Num(x), PyValue::Num(y)) if joined.chosen(x, y).is_some() => {
                 Merged::Same(PyValue::Num(joined.chosen(x, y).expect("just found")))
             }
-            (PyValue::Num(x), PyValue::Num(y)) => {
-                let dtype = if x.is_bool() && y.is_bool() {
-                    DType::Bool
-                } else if x.is_float() || y.is_float() {
-                    DType::F64
-                } else {
-                    DType::I64
-                };
-                let mut both = Vec::new();
-                for (k, e) in [x, y].into_iter().enumerate() {
-                    let Some(body) = joined.bodies[k].take() else { return Err(Error::invalid("no body")) };
-                    self.rec.resume(body);
-                    let t = self.rec.scalar_tensor(e, dtype);
-                    joined.bodies[k] = Some(self.rec.leave());
-                    both.push(t?);
+            // Truth values from data stay tensors, which branches read.
+            (PyValue::Num(x), PyValue::Num(y)) if x.is_bool() && y.is_bool() => match (x, y) {
+                (Expr::Bool(true), Expr::Bool(false)) => Merged::Same(PyValue::Tensor(joined.pred.clone())),
+                (Expr::Bool(false), Expr::Bool(true)) => {
+                    let pred = Arg::Value(joined.pred.clone());
+                    Merged::Same(PyValue::Tensor(self.rec.tensor("aten.logical_not.default", vec![pred])?))
                 }
-                joined.pairs.push([both[0].clone(), both[1].clone()]);
-                Merged::Number(joined.pairs.len() - 1)
+                _ => self.numbers(joined, [x, y], DType::Bool, Merged::Tensor)?,
+            },
+            (PyValue::Num(x), PyValue::Tensor(y)) if x.is_bool() && is_flag(y) => {
+                let x = self.in_body(joined, 0, |e| e.rec.scalar_tensor(x, DType::Bool))?;
+                joined.tensors([x, y.clone()], Merged::Tensor)
             }
+            (PyValue::Tensor(x), PyValue::Num(y)) if is_flag(x) && y.is_bool() => {
+                let y = self.in_body(joined, 1, |e| e.rec.scalar_tensor(y, DType::Bool))?;
+                joined.tensors([x.clone(), y], Merged::Tensor)
+            }
+            (PyValue::Num(x), PyValue::Num(y)) => {
+                let dtype = if x.is_float() || y.is_float() { DType::F64 } else { DType::I64 };
+                self.numbers(joined, [x, y], dtype, Merged::Number)?
+            }
+            (PyValue::Poison(_), set) if a.is_uninitialized() => self.set_in_one(joined, 1, set)?,
+            (set, PyValue::Poison(_)) if b.is_uninitialized() => self.set_in_one(joined, 0, set)?,
             (PyValue::Tuple(x, fields), PyValue::Tuple(y, _)) if x.len() == y.len() => {
                 let parts = x.iter().zip(y.iter()).map(|(x, y)| self.pair(joined, x, y)).collect::<Result<_>>()?;
                 Merged::Tuple(parts, fields.clone())
@@ -421,6 +431,69 @@ impl Evaluator<'_, '_> {
                 format!("a branch on data gives {} or {}, and one kind of value is needed", a.kind(), b.kind()).into(),
             ),
         })
+    }
+
+    /// Two numbers that the bodies give as tensors.
+    fn numbers(
+        &mut self,
+        joined: &mut Joined,
+        numbers: [&Expr; 2],
+        dtype: DType,
+        kind: fn(usize) -> Merged,
+    ) -> Result<Merged> {
+        let x = self.in_body(joined, 0, |e| e.rec.scalar_tensor(numbers[0], dtype))?;
+        let y = self.in_body(joined, 1, |e| e.rec.scalar_tensor(numbers[1], dtype))?;
+        Ok(joined.tensors([x, y], kind))
+    }
+
+    /// Records more calls in a body.
+    fn in_body<T>(
+        &mut self,
+        joined: &mut Joined,
+        which: usize,
+        calls: impl FnOnce(&mut Self) -> Result<T>,
+    ) -> Result<T> {
+        let Some(body) = joined.bodies[which].take() else { return Err(Error::invalid("no body")) };
+        self.rec.resume(body);
+        let made = calls(self);
+        joined.bodies[which] = Some(self.rec.leave());
+        made
+    }
+
+    /// A value that only the body `which` sets: nothing reads it where the other one ran, which may give any value of its type.
+    fn set_in_one(&mut self, joined: &mut Joined, which: usize, set: &PyValue) -> Result<Merged> {
+        let local = |e: &mut Self| Ok(set.tensor().is_some_and(|t| e.rec.is_local(t)));
+        let other = match set {
+            PyValue::Tensor(t) if self.in_body(joined, which, local)? => {
+                let ty = t.ty();
+                let zeros = self.in_body(joined, 1 - which, |e| {
+                    let size = |n: &Expr| if e.rec.known_before_body(n) { n.clone() } else { Expr::Int(0) };
+                    let sizes = ty.layout.sizes.iter().map(size).collect();
+                    e.rec.tensor("aten.zeros.default", vec![Arg::Scalars(sizes), Arg::DType(ty.dtype)])
+                })?;
+                PyValue::Tensor(zeros)
+            }
+            PyValue::Num(e) if !e.is_learnt() => return Ok(Merged::Same(set.clone())),
+            PyValue::Num(e) if e.is_bool() => PyValue::bool(false),
+            PyValue::Num(e) if e.is_float() => PyValue::float(0.0),
+            PyValue::Num(_) => PyValue::int(0),
+            PyValue::Tuple(items, fields) => {
+                let parts = items.iter().map(|v| self.set_in_one(joined, which, v)).collect::<Result<_>>()?;
+                return Ok(Merged::Tuple(parts, fields.clone()));
+            }
+            PyValue::List(items) => {
+                let items = items.borrow().clone();
+                let parts = items.iter().map(|v| self.set_in_one(joined, which, v)).collect::<Result<_>>()?;
+                return Ok(Merged::List(parts));
+            }
+            PyValue::Dict(items) => {
+                let items = items.borrow().clone();
+                let part = |(k, v): (&super::PyKey, &PyValue)| Ok((k.clone(), self.set_in_one(joined, which, v)?));
+                return Ok(Merged::Dict(items.iter().map(part).collect::<Result<_>>()?));
+            }
+            _ => return Ok(Merged::Same(set.clone())),
+        };
+        if which == 0 { self.pair(joined, set, &other) } else { self.pair(joined, &other, set) }
     }
 
     fn merged(&mut self, merged: &Merged, results: &[TensorRef]) -> Result<PyValue> {
@@ -451,6 +524,8 @@ impl Evaluator<'_, '_> {
 pub(super) type BranchChanges = Vec<(ChangedPlace, PyValue)>;
 
 struct Joined {
+    /// The condition, as a tensor.
+    pred: TensorRef,
     /// The condition, where it is a number.
     condition: Option<Expr>,
     pairs: Vec<[TensorRef; 2]>,
@@ -458,6 +533,12 @@ struct Joined {
 }
 
 impl Joined {
+    /// Adds tensors that the bodies give.
+    fn tensors(&mut self, pair: [TensorRef; 2], kind: fn(usize) -> Merged) -> Merged {
+        self.pairs.push(pair);
+        kind(self.pairs.len() - 1)
+    }
+
     /// One of two numbers by the condition, as an expression of the graph outside.
     fn chosen(&self, x: &Expr, y: &Expr) -> Option<Expr> {
         let condition = self.condition.as_ref()?;
@@ -484,8 +565,13 @@ enum Merged {
     Poison(Arc<str>),
 }
 
+/// Whether a tensor may stand for a truth value.
+pub(super) fn is_flag(t: &TensorRef) -> bool {
+    t.dtype() == DType::Bool && t.rank() == 0
+}
+
 /// Whether two values are one and the same.
-fn same(a: &PyValue, b: &PyValue) -> bool {
+pub(super) fn same(a: &PyValue, b: &PyValue) -> bool {
     match (a, b) {
         (PyValue::None, PyValue::None)
         | (PyValue::Ellipsis, PyValue::Ellipsis)

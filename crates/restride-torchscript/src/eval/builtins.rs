@@ -150,9 +150,8 @@ impl Evaluator<'_, '_> {
                     _ => return Err(Error::unsupported("a complex number from data")),
                 }
             }
-            "str" => PyValue::str(&self.text(&arg(0)?)),
+            "str" => self.text_value(&arg(0)?)?,
             "len" => self.length(&arg(0)?)?,
-            "print" | "warnings.warn" | "torch.warn" => PyValue::None,
             "range" => {
                 let n = args.iter().map(|v| self.known_int(v, "a bound of a range")).collect::<Result<Vec<_>>>()?;
                 let (start, end, step) = match n[..] {
@@ -214,6 +213,10 @@ impl Evaluator<'_, '_> {
                 let n = lists.iter().map(Vec::len).min().unwrap_or(0);
                 PyValue::list((0..n).map(|i| PyValue::tuple(lists.iter().map(|l| l[i].clone()).collect())).collect())
             }
+            "sorted" => match arg(0)? {
+                PyValue::List(l) => self.list_method(&l, path, &args[1..])?.unwrap_or(PyValue::None),
+                other => return Err(refused(format!("sorted of {}", other.kind()))),
+            },
             "reversed" => {
                 let mut items = self.unpacked(&arg(0)?)?;
                 items.reverse();
@@ -322,6 +325,9 @@ impl Evaluator<'_, '_> {
         if let Some(joined) = self.joined_rows(name, &args, &kwargs)? {
             return Ok(joined);
         }
+        if let ("__not__", [flag @ PyValue::Tensor(_)]) = (name, &args[..]) {
+            return self.unary_call("not_", flag.clone());
+        }
         let tensors = args.iter().chain(kwargs.iter().map(|k| &k.1)).any(PyValue::has_tensor);
         if !tensors || matches!(name, "__is__" | "__isnot__") {
             if let Some(value) = self.call_values(name, &args)? {
@@ -409,7 +415,8 @@ impl Evaluator<'_, '_> {
         }
         match (name, args) {
             ("dict", _) => self.call_path("dict", args.to_vec(), Vec::new()).map(Some),
-            ("add" | "add_" | "mul", [a, b]) if matches!(b, PyValue::List(_) | PyValue::Num(_)) => {
+            ("all" | "any", [_]) => self.call_values(name, args),
+            ("add" | "add_" | "mul" | "mul_", [a, b]) if matches!(b, PyValue::List(_) | PyValue::Num(_)) => {
                 self.other_operator(name, a.clone(), b.clone()).map(Some)
             }
             ("eq" | "ne", [a, b]) if matches!(b, PyValue::List(_)) => {
@@ -421,13 +428,14 @@ impl Evaluator<'_, '_> {
 
     /// A function of one number, in double precision also where data decide the number; `None` for another name.
     fn number_function(&mut self, name: &str, e: &Expr) -> Result<Option<Expr>> {
-        let known = numbers::unary(name, e)?;
-        if known.is_some() || !e.is_learnt() || !numbers::OF_FLOATS.iter().any(|f| f.0 == name) {
-            return Ok(known);
-        }
+        let by_tensor = numbers::BY_TENSORS.iter().find(|f| f.name == name);
+        let Some(function) = by_tensor.filter(|f| e.is_learnt() && (e.is_float() || f.of_integers)) else {
+            return numbers::unary(name, e);
+        };
         let x = self.rec.scalar_tensor(e, DType::F64)?;
-        let y = self.rec.tensor(&format!("aten.{name}.default"), vec![Arg::Value(x)])?;
-        self.rec.item(&y).map(Some)
+        let y = self.rec.tensor(function.operator, vec![Arg::Value(x)])?;
+        let made = self.rec.item(&y)?;
+        Ok(Some(if function.whole { numbers::to_int(&made)? } else { made }))
     }
 
     /// Functions of values without tensors, by TorchScript's names.
@@ -518,7 +526,7 @@ impl Evaluator<'_, '_> {
                 }
                 Some(PyValue::Num(out))
             }
-            ("add" | "sub" | "mul" | "div" | "eq" | "ne" | "lt" | "le" | "gt" | "ge", [a, b])
+            ("add" | "add_" | "sub" | "mul" | "mul_" | "div" | "eq" | "ne" | "lt" | "le" | "gt" | "ge", [a, b])
                 if !matches!((a, b), (PyValue::Num(_), PyValue::Num(_))) =>
             {
                 Some(self.other_operator(name, a.clone(), b.clone())?)

@@ -227,11 +227,18 @@ impl Evaluator<'_, '_> {
             ("add", PyValue::Tuple(x, _), PyValue::Tuple(y, _)) => {
                 return Ok(PyValue::tuple(x.iter().chain(y.iter()).cloned().collect()));
             }
-            ("mul" | "imul", PyValue::List(x), PyValue::Num(n)) | ("mul", PyValue::Num(n), PyValue::List(x)) => {
+            ("mul" | "imul" | "mul_", PyValue::List(x), PyValue::Num(n))
+            | ("mul", PyValue::Num(n), PyValue::List(x)) => {
                 let n = self.known_int(&PyValue::Num(n.clone()), "a number of copies")?.max(0) as usize;
                 let items = x.borrow().clone();
                 self.room(items.len().saturating_mul(n))?;
-                return Ok(PyValue::list(items.iter().cloned().cycle().take(items.len() * n).collect()));
+                let all: Vec<PyValue> = items.iter().cloned().cycle().take(items.len() * n).collect();
+                if op == "mul" {
+                    return Ok(PyValue::list(all));
+                }
+                self.note_list(x);
+                *x.borrow_mut() = all;
+                return Ok(PyValue::List(x.clone()));
             }
             ("mul", PyValue::Str(s), PyValue::Num(n)) => {
                 let n = self.known_int(&PyValue::Num(n.clone()), "a number of copies")?.max(0) as usize;
@@ -243,17 +250,7 @@ impl Evaluator<'_, '_> {
                     PyValue::Tuple(t, _) => t.to_vec(),
                     other => vec![other.clone()],
                 };
-                let mut next = args.iter();
-                let mut out = String::new();
-                let mut parts = s.split('%');
-                out.push_str(parts.next().unwrap_or_default());
-                for part in parts {
-                    let rest = part.trim_start_matches(|c: char| c.is_ascii_digit() || c == '.');
-                    let value = next.next().map(|v| self.text(v)).unwrap_or_default();
-                    out.push_str(&value);
-                    out.push_str(rest.get(1..).unwrap_or_default());
-                }
-                return Ok(PyValue::str(&out));
+                return self.percent_formatted(&s.clone(), &args);
             }
             ("lt" | "le" | "gt" | "ge", PyValue::Str(x), PyValue::Str(y)) => {
                 return Ok(PyValue::bool(match op {

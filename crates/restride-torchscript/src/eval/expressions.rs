@@ -14,6 +14,9 @@ pub(crate) fn refused(what: impl Into<String>) -> Error {
     Error::new(ErrorKind::Program, what)
 }
 
+/// Functions that print their arguments, which is not done.
+const PRINTS: [&str; 4] = ["print", "ops.prim.Print", "warnings.warn", "torch.warn"];
+
 impl Evaluator<'_, '_> {
     /// The value of an expression.
     pub(crate) fn expression(&mut self, env: &mut Env, ast: &Ast) -> Result<PyValue> {
@@ -183,6 +186,9 @@ impl Evaluator<'_, '_> {
         kwargs: Vec<(Arc<str>, PyValue)>,
     ) -> Result<PyValue> {
         self.step(1)?;
+        if matches!(&function, PyValue::Path(path) if PRINTS.contains(&&**path)) {
+            return Ok(PyValue::None);
+        }
         for value in args.iter().chain(kwargs.iter().map(|k| &k.1)) {
             if let PyValue::Poison(why) = value {
                 return Err(Error::unsupported(why.to_string()));
@@ -244,7 +250,7 @@ impl Evaluator<'_, '_> {
                 let value = self.expression(env, value)?;
                 self.annotated(ty, value)?
             }
-            ("uninitialized", [_]) => PyValue::Poison("a value that the code never sets".into()),
+            ("uninitialized", [_]) => PyValue::uninitialized(),
             ("isinstance", [(value, _), (ty, _)]) => {
                 let value = self.expression(env, value)?;
                 PyValue::bool(self.is_instance(&value, ty)?)
@@ -310,8 +316,29 @@ impl Evaluator<'_, '_> {
         }
     }
 
-    /// A value of a declared type: tensors become the numbers that they are declared as.
-    fn annotated(&mut self, ty: &Ast, value: PyValue) -> Result<PyValue> {
+    /// A value of a declared type: tensors become the numbers that they are declared as, also in tuples and lists.
+    pub(crate) fn annotated(&mut self, ty: &Ast, value: PyValue) -> Result<PyValue> {
+        if let AstKind::Index(base, inner) = &ty.kind {
+            return Ok(match (base.dotted().as_deref(), &inner.kind, &value) {
+                (Some("Optional"), _, _) => self.annotated(inner, value)?,
+                (Some("Tuple"), AstKind::Tuple(types), PyValue::Tuple(items, fields)) if types.len() == items.len() => {
+                    let items = types.iter().zip(items.iter());
+                    let items = items.map(|(ty, v)| self.annotated(ty, v.clone())).collect::<Result<Vec<_>>>()?;
+                    PyValue::Tuple(items.into(), fields.clone())
+                }
+                (Some("List"), _, PyValue::List(list)) => {
+                    let old = list.borrow().clone();
+                    let items: Vec<PyValue> =
+                        old.iter().map(|v| self.annotated(inner, v.clone())).collect::<Result<_>>()?;
+                    if !old.iter().zip(&items).all(|(a, b)| super::branches::same(a, b)) {
+                        self.note_list(list);
+                        *list.borrow_mut() = items;
+                    }
+                    value
+                }
+                _ => value,
+            });
+        }
         let PyValue::Tensor(t) = &value else { return Ok(value) };
         Ok(match ty.dotted().as_deref() {
             Some("int") => PyValue::Num(numbers::to_int(&self.rec.item(t)?)?),
@@ -436,6 +463,7 @@ impl Evaluator<'_, '_> {
                 super::branches::Truth::Known(b) => PyValue::bool(!b),
                 super::branches::Truth::Number(e) => PyValue::Num(numbers::not(&e)),
                 super::branches::Truth::Data(t) => {
+                    let t = self.rec.to_bool(&t)?;
                     PyValue::Tensor(self.rec.tensor("aten.logical_not.default", vec![restride_ir::Arg::Value(t)])?)
                 }
             });

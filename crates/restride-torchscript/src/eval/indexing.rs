@@ -45,14 +45,16 @@ impl Evaluator<'_, '_> {
             }
             (PyValue::Dict(d), _) => {
                 let key = PyKey::of(&index).ok_or_else(|| refused(format!("{} as a key", index.kind())))?;
-                let found = d.borrow().get(&key).cloned();
-                found.ok_or_else(|| refused(format!("KeyError: {}", self.text(&index))))
+                if let Some(found) = d.borrow().get(&key) {
+                    return Ok(found.clone());
+                }
+                let text = self.text(&index)?.unwrap_or_default();
+                Err(refused(format!("KeyError: {text}")))
             }
             (PyValue::Str(s), PyValue::Slice(slice)) => {
                 let chars = s.chars().map(|c| PyValue::str(&c.to_string())).collect();
-                let taken = self.sliced(chars, slice)?;
-                let text: String = taken.iter().map(|v| self.text(v)).collect();
-                Ok(PyValue::str(&text))
+                let taken = PyValue::list(self.sliced(chars, slice)?);
+                Ok(self.string_method("", "join", &[taken])?.unwrap_or(PyValue::None))
             }
             (PyValue::Str(s), _) => {
                 let chars: Vec<char> = s.chars().collect();

@@ -1,35 +1,40 @@
 //! Loops: unrolled where numbers decide, `while_loop` where data does.
 
 use super::branches::Truth;
+use super::carried::{CarriedShape, CarriedVariable};
 use super::{BlockEnd, Env, Evaluator};
 use crate::record::{RecordedBody, TensorRef};
 use crate::syntax::ast::{Ast, AstKind, Stmt};
 use crate::value::{ListRef, PyValue};
 use restride_ir::{Arg, DType, Dim, Error, Expr, ExprFn, Result};
+use std::collections::HashSet;
 use std::rc::Rc;
 use std::sync::Arc;
 
 impl Evaluator<'_, '_> {
     pub(super) fn while_statement(&mut self, env: &mut Env, condition: &Ast, body: &[Stmt]) -> Result<BlockEnd> {
         let source = env.source.clone();
+        let scope = Scope::of(env);
         loop {
             self.step(1)?;
             self.at(&source, condition.line);
             let value = self.expression(env, condition)?;
             match self.truth(value)? {
-                Truth::Known(false) => return Ok(BlockEnd::Next),
+                Truth::Known(false) => break,
                 Truth::Known(true) => {}
                 Truth::Number(_) | Truth::Data(_) => {
-                    self.data_loop(env, condition, body, None)?;
-                    return Ok(BlockEnd::Next);
+                    self.data_loop(env, &scope, condition, body, None)?;
+                    break;
                 }
             }
             match self.block(env, body)? {
                 BlockEnd::Next | BlockEnd::Continue => {}
-                BlockEnd::Break => return Ok(BlockEnd::Next),
+                BlockEnd::Break => break,
                 other => return Ok(other),
             }
         }
+        scope.leave(env);
+        Ok(BlockEnd::Next)
     }
 
     pub(super) fn for_statement(&mut self, env: &mut Env, target: &Ast, iter: &Ast, body: &[Stmt]) -> Result<BlockEnd> {
@@ -46,7 +51,7 @@ impl Evaluator<'_, '_> {
                 && e.is_learnt()
             {
                 let trips = e.clone();
-                self.data_loop(env, target, body, Some(trips))?;
+                self.data_loop(env, &Scope::of(env), target, body, Some(trips))?;
                 return Ok(BlockEnd::Next);
             }
             let n = self.known_int(&trips, "the number of iterations")?;
@@ -74,12 +79,12 @@ impl Evaluator<'_, '_> {
         Ok(BlockEnd::Next)
     }
 
-    /// A loop whose end depends on data. Variables that it assigns are carried as tensors; `at` is the condition, or with `trips`
-    /// the loop's variable.
-    fn data_loop(&mut self, env: &mut Env, at: &Ast, body: &[Stmt], trips: Option<Expr>) -> Result<()> {
+    /// A loop whose end depends on data. Variables of `scope` that it assigns are carried as tensors; `at` is the condition, or with
+    /// `trips` the loop's variable.
+    fn data_loop(&mut self, env: &mut Env, scope: &Scope, at: &Ast, body: &[Stmt], trips: Option<Expr>) -> Result<()> {
         let mut names: Vec<Arc<str>> = Vec::new();
         assigned(body, &mut names);
-        names.retain(|n| env.vars.contains_key(n));
+        names.retain(|n| env.vars.contains_key(n) && scope.has(n));
         if trips.is_none() {
             // A condition variable is one of them.
             if let AstKind::Name(n) = &at.kind
@@ -88,29 +93,21 @@ impl Evaluator<'_, '_> {
                 return Err(Error::unsupported("a loop on data whose condition it never changes"));
             }
         }
-        let mut carried: Vec<(Arc<str>, CarriedKind)> = Vec::new();
+        let mut carried: Vec<CarriedVariable> = Vec::new();
         let mut initial: Vec<TensorRef> = Vec::new();
         for name in names {
             let value = env.vars[&name].clone();
-            let (kind, tensor) = match &value {
-                PyValue::Tensor(t) => (CarriedKind::Tensor, t.clone()),
-                PyValue::Num(e) => {
-                    let dtype = super::numbers::dtype_of(e);
-                    (CarriedKind::Number, self.rec.scalar_tensor(e, dtype)?)
-                }
-                other => {
-                    return Err(Error::unsupported(format!(
-                        "a loop whose end depends on data assigns {name}, which is {}",
-                        other.kind()
-                    )));
-                }
-            };
-            carried.push((name, kind));
-            initial.push(tensor);
+            // Nothing reads it before the loop sets it.
+            if matches!(value, PyValue::Poison(_)) && !value.is_uninitialized() {
+                continue;
+            }
+            let first = initial.len();
+            let shape = self.carried_shape(&value, &mut initial)?;
+            carried.push(CarriedVariable { name, shape, first });
         }
         if let Some(trips) = trips {
             initial.push(self.rec.scalar_tensor(&Expr::Int(0), DType::I64)?);
-            let code = CountedLoop { target: at, body, trips };
+            let code = CountedLoop { scope, target: at, body, trips };
             return self.counted_loop(env, &code, carried, initial);
         }
         // The condition.
@@ -129,9 +126,21 @@ impl Evaluator<'_, '_> {
         let inputs: Vec<TensorRef> = initial.iter().map(|t| self.rec.carried(t)).collect();
         let outcome = self.loop_body(env, body, &carried, &inputs, None, &[]);
         let left = self.rec.leave();
-        let outputs = outcome?.outputs;
-        let results = self.rec.while_loop((condition, flag), (left, outputs), &initial)?;
+        let outcome = outcome?;
+        if self.set_before(env, &outcome)? {
+            return self.data_loop(env, scope, at, body, None);
+        }
+        let results = self.rec.while_loop((condition, flag), (left, outcome.outputs), &initial)?;
         self.loop_results(env, &carried, &results)
+    }
+
+    /// Gives variables that the code has not initialized before a loop values of the types that an iteration sets; false if there are none.
+    fn set_before(&mut self, env: &mut Env, outcome: &LoopOutcome) -> Result<bool> {
+        for (name, value) in &outcome.set {
+            let value = self.placeholder(name, value)?;
+            env.vars.insert(name.clone(), value);
+        }
+        Ok(!outcome.set.is_empty())
     }
 
     /// A `for` whose number of iterations data decides. `initial` are the carried tensors and the counter.
@@ -139,10 +148,14 @@ impl Evaluator<'_, '_> {
         &mut self,
         env: &mut Env,
         code: &CountedLoop<'_>,
-        carried: Vec<(Arc<str>, CarriedKind)>,
+        carried: Vec<CarriedVariable>,
         mut initial: Vec<TensorRef>,
     ) -> Result<()> {
         let (mut left, mut outcome) = self.counted_body(env, code, &carried, &initial, &[])?;
+        if self.set_before(env, &outcome)? {
+            return self.data_loop(env, code.scope, code.target, code.body, Some(code.trips.clone()));
+        }
+        let leaves = initial.len() - 1;
         let growing = outcome.growing;
         if !growing.is_empty() {
             // Once more, with room for the rows of all iterations.
@@ -179,7 +192,7 @@ impl Evaluator<'_, '_> {
         let condition = self.rec.leave();
         let results = self.rec.while_loop((condition, flag?), (left, outcome.outputs), &initial)?;
         self.loop_results(env, &carried, &results)?;
-        for (list, rows) in growing.iter().filter_map(Growing::list).zip(&results[carried.len()..]) {
+        for (list, rows) in growing.iter().filter_map(Growing::list).zip(&results[leaves..]) {
             self.note_list(list);
             list.borrow_mut().push(PyValue::Rows(rows.clone()));
         }
@@ -190,7 +203,7 @@ impl Evaluator<'_, '_> {
         &mut self,
         env: &Env,
         code: &CountedLoop<'_>,
-        carried: &[(Arc<str>, CarriedKind)],
+        carried: &[CarriedVariable],
         initial: &[TensorRef],
         growing: &[Growing],
     ) -> Result<(RecordedBody, LoopOutcome)> {
@@ -208,38 +221,22 @@ impl Evaluator<'_, '_> {
     }
 
     /// Variables after a loop.
-    fn loop_results(
-        &mut self,
-        env: &mut Env,
-        carried: &[(Arc<str>, CarriedKind)],
-        results: &[TensorRef],
-    ) -> Result<()> {
-        for ((name, kind), t) in carried.iter().zip(results) {
-            let value = match kind {
-                CarriedKind::Tensor => PyValue::Tensor(t.clone()),
-                CarriedKind::Number => PyValue::Num(self.rec.item(t)?),
-            };
-            env.vars.insert(name.clone(), value);
+    fn loop_results(&mut self, env: &mut Env, carried: &[CarriedVariable], results: &[TensorRef]) -> Result<()> {
+        for variable in carried {
+            let mut tensors = results[variable.first..].iter().cloned();
+            let value = self.carried_value(&variable.shape, &mut tensors, true)?;
+            env.vars.insert(variable.name.clone(), value);
         }
         Ok(())
     }
 
-    fn inside(
-        &mut self,
-        env: &Env,
-        carried: &[(Arc<str>, CarriedKind)],
-        inputs: &[TensorRef],
-        numbers: bool,
-    ) -> Result<Env> {
+    fn inside(&mut self, env: &Env, carried: &[CarriedVariable], inputs: &[TensorRef], numbers: bool) -> Result<Env> {
         let mut inside = Env { vars: env.vars.clone(), source: env.source.clone() };
-        for ((name, kind), t) in carried.iter().zip(inputs) {
-            let value = match kind {
-                CarriedKind::Tensor => PyValue::Tensor(t.clone()),
-                CarriedKind::Number if numbers => PyValue::Num(self.rec.item(t)?),
-                // A condition on a number is one on its tensor.
-                CarriedKind::Number => PyValue::Tensor(t.clone()),
-            };
-            inside.vars.insert(name.clone(), value);
+        for variable in carried {
+            let mut tensors = inputs[variable.first..].iter().cloned();
+            // A condition on a number is one on its tensor.
+            let value = self.carried_value(&variable.shape, &mut tensors, numbers)?;
+            inside.vars.insert(variable.name.clone(), value);
         }
         Ok(inside)
     }
@@ -250,7 +247,7 @@ impl Evaluator<'_, '_> {
         &mut self,
         env: &Env,
         body: &[Stmt],
-        carried: &[(Arc<str>, CarriedKind)],
+        carried: &[CarriedVariable],
         inputs: &[TensorRef],
         target: Option<&Ast>,
         growing: &[Growing],
@@ -261,7 +258,9 @@ impl Evaluator<'_, '_> {
         if let (Some(target), Some(counter)) = (target, &counter) {
             let i = self.rec.item(counter)?;
             self.assign(&mut inside, target, PyValue::Num(i.clone()))?;
-            let mut list_input = carried.len();
+            // The counter and room for the rows of lists come behind what variables are.
+            let lists = growing.iter().filter(|g| g.list().is_some()).count();
+            let mut list_input = inputs.len() - 1 - lists;
             for grown in growing {
                 let k = match &grown.place {
                     GrowingPlace::Variable(k) => *k,
@@ -276,7 +275,9 @@ impl Evaluator<'_, '_> {
                 let before = self.rec.tensor("aten.slice.Tensor", args)?;
                 match &grown.place {
                     GrowingPlace::Variable(k) => {
-                        inside.vars.insert(carried[*k].0.clone(), PyValue::Tensor(before.clone()));
+                        if let Some(variable) = carried.iter().find(|v| v.first == *k && v.is_tensor()) {
+                            inside.vars.insert(variable.name.clone(), PyValue::Tensor(before.clone()));
+                        }
                     }
                     GrowingPlace::List(list) => list.borrow_mut().push(PyValue::Rows(before.clone())),
                 }
@@ -300,43 +301,9 @@ impl Evaluator<'_, '_> {
             };
             appended.push((list, item));
         }
-        for (k, ((name, kind), input)) in carried.iter().zip(inputs).enumerate() {
-            let value = inside.vars.get(name).cloned().unwrap_or(PyValue::None);
-            let grown = growing.iter().position(|g| matches!(g.place, GrowingPlace::Variable(at) if at == k));
-            let out = match (kind, value) {
-                (CarriedKind::Tensor, PyValue::Tensor(t)) => match (grown, &counter) {
-                    (Some(g), Some(counter)) => {
-                        let row = self.rec.appended(&t, &rows[g].before);
-                        let row = row.ok_or_else(|| Error::invalid(format!("{name} does not grow as before")))?;
-                        self.with_row(&rows[g].input, &growing[g], counter, &row)?
-                    }
-                    (None, Some(_)) => match self.grows(&t, input)? {
-                        Some(mut found) => {
-                            found.place = GrowingPlace::Variable(k);
-                            outcome.growing.push(found);
-                            input.clone()
-                        }
-                        None => t,
-                    },
-                    _ => t,
-                },
-                (CarriedKind::Number, PyValue::Num(e)) => self.rec.scalar_tensor(&e, input.dtype())?,
-                (CarriedKind::Number, PyValue::Tensor(t)) => t,
-                (_, other) => {
-                    return Err(Error::unsupported(format!(
-                        "a loop whose end depends on data turns {name} into {}",
-                        other.kind()
-                    )));
-                }
-            };
-            let (have, want) = (out.ty(), input.ty());
-            if have.rank() != want.rank() || have.layout.sizes.iter().zip(&want.layout.sizes).any(|(a, b)| a != b) {
-                return Err(Error::unsupported(format!(
-                    "a loop that runs as often as data decides changes the sizes of {name} in each iteration: {want} becomes {have}"
-                ))
-                .help("a `for` may add one row with torch.cat([tensor, row]) to a tensor, or append one tensor to a list"));
-            }
-            outcome.outputs.push(out);
+        for variable in carried {
+            let value = inside.vars.get(&variable.name).cloned().unwrap_or(PyValue::None);
+            self.left_variable(variable, &value, (inputs, counter.as_ref()), (growing, &rows), &mut outcome)?;
         }
         for (list, item) in &appended {
             let known = growing.iter().position(|g| g.list().is_some_and(|l| Rc::ptr_eq(l, list)));
@@ -368,6 +335,57 @@ impl Evaluator<'_, '_> {
             outcome.outputs.push(self.rec.tensor("aten.add.Scalar", one)?);
         }
         Ok(outcome)
+    }
+
+    /// Adds what an iteration leaves in a variable to the outcome.
+    fn left_variable(
+        &mut self,
+        variable: &CarriedVariable,
+        value: &PyValue,
+        (inputs, counter): (&[TensorRef], Option<&TensorRef>),
+        (growing, rows): (&[Growing], &[GrowingRows]),
+        outcome: &mut LoopOutcome,
+    ) -> Result<()> {
+        let (name, k) = (&variable.name, variable.first);
+        if let CarriedShape::Fixed(old) = &variable.shape
+            && old.is_uninitialized()
+            && !value.is_uninitialized()
+        {
+            outcome.set.push((name.clone(), value.clone()));
+            return Ok(());
+        }
+        let grown = growing.iter().position(|g| matches!(g.place, GrowingPlace::Variable(at) if at == k));
+        match (&variable.shape, value, counter) {
+            (CarriedShape::Tensor, PyValue::Tensor(t), Some(counter)) => {
+                let out = match grown {
+                    Some(g) => {
+                        let row = self.rec.appended(t, &rows[g].before);
+                        let row = row.ok_or_else(|| Error::invalid(format!("{name} does not grow as before")))?;
+                        self.with_row(&rows[g].input, &growing[g], counter, &row)?
+                    }
+                    None => match self.grows(t, &inputs[k])? {
+                        Some(mut found) => {
+                            found.place = GrowingPlace::Variable(k);
+                            outcome.growing.push(found);
+                            inputs[k].clone()
+                        }
+                        None => t.clone(),
+                    },
+                };
+                outcome.outputs.push(out);
+            }
+            _ => self.left_tensors(name, &variable.shape, value, inputs, &mut outcome.outputs)?,
+        }
+        for (out, input) in outcome.outputs[k..].iter().zip(&inputs[k..]) {
+            let (have, want) = (out.ty(), input.ty());
+            if have.rank() != want.rank() || have.layout.sizes.iter().zip(&want.layout.sizes).any(|(a, b)| a != b) {
+                return Err(Error::unsupported(format!(
+                    "a loop that runs as often as data decides changes the sizes of {name} in each iteration: {want} becomes {have}"
+                ))
+                .help("a `for` may add one row with torch.cat([tensor, row]) to a tensor, or append one tensor to a list"));
+            }
+        }
+        Ok(())
     }
 
     /// How an iteration adds a row to a tensor, if that is what it does.
@@ -407,8 +425,27 @@ impl Evaluator<'_, '_> {
     }
 }
 
+/// The variables before a loop: what its body assigns besides is not read after it.
+struct Scope(HashSet<Arc<str>>);
+
+impl Scope {
+    fn of(env: &Env) -> Scope {
+        Scope(env.vars.keys().cloned().collect())
+    }
+
+    fn has(&self, name: &Arc<str>) -> bool {
+        self.0.contains(name)
+    }
+
+    /// Forgets the variables of the loop alone.
+    fn leave(self, env: &mut Env) {
+        env.vars.retain(|name, _| self.has(name));
+    }
+}
+
 /// A `for` whose number of iterations data decides.
 struct CountedLoop<'a> {
+    scope: &'a Scope,
     target: &'a Ast,
     body: &'a [Stmt],
     trips: Expr,
@@ -452,13 +489,8 @@ struct LoopOutcome {
     outputs: Vec<TensorRef>,
     /// Tensors and lists that grow, which the inputs have no room for.
     growing: Vec<Growing>,
-}
-
-/// How a carried variable is seen by the code.
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum CarriedKind {
-    Tensor,
-    Number,
+    /// Variables that the code has not initialized before the loop, with what the iteration sets.
+    set: Vec<(Arc<str>, PyValue)>,
 }
 
 /// Names that statements assign.

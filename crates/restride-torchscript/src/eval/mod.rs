@@ -6,6 +6,7 @@
 mod bodies;
 mod branches;
 mod builtins;
+mod carried;
 mod collections;
 pub(crate) mod dispatch;
 mod expressions;
@@ -21,6 +22,7 @@ mod names;
 pub(crate) mod numbers;
 mod prims;
 mod statements;
+mod string_methods;
 mod strings;
 mod upgraders;
 

@@ -208,8 +208,8 @@ fn python_mod(a: i64, b: i64) -> i64 {
     if r != 0 && (r < 0) != (b < 0) { r + b } else { r }
 }
 
-/// Functions of floats, by names that operators of tensors have too.
-pub const OF_FLOATS: &[(&str, fn(f64) -> f64)] = &[
+/// Functions of floats.
+const OF_FLOATS: &[(&str, fn(f64) -> f64)] = &[
     ("exp", f64::exp),
     ("log", f64::ln),
     ("log2", f64::log2),
@@ -225,6 +225,61 @@ pub const OF_FLOATS: &[(&str, fn(f64) -> f64)] = &[
     ("sinh", f64::sinh),
     ("cosh", f64::cosh),
     ("tanh", f64::tanh),
+    ("asinh", f64::asinh),
+    ("acosh", f64::acosh),
+    ("atanh", f64::atanh),
+    ("fabs", f64::abs),
+];
+
+/// A function of numbers from data that an operator computes on a tensor of one float.
+pub(crate) struct NumberByTensor {
+    /// Its name.
+    pub name: &'static str,
+    /// The operator.
+    pub operator: &'static str,
+    /// Whether the operator's result is made an integer.
+    pub whole: bool,
+    /// Whether the operator is called for integers, too.
+    pub of_integers: bool,
+}
+
+const fn by_tensor(name: &'static str, operator: &'static str) -> NumberByTensor {
+    NumberByTensor { name, operator, whole: false, of_integers: true }
+}
+
+/// Functions that expressions do not have, or that a file cannot compute.
+pub(crate) const BY_TENSORS: &[NumberByTensor] = &[
+    by_tensor("exp", "aten.exp.default"),
+    by_tensor("log", "aten.log.default"),
+    by_tensor("log2", "aten.log2.default"),
+    by_tensor("log10", "aten.log10.default"),
+    by_tensor("log1p", "aten.log1p.default"),
+    by_tensor("expm1", "aten.expm1.default"),
+    by_tensor("sin", "aten.sin.default"),
+    by_tensor("cos", "aten.cos.default"),
+    by_tensor("tan", "aten.tan.default"),
+    by_tensor("asin", "aten.asin.default"),
+    by_tensor("acos", "aten.acos.default"),
+    by_tensor("atan", "aten.atan.default"),
+    by_tensor("sinh", "aten.sinh.default"),
+    by_tensor("cosh", "aten.cosh.default"),
+    by_tensor("tanh", "aten.tanh.default"),
+    by_tensor("asinh", "aten.asinh.default"),
+    by_tensor("acosh", "aten.acosh.default"),
+    by_tensor("atanh", "aten.atanh.default"),
+    by_tensor("fabs", "aten.abs.default"),
+    by_tensor("erf", "aten.erf.default"),
+    by_tensor("erfc", "aten.erfc.default"),
+    by_tensor("lgamma", "aten.lgamma.default"),
+    by_tensor("degrees", "aten.rad2deg.default"),
+    by_tensor("radians", "aten.deg2rad.default"),
+    by_tensor("sqrt", "aten.sqrt.default"),
+    by_tensor("round", "aten.round.default"),
+    by_tensor("isnan", "aten.isnan.default"),
+    by_tensor("isinf", "aten.isinf.default"),
+    by_tensor("isfinite", "aten.isfinite.default"),
+    NumberByTensor { name: "floor", operator: "aten.floor.default", whole: true, of_integers: false },
+    NumberByTensor { name: "ceil", operator: "aten.ceil.default", whole: true, of_integers: false },
 ];
 
 /// A function of one number; `None` for another name.

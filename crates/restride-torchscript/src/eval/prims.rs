@@ -75,11 +75,10 @@ impl Evaluator<'_, '_> {
             "index" => PyValue::None,
             "type" => PyValue::str("cpu"),
             "value" | "name" => arg(0)?,
-            "Print" => PyValue::None,
             "profile" | "BailOut" => arg(0)?,
             "AutogradAllNonZero" | "AutogradAllZero" => PyValue::bool(false),
             "RaiseException" => {
-                let message = self.text(&arg(0)?);
+                let message = self.text(&arg(0)?)?.unwrap_or_default();
                 return Err(refused(format!("the code raises: {message}")));
             }
             _ => return Err(Error::unsupported(format!("the TorchScript operator prim::{name}"))),

@@ -92,7 +92,7 @@ impl Recorder<'_> {
                 .sizes
                 .iter()
                 .zip(&b.layout.sizes)
-                .map(|(n, m)| match n == m && self.learnt_outside(n) {
+                .map(|(n, m)| match n == m && self.known_here(n) {
                     true => n.clone(),
                     false => self.symbol("u", Some(0), None),
                 })
@@ -126,8 +126,8 @@ impl Recorder<'_> {
         Ok(made)
     }
 
-    /// Whether a size is a number of the graph outside.
-    fn learnt_outside(&self, size: &Expr) -> bool {
+    /// Whether a size is known in the graph under construction.
+    pub fn known_here(&self, size: &Expr) -> bool {
         self.learnt_in(size, self.frames.len())
     }
 
