@@ -182,6 +182,38 @@ class Decisions(torch.nn.Module):
         return self.decided(x), self.first(x), numbers, (k, odd, at, any(flags), all(flags)), x * best
 
 
+class Picked(torch.nn.Module):
+    """Lists that branches on data extend or make, and writes to what such branches give."""
+
+    def halves(self, row: torch.Tensor, up: bool):
+        parts = [row[i] for i in range(row.size(0))] if up else [row.sum(), row.mean(), row.max()]
+        return parts[0] + parts[-1]
+
+    def forward(self, x: torch.Tensor):
+        order = x.sum(1).argsort(descending=True)
+        kept: list[torch.Tensor] = []
+        near = torch.zeros(x.size(0), dtype=torch.bool)
+        marks = torch.zeros(x.size(0))
+        for i in range(x.size(0)):
+            at = order[i]
+            if near[at]:
+                continue
+            kept.append(at)
+            near = near | ((x - x[at]).abs().sum(1) < 10)
+            if x[at].sum() > 0:
+                marks[i] = 1.0
+        total = torch.zeros(3)
+        if len(kept) > 1:
+            total = total + x[0]
+        total[0] = 5.0
+        rows = torch.stack(kept)
+        sums = torch.zeros(3)
+        for i in range(len(kept)):
+            sums = sums + x[kept[0]] * i
+        sums[1] = 7.0
+        return rows, x[rows], marks, total, sums, self.halves(x[0], bool(x.sum() > 0)), len(kept)
+
+
 class Texts(torch.nn.Module):
     """Lists that change in place, and texts as TorchScript prints them, which choose entries of a dictionary."""
 
@@ -383,6 +415,7 @@ def growing():
 def decisions():
     x = torch.arange(-8.0, 4.0).reshape(4, 3)
     archive("scripted_decisions", torch.jit.script(Decisions()), (x,))
+    archive("scripted_picked", torch.jit.script(Picked()), (x,))
     archive("scripted_texts", torch.jit.script(Texts()), (x,))
 
 

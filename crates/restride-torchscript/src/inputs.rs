@@ -8,7 +8,6 @@ use indexmap::IndexMap;
 use restride_ir::{Arg, Error, ErrorKind, Expr, InputKind, Result, Scalar, Symbol, TensorType, Type};
 use restride_pt2::pytree::{Container, TreeSpec};
 use restride_tensor::{Layout, by_stride};
-use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::rc::Rc;
 use std::sync::Arc;
@@ -271,7 +270,7 @@ impl Leaves<'_, '_, '_, '_> {
                     specs.push(spec);
                     keys.push(restride_pt2::pytree::Value::String(key.to_string()));
                 }
-                (PyValue::Dict(Rc::new(RefCell::new(out))), TreeSpec::Node(Container::Dict(keys), specs))
+                (PyValue::Dict(Rc::new(crate::value::Shared::new(out))), TreeSpec::Node(Container::Dict(keys), specs))
             }
         })
     }

@@ -1,18 +1,63 @@
 //! Values of the evaluated code.
 
+use crate::eval::VariableEnds;
 use crate::record::TensorRef;
 use crate::source::SourceText;
 use crate::syntax::ast::FunctionDef;
 use indexmap::IndexMap;
 use restride_ir::{DType, Expr, MemoryFormat};
-use std::cell::RefCell;
+use std::cell::{Cell, OnceCell, RefCell};
 use std::rc::Rc;
 use std::sync::Arc;
 
 /// A list, shared by all variables that hold it.
-pub type ListRef = Rc<RefCell<Vec<PyValue>>>;
+pub type ListRef = Rc<Shared<Vec<PyValue>>>;
 /// A dictionary, likewise.
-pub type DictRef = Rc<RefCell<IndexMap<PyKey, PyValue>>>;
+pub type DictRef = Rc<Shared<IndexMap<PyKey, PyValue>>>;
+
+thread_local! {
+    static MADE: Cell<u64> = const { Cell::new(0) };
+}
+
+/// Contents that several variables share, with a number that tells what was made later.
+pub struct Shared<T> {
+    made: u64,
+    content: RefCell<T>,
+}
+
+impl<T> Shared<T> {
+    /// New contents.
+    pub fn new(content: T) -> Shared<T> {
+        Shared { made: moment(), content: RefCell::new(content) }
+    }
+
+    /// Whether it was made at a moment or later.
+    pub fn is_made_since(&self, moment: u64) -> bool {
+        self.made >= moment
+    }
+}
+
+impl<T: Default> Default for Shared<T> {
+    fn default() -> Self {
+        Shared::new(T::default())
+    }
+}
+
+impl<T> std::ops::Deref for Shared<T> {
+    type Target = RefCell<T>;
+
+    fn deref(&self) -> &RefCell<T> {
+        &self.content
+    }
+}
+
+/// A number larger than those of all contents so far.
+pub fn moment() -> u64 {
+    MADE.with(|m| {
+        m.set(m.get() + 1);
+        m.get()
+    })
+}
 
 /// A value.
 #[derive(Clone)]
@@ -79,7 +124,7 @@ pub struct PyObject {
     /// Its path in the module tree, for modules.
     pub path: RefCell<Option<Arc<str>>>,
     /// Its attributes.
-    pub attributes: RefCell<IndexMap<Arc<str>, PyValue>>,
+    pub attributes: Shared<IndexMap<Arc<str>, PyValue>>,
 }
 
 /// A function with the source that it is in.
@@ -88,6 +133,15 @@ pub struct CodeFunction {
     pub def: Rc<FunctionDef>,
     /// Where it is.
     pub source: Arc<SourceText>,
+    /// Where its variables end, once it was called.
+    pub(crate) ends: OnceCell<Rc<VariableEnds>>,
+}
+
+impl CodeFunction {
+    /// A function.
+    pub fn new(def: Rc<FunctionDef>, source: Arc<SourceText>) -> CodeFunction {
+        CodeFunction { def, source, ends: OnceCell::new() }
+    }
 }
 
 /// A key of a dictionary.
@@ -139,7 +193,7 @@ impl PyValue {
 
     /// A list.
     pub fn list(items: Vec<PyValue>) -> PyValue {
-        PyValue::List(Rc::new(RefCell::new(items)))
+        PyValue::List(Rc::new(Shared::new(items)))
     }
 
     /// A tuple.

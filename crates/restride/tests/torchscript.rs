@@ -108,14 +108,14 @@ fn traces_run_as_pytorch_runs_them() {
 #[test]
 fn scripted_code_runs_as_pytorch_runs_it() {
     let names = ["scripted_code", "scripted_state", "scripted_found", "scripted_growing"];
-    for name in names.into_iter().chain(["scripted_decisions", "scripted_texts"]) {
+    for name in names.into_iter().chain(["scripted_decisions", "scripted_picked", "scripted_texts"]) {
         holds(name, &format!("{name}.pt"), "");
     }
 }
 
 #[test]
 fn files_give_numbers_from_data_to_bodies() {
-    for name in ["scripted_code", "scripted_decisions", "scripted_texts"] {
+    for name in ["scripted_code", "scripted_decisions", "scripted_picked", "scripted_texts"] {
         let functional = holds(name, &format!("{name}.pt"), "");
         let bytes = restride_pt2::export::export_bytes(&functional).unwrap_or_else(|e| panic!("{name}: {e}"));
         let bytes = restride_tensor::Bytes::copy_of(&bytes);
@@ -178,9 +178,21 @@ fn loops_on_data_that_no_program_has_are_refused() {
     let ragged = "    y = []\n    for i in range(n.item()):\n        y.append(x[:i])\n    return torch.cat(y)\n";
     let e = refusal_of_loop(ragged);
     assert!(e.what.contains("of which each has a size of its own"), "{e}");
-    let read = "    y = []\n    for i in range(n.item()):\n        y.append(x)\n    return y[0]\n";
+    let read = "    y = []\n    for i in range(n.item()):\n        y.append(x)\n    return y[1:]\n";
     let e = refusal_of_loop(read);
     assert!(e.what.contains("as often as data decides") && e.help.is_some(), "{e}");
+    for shares in [
+        "    y = x\n    for i in range(n.item()):\n        y = y + 1\n    y.add_(1)\n    return x, y\n",
+        "    y = x\n    for i in range(n.item()):\n        y = y + 1\n    x.add_(1)\n    return x, y\n",
+        "    y = x\n    for i in range(n.item()):\n        y.add_(1)\n        y = y * 2\n    return x, y\n",
+        "    y = []\n    for i in range(n.item()):\n        y.append(x[0])\n    x.add_(1)\n    return torch.stack(y)\n",
+    ] {
+        let e = refusal_of_loop(shares);
+        assert!(e.what.contains("shares memory with another one only if data decides so"), "{shares}: {e}");
+    }
+    let writes = "    y = []\n    for i in range(n.item()):\n        x.add_(1)\n        y.append(x)\n    return torch.stack(y)\n";
+    let e = refusal_of_loop(writes);
+    assert!(e.what.contains("appends a tensor to a list and writes into its memory"), "{e}");
     let sizes = "    return x + x[x > 0]\n";
     let e = refusal_of_loop(sizes);
     assert!(e.what.contains("where data decides the sizes written `?`"), "{e}");

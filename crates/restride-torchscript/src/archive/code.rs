@@ -68,7 +68,7 @@ impl ArchiveCode {
                     file.classes.insert(def.name.clone(), Rc::new(info));
                 }
                 StmtKind::Def(def) => {
-                    let function = CodeFunction { def: def.clone(), source: source.clone() };
+                    let function = CodeFunction::new(def.clone(), source.clone());
                     file.functions.insert(def.name.clone(), Rc::new(function));
                 }
                 _ => {}
@@ -94,7 +94,7 @@ pub(crate) fn class_info(name: Arc<str>, base: Option<Arc<str>>, body: &[Stmt], 
     for stmt in body {
         match &stmt.kind {
             StmtKind::Def(def) => {
-                let function = CodeFunction { def: def.clone(), source: source.clone() };
+                let function = CodeFunction::new(def.clone(), source.clone());
                 info.methods.insert(def.name.clone(), Rc::new(function));
             }
             StmtKind::Annotated(target, _, value) => {

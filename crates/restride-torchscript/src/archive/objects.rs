@@ -148,7 +148,7 @@ impl<'p> ArchiveObjects<'p> {
                     let name = if let PyKey::Str(s) = &key { s.to_string() } else { "item".into() };
                     out.insert(key, self.value(rec, *v, &join(&name), depth + 1)?);
                 }
-                PyValue::Dict(Rc::new(RefCell::new(out)))
+                PyValue::Dict(Rc::new(crate::value::Shared::new(out)))
             }
             PickleObject::Size(sizes) => PyValue::list(sizes.iter().map(|i| PyValue::int(*i)).collect()),
             PickleObject::Device(..) => PyValue::Device("cpu".into()),
@@ -168,7 +168,7 @@ impl<'p> ArchiveObjects<'p> {
                 let object = Rc::new(PyObject {
                     class: class.clone(),
                     path: RefCell::new(Some(path.into())),
-                    attributes: RefCell::default(),
+                    attributes: Default::default(),
                 });
                 let value = PyValue::Object(object.clone());
                 self.made.insert(id, value.clone());

@@ -75,13 +75,13 @@ fn copy(value: &PyValue) -> PyValue {
             PyValue::Object(Rc::new(PyObject {
                 class: o.class.clone(),
                 path: Default::default(),
-                attributes: std::cell::RefCell::new(attributes),
+                attributes: crate::value::Shared::new(attributes),
             }))
         }
         PyValue::List(l) => PyValue::list(l.borrow().iter().map(copy).collect()),
         PyValue::Dict(d) => {
             let d = d.borrow().iter().map(|(k, v)| (k.clone(), copy(v))).collect();
-            PyValue::Dict(Rc::new(std::cell::RefCell::new(d)))
+            PyValue::Dict(Rc::new(crate::value::Shared::new(d)))
         }
         other => other.clone(),
     }
@@ -197,7 +197,7 @@ fn rebuilt(like: &PyValue, parts: Vec<PyValue>) -> PyValue {
     match like {
         PyValue::Dict(d) => {
             let items = d.borrow().keys().cloned().zip(parts).collect();
-            PyValue::Dict(Rc::new(std::cell::RefCell::new(items)))
+            PyValue::Dict(Rc::new(crate::value::Shared::new(items)))
         }
         PyValue::Tuple(_, fields) => PyValue::Tuple(parts.into(), fields.clone()),
         _ => PyValue::list(parts),

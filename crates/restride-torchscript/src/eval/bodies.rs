@@ -87,7 +87,9 @@ impl Evaluator<'_, '_> {
             Some(site) => site.source.clone(),
             None => crate::source::SourceText::new("text", ""),
         };
-        Env { vars: vars.into_iter().map(|(n, v)| (Arc::from(n), v)).collect(), source }
+        let mut env = Env::new(source);
+        env.vars = vars.into_iter().map(|(n, v)| (Arc::from(n), v)).collect();
+        env
     }
 
     fn line(&self) -> u32 {

@@ -5,7 +5,6 @@ use super::{Evaluator, numbers};
 use crate::value::{PyKey, PyValue};
 use indexmap::IndexMap;
 use restride_ir::{Arg, DType, Error, ErrorKind, Expr, Result};
-use std::cell::RefCell;
 use std::rc::Rc;
 use std::sync::Arc;
 
@@ -196,7 +195,7 @@ impl Evaluator<'_, '_> {
                 for (k, v) in kwargs {
                     out.insert(PyKey::Str(k.clone()), v.clone());
                 }
-                PyValue::Dict(Rc::new(RefCell::new(out)))
+                PyValue::Dict(Rc::new(crate::value::Shared::new(out)))
             }
             "enumerate" => {
                 let items = self.unpacked(&arg(0)?)?;

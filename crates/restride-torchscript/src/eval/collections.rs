@@ -6,7 +6,6 @@ use super::indexing::position;
 use super::{Evaluator, MAX_ITEMS, numbers};
 use crate::value::{DictRef, ListRef, PyKey, PyValue};
 use restride_ir::{Error, ErrorKind, Expr, Result, sort_indices};
-use std::cell::RefCell;
 use std::rc::Rc;
 
 impl Evaluator<'_, '_> {
@@ -199,7 +198,7 @@ impl Evaluator<'_, '_> {
                 dict.borrow_mut().extend(more);
                 PyValue::None
             }
-            "copy" => PyValue::Dict(Rc::new(RefCell::new(dict.borrow().clone()))),
+            "copy" => PyValue::Dict(Rc::new(crate::value::Shared::new(dict.borrow().clone()))),
             _ => return Ok(None),
         }))
     }

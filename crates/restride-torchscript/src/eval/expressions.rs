@@ -53,7 +53,7 @@ impl Evaluator<'_, '_> {
                         PyKey::of(&key).ok_or_else(|| refused(format!("{} as a dictionary's key", key.kind())))?;
                     out.insert(key, self.expression(env, v)?);
                 }
-                Ok(PyValue::Dict(Rc::new(RefCell::new(out))))
+                Ok(PyValue::Dict(Rc::new(crate::value::Shared::new(out))))
             }
             AstKind::Binary(op, a, b) => {
                 let a = self.expression(env, a)?;
@@ -86,7 +86,7 @@ impl Evaluator<'_, '_> {
             AstKind::Comprehension(body, target, iter, condition) => {
                 let over = self.expression(env, iter)?;
                 let mut out = Vec::new();
-                let mut inside = Env { vars: env.vars.clone(), source: env.source.clone() };
+                let mut inside = env.inside();
                 for item in self.unpacked(&over)? {
                     self.step(1)?;
                     self.assign(&mut inside, target, item)?;
@@ -240,7 +240,7 @@ impl Evaluator<'_, '_> {
 
     /// An object without attributes.
     pub(crate) fn new_object(&self, class: &Arc<str>) -> Rc<PyObject> {
-        Rc::new(PyObject { class: class.clone(), path: RefCell::new(None), attributes: RefCell::default() })
+        Rc::new(PyObject { class: class.clone(), path: RefCell::new(None), attributes: Default::default() })
     }
 
     /// Forms whose arguments are types, or that Python knows by name.

@@ -409,7 +409,7 @@ impl Evaluator<'_, '_> {
         let crate::syntax::ast::AstKind::Call { args: given, kwargs: named, .. } = parsed.kind else {
             return Err(Error::unsupported(format!("a call of the module {path}: {repr}")));
         };
-        let mut env = super::Env { vars: Default::default(), source };
+        let mut env = super::Env::new(source);
         let mut options = Vec::new();
         for (a, _) in &given {
             options.push(self.expression(&mut env, a)?);

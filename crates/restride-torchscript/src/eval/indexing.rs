@@ -30,6 +30,12 @@ impl Evaluator<'_, '_> {
 
     /// `base[index]`
     pub(crate) fn get_item(&mut self, base: PyValue, index: PyValue) -> Result<PyValue> {
+        if let (PyValue::List(items), PyValue::Num(_) | PyValue::Tensor(_)) = (&base, &index)
+            && fixed_length(&base).is_err()
+        {
+            let items = items.borrow().clone();
+            return self.item_of_rows(&items, &index);
+        }
         fixed_length(&base)?;
         match (&base, &index) {
             (PyValue::List(_) | PyValue::Tuple(..), PyValue::Slice(s)) => {

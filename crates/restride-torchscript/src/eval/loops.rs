@@ -105,9 +105,10 @@ impl Evaluator<'_, '_> {
             let shape = self.carried_shape(&value, &mut initial)?;
             carried.push(CarriedVariable { name, shape, first });
         }
+        let seen = self.seen_besides(&carried, &initial);
         if let Some(trips) = trips {
             initial.push(self.rec.scalar_tensor(&Expr::Int(0), DType::I64)?);
-            let code = CountedLoop { scope, target: at, body, trips };
+            let code = CountedLoop { scope, target: at, body, trips, seen };
             return self.counted_loop(env, &code, carried, initial);
         }
         // The condition.
@@ -123,7 +124,7 @@ impl Evaluator<'_, '_> {
         let condition = self.rec.leave();
         // The body.
         self.rec.enter("while_loop_body_graph")?;
-        let inputs: Vec<TensorRef> = initial.iter().map(|t| self.rec.carried(t)).collect();
+        let inputs = self.carried_inputs(&initial, &seen);
         let outcome = self.loop_body(env, body, &carried, &inputs, None, &[]);
         let left = self.rec.leave();
         let outcome = outcome?;
@@ -131,7 +132,35 @@ impl Evaluator<'_, '_> {
             return self.data_loop(env, scope, at, body, None);
         }
         let results = self.rec.while_loop((condition, flag), (left, outcome.outputs), &initial)?;
+        self.note_sharing(&results, &initial, &seen);
         self.loop_results(env, &carried, &results)
+    }
+
+    /// For each tensor that a loop starts from, whether the code sees its memory otherwise than through the variable.
+    fn seen_besides(&self, carried: &[CarriedVariable], initial: &[TensorRef]) -> Vec<bool> {
+        let mut seen = vec![true; initial.len()];
+        for variable in carried.iter().filter(|v| v.is_tensor()) {
+            // The variable itself and the loop hold it.
+            seen[variable.first] = self.rec.is_seen_besides(&initial[variable.first], 2);
+        }
+        for variable in carried.iter().filter(|v| matches!(v.shape, CarriedShape::Number)) {
+            seen[variable.first] = false;
+        }
+        seen
+    }
+
+    /// Inputs of a body for the tensors that a loop starts from, whose memory they have in its first iteration.
+    fn carried_inputs(&mut self, initial: &[TensorRef], seen: &[bool]) -> Vec<TensorRef> {
+        let inputs: Vec<TensorRef> = initial.iter().map(|t| self.rec.carried(t)).collect();
+        self.note_sharing(&inputs, initial, seen);
+        inputs
+    }
+
+    /// Notes that tensors may be those that a loop starts from, where those are seen.
+    fn note_sharing(&mut self, tensors: &[TensorRef], initial: &[TensorRef], seen: &[bool]) {
+        for ((t, from), _) in tensors.iter().zip(initial).zip(seen).filter(|(_, seen)| **seen) {
+            self.rec.may_share(t, from);
+        }
     }
 
     /// Gives variables that the code has not initialized before a loop values of the types that an iteration sets; false if there are none.
@@ -191,8 +220,12 @@ impl Evaluator<'_, '_> {
         let flag = self.rec.tensor("aten.lt.Tensor", vec![Arg::Value(i), Arg::Value(n)]);
         let condition = self.rec.leave();
         let results = self.rec.while_loop((condition, flag?), (left, outcome.outputs), &initial)?;
+        self.note_sharing(&results, &initial, &code.seen);
         self.loop_results(env, &carried, &results)?;
         for (list, rows) in growing.iter().filter_map(Growing::list).zip(&results[leaves..]) {
+            for (_, item) in outcome.shown.iter().filter(|(l, _)| Rc::ptr_eq(l, list)) {
+                self.rec.may_share(rows, item);
+            }
             self.note_list(list);
             list.borrow_mut().push(PyValue::Rows(rows.clone()));
         }
@@ -208,7 +241,7 @@ impl Evaluator<'_, '_> {
         growing: &[Growing],
     ) -> Result<(RecordedBody, LoopOutcome)> {
         self.rec.enter("while_loop_body_graph")?;
-        let inputs: Vec<TensorRef> = initial.iter().map(|t| self.rec.carried(t)).collect();
+        let inputs = self.carried_inputs(initial, &code.seen);
         // In the body, a list has the items of the iterations before.
         let lists: Vec<(ListRef, Vec<PyValue>)> =
             growing.iter().filter_map(Growing::list).map(|l| (l.clone(), l.borrow().clone())).collect();
@@ -231,7 +264,7 @@ impl Evaluator<'_, '_> {
     }
 
     fn inside(&mut self, env: &Env, carried: &[CarriedVariable], inputs: &[TensorRef], numbers: bool) -> Result<Env> {
-        let mut inside = Env { vars: env.vars.clone(), source: env.source.clone() };
+        let mut inside = env.inside();
         for variable in carried {
             let mut tensors = inputs[variable.first..].iter().cloned();
             // A condition on a number is one on its tensor.
@@ -284,6 +317,7 @@ impl Evaluator<'_, '_> {
                 rows.push(GrowingRows { input: inputs[k].clone(), before });
             }
         }
+        let writes = self.rec.writes();
         let (flow, changes) = self.transaction(|e| e.block(&mut inside, body))?;
         match flow {
             BlockEnd::Next | BlockEnd::Continue => {}
@@ -299,6 +333,15 @@ impl Evaluator<'_, '_> {
                 ))
                 .help("let each iteration append one tensor to a list that torch.stack or torch.cat joins, or assign a tensor"));
             };
+            if self.rec.shows_outside(&item) {
+                if self.rec.is_written_since(&item, writes) {
+                    return Err(Error::unsupported(
+                        "a loop that runs as often as data decides appends a tensor to a list and writes into its memory",
+                    )
+                    .help("append a clone of the tensor"));
+                }
+                outcome.shown.push((list.clone(), item.clone()));
+            }
             appended.push((list, item));
         }
         for variable in carried {
@@ -449,6 +492,8 @@ struct CountedLoop<'a> {
     target: &'a Ast,
     body: &'a [Stmt],
     trips: Expr,
+    /// Which of the tensors that it starts from the code sees besides.
+    seen: Vec<bool>,
 }
 
 /// A tensor or list that each iteration of a loop adds one row to.
@@ -491,6 +536,8 @@ struct LoopOutcome {
     growing: Vec<Growing>,
     /// Variables that the code has not initialized before the loop, with what the iteration sets.
     set: Vec<(Arc<str>, PyValue)>,
+    /// Items that lists get which show memory from outside.
+    shown: Vec<(ListRef, TensorRef)>,
 }
 
 /// Names that statements assign.

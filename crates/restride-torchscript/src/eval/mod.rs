@@ -14,6 +14,8 @@ mod fast_paths;
 mod functional;
 mod growth;
 mod indexing;
+mod joins;
+mod liveness;
 mod loops;
 mod methods;
 mod module_table;
@@ -26,14 +28,15 @@ mod string_methods;
 mod strings;
 mod upgraders;
 
+pub(crate) use liveness::VariableEnds;
+
 pub use dispatch::{code_of_dtype, dtype_of_code};
 
 use crate::record::{CallSite, Recorder};
 use crate::source::SourceText;
-use crate::value::{CodeFunction, PyKey, PyObject, PyValue};
+use crate::value::{CodeFunction, DictRef, ListRef, PyKey, PyObject, PyValue};
 use indexmap::IndexMap;
 use restride_ir::{Binding, Error, ErrorKind, Expr, ExprFn, Guard, Result};
-use std::cell::RefCell;
 use std::collections::{HashMap, HashSet};
 use std::rc::Rc;
 use std::sync::Arc;
@@ -105,6 +108,20 @@ pub enum Dialect {
 pub(crate) struct Env {
     pub vars: HashMap<Arc<str>, PyValue>,
     pub source: Arc<SourceText>,
+    /// Where the function's variables end.
+    pub ends: Rc<liveness::VariableEnds>,
+}
+
+impl Env {
+    /// An environment without variables.
+    pub fn new(source: Arc<SourceText>) -> Env {
+        Env { vars: HashMap::new(), source, ends: Rc::default() }
+    }
+
+    /// The same variables, for code that sets others.
+    pub fn inside(&self) -> Env {
+        Env { vars: self.vars.clone(), source: self.source.clone(), ends: self.ends.clone() }
+    }
 }
 
 /// How a block ended.
@@ -120,8 +137,8 @@ pub(crate) enum BlockEnd {
 /// A change that a branch made, with what was before.
 enum Change {
     Attribute(Rc<PyObject>, Arc<str>, Option<PyValue>),
-    List(Rc<RefCell<Vec<PyValue>>>, Vec<PyValue>),
-    Dict(Rc<RefCell<IndexMap<PyKey, PyValue>>>, IndexMap<PyKey, PyValue>),
+    List(ListRef, Vec<PyValue>),
+    Dict(DictRef, IndexMap<PyKey, PyValue>),
 }
 
 /// Runs code.
@@ -185,7 +202,8 @@ impl<'a, 'l> Evaluator<'a, 'l> {
             return Err(Error::new(ErrorKind::Limit, format!("calls nested more than {MAX_CALLS} deep")));
         }
         let def = function.def.clone();
-        let mut env = Env { vars: HashMap::new(), source: function.source.clone() };
+        let mut env = Env::new(function.source.clone());
+        env.ends = function.ends.get_or_init(|| Rc::new(liveness::VariableEnds::of(&function.def))).clone();
         let refused = |what: String| Error::new(ErrorKind::Program, format!("{}: {what}", def.name));
         // `*args` takes what is left.
         let mut args = args;

@@ -66,7 +66,7 @@ impl Evaluator<'_, '_> {
         {
             let value = info.fields.iter().find(|(n, _)| **n == *member).and_then(|(_, v)| v.clone());
             if let Some(value) = value {
-                let mut env = Env { vars: Default::default(), source: info.source.clone() };
+                let mut env = Env::new(info.source.clone());
                 return self.expression(&mut env, &value);
             }
         }
@@ -92,7 +92,7 @@ impl Evaluator<'_, '_> {
                         return Ok(PyValue::Method(object.clone(), name.clone()));
                     }
                     if let Some((_, Some(value))) = info.fields.iter().find(|(n, _)| n == name) {
-                        let mut env = Env { vars: Default::default(), source: info.source.clone() };
+                        let mut env = Env::new(info.source.clone());
                         return self.expression(&mut env, value);
                     }
                 }

@@ -19,6 +19,10 @@ impl Evaluator<'_, '_> {
             if !matches!(flow, BlockEnd::Next) {
                 return Ok(flow);
             }
+            let ends = env.ends.clone();
+            for name in ends.after(stmt) {
+                env.vars.remove(name);
+            }
         }
         Ok(BlockEnd::Next)
     }
@@ -90,7 +94,7 @@ impl Evaluator<'_, '_> {
             StmtKind::Continue => return Ok(BlockEnd::Continue),
             StmtKind::Pass | StmtKind::Class(_) => {}
             StmtKind::Def(def) => {
-                let function = CodeFunction { def: def.clone(), source: env.source.clone() };
+                let function = CodeFunction::new(def.clone(), env.source.clone());
                 env.vars.insert(def.name.clone(), PyValue::Function(Rc::new(function)));
             }
         }

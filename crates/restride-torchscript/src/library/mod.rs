@@ -39,7 +39,7 @@ fn functions(name: &str, text: &str) -> Functions {
     let mut out = Functions::new();
     for stmt in parse(&source).expect("the library's own text parses") {
         if let StmtKind::Def(def) = &stmt.kind {
-            let function = CodeFunction { def: def.clone(), source: source.clone() };
+            let function = CodeFunction::new(def.clone(), source.clone());
             out.insert(def.name.clone(), Rc::new(function));
         }
     }

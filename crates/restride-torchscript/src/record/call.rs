@@ -306,13 +306,15 @@ impl Recorder<'_> {
         }
         for t in written {
             let root = self.root(t.group);
-            self.groups[root as usize].0 += 1;
+            self.writes += 1;
+            self.groups[root as usize].0 = self.writes;
             let meets = |g: u32| self.root(g) == root;
-            if self.conditional.iter().any(|(a, b)| meets(*a) || meets(*b)) {
+            let shares = |(a, b): &(u32, u32)| meets(*a) && self.is_seen(*b) || meets(*b) && self.is_seen(*a);
+            if self.conditional.iter().any(shares) {
                 return Err(Error::unsupported(
-                    "a write to a tensor that shares memory with another one only if a branch on data was taken",
+                    "a write to a tensor that shares memory with another one only if data decides so, in a branch or loop",
                 )
-                .help("clone the tensor in that branch"));
+                .help("clone the tensor before the write, or in that branch or loop"));
             }
         }
         Ok(())

@@ -2,6 +2,7 @@
 
 use super::{RecordedResult, Recorder, TensorRef};
 use restride_ir::{Arg, DType, Error, Expr, Graph, GraphId, Layout, Result, TensorType, Type, ValueId};
+use std::rc::Rc;
 use std::sync::Arc;
 
 /// A body that was recorded: its graph, without outputs yet, and the values of the outer graph that it reads.
@@ -59,6 +60,45 @@ impl Recorder<'_> {
         self.conditional.clear();
     }
 
+    /// Notes that a new tensor may share memory with another one, as data decides, and with what that one may share memory with.
+    pub fn may_share(&mut self, new: &TensorRef, old: &TensorRef) {
+        self.share_conditionally(new.group, old.group);
+    }
+
+    fn share_conditionally(&mut self, new: u32, old: u32) {
+        let root = self.root(old);
+        let mut others: Vec<u32> = vec![old];
+        for (a, b) in &self.conditional {
+            others.extend((self.root(*a) == root).then_some(*b));
+            others.extend((self.root(*b) == root).then_some(*a));
+        }
+        others.sort_unstable();
+        others.dedup();
+        self.conditional.extend(others.into_iter().filter(|o| *o != new).map(|o| (new, o)));
+    }
+
+    /// Whether a tensor of a body shows memory from outside.
+    pub fn shows_outside(&self, t: &TensorRef) -> bool {
+        !self.is_local(t) || self.shares_outside(t)
+    }
+
+    /// Whether the code sees a tensor's memory otherwise than through `held` references to the tensor.
+    pub fn is_seen_besides(&self, t: &TensorRef, held: usize) -> bool {
+        let root = self.root(t.group);
+        let other = |o: Rc<super::TensorObject>| self.root(o.group) == root && !Rc::ptr_eq(&o, t);
+        Rc::strong_count(t) > held || self.objects.iter().filter_map(std::rc::Weak::upgrade).any(other)
+    }
+
+    /// The writes so far, for [`Recorder::is_written_since`].
+    pub fn writes(&self) -> u64 {
+        self.writes
+    }
+
+    /// Whether a tensor's memory was written since.
+    pub fn is_written_since(&self, t: &TensorRef, writes: u64) -> bool {
+        self.groups[self.root(t.group) as usize].0 > writes
+    }
+
     /// Whether a tensor was made in the body under construction.
     pub fn is_local(&self, t: &TensorRef) -> bool {
         self.frames.last().is_some_and(|f| f.serial == t.frame.get())
@@ -106,7 +146,7 @@ impl Recorder<'_> {
             let mut outputs = Vec::new();
             for (k, pair) in pairs.iter().enumerate() {
                 let t = &pair[which];
-                if !self.is_local(t) || self.shares_outside(t) {
+                if self.shows_outside(t) {
                     aliased.push((k, t.group));
                 }
                 let copy = self.fresh_copy(t)?;
@@ -121,7 +161,7 @@ impl Recorder<'_> {
         let made = self.hop("higher_order.cond", args, &declared)?;
         for (k, group) in aliased {
             let own = made[k].group;
-            self.conditional.push((own, group));
+            self.share_conditionally(own, group);
         }
         Ok(made)
     }

@@ -22,7 +22,7 @@ use restride_ir::{
     Result, Stage, Symbol, TensorType, Type, ValueId,
 };
 use std::cell::{Cell, RefCell};
-use std::rc::Rc;
+use std::rc::{Rc, Weak};
 use std::sync::Arc;
 
 /// Most calls that an archive may record.
@@ -102,10 +102,14 @@ pub struct Recorder<'a> {
     frames: Vec<RecordFrame>,
     serials: u64,
     keys: u32,
-    /// How often each group of tensors on one memory was written, and the group that it was joined with.
+    /// Of each group of tensors on one memory, the number of its last write, and the group that it was joined with.
     groups: Vec<(u64, u32)>,
-    /// Groups that share memory only if a branch on data was taken.
+    /// Number of writes.
+    writes: u64,
+    /// Groups that share memory only if a branch on data was taken, or a loop made no iteration.
     conditional: Vec<(u32, u32)>,
+    /// All tensor objects, of which some are gone.
+    objects: Vec<Weak<TensorObject>>,
     /// Numbers of nonzero elements of tensors, by their versions.
     counts: Vec<(Content, Expr)>,
     /// Numbers of contents, by the calls that compute them: the same call of the same operands gives the same content.
@@ -138,7 +142,9 @@ impl<'a> Recorder<'a> {
             serials: 0,
             keys: 0,
             groups: Vec::new(),
+            writes: 0,
             conditional: Vec::new(),
+            objects: Vec::new(),
             counts: Vec::new(),
             numbering: Default::default(),
             pending: Vec::new(),
@@ -246,14 +252,22 @@ impl<'a> Recorder<'a> {
     fn object(&mut self, value: ValueId, frame: u64, ty: TensorType, group: u32) -> TensorRef {
         self.contents += 1;
         let version = self.groups[self.root(group) as usize].0;
-        Rc::new(TensorObject {
+        let made = Rc::new(TensorObject {
             content: Cell::new((self.contents, version)),
             value: Cell::new(value),
             frame: Cell::new(frame),
             ty: RefCell::new(ty),
             group,
             known: RefCell::new(None),
-        })
+        });
+        self.objects.push(Rc::downgrade(&made));
+        made
+    }
+
+    /// Whether the code still has a tensor of a group.
+    fn is_seen(&self, group: u32) -> bool {
+        let root = self.root(group);
+        self.objects.iter().any(|t| t.upgrade().is_some_and(|t| self.root(t.group) == root))
     }
 
     /// The tensor's value in the graph under construction: an input that stands for it, in a body.

@@ -214,7 +214,7 @@ fn run(
     let module = Rc::new(PyObject {
         class: "GraphModule".into(),
         path: RefCell::new(Some("".into())),
-        attributes: RefCell::default(),
+        attributes: Default::default(),
     });
     for (name, _) in &parsed.classes {
         let object = eval.new_object(name);
@@ -264,7 +264,7 @@ fn run(
     let keyword_only = params.len();
     let def =
         FunctionDef { name: "forward".into(), params, keyword_only, returns: None, body: parsed.body.clone(), line: 1 };
-    let function = Rc::new(CodeFunction { def: Rc::new(def), source: source.clone() });
+    let function = Rc::new(CodeFunction::new(Rc::new(def), source.clone()));
     let result = eval.call_function(&function, args, Vec::new())?;
     let (leaves, spec) = outputs(eval, &result)?;
     let args = leaves.iter().map(|l| output_arg(eval, l)).collect::<Result<Vec<_>>>()?;
