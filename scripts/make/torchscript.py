@@ -165,7 +165,7 @@ class Decisions(torch.nn.Module):
 
     def forward(self, x: torch.Tensor):
         some, every = bool((x > 0).any()), bool((x > 0).all())
-        either = not every and some or bool(x.sum() == 0)
+        either = (not every and some) or bool(x.sum() == 0)
         best, at = -100.0, -1
         for i in range(x.size(0)):
             total = float(x[i].sum())
@@ -177,9 +177,19 @@ class Decisions(torch.nn.Module):
             k += 2
             odd = not odd
         whole = n if n > 0 else -n
-        numbers = (math.floor(best / 2), math.ceil(best / 2), math.sqrt(abs(best)), whole & 1, whole | 4)
+        numbers = (
+            math.floor(best / 2),
+            math.ceil(best / 2),
+            math.sqrt(abs(best)),
+            whole & 1,
+            whole | 4,
+            best // 4,
+            best % 4,
+        )
+        scores = [best, 1.5, float(x[0].sum())]
+        scores.sort()
         flags = [some, every, either]
-        return self.decided(x), self.first(x), numbers, (k, odd, at, any(flags), all(flags)), x * best
+        return self.decided(x), self.first(x), numbers, (k, odd, at, any(flags), all(flags)), x * best, scores
 
 
 class Picked(torch.nn.Module):
@@ -211,7 +221,16 @@ class Picked(torch.nn.Module):
         for i in range(len(kept)):
             sums = sums + x[kept[0]] * i
         sums[1] = 7.0
-        return rows, x[rows], marks, total, sums, self.halves(x[0], bool(x.sum() > 0)), len(kept)
+        steps: list[torch.Tensor] = []
+        last = x[:1]
+        for i in range(6):
+            sums = sums * 0.5
+            steps.append(sums + i)
+            last = torch.cat([last, sums.unsqueeze(0)])
+            if sums.abs().sum() < 3:
+                break
+        walk = torch.stack(steps, 1), last, len(steps), steps[0]
+        return walk, rows, x[rows], marks, total, sums, self.halves(x[0], bool(x.sum() > 0)), len(kept)
 
 
 class Texts(torch.nn.Module):
@@ -222,7 +241,7 @@ class Texts(torch.nn.Module):
         sizes += [2]
         sizes *= 2
         names = ["b", "a"]
-        names += ["%s-%d%%" % ("c", 2)]
+        names += ["%s-%d%%" % ("c", 2)]  # noqa: UP031
         entries = {
             "[1, 1, 2, 2, 3, 3]": x[0],
             "[a, b, c-2%]": x[1],
@@ -230,7 +249,7 @@ class Texts(torch.nn.Module):
             "0.10000000000000001 {k: [1.5]}": x[3],
         }
         first = entries[str(sorted(sizes))] - entries[str(sorted(names))]
-        second = entries["{0} {}".format(2.0)] - entries["{} {}".format(0.1, {"k": [1.5]})]  # noqa: UP032
+        second = entries["{0} {}".format(2.0)] - entries["{} {}".format(0.1, {"k": [1.5]})]  # noqa: F525
         rows, columns = torch.where(x > 0)
         return first, second, torch.nonzero(x > 0), rows - columns, "a b".rsplit(" ", 1)[1].splitlines() == ["b"]
 

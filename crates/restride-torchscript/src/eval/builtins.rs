@@ -109,7 +109,10 @@ impl Evaluator<'_, '_> {
             let a = self.number(&arg(0)?)?;
             let made = match args.len() {
                 1 => self.number_function(f, &a)?,
-                _ => numbers::binary(f, &a, &self.number(&arg(1)?)?)?,
+                _ => {
+                    let b = self.number(&arg(1)?)?;
+                    self.number_operator(f, &a, &b)?
+                }
             };
             return match made {
                 Some(e) => Ok(Some(PyValue::Num(e))),
@@ -437,6 +440,23 @@ impl Evaluator<'_, '_> {
         Ok(Some(if function.whole { numbers::to_int(&made)? } else { made }))
     }
 
+    /// A function of two numbers, as [`Self::number_function`].
+    pub(crate) fn number_operator(&mut self, name: &str, a: &Expr, b: &Expr) -> Result<Option<Expr>> {
+        let by_tensors = numbers::OF_TWO_BY_TENSORS.iter().find(|f| f.names.contains(&name));
+        let floats = a.is_float() || b.is_float();
+        let learnt = a.is_learnt() || b.is_learnt();
+        let Some(function) = by_tensors.filter(|f| learnt && (floats || f.of_integers)) else {
+            return numbers::binary(name, a, b);
+        };
+        let x = self.rec.scalar_tensor(a, DType::F64)?;
+        let y = self.rec.scalar_tensor(b, DType::F64)?;
+        let mut made = self.rec.tensor(function.operator, vec![Arg::Value(x), Arg::Value(y)])?;
+        if let Some(last) = function.last {
+            made = self.rec.tensor(last, vec![Arg::Value(made)])?;
+        }
+        self.rec.item(&made).map(Some)
+    }
+
     /// Functions of values without tensors, by TorchScript's names.
     fn call_values(&mut self, name: &str, args: &[PyValue]) -> Result<Option<PyValue>> {
         let renamed = match name {
@@ -463,7 +483,7 @@ impl Evaluator<'_, '_> {
                 }
             }
             [PyValue::Num(a), PyValue::Num(b), ..] => {
-                if let Some(made) = numbers::binary(name, a, b)? {
+                if let Some(made) = self.number_operator(name, a, b)? {
                     return Ok(Some(PyValue::Num(made)));
                 }
             }
@@ -533,7 +553,7 @@ impl Evaluator<'_, '_> {
             ("__not__", [v]) => Some(self.unary_call("not_", v.clone())?),
             ("divmod", [a, b]) => {
                 let (a, b) = (self.number(a)?, self.number(b)?);
-                let parts = [numbers::binary("floordiv", &a, &b)?, numbers::binary("mod", &a, &b)?];
+                let parts = [self.number_operator("floordiv", &a, &b)?, self.number_operator("mod", &a, &b)?];
                 Some(PyValue::tuple(parts.into_iter().flatten().map(PyValue::Num).collect()))
             }
             ("dict", _) => Some(self.call_path("dict", args.to_vec(), Vec::new())?),

@@ -5,7 +5,7 @@ use super::growth::{fixed_length, length};
 use super::indexing::position;
 use super::{Evaluator, MAX_ITEMS, numbers};
 use crate::value::{DictRef, ListRef, PyKey, PyValue};
-use restride_ir::{Error, ErrorKind, Expr, Result, sort_indices};
+use restride_ir::{Arg, DType, Error, ErrorKind, Expr, Result, sort_indices};
 use std::rc::Rc;
 
 impl Evaluator<'_, '_> {
@@ -106,7 +106,11 @@ impl Evaluator<'_, '_> {
             "sort" | "sorted" => {
                 let reverse = matches!(args.first(), Some(PyValue::Num(Expr::Bool(true))));
                 let mut items = list.borrow().clone();
-                sort(&mut items, reverse)?;
+                let from_data = |v: &PyValue| matches!(v, PyValue::Num(e) if e.is_learnt());
+                match items.iter().any(from_data) {
+                    true => items = self.sorted_numbers(&items, reverse)?,
+                    false => sort(&mut items, reverse)?,
+                }
                 if name == "sorted" {
                     return Ok(Some(PyValue::list(items)));
                 }
@@ -130,10 +134,30 @@ impl Evaluator<'_, '_> {
         }))
     }
 
+    /// Numbers of which data decides some, sorted as a tensor.
+    fn sorted_numbers(&mut self, items: &[PyValue], reverse: bool) -> Result<Vec<PyValue>> {
+        let numbers = items.iter().map(|v| self.number(v)).collect::<Result<Vec<_>>>()?;
+        let dtype = if numbers.iter().any(Expr::is_float) { DType::F64 } else { DType::I64 };
+        let mut parts = Vec::new();
+        for e in &numbers {
+            parts.push(Some(self.rec.scalar_tensor(e, dtype)?));
+        }
+        let all = self.rec.tensor("aten.stack.default", vec![Arg::Values(parts)])?;
+        let order = [Expr::Int(-1), Expr::Bool(reverse)].map(Arg::Scalar);
+        let sorted = self.rec.tensor("aten.sort.default", std::iter::once(Arg::Value(all)).chain(order).collect())?;
+        let mut out = Vec::new();
+        for i in 0..numbers.len() as i64 {
+            let place = [Expr::Int(0), Expr::Int(i)].map(Arg::Scalar);
+            let args = std::iter::once(Arg::Value(sorted.clone())).chain(place).collect();
+            let one = self.rec.tensor("aten.select.int", args)?;
+            out.push(PyValue::Num(self.rec.item(&one)?));
+        }
+        Ok(out)
+    }
+
     /// A function or method of a dictionary; `None` if there is none.
     pub(crate) fn dict_method(&mut self, dict: &DictRef, name: &str, args: &[PyValue]) -> Result<Option<PyValue>> {
         let arg = |i: usize| args.get(i).cloned().ok_or_else(|| refused(format!("{name} lacks an argument")));
-        let key = |v: &PyValue| PyKey::of(v).ok_or_else(|| refused(format!("{} as a key", v.kind())));
         Ok(Some(match name {
             "keys" => PyValue::list(dict.borrow().keys().map(PyKey::value).collect()),
             "values" => PyValue::list(dict.borrow().values().cloned().collect()),
@@ -148,11 +172,11 @@ impl Evaluator<'_, '_> {
             }
             "__contains__" => PyValue::Num(self.contains(&PyValue::Dict(dict.clone()), &arg(0)?)?),
             "get" => {
-                let found = dict.borrow().get(&key(&arg(0)?)?).cloned();
+                let found = dict.borrow().get(&self.key(&arg(0)?)?).cloned();
                 found.or_else(|| args.get(1).cloned()).unwrap_or(PyValue::None)
             }
             "setdefault" => {
-                let at = key(&arg(0)?)?;
+                let at = self.key(&arg(0)?)?;
                 if let Some(found) = dict.borrow().get(&at) {
                     return Ok(Some(found.clone()));
                 }
@@ -162,7 +186,7 @@ impl Evaluator<'_, '_> {
                 default
             }
             "pop" => {
-                let at = key(&arg(0)?)?;
+                let at = self.key(&arg(0)?)?;
                 self.note_dict(dict);
                 let found = dict.borrow_mut().shift_remove(&at);
                 match found.or_else(|| args.get(1).cloned()) {
@@ -171,7 +195,7 @@ impl Evaluator<'_, '_> {
                 }
             }
             "Delete" | "__delitem__" => {
-                let at = key(&arg(0)?)?;
+                let at = self.key(&arg(0)?)?;
                 self.note_dict(dict);
                 if dict.borrow_mut().shift_remove(&at).is_none() {
                     return Err(refused("KeyError"));

@@ -49,8 +49,7 @@ impl Evaluator<'_, '_> {
                 let mut out = IndexMap::new();
                 for (k, v) in items {
                     let key = self.expression(env, k)?;
-                    let key =
-                        PyKey::of(&key).ok_or_else(|| refused(format!("{} as a dictionary's key", key.kind())))?;
+                    let key = self.key(&key)?;
                     out.insert(key, self.expression(env, v)?);
                 }
                 Ok(PyValue::Dict(Rc::new(crate::value::Shared::new(out))))
@@ -446,7 +445,7 @@ impl Evaluator<'_, '_> {
             _ => {}
         }
         if let (PyValue::Num(x), PyValue::Num(y)) = (&a, &b)
-            && let Some(e) = numbers::binary(op, x, y)?
+            && let Some(e) = self.number_operator(op, x, y)?
         {
             return Ok(PyValue::Num(e));
         }

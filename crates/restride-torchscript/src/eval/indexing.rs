@@ -28,6 +28,15 @@ impl Evaluator<'_, '_> {
         }
     }
 
+    /// A value as a dictionary's key.
+    pub(crate) fn key(&mut self, value: &PyValue) -> Result<PyKey> {
+        match value {
+            PyValue::Poison(why) => Err(Error::unsupported(why.to_string())),
+            PyValue::Num(e) if e.constant().is_none() => Ok(PyKey::Int(self.known_int(value, "a dictionary's key")?)),
+            other => PyKey::of(other).ok_or_else(|| refused(format!("{} as a dictionary's key", other.kind()))),
+        }
+    }
+
     /// `base[index]`
     pub(crate) fn get_item(&mut self, base: PyValue, index: PyValue) -> Result<PyValue> {
         if let (PyValue::List(items), PyValue::Num(_) | PyValue::Tensor(_)) = (&base, &index)
@@ -50,7 +59,7 @@ impl Evaluator<'_, '_> {
                 Ok(items[at].clone())
             }
             (PyValue::Dict(d), _) => {
-                let key = PyKey::of(&index).ok_or_else(|| refused(format!("{} as a key", index.kind())))?;
+                let key = self.key(&index)?;
                 if let Some(found) = d.borrow().get(&key) {
                     return Ok(found.clone());
                 }
@@ -130,7 +139,7 @@ impl Evaluator<'_, '_> {
                 Ok(())
             }
             PyValue::Dict(d) => {
-                let key = PyKey::of(&index).ok_or_else(|| refused(format!("{} as a key", index.kind())))?;
+                let key = self.key(&index)?;
                 self.note_dict(d);
                 d.borrow_mut().insert(key, value);
                 Ok(())
@@ -263,7 +272,10 @@ impl Evaluator<'_, '_> {
     /// Whether a container has an item.
     pub(crate) fn contains(&mut self, container: &PyValue, item: &PyValue) -> Result<Expr> {
         match (container, item) {
-            (PyValue::Dict(d), _) => Ok(Expr::Bool(PyKey::of(item).is_some_and(|k| d.borrow().contains_key(&k)))),
+            (PyValue::Dict(d), _) => {
+                let key = self.key(item)?;
+                Ok(Expr::Bool(d.borrow().contains_key(&key)))
+            }
             (PyValue::Str(s), PyValue::Str(part)) => Ok(Expr::Bool(s.contains(&**part))),
             (PyValue::List(_) | PyValue::Tuple(..), _) => {
                 let mut out = Expr::Bool(false);

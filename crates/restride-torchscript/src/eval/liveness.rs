@@ -169,6 +169,34 @@ fn mentioned(stmt: &Stmt, out: &mut NameSet) {
     }
 }
 
+/// Names that statements assign.
+pub(super) fn assigned(stmts: &[Stmt], out: &mut Vec<Arc<str>>) {
+    use StmtKind as S;
+    fn target(t: &Ast, out: &mut Vec<Arc<str>>) {
+        match &t.kind {
+            AstKind::Name(n) if !out.contains(n) => out.push(n.clone()),
+            AstKind::Tuple(items) => items.iter().for_each(|i| target(i, out)),
+            _ => {}
+        }
+    }
+    for stmt in stmts {
+        match &stmt.kind {
+            S::Assign(targets, _) => targets.iter().for_each(|t| target(t, out)),
+            S::Annotated(t, _, Some(_)) | S::Augmented(_, t, _) => target(t, out),
+            S::If(_, a, b) => {
+                assigned(a, out);
+                assigned(b, out);
+            }
+            S::While(_, body) | S::With(_, body) => assigned(body, out),
+            S::For(t, _, body) => {
+                target(t, out);
+                assigned(body, out);
+            }
+            _ => {}
+        }
+    }
+}
+
 /// Adds the names of an expression.
 fn reads(ast: &Ast, out: &mut NameSet) {
     match &ast.kind {

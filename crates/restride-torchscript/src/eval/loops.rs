@@ -2,6 +2,7 @@
 
 use super::branches::Truth;
 use super::carried::{CarriedShape, CarriedVariable};
+use super::liveness::assigned;
 use super::{BlockEnd, Env, Evaluator};
 use crate::record::{RecordedBody, TensorRef};
 use crate::syntax::ast::{Ast, AstKind, Stmt};
@@ -106,34 +107,58 @@ impl Evaluator<'_, '_> {
             carried.push(CarriedVariable { name, shape, first });
         }
         let seen = self.seen_besides(&carried, &initial);
-        if let Some(trips) = trips {
+        let most = match &trips {
+            None if super::bounds::appends(body) => self.most_iterations(env, at, body)?,
+            _ => None,
+        };
+        if let Some(most) = trips.as_ref().or(most.as_ref()) {
             initial.push(self.rec.scalar_tensor(&Expr::Int(0), DType::I64)?);
-            let code = CountedLoop { scope, target: at, body, trips, seen };
+            let code = CountedLoop { scope, at, body, most: most.clone(), trips, seen };
             return self.counted_loop(env, &code, carried, initial);
         }
-        // The condition.
+        let condition = self.while_condition(env, at, &carried, &initial)?;
+        // The body.
+        self.rec.enter("while_loop_body_graph")?;
+        let inputs = self.carried_inputs(&initial, &seen);
+        let outcome = self.loop_body(env, body, &carried, &inputs, (None, false), &[]);
+        let left = self.rec.leave();
+        let outcome = outcome?;
+        if self.set_before(env, &outcome)? {
+            return self.data_loop(env, scope, at, body, None);
+        }
+        let results = self.rec.while_loop(condition, (left, outcome.outputs), &initial)?;
+        self.note_sharing(&results, &initial, &seen);
+        self.loop_results(env, &carried, &results)
+    }
+
+    /// Records the condition of a `while`.
+    fn while_condition(
+        &mut self,
+        env: &Env,
+        at: &Ast,
+        carried: &[CarriedVariable],
+        initial: &[TensorRef],
+    ) -> Result<(RecordedBody, TensorRef)> {
         self.rec.enter("while_loop_cond_graph")?;
         let inputs: Vec<TensorRef> = initial.iter().map(|t| self.rec.carried(t)).collect();
-        let mut inside = self.inside(env, &carried, &inputs, false)?;
+        let mut inside = self.inside(env, carried, &inputs, false)?;
         let value = self.expression(&mut inside, at)?;
         let flag = match self.truth(value)? {
             Truth::Known(b) => self.rec.condition_tensor(&Expr::Bool(b))?,
             Truth::Number(e) => self.rec.condition_tensor(&e)?,
             Truth::Data(t) => t,
         };
-        let condition = self.rec.leave();
-        // The body.
-        self.rec.enter("while_loop_body_graph")?;
-        let inputs = self.carried_inputs(&initial, &seen);
-        let outcome = self.loop_body(env, body, &carried, &inputs, None, &[]);
-        let left = self.rec.leave();
-        let outcome = outcome?;
-        if self.set_before(env, &outcome)? {
-            return self.data_loop(env, scope, at, body, None);
-        }
-        let results = self.rec.while_loop((condition, flag), (left, outcome.outputs), &initial)?;
-        self.note_sharing(&results, &initial, &seen);
-        self.loop_results(env, &carried, &results)
+        Ok((self.rec.leave(), flag))
+    }
+
+    /// How often a `while` runs at most, if its condition has a count.
+    fn most_iterations(&mut self, env: &mut Env, at: &Ast, body: &[Stmt]) -> Result<Option<Expr>> {
+        let Some(found) = super::bounds::limit_of(env, at, body) else { return Ok(None) };
+        let Some(PyValue::Num(start)) = env.vars.get(&found.counter).cloned() else { return Ok(None) };
+        let PyValue::Num(limit) = self.expression(env, found.limit)? else { return Ok(None) };
+        let left = limit.minus(&start).plus(&Expr::Int(i64::from(found.inclusive)));
+        // The condition held before the count was raised.
+        Ok(Some(Expr::call(ExprFn::Max, vec![Expr::Int(1), left])))
     }
 
     /// For each tensor that a loop starts from, whether the code sees its memory otherwise than through the variable.
@@ -172,7 +197,7 @@ impl Evaluator<'_, '_> {
         Ok(!outcome.set.is_empty())
     }
 
-    /// A `for` whose number of iterations data decides. `initial` are the carried tensors and the counter.
+    /// A loop that counts its iterations. `initial` are the carried tensors and the counter.
     fn counted_loop(
         &mut self,
         env: &mut Env,
@@ -182,7 +207,7 @@ impl Evaluator<'_, '_> {
     ) -> Result<()> {
         let (mut left, mut outcome) = self.counted_body(env, code, &carried, &initial, &[])?;
         if self.set_before(env, &outcome)? {
-            return self.data_loop(env, code.scope, code.target, code.body, Some(code.trips.clone()));
+            return self.data_loop(env, code.scope, code.at, code.body, code.trips.clone());
         }
         let leaves = initial.len() - 1;
         let growing = outcome.growing;
@@ -190,9 +215,9 @@ impl Evaluator<'_, '_> {
             // Once more, with room for the rows of all iterations.
             let counter = initial.pop().expect("the counter was added");
             let zero = Expr::Int(0);
-            let rows = match code.trips.less(&zero) {
-                Some(false) => code.trips.clone(),
-                _ => Expr::call(ExprFn::Max, vec![zero, code.trips.clone()]),
+            let rows = match code.most.less(&zero) {
+                Some(false) => code.most.clone(),
+                _ => Expr::call(ExprFn::Max, vec![zero, code.most.clone()]),
             };
             for grown in &growing {
                 let sizes: Vec<Expr> = std::iter::once(rows.clone()).chain(grown.row.iter().cloned()).collect();
@@ -212,14 +237,22 @@ impl Evaluator<'_, '_> {
             initial.push(counter);
             (left, outcome) = self.counted_body(env, code, &carried, &initial, &growing)?;
         }
-        // A tensor, which a file can give to a body; not a number.
-        let n = self.rec.scalar_tensor(&code.trips, DType::I64)?;
-        self.rec.enter("while_loop_cond_graph")?;
-        let inputs: Vec<TensorRef> = initial.iter().map(|t| self.rec.carried(t)).collect();
-        let i = inputs.last().expect("the counter was added").clone();
-        let flag = self.rec.tensor("aten.lt.Tensor", vec![Arg::Value(i), Arg::Value(n)]);
-        let condition = self.rec.leave();
-        let results = self.rec.while_loop((condition, flag?), (left, outcome.outputs), &initial)?;
+        let condition = match &code.trips {
+            None => self.while_condition(env, code.at, &carried, &initial)?,
+            Some(trips) => {
+                // A tensor, which a file can give to a body; not a number.
+                let n = self.rec.scalar_tensor(trips, DType::I64)?;
+                self.rec.enter("while_loop_cond_graph")?;
+                let inputs: Vec<TensorRef> = initial.iter().map(|t| self.rec.carried(t)).collect();
+                let i = inputs.last().expect("the counter was added").clone();
+                let flag = self.rec.tensor("aten.lt.Tensor", vec![Arg::Value(i), Arg::Value(n)]);
+                (self.rec.leave(), flag?)
+            }
+        };
+        let mut results = self.rec.while_loop(condition, (left, outcome.outputs), &initial)?;
+        if code.trips.is_none() {
+            self.cut_rows(&growing, leaves, &mut results)?;
+        }
         self.note_sharing(&results, &initial, &code.seen);
         self.loop_results(env, &carried, &results)?;
         for (list, rows) in growing.iter().filter_map(Growing::list).zip(&results[leaves..]) {
@@ -228,6 +261,26 @@ impl Evaluator<'_, '_> {
             }
             self.note_list(list);
             list.borrow_mut().push(PyValue::Rows(rows.clone()));
+        }
+        Ok(())
+    }
+
+    /// Cuts rows to as many as there were iterations.
+    fn cut_rows(&mut self, growing: &[Growing], leaves: usize, results: &mut [TensorRef]) -> Result<()> {
+        let Some(counter) = results.last().filter(|_| !growing.is_empty()).cloned() else { return Ok(()) };
+        let count = self.rec.item(&counter)?;
+        let mut list = leaves;
+        for grown in growing {
+            let k = match grown.place {
+                GrowingPlace::Variable(k) => k,
+                GrowingPlace::List(_) => {
+                    list += 1;
+                    list - 1
+                }
+            };
+            let bounds = [Expr::Int(0), Expr::Int(0), grown.first.plus(&count)].map(Arg::Scalar);
+            let args = std::iter::once(Arg::Value(results[k].clone())).chain(bounds).collect();
+            results[k] = self.rec.tensor("aten.slice.Tensor", args)?;
         }
         Ok(())
     }
@@ -245,7 +298,8 @@ impl Evaluator<'_, '_> {
         // In the body, a list has the items of the iterations before.
         let lists: Vec<(ListRef, Vec<PyValue>)> =
             growing.iter().filter_map(Growing::list).map(|l| (l.clone(), l.borrow().clone())).collect();
-        let outcome = self.loop_body(env, code.body, carried, &inputs, Some(code.target), growing);
+        let outcome =
+            self.loop_body(env, code.body, carried, &inputs, (code.trips.as_ref().map(|_| code.at), true), growing);
         for (list, items) in lists {
             *list.borrow_mut() = items;
         }
@@ -274,7 +328,8 @@ impl Evaluator<'_, '_> {
         Ok(inside)
     }
 
-    /// Runs the body of a loop once. `target` is the variable of a `for`, whose counter is the last input; `growing` says which
+    /// Runs the body of a loop once. `target` is the variable of a `for`; of a loop that counts its
+    /// iterations, the counter is the last input. `growing` says which
     /// inputs have room for the rows of all iterations.
     fn loop_body(
         &mut self,
@@ -282,15 +337,17 @@ impl Evaluator<'_, '_> {
         body: &[Stmt],
         carried: &[CarriedVariable],
         inputs: &[TensorRef],
-        target: Option<&Ast>,
+        (target, counted): (Option<&Ast>, bool),
         growing: &[Growing],
     ) -> Result<LoopOutcome> {
         let mut inside = self.inside(env, carried, inputs, true)?;
-        let counter = target.and(inputs.last()).cloned();
+        let counter = inputs.last().filter(|_| counted).cloned();
         let mut rows: Vec<GrowingRows> = Vec::new();
-        if let (Some(target), Some(counter)) = (target, &counter) {
+        if let Some(counter) = &counter {
             let i = self.rec.item(counter)?;
-            self.assign(&mut inside, target, PyValue::Num(i.clone()))?;
+            if let Some(target) = target {
+                self.assign(&mut inside, target, PyValue::Num(i.clone()))?;
+            }
             // The counter and room for the rows of lists come behind what variables are.
             let lists = growing.iter().filter(|g| g.list().is_some()).count();
             let mut list_input = inputs.len() - 1 - lists;
@@ -486,12 +543,16 @@ impl Scope {
     }
 }
 
-/// A `for` whose number of iterations data decides.
+/// A loop that counts its iterations.
 struct CountedLoop<'a> {
     scope: &'a Scope,
-    target: &'a Ast,
+    /// The variable of a `for`, the condition of a `while`.
+    at: &'a Ast,
     body: &'a [Stmt],
-    trips: Expr,
+    /// The number of iterations of a `for`.
+    trips: Option<Expr>,
+    /// No loop has more iterations.
+    most: Expr,
     /// Which of the tensors that it starts from the code sees besides.
     seen: Vec<bool>,
 }
@@ -538,32 +599,4 @@ struct LoopOutcome {
     set: Vec<(Arc<str>, PyValue)>,
     /// Items that lists get which show memory from outside.
     shown: Vec<(ListRef, TensorRef)>,
-}
-
-/// Names that statements assign.
-pub(super) fn assigned(stmts: &[Stmt], out: &mut Vec<Arc<str>>) {
-    use crate::syntax::ast::StmtKind as S;
-    fn target(t: &Ast, out: &mut Vec<Arc<str>>) {
-        match &t.kind {
-            AstKind::Name(n) if !out.contains(n) => out.push(n.clone()),
-            AstKind::Tuple(items) => items.iter().for_each(|i| target(i, out)),
-            _ => {}
-        }
-    }
-    for stmt in stmts {
-        match &stmt.kind {
-            S::Assign(targets, _) => targets.iter().for_each(|t| target(t, out)),
-            S::Annotated(t, _, Some(_)) | S::Augmented(_, t, _) => target(t, out),
-            S::If(_, a, b) => {
-                assigned(a, out);
-                assigned(b, out);
-            }
-            S::While(_, body) | S::With(_, body) => assigned(body, out),
-            S::For(t, _, body) => {
-                target(t, out);
-                assigned(body, out);
-            }
-            _ => {}
-        }
-    }
 }

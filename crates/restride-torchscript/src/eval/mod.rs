@@ -4,6 +4,7 @@
 //! the program. A branch or loop on the contents of tensors becomes `cond` or `while_loop`.
 
 mod bodies;
+mod bounds;
 mod branches;
 mod builtins;
 mod carried;

@@ -282,6 +282,38 @@ pub(crate) const BY_TENSORS: &[NumberByTensor] = &[
     NumberByTensor { name: "ceil", operator: "aten.ceil.default", whole: true, of_integers: false },
 ];
 
+/// A function of two numbers from data that operators compute on tensors of one float each.
+pub(crate) struct NumbersByTensor {
+    /// Its names.
+    pub names: &'static [&'static str],
+    /// The operator of both.
+    pub operator: &'static str,
+    /// The operator of its result.
+    pub last: Option<&'static str>,
+    /// Whether the operators are called for two integers, too.
+    pub of_integers: bool,
+}
+
+/// Functions that expressions do not have, or have for integers alone.
+pub(crate) const OF_TWO_BY_TENSORS: &[NumbersByTensor] = &[
+    NumbersByTensor {
+        names: &["floordiv", "ifloordiv", "floor_divide"],
+        operator: "aten.div.Tensor",
+        last: Some("aten.floor.default"),
+        of_integers: false,
+    },
+    NumbersByTensor {
+        names: &["remainder", "mod", "imod"],
+        operator: "aten.remainder.Tensor",
+        last: None,
+        of_integers: false,
+    },
+    NumbersByTensor { names: &["fmod"], operator: "aten.fmod.Tensor", last: None, of_integers: true },
+    NumbersByTensor { names: &["copysign"], operator: "aten.copysign.Tensor", last: None, of_integers: true },
+    NumbersByTensor { names: &["atan2"], operator: "aten.atan2.default", last: None, of_integers: true },
+    NumbersByTensor { names: &["hypot"], operator: "aten.hypot.default", last: None, of_integers: true },
+];
+
 /// A function of one number; `None` for another name.
 ///
 /// # Errors
