@@ -302,7 +302,7 @@ class Written(torch.nn.Module):
             flip = not flip
         if x.sum() > 20:
             return x + 1, best, at, some, (n & 1) + k
-        elif not every and x.min() < -5 or flip:
+        elif (not every and x.min() < -5) or flip:
             return x - 1, math.sqrt(abs(best)), math.floor(best / 2), every, n | 4
         y = x * best
         return y, best, abs(n), flip, k
