@@ -199,7 +199,20 @@ class Picked(torch.nn.Module):
         parts = [row[i] for i in range(row.size(0))] if up else [row.sum(), row.mean(), row.max()]
         return parts[0] + parts[-1]
 
+    def largest(self, x: torch.Tensor) -> tuple[torch.Tensor, int] | None:
+        best: torch.Tensor | None = None
+        at: int | None = None
+        for i in range(x.size(0)):
+            if x[i].sum() > 0 and (best is None or x[i].sum() > best.sum()):
+                best, at = x[i], i
+        if best is not None and at is not None:
+            return best * 2, at + 1
+        return None
+
     def forward(self, x: torch.Tensor):
+        largest = self.largest(x)
+        none = self.largest(-x.abs())
+        found = (torch.zeros(3), 0 if none is None else 1) if largest is None else largest
         order = x.sum(1).argsort(descending=True)
         kept: list[torch.Tensor] = []
         near = torch.zeros(x.size(0), dtype=torch.bool)
@@ -230,7 +243,7 @@ class Picked(torch.nn.Module):
             if sums.abs().sum() < 3:
                 break
         walk = torch.stack(steps, 1), last, len(steps), steps[0]
-        return walk, rows, x[rows], marks, total, sums, self.halves(x[0], bool(x.sum() > 0)), len(kept)
+        return found, walk, rows, x[rows], marks, total, sums, self.halves(x[0], bool(x.sum() > 0)), len(kept)
 
 
 class Texts(torch.nn.Module):

@@ -106,6 +106,16 @@ pub enum PyValue {
     Ellipsis,
     /// A value that only some branches gave: an error where it is read.
     Poison(Arc<str>),
+    /// A value or `None`, as data decides.
+    Maybe(Rc<MaybeSet>),
+}
+
+/// A value or `None`.
+pub struct MaybeSet {
+    /// A tensor that tells whether it is the value.
+    pub is_set: TensorRef,
+    /// The value.
+    pub value: PyValue,
 }
 
 /// Class and field names of a named tuple.
@@ -249,6 +259,7 @@ impl PyValue {
             PyValue::Slice(_) => "a slice".into(),
             PyValue::Ellipsis => "an ellipsis".into(),
             PyValue::Poison(_) => "a value of one branch alone".into(),
+            PyValue::Maybe(maybe) => format!("{} or None, as data decides", maybe.value.kind()),
         }
     }
 
@@ -259,6 +270,7 @@ impl PyValue {
             PyValue::List(l) => l.borrow().iter().any(PyValue::has_tensor),
             PyValue::Tuple(t, _) => t.iter().any(PyValue::has_tensor),
             PyValue::Dict(d) => d.borrow().values().any(PyValue::has_tensor),
+            PyValue::Maybe(maybe) => maybe.value.has_tensor(),
             _ => false,
         }
     }

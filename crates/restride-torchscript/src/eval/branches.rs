@@ -103,6 +103,7 @@ impl Evaluator<'_, '_> {
             PyValue::Tuple(t, _) => Ok(Truth::Known(!t.is_empty())),
             PyValue::Dict(d) => Ok(Truth::Known(!d.borrow().is_empty())),
             PyValue::Poison(why) => Err(Error::unsupported(why.to_string())),
+            PyValue::Maybe(_) => Err(Error::unsupported(format!("the truth of {}", value.kind()))),
             _ => Ok(Truth::Known(true)),
         }
     }
@@ -420,6 +421,7 @@ pub(super) fn same(a: &PyValue, b: &PyValue) -> bool {
             x.len() == y.len() && x.iter().zip(y.iter()).all(|(x, y)| same(x, y))
         }
         (PyValue::Poison(_), PyValue::Poison(_)) => true,
+        (PyValue::Maybe(x), PyValue::Maybe(y)) => Rc::ptr_eq(x, y),
         _ => false,
     }
 }

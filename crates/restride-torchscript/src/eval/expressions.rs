@@ -245,10 +245,11 @@ impl Evaluator<'_, '_> {
     /// Forms whose arguments are types, or that Python knows by name.
     fn special_form(&mut self, env: &mut Env, name: &str, args: &[(Ast, bool)]) -> Result<Option<PyValue>> {
         Ok(Some(match (name, args) {
-            ("annotate" | "unchecked_cast", [(ty, _), (value, _)]) => {
-                let value = self.expression(env, value)?;
-                self.annotated(ty, value)?
-            }
+            ("annotate" | "unchecked_cast", [(ty, _), (value, _)]) => match self.expression(env, value)? {
+                // The code has asked before whether it is set.
+                PyValue::Maybe(maybe) if name == "unchecked_cast" => maybe.value.clone(),
+                value => self.annotated(ty, value)?,
+            },
             ("uninitialized", [_]) => PyValue::uninitialized(),
             ("isinstance", [(value, _), (ty, _)]) => {
                 let value = self.expression(env, value)?;
@@ -311,6 +312,10 @@ impl Evaluator<'_, '_> {
     fn unwrapped(&mut self, env: &mut Env, value: &Ast) -> Result<PyValue> {
         match self.expression(env, value)? {
             PyValue::None => Err(refused("Unwrapping null optional")),
+            PyValue::Maybe(maybe) => {
+                self.require(PyValue::Tensor(maybe.is_set.clone()), "Unwrapping null optional")?;
+                Ok(maybe.value.clone())
+            }
             value => Ok(value),
         }
     }
@@ -428,6 +433,10 @@ impl Evaluator<'_, '_> {
         }
         match op {
             "is_" | "is_not" => {
+                if let (PyValue::Maybe(maybe), PyValue::None) | (PyValue::None, PyValue::Maybe(maybe)) = (&a, &b) {
+                    let is_set = PyValue::Tensor(maybe.is_set.clone());
+                    return if op == "is_not" { Ok(is_set) } else { self.unary_call("not_", is_set) };
+                }
                 let is = match (&a, &b) {
                     (PyValue::None, PyValue::None) => true,
                     (PyValue::None, _) | (_, PyValue::None) => false,

@@ -3,7 +3,7 @@
 use super::branches::{is_flag, same};
 use super::{Evaluator, PyKey};
 use crate::record::{RecordedBody, TensorRef};
-use crate::value::{Fields, PyValue, Shared};
+use crate::value::{Fields, MaybeSet, PyValue, Shared};
 use restride_ir::{Arg, DType, Error, Expr, Result};
 use std::rc::Rc;
 use std::sync::Arc;
@@ -51,6 +51,8 @@ pub(super) enum Merged {
     Tuple(Vec<Merged>, Option<Rc<Fields>>),
     List(Vec<Merged>),
     Dict(Vec<(PyKey, Merged)>),
+    /// Whether it is set, and the value.
+    Maybe(Box<Merged>, Box<Merged>),
     Poison(Arc<str>),
 }
 
@@ -85,6 +87,12 @@ impl Evaluator<'_, '_> {
             (PyValue::Num(x), PyValue::Num(y)) => {
                 let dtype = if x.is_float() || y.is_float() { DType::F64 } else { DType::I64 };
                 self.numbers(joined, [x, y], dtype, Merged::Number)?
+            }
+            (PyValue::None | PyValue::Maybe(_), b) if !matches!(b, PyValue::Poison(_)) => {
+                self.either_set(joined, a, b)?
+            }
+            (a, PyValue::None | PyValue::Maybe(_)) if !matches!(a, PyValue::Poison(_)) => {
+                self.either_set(joined, a, b)?
             }
             (PyValue::Poison(_), set) if a.is_uninitialized() => self.set_in_one(joined, 1, set)?,
             (set, PyValue::Poison(_)) if b.is_uninitialized() => self.set_in_one(joined, 0, set)?,
@@ -121,6 +129,24 @@ impl Evaluator<'_, '_> {
                 format!("a branch on data gives {} or {}, and one kind of value is needed", a.kind(), b.kind()).into(),
             ),
         })
+    }
+
+    /// Two values of which one at least is, or may be, `None`.
+    fn either_set(&mut self, joined: &mut Joined, a: &PyValue, b: &PyValue) -> Result<Merged> {
+        let parts = |v: &PyValue| match v {
+            PyValue::None => (PyValue::bool(false), None),
+            PyValue::Maybe(maybe) => (PyValue::Tensor(maybe.is_set.clone()), Some(maybe.value.clone())),
+            v => (PyValue::bool(true), Some(v.clone())),
+        };
+        let ((a_set, a), (b_set, b)) = (parts(a), parts(b));
+        let is_set = self.pair(joined, &a_set, &b_set)?;
+        let value = match (&a, &b) {
+            (Some(a), Some(b)) => self.pair(joined, a, b)?,
+            (Some(set), None) => self.set_in_one(joined, 0, set)?,
+            (None, Some(set)) => self.set_in_one(joined, 1, set)?,
+            (None, None) => Merged::Same(PyValue::None),
+        };
+        Ok(Merged::Maybe(Box::new(is_set), Box::new(value)))
     }
 
     /// Two numbers that the bodies give as tensors.
@@ -205,6 +231,18 @@ impl Evaluator<'_, '_> {
                     out.insert(k.clone(), self.merged(p, results)?);
                 }
                 PyValue::Dict(Rc::new(Shared::new(out)))
+            }
+            Merged::Maybe(is_set, value) => {
+                let value = self.merged(value, results)?;
+                match (self.merged(is_set, results)?, value) {
+                    (_, PyValue::Poison(why)) => PyValue::Poison(why),
+                    (PyValue::Tensor(is_set), value) => PyValue::Maybe(Rc::new(MaybeSet { is_set, value })),
+                    (PyValue::Num(e), value) => {
+                        let is_set = self.rec.condition_tensor(&e)?;
+                        PyValue::Maybe(Rc::new(MaybeSet { is_set, value }))
+                    }
+                    _ => return Err(Error::invalid("a condition that is no truth value")),
+                }
             }
             Merged::Poison(why) => PyValue::Poison(why.clone()),
         })

@@ -58,9 +58,13 @@ impl Evaluator<'_, '_> {
             "TupleIndex" => self.get_item(arg(0)?, arg(1)?)?,
             "unchecked_unwrap_optional" => match arg(0)? {
                 PyValue::None => return Err(refused("Unwrapping null optional")),
+                PyValue::Maybe(maybe) => maybe.value.clone(),
                 v => v,
             },
-            "unchecked_cast" => arg(0)?,
+            "unchecked_cast" => match arg(0)? {
+                PyValue::Maybe(maybe) => maybe.value.clone(),
+                v => v,
+            },
             "min" | "max" => match &args[..] {
                 [PyValue::Num(a), PyValue::Num(b)] => PyValue::Num(numbers::binary(name, a, b)?.unwrap_or(a.clone())),
                 [PyValue::List(_)] => self.call_path(name, args, Vec::new())?,
@@ -177,6 +181,10 @@ impl Evaluator<'_, '_> {
             }
             "_unwrap_optional" => match first {
                 None | Some(PyValue::None) => return Err(refused("Unwrapping null optional")),
+                Some(PyValue::Maybe(maybe)) => {
+                    self.require(PyValue::Tensor(maybe.is_set.clone()), "Unwrapping null optional")?;
+                    maybe.value.clone()
+                }
                 Some(v) => v.clone(),
             },
             "is_tensor" => PyValue::bool(matches!(first, Some(PyValue::Tensor(_)))),

@@ -75,6 +75,14 @@ impl Recorder<'_> {
         others.sort_unstable();
         others.dedup();
         self.conditional.extend(others.into_iter().filter(|o| *o != new).map(|o| (new, o)));
+        if self.conditional.len() > self.many_conditional {
+            let live = self.objects.iter().filter_map(std::rc::Weak::upgrade).map(|t| self.root(t.group));
+            let live: std::collections::HashSet<u32> = live.collect();
+            let kept = self.conditional.iter().copied();
+            let seen = |g: u32| live.contains(&self.root(g));
+            self.conditional = kept.filter(|(a, b)| *a == new || seen(*a) && seen(*b)).collect();
+            self.many_conditional = 2 * self.conditional.len().max(64);
+        }
     }
 
     /// Whether a tensor of a body shows memory from outside.

@@ -108,6 +108,8 @@ pub struct Recorder<'a> {
     writes: u64,
     /// Groups that share memory only if a branch on data was taken, or a loop made no iteration.
     conditional: Vec<(u32, u32)>,
+    /// How many of them there may be before those that nothing sees are forgotten.
+    many_conditional: usize,
     /// All tensor objects, of which some are gone.
     objects: Vec<Weak<TensorObject>>,
     /// Numbers of nonzero elements of tensors, by their versions.
@@ -144,6 +146,7 @@ impl<'a> Recorder<'a> {
             groups: Vec::new(),
             writes: 0,
             conditional: Vec::new(),
+            many_conditional: 128,
             objects: Vec::new(),
             counts: Vec::new(),
             numbering: Default::default(),
