@@ -225,6 +225,10 @@ class Picked(torch.nn.Module):
             near = near | ((x - x[at]).abs().sum(1) < 10)
             if x[at].sum() > 0:
                 marks[i] = 1.0
+        tally: list[torch.Tensor] = []
+        for i in range(x.size(0)):
+            if x[i].sum() > 100:
+                near, tally = ~near, tally + [x[i]]  # noqa: RUF005 (what scripting knows)
         total = torch.zeros(3)
         if len(kept) > 1:
             total = total + x[0]
@@ -243,7 +247,19 @@ class Picked(torch.nn.Module):
             if sums.abs().sum() < 3:
                 break
         walk = torch.stack(steps, 1), last, len(steps), steps[0]
-        return found, walk, rows, x[rows], marks, total, sums, self.halves(x[0], bool(x.sum() > 0)), len(kept)
+        return (
+            found,
+            walk,
+            rows,
+            x[rows],
+            marks,
+            total,
+            sums,
+            self.halves(x[0], bool(x.sum() > 0)),
+            len(kept),
+            near,
+            len(tally),
+        )
 
 
 class Texts(torch.nn.Module):
