@@ -17,23 +17,23 @@ pub(super) struct LoopLimit<'a> {
 }
 
 /// What a body sets a variable to.
-enum Definition<'a> {
+enum SetVariable<'a> {
     Value(&'a Ast),
     Choice { condition: &'a Ast, then: &'a Ast, other: &'a Ast },
 }
 
-type Definitions<'a> = HashMap<Arc<str>, Definition<'a>>;
+type SetVariables<'a> = HashMap<Arc<str>, SetVariable<'a>>;
 
 /// The limit of a loop with a condition variable, if the body's code tells it.
 pub(super) fn limit_of<'a>(env: &Env, condition: &Ast, body: &'a [Stmt]) -> Option<LoopLimit<'a>> {
     let AstKind::Name(condition) = &condition.kind else { return None };
-    let definitions = definitions(body);
-    let (count, limit, inclusive) = needed_name(condition, &definitions, 0)?;
-    let count = last_name(count, &definitions);
-    let Some(Definition::Value(next)) = definitions.get(&count) else { return None };
+    let variables = set_variables(body);
+    let (count, limit, inclusive) = needed_name(condition, &variables, 0)?;
+    let count = last_name(count, &variables);
+    let Some(SetVariable::Value(next)) = variables.get(&count) else { return None };
     let (old, step) = call_of(next, "torch.add")?;
     let (AstKind::Name(counter), AstKind::Int(1..)) = (&old.kind, &step.kind) else { return None };
-    let Some(Definition::Value(left)) = definitions.get(counter) else { return None };
+    let Some(SetVariable::Value(left)) = variables.get(counter) else { return None };
     let AstKind::Name(left) = &left.kind else { return None };
     let mut set = Vec::new();
     assigned(body, &mut set);
@@ -42,7 +42,7 @@ pub(super) fn limit_of<'a>(env: &Env, condition: &Ast, body: &'a [Stmt]) -> Opti
         AstKind::Name(name) => env.vars.contains_key(name) && !set.contains(name),
         _ => false,
     };
-    let same = last_name(left, &definitions) == count;
+    let same = last_name(left, &variables) == count;
     (fixed && same).then(|| LoopLimit { counter: counter.clone(), limit, inclusive })
 }
 
@@ -59,14 +59,14 @@ pub(super) fn appends(body: &[Stmt]) -> bool {
     })
 }
 
-fn definitions(body: &[Stmt]) -> Definitions<'_> {
-    let mut out = Definitions::new();
+fn set_variables(body: &[Stmt]) -> SetVariables<'_> {
+    let mut out = SetVariables::new();
     for stmt in body {
         match &stmt.kind {
             StmtKind::Assign(targets, value) => {
                 if let [target] = &targets[..] {
                     pairs(target, value, &mut |name, value| {
-                        out.insert(name.clone(), Definition::Value(value));
+                        out.insert(name.clone(), SetVariable::Value(value));
                     });
                 }
             }
@@ -77,13 +77,13 @@ fn definitions(body: &[Stmt]) -> Definitions<'_> {
                 });
                 each_pair(other, &mut |name, other| {
                     if let Some(then) = set.get(name) {
-                        out.insert(name.clone(), Definition::Choice { condition, then, other });
+                        out.insert(name.clone(), SetVariable::Choice { condition, then, other });
                     }
                 });
                 // What a side computes on its way.
                 for side in [then, other] {
                     each_pair(side, &mut |name, value| {
-                        out.entry(name.clone()).or_insert(Definition::Value(value));
+                        out.entry(name.clone()).or_insert(SetVariable::Value(value));
                     });
                 }
             }
@@ -124,11 +124,11 @@ fn call_of<'a>(ast: &'a Ast, function: &str) -> Option<(&'a Ast, &'a Ast)> {
 }
 
 /// The name behind names that are set to one another.
-fn last_name(name: &Arc<str>, definitions: &Definitions<'_>) -> Arc<str> {
+fn last_name(name: &Arc<str>, variables: &SetVariables<'_>) -> Arc<str> {
     let mut name = name;
     for _ in 0..16 {
-        match definitions.get(name) {
-            Some(Definition::Value(Ast { kind: AstKind::Name(next), .. })) if next != name => name = next,
+        match variables.get(name) {
+            Some(SetVariable::Value(Ast { kind: AstKind::Name(next), .. })) if next != name => name = next,
             _ => break,
         }
     }
@@ -138,18 +138,18 @@ fn last_name(name: &Arc<str>, definitions: &Definitions<'_>) -> Arc<str> {
 /// A comparison that must hold: of a count, below a limit, which may be the limit.
 type Needed<'a> = (&'a Arc<str>, &'a Ast, bool);
 
-fn needed_name<'a>(name: &Arc<str>, definitions: &Definitions<'a>, depth: u32) -> Option<Needed<'a>> {
+fn needed_name<'a>(name: &Arc<str>, variables: &SetVariables<'a>, depth: u32) -> Option<Needed<'a>> {
     if depth > 16 {
         return None;
     }
-    match definitions.get(name)? {
-        Definition::Value(value) => needed(value, definitions, depth),
-        Definition::Choice { condition, then, other } => {
+    match variables.get(name)? {
+        SetVariable::Value(value) => needed(value, variables, depth),
+        SetVariable::Choice { condition, then, other } => {
             let no = |ast: &Ast| matches!(ast.kind, AstKind::Bool(false));
             if no(other) {
-                needed(condition, definitions, depth).or_else(|| needed(then, definitions, depth))
+                needed(condition, variables, depth).or_else(|| needed(then, variables, depth))
             } else if no(then) {
-                refused(condition).or_else(|| needed(other, definitions, depth))
+                refused(condition).or_else(|| needed(other, variables, depth))
             } else {
                 None
             }
@@ -158,12 +158,12 @@ fn needed_name<'a>(name: &Arc<str>, definitions: &Definitions<'a>, depth: u32) -
 }
 
 /// What must hold where an expression is true.
-fn needed<'a>(ast: &'a Ast, definitions: &Definitions<'a>, depth: u32) -> Option<Needed<'a>> {
+fn needed<'a>(ast: &'a Ast, variables: &SetVariables<'a>, depth: u32) -> Option<Needed<'a>> {
     if let AstKind::Name(name) = &ast.kind {
-        return needed_name(name, definitions, depth + 1);
+        return needed_name(name, variables, depth + 1);
     }
     if let Some((a, b)) = call_of(ast, "torch.__and__") {
-        return needed(a, definitions, depth + 1).or_else(|| needed(b, definitions, depth + 1));
+        return needed(a, variables, depth + 1).or_else(|| needed(b, variables, depth + 1));
     }
     compared(ast, ["torch.lt", "torch.le"])
 }
