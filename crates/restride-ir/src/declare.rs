@@ -22,7 +22,7 @@ impl OpDef {
         OpDef { trailing: Some(may), ..self }
     }
     /// The declaration with a form of calls whose operand was packed once.
-    pub const fn packing(self, form: Prepacked) -> OpDef {
+    pub const fn packing(self, form: &'static Prepacked) -> OpDef {
         OpDef { prepacked: Some(form), ..self }
     }
     /// The declaration of an operator whose calls can be computed in tiles.

@@ -411,7 +411,7 @@ pub struct OpDef {
     /// Functional form, where the name does not give it.
     pub twin: Option<TwinDecl>,
     /// The calls on views of argument 0 that PyTorch composes the in-place form of (`fill_diagonal_`).
-    pub in_place_calls: Option<InPlaceCalls>,
+    pub in_place_calls: Option<&'static InPlaceCalls>,
     /// The operator changes the sizes and strides of argument 0 (`t_`, `squeeze_`, `as_strided_`).
     pub metadata: bool,
     /// The operator may enlarge the storage of argument 0 (`resize_`).
@@ -453,7 +453,7 @@ pub struct OpDef {
     /// operand of rank 2 or more reshapes the result, bit for bit.
     pub by_row: bool,
     /// The kernel computes each matrix (the last two dimensions) of some arguments by itself.
-    pub by_batch: Option<ByBatch>,
+    pub by_batch: Option<&'static ByBatch>,
     /// How parts of results follow from parts of operands, for an operator that is not `pointwise`.
     pub tiles: Option<TileFn>,
     /// The function of rows that calls on singles are.
@@ -462,7 +462,7 @@ pub struct OpDef {
     /// many of the result's dimensions are the rows of these parts, by the call; `None` for a call without epilogue.
     pub epilogue: Option<EpilogueFn>,
     /// The form of a call whose operand was packed once.
-    pub prepacked: Option<Prepacked>,
+    pub prepacked: Option<&'static Prepacked>,
     /// Computes the body that is argument 0, tile by tile.
     pub fused: bool,
     /// Higher-order operator.
@@ -491,7 +491,7 @@ pub struct OpDef {
     /// Elements of argument 0 with the autograd history of argument 1. Lowering replaces the call by argument 0.
     pub history: bool,
     /// The first of the results that autograd records no history of (new running statistics).
-    pub unrecorded: Option<usize>,
+    pub unrecorded: Option<u8>,
 
     // -- Tests
     /// How close results are to PyTorch's.

@@ -222,7 +222,7 @@ impl<'a> Finder<'a> {
 
     /// A call's form with a packed operand, if that operand is constant, the call gains by it and there are bytes for it.
     fn packable(&mut self, node: &Node) -> Option<Packing> {
-        let of = node.op.def().prepacked.as_ref()?;
+        let of = node.op.def().prepacked?;
         let &Arg::Value(operand) = node.args.get(of.operand as usize)? else { return None };
         self.sources[operand].as_ref()?;
         let meta = |v: &ValueId| known_meta(self.graph, *v);

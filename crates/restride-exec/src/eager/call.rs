@@ -69,7 +69,7 @@ pub(super) fn run(op: Op, args: &EagerArgs) -> Result<Vec<EagerValue>> {
         return object::change(op, args);
     }
     if let Some(InPlaceCalls { calls, .. }) = def.in_place_calls {
-        return composed_calls(calls, args);
+        return composed_calls(*calls, args);
     }
     if let Some(twin) = op.twin()
         && op.mutates(&plain(args))

@@ -1,4 +1,4 @@
-//! The loops over rows of numbers that decompositions are made of: the same bits on all instruction sets.
+//! The loops over rows of numbers that decompositions are made of: the same bits on all instruction sets. One copy of each is enough.
 
 use super::Field;
 use crate::support::isa;
@@ -9,21 +9,25 @@ const SHORT: usize = 16;
 const LANES: usize = 8;
 
 /// `to -= f * x`, element by element.
+#[inline(never)]
 pub(super) fn subtract<T: Field>(to: &mut [T], f: T, x: &[T]) {
     run(to.len(), Subtract { to, f, x });
 }
 
 /// `to -= f * x + g * y`, element by element, `x` first.
+#[inline(never)]
 pub(super) fn subtract_two<T: Field>(to: &mut [T], f: T, x: &[T], g: T, y: &[T]) {
     run(to.len(), SubtractTwo { to, f, x, g, y });
 }
 
 /// The scalar product of `a`, conjugate, and `b`.
+#[inline(never)]
 pub(super) fn dot<T: Field>(a: &[T], b: &[T]) -> T {
     run(a.len(), Dot { a, b })
 }
 
 /// A rotation of two rows: `a` becomes `cos a + sin b`, `b` becomes `cos b - sin a`.
+#[inline(never)]
 pub(super) fn rotate<T: Field>(a: &mut [T], b: &mut [T], cos: f64, sin: f64) {
     run(a.len(), Rotate { a, b, cos, sin });
 }

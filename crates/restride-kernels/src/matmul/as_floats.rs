@@ -109,10 +109,33 @@ const PANEL: usize = 1 << 14;
 /// Rows and columns of a part of a result whose columns are apart.
 const SIDE: usize = 32;
 
-/// Rows of complex numbers as rows of their parts.
-struct PartRows<'a, A: ?Sized>(&'a A);
+/// An operand of a type of its own, as one of any: the loops below are compiled once.
+struct AnyOperand<'a, X: ?Sized>(&'a X);
 
-impl<P: Part, A: Rows<Complex<P>> + ?Sized> Rows<P> for PartRows<'_, A> {
+impl<T: Send + Sync, A: Rows<T> + ?Sized> Rows<T> for AnyOperand<'_, A> {
+    unsafe fn fill(&self, rows: Range<usize>, depth: Range<usize>, step: usize, to: *mut T) {
+        // SAFETY: the caller's promise.
+        unsafe { self.0.fill(rows, depth, step, to) }
+    }
+    fn in_place(&self, columns: usize) -> Option<(*const T, isize)> {
+        self.0.in_place(columns)
+    }
+}
+
+impl<T: Send + Sync, B: Panels<T> + ?Sized> Panels<T> for AnyOperand<'_, B> {
+    unsafe fn fill(&self, depth: Range<usize>, columns: Range<usize>, width: usize, panel: *mut T) {
+        // SAFETY: the caller's promise.
+        unsafe { self.0.fill(depth, columns, width, panel) }
+    }
+    fn runs(&self) -> bool {
+        self.0.runs()
+    }
+}
+
+/// Rows of complex numbers as rows of their parts.
+struct PartRows<'a, P>(&'a dyn Rows<Complex<P>>);
+
+impl<P: Part> Rows<P> for PartRows<'_, P> {
     unsafe fn fill(&self, rows: Range<usize>, depth: Range<usize>, step: usize, to: *mut P) {
         // SAFETY: the caller's promise; a complex number is its two parts.
         unsafe { self.0.fill(rows, halved(depth), step / 2, to.cast()) }
@@ -123,9 +146,9 @@ impl<P: Part, A: Rows<Complex<P>> + ?Sized> Rows<P> for PartRows<'_, A> {
 }
 
 /// The panels of a matrix of complex numbers, two rows and two columns for each number.
-struct PartPanels<'a, B: ?Sized>(&'a B);
+struct PartPanels<'a, P>(&'a dyn Panels<Complex<P>>);
 
-impl<P: Part, B: Panels<Complex<P>> + ?Sized> Panels<P> for PartPanels<'_, B> {
+impl<P: Part> Panels<P> for PartPanels<'_, P> {
     unsafe fn fill(&self, depth: Range<usize>, columns: Range<usize>, width: usize, panel: *mut P) {
         let mut numbers = Stack::<u8, PANEL>::new();
         let numbers: *mut Complex<P> = numbers.start().cast();
@@ -172,15 +195,32 @@ impl<P> Panels<P> for FromColumn<'_, P> {
 /// # Safety
 /// As there.
 pub(super) unsafe fn complex<P: Part, A: Rows<Complex<P>> + ?Sized, B: Panels<Complex<P>> + ?Sized>(
-    (m, n, k): (usize, usize, usize),
+    size: (usize, usize, usize),
     a: &A,
     b: &B,
     c: MatrixMut<Complex<P>>,
     add: bool,
     threads: usize,
 ) -> bool {
-    let (rows, panels) = (PartRows(a), PartPanels(b));
-    let (rows, panels): (&dyn Rows<P>, &dyn Panels<P>) = (&rows, &panels);
+    let (rows, panels) = (AnyOperand(a), AnyOperand(b));
+    // SAFETY: the caller's promise.
+    unsafe { by_parts(size, &PartRows(&rows), &PartPanels(&panels), c, add, threads) }
+    true
+}
+
+/// As [`complex`], of operands in their parts.
+///
+/// # Safety
+/// As there.
+#[inline(never)]
+unsafe fn by_parts<P: Part>(
+    (m, n, k): (usize, usize, usize),
+    rows: &dyn Rows<P>,
+    panels: &dyn Panels<P>,
+    c: MatrixMut<Complex<P>>,
+    add: bool,
+    threads: usize,
+) {
     let c = Shared(c);
     epilogue::take_of_product(|done| {
         let (at, row, column) = c.get();
@@ -216,13 +256,12 @@ pub(super) unsafe fn complex<P: Part, A: Rows<Complex<P>> + ?Sized, B: Panels<Co
             }
         });
     });
-    true
 }
 
 /// Rows of integers as doubles.
-struct DoubleRows<'a, A: ?Sized>(&'a A);
+struct DoubleRows<'a>(&'a dyn Rows<i64>);
 
-impl<A: Rows<i64> + ?Sized> Rows<f64> for DoubleRows<'_, A> {
+impl Rows<f64> for DoubleRows<'_> {
     unsafe fn fill(&self, rows: Range<usize>, depth: Range<usize>, step: usize, to: *mut f64) {
         // SAFETY: the caller's promise; an integer has as many bytes as a double.
         unsafe {
@@ -233,9 +272,9 @@ impl<A: Rows<i64> + ?Sized> Rows<f64> for DoubleRows<'_, A> {
 }
 
 /// Panels of integers as doubles.
-struct DoublePanels<'a, B: ?Sized>(&'a B);
+struct DoublePanels<'a>(&'a dyn Panels<i64>);
 
-impl<B: Panels<i64> + ?Sized> Panels<f64> for DoublePanels<'_, B> {
+impl Panels<f64> for DoublePanels<'_> {
     unsafe fn fill(&self, depth: Range<usize>, columns: Range<usize>, width: usize, panel: *mut f64) {
         // SAFETY: as for rows.
         unsafe {
@@ -264,9 +303,26 @@ const LEAST: usize = 1 << 12;
 /// # Safety
 /// As [`Gemm::product_of`].
 pub(super) unsafe fn integers<A: Rows<i64> + ?Sized, B: Panels<i64> + ?Sized>(
-    (m, n, k): (usize, usize, usize),
+    size: (usize, usize, usize),
     a: &A,
     b: &B,
+    c: MatrixMut<i64>,
+    add: bool,
+    threads: usize,
+) -> bool {
+    // SAFETY: the caller's promise.
+    unsafe { by_doubles(size, &AnyOperand(a), &AnyOperand(b), c, add, threads) }
+}
+
+/// As [`integers`], of any operands.
+///
+/// # Safety
+/// As there.
+#[inline(never)]
+unsafe fn by_doubles(
+    (m, n, k): (usize, usize, usize),
+    a: &dyn Rows<i64>,
+    b: &dyn Panels<i64>,
     c: MatrixMut<i64>,
     add: bool,
     threads: usize,

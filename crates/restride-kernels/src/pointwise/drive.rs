@@ -7,6 +7,7 @@ use super::{Input, PointwiseError};
 use crate::support::convert::{CHUNK, Compute, load_row, round_scalar, round_through, store_row};
 use crate::support::par::{self, EvenParts};
 use crate::support::rows::{Rows, may_share};
+use crate::support::runs::{SHORT_ROW, short_rows};
 use crate::support::stack::Stack;
 use restride_tensor::{DType, Layout, Scalar, View, ViewMut};
 use smallvec::SmallVec;
@@ -300,6 +301,15 @@ fn on_one_thread<T: RowType>(
                 if let Some(view) = input.view()
                     && !there
                 {
+                    if view.dtype() == T::ELEMENT && common == T::ELEMENT && n <= SHORT_ROW && !joined(k) {
+                        let from = (view.base() as *const T).wrapping_offset(cell(k, 0));
+                        // SAFETY: the cells are the view's, by the walk over its layout, and of its own element type.
+                        unsafe {
+                            short_rows([count, n], (from, step(k), rows.stride(k)), (row.as_mut_ptr(), n as isize))
+                        };
+                        xs.push(row);
+                        continue;
+                    }
                     let n = if joined(k) { count * n } else { n };
                     for (j, row) in row.chunks_exact_mut(n).enumerate() {
                         // SAFETY: the cells are the view's, by the walk over its layout.

@@ -39,6 +39,8 @@ impl<T: Compute, J: Fn(T, T) -> T + Copy> isa::Work for RowByRow<'_, T, J> {
 }
 
 /// Joins rows of one block each, which are runs; short ones a vector of rows at a time.
+// Its code is long: one copy for each type and join.
+#[inline(never)]
 pub(super) fn row_by_row<T: Compute, J: Fn(T, T) -> T + Copy>(mut rows: RowByRow<'_, T, J>) {
     let done = short_rows(&mut rows);
     let from = rows.from.wrapping_offset(done as isize * rows.apart);
@@ -115,7 +117,6 @@ pub(super) struct OneRun<'a, T, J> {
 
 impl<T: Compute, J: Fn(T, T) -> T + Copy> isa::Work for OneRun<'_, T, J> {
     type Out = ();
-    const VECTORS: bool = is_float::<T>();
     const WIDEST: bool = false;
     #[inline(always)]
     fn run(self) {

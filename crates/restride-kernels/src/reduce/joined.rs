@@ -200,9 +200,9 @@ impl<T: Compute, J: Fn(T, T) -> T + Copy + Sync> JoinedRows<T, J> {
             isa::run_narrow(Strips { to: &mut *to, from, apart, len, unit: self.unit, join: self.join });
             return to;
         }
-        if of.run && of.one_run(wide) {
+        if const { is_float::<T>() } && of.run && of.one_run(wide) && isa::has_vectors() {
             let to = memory.filled(wide, self.unit);
-            isa::run(OneRun { to: &mut *to, from, len: of.len, unit: self.unit, join: self.join });
+            isa::run_narrow(OneRun { to: &mut *to, from, len: of.len, unit: self.unit, join: self.join });
             return to;
         }
         let mut tree = TreeBeside { memory: memory.filled(of.levels::<T>() * wide, self.unit), wide, depth: 0 };

@@ -445,7 +445,6 @@ fn copy_words<W: Copy>(src: View<'_>, dst: &ViewMut<'_>) {
         });
     }
     if to_step == 1
-        && matches!(from_step, 0 | 1)
         && rows.len() <= runs::SHORT_ROW
         && let Some((count, steps)) = rows.take_nearest()
     {
@@ -453,7 +452,7 @@ fn copy_words<W: Copy>(src: View<'_>, dst: &ViewMut<'_>) {
             let to = (dst.base() as *mut W).wrapping_offset(at[0]);
             let from = (src.base() as *const W).wrapping_offset(at[1]);
             // SAFETY: the rows of the walk, each at every index of the dimension that was taken out of it.
-            unsafe { runs::short_rows([count, rows.len()], (from, steps[1], from_step as usize), (to, steps[0])) };
+            unsafe { runs::short_rows([count, rows.len()], (from, steps[1], from_step), (to, steps[0])) };
         });
     }
     rows.for_each(|at| {

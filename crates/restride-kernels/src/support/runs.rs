@@ -78,22 +78,23 @@ impl<T: Copy> isa::Work for Reversed<T> {
 }
 
 /// Longest rows for [`short_rows`].
-pub(super) const SHORT_ROW: usize = 8;
+pub(crate) const SHORT_ROW: usize = 8;
 
 /// Copies `to[i * row + j] = from[i * row + j * step]`, with rows of their own, for `i` and `j` below the sizes, `j` in a loop of
-/// constant length. The step is 1, or 0 for copies of one element.
+/// constant length.
 ///
 /// # Safety
 /// These are cells that may be read and written, aligned for `W`; both sides are the same memory only cell by cell.
-pub(super) unsafe fn short_rows<W: Copy>(
+#[inline(never)]
+pub(crate) unsafe fn short_rows<W: Copy>(
     [count, n]: [usize; 2],
-    (from, from_row, step): (*const W, isize, usize),
+    (from, from_row, step): (*const W, isize, isize),
     (to, to_row): (*mut W, isize),
 ) {
     // SAFETY: the caller's promise.
     let copy = |i: usize, n: usize| unsafe {
         let (from, to) = (from.wrapping_offset(i as isize * from_row), to.wrapping_offset(i as isize * to_row));
-        (0..n).for_each(|j| to.add(j).write(from.add(j * step).read()));
+        (0..n).for_each(|j| to.add(j).write(from.wrapping_offset(j as isize * step).read()));
     };
     match n {
         2 => (0..count).for_each(|i| copy(i, 2)),

@@ -388,7 +388,7 @@ macro_rules! attention {
     };
 }
 const NONE: Option<usize> = None;
-const PER_HEAD: Option<ByBatch> = Some(ByBatch { each: &[0, 1, 2], broadcast: &[3] });
+const PER_HEAD: Option<&ByBatch> = Some(&ByBatch { each: &[0, 1, 2], broadcast: &[3] });
 
 pub(crate) static OPS: &[OpDef] = table![
     OpDef {

@@ -338,13 +338,13 @@ macro_rules! convolution {
 }
 
 pub(crate) static OPS: &[OpDef] = table![
-    convolution!("conv2d", PLAIN, conv2d_samples).packing(packed::PLAIN_FORM),
-    convolution!("convolution", GENERAL, general_samples).packing(packed::GENERAL_FORM),
-    convolution!("conv2d.padding", PLAIN, padding2d_samples).packing(packed::NAMED_FORM),
-    convolution!("conv1d", PLAIN, conv1d_samples).packing(packed::PLAIN_FORM),
-    convolution!("conv1d.padding", PLAIN, padding1d_samples).packing(packed::NAMED_FORM),
-    convolution!("conv3d", PLAIN, conv3d_samples).packing(packed::PLAIN_FORM),
-    convolution!("conv3d.padding", PLAIN, padding3d_samples).packing(packed::NAMED_FORM),
+    convolution!("conv2d", PLAIN, conv2d_samples).packing(&packed::PLAIN_FORM),
+    convolution!("convolution", GENERAL, general_samples).packing(&packed::GENERAL_FORM),
+    convolution!("conv2d.padding", PLAIN, padding2d_samples).packing(&packed::NAMED_FORM),
+    convolution!("conv1d", PLAIN, conv1d_samples).packing(&packed::PLAIN_FORM),
+    convolution!("conv1d.padding", PLAIN, padding1d_samples).packing(&packed::NAMED_FORM),
+    convolution!("conv3d", PLAIN, conv3d_samples).packing(&packed::PLAIN_FORM),
+    convolution!("conv3d.padding", PLAIN, padding3d_samples).packing(&packed::NAMED_FORM),
     convolution!("_convolution_mode", PLAIN, s_convolution_mode),
     convolution!("_convolution", GENERAL, underscore_samples),
     convolution!("conv_transpose2d.input", TRANSPOSED, transpose2d_samples),

@@ -24,9 +24,9 @@ const fn form(call: &'static str, numbers: restride_ir::PrepackFn) -> Prepacked 
     Prepacked { operand: 1, pack: "restride.pack_filter.default", call, numbers }
 }
 
-pub(super) const PLAIN_FORM: Prepacked = form("restride.conv_packed.default", |a| numbers(a, &PLAIN));
-pub(super) const NAMED_FORM: Prepacked = form("restride.conv_packed.padding", |a| numbers(a, &PLAIN));
-pub(super) const GENERAL_FORM: Prepacked = form("restride.convolution_packed.default", |a| numbers(a, &GENERAL));
+pub(super) static PLAIN_FORM: Prepacked = form("restride.conv_packed.default", |a| numbers(a, &PLAIN));
+pub(super) static NAMED_FORM: Prepacked = form("restride.conv_packed.padding", |a| numbers(a, &PLAIN));
+pub(super) static GENERAL_FORM: Prepacked = form("restride.convolution_packed.default", |a| numbers(a, &GENERAL));
 
 /// The filter of argument 0, its result channels filled up group by group.
 fn packing(a: &Args<'_, Meta>) -> Metas {

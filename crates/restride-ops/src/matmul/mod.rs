@@ -234,19 +234,19 @@ fn macs<const LEFT: usize>(a: &Args<'_, Meta>, outs: &[Meta]) -> Result<i64> {
 pub(crate) static OPS: &[OpDef] = table![
     OpDef {
         by_row: true,
-        prepacked: packed::LINEAR,
+        prepacked: Some(&packed::LINEAR),
         ..close("linear", linear, linear_kernel, of_product, samples!(linear_samples))
             .counted(macs::<0>)
             .finishing(finished_by_matrix)
     }
     .noted("x times the transpose of the weight, plus a bias"),
     OpDef {
-        prepacked: packed::ADDMM,
+        prepacked: Some(&packed::ADDMM),
         overlap: OverlapCheck::Unseen,
         ..close("addmm", addmm, added, of_product, samples!(addmm_samples)).counted(macs::<1>).finishing(finished)
     },
     OpDef {
-        prepacked: packed::MM,
+        prepacked: Some(&packed::MM),
         ..close("mm", mm, product, of_product, samples!(mm_samples)).counted(macs::<0>).finishing(finished)
     },
     close("bmm", bmm, product, of_product, samples!(bmm_samples)).counted(macs::<0>),
@@ -255,8 +255,8 @@ pub(crate) static OPS: &[OpDef] = table![
         ..close("baddbmm", baddbmm, added, of_product, samples!(baddbmm_samples)).counted(macs::<1>)
     },
     OpDef {
-        by_batch: Some(ByBatch { each: &[0, 1], broadcast: &[] }),
-        prepacked: packed::MM,
+        by_batch: Some(&ByBatch { each: &[0, 1], broadcast: &[] }),
+        prepacked: Some(&packed::MM),
         ..close("matmul", matmul, product, of_product, samples!(matmul_samples))
             .counted(macs::<0>)
             .finishing(finished_by_matrix)

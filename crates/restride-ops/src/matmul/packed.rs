@@ -28,17 +28,17 @@ fn pays(x: &Meta, w: &Meta, transposed: bool) -> Option<i64> {
 }
 
 /// A form with a packed right operand.
-const fn form(operand: u8, call: &'static str, numbers: restride_ir::PrepackFn) -> Option<Prepacked> {
-    Some(Prepacked { operand, pack: "restride.pack_matrix.default", call, numbers })
+const fn form(operand: u8, call: &'static str, numbers: restride_ir::PrepackFn) -> Prepacked {
+    Prepacked { operand, pack: "restride.pack_matrix.default", call, numbers }
 }
 
-pub(super) const LINEAR: Option<Prepacked> = form(1, "restride.linear_packed.default", |a| {
+pub(super) static LINEAR: Prepacked = form(1, "restride.linear_packed.default", |a| {
     Some((vec![1], vec![pays(a.tensor(0).ok()?, a.tensor(1).ok()?, true)?]))
 });
-pub(super) const MM: Option<Prepacked> = form(1, "restride.mm_packed.default", |a| {
+pub(super) static MM: Prepacked = form(1, "restride.mm_packed.default", |a| {
     Some((vec![0], vec![pays(a.tensor(0).ok()?, a.tensor(1).ok()?, false)?]))
 });
-pub(super) const ADDMM: Option<Prepacked> = form(2, "restride.addmm_packed.default", |a| {
+pub(super) static ADDMM: Prepacked = form(2, "restride.addmm_packed.default", |a| {
     Some((vec![0], vec![pays(a.tensor(1).ok()?, a.tensor(2).ok()?, false)?]))
 });
 

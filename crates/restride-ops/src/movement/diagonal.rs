@@ -74,7 +74,7 @@ pub(crate) static OPS: &[OpDef] = table![
             returns: &[TwinReturn::Arg(0)],
             when: None,
         }),
-        in_place_calls: Some(InPlaceCalls { calls: fill_in_place, as_twin: wraps_as_elements }),
+        in_place_calls: Some(&InPlaceCalls { calls: fill_in_place, as_twin: wraps_as_elements }),
         samples: samples!(samples),
         ..OpDef::new("fill_diagonal_")
     },

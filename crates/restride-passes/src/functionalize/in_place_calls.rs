@@ -11,7 +11,7 @@ use smallvec::SmallVec;
 
 impl Rewriter<'_> {
     /// Whether the functional form writes the same elements as PyTorch's calls.
-    pub(super) fn as_twin(&self, node: &Node, composed: InPlaceCalls) -> Rewrite<bool> {
+    pub(super) fn as_twin(&self, node: &Node, composed: &InPlaceCalls) -> Rewrite<bool> {
         let Some(Arg::Value(target)) = node.args.first() else { return Ok(true) };
         let same = (composed.as_twin)(&Args(&self.view_args(node)?))?;
         let own = &self.storages[self.alias(*target)?];
@@ -28,7 +28,7 @@ impl Rewriter<'_> {
     }
 
     /// A call as PyTorch's calls on views of its target.
-    pub(super) fn in_place_calls(&mut self, node: &Node, composed: InPlaceCalls) -> Rewrite<()> {
+    pub(super) fn in_place_calls(&mut self, node: &Node, composed: &InPlaceCalls) -> Rewrite<()> {
         let mut calls = CallsOnViews { scope: self, node, values: Vec::new(), halt: None };
         let args = node.args.iter().map(|a| {
             let number = |e: &Expr| e.constant().ok_or_else(|| needs_sizes(&format!("what {} writes", node.op)));

@@ -313,8 +313,8 @@ pub(crate) fn passes(node: &Node, needs: impl Fn(ValueId) -> bool) -> bool {
 
 /// The results of a call that autograd records the call for.
 pub(crate) fn recorded(node: &Node) -> &[ValueId] {
-    let count = node.op.def().unrecorded.unwrap_or(usize::MAX);
-    &node.results[..count.min(node.results.len())]
+    let count = node.op.def().unrecorded.unwrap_or(u8::MAX);
+    &node.results[..node.results.len().min(count.into())]
 }
 
 /// Which values gradients go to.
