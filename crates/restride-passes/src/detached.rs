@@ -3,7 +3,7 @@
 
 use crate::build::Rebuilt;
 use restride_ir::{Arg, Graph, GraphId, Node, Program, Stage, Table, ValueId};
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// The program with a `detach` of each value that leaves a `no_grad` region: one that other calls read, or an output. A program that is
 /// written for inference alone, or is not functional, stays as it is.
@@ -13,19 +13,19 @@ pub fn detached(program: Program) -> Program {
     if program.inference || program.stage != Stage::Functional {
         return program;
     }
-    let ids: Vec<GraphId> = program.graphs.iter().filter(|(_, g)| !leaving(g).is_empty()).map(|(id, _)| id).collect();
-    if ids.is_empty() {
+    let found = program.graphs.iter().map(|(id, g)| (id, leaving(g)));
+    let found: BTreeMap<GraphId, BTreeSet<ValueId>> = found.filter(|(_, values)| !values.is_empty()).collect();
+    if found.is_empty() {
         return program;
     }
-    let mut out = program.copy_without(|id| ids.contains(&id));
-    for id in ids {
-        ended(id, &program.graphs[id]).finish(&mut out);
+    let mut out = program.copy_without(|id| found.contains_key(&id));
+    for (id, leaving) in &found {
+        ended(*id, &program.graphs[*id], leaving).finish(&mut out);
     }
     out
 }
 
-fn ended(id: GraphId, old: &Graph) -> Rebuilt<'_> {
-    let leaving = leaving(old);
+fn ended<'a>(id: GraphId, old: &'a Graph, leaving: &BTreeSet<ValueId>) -> Rebuilt<'a> {
     let mut new = Rebuilt::new(id, old);
     let mut ends: Table<ValueId, Option<ValueId>> = Table::new();
     for (_, node) in old.ordered() {

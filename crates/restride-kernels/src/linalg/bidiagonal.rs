@@ -1,6 +1,7 @@
 //! Singular values and vectors: reflections from both sides leave two diagonals, and shifted QR steps by plane rotations (Golub and
 //! Van Loan, Matrix Computations, 8.6; steps and tests for zero as in LINPACK's `dsvdc`) leave one.
 
+use super::qr::reflect_behind;
 use super::vectors::{dot, reflect, rotate, scale_of, subtract};
 use super::{Field, Matrix, matrix_room};
 use crate::sort::sort_positions;
@@ -112,7 +113,7 @@ fn reduce<T: Field>(x: &mut Matrix<T>, s: &mut [f64], e: &mut [f64], u: &mut Mat
         (s[k], left[k]) = reflect(own);
         own.iter().enumerate().for_each(|(i, &v)| x[(k + i, k)] = v);
         if left[k] != T::ZERO {
-            from_left(x, k, left[k].conj());
+            reflect_behind(x, k, left[k].conj());
         }
         if k + 1 == n {
             break;
@@ -151,26 +152,6 @@ fn reduce<T: Field>(x: &mut Matrix<T>, s: &mut [f64], e: &mut [f64], u: &mut Mat
                 let f = right[k] * dot(own, row);
                 subtract(row, f, own);
             }
-        }
-    }
-}
-
-/// Columns that a reflection is applied to at a time.
-const SOME: usize = 256;
-
-/// Applies `I - tau v vᴴ` from the left to the columns behind `k`, which holds `v` from its row `k` on.
-fn from_left<T: Field>(x: &mut Matrix<T>, k: usize, tau: T) {
-    let (m, n) = (x.rows, x.cols);
-    let mut sums = [T::ZERO; SOME];
-    for first in (k + 1..n).step_by(SOME) {
-        let some = first..n.min(first + SOME);
-        let sums = &mut sums[..some.len()];
-        sums.fill(T::ZERO);
-        (k..m).for_each(|r| subtract(sums, -x[(r, k)].conj(), &x.row(r)[some.clone()]));
-        sums.iter_mut().for_each(|sum| *sum = tau * *sum);
-        for r in k..m {
-            let f = x[(r, k)];
-            subtract(&mut x.data[r * n..][some.clone()], f, sums);
         }
     }
 }

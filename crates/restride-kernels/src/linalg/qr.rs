@@ -33,27 +33,29 @@ pub(super) fn reflections_of<T: Field>(mut a: Matrix<T>) -> Reflections<T> {
         factors[j] = (T::real(beta) - alpha).scaled(1.0 / beta);
         let scale = T::ONE / (alpha - T::real(beta));
         (j + 1..m).for_each(|r| a[(r, j)] *= scale);
-        a[(j, j)] = T::real(beta);
         // The conjugate transpose of H, from the left, on the columns to the right.
-        let tau = factors[j].conj();
-        let cols = a.cols;
-        for first in (j + 1..cols).step_by(SOME) {
-            let some = first..cols.min(first + SOME);
-            let mut dots = [T::ZERO; SOME];
-            let dots = &mut dots[..some.len()];
-            dots.copy_from_slice(&a.row(j)[some.clone()]);
-            for row in a.data.chunks_exact(cols).skip(j + 1) {
-                subtract(dots, -row[j].conj(), &row[some.clone()]);
-            }
-            dots.iter_mut().for_each(|dot| *dot = tau * *dot);
-            a.data[j * cols..][some.clone()].iter_mut().zip(&*dots).for_each(|(x, &f)| *x -= f);
-            for row in a.data.chunks_exact_mut(cols).skip(j + 1) {
-                let v = row[j];
-                subtract(&mut row[some.clone()], v, dots);
-            }
-        }
+        a[(j, j)] = T::ONE;
+        reflect_behind(&mut a, j, factors[j].conj());
+        a[(j, j)] = T::real(beta);
     }
     Reflections { factors, vectors: a }
+}
+
+/// Applies `I - tau v vᴴ` from the left to the columns behind `k`, which holds `v` from its row `k` on.
+pub(super) fn reflect_behind<T: Field>(x: &mut Matrix<T>, k: usize, tau: T) {
+    let (m, n) = (x.rows, x.cols);
+    let mut sums = [T::ZERO; SOME];
+    for first in (k + 1..n).step_by(SOME) {
+        let some = first..n.min(first + SOME);
+        let sums = &mut sums[..some.len()];
+        sums.fill(T::ZERO);
+        (k..m).for_each(|r| subtract(sums, -x[(r, k)].conj(), &x.row(r)[some.clone()]));
+        sums.iter_mut().for_each(|sum| *sum = tau * *sum);
+        for r in k..m {
+            let f = x[(r, k)];
+            subtract(&mut x.data[r * n..][some.clone()], f, sums);
+        }
+    }
 }
 
 /// Columns that a reflection is applied to at a time.

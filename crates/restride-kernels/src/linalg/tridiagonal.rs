@@ -1,7 +1,7 @@
 //! Eigenvalues and vectors of Hermitian matrices: reflections from both sides leave three diagonals, and shifted QL steps by plane
 //! rotations (Golub and Van Loan, Matrix Computations, 8.3) leave one.
 
-use super::vectors::{dot, reflect, rotate, scale_of, subtract, subtract_two};
+use super::vectors::{dot, reflect, rotate, scale_of, subtract};
 use super::{Field, Matrix, matrix_room};
 use crate::sort::sort_positions;
 use crate::support::scratch::{Temp, room};
@@ -92,7 +92,9 @@ fn reduce<T: Field>(s: &mut Matrix<T>, d: &mut [f64], e: &mut [f64], turned: &mu
         other.iter_mut().zip(&*w).for_each(|(o, w)| *o = w.conj());
         for i in 0..v.len() {
             let (f, g) = (v[i].conj(), w[i]);
-            subtract_two(&mut s.data[(first + i) * n..][first..n], f, other, g, v);
+            let row = &mut s.data[(first + i) * n..][first..n];
+            subtract(row, f, other);
+            subtract(row, g, v);
         }
     }
     for k in (0..n).rev().filter(|&k| factors[k] != T::ZERO) {

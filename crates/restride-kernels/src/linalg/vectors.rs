@@ -14,12 +14,6 @@ pub(super) fn subtract<T: Field>(to: &mut [T], f: T, x: &[T]) {
     run(to.len(), Subtract { to, f, x });
 }
 
-/// `to -= f * x + g * y`, element by element, `x` first.
-#[inline(never)]
-pub(super) fn subtract_two<T: Field>(to: &mut [T], f: T, x: &[T], g: T, y: &[T]) {
-    run(to.len(), SubtractTwo { to, f, x, g, y });
-}
-
 /// The scalar product of `a`, conjugate, and `b`.
 #[inline(never)]
 pub(super) fn dot<T: Field>(a: &[T], b: &[T]) -> T {
@@ -71,26 +65,6 @@ impl<T: Field> isa::Work for Subtract<'_, T> {
     fn run(self) {
         for (to, &x) in self.to.iter_mut().zip(self.x) {
             *to -= self.f * x;
-        }
-    }
-}
-
-struct SubtractTwo<'a, T> {
-    to: &'a mut [T],
-    f: T,
-    x: &'a [T],
-    g: T,
-    y: &'a [T],
-}
-impl<T: Field> isa::Work for SubtractTwo<'_, T> {
-    type Out = ();
-    const VECTORS: bool = !T::COMPLEX;
-    const WIDEST: bool = true;
-    #[inline(always)]
-    fn run(self) {
-        for ((to, &x), &y) in self.to.iter_mut().zip(self.x).zip(self.y) {
-            *to -= self.f * x;
-            *to -= self.g * y;
         }
     }
 }

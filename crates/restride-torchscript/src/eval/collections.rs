@@ -134,7 +134,7 @@ impl Evaluator<'_, '_> {
         }))
     }
 
-    /// Numbers of which data decides some, sorted as a tensor.
+    /// Sorts numbers as a tensor, because data decides some of them.
     fn sorted_numbers(&mut self, items: &[PyValue], reverse: bool) -> Result<Vec<PyValue>> {
         let numbers = items.iter().map(|v| self.number(v)).collect::<Result<Vec<_>>>()?;
         let dtype = if numbers.iter().any(Expr::is_float) { DType::F64 } else { DType::I64 };

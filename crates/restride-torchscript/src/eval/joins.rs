@@ -46,7 +46,7 @@ pub(super) enum Merged {
     Same(PyValue),
     Tensor(usize),
     Number(usize),
-    /// Items of a list of which data decides how many there are.
+    /// Items of a list whose length data decides.
     Rows(usize),
     Tuple(Vec<Merged>, Option<Rc<Fields>>),
     List(Vec<Merged>),
@@ -131,7 +131,7 @@ impl Evaluator<'_, '_> {
         })
     }
 
-    /// Two values of which one at least is, or may be, `None`.
+    /// Joins two values where one of them is `None` or may be.
     fn either_set(&mut self, joined: &mut Joined, a: &PyValue, b: &PyValue) -> Result<Merged> {
         let parts = |v: &PyValue| match v {
             PyValue::None => (PyValue::bool(false), None),

@@ -128,7 +128,7 @@ impl Evaluator<'_, '_> {
     }
 }
 
-/// `%e` of C, with so many digits after the point.
+/// `%e` of C, with `digits` digits after the point.
 fn scientific(x: f64, digits: usize) -> String {
     let text = format!("{x:.digits$e}");
     let Some((mantissa, exponent)) = text.split_once('e') else { return text };

@@ -110,7 +110,7 @@ pub struct Recorder<'a> {
     conditional: Vec<(u32, u32)>,
     /// How many of them there may be before those that nothing sees are forgotten.
     many_conditional: usize,
-    /// All tensor objects, of which some are gone.
+    /// Tensor objects in the order of their making; dropped ones are dead references.
     objects: Vec<Weak<TensorObject>>,
     /// Numbers of nonzero elements of tensors, by their versions.
     counts: Vec<(Content, Expr)>,
